@@ -1,0 +1,53 @@
+//! Texts and images to vectors, behind two traits.
+//!
+//! An embedding space is (model, file hash, pooling, precision); vectors of two spaces never mix in an index.
+
+use async_trait::async_trait;
+
+#[derive(Debug, thiserror::Error)]
+pub enum EmbedError {
+    /// The model is not installed or not configured; the text says what to do.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The input cannot be embedded; safe to show and not worth a retry.
+    #[error("{0}")]
+    Invalid(String),
+    /// Worth a retry.
+    #[error("the model failed: {0}")]
+    Failed(String),
+}
+
+pub type Result<T> = std::result::Result<T, EmbedError>;
+
+/// Texts to unit vectors. Calls are batched and run off the async runtime.
+#[async_trait]
+pub trait TextEncoder: Send + Sync + 'static {
+    /// The output segment of feature URIs that this encoder fills, such as `all_minilm_l6_v2_v1`.
+    fn output(&self) -> &str;
+    fn dims(&self) -> usize;
+    /// One vector a text, in the order given. Any number of texts; empty texts get the vector of "".
+    async fn embed(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>>;
+}
+
+/// What a picture gives: a unit vector and labels, best first, with probabilities.
+#[derive(Debug, Clone, Default)]
+pub struct ImageFeatures {
+    pub vector: Vec<f32>,
+    pub labels: Vec<(String, f32)>,
+}
+
+/// RGB pixels, row by row, 3 bytes a pixel.
+#[derive(Debug, Clone)]
+pub struct Pixels {
+    pub width: u32,
+    pub height: u32,
+    pub rgb: Vec<u8>,
+}
+
+#[async_trait]
+pub trait ImageEncoder: Send + Sync + 'static {
+    /// The output segment of feature URIs, such as `efficientnet_lite0_v1`.
+    fn output(&self) -> &str;
+    fn dims(&self) -> usize;
+    async fn embed(&self, images: Vec<Pixels>) -> Result<Vec<ImageFeatures>>;
+}

@@ -1,0 +1,1 @@
+//! Files to parts of text and pixels.

@@ -1,0 +1,15 @@
+//! Bytes in, documents and rankings out. Knows nothing of HTTP or SQL.
+//!
+//! - [`extract`]: files to parts of text and pixels, in a process of their own
+//! - [`embed`]: texts and images to vectors, in process or through an endpoint
+//! - [`store`]: documents, vectors, payload filters and keywords behind one trait
+//! - [`stage`]: the stages of a retriever and the plan that runs them
+//! - [`filter`], [`template`]: the one filter grammar and the one template grammar
+
+pub mod embed;
+pub mod extract;
+pub mod filter;
+pub mod ingest;
+pub mod stage;
+pub mod store;
+pub mod template;

@@ -1,0 +1,1 @@
+//! The stages of a retriever and the plan that runs them.

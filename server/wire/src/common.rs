@@ -1,0 +1,685 @@
+//! Wire types of the interface: common.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+#[cfg(feature = "schema")]
+use validator::Validate as _;
+
+use crate::{
+    BlobURLRef, ContentQueryInput, DocumentQueryInput, InternalPayloadModel,
+    MultiContentQueryInput, Object, TextQueryInput, VectorQueryInput,
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub enum AlertExecutionMode {
+    #[default]
+    #[serde(rename = "on_ingest")]
+    OnIngest,
+    #[serde(rename = "scheduled")]
+    Scheduled,
+    #[serde(rename = "on_demand")]
+    OnDemand,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct BatchCostEstimate {
+    pub batch_id: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collection_ids: Vec<String>,
+    #[serde(default = "crate::defaults::text_skip")]
+    pub dedup_strategy: String,
+    #[serde(default = "crate::defaults::i64_0")]
+    pub object_count: i64,
+    #[serde(default = "crate::defaults::i64_0")]
+    pub already_extracted_count: i64,
+    #[serde(default = "crate::defaults::i64_0")]
+    pub estimated_credits: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated_usd: Option<f64>,
+    #[serde(default = "crate::defaults::i64_0")]
+    pub estimated_repay_credits: i64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub features: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extractors: Vec<String>,
+    #[serde(default, skip_serializing_if = "Object::is_empty")]
+    #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
+    pub content_summary: Object,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub documents_to_remove: Option<i64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+impl Default for BatchCostEstimate {
+    fn default() -> Self {
+        Self {
+            batch_id: Default::default(),
+            collection_ids: Default::default(),
+            dedup_strategy: crate::defaults::text_skip(),
+            object_count: crate::defaults::i64_0(),
+            already_extracted_count: crate::defaults::i64_0(),
+            estimated_credits: crate::defaults::i64_0(),
+            estimated_usd: None,
+            estimated_repay_credits: crate::defaults::i64_0(),
+            features: Default::default(),
+            extractors: Default::default(),
+            content_summary: Default::default(),
+            documents_to_remove: None,
+            warnings: Default::default(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct BudgetLimits {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(range(min = 0.0)))]
+    pub max_credits: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(range(min = 0)))]
+    pub max_time_ms: Option<i64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct BulkInteractionItemResult {
+    pub index: i64,
+    pub interaction_id: String,
+    #[serde(default = "crate::defaults::text_created")]
+    pub status: String,
+}
+
+impl Default for BulkInteractionItemResult {
+    fn default() -> Self {
+        Self {
+            index: Default::default(),
+            interaction_id: Default::default(),
+            status: crate::defaults::text_created(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct BulkInteractionsResponse {
+    pub created: i64,
+    #[serde(default = "crate::defaults::i64_0")]
+    pub failed: i64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<BulkInteractionItemResult>,
+}
+
+impl Default for BulkInteractionsResponse {
+    fn default() -> Self {
+        Self {
+            created: Default::default(),
+            failed: crate::defaults::i64_0(),
+            errors: Default::default(),
+            results: Default::default(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct BulkUpdateDocumentsResponse {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_count: Option<i64>,
+    #[serde(default = "crate::defaults::text_bulk_update_enqueued")]
+    pub message: String,
+}
+
+impl Default for BulkUpdateDocumentsResponse {
+    fn default() -> Self {
+        Self {
+            task_id: None,
+            status: None,
+            updated_count: None,
+            message: crate::defaults::text_bulk_update_enqueued(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct CancellationOutcome {
+    #[serde(default = "crate::defaults::i64_0")]
+    pub ray_jobs_requested: i64,
+    #[serde(default = "crate::defaults::i64_0")]
+    pub ray_jobs_accepted: i64,
+    #[serde(default = "crate::defaults::i64_0")]
+    pub ray_jobs_refused: i64,
+}
+
+impl Default for CancellationOutcome {
+    fn default() -> Self {
+        Self {
+            ray_jobs_requested: crate::defaults::i64_0(),
+            ray_jobs_accepted: crate::defaults::i64_0(),
+            ray_jobs_refused: crate::defaults::i64_0(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct CostRate {
+    pub unit: CostUnit,
+    pub credits_per_unit: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub enum CostUnit {
+    #[default]
+    #[serde(rename = "minute")]
+    Minute,
+    #[serde(rename = "image")]
+    Image,
+    #[serde(rename = "1k_tokens")]
+    V1kTokens,
+    #[serde(rename = "page")]
+    Page,
+    #[serde(rename = "face")]
+    Face,
+    #[serde(rename = "extraction")]
+    Extraction,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct CostsInfo {
+    #[cfg_attr(feature = "schema", validate(range(min = 1, max = 4)))]
+    pub tier: i64,
+    pub tier_label: String,
+    pub rates: Vec<CostRate>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub enum DedupStrategy {
+    #[default]
+    #[serde(rename = "skip")]
+    Skip,
+    #[serde(rename = "replace")]
+    Replace,
+    #[serde(rename = "force")]
+    Force,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct DegradedEntry {
+    pub resource: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    pub reason: String,
+    pub next_step: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct DocumentResponse {
+    pub document_id: String,
+    pub collection_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vector_hydration_incomplete: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub searchable_at: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", validate(nested))]
+    pub document_blobs: Vec<BlobURLRef>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "_internal")]
+    pub internal: Option<InternalPayloadModel>,
+    #[serde(default, skip_serializing_if = "Object::is_empty")]
+    #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
+    pub expanded: Object,
+    #[serde(default, skip_serializing_if = "Object::is_empty")]
+    #[serde(rename = "_expanded")]
+    #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
+    pub expanded_alias: Object,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "_vectors")]
+    pub vector_names: Vec<String>,
+    /// Undeclared members, stored as sent.
+    #[serde(flatten)]
+    #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
+    pub extra: Object,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub enum ExtractorSource {
+    #[default]
+    #[serde(rename = "builtin")]
+    Builtin,
+    #[serde(rename = "custom")]
+    Custom,
+    #[serde(rename = "community")]
+    Community,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub enum FailureCategory {
+    #[default]
+    #[serde(rename = "timeout")]
+    Timeout,
+    #[serde(rename = "infrastructure")]
+    Infrastructure,
+    #[serde(rename = "orphaned")]
+    Orphaned,
+    #[serde(rename = "pipeline")]
+    Pipeline,
+    #[serde(rename = "mvs_durability")]
+    MvsDurability,
+    #[serde(rename = "validation")]
+    Validation,
+    #[serde(rename = "unknown")]
+    Unknown,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct GenericDeleteResponse {
+    #[serde(default = "crate::defaults::text_successfully_deleted")]
+    pub message: String,
+    #[serde(default = "crate::defaults::yes")]
+    pub success: bool,
+}
+
+impl Default for GenericDeleteResponse {
+    fn default() -> Self {
+        Self {
+            message: crate::defaults::text_successfully_deleted(),
+            success: crate::defaults::yes(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct GenericSuccessResponse {
+    #[serde(default = "crate::defaults::text_successfully_completed")]
+    pub message: String,
+    #[serde(default = "crate::defaults::yes")]
+    pub success: bool,
+}
+
+impl Default for GenericSuccessResponse {
+    fn default() -> Self {
+        Self {
+            message: crate::defaults::text_successfully_completed(),
+            success: crate::defaults::yes(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct IngestFilter {
+    #[cfg_attr(feature = "schema", validate(length(min = 1)))]
+    pub retriever_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(range(min = 1)))]
+    pub retriever_version: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<IngestFilterAction>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_error: Option<IngestFilterOnError>,
+    #[serde(default = "crate::defaults::i64_30")]
+    #[cfg_attr(feature = "schema", validate(range(min = 1, max = 300)))]
+    pub timeout_seconds: i64,
+}
+
+impl Default for IngestFilter {
+    fn default() -> Self {
+        Self {
+            retriever_id: Default::default(),
+            retriever_version: None,
+            action: None,
+            on_error: None,
+            timeout_seconds: crate::defaults::i64_30(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub enum IngestFilterAction {
+    #[default]
+    #[serde(rename = "keep")]
+    Keep,
+    #[serde(rename = "drop")]
+    Drop,
+    #[serde(rename = "tag")]
+    Tag,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub enum IngestFilterOnError {
+    #[default]
+    #[serde(rename = "keep")]
+    Keep,
+    #[serde(rename = "drop")]
+    Drop,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct InteractionResponse {
+    pub feature_id: String,
+    #[cfg_attr(feature = "schema", validate(length(min = 1)))]
+    pub interaction_type: Vec<InteractionType>,
+    #[cfg_attr(feature = "schema", validate(range(min = 0)))]
+    pub position: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::HashMap<String, serde_json::Value>>))]
+    pub metadata: Option<Object>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retriever_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::HashMap<String, serde_json::Value>>))]
+    pub query_snapshot: Option<Object>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document_score: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(range(min = 0)))]
+    pub result_set_size: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feature_uri: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub occurred_at: Option<DateTime<Utc>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interaction_id: Option<String>,
+    #[serde(default)]
+    pub deduplicated: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub enum InteractionType {
+    #[default]
+    #[serde(rename = "impression")]
+    Impression,
+    #[serde(rename = "view")]
+    View,
+    #[serde(rename = "click")]
+    Click,
+    #[serde(rename = "dwell")]
+    Dwell,
+    #[serde(rename = "positive_feedback")]
+    PositiveFeedback,
+    #[serde(rename = "negative_feedback")]
+    NegativeFeedback,
+    #[serde(rename = "purchase")]
+    Purchase,
+    #[serde(rename = "add_to_cart")]
+    AddToCart,
+    #[serde(rename = "wishlist")]
+    Wishlist,
+    #[serde(rename = "long_view")]
+    LongView,
+    #[serde(rename = "share")]
+    Share,
+    #[serde(rename = "bookmark")]
+    Bookmark,
+    #[serde(rename = "query_refinement")]
+    QueryRefinement,
+    #[serde(rename = "zero_results")]
+    ZeroResults,
+    #[serde(rename = "filter_toggle")]
+    FilterToggle,
+    #[serde(rename = "skip")]
+    Skip,
+    #[serde(rename = "return_to_results")]
+    ReturnToResults,
+    #[serde(rename = "play")]
+    Play,
+    #[serde(rename = "download")]
+    Download,
+    #[serde(rename = "save")]
+    Save,
+    #[serde(rename = "add_to_project")]
+    AddToProject,
+    #[serde(rename = "rating")]
+    Rating,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct PaginationResponse {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_size: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_pages: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_page: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_page: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub enum PayloadSchemaType {
+    #[default]
+    #[serde(rename = "keyword")]
+    Keyword,
+    #[serde(rename = "integer")]
+    Integer,
+    #[serde(rename = "float")]
+    Float,
+    #[serde(rename = "bool")]
+    Bool,
+    #[serde(rename = "geo")]
+    Geo,
+    #[serde(rename = "datetime")]
+    Datetime,
+    #[serde(rename = "text")]
+    Text,
+    #[serde(rename = "uuid")]
+    Uuid,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct ReadConsistencyOption {
+    pub mode: ReadConsistencyOptionMode,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(range(min = 0)))]
+    pub max_staleness_ms: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub enum ReadConsistencyOptionMode {
+    #[default]
+    #[serde(rename = "strong")]
+    Strong,
+    #[serde(rename = "eventual")]
+    Eventual,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(tag = "input_mode")]
+pub enum SearchQueryInput {
+    #[serde(rename = "text")]
+    Text(TextQueryInput),
+    #[serde(rename = "content")]
+    Content(ContentQueryInput),
+    #[serde(rename = "document")]
+    Document(DocumentQueryInput),
+    #[serde(rename = "vector")]
+    Vector(VectorQueryInput),
+    #[serde(rename = "multi_content")]
+    MultiContent(MultiContentQueryInput),
+}
+
+impl Default for SearchQueryInput {
+    fn default() -> Self {
+        Self::Text(Default::default())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct ServeAppStatus {
+    pub name: String,
+    pub status: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub enum SortDirection {
+    #[default]
+    #[serde(rename = "asc")]
+    Asc,
+    #[serde(rename = "desc")]
+    Desc,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct SortOption {
+    pub field: String,
+    #[serde(default = "crate::defaults::sort_direction_asc")]
+    pub direction: SortDirection,
+}
+
+impl Default for SortOption {
+    fn default() -> Self {
+        Self {
+            field: Default::default(),
+            direction: crate::defaults::sort_direction_asc(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub enum SourceType {
+    #[default]
+    #[serde(rename = "bucket")]
+    Bucket,
+    #[serde(rename = "collection")]
+    Collection,
+    #[serde(rename = "taxonomy")]
+    Taxonomy,
+    #[serde(rename = "cluster")]
+    Cluster,
+    #[serde(rename = "direct_upsert")]
+    DirectUpsert,
+    #[serde(rename = "signals")]
+    Signals,
+    #[serde(rename = "none")]
+    None,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct SubmissionParams {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entrypoint: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deployment_mode: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requires_gpu: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub num_cpus: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub num_gpus: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<i64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plugin_archives: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plugin_dependencies: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_uri: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extractor_name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extractor_version: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env_vars_keys: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest_key: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submitted_at: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct TieringIdleDays {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(range(min = 1)))]
+    pub cold: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(range(min = 1)))]
+    pub frozen: Option<i64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct TieringOverride {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(nested))]
+    pub idle_days: Option<TieringIdleDays>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exempt: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct WriteConsistency {
+    pub retriever_visible: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recommended_header: Option<String>,
+    #[serde(default)]
+    pub write_token_available: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_visible_within_ms: Option<i64>,
+    #[serde(default, skip_serializing_if = "Object::is_empty")]
+    #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
+    pub poll: Object,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<std::collections::HashMap<String, serde_json::Value>>))]
+    pub next_actions: Vec<Object>,
+}

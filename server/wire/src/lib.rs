@@ -1,0 +1,67 @@
+//! Every type that crosses `/v1`, with its limits. The wire types are the model: there is no third copy of the fields.
+//!
+//! Feature `schema` adds what only the server needs: the OpenAPI schemas and the limit checks.
+
+mod access;
+mod account;
+mod api_key;
+mod batch;
+mod bucket;
+mod collection;
+mod common;
+mod display;
+mod document;
+mod error;
+mod event;
+mod execution;
+mod extractor;
+mod health;
+mod internal;
+mod namespace;
+mod object;
+mod organization;
+mod public;
+mod publish;
+mod retriever;
+mod schema;
+mod stage;
+mod task;
+mod upload;
+mod user;
+mod vector;
+
+mod base;
+#[doc(hidden)]
+pub mod defaults;
+#[cfg(feature = "schema")]
+#[doc(hidden)]
+pub mod patterns;
+
+pub use access::*;
+pub use account::*;
+pub use api_key::*;
+pub use base::*;
+pub use batch::*;
+pub use bucket::*;
+pub use collection::*;
+pub use common::*;
+pub use display::*;
+pub use document::*;
+pub use error::*;
+pub use event::*;
+pub use execution::*;
+pub use extractor::*;
+pub use health::*;
+pub use internal::*;
+pub use namespace::*;
+pub use object::*;
+pub use organization::*;
+pub use public::*;
+pub use publish::*;
+pub use retriever::*;
+pub use schema::*;
+pub use stage::*;
+pub use task::*;
+pub use upload::*;
+pub use user::*;
+pub use vector::*;

@@ -1,0 +1,21 @@
+//! Patterns of the contract, compiled once.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+pub static P0: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^upl_[a-zA-Z0-9_-]+$").expect("a literal pattern that a test compiles")
+});
+pub static P1: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^[a-zA-Z0-9_]+$").expect("a literal pattern that a test compiles")
+});
+pub static P2: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^[a-f0-9]{64}$").expect("a literal pattern that a test compiles")
+});
+pub static P3: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^ray_[a-zA-Z0-9_]{3,64}$").expect("a literal pattern that a test compiles")
+});
+pub static P4: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^[a-z0-9][a-z0-9-]*[a-z0-9]$").expect("a literal pattern that a test compiles")
+});

@@ -1,0 +1,141 @@
+//! Wire types of the interface: publish.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+#[cfg(feature = "schema")]
+use validator::Validate as _;
+
+use crate::{DisplayConfig, RateLimitConfig, RetrieverMetadata};
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct OrganizationPublishStatsResponse {
+    pub current_count: i64,
+    pub max_allowed: i64,
+    pub remaining: i64,
+    pub at_limit: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct PublicNameAvailabilityResponse {
+    pub name: String,
+    pub available: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct PublishRetrieverRequest {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(length(max = 100)))]
+    pub display_name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(length(min = 3, max = 50), regex(path = *crate::patterns::P4)))]
+    pub public_name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(length(max = 500)))]
+    pub description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(length(max = 300000)))]
+    pub icon_base64: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(nested))]
+    pub display_config: Option<DisplayConfig>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(nested))]
+    pub rate_limit_config: Option<RateLimitConfig>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password_secret_name: Option<String>,
+    #[serde(default = "crate::defaults::yes")]
+    pub include_metadata: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(length(max = 50)))]
+    pub category: Option<String>,
+}
+
+impl Default for PublishRetrieverRequest {
+    fn default() -> Self {
+        Self {
+            display_name: None,
+            public_name: None,
+            description: None,
+            icon_base64: None,
+            display_config: None,
+            rate_limit_config: None,
+            password_secret_name: None,
+            include_metadata: crate::defaults::yes(),
+            tags: None,
+            category: None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct PublishRetrieverResponse {
+    pub public_id: String,
+    pub retriever_id: String,
+    pub public_url: String,
+    pub short_url: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public_api_key: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct PublishedRetrieverListResponse {
+    #[cfg_attr(feature = "schema", validate(nested))]
+    pub results: Vec<PublishedRetrieverResponse>,
+    pub total: i64,
+    pub limit: i64,
+    pub offset: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct PublishedRetrieverResponse {
+    pub retriever_id: String,
+    pub public_id: String,
+    pub public_name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub icon_base64: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public_api_key: Option<String>,
+    #[cfg_attr(feature = "schema", validate(nested))]
+    pub display_config: DisplayConfig,
+    #[cfg_attr(feature = "schema", validate(nested))]
+    pub rate_limit_config: RateLimitConfig,
+    pub password_protected: bool,
+    pub is_active: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retriever_metadata: Option<RetrieverMetadata>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct UpdatePublishedRetrieverRequest {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(nested))]
+    pub display_config: Option<DisplayConfig>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(nested))]
+    pub rate_limit_config: Option<RateLimitConfig>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password_secret_name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub is_active: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+}
