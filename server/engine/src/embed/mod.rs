@@ -2,6 +2,8 @@
 //!
 //! An embedding space is (model, file hash, pooling, precision); vectors of two spaces never mix in an index.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 
 #[derive(Debug, thiserror::Error)]
@@ -50,4 +52,13 @@ pub trait ImageEncoder: Send + Sync + 'static {
     fn output(&self) -> &str;
     fn dims(&self) -> usize;
     async fn embed(&self, images: Vec<Pixels>) -> Result<Vec<ImageFeatures>>;
+}
+
+/// Where encoders come from: asked by the output segment of a feature URI, loaded on first use.
+#[async_trait]
+pub trait Encoders: Send + Sync + 'static {
+    /// The text encoder whose [`TextEncoder::output`] is `output`, else [`EmbedError::Unavailable`].
+    async fn text(&self, output: &str) -> Result<Arc<dyn TextEncoder>>;
+    /// The image encoder whose [`ImageEncoder::output`] is `output`, else [`EmbedError::Unavailable`].
+    async fn image(&self, output: &str) -> Result<Arc<dyn ImageEncoder>>;
 }
