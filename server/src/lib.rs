@@ -1,1 +1,16 @@
+//! The server: the `/v1` API, the console, the public search pages.
 
+pub mod app;
+pub mod auth;
+pub mod body;
+pub mod boot;
+pub mod clock;
+pub mod command;
+pub mod config;
+pub mod db;
+pub mod error;
+pub mod id;
+pub mod list;
+pub mod openapi;
+pub mod v1;
+pub mod web;

@@ -1,1 +1,7 @@
-fn main(){}
+//! The binary `loupe`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    loupe_server::command::main()
+}

@@ -813,12 +813,12 @@ pub struct ListBatchesRequest {
     pub bucket_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace_id: Option<String>,
-    #[serde(default = "crate::defaults::i64_0")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 0)))]
-    pub offset: i64,
-    #[serde(default = "crate::defaults::i64_100")]
+    pub offset: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 1, max = 1000)))]
-    pub limit: i64,
+    pub limit: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -830,8 +830,8 @@ impl Default for ListBatchesRequest {
             collection_id: None,
             bucket_id: None,
             namespace_id: None,
-            offset: crate::defaults::i64_0(),
-            limit: crate::defaults::i64_100(),
+            offset: None,
+            limit: None,
             cursor: None,
         }
     }

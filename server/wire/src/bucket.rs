@@ -303,15 +303,15 @@ pub struct ExternalConnection {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct ListBucketsRequest {
-    #[serde(default = "crate::defaults::i64_10")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 1, max = 1000)))]
-    pub limit: i64,
+    pub limit: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 1, max = 1000)))]
     pub page_size: Option<i64>,
-    #[serde(default = "crate::defaults::i64_0")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 0, max = 10000)))]
-    pub offset: i64,
+    pub offset: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 1)))]
     pub page: Option<i64>,
@@ -333,9 +333,9 @@ pub struct ListBucketsRequest {
 impl Default for ListBucketsRequest {
     fn default() -> Self {
         Self {
-            limit: crate::defaults::i64_10(),
+            limit: None,
             page_size: None,
-            offset: crate::defaults::i64_0(),
+            offset: None,
             page: None,
             search: None,
             filters: None,

@@ -296,12 +296,12 @@ pub struct ListDocumentsRequest {
     pub select: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expand: Option<Vec<String>>,
-    #[serde(default = "crate::defaults::i64_10")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 1, max = 1000)))]
-    pub limit: i64,
-    #[serde(default = "crate::defaults::i64_0")]
+    pub limit: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 0)))]
-    pub offset: i64,
+    pub offset: Option<i64>,
 }
 
 impl Default for ListDocumentsRequest {
@@ -319,8 +319,8 @@ impl Default for ListDocumentsRequest {
             group_by: None,
             select: None,
             expand: None,
-            limit: crate::defaults::i64_10(),
-            offset: crate::defaults::i64_0(),
+            limit: None,
+            offset: None,
         }
     }
 }

@@ -146,12 +146,12 @@ pub struct ListUploadsRequest {
     pub search: Option<String>,
     #[serde(default)]
     pub return_presigned_urls: bool,
-    #[serde(default = "crate::defaults::i64_20")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 1, max = 100)))]
-    pub limit: i64,
-    #[serde(default = "crate::defaults::i64_0")]
+    pub limit: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 0)))]
-    pub offset: i64,
+    pub offset: Option<i64>,
 }
 
 impl Default for ListUploadsRequest {
@@ -161,8 +161,8 @@ impl Default for ListUploadsRequest {
             sort: None,
             search: None,
             return_presigned_urls: false,
-            limit: crate::defaults::i64_20(),
-            offset: crate::defaults::i64_0(),
+            limit: None,
+            offset: None,
         }
     }
 }

@@ -1,0 +1,378 @@
+//! JSON bodies: read, checked for unknown keys and limits, and refused with the 422 list, in one place.
+
+use std::collections::BTreeMap;
+
+use axum::extract::{FromRef, FromRequest, Request};
+use bytes::Bytes;
+use loupe_wire::Value;
+use serde::de::DeserializeOwned;
+use utoipa::{
+    ToSchema,
+    openapi::{RefOr, Schema},
+};
+use validator::{Validate, ValidationErrors, ValidationErrorsKind};
+
+use crate::{
+    app::App,
+    error::{ApiError, Result, Violation},
+};
+
+/// Unknown keys were ignored until this moment, 2026-11-02T00:00:00Z; from then they are refused.
+const STRICT_FROM_MICROS: i64 = 1_793_577_600_000_000;
+
+/// A checked body. An empty body reads as `{}`, which is a valid list request.
+pub struct Body<T>(pub T);
+
+impl<T, S> FromRequest<S> for Body<T>
+where
+    T: DeserializeOwned + Validate + ToSchema + Send,
+    S: Send + Sync,
+    App: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self> {
+        let app = App::from_ref(state);
+        let bytes = Bytes::from_request(request, state)
+            .await
+            .map_err(|rejection| {
+                if rejection.status() == 413 {
+                    ApiError::payload_too_large(
+                        "",
+                        format!(
+                            "the body is larger than {} bytes",
+                            app.config().limits.body_bytes
+                        ),
+                    )
+                } else {
+                    ApiError::bad_request("", "the body could not be read")
+                }
+            })?;
+        let strict = app.clock().micros() >= STRICT_FROM_MICROS;
+        parse(&bytes, strict).map(Self)
+    }
+}
+
+/// Reads and checks a body.
+///
+/// # Errors
+/// The 422 list: bad JSON, missing members, wrong types, unknown keys (when `strict`), broken limits.
+pub fn parse<T: DeserializeOwned + Validate + ToSchema>(bytes: &[u8], strict: bool) -> Result<T> {
+    let bytes = if bytes.iter().all(u8::is_ascii_whitespace) {
+        b"{}"
+    } else {
+        bytes
+    };
+    let value: Value = serde_json::from_slice(bytes).map_err(|error| {
+        let msg = format!("the body is not valid JSON: {error}");
+        ApiError::from(Violation::body(
+            &[&error.column().to_string()],
+            "json_invalid",
+            msg,
+            Value::Null,
+        ))
+    })?;
+    from_value(value, strict)
+}
+
+/// As [`parse`], for a value read already.
+///
+/// # Errors
+/// As [`parse`].
+pub fn from_value<T: DeserializeOwned + Validate + ToSchema>(
+    value: Value,
+    strict: bool,
+) -> Result<T> {
+    let mut unknown = Vec::new();
+    let mut track = serde_path_to_error::Track::new();
+    let deserializer = serde_path_to_error::Deserializer::new(&value, &mut track);
+    let read =
+        serde_ignored::deserialize::<_, _, T>(deserializer, |path| unknown.push(path.to_string()));
+    let parsed = read.map_err(|error| {
+        let path = track.path().to_string();
+        ApiError::from(type_violation(&path, &error.to_string(), &value))
+    })?;
+    let mut violations = Vec::new();
+    if strict {
+        violations.extend(unknown.iter().map(|path| unknown_key::<T>(path, &value)));
+    }
+    if let Err(errors) = parsed.validate() {
+        limit_violations(&errors, &mut Vec::new(), &value, &mut violations);
+    }
+    if violations.is_empty() {
+        Ok(parsed)
+    } else {
+        Err(ApiError::Validation(violations))
+    }
+}
+
+/// `a.b[0].c` and `a.b.0.c` as pieces.
+fn pieces(path: &str) -> Vec<String> {
+    path.split(['.', '['])
+        .map(|piece| piece.trim_end_matches(']').to_owned())
+        .filter(|piece| !piece.is_empty() && piece != "?")
+        .collect()
+}
+
+fn at<'v>(value: &'v Value, path: &[String]) -> &'v Value {
+    path.iter().fold(value, |value, piece| match value {
+        Value::Array(items) => piece
+            .parse::<usize>()
+            .ok()
+            .and_then(|index| items.get(index))
+            .unwrap_or(&Value::Null),
+        _ => value.get(piece).unwrap_or(&Value::Null),
+    })
+}
+
+fn violation(path: &[String], kind: &str, msg: String, input: Value) -> Violation {
+    let path: Vec<&str> = path.iter().map(String::as_str).collect();
+    Violation::body(&path, kind, msg, input)
+}
+
+fn type_violation(path: &str, message: &str, value: &Value) -> Violation {
+    let mut path = pieces(path);
+    let message = message.split(" at line ").next().unwrap_or(message);
+    if let Some(field) = message
+        .strip_prefix("missing field `")
+        .and_then(|rest| rest.split('`').next())
+    {
+        let input = at(value, &path).clone();
+        path.push(field.to_owned());
+        return violation(&path, "missing", "field required".into(), input);
+    }
+    let kind = if message.starts_with("unknown variant") {
+        "enum"
+    } else {
+        match message
+            .rsplit_once("expected ")
+            .map(|(_, expected)| expected)
+        {
+            Some(expected) if expected.contains("string") => "string_type",
+            Some("i64" | "u64" | "usize") => "int_type",
+            Some("f64") => "float_type",
+            Some("a boolean") => "bool_type",
+            Some("a sequence") => "list_type",
+            Some(expected) if expected.contains("map") || expected.contains("struct") => {
+                "dict_type"
+            }
+            _ => "value_error",
+        }
+    };
+    violation(&path, kind, sentence(message), at(value, &path).clone())
+}
+
+/// serde names Rust types; a caller reads JSON's.
+fn sentence(message: &str) -> String {
+    message
+        .replace("expected i64", "expected an integer")
+        .replace("expected u64", "expected an integer")
+        .replace("expected usize", "expected an integer")
+        .replace("expected f64", "expected a number")
+        .replace("a sequence", "a list")
+        .replace("a map", "an object")
+        .split(", expected struct ")
+        .collect::<Vec<_>>()
+        .join(", expected an object for ")
+}
+
+fn unknown_key<T: ToSchema>(path: &str, value: &Value) -> Violation {
+    let path = pieces(path);
+    let (parent, _) = path.split_at(path.len().saturating_sub(1));
+    let accepted = accepted_keys::<T>(parent);
+    let msg = if accepted.is_empty() {
+        "extra inputs are not permitted".to_owned()
+    } else {
+        format!(
+            "extra inputs are not permitted; accepted keys: {}",
+            accepted.join(", ")
+        )
+    };
+    let mut violation = violation(&path, "extra_forbidden", msg, at(value, &path).clone());
+    violation.ctx = serde_json::json!({ "accepted": accepted });
+    violation
+}
+
+/// The members that the schema declares at a path.
+fn accepted_keys<T: ToSchema>(path: &[String]) -> Vec<String> {
+    let mut schemas = vec![];
+    T::schemas(&mut schemas);
+    let schemas: BTreeMap<String, RefOr<Schema>> = schemas.into_iter().collect();
+    let mut current = T::schema();
+    for piece in path {
+        let Some(next) = member(&resolve(&current, &schemas), piece) else {
+            return Vec::new();
+        };
+        current = next;
+    }
+    let mut keys = Vec::new();
+    collect_keys(&resolve(&current, &schemas), &schemas, &mut keys);
+    keys
+}
+
+fn resolve(schema: &RefOr<Schema>, schemas: &BTreeMap<String, RefOr<Schema>>) -> Option<Schema> {
+    let mut current = schema.clone();
+    for _ in 0..8 {
+        match current {
+            RefOr::T(Schema::OneOf(one)) => {
+                // `Option<T>` is "null or T".
+                current = one
+                    .items
+                    .into_iter()
+                    .find(|item| matches!(item, RefOr::Ref(_)))?;
+            }
+            RefOr::T(schema) => return Some(schema),
+            RefOr::Ref(reference) => {
+                current = schemas
+                    .get(reference.ref_location.rsplit('/').next()?)?
+                    .clone();
+            }
+        }
+    }
+    None
+}
+
+fn member(schema: &Option<Schema>, piece: &str) -> Option<RefOr<Schema>> {
+    match schema.as_ref()? {
+        Schema::Object(object) => object.properties.get(piece).cloned(),
+        Schema::Array(array) => match &array.items {
+            utoipa::openapi::schema::ArrayItems::RefOrSchema(items) => Some((**items).clone()),
+            utoipa::openapi::schema::ArrayItems::False => None,
+        },
+        Schema::AllOf(all) => all.items.iter().find_map(|item| match item {
+            RefOr::T(schema) => member(&Some(schema.clone()), piece),
+            RefOr::Ref(_) => None,
+        }),
+        _ => None,
+    }
+}
+
+fn collect_keys(
+    schema: &Option<Schema>,
+    schemas: &BTreeMap<String, RefOr<Schema>>,
+    keys: &mut Vec<String>,
+) {
+    match schema {
+        Some(Schema::Object(object)) => keys.extend(object.properties.keys().cloned()),
+        Some(Schema::AllOf(all)) => {
+            for item in &all.items {
+                collect_keys(&resolve(item, schemas), schemas, keys);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn limit_violations(
+    errors: &ValidationErrors,
+    path: &mut Vec<String>,
+    value: &Value,
+    out: &mut Vec<Violation>,
+) {
+    for (field, kind) in errors.errors() {
+        path.push(field.trim_start_matches("r#").to_owned());
+        match kind {
+            ValidationErrorsKind::Struct(inner) => limit_violations(inner, path, value, out),
+            ValidationErrorsKind::List(items) => {
+                for (index, inner) in items {
+                    path.push(index.to_string());
+                    limit_violations(inner, path, value, out);
+                    path.pop();
+                }
+            }
+            ValidationErrorsKind::Field(faults) => {
+                let input = at(value, path).clone();
+                for fault in faults {
+                    let (kind, msg, ctx) = limit_sentence(fault, &input);
+                    let mut violation = violation(path, kind, msg, input.clone());
+                    violation.ctx = ctx;
+                    out.push(violation);
+                }
+            }
+        }
+        path.pop();
+    }
+}
+
+fn limit_sentence(
+    fault: &validator::ValidationError,
+    input: &Value,
+) -> (&'static str, String, Value) {
+    let bound = |name: &str| fault.params.get(name).cloned();
+    let list = input.is_array();
+    let (thing, unit) = if list {
+        ("list", "items")
+    } else {
+        ("string", "characters")
+    };
+    let size = match input {
+        Value::Array(items) => items.len() as u64,
+        Value::String(text) => text.chars().count() as u64,
+        _ => 0,
+    };
+    match fault.code.as_ref() {
+        "length" => match (bound("min"), bound("max")) {
+            (Some(min), _) if min.as_u64().is_some_and(|min| size < min) => {
+                let kind = if list {
+                    "too_short"
+                } else {
+                    "string_too_short"
+                };
+                (
+                    kind,
+                    format!("{thing} should have at least {min} {unit}"),
+                    serde_json::json!({ "min_length": min }),
+                )
+            }
+            (_, Some(max)) => {
+                let kind = if list { "too_long" } else { "string_too_long" };
+                (
+                    kind,
+                    format!("{thing} should have at most {max} {unit}"),
+                    serde_json::json!({ "max_length": max }),
+                )
+            }
+            _ => (
+                "value_error",
+                format!("{thing} has a wrong length"),
+                Value::Object(loupe_wire::Object::new()),
+            ),
+        },
+        "range" => {
+            let number = input.as_f64().unwrap_or_default();
+            if let Some(min) =
+                bound("min").filter(|min| min.as_f64().is_some_and(|min| number < min))
+            {
+                return (
+                    "greater_than_equal",
+                    format!("input should be greater than or equal to {min}"),
+                    serde_json::json!({ "ge": min }),
+                );
+            }
+            if let Some(max) =
+                bound("max").filter(|max| max.as_f64().is_some_and(|max| number > max))
+            {
+                return (
+                    "less_than_equal",
+                    format!("input should be less than or equal to {max}"),
+                    serde_json::json!({ "le": max }),
+                );
+            }
+            (
+                "value_error",
+                "input is out of range".into(),
+                Value::Object(loupe_wire::Object::new()),
+            )
+        }
+        "regex" => (
+            "string_pattern_mismatch",
+            "string does not match the pattern".into(),
+            Value::Object(loupe_wire::Object::new()),
+        ),
+        _ => (
+            "value_error",
+            fault.to_string(),
+            Value::Object(loupe_wire::Object::new()),
+        ),
+    }
+}

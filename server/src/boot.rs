@@ -1,0 +1,106 @@
+//! Opening and closing a process's state, for the binary and for tests alike.
+
+use std::{
+    fs::{File, OpenOptions},
+    path::Path,
+};
+
+use anyhow::Context;
+use rustix::fs::{FlockOperation, flock};
+use secrecy::ExposeSecret;
+
+use crate::{app::App, clock::Clock, config::Config, db::Db, v1::organizations};
+
+/// A process that is ready to serve.
+pub struct Started {
+    pub app: App,
+    /// The admin key's secret, on the very first start only.
+    pub first_key: Option<String>,
+    // Held until the process ends: one owner of a data folder.
+    _lock: File,
+}
+
+impl Started {
+    pub async fn close(self) {
+        self.app.stop.cancel();
+        self.app.db().close().await;
+    }
+}
+
+/// Locks the data folder, opens everything, makes the organization on the first start.
+///
+/// # Errors
+/// A sentence that says what to do.
+pub async fn open(config: Config) -> anyhow::Result<Started> {
+    // The TLS library wants its cryptography chosen once a process; a second call changes nothing.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    std::fs::create_dir_all(&config.data)
+        .with_context(|| format!("cannot make the data folder {}", config.data.display()))?;
+    let lock = lock(&config.data)?;
+    let db = if config.is_postgres() {
+        Db::postgres(config.database_url.expose_secret(), 16)
+            .await
+            .context("cannot open the PostgreSQL database")?
+    } else {
+        Db::sqlite(&config.data.join("loupe.db"))
+            .await
+            .context("cannot open the SQLite database")?
+    };
+    let app = App::new(config, db, Clock::default());
+    let first_key = organizations::create_first(&app)
+        .await
+        .map_err(anyhow::Error::from)?;
+    Ok(Started {
+        app,
+        first_key,
+        _lock: lock,
+    })
+}
+
+fn lock(folder: &Path) -> anyhow::Result<File> {
+    let path = folder.join("lock");
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .with_context(|| format!("cannot open {}", path.display()))?;
+    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        anyhow::bail!(
+            "another Loupe uses the data folder {}: stop it, or set LOUPE_DATA to another folder",
+            folder.display()
+        );
+    }
+    Ok(file)
+}
+
+/// Sends log lines to stderr, in the configured format.
+pub fn log(config: &Config) {
+    let filter =
+        tracing_subscriber::EnvFilter::try_new(&config.log).unwrap_or_else(|_| "info".into());
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    // A second call in one process (tests) keeps the first subscriber.
+    let _ = if config.log_format == "json" {
+        lines.json().try_init()
+    } else {
+        lines.try_init()
+    };
+}
+
+/// Returns at SIGTERM or Ctrl-C.
+pub async fn signal() {
+    let mut terminate =
+        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+            Ok(signal) => signal,
+            Err(error) => {
+                tracing::warn!(%error, "cannot listen for SIGTERM");
+                return std::future::pending().await;
+            }
+        };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+}

@@ -1,0 +1,64 @@
+//! The command line.
+
+mod serve;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+use crate::config::Config;
+
+/// Files in, searchable documents out, retrievers over them, published as pages.
+#[derive(Parser)]
+#[command(name = "loupe", version)]
+struct Arguments {
+    /// File of settings; every member can also be set as LOUPE_<MEMBER>.
+    #[arg(
+        long,
+        env = "LOUPE_CONFIG",
+        default_value = "loupe.toml",
+        global = true
+    )]
+    config: PathBuf,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the server: the API, the console and the public pages
+    Serve,
+    /// Bring the database's schema up to date and exit
+    Migrate,
+    /// Print the description of the API (OpenAPI 3.1)
+    Openapi,
+}
+
+/// Runs the command line; an error is one sentence on stderr.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("loupe: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> anyhow::Result<()> {
+    if matches!(arguments.command, Command::Openapi) {
+        let (_, document) = crate::v1::router();
+        println!("{}", document.to_pretty_json()?);
+        return Ok(());
+    }
+    let config = Config::load(&arguments.config)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    match arguments.command {
+        Command::Serve => runtime.block_on(serve::run(config)),
+        Command::Migrate => runtime.block_on(serve::migrate(config)),
+        Command::Openapi => Ok(()),
+    }
+}

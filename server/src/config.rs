@@ -1,0 +1,187 @@
+//! One struct holds every setting: defaults, then `loupe.toml`, then `LOUPE_*` environment variables.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use figment::{
+    Figment,
+    providers::{Env, Format, Serialized, Toml},
+};
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize, Serializer};
+
+/// Settings of one process. Nested members are set from the environment with two underscores:
+/// `LOUPE_LIMITS__BODY_BYTES=1000000`.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Where everything is kept: database, documents, blobs, models, master key.
+    pub data: PathBuf,
+    /// Address and port to listen on.
+    pub listen: SocketAddr,
+    /// The address that callers use, without a slash at the end; empty = `http://{listen}`.
+    pub base_url: String,
+    /// `postgres://…`; empty = SQLite in the data folder.
+    #[serde(serialize_with = "redacted")]
+    pub database_url: SecretString,
+    /// Address of a Qdrant cluster; empty = the embedded engine in the data folder.
+    pub qdrant_url: String,
+    #[serde(serialize_with = "redacted")]
+    pub qdrant_api_key: SecretString,
+    pub models: Models,
+    pub limits: Limits,
+    pub jobs: Jobs,
+    /// `text` or `json`.
+    pub log_format: String,
+    /// A filter such as `info,loupe_server=debug`.
+    pub log: String,
+}
+
+/// Where models come from.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Models {
+    /// Folder of downloaded models; empty = `{data}/models`.
+    pub cache: PathBuf,
+    /// A folder that already holds model files; nothing is fetched for those.
+    pub path: PathBuf,
+    /// Never fetch.
+    pub offline: bool,
+    /// OpenAI-compatible or TEI embedding endpoint for texts; empty = in process.
+    pub text_endpoint: String,
+    pub text_endpoint_model: String,
+    /// Endpoint that embeds pictures and texts into one space; empty = none.
+    pub clip_endpoint: String,
+    pub clip_endpoint_model: String,
+    #[serde(serialize_with = "redacted")]
+    pub endpoint_key: SecretString,
+}
+
+/// Bounds of what callers may send and hold.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Largest JSON body.
+    pub body_bytes: usize,
+    /// Largest uploaded file.
+    pub upload_bytes: u64,
+    /// Longest time a request may take.
+    pub request_seconds: u64,
+    /// Requests under way at once before the rest is refused with 503.
+    pub concurrent_requests: usize,
+    /// Published retrievers a namespace may have.
+    pub published_retrievers: i64,
+    /// Objects of one batch.
+    pub batch_objects: usize,
+    /// Free disk below which writes are refused: max of this and 5 % of the disk.
+    pub free_disk_bytes: u64,
+}
+
+/// How background work runs.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Jobs {
+    /// Batches that run at once, over all processes.
+    pub running_batches: usize,
+    /// Chunks that this process works on at once.
+    pub workers: usize,
+    /// Objects of one chunk.
+    pub chunk_objects: usize,
+    /// A worker that has not renewed its lease for so long is taken for dead.
+    pub lease_seconds: u64,
+    /// Seconds between two submissions of one batch.
+    pub resubmit_seconds: u64,
+    /// Hours after its end at which a task moves to the archive.
+    pub archive_hours: u64,
+    /// Extractor processes at once.
+    pub extractors: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            data: "data".into(),
+            listen: SocketAddr::from(([127, 0, 0, 1], 8420)),
+            base_url: String::new(),
+            database_url: SecretString::default(),
+            qdrant_url: String::new(),
+            qdrant_api_key: SecretString::default(),
+            models: Models {
+                cache: PathBuf::new(),
+                path: PathBuf::new(),
+                offline: false,
+                text_endpoint: String::new(),
+                text_endpoint_model: String::new(),
+                clip_endpoint: String::new(),
+                clip_endpoint_model: String::new(),
+                endpoint_key: SecretString::default(),
+            },
+            limits: Limits {
+                body_bytes: 10 << 20,
+                upload_bytes: 500 << 20,
+                request_seconds: 60,
+                concurrent_requests: 512,
+                published_retrievers: 10,
+                batch_objects: 50_000,
+                free_disk_bytes: 1 << 30,
+            },
+            jobs: Jobs {
+                running_batches: 2,
+                workers: 2,
+                chunk_objects: 64,
+                lease_seconds: 60,
+                resubmit_seconds: 60,
+                archive_hours: 24,
+                extractors: 2,
+            },
+            log_format: "text".into(),
+            log: "info".into(),
+        }
+    }
+}
+
+impl Config {
+    /// Reads `file` (when it exists) and the environment over the defaults.
+    ///
+    /// # Errors
+    /// A member that does not exist or has the wrong type, named.
+    pub fn load(file: &std::path::Path) -> anyhow::Result<Self> {
+        let config: Self = Figment::from(Serialized::defaults(Self::default()))
+            .merge(Toml::file(file))
+            .merge(
+                Env::prefixed("LOUPE_")
+                    .ignore(&["config", "test_postgres", "model_cache", "test_qdrant"])
+                    .split("__"),
+            )
+            .extract()?;
+        Ok(config)
+    }
+
+    /// The address that callers use, without a slash at the end.
+    pub fn address(&self) -> String {
+        if self.base_url.is_empty() {
+            format!("http://{}", self.listen)
+        } else {
+            self.base_url.trim_end_matches('/').to_owned()
+        }
+    }
+
+    pub fn model_cache(&self) -> PathBuf {
+        if self.models.cache.as_os_str().is_empty() {
+            self.data.join("models")
+        } else {
+            self.models.cache.clone()
+        }
+    }
+
+    pub fn is_postgres(&self) -> bool {
+        !self.database_url.expose_secret().is_empty()
+    }
+}
+
+fn redacted<S: Serializer>(secret: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(if secret.expose_secret().is_empty() {
+        ""
+    } else {
+        "[redacted]"
+    })
+}

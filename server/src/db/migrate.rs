@@ -1,0 +1,112 @@
+//! Migrations: the same numbers and names for both databases, embedded in the binary.
+
+use anyhow::Context;
+
+use super::Db;
+
+/// One step, with its text for each database.
+pub struct Migration {
+    pub number: i64,
+    pub name: &'static str,
+    pub sqlite: &'static str,
+    pub postgres: &'static str,
+}
+
+macro_rules! migrations {
+    ($($number:literal $name:literal),* $(,)?) => {
+        &[$(Migration {
+            number: $number,
+            name: $name,
+            sqlite: include_str!(concat!("../../../migrations/sqlite/", $name, ".sql")),
+            postgres: include_str!(concat!("../../../migrations/postgres/", $name, ".sql")),
+        }),*]
+    };
+}
+
+/// Every step so far, in order.
+pub const MIGRATIONS: &[Migration] = migrations![1 "0001_base", 2 "0002_resources", 3 "0003_work"];
+
+const SCHEMA: &str =
+    "CREATE TABLE IF NOT EXISTS schema_migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)";
+
+/// Applies what is missing, each step in its own transaction.
+pub(super) async fn run(db: &Db) -> anyhow::Result<()> {
+    match db {
+        Db::Sqlite { .. } => {
+            db.write(|tx| {
+                Box::pin(async move {
+                    tx.run(SCHEMA, vec![]).await?;
+                    Ok(())
+                })
+            })
+            .await?;
+        }
+        Db::Postgres(pool) => {
+            // Several processes may start at once; the first one migrates, the others wait.
+            let mut connection = pool.acquire().await?;
+            sqlx::query("SELECT pg_advisory_lock(725316)")
+                .execute(&mut *connection)
+                .await?;
+            let outcome = async {
+                sqlx::query(SCHEMA).execute(&mut *connection).await?;
+                apply(db).await
+            }
+            .await;
+            sqlx::query("SELECT pg_advisory_unlock(725316)")
+                .execute(&mut *connection)
+                .await?;
+            return outcome;
+        }
+    }
+    apply(db).await
+}
+
+async fn apply(db: &Db) -> anyhow::Result<()> {
+    let newest = db
+        .number(
+            "SELECT CAST(COALESCE(MAX(number), 0) AS BIGINT) FROM schema_migrations",
+            vec![],
+        )
+        .await?;
+    let known = MIGRATIONS.last().map_or(0, |migration| migration.number);
+    anyhow::ensure!(
+        newest <= known,
+        "the data was written by a newer Loupe (schema {newest}, this one knows {known}): install that version or restore a backup"
+    );
+    for migration in MIGRATIONS
+        .iter()
+        .filter(|migration| migration.number > newest)
+    {
+        step(db, migration)
+            .await
+            .with_context(|| format!("migration {} failed", migration.name))?;
+        tracing::info!(migration = migration.name, "schema brought up to date");
+    }
+    Ok(())
+}
+
+async fn step(db: &Db, migration: &'static Migration) -> anyhow::Result<()> {
+    let text = if db.is_postgres() {
+        migration.postgres
+    } else {
+        migration.sqlite
+    };
+    db.write(move |tx| {
+        Box::pin(async move {
+            match tx {
+                super::Tx::Sqlite(connection) => {
+                    sqlx::raw_sql(text).execute(connection).await.map(|_| ())?
+                }
+                super::Tx::Postgres(tx) => {
+                    sqlx::raw_sql(text).execute(&mut **tx).await.map(|_| ())?
+                }
+            }
+            let record = "INSERT INTO schema_migrations (number, name) VALUES ($1, $2)";
+            tx.run(record, crate::args![migration.number, migration.name])
+                .await?;
+            Ok(())
+        })
+    })
+    .await?;
+    Ok(())
+}

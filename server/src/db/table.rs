@@ -1,0 +1,201 @@
+//! The table shape that named resources share: an id and a name unique within an owner, and the wire type as JSON.
+//!
+//! The owner is the namespace of a namespaced resource and the organization of the others; no statement can be run
+//! without it.
+
+use serde::{Serialize, de::DeserializeOwned};
+use sqlx::types::Json;
+
+use super::{Arg, Db, Tx};
+use crate::{
+    args,
+    error::{ApiError, Result},
+    list::{ListParams, Page},
+};
+
+/// The statements of one table; made by [`table!`].
+pub struct TableSql {
+    pub resource: &'static str,
+    pub insert: &'static str,
+    pub find: &'static str,
+    pub page: &'static str,
+    pub all: &'static str,
+    pub count: &'static str,
+    pub update: &'static str,
+    pub delete: &'static str,
+    pub delete_all: &'static str,
+}
+
+/// A stored resource.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct Record<T: DeserializeOwned> {
+    pub id: String,
+    pub name: String,
+    pub created_at: i64,
+    pub updated_at: i64,
+    pub data: Json<T>,
+}
+
+/// A table of resources whose model is the wire type `T`.
+pub struct Table<T> {
+    sql: &'static TableSql,
+    model: std::marker::PhantomData<fn() -> T>,
+}
+
+/// Declares the statements of a table with the columns `id, owner, name, created_at, updated_at, data`.
+#[macro_export]
+macro_rules! table {
+    ($vis:vis static $name:ident: $model:ty = $table:literal, $resource:literal) => {
+        $vis static $name: $crate::db::Table<$model> = $crate::db::Table::new({
+            $crate::sql! {
+                const INSERT = concat!("INSERT INTO ", $table, " (id, owner, name, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $6)");
+                const FIND = concat!("SELECT id, name, created_at, updated_at, data FROM ", $table, " WHERE owner = $1 AND (id = $2 OR name = $2) ORDER BY CASE WHEN id = $2 THEN 0 ELSE 1 END LIMIT 1");
+                const PAGE = concat!("SELECT id, name, created_at, updated_at, data FROM ", $table, " WHERE owner = $1 ORDER BY created_at DESC, id LIMIT $2 OFFSET $3");
+                const ALL = concat!("SELECT id, name, created_at, updated_at, data FROM ", $table, " WHERE owner = $1 ORDER BY created_at DESC, id");
+                const COUNT = concat!("SELECT CAST(COUNT(*) AS BIGINT) FROM ", $table, " WHERE owner = $1");
+                const UPDATE = concat!("UPDATE ", $table, " SET name = $3, updated_at = $4, data = $5 WHERE owner = $1 AND id = $2");
+                const DELETE = concat!("DELETE FROM ", $table, " WHERE owner = $1 AND id = $2");
+                const DELETE_ALL = concat!("DELETE FROM ", $table, " WHERE owner = $1");
+            }
+            static SQL: $crate::db::TableSql = $crate::db::TableSql {
+                resource: $resource, insert: INSERT, find: FIND, page: PAGE, all: ALL, count: COUNT, update: UPDATE,
+                delete: DELETE, delete_all: DELETE_ALL,
+            };
+            &SQL
+        });
+    };
+}
+
+impl<T: Serialize + DeserializeOwned + Send + Sync + Unpin + 'static> Table<T> {
+    #[doc(hidden)]
+    pub const fn new(sql: &'static TableSql) -> Self {
+        Self {
+            sql,
+            model: std::marker::PhantomData,
+        }
+    }
+
+    /// Inserts; a name taken within the owner is a conflict.
+    pub async fn insert(
+        &self,
+        tx: &mut Tx,
+        owner: &str,
+        id: &str,
+        name: &str,
+        now: i64,
+        data: &T,
+    ) -> Result<()> {
+        let taken = tx
+            .one::<Record<T>>(self.sql.find, args![owner, name])
+            .await?;
+        if taken.is_some() {
+            return Err(self.name_taken(name));
+        }
+        tx.run(
+            self.sql.insert,
+            args![id, owner, name, now, now, Arg::json(data)],
+        )
+        .await?;
+        Ok(())
+    }
+
+    /// By id, else by name.
+    pub async fn find(&self, db: &Db, owner: &str, identifier: &str) -> Result<Record<T>> {
+        let found = db.one(self.sql.find, args![owner, identifier]).await?;
+        found.ok_or_else(|| ApiError::not_found(self.sql.resource, identifier))
+    }
+
+    /// As [`Table::find`], inside a transaction.
+    pub async fn find_in(&self, tx: &mut Tx, owner: &str, identifier: &str) -> Result<Record<T>> {
+        let found = tx.one(self.sql.find, args![owner, identifier]).await?;
+        found.ok_or_else(|| ApiError::not_found(self.sql.resource, identifier))
+    }
+
+    /// Every resource of the owner, newest first.
+    pub async fn all(&self, db: &Db, owner: &str) -> Result<Vec<Record<T>>> {
+        db.all(self.sql.all, args![owner]).await
+    }
+
+    pub async fn count(&self, db: &Db, owner: &str) -> Result<i64> {
+        db.number(self.sql.count, args![owner]).await
+    }
+
+    pub async fn count_in(&self, tx: &mut Tx, owner: &str) -> Result<i64> {
+        tx.number(self.sql.count, args![owner]).await
+    }
+
+    /// One page. Without search, filters and sort the database pages; with them the owner's resources (bounded by its
+    /// quota) are read and filtered here, by the one filter grammar.
+    pub async fn list(&self, db: &Db, owner: &str, params: &ListParams) -> Result<Page<T>> {
+        if params.is_plain() {
+            let records: Vec<Record<T>> = db
+                .all(self.sql.page, args![owner, params.limit + 1, params.offset])
+                .await?;
+            let total = if params.include_total {
+                Some(self.count(db, owner).await?)
+            } else {
+                None
+            };
+            return Ok(Page::from_window(
+                records.into_iter().map(|record| record.data.0).collect(),
+                params,
+                total,
+            ));
+        }
+        let records = self.all(db, owner).await?;
+        Page::from_all(
+            records.into_iter().map(|record| record.data.0).collect(),
+            params,
+        )
+    }
+
+    /// Replaces name and data.
+    pub async fn update(
+        &self,
+        tx: &mut Tx,
+        owner: &str,
+        id: &str,
+        name: &str,
+        now: i64,
+        data: &T,
+    ) -> Result<()> {
+        let taken = tx
+            .one::<Record<T>>(self.sql.find, args![owner, name])
+            .await?;
+        if taken.is_some_and(|other| other.id != id && other.name == name) {
+            return Err(self.name_taken(name));
+        }
+        let changed = tx
+            .run(
+                self.sql.update,
+                args![owner, id, name, now, Arg::json(data)],
+            )
+            .await?;
+        if changed == 0 {
+            Err(ApiError::not_found(self.sql.resource, id))
+        } else {
+            Ok(())
+        }
+    }
+
+    pub async fn delete(&self, tx: &mut Tx, owner: &str, id: &str) -> Result<()> {
+        let changed = tx.run(self.sql.delete, args![owner, id]).await?;
+        if changed == 0 {
+            Err(ApiError::not_found(self.sql.resource, id))
+        } else {
+            Ok(())
+        }
+    }
+
+    pub async fn delete_all(&self, tx: &mut Tx, owner: &str) -> Result<u64> {
+        tx.run(self.sql.delete_all, args![owner]).await
+    }
+
+    fn name_taken(&self, name: &str) -> ApiError {
+        ApiError::already_exists(
+            "name_taken",
+            format!("a {} named '{name}' exists already", self.sql.resource),
+        )
+        .with("name", name)
+    }
+}

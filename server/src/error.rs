@@ -1,0 +1,294 @@
+//! Errors and their one translation to status codes and envelopes. No other file knows status codes.
+
+use axum::{
+    Json,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use loupe_wire::{ErrorDetail, ErrorResponse, Object, Value};
+use serde::Serialize;
+
+pub type Result<T, E = ApiError> = std::result::Result<T, E>;
+
+/// What a caller is told. Anything internal is logged and answered as a bare 500.
+#[derive(Debug)]
+pub enum ApiError {
+    /// 422 in the shape of request validation.
+    Validation(Vec<Violation>),
+    /// Everything else: one envelope with a stable type.
+    Envelope(Box<Envelope>),
+}
+
+#[derive(Debug)]
+pub struct Envelope {
+    status: StatusCode,
+    kind: &'static str,
+    code: Option<&'static str>,
+    message: String,
+    details: Object,
+    retry_after: Option<u64>,
+}
+
+/// One fault of a request: where, what, and the value found there.
+#[derive(Debug, Clone, Serialize)]
+pub struct Violation {
+    pub loc: Vec<Value>,
+    pub msg: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub input: Value,
+    pub ctx: Value,
+}
+
+impl Violation {
+    /// A fault of the body at a path such as `["stages", 0, "config"]`.
+    pub fn body(path: &[&str], kind: &str, msg: impl Into<String>, input: Value) -> Self {
+        let mut loc = vec![Value::from("body")];
+        loc.extend(path.iter().map(|piece| {
+            piece
+                .parse::<u64>()
+                .map_or_else(|_| Value::from(*piece), Value::from)
+        }));
+        Self {
+            loc,
+            msg: msg.into(),
+            kind: kind.into(),
+            input,
+            ctx: Value::Object(Object::new()),
+        }
+    }
+
+    pub fn query(name: &str, kind: &str, msg: impl Into<String>, input: Value) -> Self {
+        Self {
+            loc: vec!["query".into(), name.into()],
+            msg: msg.into(),
+            kind: kind.into(),
+            input,
+            ctx: Value::Object(Object::new()),
+        }
+    }
+}
+
+impl From<Violation> for ApiError {
+    fn from(violation: Violation) -> Self {
+        Self::Validation(vec![violation])
+    }
+}
+
+macro_rules! constructors {
+    ($($(#[$doc:meta])* $name:ident = $status:ident, $kind:literal;)*) => {
+        impl ApiError {
+            $($(#[$doc])*
+            pub fn $name(code: &'static str, message: impl Into<String>) -> Self {
+                Self::new(StatusCode::$status, $kind, (!code.is_empty()).then_some(code), message.into())
+            })*
+        }
+    };
+}
+
+constructors! {
+    bad_request = BAD_REQUEST, "BadRequestError";
+    /// Missing, malformed, unknown, revoked or expired key.
+    unauthenticated = UNAUTHORIZED, "AuthenticationError";
+    forbidden = FORBIDDEN, "ForbiddenError";
+    /// Missing or mismatched namespace header.
+    unauthorized = FORBIDDEN, "UnauthorizedError";
+    plan_required = FORBIDDEN, "PlanRequiredError";
+    not_enabled = FORBIDDEN, "NotEnabledError";
+    conflict = CONFLICT, "ConflictError";
+    already_exists = CONFLICT, "AlreadyExistsError";
+    too_many_requests = TOO_MANY_REQUESTS, "TooManyRequestsError";
+    processing = INTERNAL_SERVER_ERROR, "ProcessingError";
+    unavailable = SERVICE_UNAVAILABLE, "ServiceUnavailableError";
+    model_unavailable = SERVICE_UNAVAILABLE, "InferenceServiceUnavailableError";
+    timeout = GATEWAY_TIMEOUT, "TimeoutError";
+    disk_full = INSUFFICIENT_STORAGE, "ServiceUnavailableError";
+    payload_too_large = PAYLOAD_TOO_LARGE, "BadRequestError";
+    method_not_allowed = METHOD_NOT_ALLOWED, "BadRequestError";
+    gone = GONE, "NotFoundError";
+}
+
+impl ApiError {
+    fn new(
+        status: StatusCode,
+        kind: &'static str,
+        code: Option<&'static str>,
+        message: String,
+    ) -> Self {
+        Self::Envelope(Box::new(Envelope {
+            status,
+            kind,
+            code,
+            message,
+            details: Object::new(),
+            retry_after: None,
+        }))
+    }
+
+    /// The same answer for an id that does not exist and one of another organization.
+    pub fn not_found(resource: &str, id: &str) -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "NotFoundError",
+            Some("resource_not_found"),
+            format!("{resource} not found"),
+        )
+        .with("resource", resource)
+        .with("id", id)
+    }
+
+    pub fn quota_exceeded(resource: &str, current: i64, limit: i64, tier: &str) -> Self {
+        let message =
+            format!("the quota of {resource} is used up: {current} of {limit} on the {tier} tier");
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "QuotaExceededError",
+            Some("quota_exceeded"),
+            message,
+        )
+        .with("resource", resource)
+        .with("current", current)
+        .with("limit", limit)
+        .with("tier", tier)
+    }
+
+    /// Logs the cause; the caller learns only that something failed.
+    pub fn internal(cause: impl std::fmt::Display) -> Self {
+        tracing::error!(error = %cause, "request failed");
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "InternalServerError",
+            None,
+            "an internal error occurred".into(),
+        )
+    }
+
+    /// Adds a member of `error.details`.
+    #[must_use]
+    pub fn with(mut self, member: &str, value: impl Into<Value>) -> Self {
+        if let Self::Envelope(envelope) = &mut self {
+            envelope.details.insert(member.into(), value.into());
+        }
+        self
+    }
+
+    /// Seconds after which a try makes sense: the header and the details say so.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u64) -> Self {
+        if let Self::Envelope(envelope) = &mut self {
+            envelope.retry_after = Some(seconds);
+            envelope.details.insert("retryable".into(), true.into());
+            envelope
+                .details
+                .insert("retry_after_seconds".into(), seconds.into());
+        }
+        self
+    }
+
+    /// What a record of a failure keeps, such as the `error` of a task.
+    pub fn message(&self) -> String {
+        match self {
+            Self::Validation(violations) => violations
+                .iter()
+                .map(|violation| violation.msg.as_str())
+                .collect::<Vec<_>>()
+                .join("; "),
+            Self::Envelope(envelope) => envelope.message.clone(),
+        }
+    }
+
+    /// Whether the same request may succeed later.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Envelope(envelope) if envelope.status.is_server_error() || envelope.status == StatusCode::TOO_MANY_REQUESTS)
+    }
+
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Envelope(envelope) if envelope.status == StatusCode::NOT_FOUND)
+    }
+}
+
+impl std::fmt::Display for ApiError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.message())
+    }
+}
+
+impl std::error::Error for ApiError {}
+
+impl From<sqlx::Error> for ApiError {
+    fn from(error: sqlx::Error) -> Self {
+        if let sqlx::Error::Database(cause) = &error
+            && cause.is_unique_violation()
+        {
+            return Self::already_exists("name_taken", "a resource with this name exists already");
+        }
+        match &error {
+            sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => {
+                tracing::error!(%error, "the database is not available");
+                Self::unavailable("", "the database is not available").retry_after(2)
+            }
+            sqlx::Error::Database(cause) if cause.code().is_some_and(|code| code == "13") => {
+                tracing::error!(%error, "the disk is full");
+                Self::disk_full(
+                    "",
+                    "the disk is full: writes are refused until space is freed",
+                )
+            }
+            _ => Self::internal(error),
+        }
+    }
+}
+
+impl From<loupe_engine::store::StoreError> for ApiError {
+    fn from(error: loupe_engine::store::StoreError) -> Self {
+        use loupe_engine::store::StoreError;
+        match error {
+            StoreError::Invalid(message) => Self::bad_request("", message),
+            StoreError::DiskFull => Self::disk_full("", error.to_string()),
+            StoreError::Unavailable(_) => Self::unavailable("", error.to_string()).retry_after(2),
+            StoreError::Internal(message) => Self::internal(message),
+        }
+    }
+}
+
+impl From<loupe_engine::embed::EmbedError> for ApiError {
+    fn from(error: loupe_engine::embed::EmbedError) -> Self {
+        use loupe_engine::embed::EmbedError;
+        match error {
+            EmbedError::Unavailable(message) => Self::model_unavailable("", message),
+            EmbedError::Invalid(message) => Self::bad_request("", message),
+            EmbedError::Failed(message) => Self::internal(message),
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Validation(detail) => (
+                StatusCode::UNPROCESSABLE_ENTITY,
+                Json(serde_json::json!({ "detail": detail })),
+            )
+                .into_response(),
+            Self::Envelope(envelope) => {
+                let body = ErrorResponse {
+                    success: false,
+                    status: i64::from(envelope.status.as_u16()),
+                    error: ErrorDetail {
+                        message: envelope.message,
+                        r#type: envelope.kind.into(),
+                        code: envelope.code.map(Into::into),
+                        details: Some(envelope.details),
+                    },
+                };
+                let mut response = (envelope.status, Json(body)).into_response();
+                if let Some(seconds) = envelope.retry_after {
+                    response
+                        .headers_mut()
+                        .insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+                }
+                response
+            }
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! Listing: the query and body that every list takes, and the page it answers.
+
+use axum::{
+    extract::{FromRequestParts, Query},
+    http::request::Parts,
+};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use loupe_engine::filter::{self, Filter};
+use loupe_wire::{PaginationResponse, Value};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{ApiError, Result, Violation};
+
+const DEFAULT_LIMIT: i64 = 10;
+const MAX_LIMIT: i64 = 1000;
+const MAX_OFFSET: i64 = 10_000;
+
+/// The pagination query that `GET /x` and `POST /x/list` share.
+#[derive(Debug, Clone, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ListQuery {
+    /// Page size, 1 to 1000; wins over `page_size`.
+    pub limit: Option<i64>,
+    pub page_size: Option<i64>,
+    /// 0 to 10000; wins over `page`.
+    pub offset: Option<i64>,
+    /// From 1.
+    pub page: Option<i64>,
+    /// `next_cursor` of the page before.
+    pub cursor: Option<String>,
+    pub next_cursor: Option<String>,
+    pub after: Option<String>,
+    /// Totals are counted only when asked for.
+    pub include_total: Option<bool>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ListQuery {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        query(parts).await
+    }
+}
+
+/// Query parameters of any type, with the 422 list on a fault.
+pub async fn query<T: serde::de::DeserializeOwned + 'static>(parts: &mut Parts) -> Result<T> {
+    match Query::<T>::try_from_uri(&parts.uri) {
+        Ok(Query(query)) => Ok(query),
+        Err(rejection) => Err(query_violation(&rejection.body_text()).into()),
+    }
+}
+
+fn query_violation(text: &str) -> Violation {
+    // The rejection reads "Failed to deserialize query string: limit: invalid digit found in string".
+    let text = text
+        .strip_prefix("Failed to deserialize query string: ")
+        .unwrap_or(text);
+    let (name, msg) = text.split_once(": ").unwrap_or(("", text));
+    let name = if name.contains(' ') { "" } else { name };
+    let kind = if msg.contains("missing field") {
+        "missing"
+    } else {
+        "parsing"
+    };
+    Violation::query(name, kind, msg, Value::Null)
+}
+
+/// What the body of a list adds; each resource's request type is read into it.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct ListBody {
+    pub limit: Option<i64>,
+    pub page_size: Option<i64>,
+    pub offset: Option<i64>,
+    pub page: Option<i64>,
+    pub search: Option<String>,
+    pub filters: Option<Value>,
+    pub sort: Option<Value>,
+    pub sorts: Option<Vec<Value>>,
+    pub case_sensitive: Option<bool>,
+}
+
+/// One member to order by.
+#[derive(Debug, Clone)]
+pub struct SortKey {
+    pub field: String,
+    pub descending: bool,
+}
+
+/// A list request, checked.
+#[derive(Debug, Clone, Default)]
+pub struct ListParams {
+    pub limit: i64,
+    pub offset: i64,
+    pub include_total: bool,
+    pub cursor: Option<String>,
+    pub search: Option<String>,
+    pub filter: Option<Filter>,
+    pub sorts: Vec<SortKey>,
+}
+
+impl ListParams {
+    /// Body wins over query, `limit` over `page_size`, `offset` over `page`.
+    ///
+    /// # Errors
+    /// A bound broken, a filter or sort that cannot be read.
+    pub fn new(query: ListQuery, body: &impl Serialize) -> Result<Self> {
+        let body: ListBody = serde_json::to_value(body)
+            .and_then(serde_json::from_value)
+            .unwrap_or_default();
+        let limit = body
+            .limit
+            .or(query.limit)
+            .or(body.page_size)
+            .or(query.page_size)
+            .unwrap_or(DEFAULT_LIMIT);
+        bounded("limit", limit, 1, MAX_LIMIT)?;
+        let page = body.page.or(query.page);
+        if let Some(page) = page {
+            bounded("page", page, 1, i64::MAX)?;
+        }
+        let cursor = query
+            .cursor
+            .or(query.next_cursor)
+            .or(query.after)
+            .filter(|cursor| !cursor.is_empty());
+        let by_page = page.map(|page| (page - 1).saturating_mul(limit));
+        let by_cursor = cursor.as_deref().map(decode_offset).transpose()?;
+        let offset = body
+            .offset
+            .or(query.offset)
+            .filter(|offset| *offset != 0)
+            .or(by_page)
+            .or(by_cursor)
+            .unwrap_or(0);
+        if by_cursor.is_none() {
+            bounded("offset", offset, 0, MAX_OFFSET)?;
+        }
+        let filter = match &body.filters {
+            None | Some(Value::Null) => None,
+            Some(value) if value.as_object().is_some_and(serde_json::Map::is_empty) => None,
+            Some(value) => Some(parse_filter(value, "filters")?),
+        };
+        let mut sorts = Vec::new();
+        for (index, sort) in body
+            .sort
+            .iter()
+            .chain(body.sorts.iter().flatten())
+            .enumerate()
+        {
+            if sort.is_null() {
+                continue;
+            }
+            sorts.push(sort_key(sort).ok_or_else(|| {
+                let msg = "a sort is {field, direction: asc | desc}";
+                Violation::body(&["sorts", &index.to_string()], "sort", msg, sort.clone())
+            })?);
+        }
+        let search = body.search.filter(|search| !search.trim().is_empty());
+        let include_total = query.include_total.unwrap_or(false);
+        Ok(Self {
+            limit,
+            offset,
+            include_total,
+            cursor,
+            search,
+            filter,
+            sorts,
+        })
+    }
+
+    /// Nothing but a window is asked for.
+    pub fn is_plain(&self) -> bool {
+        self.search.is_none() && self.filter.is_none() && self.sorts.is_empty()
+    }
+
+    /// The pagination block of a page of `returned` rows.
+    pub fn pagination(
+        &self,
+        returned: usize,
+        more: bool,
+        total: Option<i64>,
+    ) -> PaginationResponse {
+        let page = self.offset / self.limit + 1;
+        let next = self.offset + i64::try_from(returned).unwrap_or(0);
+        PaginationResponse {
+            total,
+            page: Some(page),
+            page_size: Some(self.limit),
+            total_pages: total.map(|total| (total + self.limit - 1) / self.limit),
+            next_page: more.then(|| format!("?limit={}&offset={next}", self.limit)),
+            previous_page: (self.offset > 0).then(|| {
+                format!(
+                    "?limit={}&offset={}",
+                    self.limit,
+                    (self.offset - self.limit).max(0)
+                )
+            }),
+            next_cursor: more.then(|| encode_offset(next)),
+        }
+    }
+}
+
+/// Reads the one filter grammar; a fault names its place in the body.
+pub fn parse_filter(value: &Value, member: &str) -> Result<Filter> {
+    Filter::parse(value).map_err(|error| {
+        let mut path = vec![member];
+        path.extend(error.loc.iter().map(String::as_str));
+        Violation::body(&path, "invalid_filter", error.msg.clone(), value.clone()).into()
+    })
+}
+
+fn sort_key(sort: &Value) -> Option<SortKey> {
+    let field = sort.get("field")?.as_str()?.to_owned();
+    let descending = match sort
+        .get("direction")
+        .and_then(Value::as_str)
+        .unwrap_or("asc")
+    {
+        "asc" => false,
+        "desc" => true,
+        _ => return None,
+    };
+    Some(SortKey { field, descending })
+}
+
+fn bounded(name: &str, value: i64, least: i64, most: i64) -> Result<()> {
+    if value < least {
+        return Err(Violation::query(
+            name,
+            "greater_than_equal",
+            format!("must be at least {least}"),
+            value.into(),
+        )
+        .into());
+    }
+    if value > most {
+        return Err(Violation::query(
+            name,
+            "less_than_equal",
+            format!("must be at most {most}"),
+            value.into(),
+        )
+        .into());
+    }
+    Ok(())
+}
+
+fn encode_offset(offset: i64) -> String {
+    URL_SAFE_NO_PAD.encode(format!("o{offset}"))
+}
+
+fn decode_offset(cursor: &str) -> Result<i64> {
+    let decoded = URL_SAFE_NO_PAD
+        .decode(cursor)
+        .ok()
+        .and_then(|bytes| String::from_utf8(bytes).ok());
+    let offset = decoded
+        .as_deref()
+        .and_then(|text| text.strip_prefix('o'))
+        .and_then(|text| text.parse().ok());
+    offset.filter(|offset| *offset >= 0).ok_or_else(|| {
+        Violation::query(
+            "cursor",
+            "cursor_invalid",
+            "this is not a cursor of this list",
+            cursor.into(),
+        )
+        .into()
+    })
+}
+
+/// A page of resources.
+#[derive(Debug, Clone)]
+pub struct Page<T> {
+    pub results: Vec<T>,
+    /// Only when asked for.
+    pub total: Option<i64>,
+    pub pagination: PaginationResponse,
+}
+
+impl<T: Serialize> Page<T> {
+    /// `rows` holds one more than the limit when there is a next page.
+    pub fn from_window(mut rows: Vec<T>, params: &ListParams, total: Option<i64>) -> Self {
+        let limit = usize::try_from(params.limit).unwrap_or(usize::MAX);
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        Self {
+            pagination: params.pagination(rows.len(), more, total),
+            results: rows,
+            total,
+        }
+    }
+
+    /// Searches, filters, sorts and cuts rows read whole.
+    ///
+    /// # Errors
+    /// A row that cannot be written as JSON.
+    pub fn from_all(rows: Vec<T>, params: &ListParams) -> Result<Self> {
+        let mut kept = Vec::with_capacity(rows.len());
+        let needle = params.search.as_ref().map(|search| search.to_lowercase());
+        for row in rows {
+            let value = serde_json::to_value(&row).map_err(ApiError::internal)?;
+            let found = needle
+                .as_ref()
+                .is_none_or(|needle| contains_text(&value, needle));
+            if found
+                && params
+                    .filter
+                    .as_ref()
+                    .is_none_or(|filter| filter.matches(&value))
+            {
+                kept.push((row, value));
+            }
+        }
+        for sort in params.sorts.iter().rev() {
+            kept.sort_by(|(_, left), (_, right)| {
+                let (left, right) = (
+                    filter::value_at(left, &sort.field),
+                    filter::value_at(right, &sort.field),
+                );
+                // Rows without the member come last in both directions.
+                if sort.descending && left.is_some() && right.is_some() {
+                    filter::sort_values(right, left)
+                } else {
+                    filter::sort_values(left, right)
+                }
+            });
+        }
+        let total = i64::try_from(kept.len()).unwrap_or(i64::MAX);
+        let offset = usize::try_from(params.offset).unwrap_or(0);
+        let limit = usize::try_from(params.limit).unwrap_or(usize::MAX);
+        let more = kept.len() > offset.saturating_add(limit);
+        let results: Vec<T> = kept
+            .into_iter()
+            .skip(offset)
+            .take(limit)
+            .map(|(row, _)| row)
+            .collect();
+        let total = params.include_total.then_some(total);
+        Ok(Self {
+            pagination: params.pagination(results.len(), more, total),
+            results,
+            total,
+        })
+    }
+
+    /// `total_count` is a required number of most lists; without `include_total` it is what is known to be there.
+    pub fn total_count(&self, params: &ListParams) -> i64 {
+        self.total
+            .unwrap_or_else(|| params.offset + i64::try_from(self.results.len()).unwrap_or(0))
+    }
+}
+
+fn contains_text(value: &Value, needle: &str) -> bool {
+    match value {
+        Value::String(text) => text.to_lowercase().contains(needle),
+        Value::Array(items) => items.iter().any(|item| contains_text(item, needle)),
+        Value::Object(members) => members.values().any(|member| contains_text(member, needle)),
+        _ => false,
+    }
+}

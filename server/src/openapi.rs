@@ -1,0 +1,134 @@
+//! The description of the API: what every operation shares is added here, so that handlers declare only their own.
+
+use utoipa::openapi::{
+    Components, Content, InfoBuilder, OpenApi, OpenApiBuilder, PathItem, Ref, RefOr, Response,
+    ResponseBuilder,
+    path::Operation,
+    security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme},
+};
+use utoipa::{PartialSchema, ToSchema};
+
+/// Version of the interface, not of the program.
+pub const INTERFACE_VERSION: &str = "0.82";
+
+/// Statuses that any operation may answer besides its own.
+const ERRORS: &[(&str, &str)] = &[
+    ("400", "The request cannot be understood or carried out"),
+    (
+        "401",
+        "The key is missing, malformed, unknown, revoked or expired",
+    ),
+    (
+        "403",
+        "The key lacks the permission, scope, origin or plan, or a quota is used up",
+    ),
+    ("404", "No such resource for this caller"),
+    ("429", "Too many requests: wait for Retry-After seconds"),
+    ("500", "An internal error"),
+    (
+        "503",
+        "A dependency is away or the server is busy: try again",
+    ),
+];
+
+/// The document before the operations are added.
+pub fn base() -> OpenApi {
+    let mut components = Components::new();
+    components.add_security_scheme(
+        "bearer",
+        SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)),
+    );
+    let error = loupe_wire::ErrorResponse::name().into_owned();
+    components
+        .schemas
+        .insert(error, loupe_wire::ErrorResponse::schema());
+    let mut nested = Vec::new();
+    loupe_wire::ErrorResponse::schemas(&mut nested);
+    components.schemas.extend(nested);
+    components
+        .schemas
+        .insert("ValidationErrorResponse".into(), validation_schema());
+    OpenApiBuilder::new()
+        .info(
+            InfoBuilder::new()
+                .title("Loupe")
+                .description(Some("Files in, searchable documents out, retrievers over them, published as pages and apps."))
+                .version(INTERFACE_VERSION)
+                .build(),
+        )
+        .components(Some(components))
+        .build()
+}
+
+fn validation_schema() -> RefOr<utoipa::openapi::Schema> {
+    serde_json::from_value(serde_json::json!({
+        "type": "object",
+        "required": ["detail"],
+        "properties": {"detail": {"type": "array", "items": {
+            "type": "object",
+            "required": ["loc", "msg", "type"],
+            "properties": {
+                "loc": {"type": "array", "items": {"type": ["string", "integer"]}},
+                "msg": {"type": "string"},
+                "type": {"type": "string"},
+                "input": {},
+                "ctx": {"type": "object"}
+            }
+        }}}
+    }))
+    .expect("a literal schema that the snapshot test reads")
+}
+
+/// Adds the shared errors, the key and the namespace header.
+pub fn finish(document: &mut OpenApi) {
+    for (path, item) in &mut document.paths.paths {
+        let public = path.starts_with("/v1/public/")
+            || path.starts_with("/v1/health")
+            || path.starts_with("/v1/blobs");
+        for operation in operations(item) {
+            for (status, description) in ERRORS {
+                let response = RefOr::T(json_response(description, "ErrorResponse"));
+                operation
+                    .responses
+                    .responses
+                    .entry((*status).into())
+                    .or_insert(response);
+            }
+            let invalid = json_response(
+                "The request breaks the declared shape or limits",
+                "ValidationErrorResponse",
+            );
+            operation
+                .responses
+                .responses
+                .entry("422".into())
+                .or_insert(RefOr::T(invalid));
+            if !public {
+                operation.security = Some(vec![SecurityRequirement::new(
+                    "bearer",
+                    Vec::<String>::new(),
+                )]);
+            }
+        }
+    }
+}
+
+fn json_response(description: &str, schema: &str) -> Response {
+    let reference = RefOr::Ref(Ref::from_schema_name(schema));
+    ResponseBuilder::new()
+        .description(description)
+        .content("application/json", Content::new(Some(reference)))
+        .build()
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    [
+        &mut item.get,
+        &mut item.post,
+        &mut item.put,
+        &mut item.patch,
+        &mut item.delete,
+    ]
+    .into_iter()
+    .flatten()
+}

@@ -1,0 +1,49 @@
+//! Who the key is.
+
+use axum::{Json, extract::State};
+use loupe_wire::{MeKeyInfo, MeResponse};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::organizations;
+use crate::{
+    app::App,
+    auth::{Org, Read},
+    error::Result,
+};
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(get_me))
+}
+
+/// Which organization the key belongs to and what it may do. Works for every valid key.
+#[utoipa::path(get, path = "/v1/me", tag = "account", responses((status = 200, body = MeResponse)))]
+async fn get_me(State(app): State<App>, org: Org<Read>) -> Result<Json<MeResponse>> {
+    let organization = organizations::find(app.db(), &org.caller.org_id).await?;
+    let users = super::users::list(app.db(), &org.caller.org_id).await?;
+    let key = &org.caller.key;
+    Ok(Json(MeResponse {
+        organization_id: organization.organization_id,
+        organization_name: Some(organization.organization_name),
+        account_type: name(organization.account_type),
+        user_email: users
+            .into_iter()
+            .find(|user| user.user_id == key.user_id)
+            .map(|user| user.email),
+        key: MeKeyInfo {
+            name: Some(key.name.clone()),
+            key_type: Some(name(key.key_type)),
+            permissions: key.permissions.iter().map(name).collect(),
+            expires_at: key.expires_at,
+        },
+        principal_scoped: key.principal_id.is_some(),
+        ..Default::default()
+    }))
+}
+
+/// The wire name of an enum's case.
+fn name(value: impl serde::Serialize) -> String {
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|value| value.as_str().map(ToOwned::to_owned))
+        .unwrap_or_default()
+}

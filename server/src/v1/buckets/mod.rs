@@ -1,0 +1,180 @@
+//! Buckets hold objects of one schema.
+
+mod routes;
+mod store;
+
+use loupe_wire::{
+    BucketCreateRequest, BucketPatchRequest, BucketResponse, DegradedEntry, NamespaceOperation,
+    ResourceType, TaskStatusEnum, UniqueKeyConfig,
+};
+pub use routes::router;
+pub use store::BUCKETS;
+
+use crate::{
+    app::App,
+    auth::{Level, Scope, Write},
+    clock,
+    error::{Result, Violation},
+    id,
+};
+
+/// The entry that an empty page of an unresolved namespace carries.
+pub fn unresolved(sent: &str) -> DegradedEntry {
+    DegradedEntry {
+        resource: "namespace".into(),
+        id: Some(sent.into()),
+        reason: "unresolved".into(),
+        next_step: "send the id (ns_…) of a namespace of this organization in X-Namespace; GET /v1/namespaces lists them".into(),
+        stage: None,
+    }
+}
+
+fn check_unique_key(
+    schema: &loupe_wire::BucketSchema,
+    unique_key: Option<&UniqueKeyConfig>,
+) -> Result<()> {
+    for (index, field) in unique_key
+        .iter()
+        .flat_map(|key| key.fields.iter().enumerate())
+    {
+        if !schema.properties.contains_key(field) {
+            let msg = format!("the bucket's schema has no field '{field}'");
+            return Err(Violation::body(
+                &["unique_key", "fields", &index.to_string()],
+                "value_error",
+                msg,
+                field.clone().into(),
+            )
+            .into());
+        }
+    }
+    Ok(())
+}
+
+fn check_name(name: &str) -> Result<()> {
+    if name.trim().is_empty() || name.len() > 100 {
+        return Err(Violation::body(
+            &["bucket_name"],
+            "string_too_short",
+            "a name has 1 to 100 characters",
+            name.into(),
+        )
+        .into());
+    }
+    Ok(())
+}
+
+pub async fn create(
+    app: &App,
+    scope: &Scope<Write>,
+    request: BucketCreateRequest,
+) -> Result<BucketResponse> {
+    scope
+        .caller
+        .allow(ResourceType::Bucket, "*", NamespaceOperation::WriteData)?;
+    check_name(&request.bucket_name)?;
+    check_unique_key(&request.bucket_schema, request.unique_key.as_ref())?;
+    let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
+    let at = clock::time(now);
+    let bucket_id = id::new("bkt_");
+    let bucket = BucketResponse {
+        bucket_id: Some(bucket_id.clone()),
+        bucket_name: request.bucket_name,
+        description: request.description,
+        bucket_schema: Some(request.bucket_schema),
+        unique_key: request.unique_key,
+        metadata: request.metadata.unwrap_or_default(),
+        storage_class: request.storage_class,
+        destination: request.destination,
+        ingest_filter: request.ingest_filter,
+        created_at: Some(at),
+        updated_at: Some(at),
+        status: TaskStatusEnum::Active,
+        ..Default::default()
+    };
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                BUCKETS
+                    .insert(
+                        tx,
+                        &namespace_id,
+                        &bucket_id,
+                        &bucket.bucket_name,
+                        now,
+                        &bucket,
+                    )
+                    .await?;
+                Ok(bucket)
+            })
+        })
+        .await
+}
+
+/// With the counts of its objects.
+pub async fn get<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    identifier: &str,
+) -> Result<BucketResponse> {
+    let record = BUCKETS
+        .find(app.db(), &scope.namespace_id, identifier)
+        .await?;
+    scope.caller.allow(
+        ResourceType::Bucket,
+        &record.id,
+        NamespaceOperation::ReadData,
+    )?;
+    let mut buckets = vec![record.data.0];
+    store::count_objects(app.db(), &scope.namespace_id, &mut buckets).await?;
+    Ok(buckets.remove(0))
+}
+
+pub async fn update(
+    app: &App,
+    scope: &Scope<Write>,
+    identifier: &str,
+    request: BucketPatchRequest,
+) -> Result<BucketResponse> {
+    if let Some(name) = &request.bucket_name {
+        check_name(name)?;
+    }
+    let record = BUCKETS
+        .find(app.db(), &scope.namespace_id, identifier)
+        .await?;
+    scope.caller.allow(
+        ResourceType::Bucket,
+        &record.id,
+        NamespaceOperation::WriteData,
+    )?;
+    let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let mut bucket = BUCKETS.find_in(tx, &namespace_id, &record.id).await?.data.0;
+                bucket.bucket_name = request.bucket_name.unwrap_or(bucket.bucket_name);
+                bucket.description = request.description.or(bucket.description);
+                bucket.metadata = request.metadata.unwrap_or(bucket.metadata);
+                bucket.bucket_schema = request.bucket_schema.or(bucket.bucket_schema);
+                bucket.unique_key = request.unique_key.or(bucket.unique_key);
+                bucket.destination = request.destination.or(bucket.destination);
+                bucket.ingest_filter = request.ingest_filter.or(bucket.ingest_filter);
+                if let Some(schema) = &bucket.bucket_schema {
+                    check_unique_key(schema, bucket.unique_key.as_ref())?;
+                }
+                bucket.updated_at = Some(clock::time(now));
+                BUCKETS
+                    .update(
+                        tx,
+                        &namespace_id,
+                        &record.id,
+                        &bucket.bucket_name,
+                        now,
+                        &bucket,
+                    )
+                    .await?;
+                Ok(bucket)
+            })
+        })
+        .await
+}

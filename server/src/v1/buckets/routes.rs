@@ -1,0 +1,119 @@
+use axum::{
+    Json,
+    extract::{Path, State},
+    http::{HeaderName, HeaderValue},
+    response::{IntoResponse, Response},
+};
+use loupe_wire::{
+    BucketCreateRequest, BucketPatchRequest, BucketResponse, ListBucketsRequest,
+    ListBucketsResponse,
+};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{BUCKETS, store};
+use crate::{
+    app::App,
+    auth::{ListScope, Read, Scope, Write},
+    body::Body,
+    error::Result,
+    list::{ListParams, ListQuery},
+};
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list_buckets, create_bucket))
+        .routes(routes!(search_buckets))
+        .routes(routes!(get_bucket, update_bucket))
+}
+
+/// The header that marks the empty page of an unresolved namespace.
+pub const UNRESOLVED: (HeaderName, HeaderValue) = (
+    HeaderName::from_static("x-namespace-unresolved"),
+    HeaderValue::from_static("true"),
+);
+
+async fn page(
+    app: &App,
+    scope: ListScope<Read>,
+    query: ListQuery,
+    request: ListBucketsRequest,
+) -> Result<Response> {
+    let params = ListParams::new(query, &request)?;
+    let scope = match scope {
+        ListScope::Resolved(scope) => scope,
+        ListScope::Unresolved { sent } => {
+            let warnings = vec![super::unresolved(&sent)];
+            let pagination = params.pagination(0, false, Some(0));
+            let empty = ListBucketsResponse {
+                pagination,
+                warnings,
+                ..Default::default()
+            };
+            return Ok(([UNRESOLVED], Json(empty)).into_response());
+        }
+    };
+    let mut page = BUCKETS.list(app.db(), &scope.namespace_id, &params).await?;
+    store::count_objects(app.db(), &scope.namespace_id, &mut page.results).await?;
+    let total_count = page.total_count(&params);
+    Ok(Json(ListBucketsResponse {
+        results: page.results,
+        pagination: page.pagination,
+        total_count,
+        ..Default::default()
+    })
+    .into_response())
+}
+
+/// Buckets of the namespace.
+#[utoipa::path(get, path = "/v1/buckets", tag = "buckets", params(ListQuery), responses((status = 200, body = ListBucketsResponse)))]
+async fn list_buckets(
+    State(app): State<App>,
+    scope: ListScope<Read>,
+    query: ListQuery,
+) -> Result<Response> {
+    page(&app, scope, query, ListBucketsRequest::default()).await
+}
+
+/// Buckets that match.
+#[utoipa::path(post, path = "/v1/buckets/list", tag = "buckets", params(ListQuery), request_body = ListBucketsRequest, responses((status = 200, body = ListBucketsResponse)))]
+async fn search_buckets(
+    State(app): State<App>,
+    scope: ListScope<Read>,
+    query: ListQuery,
+    Body(request): Body<ListBucketsRequest>,
+) -> Result<Response> {
+    page(&app, scope, query, request).await
+}
+
+/// Makes a bucket.
+#[utoipa::path(post, path = "/v1/buckets", tag = "buckets", request_body = BucketCreateRequest, responses((status = 200, body = BucketResponse)))]
+async fn create_bucket(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Body(request): Body<BucketCreateRequest>,
+) -> Result<Json<BucketResponse>> {
+    super::create(&app, &scope, request).await.map(Json)
+}
+
+/// One bucket, by id or name.
+#[utoipa::path(get, path = "/v1/buckets/{bucket_identifier}", tag = "buckets", responses((status = 200, body = BucketResponse)))]
+async fn get_bucket(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path(identifier): Path<String>,
+) -> Result<Json<BucketResponse>> {
+    super::get(&app, &scope, &identifier).await.map(Json)
+}
+
+/// Changes members of a bucket.
+#[utoipa::path(patch, path = "/v1/buckets/{bucket_identifier}", tag = "buckets", request_body = BucketPatchRequest, responses((status = 200, body = BucketResponse)))]
+async fn update_bucket(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(identifier): Path<String>,
+    Body(request): Body<BucketPatchRequest>,
+) -> Result<Json<BucketResponse>> {
+    super::update(&app, &scope, &identifier, request)
+        .await
+        .map(Json)
+}

@@ -1,0 +1,59 @@
+//! The change feed: every change's event is written in the transaction of the change.
+
+mod routes;
+mod store;
+
+use loupe_wire::Object;
+
+pub use routes::router;
+pub use store::list;
+
+use crate::{db::Tx, error::Result};
+
+/// One change to tell of.
+pub struct Event {
+    pub org_id: String,
+    pub namespace_id: Option<String>,
+    /// From the vocabulary of the contract, such as `bucket.created`.
+    pub event_type: &'static str,
+    pub payload: Object,
+}
+
+impl Event {
+    /// An event whose payload names the resource.
+    pub fn new(
+        org_id: &str,
+        namespace_id: Option<&str>,
+        event_type: &'static str,
+        payload: serde_json::Value,
+    ) -> Self {
+        let payload = match payload {
+            serde_json::Value::Object(payload) => payload,
+            _ => Object::new(),
+        };
+        Self {
+            org_id: org_id.into(),
+            namespace_id: namespace_id.map(Into::into),
+            event_type,
+            payload,
+        }
+    }
+
+    /// insert, update, delete or other.
+    fn operation(&self) -> &'static str {
+        match self.event_type.rsplit('.').next().unwrap_or_default() {
+            "created" | "written" => "insert",
+            "updated" | "paused" | "resumed" => "update",
+            "deleted" => "delete",
+            _ if self.event_type == "objects.created.batch" => "insert",
+            _ if self.event_type == "documents.updated.batch" => "update",
+            _ if self.event_type == "documents.deleted.batch" => "delete",
+            _ => "other",
+        }
+    }
+}
+
+/// Appends to the feed with the organization's next `seq`, inside the transaction of the change.
+pub async fn push(tx: &mut Tx, event: Event, now: i64) -> Result<()> {
+    store::insert(tx, event, now).await
+}

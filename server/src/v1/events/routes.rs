@@ -1,0 +1,124 @@
+use axum::{Json, extract::State};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use loupe_wire::{ChangeEventResponse, ListEventsResponse};
+use serde::Deserialize;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::store::{self, EventRow};
+use crate::{
+    app::App,
+    auth::{OptionalScope, Read},
+    clock,
+    error::{ApiError, Result, Violation},
+    list,
+};
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(list_events))
+}
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct EventsQuery {
+    /// Opaque; omit to start at the oldest event in retention.
+    cursor: Option<String>,
+    namespace_id: Option<String>,
+    event_type: Option<String>,
+    /// 1 to 1000, default 100.
+    limit: Option<i64>,
+}
+
+impl<S: Send + Sync> axum::extract::FromRequestParts<S> for EventsQuery {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut axum::http::request::Parts, _: &S) -> Result<Self> {
+        list::query(parts).await
+    }
+}
+
+/// Change feed: what changed, in order, resumable.
+#[utoipa::path(get, path = "/v1/events", tag = "events", params(EventsQuery), responses((status = 200, body = ListEventsResponse)))]
+async fn list_events(
+    State(app): State<App>,
+    scope: OptionalScope<Read>,
+    query: EventsQuery,
+) -> Result<Json<ListEventsResponse>> {
+    let limit = query.limit.unwrap_or(100);
+    if !(1..=1000).contains(&limit) {
+        return Err(
+            Violation::query("limit", "range", "must be between 1 and 1000", limit.into()).into(),
+        );
+    }
+    if let (Some(header), Some(asked)) = (&scope.namespace_id, &query.namespace_id)
+        && header != asked
+    {
+        return Err(ApiError::bad_request(
+            "namespace_mismatch",
+            "X-Namespace and namespace_id name different namespaces",
+        ));
+    }
+    let namespace = query
+        .namespace_id
+        .or(scope.namespace_id)
+        .unwrap_or_default();
+    let after = query
+        .cursor
+        .as_deref()
+        .filter(|cursor| !cursor.is_empty())
+        .map_or(Ok(0), decode)?;
+    let kind = query.event_type.unwrap_or_default();
+    let mut rows = store::list(
+        app.db(),
+        &scope.caller.org_id,
+        after,
+        &namespace,
+        &kind,
+        limit + 1,
+    )
+    .await?;
+    let has_more = i64::try_from(rows.len()).unwrap_or(0) > limit;
+    rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let next_cursor = rows.last().map(|row| encode(row.seq)).or(query.cursor);
+    Ok(Json(ListEventsResponse {
+        results: rows.into_iter().map(event).collect(),
+        next_cursor,
+        has_more,
+    }))
+}
+
+fn event(row: EventRow) -> ChangeEventResponse {
+    ChangeEventResponse {
+        seq: row.seq,
+        cursor: encode(row.seq),
+        namespace_id: row.namespace_id,
+        resource_type: row
+            .event_type
+            .split('.')
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
+        event_type: row.event_type,
+        operation: row.operation,
+        payload: row.payload.0,
+        trace_id: None,
+        created_at: clock::time(row.created_at),
+    }
+}
+
+fn encode(seq: i64) -> String {
+    URL_SAFE_NO_PAD.encode(format!("e{seq}"))
+}
+
+fn decode(cursor: &str) -> Result<i64> {
+    let text = URL_SAFE_NO_PAD
+        .decode(cursor)
+        .ok()
+        .and_then(|bytes| String::from_utf8(bytes).ok());
+    let seq = text
+        .as_deref()
+        .and_then(|text| text.strip_prefix('e'))
+        .and_then(|text| text.parse().ok());
+    seq.ok_or_else(|| {
+        ApiError::bad_request("cursor_invalid", "this is not a cursor of the change feed")
+    })
+}

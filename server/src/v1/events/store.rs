@@ -1,0 +1,56 @@
+use loupe_wire::Object;
+use sqlx::types::Json;
+
+use super::Event;
+use crate::{
+    args,
+    db::{Arg, Db, Tx},
+    error::{ApiError, Result},
+};
+
+crate::sql! {
+    const BUMP = "UPDATE organizations SET event_seq = event_seq + 1 WHERE org_id = $1 RETURNING event_seq";
+    const INSERT = "INSERT INTO events (org_id, seq, namespace_id, event_type, operation, payload, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    const LIST = "SELECT seq, namespace_id, event_type, operation, payload, created_at FROM events WHERE org_id = $1 AND seq > $2 AND ($3 = '' OR namespace_id = $3) AND ($4 = '' OR event_type = $4) ORDER BY seq LIMIT $5";
+}
+
+#[derive(sqlx::FromRow)]
+pub struct EventRow {
+    pub seq: i64,
+    pub namespace_id: Option<String>,
+    pub event_type: String,
+    pub operation: String,
+    pub payload: Json<Object>,
+    pub created_at: i64,
+}
+
+pub(super) async fn insert(tx: &mut Tx, event: Event, now: i64) -> Result<()> {
+    let bumped: Option<(i64,)> = tx.one(BUMP, args![&event.org_id]).await?;
+    let (seq,) =
+        bumped.ok_or_else(|| ApiError::internal("an event names an unknown organization"))?;
+    let operation = event.operation();
+    let args = args![
+        &event.org_id,
+        seq,
+        event.namespace_id,
+        event.event_type,
+        operation,
+        Arg::json(&event.payload),
+        now
+    ];
+    tx.run(INSERT, args).await?;
+    Ok(())
+}
+
+/// Events of the organization after `seq`, oldest first. Empty filters match everything.
+pub async fn list(
+    db: &Db,
+    org_id: &str,
+    after: i64,
+    namespace: &str,
+    kind: &str,
+    limit: i64,
+) -> Result<Vec<EventRow>> {
+    db.all(LIST, args![org_id, after, namespace, kind, limit])
+        .await
+}

@@ -1,0 +1,32 @@
+//! The `/v1` API: a folder a resource, with its rules (`mod.rs`), HTTP (`routes.rs`) and SQL (`store.rs`).
+
+pub mod account;
+pub mod api_keys;
+pub mod buckets;
+pub mod events;
+pub mod health;
+pub mod namespaces;
+pub mod organizations;
+pub mod users;
+
+use axum::Router;
+use utoipa::openapi::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::{app::App, openapi};
+
+/// Every operation, with the description of the API that its annotations make.
+pub fn router() -> (Router<App>, OpenApi) {
+    let (router, mut document) = OpenApiRouter::with_openapi(openapi::base())
+        .merge(account::router())
+        .merge(api_keys::router())
+        .merge(buckets::router())
+        .merge(events::router())
+        .merge(health::router())
+        .merge(namespaces::router())
+        .merge(organizations::router())
+        .merge(users::router())
+        .split_for_parts();
+    openapi::finish(&mut document);
+    (router, document)
+}

@@ -1,0 +1,189 @@
+//! Namespaces: isolation boundaries inside an organization.
+
+mod routes;
+mod store;
+
+use loupe_wire::{
+    CreateNamespaceRequest, NamespaceModel, NamespaceOperation, PatchNamespaceRequest, ResourceType,
+};
+
+pub use routes::router;
+pub use store::NAMESPACES;
+
+use super::events::{self, Event};
+use crate::{
+    app::App,
+    auth::Caller,
+    clock,
+    error::{ApiError, Result, Violation},
+    id,
+};
+
+/// Whether the caller's organization has this namespace and the key's scopes cover it.
+pub async fn exists(app: &App, caller: &Caller, namespace_id: &str) -> Result<bool> {
+    let pair = (caller.org_id.clone(), namespace_id.to_owned());
+    if !app.namespaces.contains_key(&pair) {
+        // Ids only: the header never carries a name.
+        match NAMESPACES
+            .find(app.db(), &caller.org_id, namespace_id)
+            .await
+        {
+            Ok(record) if record.id == namespace_id => app.namespaces.insert(pair, ()).await,
+            Ok(_) => return Ok(false),
+            Err(error) if error.is_not_found() => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+pub async fn create(
+    app: &App,
+    caller: &Caller,
+    request: CreateNamespaceRequest,
+) -> Result<NamespaceModel> {
+    caller.allow(
+        ResourceType::Namespace,
+        "*",
+        NamespaceOperation::ModifyInfrastructure,
+    )?;
+    let name = request.namespace_name.trim().to_owned();
+    let well_formed = name
+        .chars()
+        .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ' | '.'));
+    if !well_formed || name.len() < 3 {
+        let msg =
+            "use letters, digits, spaces, dots, hyphens and underscores; at least 3 characters";
+        return Err(Violation::body(
+            &["namespace_name"],
+            "string_pattern_mismatch",
+            msg,
+            request.namespace_name.into(),
+        )
+        .into());
+    }
+    if let Some(asked) = &request.namespace_id
+        && !asked
+            .strip_prefix("ns_")
+            .is_some_and(|rest| rest.len() >= 6 && rest.chars().all(|c| c.is_ascii_alphanumeric()))
+    {
+        let msg = "an own id starts with ns_ and goes on with at least 6 letters or digits";
+        return Err(Violation::body(
+            &["namespace_id"],
+            "string_pattern_mismatch",
+            msg,
+            asked.clone().into(),
+        )
+        .into());
+    }
+    let (org_id, now) = (caller.org_id.clone(), app.clock().micros());
+    let at = clock::time(now);
+    let namespace = NamespaceModel {
+        namespace_id: Some(request.namespace_id.unwrap_or_else(|| id::new("ns_"))),
+        namespace_name: name,
+        namespace_type: request.namespace_type.unwrap_or_default(),
+        scope: request.scope,
+        description: request.description,
+        payload_indexes: request.payload_indexes,
+        auto_create_indexes: request.auto_create_indexes.unwrap_or(false),
+        adaptive_indexing: request.adaptive_indexing.unwrap_or(false),
+        mode: Some(request.mode),
+        namespace_ready: true,
+        created_at: Some(at),
+        updated_at: Some(at),
+        expires_at: request
+            .ttl_seconds
+            .map(|seconds| at + chrono::Duration::seconds(seconds)),
+        ..Default::default()
+    };
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let id = namespace.namespace_id.clone().unwrap_or_default();
+                if store::id_taken(tx, &id).await? {
+                    return Err(ApiError::already_exists(
+                        "name_taken",
+                        "this namespace id is taken",
+                    ));
+                }
+                NAMESPACES
+                    .insert(tx, &org_id, &id, &namespace.namespace_name, now, &namespace)
+                    .await?;
+                Ok(namespace)
+            })
+        })
+        .await
+}
+
+/// With the counts of what it holds.
+pub async fn get(app: &App, caller: &Caller, identifier: &str) -> Result<NamespaceModel> {
+    let record = NAMESPACES
+        .find(app.db(), &caller.org_id, identifier)
+        .await?;
+    let mut namespace = record.data.0;
+    store::count(app.db(), &record.id, &mut namespace).await?;
+    Ok(namespace)
+}
+
+pub async fn update(
+    app: &App,
+    caller: &Caller,
+    identifier: &str,
+    request: PatchNamespaceRequest,
+) -> Result<NamespaceModel> {
+    caller.allow(
+        ResourceType::Namespace,
+        identifier,
+        NamespaceOperation::ModifyInfrastructure,
+    )?;
+    let (org_id, identifier, now) = (
+        caller.org_id.clone(),
+        identifier.to_owned(),
+        app.clock().micros(),
+    );
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let record = NAMESPACES.find_in(tx, &org_id, &identifier).await?;
+                let mut namespace = record.data.0;
+                namespace.namespace_name =
+                    request.namespace_name.unwrap_or(namespace.namespace_name);
+                namespace.description = request.description.or(namespace.description);
+                namespace.payload_indexes = request.payload_indexes.or(namespace.payload_indexes);
+                namespace.auto_create_indexes = request
+                    .auto_create_indexes
+                    .unwrap_or(namespace.auto_create_indexes);
+                namespace.expires_at = request.expires_at.or(namespace.expires_at);
+                namespace.updated_at = Some(clock::time(now));
+                NAMESPACES
+                    .update(
+                        tx,
+                        &org_id,
+                        &record.id,
+                        &namespace.namespace_name,
+                        now,
+                        &namespace,
+                    )
+                    .await?;
+                Ok(namespace)
+            })
+        })
+        .await
+}
+
+/// Pushes an event of a resource inside a namespace.
+pub async fn push_event(
+    tx: &mut crate::db::Tx,
+    org_id: &str,
+    namespace_id: &str,
+    kind: &'static str,
+    payload: serde_json::Value,
+    now: i64,
+) -> Result<()> {
+    events::push(
+        tx,
+        Event::new(org_id, Some(namespace_id), kind, payload),
+        now,
+    )
+    .await
+}

@@ -1,0 +1,98 @@
+use axum::{
+    Json,
+    extract::{Path, State},
+};
+use loupe_wire::{
+    CreateNamespaceRequest, ListNamespacesRequest, ListNamespacesResponse, NamespaceModel,
+    PatchNamespaceRequest,
+};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::NAMESPACES;
+use crate::{
+    app::App,
+    auth::{Admin, Org, Read},
+    body::Body,
+    error::Result,
+    list::{ListParams, ListQuery},
+};
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list_namespaces, create_namespace))
+        .routes(routes!(search_namespaces))
+        .routes(routes!(get_namespace, update_namespace))
+}
+
+async fn page(
+    app: &App,
+    org: &Org<Read>,
+    query: ListQuery,
+    request: ListNamespacesRequest,
+) -> Result<Json<ListNamespacesResponse>> {
+    let params = ListParams::new(query, &request)?;
+    let page = NAMESPACES
+        .list(app.db(), &org.caller.org_id, &params)
+        .await?;
+    let total_count = page.total_count(&params);
+    Ok(Json(ListNamespacesResponse {
+        results: page.results,
+        pagination: page.pagination,
+        total_count,
+        stats: None,
+    }))
+}
+
+/// Namespaces of the organization.
+#[utoipa::path(get, path = "/v1/namespaces", tag = "namespaces", params(ListQuery), responses((status = 200, body = ListNamespacesResponse)))]
+async fn list_namespaces(
+    State(app): State<App>,
+    org: Org<Read>,
+    query: ListQuery,
+) -> Result<Json<ListNamespacesResponse>> {
+    page(&app, &org, query, ListNamespacesRequest::default()).await
+}
+
+/// Namespaces that match.
+#[utoipa::path(post, path = "/v1/namespaces/list", tag = "namespaces", params(ListQuery), request_body = ListNamespacesRequest, responses((status = 200, body = ListNamespacesResponse)))]
+async fn search_namespaces(
+    State(app): State<App>,
+    org: Org<Read>,
+    query: ListQuery,
+    Body(request): Body<ListNamespacesRequest>,
+) -> Result<Json<ListNamespacesResponse>> {
+    page(&app, &org, query, request).await
+}
+
+/// Makes a namespace.
+#[utoipa::path(post, path = "/v1/namespaces", tag = "namespaces", request_body = CreateNamespaceRequest, responses((status = 200, body = NamespaceModel)))]
+async fn create_namespace(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Body(request): Body<CreateNamespaceRequest>,
+) -> Result<Json<NamespaceModel>> {
+    super::create(&app, &org.caller, request).await.map(Json)
+}
+
+/// One namespace, by id or name, with the counts of what it holds.
+#[utoipa::path(get, path = "/v1/namespaces/{namespace_identifier}", tag = "namespaces", responses((status = 200, body = NamespaceModel)))]
+async fn get_namespace(
+    State(app): State<App>,
+    org: Org<Read>,
+    Path(identifier): Path<String>,
+) -> Result<Json<NamespaceModel>> {
+    super::get(&app, &org.caller, &identifier).await.map(Json)
+}
+
+/// Changes a namespace's settings.
+#[utoipa::path(patch, path = "/v1/namespaces/{namespace_identifier}", tag = "namespaces", request_body = PatchNamespaceRequest, responses((status = 200, body = NamespaceModel)))]
+async fn update_namespace(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Path(identifier): Path<String>,
+    Body(request): Body<PatchNamespaceRequest>,
+) -> Result<Json<NamespaceModel>> {
+    super::update(&app, &org.caller, &identifier, request)
+        .await
+        .map(Json)
+}

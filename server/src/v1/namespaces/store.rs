@@ -1,0 +1,30 @@
+use loupe_wire::NamespaceModel;
+
+use crate::{
+    args,
+    db::{Db, Tx},
+    error::Result,
+};
+
+crate::table!(pub static NAMESPACES: NamespaceModel = "namespaces", "namespace");
+
+crate::sql! {
+    const ID_TAKEN = "SELECT CAST(COUNT(*) AS BIGINT) FROM namespaces WHERE id = $1";
+    const COUNTS = "SELECT (SELECT CAST(COUNT(*) AS BIGINT) FROM buckets WHERE owner = $1) AS buckets, (SELECT CAST(COUNT(*) AS BIGINT) FROM collections WHERE owner = $1) AS collections, (SELECT CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1) AS objects";
+}
+
+/// Ids are unique over all organizations; the answer must not tell whose it is.
+pub(super) async fn id_taken(tx: &mut Tx, id: &str) -> Result<bool> {
+    Ok(tx.number(ID_TAKEN, args![id]).await? > 0)
+}
+
+pub(super) async fn count(db: &Db, id: &str, namespace: &mut NamespaceModel) -> Result<()> {
+    if let Some((buckets, collections, objects)) =
+        db.one::<(i64, i64, i64)>(COUNTS, args![id]).await?
+    {
+        namespace.bucket_count = Some(buckets);
+        namespace.collection_count = Some(collections);
+        namespace.object_count = Some(objects);
+    }
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! The organization: what everything else belongs to.
+
+mod routes;
+mod store;
+
+use loupe_wire::{
+    AccountTier, OrganizationModelResponse, OrganizationUpdateRequest, Permission, UserModel,
+    UserRole, UserStatus,
+};
+
+pub use routes::router;
+pub use store::find;
+
+use super::{api_keys, users};
+use crate::{app::App, clock, db::Tx, error::Result, id};
+
+/// The user that the first key belongs to.
+pub const OWNER_EMAIL: &str = "owner@localhost";
+
+/// Makes the organization of a fresh installation with its owner and its protected admin key, and answers the key's
+/// secret; `None` when there is an organization already.
+pub async fn create_first(app: &App) -> Result<Option<String>> {
+    let now = app.clock().micros();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                if store::count(tx).await? > 0 {
+                    return Ok(None);
+                }
+                create(tx, now).await.map(Some)
+            })
+        })
+        .await
+}
+
+async fn create(tx: &mut Tx, now: i64) -> Result<String> {
+    let at = clock::time(now);
+    let organization = OrganizationModelResponse {
+        organization_id: id::new("org_"),
+        organization_name: "My organization".into(),
+        // Whoever runs the server owns its resources: the installation's own organization has no quotas.
+        account_type: AccountTier::Enterprise,
+        created_at: at,
+        updated_at: at,
+        ..Default::default()
+    };
+    store::insert(tx, &organization, now).await?;
+    let owner = UserModel {
+        user_id: id::new("usr_"),
+        organization_id: organization.organization_id.clone(),
+        email: OWNER_EMAIL.into(),
+        user_name: "Owner".into(),
+        role: UserRole::Admin,
+        status: UserStatus::Active,
+        created_at: at,
+        updated_at: at,
+        ..Default::default()
+    };
+    users::insert(tx, &owner, now).await?;
+    let (_, secret) = api_keys::mint(
+        tx,
+        &owner,
+        loupe_wire::APIKeyCreateRequest {
+            name: "admin".into(),
+            description: Some(
+                "The organization's own key. It cannot be changed or revoked.".into(),
+            ),
+            permissions: Some(vec![Permission::Admin]),
+            ..Default::default()
+        },
+        api_keys::Mint {
+            protected: true,
+            actor: "system",
+            now,
+        },
+    )
+    .await?;
+    Ok(secret)
+}
+
+pub async fn update(
+    app: &App,
+    org_id: &str,
+    request: OrganizationUpdateRequest,
+) -> Result<OrganizationModelResponse> {
+    let (org_id, now) = (org_id.to_owned(), app.clock().micros());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let mut organization = store::find_in(tx, &org_id).await?;
+                if let Some(name) = request.organization_name {
+                    organization.organization_name = name;
+                }
+                if let Some(metadata) = request.metadata {
+                    organization.metadata = metadata;
+                }
+                organization.logo_url = request.logo_url.or(organization.logo_url);
+                organization.billing_email = request.billing_email.or(organization.billing_email);
+                organization.notifications_email = request
+                    .notifications_email
+                    .or(organization.notifications_email);
+                organization.updated_at = clock::time(now);
+                store::update(tx, &organization, now).await?;
+                Ok(organization)
+            })
+        })
+        .await
+}

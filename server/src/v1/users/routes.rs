@@ -1,0 +1,116 @@
+use axum::{
+    Json,
+    extract::{Path, State},
+};
+use loupe_wire::{
+    UserCreateRequest, UserListResponse, UserModel, UserRole, UserStatus, UserUpdateRequest,
+};
+use serde::Deserialize;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    app::App,
+    auth::{Admin, Org, Read},
+    body::Body,
+    error::{ApiError, Result, Violation},
+    list,
+};
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list_users, create_user))
+        .routes(routes!(get_user, update_user))
+}
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct UsersQuery {
+    /// How many to pass over, default 0.
+    skip: Option<i64>,
+    /// 1 to 1000, default 50.
+    limit: Option<i64>,
+    role: Option<UserRole>,
+    status: Option<UserStatus>,
+}
+
+impl<S: Send + Sync> axum::extract::FromRequestParts<S> for UsersQuery {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut axum::http::request::Parts, _: &S) -> Result<Self> {
+        list::query(parts).await
+    }
+}
+
+/// Users of the organization.
+#[utoipa::path(get, path = "/v1/organizations/users", tag = "users", params(UsersQuery), responses((status = 200, body = UserListResponse)))]
+async fn list_users(
+    State(app): State<App>,
+    org: Org<Read>,
+    query: UsersQuery,
+) -> Result<Json<UserListResponse>> {
+    let (skip, limit) = (query.skip.unwrap_or(0), query.limit.unwrap_or(50));
+    if skip < 0 || !(1..=1000).contains(&limit) {
+        return Err(Violation::query(
+            "limit",
+            "range",
+            "skip must be at least 0 and limit between 1 and 1000",
+            limit.into(),
+        )
+        .into());
+    }
+    let mut users = super::list(app.db(), &org.caller.org_id).await?;
+    users.retain(|user| {
+        query.role.is_none_or(|role| role == user.role)
+            && query.status.is_none_or(|status| status == user.status)
+    });
+    let total = i64::try_from(users.len()).unwrap_or(i64::MAX);
+    let window = |number: i64| usize::try_from(number).unwrap_or(usize::MAX);
+    let results = users
+        .into_iter()
+        .skip(window(skip))
+        .take(window(limit))
+        .collect();
+    Ok(Json(UserListResponse {
+        results,
+        total,
+        skip,
+        limit,
+    }))
+}
+
+/// Adds a user.
+#[utoipa::path(post, path = "/v1/organizations/users", tag = "users", request_body = UserCreateRequest, responses((status = 200, body = UserModel)))]
+async fn create_user(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Body(request): Body<UserCreateRequest>,
+) -> Result<Json<UserModel>> {
+    super::create(&app, &org.caller.org_id, request)
+        .await
+        .map(Json)
+}
+
+/// One user.
+#[utoipa::path(get, path = "/v1/organizations/users/{user_email}", tag = "users", responses((status = 200, body = UserModel)))]
+async fn get_user(
+    State(app): State<App>,
+    org: Org<Read>,
+    Path(email): Path<String>,
+) -> Result<Json<UserModel>> {
+    super::find(app.db(), &org.caller.org_id, &email)
+        .await
+        .map(Json)
+}
+
+/// Changes a user.
+#[utoipa::path(patch, path = "/v1/organizations/users/{user_email}", tag = "users", request_body = UserUpdateRequest, responses((status = 200, body = UserModel)))]
+async fn update_user(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Path(email): Path<String>,
+    Body(request): Body<UserUpdateRequest>,
+) -> Result<Json<UserModel>> {
+    super::update(&app, &org.caller.org_id, &email, request)
+        .await
+        .map(Json)
+}
