@@ -1,0 +1,240 @@
+//! A whole server on port 0, over SQLite or PostgreSQL.
+
+use std::{
+    path::PathBuf,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use loupe_server::{app, boot, config::Config};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Runs one body as `name::sqlite` and `name::postgres`.
+#[macro_export]
+macro_rules! both {
+    ($($(#[$doc:meta])* async fn $name:ident($server:ident) $body:block)*) => {
+        $($(#[$doc])*
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+
+            async fn body($server: $crate::harness::Server) $body
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn sqlite() {
+                body($crate::harness::Server::start($crate::harness::Database::Sqlite).await).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn postgres() {
+                body($crate::harness::Server::start($crate::harness::Database::Postgres).await).await;
+            }
+        })*
+    };
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Database {
+    Sqlite,
+    Postgres,
+}
+
+pub struct Server {
+    pub url: String,
+    /// The admin key of the first organization.
+    pub key: String,
+    pub app: loupe_server::app::App,
+    pub folder: TempDir,
+    http: reqwest::Client,
+    _started: boot::Started,
+}
+
+/// A status and a body.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub status: u16,
+    pub body: Value,
+    pub headers: reqwest::header::HeaderMap,
+}
+
+impl Answer {
+    /// The body of a 200; anything else stops the test.
+    #[track_caller]
+    pub fn ok(self) -> Value {
+        assert_eq!(self.status, 200, "{:#}", self.body);
+        self.body
+    }
+
+    /// The body of an error with this status and `error.type`.
+    #[track_caller]
+    pub fn error(self, status: u16, kind: &str) -> Value {
+        assert_eq!(self.status, status, "{:#}", self.body);
+        assert_eq!(self.body["success"], false, "{:#}", self.body);
+        assert_eq!(self.body["status"], status, "{:#}", self.body);
+        assert_eq!(self.body["error"]["type"], kind, "{:#}", self.body);
+        self.body
+    }
+
+    /// The first fault of a 422, whose `loc` and `type` must be these.
+    #[track_caller]
+    pub fn invalid(self, loc: &[&str], kind: &str) -> Value {
+        assert_eq!(self.status, 422, "{:#}", self.body);
+        let faults = self.body["detail"].as_array().unwrap().clone();
+        let found = faults.iter().find(|fault| {
+            let path: Vec<String> = fault["loc"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|piece| {
+                    piece
+                        .as_str()
+                        .map_or_else(|| piece.to_string(), ToOwned::to_owned)
+                })
+                .collect();
+            path == loc && fault["type"] == kind
+        });
+        found
+            .unwrap_or_else(|| panic!("no fault {loc:?} of type {kind} in {:#}", self.body))
+            .clone()
+    }
+}
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// A database of its own on the test PostgreSQL.
+async fn postgres() -> String {
+    let url = std::env::var("LOUPE_TEST_POSTGRES")
+        .expect("LOUPE_TEST_POSTGRES names the PostgreSQL for tests; scripts/test starts one");
+    let name = format!(
+        "loupe_{}_{}",
+        std::process::id(),
+        NUMBER.fetch_add(1, Ordering::Relaxed)
+    );
+    let admin = sqlx::PgPool::connect(&url).await.unwrap();
+    sqlx::query(sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}")))
+        .execute(&admin)
+        .await
+        .unwrap();
+    admin.close().await;
+    let mut url = url::Url::parse(&url).unwrap();
+    url.set_path(&name);
+    url.to_string()
+}
+
+/// Where models are kept between tests.
+fn model_cache() -> PathBuf {
+    std::env::var_os("LOUPE_MODEL_CACHE").map_or_else(
+        || PathBuf::from(std::env::var_os("HOME").unwrap()).join(".cache/loupe/models"),
+        PathBuf::from,
+    )
+}
+
+pub async fn config(database: Database, folder: &TempDir) -> Config {
+    let mut config = Config {
+        data: folder.path().join("data"),
+        listen: "127.0.0.1:0".parse().unwrap(),
+        ..Config::default()
+    };
+    config.models.cache = model_cache();
+    config.limits.free_disk_bytes = 1 << 20;
+    config.jobs.lease_seconds = 2;
+    config.jobs.resubmit_seconds = 0;
+    if database == Database::Postgres {
+        config.database_url = postgres().await.into();
+    }
+    config
+}
+
+impl Server {
+    pub async fn start(database: Database) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let config = config(database, &folder).await;
+        Self::start_with(config, folder, None).await
+    }
+
+    /// Starts with these settings; `key` is that of an organization made before.
+    pub async fn start_with(mut config: Config, folder: TempDir, key: Option<String>) -> Self {
+        let listener = tokio::net::TcpListener::bind(config.listen).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        config.listen = address;
+        let started = boot::open(config).await.unwrap();
+        let key = started
+            .first_key
+            .clone()
+            .or(key)
+            .expect("a new database makes a first key");
+        let router = app::router(started.app.clone());
+        let stop = started.app.stop.clone();
+        tokio::spawn(async move {
+            axum::serve(listener, router)
+                .with_graceful_shutdown(stop.cancelled_owned())
+                .await
+                .unwrap();
+        });
+        let http = reqwest::Client::builder()
+            .timeout(Duration::from_secs(60))
+            .build()
+            .unwrap();
+        Self {
+            url: format!("http://{address}"),
+            key,
+            app: started.app.clone(),
+            folder,
+            http,
+            _started: started,
+        }
+    }
+
+    pub fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
+        let url = if path.starts_with("http") {
+            path.to_owned()
+        } else {
+            format!("{}{path}", self.url)
+        };
+        self.http.request(method.parse().unwrap(), url)
+    }
+
+    pub async fn send(request: reqwest::RequestBuilder) -> Answer {
+        let response = request.send().await.unwrap();
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let bytes = response.bytes().await.unwrap();
+        let body = serde_json::from_slice(&bytes)
+            .unwrap_or_else(|_| json!(String::from_utf8_lossy(&bytes)));
+        Answer {
+            status,
+            body,
+            headers,
+        }
+    }
+
+    /// With the admin key, without a namespace.
+    pub async fn call(&self, method: &str, path: &str, body: Value) -> Answer {
+        let mut request = self.request(method, path).bearer_auth(&self.key);
+        if !body.is_null() {
+            request = request.json(&body);
+        }
+        Self::send(request).await
+    }
+
+    /// With the admin key, in a namespace.
+    pub async fn call_in(&self, namespace: &str, method: &str, path: &str, body: Value) -> Answer {
+        let mut request = self
+            .request(method, path)
+            .bearer_auth(&self.key)
+            .header("X-Namespace", namespace);
+        if !body.is_null() {
+            request = request.json(&body);
+        }
+        Self::send(request).await
+    }
+
+    /// A new namespace's id.
+    pub async fn namespace(&self, name: &str) -> String {
+        let namespace = self
+            .call("POST", "/v1/namespaces", json!({ "namespace_name": name }))
+            .await
+            .ok();
+        namespace["namespace_id"].as_str().unwrap().to_owned()
+    }
+}

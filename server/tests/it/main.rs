@@ -1,0 +1,11 @@
+//! The server as a caller sees it: every test starts a whole server on port 0 and speaks HTTP, and runs on SQLite and
+//! on PostgreSQL from one body.
+#![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+mod harness;
+
+mod first_run;
+mod isolation;
+mod openapi;
+mod resources;
+mod sql;

@@ -1,0 +1,89 @@
+//! Namespaces, buckets, users: made, found, listed, changed, and refused when wrong.
+
+use serde_json::{Value, json};
+
+use crate::{both, harness::Server};
+
+both! {
+    async fn buckets_are_listed_filtered_and_sorted(server) {
+        let namespace = server.namespace("catalogue").await;
+        for name in ["alpha", "beta", "gamma"] {
+            let body = json!({"bucket_name": name, "bucket_schema": {"properties": {"title": {"type": "text"}}}});
+            server.call_in(&namespace, "POST", "/v1/buckets", body).await.ok();
+        }
+        let taken = json!({"bucket_name": "beta", "bucket_schema": {"properties": {}}});
+        server.call_in(&namespace, "POST", "/v1/buckets", taken).await.error(409, "AlreadyExistsError");
+
+        let page = server.call_in(&namespace, "GET", "/v1/buckets?limit=2&include_total=true", Value::Null).await.ok();
+        assert_eq!(page["results"].as_array().unwrap().len(), 2);
+        assert_eq!(page["total_count"], 3);
+        let cursor = page["pagination"]["next_cursor"].as_str().unwrap();
+        let next = server.call_in(&namespace, "GET", &format!("/v1/buckets?limit=2&cursor={cursor}"), Value::Null).await.ok();
+        assert_eq!(next["results"].as_array().unwrap().len(), 1);
+        assert!(next["pagination"]["next_cursor"].is_null());
+
+        let sorted = json!({"sort": {"field": "bucket_name", "direction": "desc"}});
+        let sorted = server.call_in(&namespace, "POST", "/v1/buckets/list", sorted).await.ok();
+        let names: Vec<&str> = sorted["results"].as_array().unwrap().iter().map(|b| b["bucket_name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["gamma", "beta", "alpha"]);
+        let filter = json!({"filters": {"field": "bucket_name", "operator": "starts_with", "value": "al"}});
+        let filtered = server.call_in(&namespace, "POST", "/v1/buckets/list", filter).await.ok();
+        assert_eq!(filtered["results"].as_array().unwrap().len(), 1);
+        let found = server.call_in(&namespace, "POST", "/v1/buckets/list", json!({"search": "GAM"})).await.ok();
+        assert_eq!(found["results"][0]["bucket_name"], "gamma");
+    }
+
+    async fn an_empty_body_lists(server) {
+        let namespace = server.namespace("empty").await;
+        let request = server
+            .request("POST", "/v1/buckets/list")
+            .bearer_auth(&server.key)
+            .header("X-Namespace", &namespace)
+            .header("content-type", "application/json");
+        assert_eq!(Server::send(request).await.ok()["results"], json!([]));
+    }
+
+    async fn an_unresolved_namespace_is_an_empty_page_on_lists_only(server) {
+        let list = server.call_in("ns_unknown", "GET", "/v1/buckets", Value::Null).await;
+        assert_eq!(list.headers["x-namespace-unresolved"], "true");
+        let body = list.ok();
+        assert_eq!(body["results"], json!([]));
+        assert_eq!(body["warnings"][0]["reason"], "unresolved");
+        assert_eq!(body["warnings"][0]["id"], "ns_unknown");
+        server.call_in("ns_unknown", "GET", "/v1/buckets/bkt_x", Value::Null).await.error(404, "NotFoundError");
+        server.call("GET", "/v1/buckets", Value::Null).await.error(403, "UnauthorizedError");
+    }
+
+    async fn wrong_bodies_get_the_422_list(server) {
+        let namespace = server.namespace("wrong").await;
+        let unknown = json!({"bucket_name": "b", "bucket_schema": {"properties": {}}, "colour": "red"});
+        let fault = server.call_in(&namespace, "POST", "/v1/buckets", unknown).await.invalid(&["body", "colour"], "extra_forbidden");
+        assert!(fault["ctx"]["accepted"].as_array().unwrap().contains(&json!("bucket_name")));
+        assert!(fault["msg"].as_str().unwrap().contains("bucket_schema"));
+        let missing = json!({"bucket_schema": {"properties": {}}});
+        server.call_in(&namespace, "POST", "/v1/buckets", missing).await.invalid(&["body", "bucket_name"], "missing");
+        let wrong = json!({"bucket_name": 7, "bucket_schema": {"properties": {}}});
+        server.call_in(&namespace, "POST", "/v1/buckets", wrong).await.invalid(&["body", "bucket_name"], "string_type");
+        let kind = json!({"bucket_name": "b", "bucket_schema": {"properties": {"x": {"type": "colour"}}}});
+        let answer = server.call_in(&namespace, "POST", "/v1/buckets", kind).await;
+        assert_eq!(answer.status, 422, "{}", answer.body);
+        let text = server.request("POST", "/v1/buckets").bearer_auth(&server.key).header("X-Namespace", &namespace).body("{no json");
+        assert_eq!(Server::send(text).await.status, 422);
+        server.call_in(&namespace, "GET", "/v1/buckets?limit=0", Value::Null).await.invalid(&["query", "limit"], "greater_than_equal");
+        let filter = json!({"filters": {"field": "x", "operator": "resembles", "value": 1}});
+        let refused = server.call_in(&namespace, "POST", "/v1/buckets/list", filter).await;
+        assert_eq!(refused.status, 422, "{}", refused.body);
+    }
+
+    async fn users_are_added_and_changed(server) {
+        let body = json!({"email": "Ada@example.org", "user_name": "Ada"});
+        let ada = server.call("POST", "/v1/organizations/users", body.clone()).await.ok();
+        assert_eq!(ada["email"], "ada@example.org");
+        server.call("POST", "/v1/organizations/users", body).await.error(409, "AlreadyExistsError");
+        let changed = server.call("PATCH", "/v1/organizations/users/ada@example.org", json!({"role": "viewer"})).await.ok();
+        assert_eq!(changed["role"], "viewer");
+        let list = server.call("GET", "/v1/organizations/users?role=viewer", Value::Null).await.ok();
+        assert_eq!(list["total"], 1);
+        server.call("GET", "/v1/organizations/users/nobody@example.org", Value::Null).await.error(404, "NotFoundError");
+    }
+}
