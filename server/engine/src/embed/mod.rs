@@ -2,9 +2,22 @@
 //!
 //! An embedding space is (model, file hash, pooling, precision); vectors of two spaces never mix in an index.
 
+mod bert;
+mod bert_graph;
+pub mod catalog;
+pub mod fetch;
+mod hub;
+mod onnx;
+pub mod registry;
+mod wheel;
+mod workers;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
+
+pub use fetch::{OnProgress, Progress};
+pub use registry::{ModelConfig, ModelKind, ModelStatus, Models};
 
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedError {
@@ -61,4 +74,12 @@ pub trait Encoders: Send + Sync + 'static {
     async fn text(&self, output: &str) -> Result<Arc<dyn TextEncoder>>;
     /// The image encoder whose [`ImageEncoder::output`] is `output`, else [`EmbedError::Unavailable`].
     async fn image(&self, output: &str) -> Result<Arc<dyn ImageEncoder>>;
+}
+
+/// Scales a vector to length 1; a zero vector stays as it is.
+pub fn normalize(vector: &mut [f32]) {
+    let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+    if length > 0.0 {
+        vector.iter_mut().for_each(|value| *value /= length);
+    }
 }

@@ -177,7 +177,12 @@ pub trait DocStore: Send + Sync + 'static {
     async fn flush(&self) -> Result<()>;
 
     /// The documents found, in the order of `ids`; unknown or unreachable ids are left out.
-    async fn get(&self, reach: &Reach, ids: &[String], vectors: WithVectors) -> Result<Vec<Document>>;
+    async fn get(
+        &self,
+        reach: &Reach,
+        ids: &[String],
+        vectors: WithVectors,
+    ) -> Result<Vec<Document>>;
 
     /// How many were removed.
     async fn delete(&self, reach: &Reach, which: Selection) -> Result<u64>;
@@ -190,7 +195,13 @@ pub trait DocStore: Send + Sync + 'static {
     async fn search(&self, reach: &Reach, query: SearchQuery) -> Result<Vec<Hit>>;
 
     /// The most frequent values of a field, most frequent first, ties by value.
-    async fn facet(&self, reach: &Reach, filter: Option<&Filter>, field: &str, limit: usize) -> Result<Vec<FacetCount>>;
+    async fn facet(
+        &self,
+        reach: &Reach,
+        filter: Option<&Filter>,
+        field: &str,
+        limit: usize,
+    ) -> Result<Vec<FacetCount>>;
 
     /// Removes every document of a collection.
     async fn drop_collection(&self, namespace_id: &str, collection_id: &str) -> Result<()>;

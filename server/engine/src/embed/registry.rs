@@ -1,0 +1,243 @@
+//! The models a server holds, loaded when first asked for.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+
+use super::bert::BertEncoder;
+use super::catalog::{MINILM, MINILM_DIMS, MINILM_OUTPUT};
+use super::fetch::{Bundle, DEFAULT_HUB, Fetcher, OnProgress, blocking};
+use super::{EmbedError, Encoders, ImageEncoder, Result, TextEncoder};
+
+/// A model that could not be had is not asked for again within this time, so a batch fails at once.
+const RETRY_AFTER: Duration = Duration::from_secs(30);
+
+/// Where models come from.
+#[derive(Debug, Clone)]
+pub struct ModelConfig {
+    pub cache_dir: PathBuf,
+    /// A folder that already holds model files; read before any network is asked.
+    pub model_path: Option<PathBuf>,
+    /// Never download anything.
+    pub offline: bool,
+    /// The address of the model hub.
+    pub hub: String,
+    /// How long one download may take.
+    pub download_timeout: Duration,
+}
+
+impl Default for ModelConfig {
+    /// The cache is `$LOUPE_MODEL_CACHE`, else below the user's cache folder.
+    fn default() -> Self {
+        let named = std::env::var_os("LOUPE_MODEL_CACHE").map(PathBuf::from);
+        let home = || std::env::home_dir().unwrap_or_else(std::env::temp_dir);
+        Self {
+            cache_dir: named.unwrap_or_else(|| home().join(".cache/loupe/models")),
+            model_path: None,
+            offline: false,
+            hub: DEFAULT_HUB.to_owned(),
+            download_timeout: Duration::from_secs(15 * 60),
+        }
+    }
+}
+
+/// What a model takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelKind {
+    Text,
+    Image,
+}
+
+/// How a model stands, for the start's report and the health page.
+#[derive(Debug, Clone)]
+pub struct ModelStatus {
+    pub output: String,
+    pub kind: ModelKind,
+    pub dims: usize,
+    /// Loaded, or on disk and loaded at first use, or behind an endpoint.
+    pub available: bool,
+    /// Why it is not available, or where it is.
+    pub reason: String,
+}
+
+/// The models of this server. Cheap to clone.
+#[derive(Clone)]
+pub struct Models(Arc<Inner>);
+
+struct Inner {
+    fetcher: Fetcher,
+    text: Vec<Slot<dyn TextEncoder>>,
+    image: Vec<Slot<dyn ImageEncoder>>,
+}
+
+/// One model: what it is, and the encoder once loaded.
+struct Slot<T: ?Sized> {
+    output: String,
+    dims: usize,
+    source: Source<T>,
+    loaded: OnceCell<Arc<T>>,
+    failed: Mutex<Option<(Instant, String)>>,
+}
+
+/// Loads the checked files of a bundle.
+type Load<T> = fn(&str, &super::fetch::Files) -> Result<Arc<T>>;
+
+enum Source<T: ?Sized> {
+    Local(&'static Bundle, Load<T>),
+}
+
+impl Models {
+    /// Loads nothing yet: each model is fetched and loaded when first asked for.
+    pub fn open(
+        config: ModelConfig,
+        client: reqwest::Client,
+        progress: OnProgress,
+    ) -> Result<Self> {
+        let text: Vec<Slot<dyn TextEncoder>> = vec![Slot::local(
+            MINILM_OUTPUT,
+            MINILM_DIMS,
+            &MINILM,
+            |output, files| Ok(Arc::new(BertEncoder::load(output, files)?)),
+        )];
+        let image: Vec<Slot<dyn ImageEncoder>> = Vec::new();
+        let fetcher = Fetcher {
+            cache_dir: config.cache_dir,
+            model_path: config.model_path,
+            offline: config.offline,
+            hub: config.hub,
+            client,
+            timeout: config.download_timeout,
+            progress,
+        };
+        Ok(Self(Arc::new(Inner {
+            fetcher,
+            text,
+            image,
+        })))
+    }
+
+    /// The encoder of texts that fills this output; the first call fetches and loads it.
+    pub async fn text(&self, output: &str) -> Result<Arc<dyn TextEncoder>> {
+        find(&self.0.text, output, "texts")?
+            .get(&self.0.fetcher)
+            .await
+    }
+
+    /// The encoder of pictures that fills this output; the first call fetches and loads it.
+    pub async fn image(&self, output: &str) -> Result<Arc<dyn ImageEncoder>> {
+        find(&self.0.image, output, "pictures")?
+            .get(&self.0.fetcher)
+            .await
+    }
+
+    /// How every known model stands, without loading or downloading anything.
+    pub fn status(&self) -> Vec<ModelStatus> {
+        let Inner {
+            fetcher,
+            text,
+            image,
+        } = &*self.0;
+        let texts = text
+            .iter()
+            .map(|slot| slot.status(ModelKind::Text, fetcher));
+        let images = image
+            .iter()
+            .map(|slot| slot.status(ModelKind::Image, fetcher));
+        texts.chain(images).collect()
+    }
+}
+
+#[async_trait]
+impl Encoders for Models {
+    async fn text(&self, output: &str) -> Result<Arc<dyn TextEncoder>> {
+        Models::text(self, output).await
+    }
+
+    async fn image(&self, output: &str) -> Result<Arc<dyn ImageEncoder>> {
+        Models::image(self, output).await
+    }
+}
+
+fn find<'a, T: ?Sized>(slots: &'a [Slot<T>], output: &str, what: &str) -> Result<&'a Slot<T>> {
+    let found = slots.iter().find(|slot| slot.output == output);
+    found.ok_or_else(|| {
+        let known: Vec<_> = slots.iter().map(|slot| slot.output.as_str()).collect();
+        EmbedError::Unavailable(format!(
+            "no model on this server turns {what} into `{output}`; known: {}. Configure an endpoint for it",
+            known.join(", ")
+        ))
+    })
+}
+
+impl<T: ?Sized + Send + Sync + 'static> Slot<T> {
+    fn local(output: &str, dims: usize, bundle: &'static Bundle, load: Load<T>) -> Self {
+        Self {
+            output: output.to_owned(),
+            dims,
+            source: Source::Local(bundle, load),
+            loaded: OnceCell::new(),
+            failed: Mutex::new(None),
+        }
+    }
+
+    async fn get(&self, fetcher: &Fetcher) -> Result<Arc<T>> {
+        let made = self.loaded.get_or_try_init(|| self.make(fetcher));
+        made.await.map(Arc::clone)
+    }
+
+    async fn make(&self, fetcher: &Fetcher) -> Result<Arc<T>> {
+        let recent = self.failed.lock().clone();
+        if let Some((at, reason)) = recent
+            && at.elapsed() < RETRY_AFTER
+        {
+            return Err(EmbedError::Unavailable(reason));
+        }
+        let made = match &self.source {
+            Source::Local(bundle, load) => self.load(fetcher, bundle, *load).await,
+        };
+        *self.failed.lock() = match &made {
+            Ok(_) => None,
+            Err(error) => Some((Instant::now(), error.to_string())),
+        };
+        made
+    }
+
+    async fn load(
+        &self,
+        fetcher: &Fetcher,
+        bundle: &'static Bundle,
+        load: Load<T>,
+    ) -> Result<Arc<T>> {
+        let files = fetcher.ensure(bundle).await?;
+        let output = self.output.clone();
+        blocking(move || load(&output, &files)).await
+    }
+
+    fn status(&self, kind: ModelKind, fetcher: &Fetcher) -> ModelStatus {
+        let Source::Local(bundle, _) = &self.source;
+        let present = fetcher.present(bundle);
+        let failed = self.failed.lock().clone();
+        let (available, reason) = match (self.loaded.initialized(), failed) {
+            (true, _) => (true, "loaded".to_owned()),
+            (false, Some((_, reason))) => (false, reason),
+            (false, None) if present => (true, "on disk, loaded at first use".to_owned()),
+            (false, None) if fetcher.offline => (
+                false,
+                "not on disk, and downloads are switched off".to_owned(),
+            ),
+            (false, None) => (false, "not on disk, downloaded at first use".to_owned()),
+        };
+        ModelStatus {
+            output: self.output.clone(),
+            kind,
+            dims: self.dims,
+            available,
+            reason,
+        }
+    }
+}
