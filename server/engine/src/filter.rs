@@ -267,7 +267,7 @@ pub fn dynamic_input(value: &Value) -> Option<&str> {
     )
 }
 
-fn resolve_dynamic(value: &Value, inputs: &Map<String, Value>) -> Resolved {
+pub(crate) fn resolve_dynamic(value: &Value, inputs: &Map<String, Value>) -> Resolved {
     let Some(path) = dynamic_input(value) else {
         return Resolved::Value(value.clone());
     };

@@ -1,1 +1,535 @@
-//! The one template grammar.
+//! The one template grammar: `{{ expression }}` inside text, nothing else. No blocks, no loops, no access to anything
+//! but the names given, and limits on size, work and output.
+//!
+//! Names: `INPUT` (also `INPUTS`), `DOC`, `CONTEXT`, `STAGE`, `SECRET` (also `SECRETS`) and what a stage adds, in any
+//! case; functions `utc_now()` and `time_ago(hours=2)`, by the clock of the [`Context`].
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use minijinja::value::{Enumerator, Kwargs, Object as Dynamic, Serde, Value as Any};
+use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, filters, tests as checks};
+use serde_json::Value;
+
+/// Longest template, in bytes.
+pub const MAX_TEMPLATE_BYTES: usize = 64 << 10;
+/// Longest text that a template may give, in bytes.
+pub const MAX_OUTPUT_BYTES: usize = 1 << 20;
+/// Instructions that one expression may take.
+const FUEL: u64 = 20_000;
+/// Deepest nesting of a value whose strings are rendered.
+const MAX_DEPTH: usize = 32;
+
+/// Why a template was refused or failed; safe to show.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct TemplateError(pub String);
+
+type Result<T> = std::result::Result<T, TemplateError>;
+
+/// Looks a secret up by its name.
+pub type Secrets = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// What templates may read. Cheap to clone: values are shared.
+#[derive(Clone, Debug)]
+pub struct Context {
+    names: HashMap<String, Any>,
+}
+
+impl Context {
+    /// A context with the inputs of an execution and its clock.
+    pub fn new(inputs: &serde_json::Map<String, Value>, now: DateTime<Utc>) -> Self {
+        let mut names = HashMap::new();
+        names.insert("input".to_owned(), Any::from(Serde(inputs)));
+        names.insert(
+            "utc_now".to_owned(),
+            Any::from_function(move || moment(now)),
+        );
+        names.insert(
+            "time_ago".to_owned(),
+            Any::from_function(move |by: Kwargs| time_ago(now, &by)),
+        );
+        Self { names }
+    }
+
+    /// Gives a name a value: `DOC`, `CONTEXT`, `STAGE`, or a name of the stage's own.
+    pub fn set(&mut self, name: &str, value: &Value) {
+        self.names.insert(canonical(name), Any::from(Serde(value)));
+    }
+
+    /// Makes `SECRET.name` readable.
+    pub fn set_secrets(&mut self, secrets: Secrets) {
+        self.names
+            .insert("secret".to_owned(), Any::from_object(SecretNames(secrets)));
+    }
+}
+
+/// The name under which a name of any case or alias is kept.
+fn canonical(name: &str) -> String {
+    let mut name = name.to_lowercase();
+    if matches!(name.as_str(), "inputs" | "secrets") {
+        name.pop();
+    }
+    name
+}
+
+struct Root(Context);
+
+impl std::fmt::Debug for Root {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the names of a template")
+    }
+}
+
+impl Dynamic for Root {
+    fn get_value(self: &Arc<Self>, key: &Any) -> Option<Any> {
+        self.0.names.get(&canonical(key.as_str()?)).cloned()
+    }
+}
+
+struct SecretNames(Secrets);
+
+impl std::fmt::Debug for SecretNames {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("secrets")
+    }
+}
+
+impl Dynamic for SecretNames {
+    fn get_value(self: &Arc<Self>, key: &Any) -> Option<Any> {
+        (self.0)(key.as_str()?).map(Any::from)
+    }
+
+    // Secrets are read one by one, never listed.
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::NonEnumerable
+    }
+}
+
+fn moment(time: DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+fn time_ago(now: DateTime<Utc>, by: &Kwargs) -> std::result::Result<String, Error> {
+    let mut seconds = 0.0;
+    for (unit, length) in [
+        ("seconds", 1.0),
+        ("minutes", 60.0),
+        ("hours", 3600.0),
+        ("days", 86400.0),
+        ("weeks", 604_800.0),
+    ] {
+        seconds += by.get::<Option<f64>>(unit)?.unwrap_or(0.0) * length;
+    }
+    by.assert_all_used()?;
+    let refused = || {
+        Error::new(
+            ErrorKind::InvalidOperation,
+            "time_ago takes minutes, hours or days within a century",
+        )
+    };
+    if !seconds.is_finite() || seconds.abs() > 3.2e9 {
+        return Err(refused());
+    }
+    let delta = TimeDelta::milliseconds((seconds * 1000.0) as i64);
+    now.checked_sub_signed(delta)
+        .map(moment)
+        .ok_or_else(refused)
+}
+
+fn truncate(text: &str, length: Option<usize>, end: Option<String>) -> String {
+    let (length, end) = (
+        length.unwrap_or(255),
+        end.unwrap_or_else(|| "...".to_owned()),
+    );
+    if text.chars().count() <= length {
+        return text.to_owned();
+    }
+    let kept = length.saturating_sub(end.chars().count());
+    text.chars()
+        .take(kept)
+        .chain(end.chars())
+        .take(length)
+        .collect()
+}
+
+fn to_json(value: &Any) -> std::result::Result<String, Error> {
+    serde_json::to_string(value).map_err(|e| Error::new(ErrorKind::BadSerialization, e.to_string()))
+}
+
+static SANDBOX: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut env = Environment::empty();
+    env.set_undefined_behavior(UndefinedBehavior::Chainable);
+    env.set_fuel(Some(FUEL));
+    env.set_recursion_limit(50);
+    env.set_debug(false);
+    env.add_filter("tojson", |value: Any| to_json(&value));
+    env.add_filter(
+        "truncate",
+        |text: String, length: Option<usize>, end: Option<String>| truncate(&text, length, end),
+    );
+    env.add_filter("join", filters::join);
+    env.add_filter("length", filters::length);
+    env.add_filter("first", filters::first);
+    env.add_filter("last", filters::last);
+    env.add_filter("map", filters::map);
+    env.add_filter("list", filters::list);
+    env.add_filter("default", filters::default);
+    env.add_filter("lower", filters::lower);
+    env.add_filter("upper", filters::upper);
+    env.add_test("defined", checks::is_defined);
+    env.add_test("undefined", checks::is_undefined);
+    env.add_test("none", checks::is_none);
+    env
+});
+
+/// A template cut into text and expressions.
+#[derive(Debug, PartialEq)]
+enum Piece<'a> {
+    Text(&'a str),
+    Expression(&'a str),
+}
+
+fn pieces(template: &str) -> Result<Vec<Piece<'_>>> {
+    if template.len() > MAX_TEMPLATE_BYTES {
+        return Err(TemplateError(format!(
+            "a template has {MAX_TEMPLATE_BYTES} bytes at most"
+        )));
+    }
+    let (mut rest, mut list) = (template, Vec::new());
+    while let Some(start) = rest.find("{{") {
+        if start > 0 {
+            list.push(Piece::Text(&rest[..start]));
+        }
+        let inner = &rest[start + 2..];
+        let Some(end) = closing(inner) else {
+            return Err(TemplateError(
+                "a `{{` of the template is never closed by `}}`".to_owned(),
+            ));
+        };
+        list.push(Piece::Expression(inner[..end].trim()));
+        rest = &inner[end + 2..];
+    }
+    if !rest.is_empty() {
+        list.push(Piece::Text(rest));
+    }
+    Ok(list)
+}
+
+/// Where the `}}` is that ends an expression: outside quotes and of no object literal.
+fn closing(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let (mut quote, mut depth, mut i) = (None, 0usize, 0);
+    while i < bytes.len() {
+        match (quote, bytes[i]) {
+            (Some(_), b'\\') => i += 1,
+            (Some(q), c) if c == q => quote = None,
+            (Some(_), _) => {}
+            (None, c @ (b'"' | b'\'')) => quote = Some(c),
+            (None, b'{') => depth += 1,
+            (None, b'}') if depth > 0 => depth -= 1,
+            (None, b'}') if bytes.get(i + 1) == Some(&b'}') => return Some(i),
+            _ => {}
+        }
+        i += 1;
+    }
+    None
+}
+
+/// What a text gave.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Rendered {
+    Value(Value),
+    /// An expression that has no value, as written: an input that was not sent.
+    Missing(String),
+}
+
+/// Whether a text holds an expression.
+pub fn is_template(text: &str) -> bool {
+    text.contains("{{")
+}
+
+/// Whether some string inside is a template.
+pub fn has_template(value: &Value) -> bool {
+    match value {
+        Value::String(text) => is_template(text),
+        Value::Array(items) => items.iter().any(has_template),
+        Value::Object(object) => object.values().any(has_template),
+        _ => false,
+    }
+}
+
+/// Reads the template without running it, so that a mistake is told when a retriever is made.
+pub fn check(template: &str) -> Result<()> {
+    for piece in pieces(template)? {
+        if let Piece::Expression(source) = piece {
+            SANDBOX
+                .compile_expression(source)
+                .map_err(|e| told(source, &e))?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks every string of a value; the path of the first mistake comes with it.
+pub fn check_value(value: &Value) -> std::result::Result<(), (Vec<String>, TemplateError)> {
+    fn walk(value: &Value, loc: &mut Vec<String>) -> Result<()> {
+        let inside = |step: String, member: &Value, loc: &mut Vec<String>| {
+            loc.push(step);
+            walk(member, loc)?;
+            loc.pop();
+            Ok(())
+        };
+        match value {
+            Value::String(text) => check(text),
+            Value::Array(items) => items
+                .iter()
+                .enumerate()
+                .try_for_each(|(i, v)| inside(i.to_string(), v, loc)),
+            Value::Object(object) => object
+                .iter()
+                .try_for_each(|(k, v)| inside(k.clone(), v, loc)),
+            _ => Ok(()),
+        }
+    }
+    let mut loc = Vec::new();
+    walk(value, &mut loc).map_err(|e| (loc, e))
+}
+
+/// The value of a text: typed where the text is exactly one expression, else text. Absent values are empty text, or
+/// [`Rendered::Missing`] from a lone expression or one inside text when `strict`.
+fn evaluate(template: &str, context: &Context, strict: bool) -> Result<Rendered> {
+    let list = pieces(template.trim())?;
+    if let [Piece::Expression(source)] = list.as_slice() {
+        let value = run(source, context)?;
+        return Ok(match plain(source, &value)? {
+            Value::Null if strict => Rendered::Missing((*source).to_owned()),
+            value => Rendered::Value(value),
+        });
+    }
+    let mut out = String::with_capacity(template.len());
+    for piece in pieces(template)? {
+        match piece {
+            Piece::Text(text) => out.push_str(text),
+            Piece::Expression(source) => {
+                let value = run(source, context)?;
+                match plain(source, &value)? {
+                    Value::Null if strict => return Ok(Rendered::Missing(source.to_owned())),
+                    Value::Null => {}
+                    Value::String(text) => out.push_str(&text),
+                    other => out.push_str(&other.to_string()),
+                }
+            }
+        }
+        if out.len() > MAX_OUTPUT_BYTES {
+            return Err(TemplateError(format!(
+                "the template gives more than {MAX_OUTPUT_BYTES} bytes"
+            )));
+        }
+    }
+    Ok(Rendered::Value(Value::String(out)))
+}
+
+fn run(source: &str, context: &Context) -> Result<Any> {
+    let expression = SANDBOX
+        .compile_expression(source)
+        .map_err(|e| told(source, &e))?;
+    expression
+        .eval(Any::from_object(Root(context.clone())))
+        .map_err(|e| told(source, &e))
+}
+
+fn plain(source: &str, value: &Any) -> Result<Value> {
+    if value.is_undefined() {
+        return Ok(Value::Null);
+    }
+    let json = serde_json::to_value(value)
+        .map_err(|_| TemplateError(format!("`{source}` gives something that is no JSON value")))?;
+    match &json {
+        Value::String(text) if text.len() > MAX_OUTPUT_BYTES => Err(TemplateError(format!(
+            "the template gives more than {MAX_OUTPUT_BYTES} bytes"
+        ))),
+        _ => Ok(json),
+    }
+}
+
+fn told(source: &str, error: &Error) -> TemplateError {
+    let reason = match error.kind() {
+        ErrorKind::OutOfFuel => "it takes too long".to_owned(),
+        ErrorKind::UnknownFilter => format!(
+            "{}; the filters are tojson, join, length, first, last, truncate, map, list, default, lower, upper",
+            error.detail().unwrap_or("there is no such filter")
+        ),
+        _ => error
+            .detail()
+            .map_or_else(|| error.kind().to_string(), str::to_owned),
+    };
+    TemplateError(format!(
+        "the template `{{{{ {source} }}}}` cannot be rendered: {reason}"
+    ))
+}
+
+/// The text that a template gives; absent values are empty.
+pub fn render_text(template: &str, context: &Context) -> Result<String> {
+    Ok(match evaluate(template, context, false)? {
+        Rendered::Value(Value::String(text)) => text,
+        Rendered::Value(Value::Null) | Rendered::Missing(_) => String::new(),
+        Rendered::Value(other) => other.to_string(),
+    })
+}
+
+/// Renders every string inside a value. A string that is exactly one expression becomes the expression's value with
+/// its type, `null` where there is none.
+pub fn render_value(value: &Value, context: &Context) -> Result<Value> {
+    render_at(value, context, 0)
+}
+
+fn render_at(value: &Value, context: &Context, depth: usize) -> Result<Value> {
+    if depth > MAX_DEPTH {
+        return Err(TemplateError(format!(
+            "templates may be nested {MAX_DEPTH} deep at most"
+        )));
+    }
+    Ok(match value {
+        Value::String(text) if is_template(text) => match evaluate(text, context, false)? {
+            Rendered::Value(value) => value,
+            Rendered::Missing(_) => Value::Null,
+        },
+        Value::Array(items) => Value::Array(
+            items
+                .iter()
+                .map(|v| render_at(v, context, depth + 1))
+                .collect::<Result<_>>()?,
+        ),
+        Value::Object(object) => {
+            let members = object
+                .iter()
+                .map(|(k, v)| Ok((k.clone(), render_at(v, context, depth + 1)?)));
+            Value::Object(members.collect::<Result<_>>()?)
+        }
+        other => other.clone(),
+    })
+}
+
+/// The value of a filter's condition: as [`render_value`] for a string, but an expression without a value is told, so
+/// that the condition can be removed.
+pub fn render_operand(value: &Value, context: &Context) -> Result<Rendered> {
+    match value {
+        Value::String(text) if is_template(text) => evaluate(text, context, true),
+        Value::Array(items) => {
+            let mut list = Vec::with_capacity(items.len());
+            for item in items {
+                match render_operand(item, context)? {
+                    Rendered::Value(value) => list.push(value),
+                    missing => return Ok(missing),
+                }
+            }
+            Ok(Rendered::Value(Value::Array(list)))
+        }
+        other => Ok(Rendered::Value(render_value(other, context)?)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn context() -> Context {
+        let inputs = json!({"query": "red shoes", "n": 5, "tags": ["a", "b", "c"], "deep": {"key one": "v"}, "nothing": null});
+        let now = DateTime::parse_from_rfc3339("2026-11-21T12:00:00Z")
+            .unwrap()
+            .to_utc();
+        let mut context = Context::new(inputs.as_object().unwrap(), now);
+        context.set("DOC", &json!({"title": "T", "z": 1, "a": 2}));
+        context.set_secrets(Arc::new(|name| (name == "token").then(|| "s3".to_owned())));
+        context
+    }
+
+    fn value(template: &str) -> Value {
+        render_value(&json!(template), &context()).unwrap()
+    }
+
+    #[test]
+    fn one_expression_keeps_its_type_and_more_give_text() {
+        assert_eq!(value("{{INPUT.n}}"), json!(5));
+        assert_eq!(value("  {{ inputs.tags }} "), json!(["a", "b", "c"]));
+        assert_eq!(value("{{ InPuT.tags[0:2] }}"), json!(["a", "b"]));
+        assert_eq!(value("{{INPUT.query}}: {{INPUT.n}}"), json!("red shoes: 5"));
+        assert_eq!(
+            value("{{ inputs['deep']['key one'] }}/{{ INPUT.tags[1] }}"),
+            json!("v/b")
+        );
+        assert_eq!(value("{{ INPUT.gone.deeper }}"), json!(null));
+        assert_eq!(value("x{{ INPUT.gone.deeper }}y"), json!("xy"));
+        assert_eq!(value("no template"), json!("no template"));
+        let nested = json!({"a": [{"b": "{{INPUT.n}}"}], "{{INPUT.n}}": 1});
+        assert_eq!(
+            render_value(&nested, &context()).unwrap(),
+            json!({"a": [{"b": 5}], "{{INPUT.n}}": 1})
+        );
+    }
+
+    #[test]
+    fn the_filters_and_functions_of_the_vocabulary_work() {
+        let cases = [
+            ("{{ DOC|tojson }}", json!(r#"{"title":"T","z":1,"a":2}"#)),
+            ("{{ INPUT.tags|join('-') }}", json!("a-b-c")),
+            ("{{ INPUT.tags|length }}", json!(3)),
+            ("{{ INPUT.tags|first }}{{ INPUT.tags|last }}", json!("ac")),
+            ("{{ INPUT.query|truncate(6) }}", json!("red...")),
+            ("{{ INPUT.tags|map('upper')|list }}", json!(["A", "B", "C"])),
+            ("{{ INPUT.gone|default('d')|upper }}", json!("D")),
+            ("{{ 'ABC'|lower }}", json!("abc")),
+            ("{{ secret.token }}{{ SECRETS.other }}", json!("s3")),
+            ("{{ utc_now() }}", json!("2026-11-21T12:00:00.000Z")),
+            (
+                "{{ time_ago(hours=2, minutes=30) }}",
+                json!("2026-11-21T09:30:00.000Z"),
+            ),
+            ("{{ {'a': {'b': 1}} }}", json!({"a": {"b": 1}})),
+            ("{{ '}}' }}", json!("}}")),
+            ("{{ INPUT.n if INPUT.gone is undefined else 0 }}", json!(5)),
+        ];
+        for (template, expected) in cases {
+            assert_eq!(value(template), expected, "{template}");
+        }
+    }
+
+    #[test]
+    fn blocks_are_text_and_everything_else_is_refused() {
+        let block = "{% for i in INPUT.tags %}x{% endfor %}{# note #}";
+        assert_eq!(value(block), json!(block));
+        let fails = |t: &str| render_value(&json!(t), &context()).unwrap_err().0;
+        assert!(fails("{{ INPUT.query").contains("never closed"));
+        assert!(fails("{{ range(3) }}").contains("range"));
+        assert!(fails("{{ INPUT.query|shell }}").contains("the filters are tojson"));
+        assert!(fails("{{ time_ago(years=1) }}").contains("years"));
+        assert!(fails("{{ 'aaaaaaaaaa' * 900000000 }}").len() < 200);
+        assert!(check("{{ 1 + }}").is_err());
+        let (loc, _) = check_value(&json!({"a": ["ok", "{{ 1 + }}"]})).unwrap_err();
+        assert_eq!(loc, ["a", "1"]);
+    }
+
+    #[test]
+    fn a_missing_operand_is_told() {
+        let operand = |t: Value| render_operand(&t, &context()).unwrap();
+        assert_eq!(
+            operand(json!("{{INPUT.gone}}")),
+            Rendered::Missing("INPUT.gone".into())
+        );
+        assert_eq!(
+            operand(json!("{{INPUT.nothing}}")),
+            Rendered::Missing("INPUT.nothing".into())
+        );
+        assert_eq!(
+            operand(json!(["{{INPUT.n}}", "x-{{INPUT.gone}}"])),
+            Rendered::Missing("INPUT.gone".into())
+        );
+        assert_eq!(
+            operand(json!(["{{INPUT.n}}", 2])),
+            Rendered::Value(json!([5, 2]))
+        );
+    }
+}

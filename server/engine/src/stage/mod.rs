@@ -1,1 +1,164 @@
 //! The stages of a retriever and the plan that runs them.
+//!
+//! A [`Plan`] is compiled once from the stages of a retriever and run any number of times. Stages work in order over
+//! one working set of rows; a filter that comes first is not run by itself but handed to the stage that reads the
+//! store, and a set that no stage has read is listed page by page.
+
+mod attribute_filter;
+mod explain;
+mod feature_search;
+mod fusion;
+mod group;
+mod inputs;
+mod mmr;
+mod page;
+mod plan;
+mod query;
+mod reduce;
+mod schema;
+mod sort;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod working;
+
+use loupe_wire::{RetrieverStageDefinition, StageCategory};
+
+pub use explain::Surroundings;
+pub use inputs::{Violation, check_inputs};
+pub use plan::{Outcome, Plan, Run};
+
+use crate::embed::EmbedError;
+use crate::store::StoreError;
+use schema::Member;
+
+/// Why a stage was refused when a retriever was made, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StageProblem {
+    /// From `stages` on: `["stages", "0", "config", "parameters", "final_top_k"]`.
+    pub loc: Vec<String>,
+    pub msg: String,
+    /// The word of the kind of problem, such as `extra_forbidden`.
+    pub r#type: &'static str,
+}
+
+/// Why a run gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The inputs do not give something that the stages can work with; safe to show.
+    #[error("{0}")]
+    Invalid(String),
+    /// The cursor, scroll or key of the page is not one of this search.
+    #[error("{0}")]
+    Cursor(String),
+    #[error(transparent)]
+    Embed(#[from] EmbedError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<crate::template::TemplateError> for RunError {
+    fn from(error: crate::template::TemplateError) -> Self {
+        Self::Invalid(error.0)
+    }
+}
+
+impl From<crate::filter::FilterError> for RunError {
+    fn from(error: crate::filter::FilterError) -> Self {
+        Self::Invalid(format!("the filter cannot be used: {error}"))
+    }
+}
+
+/// One vector index of a collection in reach.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchIndex {
+    /// Absent for the caller's own vectors.
+    pub feature_uri: Option<String>,
+    /// The name in the store.
+    pub name: String,
+    /// The output segment: equal outputs are one embedding space.
+    pub output: String,
+    pub dims: usize,
+}
+
+/// A collection that a run may read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Searchable {
+    pub collection_id: String,
+    pub name: String,
+    pub indexes: Vec<SearchIndex>,
+}
+
+/// Reads what a URL of a query points to, within the limits of whoever runs the plan.
+#[async_trait::async_trait]
+pub trait Fetch: Send + Sync + 'static {
+    /// The bytes, or a sentence saying why not that is safe to show.
+    async fn bytes(&self, url: &str) -> Result<Vec<u8>, String>;
+}
+
+/// What a stage is and takes.
+pub(crate) struct Definition {
+    pub id: &'static str,
+    pub aliases: &'static [&'static str],
+    pub category: StageCategory,
+    pub icon: &'static str,
+    pub about: &'static str,
+    pub members: &'static [Member],
+}
+
+/// The stages that run.
+pub(crate) static BUILT: [&Definition; 9] = [
+    &feature_search::DEFINITION,
+    &attribute_filter::DEFINITION,
+    &sort::ATTRIBUTE,
+    &sort::NORMALIZE,
+    &mmr::DEFINITION,
+    &reduce::LIMIT,
+    &reduce::SAMPLE,
+    &reduce::DEDUPLICATE,
+    &group::DEFINITION,
+];
+
+/// Stage ids of the interface that no build of this version runs.
+pub(crate) const NOT_BUILT: [&str; 25] = [
+    "llm_filter",
+    "query_expand",
+    "agent_search",
+    "sort_relevance",
+    "rerank",
+    "maxsim_rerank",
+    "aggregate",
+    "summarize",
+    "cluster",
+    "moment_group",
+    "json_transform",
+    "rag_prepare",
+    "external_web_search",
+    "external_reverse_image",
+    "sql_lookup",
+    "cross_compare",
+    "unwind",
+    "document_enrich",
+    "taxonomy_enrich",
+    "llm_enrich",
+    "api_call",
+    "web_scrape",
+    "code_execution",
+    "agentic_enrich",
+    "traverse_edge",
+];
+
+/// Every stage that runs, with the schema of its parameters.
+pub fn catalogue() -> Vec<RetrieverStageDefinition> {
+    BUILT
+        .iter()
+        .map(|d| RetrieverStageDefinition {
+            stage_id: d.id.to_owned(),
+            description: d.about.to_owned(),
+            category: d.category,
+            icon: d.icon.to_owned(),
+            parameter_schema: Some(schema::json_schema(d.members)),
+        })
+        .collect()
+}

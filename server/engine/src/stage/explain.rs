@@ -1,0 +1,236 @@
+//! What a plan will do, before it does it.
+
+use loupe_wire::{ExplainStagePlan, Value};
+use serde_json::json;
+
+use super::feature_search::targets;
+use super::plan::{Plan, Step};
+use super::{Searchable, feature_search};
+use crate::filter::Filter;
+use crate::template::is_template;
+
+/// What estimates start from.
+#[derive(Debug, Clone, Copy)]
+pub struct Surroundings<'a> {
+    pub collections: &'a [Searchable],
+    /// Documents in reach.
+    pub documents: u64,
+}
+
+/// Milliseconds that embedding one query takes, measured on two cores; one list from the store; a stage of its own.
+const EMBED_MS: f64 = 5.0;
+const LIST_MS: f64 = 1.0;
+const STAGE_MS: f64 = 0.1;
+/// Share of the documents that a filter is taken to let through.
+const FILTER_SHARE: f64 = 0.3;
+
+impl Plan {
+    /// The stages with what they do in words, and estimates of rows and time.
+    pub fn explain(&self, around: Surroundings<'_>) -> Vec<ExplainStagePlan> {
+        let mut rows: Option<u64> = None;
+        self.steps
+            .iter()
+            .enumerate()
+            .map(|(i, step)| {
+                let input = rows.unwrap_or(around.documents);
+                let told = estimate(step, input, around);
+                rows = Some(told.output);
+                ExplainStagePlan {
+                    stage_index: i as i64,
+                    stage_name: step.name.clone(),
+                    stage_type: json!(step.definition.category)
+                        .as_str()
+                        .unwrap_or_default()
+                        .to_owned(),
+                    estimated_input: input as i64,
+                    estimated_output: told.output as i64,
+                    estimated_efficiency: if input == 0 {
+                        1.0
+                    } else {
+                        told.output as f64 / input as f64
+                    },
+                    estimated_cost_credits: 0.0,
+                    estimated_duration_ms: told.millis,
+                    cache_likely: step.definition.id == feature_search::DEFINITION.id,
+                    optimization_notes: told.notes,
+                    warnings: told.warnings,
+                }
+            })
+            .collect()
+    }
+}
+
+struct Estimate {
+    output: u64,
+    millis: f64,
+    notes: Vec<String>,
+    warnings: Vec<String>,
+}
+
+fn estimate(step: &Step, input: u64, around: Surroundings<'_>) -> Estimate {
+    let number = |name: &str, default: u64| {
+        step.parameters
+            .get(name)
+            .and_then(Value::as_u64)
+            .unwrap_or(default)
+    };
+    let text = |name: &str, default: &str| {
+        step.parameters
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or(default)
+            .to_owned()
+    };
+    let (output, note) = match step.definition.id {
+        "feature_search" => return search(step, input, around),
+        "attribute_filter" => (
+            (input as f64 * FILTER_SHARE).ceil() as u64,
+            format!("keeps documents where {}", condition(step)),
+        ),
+        "sort_attribute" => (
+            input,
+            format!(
+                "orders by {}, {}",
+                text("field", "metadata.created_at"),
+                text("direction", "desc")
+            ),
+        ),
+        "limit" => {
+            let offset = number("offset", 0);
+            (
+                input.saturating_sub(offset).min(number("limit", 10)),
+                format!(
+                    "keeps {} documents from number {offset} on",
+                    number("limit", 10)
+                ),
+            )
+        }
+        "sample" => (
+            input.min(number("count", 10)),
+            format!("keeps {} documents by chance", number("count", 10)),
+        ),
+        "mmr" => (
+            input.min(number("top_k", 25)),
+            format!(
+                "keeps the {} that are relevant and unlike each other",
+                number("top_k", 25)
+            ),
+        ),
+        "group_by" => (
+            input,
+            format!(
+                "gathers documents by {}",
+                text("group_by_field", "source_object_id")
+            ),
+        ),
+        "deduplicate" => (
+            input,
+            format!(
+                "leaves out documents of the same {}",
+                text("strategy", "field")
+            ),
+        ),
+        _ => (
+            input,
+            format!(
+                "brings scores to a common scale ({})",
+                text("method", "min_max")
+            ),
+        ),
+    };
+    Estimate {
+        output,
+        millis: STAGE_MS,
+        notes: vec![note],
+        warnings: Vec::new(),
+    }
+}
+
+fn condition(step: &Step) -> String {
+    let tree = match step.parameters.get("conditions") {
+        Some(tree) => Filter::parse(tree).ok(),
+        None => None,
+    };
+    tree.map(|t| t.to_string()).unwrap_or_else(|| {
+        let part = |name: &str| {
+            step.parameters
+                .get(name)
+                .map(|v| v.to_string().trim_matches('"').to_owned())
+        };
+        format!(
+            "{} {} {}",
+            part("field").unwrap_or_else(|| "metadata.status".into()),
+            part("operator").unwrap_or_else(|| "eq".into()),
+            part("value").unwrap_or_default()
+        )
+    })
+}
+
+fn search(step: &Step, input: u64, around: Surroundings<'_>) -> Estimate {
+    let searches = step
+        .parameters
+        .get("searches")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let (mut notes, mut warnings, mut millis, mut lists) = (Vec::new(), Vec::new(), 0.0, 0);
+    let mut found = false;
+    for search in searches {
+        let member = |name: &str| search.get(name).and_then(Value::as_str);
+        let uri = member("feature_uri").unwrap_or_default();
+        let mode = search
+            .pointer("/query/input_mode")
+            .and_then(Value::as_str)
+            .unwrap_or("text");
+        let lexical = search
+            .get("lexical")
+            .and_then(Value::as_bool)
+            .unwrap_or(false);
+        let top_k = search.get("top_k").and_then(Value::as_u64).unwrap_or(100);
+        let matched = !targets(around.collections, uri, &[]).is_empty();
+        if !matched && !is_template(uri) {
+            warnings.push(format!(
+                "no collection in reach has the feature `{uri}`: this search finds nothing"
+            ));
+        }
+        found |= matched || is_template(uri);
+        lists += 1 + usize::from(lexical);
+        millis += LIST_MS * (1.0 + f64::from(u8::from(lexical)));
+        if !matches!(mode, "vector" | "document") {
+            millis += EMBED_MS;
+        }
+        let words = if lexical { " and by keywords" } else { "" };
+        notes.push(format!(
+            "finds up to {top_k} documents by `{uri}` from a {mode} query{words}"
+        ));
+    }
+    let most = step
+        .parameters
+        .get("final_top_k")
+        .and_then(Value::as_u64)
+        .unwrap_or(25);
+    if lists > 1 {
+        let fusion = step
+            .parameters
+            .get("fusion")
+            .and_then(Value::as_str)
+            .unwrap_or("rrf");
+        notes.push(format!(
+            "makes one ranking of {lists} lists ({fusion}) and keeps {most}"
+        ));
+    }
+    if let Some(field) = step
+        .parameters
+        .get("group_by")
+        .and_then(|g| g.get("field"))
+        .and_then(Value::as_str)
+    {
+        notes.push(format!("gathers documents by {field}"));
+    }
+    Estimate {
+        output: if found { input.min(most) } else { 0 },
+        millis,
+        notes,
+        warnings,
+    }
+}

@@ -1,0 +1,342 @@
+//! What a search asks for: texts, pictures, vectors and documents made vectors, in one embedding call an output.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use futures::future::join_all;
+use loupe_wire::{ContentQueryInput, Object, SearchQueryInput, Value};
+
+use super::RunError;
+use super::feature_search::Target;
+use super::plan::Execution;
+use crate::embed::{EmbedError, Pixels};
+use crate::store::WithVectors;
+
+/// Most bytes of a query's file.
+const MAX_QUERY_BYTES: usize = 20 << 20;
+
+/// A query ready to search with.
+#[derive(Debug, Default)]
+pub(crate) struct Query {
+    pub vector: Option<Vec<f32>>,
+    /// What keywords are searched for.
+    pub text: Option<String>,
+    /// A document that must not find itself.
+    pub itself: Option<String>,
+    /// Why there is no vector.
+    pub failed: Option<EmbedError>,
+    /// There was nothing to ask for.
+    pub empty: bool,
+}
+
+/// What has to be embedded for a query.
+enum Asked {
+    Done(Query),
+    Text(Vec<String>),
+    Image(Pixels),
+}
+
+/// The queries of a stage's searches, in their order. Searches without a target get an empty query.
+pub(crate) async fn resolve(
+    at: &Execution,
+    searches: &[(&SearchQueryInput, &[Target])],
+) -> Result<Vec<Query>, RunError> {
+    let mut queries: Vec<Query> = Vec::with_capacity(searches.len());
+    let mut texts: BTreeMap<String, Vec<(usize, String)>> = BTreeMap::new();
+    let mut images: BTreeMap<String, Vec<(usize, Pixels)>> = BTreeMap::new();
+    for (i, (input, targets)) in searches.iter().enumerate() {
+        let Some(target) = targets.first() else {
+            queries.push(Query::default());
+            continue;
+        };
+        queries.push(match ask(at, input, targets).await? {
+            Asked::Done(query) => query,
+            Asked::Text(list) => {
+                let list: Vec<String> = list.into_iter().filter(|t| !t.trim().is_empty()).collect();
+                let text = (!list.is_empty()).then(|| list.join(" "));
+                texts
+                    .entry(target.output.clone())
+                    .or_default()
+                    .extend(list.into_iter().map(|t| (i, t)));
+                Query {
+                    empty: text.is_none(),
+                    text,
+                    ..Query::default()
+                }
+            }
+            Asked::Image(pixels) => {
+                images
+                    .entry(target.output.clone())
+                    .or_default()
+                    .push((i, pixels));
+                Query::default()
+            }
+        });
+    }
+    let texts = join_all(texts.into_iter().filter(|(_, list)| !list.is_empty()).map(
+        |(output, list)| async move {
+            let (places, list): (Vec<usize>, Vec<String>) = list.into_iter().unzip();
+            let vectors = async { at.run.encoders.text(&output).await?.embed(list).await };
+            (places, vectors.await)
+        },
+    ));
+    let images = join_all(images.into_iter().map(|(output, list)| async move {
+        let (places, list): (Vec<usize>, Vec<Pixels>) = list.into_iter().unzip();
+        let vectors = async { at.run.encoders.image(&output).await?.embed(list).await };
+        (
+            places,
+            vectors
+                .await
+                .map(|list| list.into_iter().map(|f| f.vector).collect::<Vec<_>>()),
+        )
+    }));
+    let (texts, images) = futures::join!(texts, images);
+    for (places, vectors) in texts.into_iter().chain(images) {
+        place(&mut queries, &places, vectors);
+    }
+    Ok(queries)
+}
+
+/// Gives each query the mean of its vectors, at unit length.
+fn place(queries: &mut [Query], places: &[usize], vectors: Result<Vec<Vec<f32>>, EmbedError>) {
+    let vectors = match vectors {
+        Ok(vectors) => vectors,
+        Err(e) => {
+            for &i in places {
+                queries[i].failed = Some(match &e {
+                    EmbedError::Unavailable(text) => EmbedError::Unavailable(text.clone()),
+                    EmbedError::Invalid(text) => EmbedError::Invalid(text.clone()),
+                    EmbedError::Failed(text) => EmbedError::Failed(text.clone()),
+                });
+            }
+            return;
+        }
+    };
+    let mut several = std::collections::BTreeSet::new();
+    for (&i, vector) in places.iter().zip(vectors) {
+        match &mut queries[i].vector {
+            None => queries[i].vector = Some(vector),
+            Some(sum) => {
+                sum.iter_mut().zip(&vector).for_each(|(a, b)| *a += b);
+                several.insert(i);
+            }
+        }
+    }
+    for i in several {
+        if let Some(vector) = &mut queries[i].vector {
+            let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+            if norm > 0.0 {
+                vector.iter_mut().for_each(|x| *x /= norm);
+            }
+        }
+    }
+}
+
+async fn ask(
+    at: &Execution,
+    input: &SearchQueryInput,
+    targets: &[Target],
+) -> Result<Asked, RunError> {
+    Ok(match input {
+        SearchQueryInput::Text(q) => {
+            Asked::Text(q.value.iter().chain(&q.text).take(1).cloned().collect())
+        }
+        SearchQueryInput::MultiContent(q) => Asked::Text(q.values.clone()),
+        SearchQueryInput::Vector(q) => match &q.value {
+            None | Some(Value::Null) => Asked::Done(Query {
+                empty: true,
+                ..Query::default()
+            }),
+            Some(value) => Asked::Done(Query {
+                vector: Some(vector(value, targets)?),
+                ..Query::default()
+            }),
+        },
+        SearchQueryInput::Document(q) => {
+            let reference = &q.document_ref;
+            match &reference.document_id {
+                None => Asked::Done(Query {
+                    empty: true,
+                    ..Query::default()
+                }),
+                Some(id) => {
+                    Asked::Done(document(at, id, reference.collection_id.as_ref(), targets).await?)
+                }
+            }
+        }
+        SearchQueryInput::Content(q) => content(at, q).await?,
+    })
+}
+
+fn vector(value: &Value, targets: &[Target]) -> Result<Vec<f32>, RunError> {
+    let numbers = value.as_array().and_then(|list| {
+        list.iter()
+            .map(|n| n.as_f64().map(|n| n as f32).filter(|n| n.is_finite()))
+            .collect::<Option<Vec<f32>>>()
+    });
+    let Some(numbers) = numbers else {
+        return Err(RunError::Invalid(
+            "a query vector is a list of finite numbers".into(),
+        ));
+    };
+    match targets.iter().find(|t| t.dims != numbers.len()) {
+        Some(t) => Err(RunError::Invalid(format!(
+            "the query vector has {} numbers, the index `{}` has {}",
+            numbers.len(),
+            t.index,
+            t.dims
+        ))),
+        None => Ok(numbers),
+    }
+}
+
+async fn document(
+    at: &Execution,
+    id: &str,
+    collection: Option<&String>,
+    targets: &[Target],
+) -> Result<Query, RunError> {
+    let reach = at.reach(collection.map(std::slice::from_ref).unwrap_or_default());
+    let found = at
+        .run
+        .store
+        .get(&reach, &[id.to_owned()], WithVectors::Yes)
+        .await?;
+    let Some(mut document) = found.into_iter().next() else {
+        return Err(RunError::Invalid(format!(
+            "there is no document `{id}` to search with"
+        )));
+    };
+    let vector = targets
+        .iter()
+        .find_map(|t| document.vectors.remove(&t.index));
+    match vector {
+        Some(vector) => Ok(Query {
+            vector: Some(vector),
+            itself: Some(id.to_owned()),
+            ..Query::default()
+        }),
+        None => {
+            let output = targets.first().map_or("", |t| t.output.as_str());
+            Err(RunError::Invalid(format!(
+                "the document `{id}` has no vector of `{output}`"
+            )))
+        }
+    }
+}
+
+/// A file by URL or base64, or text.
+async fn content(at: &Execution, query: &ContentQueryInput) -> Result<Asked, RunError> {
+    let value = query.value.as_ref();
+    let member = |name: &str| {
+        value
+            .and_then(|v| v.get(name))
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+    };
+    let sent = query.content.as_ref();
+    let url = sent.and_then(|c| c.url.clone()).or_else(|| member("url"));
+    let encoded = sent
+        .and_then(|c| c.base64.clone())
+        .or_else(|| member("base64"));
+    let (url, encoded, text) = match (url, encoded, value.and_then(Value::as_str)) {
+        (None, None, Some(s)) if s.starts_with("data:") => (None, Some(s.to_owned()), None),
+        (None, None, Some(s)) if s.starts_with("https://") || s.starts_with("http://") => {
+            (Some(s.to_owned()), None, None)
+        }
+        (None, None, Some(s)) => (None, None, Some(s.to_owned())),
+        (url, encoded, _) => (url, encoded, None),
+    };
+    if let Some(text) = text {
+        // Base64 of a file without its `data:` head, else plain words.
+        return match decode(&text).filter(|bytes| image::guess_format(bytes).is_ok()) {
+            Some(bytes) => file(bytes).await,
+            None => Ok(Asked::Text(vec![text])),
+        };
+    }
+    let bytes = match (encoded, url) {
+        (Some(encoded), _) => decode(&encoded)
+            .ok_or_else(|| RunError::Invalid("the content of the query is not base64".into()))?,
+        (None, Some(url)) => match &at.run.fetch {
+            Some(fetch) => fetch.bytes(&url).await.map_err(RunError::Invalid)?,
+            None => {
+                return Err(RunError::Invalid(
+                    "queries by URL are not enabled here; send base64".into(),
+                ));
+            }
+        },
+        (None, None) => {
+            return Ok(Asked::Done(Query {
+                empty: true,
+                ..Query::default()
+            }));
+        }
+    };
+    file(bytes).await
+}
+
+fn decode(text: &str) -> Option<Vec<u8>> {
+    let body = match text.strip_prefix("data:") {
+        Some(rest) => rest.split_once(";base64,")?.1,
+        None => text,
+    };
+    if body.len() > MAX_QUERY_BYTES / 3 * 4 {
+        return None;
+    }
+    let body: String = body.chars().filter(|c| !c.is_ascii_whitespace()).collect();
+    base64::engine::general_purpose::STANDARD.decode(body).ok()
+}
+
+async fn file(bytes: Vec<u8>) -> Result<Asked, RunError> {
+    if bytes.len() > MAX_QUERY_BYTES {
+        return Err(RunError::Invalid(format!(
+            "a query's file has {MAX_QUERY_BYTES} bytes at most"
+        )));
+    }
+    if image::guess_format(&bytes).is_ok() {
+        // Decoding takes milliseconds to seconds: not on the threads that serve requests.
+        let pixels = tokio::task::spawn_blocking(move || pixels(&bytes)).await;
+        return match pixels {
+            Ok(Ok(pixels)) => Ok(Asked::Image(pixels)),
+            Ok(Err(reason)) => Err(RunError::Invalid(format!(
+                "the picture of the query cannot be read: {reason}"
+            ))),
+            Err(_) => Err(RunError::Invalid(
+                "the picture of the query cannot be read".into(),
+            )),
+        };
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Asked::Text(vec![text])),
+        Err(_) => Err(RunError::Invalid(
+            "the content of the query is neither a picture nor text".into(),
+        )),
+    }
+}
+
+fn pixels(bytes: &[u8]) -> Result<Pixels, image::ImageError> {
+    let mut reader = image::ImageReader::new(std::io::Cursor::new(bytes)).with_guessed_format()?;
+    let mut limits = image::Limits::default();
+    limits.max_image_width = Some(20_000);
+    limits.max_image_height = Some(20_000);
+    limits.max_alloc = Some(256 << 20);
+    reader.limits(limits);
+    let rgb = reader.decode()?.to_rgb8();
+    Ok(Pixels {
+        width: rgb.width(),
+        height: rgb.height(),
+        rgb: rgb.into_raw(),
+    })
+}
+
+/// Makes numbers and booleans that templates gave to text queries text again.
+pub(crate) fn coerce(query: &mut Object) {
+    if query.get("input_mode").and_then(Value::as_str) != Some("text") {
+        return;
+    }
+    for name in ["value", "text"] {
+        if let Some(value @ (Value::Number(_) | Value::Bool(_))) = query.get_mut(name) {
+            *value = Value::String(value.to_string());
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! One table a stage says which parameters it takes: it checks what is sent and is told to clients as a JSON schema.
+
+use loupe_wire::{Object, Value};
+use serde_json::json;
+
+use super::StageProblem;
+use crate::filter::Filter;
+use crate::template::{self, Context, TemplateError};
+
+/// One parameter.
+pub(crate) struct Member {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub required: bool,
+    /// The default as JSON text; empty where there is none.
+    pub default: &'static str,
+    pub about: &'static str,
+}
+
+/// What a parameter holds. A template may stand in place of any scalar.
+pub(crate) enum Kind {
+    Text,
+    Texts,
+    Boolean,
+    Integer(i64, i64),
+    Number(f64, f64),
+    Choice(&'static [&'static str]),
+    Object(&'static [Member]),
+    Objects(&'static [Member], usize),
+    Filter,
+    /// The value of a condition: rendered later, so that a missing input removes the condition.
+    Operand,
+    Query,
+    /// Part of the interface, but nothing runs it: refused, saying so.
+    NotBuilt,
+}
+
+/// An optional parameter; `const fn`s keep the tables short.
+pub(crate) const fn member(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    about: &'static str,
+) -> Member {
+    Member {
+        name,
+        kind,
+        required: false,
+        default,
+        about,
+    }
+}
+
+pub(crate) const fn required(name: &'static str, kind: Kind, about: &'static str) -> Member {
+    Member {
+        name,
+        kind,
+        required: true,
+        default: "",
+        about,
+    }
+}
+
+/// The members of a query, by its `input_mode`.
+const QUERY_MODES: [(&str, &[&str]); 5] = [
+    ("text", &["value", "text", "embedding_task"]),
+    ("content", &["value", "content"]),
+    ("document", &["document_ref"]),
+    ("vector", &["value"]),
+    ("multi_content", &["values"]),
+];
+
+/// Collects what is wrong with `object`.
+pub(crate) fn check(
+    members: &[Member],
+    object: &Object,
+    loc: &[String],
+    out: &mut Vec<StageProblem>,
+) {
+    for (key, value) in object {
+        let here = inside(loc, key);
+        match members.iter().find(|m| m.name == key) {
+            None => {
+                let known: Vec<&str> = members.iter().map(|m| m.name).collect();
+                out.push(problem(
+                    here,
+                    "extra_forbidden",
+                    format!(
+                        "there is no parameter `{key}`; there are {}",
+                        known.join(", ")
+                    ),
+                ));
+            }
+            Some(_) if value.is_null() => {}
+            Some(member) => check_kind(&member.kind, value, here, out),
+        }
+    }
+    for member in members.iter().filter(|m| m.required) {
+        if object.get(member.name).is_none_or(Value::is_null) {
+            out.push(problem(
+                inside(loc, member.name),
+                "missing",
+                format!("`{}` is required: {}", member.name, member.about),
+            ));
+        }
+    }
+}
+
+fn check_kind(kind: &Kind, value: &Value, here: Vec<String>, out: &mut Vec<StageProblem>) {
+    if let (Some(text), false) = (
+        value.as_str(),
+        matches!(kind, Kind::Filter | Kind::NotBuilt),
+    ) {
+        if template::is_template(text) {
+            if let Err(e) = template::check(text) {
+                out.push(problem(here, "invalid_template", e.to_string()));
+            }
+            return;
+        }
+    }
+    let mut refuse = |r#type, msg: String| out.push(problem(here.clone(), r#type, msg));
+    match kind {
+        Kind::Text if !value.is_string() => refuse("string_type", "must be a text".into()),
+        Kind::Boolean if !value.is_boolean() => refuse("bool_type", "must be true or false".into()),
+        Kind::Integer(min, max) => match value.as_i64() {
+            None => refuse("int_type", "must be a whole number".into()),
+            Some(n) if n < *min || n > *max => {
+                refuse("out_of_range", format!("must be between {min} and {max}"))
+            }
+            Some(_) => {}
+        },
+        Kind::Number(min, max) => match value.as_f64() {
+            None => refuse("float_type", "must be a number".into()),
+            Some(n) if n < *min || n > *max => {
+                refuse("out_of_range", format!("must be between {min} and {max}"))
+            }
+            Some(_) => {}
+        },
+        Kind::Choice(words) if !value.as_str().is_some_and(|w| words.contains(&w)) => {
+            refuse("enum", format!("must be one of {}", words.join(", ")));
+        }
+        Kind::Texts => match value.as_array() {
+            Some(items) if items.iter().all(Value::is_string) => {}
+            _ => refuse("list_type", "must be a list of texts".into()),
+        },
+        Kind::Object(members) => match value.as_object() {
+            Some(object) => check(members, object, &here, out),
+            None => refuse("dict_type", "must be an object".into()),
+        },
+        Kind::Objects(members, most) => match value.as_array() {
+            Some(items) if items.len() > *most => {
+                refuse("too_long", format!("must have {most} members at most"))
+            }
+            Some(items) => items
+                .iter()
+                .enumerate()
+                .for_each(|(i, item)| match item.as_object() {
+                    Some(object) => check(members, object, &inside(&here, &i.to_string()), out),
+                    None => out.push(problem(
+                        inside(&here, &i.to_string()),
+                        "dict_type",
+                        "must be an object".into(),
+                    )),
+                }),
+            None => refuse("list_type", "must be a list".into()),
+        },
+        Kind::Filter => check_filter(value, &here, out),
+        Kind::Query => check_query(value, &here, out),
+        Kind::NotBuilt => refuse(
+            "not_implemented",
+            "is part of the interface, but this version does not run it yet".into(),
+        ),
+        Kind::Operand | Kind::Text | Kind::Boolean | Kind::Choice(_) => {}
+    }
+}
+
+fn check_filter(value: &Value, here: &[String], out: &mut Vec<StageProblem>) {
+    if let Err(e) = Filter::parse(value) {
+        let loc = here.iter().cloned().chain(e.loc).collect();
+        out.push(problem(loc, "invalid_filter", e.msg));
+    }
+    if let Err((path, e)) = template::check_value(value) {
+        out.push(problem(
+            here.iter().cloned().chain(path).collect(),
+            "invalid_template",
+            e.to_string(),
+        ));
+    }
+}
+
+/// A query is an object with an `input_mode`, or a text (the mode `text`).
+fn check_query(value: &Value, here: &[String], out: &mut Vec<StageProblem>) {
+    let object = match value {
+        Value::String(_) => return,
+        Value::Object(object) => object,
+        _ => {
+            return out.push(problem(
+                here.to_vec(),
+                "dict_type",
+                "must be {input_mode, ...} or a text".into(),
+            ));
+        }
+    };
+    let mode = object
+        .get("input_mode")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let Some((_, keys)) = QUERY_MODES.iter().find(|(word, _)| *word == mode) else {
+        let words = QUERY_MODES.map(|(word, _)| word).join(", ");
+        return out.push(problem(
+            inside(here, "input_mode"),
+            "enum",
+            format!("must be one of {words}"),
+        ));
+    };
+    if let Some(key) = object
+        .keys()
+        .find(|k| *k != "input_mode" && !keys.contains(&k.as_str()))
+    {
+        let msg = format!(
+            "a query of the mode `{mode}` has no `{key}`; it has {}",
+            keys.join(", ")
+        );
+        out.push(problem(inside(here, key), "extra_forbidden", msg));
+    }
+    if !keys.iter().any(|k| object.contains_key(*k)) {
+        out.push(problem(
+            inside(here, keys[0]),
+            "missing",
+            format!("a query of the mode `{mode}` needs `{}`", keys[0]),
+        ));
+    }
+    if let Err((path, e)) = template::check_value(value) {
+        out.push(problem(
+            here.iter().cloned().chain(path).collect(),
+            "invalid_template",
+            e.to_string(),
+        ));
+    }
+}
+
+/// The parameters with their templates rendered; filters and operands stay as written. Members that turn out `null`
+/// are left out, so that their defaults apply.
+pub(crate) fn render(
+    members: &[Member],
+    object: &Object,
+    context: &Context,
+) -> Result<Object, TemplateError> {
+    let mut out = Object::new();
+    for (key, value) in object {
+        let kind = members.iter().find(|m| m.name == key).map(|m| &m.kind);
+        let rendered = match (kind, value) {
+            (Some(Kind::Filter | Kind::Operand), _) => value.clone(),
+            (Some(Kind::Object(inner)), Value::Object(o)) => {
+                Value::Object(render(inner, o, context)?)
+            }
+            (Some(Kind::Objects(inner, _)), Value::Array(items)) => {
+                let items = items.iter().map(|item| match item {
+                    Value::Object(o) => render(inner, o, context).map(Value::Object),
+                    other => template::render_value(other, context),
+                });
+                Value::Array(items.collect::<Result<_, _>>()?)
+            }
+            _ => template::render_value(value, context)?,
+        };
+        if !rendered.is_null() {
+            out.insert(key.clone(), rendered);
+        }
+    }
+    Ok(out)
+}
+
+pub(crate) fn inside(loc: &[String], step: &str) -> Vec<String> {
+    loc.iter().cloned().chain([step.to_owned()]).collect()
+}
+
+pub(crate) fn problem(loc: Vec<String>, r#type: &'static str, msg: String) -> StageProblem {
+    StageProblem { loc, msg, r#type }
+}
+
+/// The table as a JSON schema.
+pub(crate) fn json_schema(members: &[Member]) -> Object {
+    let mut properties = Object::new();
+    for member in members.iter().filter(|m| !matches!(m.kind, Kind::NotBuilt)) {
+        let mut schema = kind_schema(&member.kind);
+        schema.insert("description".into(), json!(member.about));
+        if let Ok(default) = serde_json::from_str::<Value>(member.default) {
+            schema.insert("default".into(), default);
+        }
+        properties.insert(member.name.into(), Value::Object(schema));
+    }
+    let required: Vec<&str> = members
+        .iter()
+        .filter(|m| m.required)
+        .map(|m| m.name)
+        .collect();
+    let mut schema = Object::new();
+    schema.insert("type".into(), json!("object"));
+    schema.insert("properties".into(), Value::Object(properties));
+    schema.insert("required".into(), json!(required));
+    schema.insert("additionalProperties".into(), json!(false));
+    schema
+}
+
+fn kind_schema(kind: &Kind) -> Object {
+    let schema = match kind {
+        Kind::Text => json!({"type": "string"}),
+        Kind::Texts => json!({"type": "array", "items": {"type": "string"}}),
+        Kind::Boolean => json!({"type": "boolean"}),
+        Kind::Integer(min, max) => json!({"type": "integer", "minimum": min, "maximum": max}),
+        Kind::Number(min, max) => json!({"type": "number", "minimum": min, "maximum": max}),
+        Kind::Choice(words) => json!({"type": "string", "enum": words}),
+        Kind::Object(members) => Value::Object(json_schema(members)),
+        Kind::Objects(members, most) => {
+            json!({"type": "array", "maxItems": most, "items": json_schema(members)})
+        }
+        Kind::Filter => json!({"type": "object", "format": "filter"}),
+        Kind::Query => json!({"type": "object", "format": "query", "properties": {
+            "input_mode": {"type": "string", "enum": QUERY_MODES.map(|(word, _)| word), "default": "text"}}}),
+        Kind::Operand | Kind::NotBuilt => json!({}),
+    };
+    match schema {
+        Value::Object(object) => object,
+        _ => Object::new(),
+    }
+}

@@ -1,0 +1,751 @@
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use loupe_wire::{Object, RetrieverPagination, StageConfigInput, Value};
+use serde_json::json;
+
+use super::testing::{Memory, Plain};
+use super::*;
+use crate::store::Document;
+
+const FLAT: &str = "loupe://text_extractor@v1/flat_v1";
+const IMAGE: &str = "loupe://image_extractor@v1/image_v1";
+
+fn document(id: &str, vector: [f32; 2], keywords: &str, payload: Value) -> Document {
+    let (index, collection) = if id.starts_with("pic") {
+        ("image_index", "col_p")
+    } else {
+        ("flat_index", "col_a")
+    };
+    Document {
+        document_id: id.into(),
+        collection_id: collection.into(),
+        payload: payload.as_object().unwrap().clone(),
+        vectors: [(index.to_owned(), vector.to_vec())].into(),
+        keywords: (!keywords.is_empty()).then(|| keywords.to_owned()),
+    }
+}
+
+fn store() -> Memory {
+    Memory {
+        documents: vec![
+            document(
+                "a",
+                [0.9, 0.1],
+                "blue boat",
+                json!({"color": "blue", "n": 3, "g": 1}),
+            ),
+            document(
+                "b",
+                [0.8, 0.6],
+                "red boat red",
+                json!({"color": "red", "n": 1, "g": 1}),
+            ),
+            document(
+                "c",
+                [0.7, 0.2],
+                "red car",
+                json!({"color": "red", "n": 2, "g": 2}),
+            ),
+            document(
+                "d",
+                [0.1, 0.9],
+                "green tree",
+                json!({"color": "green", "n": null}),
+            ),
+            document("pic1", [0.9, 0.1], "", json!({"color": "red"})),
+            document("pic2", [0.1, 0.9], "", json!({"color": "blue"})),
+        ],
+        ..Memory::default()
+    }
+}
+
+fn collections() -> Vec<Searchable> {
+    let index = |uri: &str, name: &str| SearchIndex {
+        feature_uri: Some(uri.into()),
+        name: name.into(),
+        output: uri.rsplit('/').next().unwrap().into(),
+        dims: 2,
+    };
+    vec![
+        Searchable {
+            collection_id: "col_a".into(),
+            name: "texts".into(),
+            indexes: vec![index(FLAT, "flat_index")],
+        },
+        Searchable {
+            collection_id: "col_p".into(),
+            name: "pictures".into(),
+            indexes: vec![index(IMAGE, "image_index")],
+        },
+    ]
+}
+
+fn stages(list: Value) -> Vec<StageConfigInput> {
+    let stage = |(id, parameters): (&String, &Value)| {
+        let name = id.clone();
+        let id = id.trim_end_matches('2');
+        json!({"stage_name": name, "config": {"stage_id": id, "parameters": parameters}})
+    };
+    list.as_object()
+        .unwrap()
+        .iter()
+        .map(stage)
+        .map(|s| serde_json::from_value(s).unwrap())
+        .collect()
+}
+
+fn plan(list: Value) -> Plan {
+    Plan::compile(&stages(list), &IndexMap::new())
+        .map_err(|p| panic!("{p:?}"))
+        .unwrap()
+}
+
+fn run(store: Memory, inputs: Value) -> Run {
+    Run {
+        store: Arc::new(store),
+        encoders: Arc::new(Plain::default()),
+        fetch: None,
+        namespace_id: "ns_1".into(),
+        principal: None,
+        collections: collections(),
+        inputs: inputs.as_object().unwrap().clone(),
+        filter: None,
+        now: chrono::DateTime::parse_from_rfc3339("2026-11-21T12:00:00Z")
+            .unwrap()
+            .to_utc(),
+        max_time_ms: None,
+        pagination: None,
+        limit: None,
+        return_vectors: false,
+        secrets: None,
+    }
+}
+
+async fn answer(list: Value, inputs: Value) -> Outcome {
+    plan(list).run(run(store(), inputs)).await.unwrap()
+}
+
+async fn failure(list: Value, inputs: Value) -> String {
+    plan(list)
+        .run(run(store(), inputs))
+        .await
+        .unwrap_err()
+        .to_string()
+}
+
+fn ids(outcome: &Outcome) -> Vec<&str> {
+    outcome
+        .documents
+        .iter()
+        .map(|d| d["document_id"].as_str().unwrap())
+        .collect()
+}
+
+fn search(more: Value) -> Value {
+    let mut search =
+        json!({"feature_uri": FLAT, "query": {"input_mode": "text", "value": "{{INPUT.query}}"}});
+    search
+        .as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
+    search
+}
+
+fn one(more: Value) -> Value {
+    json!({"feature_search": {"searches": [search(more)]}})
+}
+
+#[tokio::test]
+async fn one_search_ranks_by_similarity_and_keeps_its_scores() {
+    let out = answer(one(json!({})), json!({"query": "1,0"})).await;
+    assert_eq!(ids(&out), ["a", "b", "c", "d"]);
+    assert!((out.documents[0]["score"].as_f64().unwrap() - 0.9).abs() < 1e-6);
+    assert_eq!(out.documents[0]["collection_id"], "col_a");
+    assert_eq!(out.documents[0]["color"], "blue");
+    let told = &out.statistics.stages["feature_search"];
+    assert_eq!(
+        (told.input_count, told.output_count, told.error.as_ref()),
+        (0, 4, None)
+    );
+    let out = answer(
+        one(json!({"min_score": 0.75, "top_k": 3})),
+        json!({"query": "1,0"}),
+    )
+    .await;
+    assert_eq!(ids(&out), ["a", "b"]);
+}
+
+#[tokio::test]
+async fn the_short_form_and_the_alias_are_one_search() {
+    let flat = json!({"feature_filter": {"feature_uri": FLAT, "query": "{{INPUT.query}}", "final_top_k": 2}});
+    assert_eq!(
+        ids(&answer(flat, json!({"query": "0,1"})).await),
+        ["d", "b"]
+    );
+}
+
+#[tokio::test]
+async fn hybrid_fuses_by_rank_as_computed_by_hand() {
+    // Dense order for (1, 0): a, b, c, d. Keywords "red car": c has both words (1st), b has one (2nd).
+    let out = answer(one(json!({"lexical": true})), json!({"query": "red car"})).await;
+    assert_eq!(ids(&out), ["c", "b", "a", "d"]);
+    let expected = [
+        1.0 / 63.0 + 1.0 / 61.0,
+        1.0 / 62.0 + 1.0 / 62.0,
+        1.0 / 61.0,
+        1.0 / 64.0,
+    ];
+    for (document, expected) in out.documents.iter().zip(expected) {
+        assert!(
+            (document["score"].as_f64().unwrap() - expected).abs() < 1e-12,
+            "{document:?}"
+        );
+    }
+    assert_eq!(out.documents[0]["scores"]["search_0_lexical"], json!(6.0));
+    assert_eq!(out.documents[2]["scores"].as_object().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn several_searches_are_weighted_and_embedded_in_one_call() {
+    let two = |fusion: &str| {
+        json!({"feature_search": {"fusion": fusion, "searches": [
+            search(json!({"weight": 1.0})),
+            {"feature_uri": FLAT, "query": {"input_mode": "text", "text": "0,1"}, "weight": 0.5}]}})
+    };
+    let encoders = Plain::default();
+    let calls = encoders.calls.clone();
+    let mut with = run(store(), json!({"query": "1,0"}));
+    with.encoders = Arc::new(encoders);
+    let out = plan(two("rrf")).run(with).await.unwrap();
+    assert_eq!(*calls.lock().unwrap(), [["1,0", "0,1"]]);
+    // First list a b c d, second d b c a at half weight.
+    let a = 1.0 / 61.0 + 0.5 / 64.0;
+    assert!((out.documents[0]["score"].as_f64().unwrap() - a).abs() < 1e-12);
+    assert_eq!(ids(&out), ["a", "b", "d", "c"]);
+    // Weighted: shares of the best score, 0.9 in both lists: b = 0.8/0.9 + 0.5 * 0.6/0.9.
+    let out = answer(two("weighted"), json!({"query": "1,0"})).await;
+    assert_eq!(ids(&out)[0], "b");
+    assert!((out.documents[0]["score"].as_f64().unwrap() - (0.8 + 0.3) / 0.9).abs() < 1e-6);
+    let out = answer(two("max"), json!({"query": "1,0"})).await;
+    assert!((out.documents[0]["score"].as_f64().unwrap() - 1.0).abs() < 1e-6);
+    assert_eq!(
+        ids(&answer(two("dbsf"), json!({"query": "1,0"})).await).len(),
+        4
+    );
+}
+
+#[tokio::test]
+async fn a_feature_that_nobody_has_gives_nothing_and_a_warning() {
+    let other = json!({"feature_search": {"searches": [search(json!({"feature_uri": "loupe://text_extractor@v1/other_v9", "lexical": true}))]}});
+    let out = answer(other, json!({"query": "red"})).await;
+    assert!(out.documents.is_empty());
+    assert_eq!(out.warnings.len(), 1);
+    assert!(out.warnings[0].contains("other_v9"));
+    // The same output segment is the same space, whichever extractor filled it.
+    let same = one(json!({"feature_uri": "loupe://document_extractor@v3/flat_v1"}));
+    assert_eq!(
+        answer(same, json!({"query": "1,0"})).await.documents.len(),
+        4
+    );
+    assert_eq!(
+        answer(
+            one(json!({"feature_uri": "flat_index"})),
+            json!({"query": "1,0"})
+        )
+        .await
+        .documents
+        .len(),
+        4
+    );
+}
+
+#[tokio::test]
+async fn filters_go_to_the_store_and_missing_inputs_relax_them() {
+    let memory = Arc::new(store());
+    let list = json!({"feature_search": {
+        "filters": {"AND": [{"color": "{{INPUT.color}}"}, {"n": {"$gte": {"type": "dynamic", "field": "inputs.least"}}}]},
+        "searches": [search(json!({"pre_filters": {"NOT": {"document_id": "c"}}}))]}});
+    let mut with = run(Memory::default(), json!({"query": "1,0", "color": "red"}));
+    with.store = memory.clone();
+    let out = plan(list).run(with).await.unwrap();
+    assert_eq!(ids(&out), ["b"]);
+    let sent = memory.searches.lock().unwrap()[0]
+        .1
+        .filter
+        .as_ref()
+        .unwrap()
+        .to_string();
+    assert_eq!(sent, r#"color eq "red" and (none of document_id eq "c")"#);
+    let relaxed = out.interpretation["relaxations"].as_array().unwrap();
+    assert_eq!(relaxed.len(), 1);
+    assert!(relaxed[0].as_str().unwrap().contains("least"));
+}
+
+#[tokio::test]
+async fn facets_count_and_groups_gather() {
+    let list = json!({"feature_search": {"searches": [search(json!({}))], "filters": {"n": {"$exists": true}},
+        "facets": [{"key": "color", "limit": 2}], "group_by": {"field": "g", "max_per_group": 2, "output_mode": "all"}}});
+    let out = answer(list.clone(), json!({"query": "1,0"})).await;
+    assert_eq!(out.facets[0]["key"], "color");
+    assert_eq!(
+        out.facets[0]["values"][0],
+        json!({"value": "red", "count": 2})
+    );
+    assert_eq!(ids(&out), ["a", "c", "d"]);
+    assert_eq!(out.documents[0]["count"], 2);
+    assert_eq!(out.documents[0]["documents"][1]["document_id"], "b");
+    let mode = |mode: &str| {
+        let mut list = list.clone();
+        list["feature_search"]["group_by"]["output_mode"] = json!(mode);
+        list
+    };
+    assert_eq!(
+        ids(&answer(mode("first"), json!({"query": "1,0"})).await),
+        ["a", "c", "d"]
+    );
+    assert_eq!(
+        ids(&answer(mode("flatten"), json!({"query": "1,0"})).await),
+        ["a", "b", "c", "d"]
+    );
+}
+
+#[tokio::test]
+async fn queries_by_vector_document_and_picture() {
+    let by = |uri: &str, query: Value| json!({"feature_search": {"searches": [{"feature_uri": uri, "query": query}]}});
+    let out = answer(
+        by(
+            FLAT,
+            json!({"input_mode": "vector", "value": "{{INPUT.v}}"}),
+        ),
+        json!({"v": [0, 1]}),
+    )
+    .await;
+    assert_eq!(ids(&out)[0], "d");
+    let wrong = failure(
+        by(FLAT, json!({"input_mode": "vector", "value": [1, 2, 3]})),
+        json!({}),
+    )
+    .await;
+    assert!(
+        wrong.contains("3 numbers") && wrong.contains("has 2"),
+        "{wrong}"
+    );
+    let like = json!({"input_mode": "document", "document_ref": {"document_id": "{{INPUT.id}}"}});
+    let out = answer(by(FLAT, like.clone()), json!({"id": "d"})).await;
+    assert_eq!(
+        ids(&out),
+        ["b", "c", "a"],
+        "a document does not find itself"
+    );
+    assert!(
+        failure(by(FLAT, like), json!({"id": "zz"}))
+            .await
+            .contains("no document `zz`")
+    );
+    let mut png = std::io::Cursor::new(Vec::new());
+    image::RgbImage::from_pixel(4, 4, image::Rgb([0, 0, 255]))
+        .write_to(&mut png, image::ImageFormat::Png)
+        .unwrap();
+    use base64::Engine as _;
+    let encoded = base64::engine::general_purpose::STANDARD.encode(png.into_inner());
+    let picture = json!({"input_mode": "content", "content": {"base64": "{{INPUT.file}}"}});
+    let out = answer(by(IMAGE, picture), json!({"file": encoded})).await;
+    assert_eq!(ids(&out), ["pic2", "pic1"]);
+    let remote = json!({"input_mode": "content", "value": "https://example.com/a.png"});
+    assert!(
+        failure(by(IMAGE, remote), json!({}))
+            .await
+            .contains("by URL")
+    );
+}
+
+#[tokio::test]
+async fn empty_queries_and_absent_models_do_what_the_search_says() {
+    assert!(
+        failure(one(json!({})), json!({}))
+            .await
+            .contains("is empty")
+    );
+    assert!(
+        answer(one(json!({"optional": true})), json!({}))
+            .await
+            .documents
+            .is_empty()
+    );
+    assert_eq!(
+        answer(one(json!({"on_empty": "random"})), json!({}))
+            .await
+            .documents
+            .len(),
+        4
+    );
+    let text_on_images = json!({"feature_uri": IMAGE});
+    assert!(
+        failure(one(text_on_images.clone()), json!({"query": "red"}))
+            .await
+            .contains("image_v1")
+    );
+    let both = json!({"feature_search": {"searches": [search(text_on_images), search(json!({}))]}});
+    let out = answer(both, json!({"query": "1,0"})).await;
+    assert_eq!(out.documents.len(), 4);
+    assert_eq!(out.degraded[0].resource, "feature");
+}
+
+#[tokio::test]
+async fn a_filter_that_comes_first_is_left_to_the_store() {
+    let memory = Arc::new(store());
+    let filter = json!({"field": "color", "operator": "in", "value": ["red", "green"]});
+    let list =
+        json!({"attribute_filter": filter, "sort_attribute": {"field": "n", "direction": "asc"}});
+    let mut with = run(Memory::default(), json!({}));
+    with.store = memory.clone();
+    with.pagination =
+        serde_json::from_value(json!({"method": "offset", "page_size": 2, "page_number": 1}))
+            .unwrap();
+    let out = plan(list).run(with).await.unwrap();
+    assert_eq!(ids(&out), ["b", "c"]);
+    assert_eq!((out.total, &out.pagination["total_pages"]), (4, &json!(2)));
+    let lists = memory.lists.lock().unwrap();
+    assert_eq!(
+        (
+            lists.len(),
+            lists[0].limit,
+            lists[0].sort.as_ref().unwrap().field.as_str()
+        ),
+        (1, 2, "n")
+    );
+    let list = json!({"attribute_filter": filter, "feature_search": {"searches": [search(json!({}))]},
+        "attribute_filter2": {"field": "n", "operator": "gt", "value": "{{INPUT.n}}"}});
+    let out = answer(list, json!({"query": "1,0", "n": 1})).await;
+    assert_eq!(ids(&out), ["c"]);
+    assert_eq!(out.statistics.stages["attribute_filter"].output_count, 4);
+}
+
+#[tokio::test]
+async fn sorting_limits_and_the_cheap_stages() {
+    let all = || json!({"feature_search": {"searches": [search(json!({}))]}});
+    let with = |stage: &str, parameters: Value| {
+        let mut list = all();
+        list[stage] = parameters;
+        list
+    };
+    let q = || json!({"query": "1,0"});
+    let list = with("sort_attribute", json!({"field": "n", "direction": "desc"}));
+    assert_eq!(
+        ids(&answer(list, q()).await),
+        ["a", "c", "b", "d"],
+        "absent values last both ways"
+    );
+    let list = with(
+        "sort_attribute",
+        json!({"field": "n", "direction": "asc", "nulls_last": false}),
+    );
+    assert_eq!(ids(&answer(list, q()).await), ["d", "b", "c", "a"]);
+    assert_eq!(
+        ids(&answer(with("limit", json!({"limit": 2, "offset": 1})), q()).await),
+        ["b", "c"]
+    );
+    assert_eq!(
+        ids(&answer(with("deduplicate", json!({"fields": ["color"]})), q()).await),
+        ["a", "b", "d"]
+    );
+    let out = answer(
+        with(
+            "sample",
+            json!({"count": 2, "seed": 7, "preserve_top_k": 1}),
+        ),
+        q(),
+    )
+    .await;
+    assert_eq!((out.documents.len(), ids(&out)[0]), (2, "a"));
+    let out = answer(with("score_normalize", json!({})), q()).await;
+    assert_eq!(
+        (&out.documents[0]["score"], &out.documents[3]["score"]),
+        (&json!(1.0), &json!(0.0))
+    );
+    let out = answer(with("mmr", json!({"lambda": 0.3, "top_k": 2})), q()).await;
+    assert_eq!(
+        ids(&out),
+        ["a", "d"],
+        "what is unlike the first comes second"
+    );
+    let out = answer(
+        with(
+            "group_by",
+            json!({"group_by_field": "g", "output_mode": "first"}),
+        ),
+        q(),
+    )
+    .await;
+    assert_eq!(ids(&out), ["a", "c", "d"]);
+}
+
+#[tokio::test]
+async fn pages_by_cursor_scroll_and_key_follow_each_other() {
+    let page = |pagination: Value, inputs: Value| {
+        let mut with = run(store(), inputs);
+        with.pagination = Some(serde_json::from_value::<RetrieverPagination>(pagination).unwrap());
+        async move { plan(one(json!({}))).run(with).await }
+    };
+    let q = || json!({"query": "1,0"});
+    for (method, name, sent) in [
+        ("cursor", "next_cursor", "cursor"),
+        ("scroll", "scroll_id", "scroll_id"),
+        ("keyset", "after", "after"),
+    ] {
+        let (mut seen, mut next) = (Vec::new(), Value::Null);
+        loop {
+            let out = page(json!({"method": method, "limit": 3, sent: next}), q())
+                .await
+                .unwrap();
+            seen.extend(ids(&out).into_iter().map(str::to_owned));
+            next = out.pagination[name].clone();
+            if next.is_null() {
+                break;
+            }
+            assert_eq!(out.pagination["has_next"], true);
+        }
+        assert_eq!(seen, ["a", "b", "c", "d"], "{method}");
+    }
+    let first = page(json!({"method": "cursor", "limit": 2}), q())
+        .await
+        .unwrap();
+    let cursor = first.pagination["next_cursor"].clone();
+    let other = page(
+        json!({"method": "cursor", "limit": 2, "cursor": cursor}),
+        json!({"query": "0,1"}),
+    )
+    .await;
+    assert!(matches!(other, Err(RunError::Cursor(_))));
+    assert!(matches!(
+        page(json!({"method": "cursor", "cursor": "??"}), q()).await,
+        Err(RunError::Cursor(_))
+    ));
+    assert!(matches!(
+        page(json!({"method": "offset", "page_size": 501}), q()).await,
+        Err(RunError::Invalid(_))
+    ));
+    let list = json!({"feature_search": {"searches": [search(json!({}))], "final_top_k": 3}});
+    let out = answer(list, q()).await;
+    assert_eq!(
+        (
+            out.documents.len(),
+            &out.pagination["limit"],
+            &out.pagination["method"]
+        ),
+        (3, &json!(3), &json!("cursor"))
+    );
+}
+
+#[tokio::test]
+async fn a_run_out_of_time_says_so_and_a_skipped_error_is_told() {
+    let mut with = run(
+        Memory {
+            delay: std::time::Duration::from_secs(5),
+            ..store()
+        },
+        json!({"query": "1,0"}),
+    );
+    with.max_time_ms = Some(30);
+    let out = plan(one(json!({}))).run(with).await.unwrap();
+    assert!(out.timed_out && out.documents.is_empty());
+    assert!(out.degraded[0].reason.contains("30 ms"));
+    let mut list = stages(
+        json!({"feature_search": {"searches": [search(json!({}))]}, "limit": {"limit": "{{INPUT.k}}"}}),
+    );
+    list[1].on_error = Some("skip".into());
+    let plan = Plan::compile(&list, &IndexMap::new())
+        .map_err(|p| panic!("{p:?}"))
+        .unwrap();
+    let out = plan
+        .run(run(store(), json!({"query": "1,0", "k": "many"})))
+        .await
+        .unwrap();
+    assert_eq!(out.documents.len(), 4);
+    assert!(
+        out.statistics.stages["limit"]
+            .error
+            .as_ref()
+            .unwrap()
+            .contains("whole number")
+    );
+    let out = plan
+        .run(run(store(), json!({"query": "1,0", "k": 1})))
+        .await
+        .unwrap();
+    assert_eq!(out.documents.len(), 1);
+}
+
+fn problems(stage: Value) -> Vec<(String, &'static str, String)> {
+    let stage = serde_json::from_value(stage).unwrap();
+    let found = Plan::compile(&[stage], &IndexMap::new())
+        .err()
+        .unwrap_or_default();
+    found
+        .into_iter()
+        .map(|p| (p.loc.join("."), p.r#type, p.msg))
+        .collect()
+}
+
+#[test]
+fn what_is_wrong_with_a_stage_is_told_with_its_place() {
+    let of = |id: &str, parameters: Value| {
+        problems(json!({"stage_name": "s", "config": {"stage_id": id, "parameters": parameters}}))
+    };
+    let found = of(
+        "feature_search",
+        json!({"searches": [search(json!({"top_k": 0, "topk": 5}))], "final_top_k": "x"}),
+    );
+    let places: Vec<(&str, &str)> = found.iter().map(|(loc, t, _)| (loc.as_str(), *t)).collect();
+    let at = "stages.0.config.parameters";
+    assert_eq!(
+        places,
+        [
+            (format!("{at}.searches.0.top_k").as_str(), "out_of_range"),
+            (format!("{at}.searches.0.topk").as_str(), "extra_forbidden"),
+            (format!("{at}.final_top_k").as_str(), "int_type"),
+        ]
+    );
+    assert!(found[1].2.contains("top_k, min_score"));
+    assert_eq!(of("rerank", json!({}))[0].1, "not_implemented");
+    assert_eq!(of("nonsense", json!({}))[0].1, "invalid_stage");
+    assert_eq!(of("feature_search", json!({}))[0].1, "missing");
+    assert_eq!(
+        of("limit", json!({"limit": "{{ 1 + }}"}))[0].1,
+        "invalid_template"
+    );
+    assert_eq!(
+        of(
+            "attribute_filter",
+            json!({"conditions": {"AND": [{"field": "a", "operator": "eqq", "value": 1}]}})
+        )[0]
+        .0,
+        format!("{at}.conditions.AND.0.operator")
+    );
+    assert_eq!(
+        of(
+            "feature_search",
+            json!({"searches": [search(json!({"feature_uri": "http://x"}))]})
+        )[0]
+        .1,
+        "invalid_feature_uri"
+    );
+    assert_eq!(of("feature_search", json!({"searches": [{"feature_uri": FLAT, "query": {"input_mode": "text", "vallue": "x", "value": "y"}}]}))[0].0,
+        format!("{at}.searches.0.query.vallue"));
+    assert!(of("limit", json!({"limit": "{{INPUT.k}}"})).is_empty());
+}
+
+#[test]
+fn the_obsolete_shape_is_answered_with_the_current_one() {
+    for stage in [
+        json!({"stage_name": "semantic_search", "config": {"feature_uri": FLAT, "query": "x"}}),
+        json!({"stage_name": "s", "config": {"stage_id": "semantic_search", "parameters": {}}}),
+        json!({"stage_name": "s", "config": {"stage_id": "feature_search", "parameters": {"queries": [], "vector_index": "x"}}}),
+    ] {
+        let found = problems(stage);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].1, "invalid_stage");
+        assert!(
+            found[0].2.contains("searches: [{feature_uri"),
+            "{}",
+            found[0].2
+        );
+    }
+}
+
+#[test]
+fn every_stage_of_the_interface_is_built_or_known_not_to_be() {
+    assert_eq!(BUILT.len() + NOT_BUILT.len(), 34);
+    let told = catalogue();
+    let search = told
+        .iter()
+        .find(|d| d.stage_id == "feature_search")
+        .unwrap();
+    let schema = search.parameter_schema.as_ref().unwrap();
+    assert_eq!(schema["properties"]["final_top_k"]["default"], 25);
+    assert_eq!(
+        schema["properties"]["searches"]["items"]["required"],
+        json!(["feature_uri", "query"])
+    );
+}
+
+#[test]
+fn a_plan_explains_itself() {
+    let list = json!({"feature_search": {"searches": [search(json!({"lexical": true})), search(json!({"feature_uri": "loupe://x@v1/y"}))], "final_top_k": 30},
+        "limit": {"limit": 5}});
+    let around = collections();
+    let told = plan(list).explain(Surroundings {
+        collections: &around,
+        documents: 1000,
+    });
+    assert_eq!(
+        (
+            told[0].estimated_input,
+            told[0].estimated_output,
+            told[1].estimated_output
+        ),
+        (1000, 30, 5)
+    );
+    assert!(told[0].optimization_notes[0].contains("and by keywords"));
+    assert!(told[0].warnings[0].contains("loupe://x@v1/y"));
+    assert_eq!(told[1].stage_type, "reduce");
+}
+
+fn checked(schema: Value, inputs: Value) -> Result<Object, Vec<(String, &'static str)>> {
+    let schema = serde_json::from_value(schema).unwrap();
+    check_inputs(&schema, inputs.as_object().unwrap()).map_err(|list| {
+        list.into_iter()
+            .map(|v| (v.loc.join("."), v.r#type))
+            .collect()
+    })
+}
+
+#[test]
+fn inputs_are_checked_against_their_schema() {
+    let schema = || {
+        json!({
+            "query": {"type": "text", "required": true}, "k": {"type": "integer", "default": 10},
+            "sort": {"type": "string", "enum": ["new", "old"]}, "on": {"type": "boolean"}, "day": {"type": "date"},
+            "tags": {"type": "array", "items": {"type": "string"}, "enum": ["a", "b"]}, "like": {"type": "document_reference"},
+            "more": {"type": "object", "properties": {"least": {"type": "number", "required": true}}},
+        })
+    };
+    let good = checked(
+        schema(),
+        json!({"query": "x", "k": "5", "on": "true", "tags": ["a"], "more": {"least": 1.5}, "day": null}),
+    );
+    assert_eq!(
+        Value::Object(good.unwrap()),
+        json!({"query": "x", "k": 5, "on": true, "tags": ["a"], "more": {"least": 1.5}})
+    );
+    assert_eq!(checked(schema(), json!({"query": "x"})).unwrap()["k"], 10);
+    let bad = json!({"k": 1.5, "sort": "best", "on": 3, "day": "tomorrow", "tags": ["c"], "like": {"id": 1}, "more": {}, "typo": 1});
+    let mut found = checked(schema(), bad).unwrap_err();
+    found.sort();
+    let expected = [
+        ("inputs.day", "date_type"),
+        ("inputs.k", "int_type"),
+        ("inputs.like", "document_reference_type"),
+        ("inputs.more.least", "missing"),
+        ("inputs.on", "bool_type"),
+        ("inputs.query", "missing"),
+        ("inputs.sort", "enum"),
+        ("inputs.tags", "enum"),
+        ("inputs.typo", "extra_forbidden"),
+    ];
+    assert_eq!(
+        found
+            .iter()
+            .map(|(l, t)| (l.as_str(), *t))
+            .collect::<Vec<_>>(),
+        expected
+    );
+    assert!(checked(json!({}), json!({"anything": 1})).is_ok());
+    let schema =
+        serde_json::from_value(json!({"k": {"type": "integer", "default": "many"}})).unwrap();
+    let problems = Plan::compile(&stages(json!({"limit": {}})), &schema)
+        .err()
+        .unwrap();
+    assert_eq!(problems[0].loc, ["input_schema", "k", "default"]);
+}

@@ -1,0 +1,124 @@
+//! The working set that stages hand on.
+
+use loupe_wire::{Object, Value};
+use serde_json::json;
+
+use super::RunError;
+use crate::filter::Filter;
+use crate::store::{DocStore, Document, ListQuery, Reach, Sort, WithVectors};
+
+/// Most rows that a working set holds.
+pub(crate) const MAX_ROWS: usize = 10_000;
+/// Rows that one listing asks the store for.
+const LIST_PAGE: usize = 1_000;
+
+/// One row: an object with `document_id`, `collection_id`, `score`, the user's fields and `_internal`.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Row {
+    pub value: Value,
+}
+
+impl Row {
+    pub fn new(document: Document, score: Option<f64>) -> Self {
+        let mut row = Object::new();
+        row.insert("document_id".into(), json!(document.document_id));
+        row.insert("collection_id".into(), json!(document.collection_id));
+        if let Some(score) = score {
+            row.insert("score".into(), json!(score));
+        }
+        for (name, value) in document.payload {
+            // The system's words win over a user's field of the same name.
+            row.entry(name).or_insert(value);
+        }
+        Row {
+            value: Value::Object(row),
+        }
+    }
+
+    pub fn id(&self) -> &str {
+        self.value
+            .get("document_id")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    }
+
+    pub fn score(&self) -> Option<f64> {
+        self.value.get("score").and_then(Value::as_f64)
+    }
+
+    /// Sets a member by its dot path, making the objects on the way.
+    pub fn set(&mut self, path: &str, value: Value) {
+        let mut at = &mut self.value;
+        for step in path.split('.') {
+            if !at.is_object() {
+                *at = Value::Object(Object::new());
+            }
+            at = match at.as_object_mut() {
+                Some(object) => object.entry(step.to_owned()).or_insert(Value::Null),
+                None => return,
+            };
+        }
+        *at = value;
+    }
+}
+
+/// What the stages so far have left.
+#[derive(Debug, Clone)]
+pub(crate) enum Working {
+    /// Nothing has been read yet: every document in reach that the filter lets through, in this order.
+    Unread {
+        filter: Option<Filter>,
+        sort: Option<Sort>,
+    },
+    Rows(Vec<Row>),
+}
+
+impl Working {
+    /// The number of rows read; unread documents count as none.
+    pub fn len(&self) -> usize {
+        match self {
+            Working::Unread { .. } => 0,
+            Working::Rows(rows) => rows.len(),
+        }
+    }
+
+    /// The rows, read from the store where no stage has.
+    pub async fn rows(self, store: &dyn DocStore, reach: &Reach) -> Result<Vec<Row>, RunError> {
+        match self {
+            Working::Rows(rows) => Ok(rows),
+            Working::Unread { filter, sort } => list(store, reach, filter, sort, 0, MAX_ROWS).await,
+        }
+    }
+}
+
+/// Documents in the order of the store, `limit` of them from `offset` on.
+pub(crate) async fn list(
+    store: &dyn DocStore,
+    reach: &Reach,
+    filter: Option<Filter>,
+    sort: Option<Sort>,
+    offset: usize,
+    limit: usize,
+) -> Result<Vec<Row>, RunError> {
+    let (mut rows, mut cursor, mut offset) = (Vec::new(), None, offset);
+    while rows.len() < limit {
+        let query = ListQuery {
+            filter: filter.clone(),
+            sort: sort.clone(),
+            limit: LIST_PAGE.min(limit - rows.len()),
+            offset,
+            cursor: cursor.take(),
+            vectors: WithVectors::No,
+        };
+        let page = store.list(reach, query).await?;
+        let empty = page.documents.is_empty();
+        rows.extend(page.documents.into_iter().map(|d| Row::new(d, None)));
+        // The offset counts from the start; a cursor already stands behind it.
+        offset = 0;
+        match page.next {
+            Some(next) if !empty => cursor = Some(next),
+            _ => break,
+        }
+    }
+    Ok(rows)
+}
