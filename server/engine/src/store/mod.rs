@@ -3,12 +3,22 @@
 //! Embedded: [`edge`] (`qdrant-edge`, in process). Past one machine: [`remote`] (a Qdrant cluster). Both pass the one
 //! conformance suite in `tests/store/`, against an exact in-memory oracle.
 
+pub mod edge;
+pub mod layout;
+mod listing;
+pub mod packed;
+pub mod pushdown;
+pub mod shards;
+
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use loupe_wire::{Object, Value};
 
 use crate::filter::Filter;
+
+pub use edge::{Edge, EdgeOptions};
+pub use layout::view;
 
 /// What a call may touch. The store itself ANDs it into every filter, facet, count and delete, never the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -1,0 +1,226 @@
+//! One shard on disk: opened when asked for, closed and opened again after a panic, closed when too many are open.
+
+use std::any::Any;
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::{RwLock, RwLockReadGuard};
+use qdrant_edge as q;
+
+use super::super::shards::Shard;
+use super::super::{Result, StoreError};
+use super::convert;
+
+/// The file by which the engine says that a shard was made.
+const MADE: &str = "edge_config.json";
+
+/// A place for a shard. Every call holds the lock for reading, so none works on a shard that is being replaced.
+#[derive(Debug)]
+pub struct Slot {
+    pub shard: Arc<Shard>,
+    dir: PathBuf,
+    indexing_threshold_kb: Option<usize>,
+    open: RwLock<Option<q::EdgeShard>>,
+    closed: AtomicBool,
+    written: AtomicU64,
+    flushed: AtomicU64,
+    optimized: AtomicU64,
+    /// The turn of the last call: the least recently used is closed first.
+    pub used: AtomicU64,
+}
+
+impl Slot {
+    pub fn new(shard: Arc<Shard>, dir: PathBuf, indexing_threshold_kb: Option<usize>) -> Self {
+        Self {
+            shard,
+            dir,
+            indexing_threshold_kb,
+            open: RwLock::new(None),
+            closed: AtomicBool::new(false),
+            written: AtomicU64::new(0),
+            flushed: AtomicU64::new(0),
+            optimized: AtomicU64::new(0),
+            used: AtomicU64::new(0),
+        }
+    }
+
+    /// Calls the engine. A panic in it costs this call alone: the shard is opened anew from its files.
+    pub fn with<T>(&self, call: impl FnOnce(&q::EdgeShard) -> q::OperationResult<T>) -> Result<T> {
+        let guard = self.opened()?;
+        let Some(shard) = guard.as_ref() else {
+            return Err(StoreError::Unavailable("it is closed".to_owned()));
+        };
+        match catch_unwind(AssertUnwindSafe(|| call(shard))) {
+            Ok(result) => result.map_err(convert::error),
+            Err(panic) => {
+                drop(guard);
+                tracing::error!(
+                    shard = self.shard.name,
+                    panic = message(&panic),
+                    "the engine panicked; reopening"
+                );
+                self.shut();
+                Err(StoreError::Unavailable(
+                    "a part of it had to be restarted".to_owned(),
+                ))
+            }
+        }
+    }
+
+    /// [`Slot::with`] for a change.
+    pub fn update(&self, operation: q::UpdateOperation) -> Result<()> {
+        self.with(|shard| shard.update(operation))?;
+        self.written.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Puts everything written before the call on disk.
+    pub fn flush(&self) -> Result<()> {
+        let written = self.written.load(Ordering::Acquire);
+        if self.flushed.load(Ordering::Acquire) < written {
+            self.with(q::EdgeShard::flush)?;
+            self.flushed.fetch_max(written, Ordering::AcqRel);
+        }
+        Ok(())
+    }
+
+    /// Builds indexes and merges segments where that is due.
+    pub fn optimize(&self, budget: &q::ResourceBudget) -> Result<bool> {
+        let written = self.written.load(Ordering::Acquire);
+        if self.optimized.load(Ordering::Acquire) == written {
+            return Ok(false);
+        }
+        let changed = self.with(|shard| shard.optimize_with_budget(budget.clone()))?;
+        self.optimized.fetch_max(written, Ordering::AcqRel);
+        Ok(changed)
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.open.try_read().is_none_or(|open| open.is_some())
+    }
+
+    /// Closes the shard unless somebody is using it. The engine flushes as it closes.
+    pub fn evict(&self) {
+        if let Some(mut open) = self.open.try_write() {
+            drop(open.take());
+            self.flushed
+                .fetch_max(self.written.load(Ordering::Acquire), Ordering::AcqRel);
+        }
+    }
+
+    /// Closes for good. A call that goes on for longer than a moment keeps the shard, flushed, until it ends.
+    pub fn close(&self) -> Result<()> {
+        let flushed = if self.is_open() { self.flush() } else { Ok(()) };
+        self.closed.store(true, Ordering::Release);
+        if let Some(mut open) = self.open.try_write_for(Duration::from_secs(5)) {
+            drop(open.take());
+        }
+        flushed
+    }
+
+    fn shut(&self) {
+        let shard = self.open.write().take();
+        // Closing flushes, which may meet what made the engine panic.
+        if catch_unwind(AssertUnwindSafe(|| drop(shard))).is_err() {
+            tracing::error!(
+                shard = self.shard.name,
+                "the engine panicked again as it closed"
+            );
+        }
+        // What replay restores from the log is not known to be on disk.
+        self.written.fetch_add(1, Ordering::Release);
+    }
+
+    fn opened(&self) -> Result<RwLockReadGuard<'_, Option<q::EdgeShard>>> {
+        loop {
+            if self.closed.load(Ordering::Acquire) {
+                return Err(StoreError::Unavailable("it is closed".to_owned()));
+            }
+            let open = self.open.read();
+            if open.is_some() {
+                return Ok(open);
+            }
+            drop(open);
+            let mut open = self.open.write();
+            if open.is_none() {
+                let loaded = catch_unwind(AssertUnwindSafe(|| self.load()));
+                *open = Some(loaded.map_err(|panic| {
+                    StoreError::Unavailable(format!(
+                        "shard {} does not open: {}",
+                        self.shard.name,
+                        message(&panic)
+                    ))
+                })??);
+            }
+        }
+    }
+
+    fn load(&self) -> Result<q::EdgeShard> {
+        let made = self.dir.join(MADE).exists();
+        let shard = if made {
+            q::EdgeShard::load(&self.dir, Some(self.config()))
+        } else {
+            q::EdgeShard::new(&self.dir, self.config())
+        }
+        .map_err(convert::error)?;
+        let present = shard.info().map_err(convert::error)?.payload_schema;
+        for (field_name, schema) in convert::payload_indexes()? {
+            if present.contains_key(&field_name) {
+                continue;
+            }
+            let create = q::CreateIndex {
+                field_name,
+                field_schema: Some(schema),
+            };
+            let operation = q::UpdateOperation::FieldIndexOperation(
+                q::FieldIndexOperations::CreateIndex(create),
+            );
+            shard.update(operation).map_err(convert::error)?;
+        }
+        if !made {
+            shard.flush().map_err(convert::error)?;
+            let sync = || -> std::io::Result<()> {
+                File::open(&self.dir)?.sync_all()?;
+                self.dir
+                    .parent()
+                    .map_or(Ok(()), |parent| File::open(parent)?.sync_all())
+            };
+            sync().map_err(|error| {
+                StoreError::Internal(format!("a new shard is not on disk: {error}"))
+            })?;
+        }
+        // The log may have held more than was flushed.
+        self.written.fetch_add(1, Ordering::Release);
+        Ok(shard)
+    }
+
+    fn config(&self) -> q::EdgeConfig {
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get().div_ceil(2));
+        let mut config = q::EdgeConfig::builder()
+            .max_search_threads(1)
+            .hnsw_config(q::HnswIndexConfig {
+                max_indexing_threads: threads,
+                ..Default::default()
+            })
+            .optimizers(q::EdgeOptimizersConfig {
+                indexing_threshold: self.indexing_threshold_kb,
+                ..Default::default()
+            });
+        for spec in &self.shard.vectors {
+            config = config.vector(spec.name.clone(), convert::vector_params(spec));
+        }
+        config.build()
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}

@@ -1,0 +1,242 @@
+//! How a document lies in an engine: which reserved fields a point has, and what may be written at all.
+//!
+//! | field | holds | index |
+//! | --- | --- | --- |
+//! | `_s` | namespace and collection | keyword, `is_tenant` |
+//! | `_d` | the document's payload | keywords and bool of `_internal._acl` |
+//! | `_k` | the text of keyword search | text, BM25 |
+//! | `_t` | hashes of the facts filters ask for, see [`super::pushdown`] | integer, lookup |
+
+use std::collections::{BTreeMap, HashMap};
+
+use loupe_wire::{Object, Value};
+use uuid::Uuid;
+
+use super::pushdown;
+use super::shards::{Cond, Point};
+use super::{CollectionSpec, Document, Reach, Result, StoreError};
+
+pub const SCOPE: &str = "_s";
+pub const DOCUMENT: &str = "_d";
+pub const KEYWORDS: &str = "_k";
+pub const TERMS: &str = "_t";
+pub const ACL_OWNER: &str = "_d._internal._acl.owner";
+pub const ACL_READ: &str = "_d._internal._acl.read";
+pub const ACL_WRITE: &str = "_d._internal._acl.write";
+pub const ACL_PUBLIC: &str = "_d._internal._acl.public";
+
+/// Between namespace and collection: no id contains it.
+const SEPARATOR: char = '\u{1f}';
+
+/// The value of the reserved scope field.
+pub fn scope(namespace_id: &str, collection_id: &str) -> String {
+    format!("{namespace_id}{SEPARATOR}{collection_id}")
+}
+
+/// The condition that every access carries.
+pub fn reach(reach: &Reach) -> Cond {
+    let scopes = reach
+        .collection_ids
+        .iter()
+        .map(|id| scope(&reach.namespace_id, id))
+        .collect();
+    let scoped = Cond::Keyword {
+        path: SCOPE,
+        any: scopes,
+    };
+    let Some(principal) = &reach.principal else {
+        return scoped;
+    };
+    let is = |path| Cond::Keyword {
+        path,
+        any: vec![principal.clone()],
+    };
+    scoped.and(Cond::Any(vec![
+        is(ACL_OWNER),
+        is(ACL_READ),
+        is(ACL_WRITE),
+        Cond::Bool {
+            path: ACL_PUBLIC,
+            is: true,
+        },
+    ]))
+}
+
+/// [`reach`] for a point at hand.
+pub fn reaches(reach: &Reach, payload: &Object) -> bool {
+    let Some((namespace, collection)) = payload
+        .get(SCOPE)
+        .and_then(Value::as_str)
+        .and_then(|s| s.split_once(SEPARATOR))
+    else {
+        return false;
+    };
+    if namespace != reach.namespace_id || !reach.collection_ids.iter().any(|id| id == collection) {
+        return false;
+    }
+    let Some(principal) = &reach.principal else {
+        return true;
+    };
+    let acl = payload
+        .get(DOCUMENT)
+        .and_then(|d| d.get("_internal"))
+        .and_then(|i| i.get("_acl"));
+    let Some(acl) = acl else { return false };
+    let names = |key: &str| match acl.get(key) {
+        Some(Value::String(one)) => one == principal,
+        Some(Value::Array(many)) => many.iter().any(|one| one.as_str() == Some(principal)),
+        _ => false,
+    };
+    acl.get("public") == Some(&Value::Bool(true))
+        || ["owner", "read", "write"].into_iter().any(names)
+}
+
+/// The point id of a document id; nothing when it has not the form of one.
+pub fn point_id(document_id: &str) -> Option<Uuid> {
+    let digits = document_id.strip_prefix("doc_")?;
+    let plain = digits.len() == 32
+        && digits
+            .bytes()
+            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    if plain {
+        Uuid::try_parse(digits).ok()
+    } else {
+        None
+    }
+}
+
+/// The inverse of [`point_id`].
+pub fn document_id(id: Uuid) -> String {
+    format!("doc_{}", id.simple())
+}
+
+/// What filters see of a document: its payload with `document_id` and `collection_id` at the top level.
+pub fn view(document: &Document) -> Value {
+    let mut view = document.payload.clone();
+    view.insert(
+        "document_id".to_owned(),
+        Value::String(document.document_id.clone()),
+    );
+    view.insert(
+        "collection_id".to_owned(),
+        Value::String(document.collection_id.clone()),
+    );
+    Value::Object(view)
+}
+
+/// Documents as points, the last of equal ids. Everything is checked before anything is written.
+pub fn points(collection: &CollectionSpec, documents: Vec<Document>) -> Result<Vec<Point>> {
+    if collection.namespace_id.contains(SEPARATOR) || collection.collection_id.contains(SEPARATOR) {
+        return Err(StoreError::Invalid(
+            "an id must not contain a control character".to_owned(),
+        ));
+    }
+    let mut points = Vec::with_capacity(documents.len());
+    let mut places: HashMap<Uuid, usize> = HashMap::with_capacity(documents.len());
+    for document in documents {
+        let point = point(collection, document)?;
+        match places.get(&point.id) {
+            Some(&place) => points[place] = point,
+            None => {
+                places.insert(point.id, points.len());
+                points.push(point);
+            }
+        }
+    }
+    Ok(points)
+}
+
+fn point(collection: &CollectionSpec, mut document: Document) -> Result<Point> {
+    let Some(id) = point_id(&document.document_id) else {
+        return Err(StoreError::Invalid(format!(
+            "document id {:?} is not doc_ with 32 lower-case hex digits",
+            document.document_id
+        )));
+    };
+    if document.collection_id != collection.collection_id {
+        return Err(StoreError::Invalid(format!(
+            "document {} is of collection {:?}, not {:?}",
+            document.document_id, document.collection_id, collection.collection_id
+        )));
+    }
+    for (name, vector) in &document.vectors {
+        check_vector(collection, &document.document_id, name, vector)?;
+    }
+    let terms = pushdown::terms(&view(&document));
+    let mut payload = Object::new();
+    payload.insert(
+        SCOPE.to_owned(),
+        Value::String(scope(&collection.namespace_id, &collection.collection_id)),
+    );
+    payload.insert(DOCUMENT.to_owned(), Value::Object(document.payload));
+    if let Some(text) = document.keywords.take().filter(|text| !text.is_empty()) {
+        payload.insert(KEYWORDS.to_owned(), Value::String(text));
+    }
+    payload.insert(
+        TERMS.to_owned(),
+        terms.into_iter().map(Value::from).collect(),
+    );
+    Ok(Point {
+        id,
+        payload,
+        vectors: document.vectors,
+    })
+}
+
+fn check_vector(
+    collection: &CollectionSpec,
+    document_id: &str,
+    name: &str,
+    vector: &[f32],
+) -> Result<()> {
+    let Some(spec) = collection.vectors.iter().find(|spec| spec.name == name) else {
+        return Err(StoreError::Invalid(format!(
+            "document {document_id}: the collection has no vector index {name:?}"
+        )));
+    };
+    if vector.len() != spec.dims {
+        return Err(StoreError::Invalid(format!(
+            "document {document_id}: vector {name:?} has {} dimensions, its index {}",
+            vector.len(),
+            spec.dims
+        )));
+    }
+    finite(vector).map_err(|at| {
+        StoreError::Invalid(format!(
+            "document {document_id}: vector {name:?} is not a finite number at {at}"
+        ))
+    })
+}
+
+/// The place of the first NaN or infinity, as an error.
+pub fn finite(vector: &[f32]) -> std::result::Result<(), usize> {
+    vector
+        .iter()
+        .position(|x| !x.is_finite())
+        .map_or(Ok(()), Err)
+}
+
+/// A point as a document; nothing when it is not in our layout.
+pub fn document(point: Point, vectors: bool) -> Option<Document> {
+    let mut payload = point.payload;
+    let collection_id = payload
+        .get(SCOPE)?
+        .as_str()?
+        .split_once(SEPARATOR)?
+        .1
+        .to_owned();
+    let Some(Value::Object(fields)) = payload.remove(DOCUMENT) else {
+        return None;
+    };
+    Some(Document {
+        document_id: document_id(point.id),
+        collection_id,
+        payload: fields,
+        vectors: if vectors {
+            point.vectors
+        } else {
+            BTreeMap::new()
+        },
+        keywords: None,
+    })
+}

@@ -1,0 +1,184 @@
+//! The suite on the embedded engine, and what only it does.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use loupe_engine::store::edge::{Edge, EdgeOptions, Space};
+use loupe_engine::store::{DocStore, Ranking, SearchQuery, Selection, StoreError, WithVectors};
+use tempfile::TempDir;
+
+use crate::suite::Bed;
+use crate::world::{documents, reach, spec, text_spec};
+
+struct EdgeBed {
+    dir: TempDir,
+    store: Option<Edge>,
+}
+
+#[async_trait]
+impl Bed for EdgeBed {
+    fn store(&self) -> &dyn DocStore {
+        self.store.as_ref().unwrap()
+    }
+
+    async fn reopen(&mut self) {
+        drop(self.store.take());
+        self.store = Some(Edge::open(self.dir.path(), EdgeOptions::default()).unwrap());
+    }
+}
+
+async fn bed() -> Option<EdgeBed> {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Edge::open(dir.path(), EdgeOptions::default()).unwrap();
+    Some(EdgeBed {
+        dir,
+        store: Some(store),
+    })
+}
+
+crate::conformance!(bed());
+
+#[tokio::test]
+async fn refuses_writes_on_a_full_disk_and_goes_on_reading() {
+    let dir = tempfile::tempdir().unwrap();
+    let free = Arc::new(AtomicU64::new(u64::MAX / 2));
+    let probe = free.clone();
+    let options = EdgeOptions {
+        free_space: Arc::new(move |_: &Path| {
+            Ok(Space {
+                free: probe.load(Ordering::SeqCst),
+                total: 100 << 30,
+            })
+        }),
+        ..EdgeOptions::default()
+    };
+    let store = Edge::open(dir.path(), options).unwrap();
+    let (spec, reach) = (text_spec("ns", "col"), reach("ns", &["col"]));
+    store.upsert(&spec, documents(&spec, 10, 1)).await.unwrap();
+    for (bytes, refused) in [((5 << 30) - 1, true), (5 << 30, false), (3 << 30, true)] {
+        free.store(bytes, Ordering::SeqCst);
+        let written = store.upsert(&spec, documents(&spec, 1, 2)).await;
+        assert_eq!(
+            matches!(written, Err(StoreError::DiskFull)),
+            refused,
+            "{bytes}: {written:?}"
+        );
+        assert_eq!(written.is_ok(), !refused);
+        assert!(
+            store.count(&reach, None).await.unwrap() >= 10,
+            "reads go on"
+        );
+    }
+    let some = documents(&spec, 1, 1).remove(0).document_id;
+    assert_eq!(
+        store
+            .delete(&reach, Selection::Ids(vec![some]))
+            .await
+            .unwrap(),
+        1,
+        "deleting is the way out"
+    );
+}
+
+#[tokio::test]
+async fn belongs_to_one_process() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = Edge::open(dir.path(), EdgeOptions::default()).unwrap();
+    let second = Edge::open(dir.path(), EdgeOptions::default());
+    assert!(matches!(second, Err(StoreError::Unavailable(_))));
+    drop(first);
+    Edge::open(dir.path(), EdgeOptions::default()).unwrap();
+}
+
+#[tokio::test]
+async fn flushes_by_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = EdgeOptions {
+        flush_every: Duration::from_millis(50),
+        ..EdgeOptions::default()
+    };
+    let store = Edge::open(dir.path(), options).unwrap();
+    let spec = text_spec("ns", "col");
+    store.upsert(&spec, documents(&spec, 10, 1)).await.unwrap();
+    assert_eq!(store.progress().written, 1);
+    for _ in 0..100 {
+        if store.progress().flushed == 1 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("not flushed after five seconds");
+}
+
+#[tokio::test]
+async fn keeps_few_shards_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = EdgeOptions {
+        open_shards: 2,
+        ..EdgeOptions::default()
+    };
+    let store = Edge::open(dir.path(), options).unwrap();
+    let collections: Vec<String> = (0..6).map(|i| format!("col_{i}")).collect();
+    for round in 0..2 {
+        for (i, collection) in collections.iter().enumerate() {
+            let distance = loupe_engine::store::Distance::Dot;
+            let spec = spec("ns", collection, &[("text", i + 1, distance)]);
+            store
+                .upsert(&spec, documents(&spec, 5, round))
+                .await
+                .unwrap();
+        }
+    }
+    for collection in &collections {
+        assert_eq!(
+            store
+                .count(&reach("ns", &[collection]), None)
+                .await
+                .unwrap(),
+            10,
+            "closed shards open again"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_index_keeps_the_nearest() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = EdgeOptions {
+        indexing_threshold_kb: Some(50),
+        ..EdgeOptions::default()
+    };
+    let store = Edge::open(dir.path(), options).unwrap();
+    let (spec, reach) = (text_spec("ns", "col"), reach("ns", &["col"]));
+    let written = documents(&spec, 3_000, 1);
+    store.upsert(&spec, written.clone()).await.unwrap();
+    let mut oracle = crate::oracle::Oracle::default();
+    oracle.upsert("ns", &written);
+    store.optimize().await.unwrap();
+    let mut found = 0;
+    for document in &written[..40] {
+        let vector = document.vectors["text"].clone();
+        let expected = oracle.nearest(&reach, None, &spec.vectors[0], &vector, 10);
+        let ranking = Ranking::Nearest {
+            index: "text".to_owned(),
+            vector,
+        };
+        let query = SearchQuery {
+            ranking,
+            filter: None,
+            limit: 10,
+            min_score: None,
+            vectors: WithVectors::No,
+        };
+        let hits = store.search(&reach, query).await.unwrap();
+        found += expected
+            .iter()
+            .filter(|(id, _)| hits.iter().any(|h| h.document.document_id == *id))
+            .count();
+    }
+    assert!(found >= 392, "recall {found} of 400");
+    assert_eq!(store.count(&reach, None).await.unwrap(), 3_000);
+}
