@@ -1,1 +1,12 @@
+//! Public search pages: rendered on the server, complete without JavaScript, safe for whatever the owner typed.
+//!
+//! The crate knows the interface's types and nothing of the server: what it needs of it is the trait [`Host`].
 
+#![recursion_limit = "256"]
+
+mod host;
+pub mod page;
+
+pub use host::{
+    Facet, FacetValue, Hit, Host, HostError, Listed, Page, Picture, SearchAnswer, SearchRequest,
+};

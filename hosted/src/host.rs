@@ -1,0 +1,152 @@
+//! What the pages ask of the server.
+
+use indexmap::IndexMap;
+use loupe_wire::{DisplayConfig, Object, RetrieverInputSchemaField, Timestamp, Value};
+
+/// A published retriever, as the pages need it.
+#[derive(Debug, Clone, Default)]
+pub struct Page {
+    /// Name in the address, `/r/{public_name}`.
+    pub public_name: String,
+    /// How the page looks and which fields it shows.
+    pub display_config: DisplayConfig,
+    /// Inputs the retriever accepts.
+    pub input_schema: IndexMap<String, RetrieverInputSchemaField>,
+    /// A page with a password shows strangers nothing but that.
+    pub password_protected: bool,
+    /// False once the owner took it down.
+    pub is_active: bool,
+    /// Whether the retriever answers without any input: then the landing view shows a first page of results.
+    pub allows_empty_query: bool,
+    /// Last change of the publication.
+    pub updated_at: Timestamp,
+    /// Names of the collections searched.
+    pub collections: Vec<String>,
+}
+
+/// One search of a visitor.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SearchRequest {
+    /// Values by input name, typed as the input schema says. Only declared inputs are ever present.
+    pub inputs: Object,
+    /// Filter tree over exposed fields, made from the facets the visitor chose.
+    pub filters: Option<Value>,
+    /// Page number, from 1.
+    pub page: u32,
+    /// Documents a page.
+    pub page_size: u32,
+    /// Fields to count values of.
+    pub facets: Vec<String>,
+}
+
+/// What a search found.
+#[derive(Debug, Clone, Default)]
+pub struct SearchAnswer {
+    /// Documents of the page asked for, best first.
+    pub documents: Vec<Hit>,
+    /// Documents found over all pages.
+    pub total: u64,
+    /// Counts of the fields asked for.
+    pub facets: Vec<Facet>,
+    /// Warnings of the retriever. Written for its owner: the pages log them and never show them.
+    pub warnings: Vec<String>,
+    /// Milliseconds the search took.
+    pub took_ms: u64,
+}
+
+/// One document, cut down to what strangers may see.
+#[derive(Debug, Clone, Default)]
+pub struct Hit {
+    /// Id of the document.
+    pub document_id: String,
+    /// Score of the search, absent on an item's own page.
+    pub score: Option<f64>,
+    /// The exposed fields; the pages cut away every other once more.
+    pub fields: Object,
+    /// Small picture of the document.
+    pub thumbnail: Option<Picture>,
+}
+
+/// A picture with its size when known, so that the page does not move when it arrives.
+#[derive(Debug, Clone, Default)]
+pub struct Picture {
+    /// Address: https, http, or a path on this origin.
+    pub url: String,
+    /// Width in pixels.
+    pub width: Option<u32>,
+    /// Height in pixels.
+    pub height: Option<u32>,
+}
+
+/// Values of one field and how many documents have each.
+#[derive(Debug, Clone, Default)]
+pub struct Facet {
+    /// Field name.
+    pub field: String,
+    /// Most frequent first.
+    pub values: Vec<FacetValue>,
+}
+
+/// One value of a facet.
+#[derive(Debug, Clone, Default)]
+pub struct FacetValue {
+    /// The value.
+    pub value: Value,
+    /// Documents that have it.
+    pub count: u64,
+}
+
+/// A page in the sitemap.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// Name in the address.
+    pub public_name: String,
+    /// Last change.
+    pub updated_at: Timestamp,
+}
+
+/// Why the server could not answer. The texts are for the log; visitors read the page's own sentences.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// The visitor's inputs or filters do not fit the retriever.
+    #[error("the retriever refused the inputs: {0}")]
+    Invalid(String),
+    /// Too many requests.
+    #[error("rate limit reached, retry after {retry_after_s} s")]
+    Busy {
+        /// Seconds to wait.
+        retry_after_s: u64,
+    },
+    /// The search ran out of time.
+    #[error("the search ran out of time")]
+    Timeout,
+    /// Anything else.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// What the pages ask of the server. Every method is asked at most a few times a request.
+#[async_trait::async_trait]
+pub trait Host: Send + Sync + 'static {
+    /// Origin of the public address, such as `https://search.example.com`, without a slash at the end.
+    fn base_url(&self) -> String;
+
+    /// Address of a built asset by its logical name, such as `public.css`; none when it was not built.
+    fn asset(&self, logical_name: &str) -> Option<String>;
+
+    /// The publication of this name, active or not; none when there never was one.
+    async fn page(&self, public_name: &str) -> Result<Option<Page>, HostError>;
+
+    /// Runs the retriever of an active publication.
+    async fn search(
+        &self,
+        public_name: &str,
+        request: SearchRequest,
+    ) -> Result<SearchAnswer, HostError>;
+
+    /// One document of the publication's collections, exposed fields only.
+    async fn item(&self, public_name: &str, document_id: &str) -> Result<Option<Hit>, HostError>;
+
+    /// Active publications without a password, for the sitemap.
+    async fn listed(&self) -> Result<Vec<Listed>, HostError>;
+}

@@ -1,0 +1,183 @@
+//! One result.
+
+use leptos::prelude::*;
+use loupe_wire::RetrieverInputSchemaFieldType as Kind;
+
+use super::format::{field, marked};
+use super::look::{Click, Look, Mode, get, label};
+use super::query::Query;
+use super::text::{Marks, safe_url, truncate};
+use crate::{Hit, Page, Picture};
+
+/// What every card of a list shares.
+pub struct Cards<'a> {
+    pub page: &'a Page,
+    pub look: &'a Look,
+    pub query: &'a Query,
+    pub marks: Marks,
+}
+
+/// Picture of a document: the server's thumbnail, else the field the owner named. Also the field it came from.
+pub fn picture(look: &Look, hit: &Hit) -> Option<(Picture, Option<String>)> {
+    if let Some(picture) = &hit.thumbnail
+        && let Some(url) = safe_url(&picture.url)
+    {
+        let field = look
+            .thumbnail_url(&hit.fields)
+            .map(|(name, _)| name.to_owned());
+        return Some((
+            Picture {
+                url,
+                ..picture.clone()
+            },
+            field,
+        ));
+    }
+    let (name, url) = look.thumbnail_url(&hit.fields)?;
+    Some((
+        Picture {
+            url: safe_url(&url)?,
+            width: None,
+            height: None,
+        },
+        Some(name.to_owned()),
+    ))
+}
+
+/// Title of a document, or its id.
+pub fn title(look: &Look, hit: &Hit) -> String {
+    look.title(&hit.fields)
+        .map_or_else(|| "Untitled".to_owned(), |(_, title)| title)
+}
+
+impl Cards<'_> {
+    /// The card of the result at this place of the list.
+    pub fn view(&self, index: usize, hit: &Hit) -> AnyView {
+        let look = self.look;
+        let name = look.title(&hit.fields).map(|(name, _)| name.to_owned());
+        let text = look.text(&hit.fields);
+        let picture = picture(look, hit).filter(|_| look.thumbnail);
+        let mut shown: Vec<String> = name.into_iter().collect();
+        shown.extend(text.as_ref().map(|(name, _)| (*name).to_owned()));
+        shown.extend(picture.as_ref().and_then(|(_, name)| name.clone()));
+        let badge = look.badge(&hit.fields).and_then(|(name, value)| {
+            shown.push(name.to_owned());
+            field(
+                &self.page.display_config,
+                name,
+                Some(value),
+                &Marks::default(),
+                true,
+            )
+        });
+        let title = truncate(&title(look, hit), look.title_chars);
+        let heading = marked(&title, &self.marks);
+        let heading = match self.target(hit) {
+            Some((href, outside)) => {
+                let rel = outside.then_some("noopener noreferrer nofollow");
+                view! { <a class="cover" href=href rel=rel>{heading}</a> }.into_any()
+            }
+            None => heading,
+        };
+        let text = text.map(|(_, text)| {
+            let text = self.marks.snippet(&text, look.text_chars);
+            view! { <p class="text">{marked(&text, &self.marks)}</p> }
+        });
+        let media = look
+            .thumbnail
+            .then(|| self.media(index, picture.map(|(picture, _)| picture), badge));
+        let score = hit.score.filter(|_| look.score)
+            .map(|score| view! { <span class="score" title="Score of this result">{format!("{score:.2}")}</span> });
+        let class = if look.horizontal { "card row" } else { "card" };
+        view! {
+            <li>
+                <article class=class>
+                    {media}
+                    <div class="body">
+                        <h3>{heading}{score}</h3>
+                        {text}
+                        {self.facts(hit, &shown)}
+                        {self.similar(hit, &title)}
+                    </div>
+                </article>
+            </li>
+        }
+        .into_any()
+    }
+
+    fn target(&self, hit: &Hit) -> Option<(String, bool)> {
+        match self.look.click {
+            Click::Nowhere => None,
+            Click::Link => {
+                let link = self.look.link(&hit.fields).and_then(|link| safe_url(&link));
+                Some(link.map_or_else(
+                    || (self.query.item(&hit.document_id), false),
+                    |link| (link, true),
+                ))
+            }
+            Click::Item => Some((self.query.item(&hit.document_id), false)),
+        }
+    }
+
+    fn media(&self, index: usize, picture: Option<Picture>, badge: Option<AnyView>) -> AnyView {
+        let look = self.look;
+        // Lists of words keep no empty place where there is no picture; a grid does, so that rows stay even.
+        let Some(picture) = picture else {
+            let empty = look.mode == Mode::Grid && !look.horizontal;
+            return empty
+                .then(|| view! { <div class="media empty" aria-hidden="true"></div> })
+                .into_any();
+        };
+        let first_row = index < look.columns as usize;
+        let (loading, priority) = match index {
+            0 => ("eager", Some("high")),
+            _ if first_row => ("eager", None),
+            _ => ("lazy", None),
+        };
+        let (width, height) = match (look.mode, picture.width, picture.height) {
+            (Mode::Masonry, Some(width), Some(height)) if width > 0 && height > 0 => {
+                (width, height)
+            }
+            _ => (
+                look.ratio.0.saturating_mul(40),
+                look.ratio.1.saturating_mul(40),
+            ),
+        };
+        let badge = badge.map(|badge| view! { <span class="badge">{badge}</span> });
+        view! {
+            <div class="media">
+                <img src=picture.url alt="" width=width.to_string() height=height.to_string() loading=loading
+                    decoding="async" fetchpriority=priority/>
+                {badge}
+            </div>
+        }
+        .into_any()
+    }
+
+    fn facts(&self, hit: &Hit, shown: &[String]) -> Option<AnyView> {
+        let display = &self.page.display_config;
+        let rows: Vec<_> = self.look.card_fields().iter()
+            .filter(|name| !shown.contains(name))
+            .filter_map(|name| Some((name, field(display, name, get(&hit.fields, name), &self.marks, true)?)))
+            .take(8)
+            .map(|(name, value)| view! { <div><dt>{label(display, name)}</dt><dd>{value}</dd></div> })
+            .collect();
+        (!rows.is_empty()).then(|| view! { <dl class="facts">{rows}</dl> }.into_any())
+    }
+
+    /// Only where the retriever takes a document as an input is there anything to be similar to.
+    fn similar(&self, hit: &Hit, title: &str) -> Option<AnyView> {
+        let input = self
+            .query
+            .inputs
+            .iter()
+            .find(|input| input.config.field_schema.r#type == Kind::DocumentReference)
+            .filter(|_| self.look.find_similar)?;
+        let href = self.query.only(input, &hit.document_id);
+        let named = format!("Find similar to {title}");
+        Some(
+            view! { <a class="button small" href=href aria-label=named>"Find similar"</a> }
+                .into_any(),
+        )
+    }
+}

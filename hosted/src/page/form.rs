@@ -1,0 +1,181 @@
+//! The search form: a plain GET form, complete without script.
+
+use leptos::prelude::*;
+
+use super::query::{Input, Query, is_text};
+
+/// The form and the suggestions beneath it.
+pub fn form(query: &Query, autofocus: bool) -> AnyView {
+    let main = query.inputs.iter().position(is_text);
+    let field = main.map(|index| main_field(&query.inputs[index], autofocus));
+    let rest = query
+        .inputs
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| Some(*index) != main)
+        .map(|(_, input)| control(input))
+        .collect_view();
+    let has_rest = query.inputs.len() > usize::from(main.is_some());
+    // A new search keeps the filters chosen.
+    let kept = query
+        .filters
+        .iter()
+        .flat_map(|(field, values)| {
+            values
+                .iter()
+                .map(move |value| (format!("f.{field}"), value.clone()))
+        })
+        .map(|(name, value)| view! { <input type="hidden" name=name value=value/> })
+        .collect_view();
+    let button = view! { <button class="button primary" type="submit">"Search"</button> };
+    view! {
+        <search>
+            <form class="search" method="get" action=query.path.clone() data-search>
+                <div class="bar">{field}{button}</div>
+                {main.and_then(|index| note(&query.inputs[index]))}
+                {has_rest.then(|| view! { <div class="more">{rest}</div> })}
+                {kept}
+            </form>
+        </search>
+    }
+    .into_any()
+}
+
+/// Suggestions of every input, as links.
+pub fn suggestions(query: &Query) -> Option<AnyView> {
+    let links: Vec<_> = query
+        .inputs
+        .iter()
+        .flat_map(|input| {
+            input
+                .config
+                .suggestions
+                .iter()
+                .flatten()
+                .take(8)
+                .map(move |text| (query.only(input, text), text.clone()))
+        })
+        .map(|(address, text)| view! { <li><a class="chip" href=address>{text}</a></li> })
+        .collect();
+    (!links.is_empty()).then(|| view! {
+        <nav class="suggestions" aria-label="Suggestions"><span class="hint">"Try"</span><ul>{links}</ul></nav>
+    }.into_any())
+}
+
+fn id(input: &Input) -> String {
+    format!("in-{}", input.param)
+}
+
+fn main_field(input: &Input, autofocus: bool) -> AnyView {
+    let label = input.config.label.clone();
+    let placeholder = input
+        .config
+        .placeholder
+        .clone()
+        .unwrap_or_else(|| label.clone());
+    let described = described(input);
+    view! {
+        <label class="sr" for=id(input)>{label}</label>
+        <svg class="glass" viewBox="0 0 20 20" width="20" height="20" aria-hidden="true">
+            <circle cx="8.5" cy="8.5" r="5.5" fill="none" stroke="currentColor" stroke-width="1.6"></circle>
+            <path d="m13 13 4.2 4.2" stroke="currentColor" stroke-width="1.6" stroke-linecap="round"></path>
+        </svg>
+        <input class="field" type="search" id=id(input) name=input.param.clone() value=input.value().to_owned()
+            placeholder=placeholder required=input.config.required maxlength="2000" autocomplete="off"
+            enterkeyhint="search" autofocus=autofocus aria-describedby=described/>
+    }
+    .into_any()
+}
+
+fn described(input: &Input) -> Option<String> {
+    (input.error.is_some() || input.config.helper_text.is_some())
+        .then(|| format!("{}-note", id(input)))
+}
+
+fn note(input: &Input) -> Option<AnyView> {
+    let id = described(input)?;
+    let class = if input.error.is_some() {
+        "note bad"
+    } else {
+        "note"
+    };
+    let text = input
+        .error
+        .map(str::to_owned)
+        .or_else(|| input.config.helper_text.clone())?;
+    Some(view! { <p class=class id=id>{text}</p> }.into_any())
+}
+
+fn control(input: &Input) -> AnyView {
+    let label = input.config.label.clone();
+    let field = match input.config.input_type.as_str() {
+        "boolean" | "checkbox" | "toggle" => {
+            return view! {
+                <label class="check">
+                    <input type="checkbox" name=input.param.clone() value="true" checked=input.value() == "true"/>
+                    {label}
+                </label>
+            }
+            .into_any();
+        }
+        "select" if !input.options.is_empty() => select(input),
+        "multiselect" if !input.options.is_empty() => return choices(input),
+        "number" | "range" | "slider" => plain(input, "number", Some("any")),
+        "date" => plain(input, "date", None),
+        _ => plain(input, "text", None),
+    };
+    view! {
+        <div class="control">
+            <label for=id(input)>{label}</label>
+            {field}
+            {note(input)}
+        </div>
+    }
+    .into_any()
+}
+
+fn plain(input: &Input, kind: &'static str, step: Option<&'static str>) -> AnyView {
+    let invalid = input.error.map(|_| "true");
+    view! {
+        <input class="field" type=kind step=step id=id(input) name=input.param.clone() value=input.value().to_owned()
+            placeholder=input.config.placeholder.clone() aria-describedby=described(input) aria-invalid=invalid/>
+    }
+    .into_any()
+}
+
+fn select(input: &Input) -> AnyView {
+    let any = input
+        .config
+        .placeholder
+        .clone()
+        .unwrap_or_else(|| "Any".to_owned());
+    let options = input.options.iter()
+        .map(|value| view! { <option value=value.clone() selected=input.values.contains(value)>{value.clone()}</option> })
+        .collect_view();
+    view! {
+        <select class="field" id=id(input) name=input.param.clone() aria-describedby=described(input)>
+            <option value="">{any}</option>
+            {options}
+        </select>
+    }
+    .into_any()
+}
+
+fn choices(input: &Input) -> AnyView {
+    let boxes = input.options.iter().take(60)
+        .map(|value| view! {
+            <label class="check">
+                <input type="checkbox" name=input.param.clone() value=value.clone() checked=input.values.contains(value)/>
+                {value.clone()}
+            </label>
+        })
+        .collect_view();
+    view! {
+        <fieldset class="control choices">
+            <legend>{input.config.label.clone()}</legend>
+            {boxes}
+            {note(input)}
+        </fieldset>
+    }
+    .into_any()
+}

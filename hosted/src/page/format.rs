@@ -1,0 +1,371 @@
+//! Values of documents as a reader wants them.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use leptos::prelude::*;
+use loupe_wire::{DisplayConfig, FieldFormatOptions, FieldFormatType as Format, Value};
+
+use super::look::{Ratio, fit};
+use super::text::{Marks, domain, safe_url, truncate};
+
+const MOST_ITEMS: usize = 12;
+const MOST_MEMBERS: usize = 24;
+
+/// The text with the words of the query marked.
+pub fn marked(text: &str, marks: &Marks) -> AnyView {
+    marks
+        .runs(text)
+        .into_iter()
+        .map(|run| {
+            if run.marked {
+                view! { <mark>{run.text}</mark> }.into_any()
+            } else {
+                run.text.into_any()
+            }
+        })
+        .collect_view()
+        .into_any()
+}
+
+/// A field's value, drawn by its format. None when there is nothing to see.
+pub fn field(
+    display: &DisplayConfig,
+    name: &str,
+    value: Option<&Value>,
+    marks: &Marks,
+    brief: bool,
+) -> Option<AnyView> {
+    let config = display.field_config.get(name);
+    let options = config
+        .and_then(|config| config.format_options.clone())
+        .unwrap_or_default();
+    let empty = match value {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.trim().is_empty(),
+        Some(Value::Array(items)) => items.is_empty(),
+        Some(Value::Object(members)) => members.is_empty(),
+        Some(_) => false,
+    };
+    let Some(value) = value.filter(|_| !empty) else {
+        let asked = config.is_some_and(|config| config.format_options.is_some());
+        return (asked && options.show_empty && !brief)
+            .then(|| view! { <span class="none">"Not given"</span> }.into_any());
+    };
+    let format = config.map_or_else(|| guess(value), |config| config.format);
+    Some(draw(format, value, &options, marks, brief))
+}
+
+fn guess(value: &Value) -> Format {
+    match value {
+        Value::Number(_) => Format::Number,
+        Value::Bool(_) => Format::Boolean,
+        Value::Array(_) => Format::Array,
+        Value::Object(_) => Format::Object,
+        Value::String(text) if text.starts_with("https://") || text.starts_with("http://") => {
+            Format::Url
+        }
+        _ => Format::Text,
+    }
+}
+
+fn draw(
+    format: Format,
+    value: &Value,
+    options: &FieldFormatOptions,
+    marks: &Marks,
+    brief: bool,
+) -> AnyView {
+    match format {
+        Format::Number => number(value, options).into_any(),
+        Format::Date => date(value, options),
+        Format::Boolean => boolean(value, options).into_any(),
+        Format::Url => link(value, options),
+        Format::Image => image(value, options),
+        Format::Array => array(value, options),
+        Format::Object => object(value),
+        Format::Text => {
+            let most = options
+                .truncate_chars
+                .and_then(|most| usize::try_from(most).ok());
+            let text = format!(
+                "{}{}{}",
+                affix(&options.prefix),
+                plain(value),
+                affix(&options.suffix)
+            );
+            let text = match most.or(brief.then_some(140)) {
+                Some(most) => truncate(&text, most),
+                None => text,
+            };
+            marked(&text, marks)
+        }
+    }
+}
+
+fn affix(affix: &Option<String>) -> &str {
+    affix.as_deref().unwrap_or_default()
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items
+            .iter()
+            .take(MOST_ITEMS)
+            .map(plain)
+            .collect::<Vec<_>>()
+            .join(", "),
+        other => other.to_string(),
+    }
+}
+
+/// Digits in groups of three, decimals as asked or as few as needed.
+fn number(value: &Value, options: &FieldFormatOptions) -> String {
+    let parsed = value
+        .as_f64()
+        .or_else(|| value.as_str()?.trim().parse().ok())
+        .filter(|number| number.is_finite());
+    let Some(number) = parsed else {
+        return plain(value);
+    };
+    let digits = match options
+        .decimals
+        .and_then(|decimals| usize::try_from(decimals).ok())
+    {
+        Some(decimals) => format!("{number:.*}", decimals.min(12)),
+        None if number.fract() == 0.0 => format!("{number:.0}"),
+        None => format!("{number:.3}").trim_end_matches('0').to_owned(),
+    };
+    // Four digits are as often a year; an amount shows itself by its unit or its decimals.
+    let bare = options.prefix.is_none() && options.suffix.is_none() && options.decimals.is_none();
+    let shown = if bare && number.abs() < 10_000.0 {
+        digits.replace('-', "−")
+    } else {
+        grouped(&digits)
+    };
+    format!(
+        "{}{}{}",
+        affix(&options.prefix),
+        shown,
+        affix(&options.suffix)
+    )
+}
+
+/// `1234567.5` as `1,234,567.5`.
+pub fn grouped(digits: &str) -> String {
+    let (sign, rest) = digits
+        .strip_prefix('-')
+        .map_or(("", digits), |rest| ("−", rest));
+    let (whole, fraction) = rest
+        .split_once('.')
+        .map_or((rest, None), |(whole, fraction)| (whole, Some(fraction)));
+    let mut out = String::from(sign);
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if let Some(fraction) = fraction.filter(|fraction| !fraction.is_empty()) {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    out
+}
+
+fn moment(value: &Value) -> Option<DateTime<Utc>> {
+    if let Some(seconds) = value.as_f64() {
+        // Thirteen digits are milliseconds.
+        let seconds = if seconds.abs() > 1e11 {
+            seconds / 1000.0
+        } else {
+            seconds
+        };
+        return DateTime::from_timestamp(seconds as i64, 0);
+    }
+    let text = value.as_str()?.trim();
+    DateTime::parse_from_rfc3339(text)
+        .map(|moment| moment.to_utc())
+        .ok()
+        .or_else(|| {
+            Some(
+                text.get(..10)?
+                    .parse::<NaiveDate>()
+                    .ok()?
+                    .and_hms_opt(0, 0, 0)?
+                    .and_utc(),
+            )
+        })
+}
+
+fn date(value: &Value, options: &FieldFormatOptions) -> AnyView {
+    let Some(moment) = moment(value) else {
+        return plain(value).into_any();
+    };
+    let long = moment.format("%-d %B %Y").to_string();
+    let shown = match options.date_format.as_str() {
+        "relative" => relative(moment, Utc::now()),
+        "short" => moment.format("%-d %b %Y").to_string(),
+        "iso" => moment.format("%Y-%m-%d").to_string(),
+        "year" => moment.format("%Y").to_string(),
+        "datetime" | "full" => moment.format("%-d %B %Y, %H:%M UTC").to_string(),
+        _ => long.clone(),
+    };
+    let machine = moment.format("%Y-%m-%dT%H:%M:%SZ").to_string();
+    view! { <time datetime=machine title=long>{shown}</time> }.into_any()
+}
+
+fn relative(moment: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    let days = (now - moment).num_days();
+    match days {
+        ..0 => moment.format("%-d %b %Y").to_string(),
+        0 => "today".to_owned(),
+        1 => "yesterday".to_owned(),
+        2..14 => format!("{days} days ago"),
+        14..60 => format!("{} weeks ago", days / 7),
+        60..730 => format!("{} months ago", days / 30),
+        // Past a couple of years "12 years ago" says less than the year.
+        _ => moment.format("%B %Y").to_string(),
+    }
+}
+
+fn boolean(value: &Value, options: &FieldFormatOptions) -> String {
+    let truth = value
+        .as_bool()
+        .unwrap_or_else(|| matches!(value.as_str(), Some("true" | "yes" | "1")));
+    if truth {
+        options.true_label.clone()
+    } else {
+        options.false_label.clone()
+    }
+}
+
+fn link(value: &Value, options: &FieldFormatOptions) -> AnyView {
+    let text = plain(value);
+    let Some(address) = safe_url(&text) else {
+        return text.into_any();
+    };
+    let shown = if options.show_domain {
+        domain(&address).unwrap_or(text)
+    } else {
+        truncate(&text, 60)
+    };
+    let target = options.open_in_new_tab.then_some("_blank");
+    view! { <a href=address target=target rel="noopener noreferrer nofollow">{shown}</a> }
+        .into_any()
+}
+
+fn image(value: &Value, options: &FieldFormatOptions) -> AnyView {
+    let text = plain(value);
+    let Some(address) = safe_url(&text) else {
+        return text.into_any();
+    };
+    let size = |size: Option<i64>| {
+        size.and_then(|size| u32::try_from(size).ok())
+            .map(|size| size.min(4000))
+    };
+    let (width, height) = match (size(options.width), size(options.height)) {
+        (Some(width), Some(height)) => (width, height),
+        (width, height) => {
+            let Ratio(w, h) = options
+                .aspect_ratio
+                .as_deref()
+                .and_then(Ratio::parse)
+                .unwrap_or(Ratio(4, 3));
+            match (width, height) {
+                (None, Some(height)) => (height.saturating_mul(w) / h, height),
+                (width, _) => {
+                    let width = width.unwrap_or(240);
+                    (width, width.saturating_mul(h) / w)
+                }
+            }
+        }
+    };
+    let loading = if options.lazy_load { "lazy" } else { "eager" };
+    let class = format!("inline-image fit-{}", fit(&options.object_fit));
+    view! { <img class=class src=address alt="" width=width.to_string() height=height.to_string() loading=loading decoding="async"/> }
+        .into_any()
+}
+
+fn array(value: &Value, options: &FieldFormatOptions) -> AnyView {
+    let Some(items) = value.as_array() else {
+        return plain(value).into_any();
+    };
+    let most = options
+        .max_items
+        .and_then(|most| usize::try_from(most).ok())
+        .unwrap_or(MOST_ITEMS);
+    let rest = items.len().saturating_sub(most);
+    let more = (rest > 0).then(|| format!("{rest} more"));
+    // The usual separator means nothing special was asked: short words then read best as tags.
+    let tags =
+        options.separator == ", " && items.iter().all(|item| plain(item).chars().count() <= 32);
+    if tags {
+        let items = items
+            .iter()
+            .take(most)
+            .map(|item| view! { <li>{plain(item)}</li> })
+            .collect_view();
+        return view! { <ul class="tags">{items}{more.map(|more| view! { <li class="more">{more}</li> })}</ul> }.into_any();
+    }
+    let mut text = items
+        .iter()
+        .take(most)
+        .map(plain)
+        .collect::<Vec<_>>()
+        .join(&options.separator);
+    if let Some(more) = more {
+        text.push_str(&options.separator);
+        text.push_str(&more);
+    }
+    text.into_any()
+}
+
+fn object(value: &Value) -> AnyView {
+    let Some(members) = value.as_object() else {
+        return plain(value).into_any();
+    };
+    let rows = members.iter().take(MOST_MEMBERS)
+        .map(|(name, value)| view! { <div><dt>{name.clone()}</dt><dd>{truncate(&plain(value), 300)}</dd></div> })
+        .collect_view();
+    view! { <dl class="members">{rows}</dl> }.into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn numbers_read_well() {
+        let options = FieldFormatOptions {
+            prefix: Some("€ ".into()),
+            decimals: Some(2),
+            ..Default::default()
+        };
+        assert_eq!(number(&json!(1234567.5), &options), "€ 1,234,567.50");
+        assert_eq!(number(&json!(-12000), &Default::default()), "−12,000");
+        assert_eq!(
+            number(&json!(1904), &Default::default()),
+            "1904",
+            "a year is no amount"
+        );
+        assert_eq!(number(&json!("abc"), &Default::default()), "abc");
+    }
+
+    #[test]
+    fn dates_are_read_from_texts_and_numbers() {
+        assert_eq!(
+            moment(&json!("1889-06-01"))
+                .map(|m| m.format("%Y").to_string())
+                .as_deref(),
+            Some("1889")
+        );
+        assert_eq!(
+            moment(&json!(1_700_000_000_000_i64)).map(|m| m.timestamp()),
+            Some(1_700_000_000)
+        );
+        assert!(moment(&json!("äöüäöüäöü")).is_none());
+        let now = Utc::now();
+        assert_eq!(relative(now - chrono::Duration::days(3), now), "3 days ago");
+    }
+}

@@ -1,0 +1,447 @@
+//! How one page looks: the template's character, with the owner's words over it.
+
+use loupe_wire::{DisplayConfig, FieldConfig, FieldFormatType, Object, Value};
+
+use super::theme::{card_style, hover, length};
+
+/// Character of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Template {
+    /// Tall pictures, few words.
+    PortraitGallery,
+    /// Wide pictures with length and date.
+    MediaSearch,
+    /// Words first: a reading list with snippets.
+    DocumentSearch,
+    /// Whatever the owner configured.
+    Custom,
+}
+
+/// Arrangement of the results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Equal cells.
+    Grid,
+    /// One a row.
+    List,
+    /// Columns of pictures in their own proportions.
+    Masonry,
+}
+
+/// Edge of a card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CardStyle {
+    /// A hairline.
+    Bordered,
+    /// A soft shadow.
+    Elevated,
+    /// Nothing at all.
+    Flat,
+    /// Translucent.
+    Glass,
+}
+
+/// What a card does under the pointer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hover {
+    /// Rises a little.
+    Lift,
+    /// Takes the brand's colour at its edge.
+    Glow,
+    /// Its picture grows a little.
+    Scale,
+    /// Nothing.
+    Still,
+}
+
+/// Where a card leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Click {
+    /// To the item's own page.
+    Item,
+    /// To the address in the document.
+    Link,
+    /// Nowhere.
+    Nowhere,
+}
+
+/// Proportions of a picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ratio(pub u32, pub u32);
+
+impl Ratio {
+    /// `16/9`, `16:9`, `16x9` or `1`, both parts between 1 and 10 000.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut parts = text
+            .split(['/', ':', 'x'])
+            .map(|part| part.trim().parse::<u32>());
+        let width = parts.next()?.ok()?;
+        let height = parts.next().unwrap_or(Ok(1)).ok()?;
+        let sane = |part| (1..=10_000).contains(&part);
+        (parts.next().is_none() && sane(width) && sane(height)).then_some(Self(width, height))
+    }
+
+    /// Value of `aspect-ratio`.
+    pub fn css(self) -> String {
+        format!("{}/{}", self.0, self.1)
+    }
+}
+
+/// Everything the views ask about the looks.
+#[derive(Debug, Clone)]
+pub struct Look {
+    pub template: Template,
+    pub mode: Mode,
+    pub columns: u32,
+    pub gap: String,
+    pub full_width: bool,
+    pub ratio: Ratio,
+    pub fit: &'static str,
+    pub card: CardStyle,
+    pub hover: Hover,
+    pub horizontal: bool,
+    pub thumbnail: bool,
+    pub score: bool,
+    pub find_similar: bool,
+    pub click: Click,
+    pub title_chars: usize,
+    pub text_chars: usize,
+    pub hero: bool,
+    pub search: bool,
+    pub filters: bool,
+    pub header: bool,
+    pub page_size: u32,
+    slots: Slots,
+}
+
+/// Which field fills which place.
+#[derive(Debug, Clone, Default)]
+struct Slots {
+    title: Vec<String>,
+    text: Vec<String>,
+    thumbnail: Option<String>,
+    badge: Option<String>,
+    link: Vec<String>,
+    card: Vec<String>,
+    item: Vec<String>,
+}
+
+impl Look {
+    /// Looks of a page.
+    pub fn of(display: &DisplayConfig) -> Self {
+        let template = match display.template_type.as_deref() {
+            Some("portrait-gallery") => Template::PortraitGallery,
+            Some("media-search") => Template::MediaSearch,
+            Some("document-search") => Template::DocumentSearch,
+            _ => Template::Custom,
+        };
+        let (mode, columns, ratio) = match template {
+            Template::PortraitGallery => (Mode::Grid, 4, Ratio(4, 5)),
+            Template::DocumentSearch => (Mode::List, 1, Ratio(3, 4)),
+            Template::MediaSearch | Template::Custom => (Mode::Grid, 3, Ratio(16, 9)),
+        };
+        let components = display.components.clone().unwrap_or_default();
+        let given = components.result_card.as_ref();
+        let card = given.cloned().unwrap_or_default();
+        let layout = display.layout.as_ref();
+        let mode_name = layout.map(|layout| layout.mode.as_str()).or_else(|| {
+            display
+                .components
+                .as_ref()
+                .map(|components| components.result_layout.as_str())
+                .filter(|name| *name != "grid")
+        });
+        let theme = display.theme.as_ref();
+        Self {
+            template,
+            mode: match mode_name {
+                Some("list") => Mode::List,
+                Some("masonry") => Mode::Masonry,
+                Some("grid") => Mode::Grid,
+                _ => mode,
+            },
+            columns: layout.map_or(columns, |layout| {
+                layout.columns.clamp(1, 6).unsigned_abs() as u32
+            }),
+            gap: layout
+                .and_then(|layout| length(&layout.gap, 64.0))
+                .unwrap_or_else(|| "16px".to_owned()),
+            full_width: layout.is_some_and(|layout| layout.full_width),
+            // The default of the interface is no choice of the owner: the template's own proportions stand.
+            ratio: given
+                .filter(|card| card.thumbnail_aspect_ratio != "16/9")
+                .and_then(|card| Ratio::parse(&card.thumbnail_aspect_ratio))
+                .unwrap_or(ratio),
+            fit: fit(&card.thumbnail_fit),
+            card: card_style(
+                card.card_style
+                    .as_deref()
+                    .or_else(|| theme?.card_style.as_deref()),
+            ),
+            hover: hover(theme.and_then(|theme| theme.card_hover_effect.as_deref())),
+            horizontal: card.layout == "horizontal",
+            thumbnail: card.show_thumbnail,
+            score: card.show_score,
+            find_similar: card.show_find_similar,
+            click: match card.card_click_action.as_str() {
+                "none" => Click::Nowhere,
+                "openUrl" | "openLink" | "openExternal" | "link" => Click::Link,
+                _ => Click::Item,
+            },
+            title_chars: chars(card.truncate_title, 120),
+            text_chars: chars(
+                card.truncate_description,
+                if template == Template::DocumentSearch {
+                    320
+                } else {
+                    140
+                },
+            ),
+            hero: components.show_hero,
+            search: components.show_search,
+            filters: components.show_filters,
+            header: components.show_results_header,
+            page_size: if template == Template::DocumentSearch {
+                10
+            } else {
+                24
+            },
+            slots: Slots::of(display),
+        }
+    }
+
+    /// Title of a document and the field it came from.
+    pub fn title(&self, fields: &Object) -> Option<(&str, String)> {
+        self.slots
+            .title
+            .iter()
+            .find_map(|name| Some((name.as_str(), text_of(get(fields, name)?)?)))
+    }
+
+    /// Running text of a document and the field it came from.
+    pub fn text(&self, fields: &Object) -> Option<(&str, String)> {
+        self.slots
+            .text
+            .iter()
+            .find_map(|name| Some((name.as_str(), text_of(get(fields, name)?)?)))
+    }
+
+    /// Address kept in a field that stands in for the thumbnail.
+    pub fn thumbnail_url(&self, fields: &Object) -> Option<(&str, String)> {
+        let name = self.slots.thumbnail.as_deref()?;
+        Some((name, text_of(get(fields, name)?)?))
+    }
+
+    /// Short word laid over the picture: a length, a page number.
+    pub fn badge<'a>(&'a self, fields: &'a Object) -> Option<(&'a str, &'a Value)> {
+        let name = self.slots.badge.as_deref()?;
+        Some((name, get(fields, name)?))
+    }
+
+    /// Address the document points to.
+    pub fn link(&self, fields: &Object) -> Option<String> {
+        self.slots
+            .link
+            .iter()
+            .find_map(|name| text_of(get(fields, name)?))
+    }
+
+    /// Fields listed on a card, in order, without those shown elsewhere.
+    pub fn card_fields(&self) -> &[String] {
+        &self.slots.card
+    }
+
+    /// Fields listed on an item's page, in order.
+    pub fn item_fields(&self) -> &[String] {
+        &self.slots.item
+    }
+}
+
+impl Slots {
+    fn of(display: &DisplayConfig) -> Self {
+        let card = display
+            .components
+            .as_ref()
+            .and_then(|components| components.result_card.as_ref());
+        let exposed = |name: &String| display.exposed_fields.contains(name);
+        let mapped = |names: &[&str]| -> Vec<String> {
+            let mappings = display.field_mappings.as_ref();
+            names
+                .iter()
+                .filter_map(|name| mappings?.get(*name).cloned())
+                .filter(exposed)
+                .collect()
+        };
+        let named = |names: &[&str]| -> Vec<String> {
+            names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .filter(exposed)
+                .collect()
+        };
+        let format = |name: &String| display.field_config.get(name).map(|config| config.format);
+        let mut title: Vec<String> = card
+            .and_then(|card| card.title_field.clone())
+            .into_iter()
+            .filter(exposed)
+            .collect();
+        title.extend(mapped(&["title", "name", "heading"]));
+        title.extend(named(&[
+            "title",
+            "name",
+            "headline",
+            "subject",
+            "filename",
+            "file_name",
+            "label",
+        ]));
+        let mut text = mapped(&[
+            "description",
+            "subtitle",
+            "snippet",
+            "text",
+            "body",
+            "caption",
+        ]);
+        text.extend(named(&[
+            "description",
+            "summary",
+            "caption",
+            "snippet",
+            "text",
+            "content",
+            "body",
+        ]));
+        if title.is_empty() {
+            title.extend(
+                display
+                    .exposed_fields
+                    .iter()
+                    .find(|name| {
+                        format(name).is_none_or(|format| format == FieldFormatType::Text)
+                            && !text.contains(name)
+                    })
+                    .cloned(),
+            );
+        }
+        text.retain(|name| !title.contains(name));
+        let thumbnail = card
+            .and_then(|card| card.thumbnail_field.clone())
+            .filter(exposed)
+            .or_else(|| {
+                mapped(&["thumbnail", "image", "picture", "poster", "cover"])
+                    .into_iter()
+                    .next()
+            })
+            .or_else(|| {
+                display
+                    .exposed_fields
+                    .iter()
+                    .find(|name| format(name) == Some(FieldFormatType::Image))
+                    .cloned()
+            });
+        let badge = mapped(&["badge", "duration"]).into_iter().next();
+        let mut link = mapped(&["url", "link", "href"]);
+        link.extend(
+            display
+                .exposed_fields
+                .iter()
+                .filter(|name| format(name) == Some(FieldFormatType::Url))
+                .cloned(),
+        );
+        let mut slots = Self {
+            title,
+            text,
+            thumbnail,
+            badge,
+            link,
+            ..Self::default()
+        };
+        let order = card
+            .map(|card| card.field_order.clone())
+            .unwrap_or_default();
+        let ordered = |wanted: Option<Vec<String>>| -> Vec<String> {
+            let wanted = wanted.unwrap_or_else(|| display.exposed_fields.clone());
+            let mut fields: Vec<String> = order
+                .iter()
+                .filter(|name| wanted.contains(name))
+                .cloned()
+                .collect();
+            fields.extend(wanted.into_iter().filter(|name| !order.contains(name)));
+            fields.retain(exposed);
+            fields
+        };
+        // Unless the owner lists fields, a card shows only what the owner gave a format or an order: the rest is on the item's page.
+        let chosen = card.and_then(|card| card.card_fields.clone()).or_else(|| {
+            Some(
+                display
+                    .exposed_fields
+                    .iter()
+                    .filter(|name| order.contains(name) || display.field_config.contains_key(*name))
+                    .cloned()
+                    .collect(),
+            )
+        });
+        slots.card = ordered(chosen);
+        slots.item = ordered(card.and_then(|card| card.modal_fields.clone()));
+        slots
+    }
+}
+
+/// Value of a field: the whole name first, then as a path of members.
+pub fn get<'a>(fields: &'a Object, name: &str) -> Option<&'a Value> {
+    if let Some(value) = fields.get(name) {
+        return Some(value).filter(|value| !value.is_null());
+    }
+    let (first, rest) = name.split_once('.')?;
+    get(fields.get(first)?.as_object()?, rest)
+}
+
+/// Label and options of a field.
+pub fn label(display: &DisplayConfig, name: &str) -> String {
+    let set = display
+        .field_config
+        .get(name)
+        .and_then(|config: &FieldConfig| config.format_options.as_ref()?.label.clone());
+    set.filter(|label| !label.trim().is_empty())
+        .unwrap_or_else(|| humanize(name))
+}
+
+/// `release_date` as `Release date`.
+fn humanize(name: &str) -> String {
+    let words = name
+        .rsplit('.')
+        .next()
+        .unwrap_or(name)
+        .replace(['_', '-'], " ");
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}
+
+/// A value that reads as one line of text.
+pub fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// One of the words `object-fit` knows.
+pub fn fit(text: &str) -> &'static str {
+    match text {
+        "contain" => "contain",
+        "fill" => "fill",
+        "none" => "none",
+        "scale-down" => "scale-down",
+        _ => "cover",
+    }
+}
+
+fn chars(set: Option<i64>, default: usize) -> usize {
+    set.and_then(|set| usize::try_from(set).ok())
+        .unwrap_or(default)
+        .clamp(1, 5_000)
+}

@@ -1,0 +1,481 @@
+//! The address of a page: what the visitor asked, and the addresses of what could be asked next.
+
+use indexmap::IndexMap;
+use loupe_wire::{
+    InputRenderingConfig, Object, RetrieverInputSchemaField, RetrieverInputSchemaFieldType as Kind,
+    Value,
+};
+use serde_json::json;
+
+use super::look::Look;
+use crate::{Page, SearchRequest};
+
+/// Names the page itself uses; an input of that name gets `input.` before it.
+const RESERVED: [&str; 4] = ["page", "q", "nonce", "embed"];
+const LONGEST_VALUE: usize = 2_000;
+const MOST_VALUES: usize = 50;
+const LAST_PAGE: u32 = 500;
+
+/// One field of the search form.
+#[derive(Debug, Clone)]
+pub struct Input {
+    /// Name in the retriever's inputs.
+    pub name: String,
+    /// Name in the address.
+    pub param: String,
+    /// How it is drawn.
+    pub config: InputRenderingConfig,
+    /// Values a choice offers.
+    pub options: Vec<String>,
+    /// What the visitor gave, one or several.
+    pub values: Vec<String>,
+    /// What is wrong with it.
+    pub error: Option<&'static str>,
+}
+
+impl Input {
+    /// First value, or nothing.
+    pub fn value(&self) -> &str {
+        self.values.first().map_or("", String::as_str)
+    }
+
+    fn is_list(&self) -> bool {
+        self.config.field_schema.r#type == Kind::Array
+    }
+
+    fn typed(&self) -> Result<Option<Value>, &'static str> {
+        if self.values.is_empty() {
+            return Ok(None);
+        }
+        let schema = &self.config.field_schema;
+        if self.is_list() {
+            let kind = schema
+                .items
+                .as_ref()
+                .map_or(Kind::String, |items| items.r#type);
+            let values: Result<Vec<Value>, _> =
+                self.values.iter().map(|value| typed(value, kind)).collect();
+            return values.map(|values| Some(Value::Array(values)));
+        }
+        typed(self.value(), schema.r#type).map(Some)
+    }
+}
+
+fn typed(text: &str, kind: Kind) -> Result<Value, &'static str> {
+    match kind {
+        Kind::Integer => text
+            .trim()
+            .parse::<i64>()
+            .map(Value::from)
+            .map_err(|_| "Enter a whole number."),
+        Kind::Number | Kind::Float => text
+            .trim()
+            .parse::<f64>()
+            .ok()
+            .and_then(serde_json::Number::from_f64)
+            .map(Value::Number)
+            .ok_or("Enter a number."),
+        Kind::Boolean => Ok(json!(matches!(text, "true" | "on" | "1" | "yes"))),
+        _ => Ok(json!(text)),
+    }
+}
+
+/// What the visitor asked.
+#[derive(Debug, Clone)]
+pub struct Query {
+    /// Path of the page, `/r/{public_name}`.
+    pub path: String,
+    /// The form.
+    pub inputs: Vec<Input>,
+    /// Chosen facet values by field, in the order of the address.
+    pub filters: IndexMap<String, Vec<String>>,
+    /// Fields that may be filtered.
+    pub facets: Vec<String>,
+    /// Page number, from 1.
+    pub page: u32,
+}
+
+impl Query {
+    /// Reads the address. Undeclared names are ignored; a filter on a field the page does not offer as a facet is too,
+    /// so that nobody can ask about fields they may not see.
+    pub fn read(page: &Page, look: &Look, raw: &str) -> Self {
+        let mut given: IndexMap<String, Vec<String>> = IndexMap::new();
+        for (name, value) in url::form_urlencoded::parse(raw.as_bytes()).take(200) {
+            let value: String = value
+                .trim()
+                .chars()
+                .filter(|c| !c.is_control())
+                .take(LONGEST_VALUE)
+                .collect();
+            let values = given.entry(name.into_owned()).or_default();
+            if !value.is_empty() && values.len() < MOST_VALUES && !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        let mut inputs = inputs_of(page);
+        // `q` is the short name of the first text, so that one address works for every page.
+        if let Some(values) = given.get("q").cloned()
+            && let Some(first) = inputs.iter().find(|input| is_text(input))
+        {
+            given.entry(first.param.clone()).or_insert(values);
+        }
+        for input in &mut inputs {
+            input.values = given.get(&input.param).cloned().unwrap_or_default();
+            input.error = input.typed().err();
+        }
+        let facets = if look.filters {
+            facets_of(page)
+        } else {
+            Vec::new()
+        };
+        let filters = given
+            .iter()
+            .filter_map(|(name, values)| Some((name.strip_prefix("f.")?, values)))
+            .filter(|(field, values)| {
+                !values.is_empty() && facets.iter().any(|facet| facet == field)
+            })
+            .map(|(field, values)| (field.to_owned(), values.clone()))
+            .collect();
+        let number = given
+            .get("page")
+            .and_then(|values| values.first()?.parse().ok())
+            .unwrap_or(1);
+        Self {
+            path: format!("/r/{}", encode(&page.public_name)),
+            inputs,
+            filters,
+            facets,
+            page: u32::clamp(number, 1, LAST_PAGE),
+        }
+    }
+
+    /// Whether anything was asked at all.
+    pub fn is_empty(&self) -> bool {
+        self.filters.is_empty() && self.inputs.iter().all(|input| input.values.is_empty())
+    }
+
+    /// Whether some value cannot be what its input wants.
+    pub fn has_errors(&self) -> bool {
+        self.inputs.iter().any(|input| input.error.is_some())
+    }
+
+    /// The search to run.
+    pub fn request(&self, page_size: u32) -> SearchRequest {
+        let inputs: Object = self
+            .inputs
+            .iter()
+            .filter_map(|input| Some((input.name.clone(), input.typed().ok()??)))
+            .collect();
+        let leaves: Vec<Value> = self
+            .filters
+            .iter()
+            .map(|(field, values)| {
+                let values: Vec<Value> = values.iter().map(|value| facet_value(value)).collect();
+                json!({ "field": field, "operator": "in", "value": values })
+            })
+            .collect();
+        SearchRequest {
+            inputs,
+            filters: (!leaves.is_empty()).then(|| json!({ "AND": leaves })),
+            page: self.page,
+            page_size,
+            facets: self.facets.clone(),
+        }
+    }
+
+    /// Texts of the query, for the heading and the marks.
+    pub fn words(&self) -> String {
+        let texts: Vec<&str> = self
+            .inputs
+            .iter()
+            .filter(|input| is_text(input))
+            .map(Input::value)
+            .filter(|text| !text.is_empty())
+            .collect();
+        texts.join(" ")
+    }
+
+    /// Address of another page of the same query.
+    pub fn at_page(&self, page: u32) -> String {
+        self.address(&self.path, |_| true, |_, _| true, page)
+    }
+
+    /// Address without one value of a filter.
+    pub fn without_filter(&self, field: &str, value: &str) -> String {
+        self.address(
+            &self.path,
+            |_| true,
+            |name, given| !(name == field && given == value),
+            1,
+        )
+    }
+
+    /// Address without any filter.
+    pub fn without_filters(&self) -> String {
+        self.address(&self.path, |_| true, |_, _| false, 1)
+    }
+
+    /// Address with one more value of a filter.
+    pub fn with_filter(&self, field: &str, value: &str) -> String {
+        let mut next = self.clone();
+        next.filters
+            .entry(field.to_owned())
+            .or_default()
+            .push(value.to_owned());
+        next.at_page(1)
+    }
+
+    /// Address with one input set and nothing else.
+    pub fn only(&self, input: &Input, value: &str) -> String {
+        let pairs = [(input.param.clone(), value.to_owned())];
+        join(&self.path, &pairs)
+    }
+
+    /// Address of an item, with the way back to these results.
+    pub fn item(&self, document_id: &str) -> String {
+        let path = format!("{}/item/{}", self.path, encode(document_id));
+        self.address(&path, |_| true, |_, _| true, self.page)
+    }
+
+    fn address(
+        &self,
+        path: &str,
+        keep_input: impl Fn(&Input) -> bool,
+        keep_filter: impl Fn(&str, &str) -> bool,
+        page: u32,
+    ) -> String {
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        for input in self.inputs.iter().filter(|input| keep_input(input)) {
+            pairs.extend(
+                input
+                    .values
+                    .iter()
+                    .map(|value| (input.param.clone(), value.clone())),
+            );
+        }
+        for (field, values) in &self.filters {
+            let kept = values.iter().filter(|value| keep_filter(field, value));
+            pairs.extend(kept.map(|value| (format!("f.{field}"), value.clone())));
+        }
+        if page > 1 {
+            pairs.push(("page".to_owned(), page.to_string()));
+        }
+        join(path, &pairs)
+    }
+}
+
+fn join(path: &str, pairs: &[(String, String)]) -> String {
+    if pairs.is_empty() {
+        return path.to_owned();
+    }
+    let query = url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(pairs)
+        .finish();
+    format!("{path}?{query}")
+}
+
+/// One path segment, percent-encoded.
+pub fn encode(segment: &str) -> String {
+    // The form encoding is right for a segment but for the space.
+    url::form_urlencoded::byte_serialize(segment.as_bytes())
+        .collect::<String>()
+        .replace('+', "%20")
+}
+
+/// Whether an input takes free text.
+pub fn is_text(input: &Input) -> bool {
+    matches!(
+        input.config.input_type.as_str(),
+        "text" | "textarea" | "search" | ""
+    ) && matches!(input.config.field_schema.r#type, Kind::String | Kind::Text)
+}
+
+fn facet_value(text: &str) -> Value {
+    match text {
+        "true" => json!(true),
+        "false" => json!(false),
+        _ => json!(text),
+    }
+}
+
+/// Fields offered as facets: those of `extensions.facets`, else the lists and truth values among the exposed ones.
+fn facets_of(page: &Page) -> Vec<String> {
+    use loupe_wire::FieldFormatType::{Array, Boolean};
+    let display = &page.display_config;
+    let listed = display
+        .extensions
+        .as_ref()
+        .and_then(|extensions| extensions.get("facets")?.as_array());
+    if let Some(listed) = listed {
+        return listed
+            .iter()
+            .filter_map(Value::as_str)
+            .filter(|name| display.exposed_fields.iter().any(|field| field == name))
+            .map(str::to_owned)
+            .take(12)
+            .collect();
+    }
+    display
+        .exposed_fields
+        .iter()
+        .filter(|name| {
+            display
+                .field_config
+                .get(*name)
+                .is_some_and(|config| matches!(config.format, Array | Boolean))
+        })
+        .take(12)
+        .cloned()
+        .collect()
+}
+
+fn inputs_of(page: &Page) -> Vec<Input> {
+    let mut configs = page.display_config.inputs.clone();
+    if configs.is_empty() {
+        configs = page
+            .input_schema
+            .iter()
+            .map(|(name, schema)| implied(name, schema))
+            .collect();
+    }
+    // Only what the retriever declares may be asked.
+    configs.retain(|config| {
+        page.input_schema.is_empty() || page.input_schema.contains_key(&config.field_name)
+    });
+    configs.sort_by_key(|config| config.order);
+    configs
+        .into_iter()
+        .map(|config| {
+            let name = config.field_name.clone();
+            let taken = RESERVED.contains(&name.as_str())
+                || name.starts_with("f.")
+                || name.starts_with("input.");
+            let param = if taken {
+                format!("input.{name}")
+            } else {
+                name.clone()
+            };
+            let options = options(&config.field_schema);
+            Input {
+                name,
+                param,
+                config,
+                options,
+                values: Vec::new(),
+                error: None,
+            }
+        })
+        .collect()
+}
+
+fn options(schema: &RetrieverInputSchemaField) -> Vec<String> {
+    let own = schema.r#enum.as_ref();
+    let of_items = schema
+        .items
+        .as_ref()
+        .and_then(|items| items.r#enum.as_ref());
+    own.or(of_items)
+        .into_iter()
+        .flatten()
+        .map(|value| match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        })
+        .collect()
+}
+
+/// Drawing of an input the owner did not configure.
+fn implied(name: &str, schema: &RetrieverInputSchemaField) -> InputRenderingConfig {
+    let input_type = match schema.r#type {
+        _ if schema.r#enum.is_some() => "select",
+        Kind::Array => "multiselect",
+        Kind::Number | Kind::Integer | Kind::Float => "number",
+        Kind::Boolean => "boolean",
+        Kind::Date | Kind::Datetime => "date",
+        _ => "text",
+    };
+    let label = name.replace(['_', '-'], " ");
+    InputRenderingConfig {
+        field_name: name.to_owned(),
+        field_schema: schema.clone(),
+        input_type: input_type.to_owned(),
+        label,
+        required: schema.required.unwrap_or(false),
+        ..Default::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loupe_wire::DisplayConfig;
+
+    fn page() -> Page {
+        let field = |kind| RetrieverInputSchemaField {
+            r#type: kind,
+            ..Default::default()
+        };
+        Page {
+            public_name: "books".into(),
+            input_schema: [
+                ("query".to_owned(), field(Kind::Text)),
+                ("page".to_owned(), field(Kind::Integer)),
+            ]
+            .into(),
+            display_config: DisplayConfig {
+                exposed_fields: vec!["title".into(), "tags".into()],
+                extensions: json!({"facets": ["tags", "secret"]}).as_object().cloned(),
+                components: Some(loupe_wire::ComponentsConfig {
+                    show_filters: true,
+                    ..Default::default()
+                }),
+                ..Default::default()
+            },
+            ..Default::default()
+        }
+    }
+
+    fn read(raw: &str) -> Query {
+        let page = page();
+        Query::read(&page, &Look::of(&page.display_config), raw)
+    }
+
+    #[test]
+    fn only_declared_inputs_and_offered_facets_pass() {
+        let query = read("q=blue+hat&other=1&f.tags=sea&f.secret=x&input.page=7&page=3");
+        let request = query.request(24);
+        assert_eq!(
+            Value::Object(request.inputs),
+            json!({"query": "blue hat", "page": 7})
+        );
+        assert_eq!(
+            request.filters,
+            Some(json!({"AND": [{"field": "tags", "operator": "in", "value": ["sea"]}]}))
+        );
+        assert_eq!((request.page, query.facets), (3, vec!["tags".to_owned()]));
+    }
+
+    #[test]
+    fn addresses_keep_what_was_asked() {
+        let query = read("query=a%26b&f.tags=x&f.tags=y&page=2");
+        assert_eq!(
+            query.at_page(3),
+            "/r/books?query=a%26b&f.tags=x&f.tags=y&page=3"
+        );
+        assert_eq!(
+            query.without_filter("tags", "x"),
+            "/r/books?query=a%26b&f.tags=y"
+        );
+        assert_eq!(
+            query.item("doc/1"),
+            "/r/books/item/doc%2F1?query=a%26b&f.tags=x&f.tags=y&page=2"
+        );
+    }
+
+    #[test]
+    fn a_word_where_a_number_belongs_is_an_error_of_that_input() {
+        let query = read("input.page=many");
+        assert!(query.has_errors());
+        assert!(query.request(1).inputs.is_empty());
+    }
+}

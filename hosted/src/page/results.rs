@@ -1,0 +1,280 @@
+//! The list of results and what stands around it.
+
+use leptos::prelude::*;
+use loupe_wire::{FieldFormatType, Value};
+
+use super::card::Cards;
+use super::form::suggestions;
+use super::format::grouped;
+use super::look::{Look, label};
+use super::query::Query;
+use crate::{Facet, HostError, Page, SearchAnswer};
+
+/// What the search came to.
+pub enum Outcome {
+    /// Nothing was asked and the page waits.
+    Waiting,
+    /// Some input cannot be what it should.
+    Refused,
+    /// An answer, perhaps an empty one.
+    Answer(SearchAnswer),
+    /// No answer.
+    Failed(HostError),
+}
+
+/// The results section.
+pub fn results(cards: &Cards<'_>, outcome: &Outcome) -> AnyView {
+    let inner = match outcome {
+        Outcome::Waiting => {
+            return view! { <section id="content" class="results-area" data-results></section> }
+                .into_any();
+        }
+        Outcome::Refused => problem(
+            "Check the search",
+            "One of the fields above needs another value.",
+            None,
+        ),
+        Outcome::Failed(error) => failed(cards.query, error),
+        Outcome::Answer(answer) if answer.documents.is_empty() => empty(cards, answer),
+        Outcome::Answer(answer) => found(cards, answer),
+    };
+    view! { <section id="content" class="results-area" aria-label="Results" data-results>{inner}</section> }.into_any()
+}
+
+fn found(cards: &Cards<'_>, answer: &SearchAnswer) -> AnyView {
+    let (look, query) = (cards.look, cards.query);
+    let items = answer
+        .documents
+        .iter()
+        .enumerate()
+        .map(|(index, hit)| cards.view(index, hit))
+        .collect_view();
+    let facets = facets(cards, &answer.facets);
+    let class = if facets.is_some() { "split" } else { "whole" };
+    let heading = if query.is_empty() {
+        "Browse"
+    } else {
+        "Results"
+    };
+    view! {
+        {look.header.then(|| count(query, answer))}
+        {chips(cards.page, query)}
+        <div class=class>
+            {facets}
+            <div>
+                <h2 class="sr">{heading}</h2>
+                <ul class="results" role="list">{items}</ul>
+                {paging(query, look, answer.total)}
+            </div>
+        </div>
+    }
+    .into_any()
+}
+
+fn count(query: &Query, answer: &SearchAnswer) -> AnyView {
+    let noun = if answer.total == 1 {
+        "result"
+    } else {
+        "results"
+    };
+    let total = grouped(&answer.total.to_string());
+    let words = query.words();
+    if query.is_empty() {
+        return view! { <p class="count" role="status">{format!("{total} to browse")}</p> }
+            .into_any();
+    }
+    let about =
+        (!words.is_empty()).then(|| view! { " for "<strong>{format!("“{words}”")}</strong> });
+    let page = (query.page > 1).then(|| format!(", page {}", query.page));
+    let took = format!(" in {} ms", answer.took_ms);
+    view! { <p class="count" role="status">{format!("{total} {noun}")}{about}{page}<span class="took">{took}</span></p> }.into_any()
+}
+
+/// Filters in force, each a link that drops it.
+fn chips(page: &Page, query: &Query) -> Option<AnyView> {
+    let chips: Vec<_> = query
+        .filters
+        .iter()
+        .flat_map(|(field, values)| values.iter().map(move |value| (field, value)))
+        .map(|(field, value)| {
+            let named = label(&page.display_config, field);
+            let drop = format!("Drop the filter {named}: {value}");
+            view! {
+                <li><a class="chip on" href=query.without_filter(field, value) aria-label=drop>
+                    {format!("{named}: {value}")}<span aria-hidden="true">" ×"</span>
+                </a></li>
+            }
+        })
+        .collect();
+    let several = chips.len() > 1;
+    (!chips.is_empty()).then(|| view! {
+        <ul class="chips" aria-label="Filters in force">
+            {chips}
+            {several.then(|| view! { <li><a class="clear" href=query.without_filters()>"Clear all"</a></li> })}
+        </ul>
+    }.into_any())
+}
+
+fn facets(cards: &Cards<'_>, facets: &[Facet]) -> Option<AnyView> {
+    let display = &cards.page.display_config;
+    let groups: Vec<_> = facets.iter()
+        .filter(|facet| cards.query.facets.contains(&facet.field) && !facet.values.is_empty())
+        .map(|facet| {
+            let truth = display.field_config.get(&facet.field)
+                .filter(|config| config.format == FieldFormatType::Boolean)
+                .and_then(|config| config.format_options.clone());
+            let values = facet.values.iter().take(12).filter_map(|value| {
+                let raw = match &value.value {
+                    Value::String(text) if !text.is_empty() => text.clone(),
+                    Value::Bool(_) | Value::Number(_) => value.value.to_string(),
+                    _ => return None,
+                };
+                let chosen = cards.query.filters.get(&facet.field).is_some_and(|values| values.contains(&raw));
+                let href = if chosen { cards.query.without_filter(&facet.field, &raw) } else { cards.query.with_filter(&facet.field, &raw) };
+                let shown = match (&value.value, &truth) {
+                    (Value::Bool(true), Some(options)) => options.true_label.clone(),
+                    (Value::Bool(false), Some(options)) => options.false_label.clone(),
+                    _ => raw,
+                };
+                let current = chosen.then_some("true");
+                Some(view! {
+                    <li><a href=href aria-current=current rel="nofollow"><span>{shown}</span><span class="n">{grouped(&value.count.to_string())}</span></a></li>
+                })
+            }).collect_view();
+            view! { <div class="facet"><h3>{label(display, &facet.field)}</h3><ul>{values}</ul></div> }
+        })
+        .collect();
+    let chosen = !cards.query.filters.is_empty();
+    (!groups.is_empty()).then(|| view! {
+        <aside class="facets" aria-label="Filters">
+            <details open=chosen><summary>"Filters"</summary><div class="groups">{groups}</div></details>
+        </aside>
+    }.into_any())
+}
+
+/// Pages around the current one, the first and the last.
+fn paging(query: &Query, look: &Look, total: u64) -> Option<AnyView> {
+    let last = u32::try_from(total.div_ceil(u64::from(look.page_size)))
+        .unwrap_or(u32::MAX)
+        .min(500);
+    if last <= 1 {
+        return None;
+    }
+    let current = query.page.min(last);
+    let mut numbers: Vec<u32> =
+        (current.saturating_sub(2).max(1)..=(current + 2).min(last)).collect();
+    if numbers.first() != Some(&1) {
+        numbers.insert(0, 1);
+    }
+    if numbers.last() != Some(&last) {
+        numbers.push(last);
+    }
+    let mut before = 0;
+    let items = numbers.into_iter().map(|number| {
+        let gap = (number > before + 1).then(|| view! { <li class="gap" aria-hidden="true">"…"</li> });
+        before = number;
+        let current = (number == query.page).then_some("page");
+        let named = format!("Page {number}");
+        view! { {gap}<li><a href=query.at_page(number) aria-current=current aria-label=named>{number.to_string()}</a></li> }
+    }).collect_view();
+    let back = (current > 1)
+        .then(|| view! { <li><a rel="prev" href=query.at_page(current - 1)>"Previous"</a></li> });
+    let on = (current < last)
+        .then(|| view! { <li><a rel="next" href=query.at_page(current + 1)>"Next"</a></li> });
+    Some(
+        view! { <nav class="paging" aria-label="Pages"><ul>{back}{items}{on}</ul></nav> }
+            .into_any(),
+    )
+}
+
+fn problem(
+    title: &'static str,
+    text: &'static str,
+    action: Option<(String, &'static str)>,
+) -> AnyView {
+    view! {
+        <div class="state" role="alert">
+            <h2>{title}</h2>
+            <p>{text}</p>
+            {action.map(|(href, label)| view! { <p><a class="button" href=href>{label}</a></p> })}
+        </div>
+    }
+    .into_any()
+}
+
+fn failed(query: &Query, error: &HostError) -> AnyView {
+    let again = Some((query.at_page(query.page), "Try again"));
+    match error {
+        HostError::Invalid(_) => problem(
+            "This search cannot be run",
+            "Change the search and try again. Nothing is wrong with the page.",
+            None,
+        ),
+        HostError::Busy { .. } => problem(
+            "Too many searches just now",
+            "Wait a moment, then try again.",
+            again,
+        ),
+        HostError::Timeout => problem(
+            "The search took too long",
+            "There may well be results. Try again, or search for something narrower.",
+            again,
+        ),
+        HostError::Failed(_) => problem(
+            "The search failed",
+            "This is not an empty result: the search could not be run. Try again in a moment.",
+            again,
+        ),
+    }
+}
+
+/// Nothing found: what was searched, and every way out.
+fn empty(cards: &Cards<'_>, answer: &SearchAnswer) -> AnyView {
+    let query = cards.query;
+    let words = query.words();
+    let beyond = answer.total > 0 && query.page > 1;
+    let title = match (beyond, words.is_empty()) {
+        (true, _) => "No more results on this page".to_owned(),
+        (_, true) => "Nothing found".to_owned(),
+        _ => format!("Nothing found for “{words}”"),
+    };
+    let searched = cards.page.collections.len();
+    let scope = match searched {
+        0 => None,
+        1 => Some("The whole collection was searched.".to_owned()),
+        number => Some(format!("All {number} collections were searched.")),
+    };
+    let filters: Vec<_> = query
+        .filters
+        .iter()
+        .flat_map(|(field, values)| values.iter().map(move |value| (field, value)))
+        .map(|(field, value)| {
+            let text = format!(
+                "without {}: {value}",
+                label(&cards.page.display_config, field)
+            );
+            view! { <li><a class="chip" href=query.without_filter(field, value)>{text}</a></li> }
+        })
+        .collect();
+    let drop = (!filters.is_empty()).then(|| {
+        view! {
+            <div class="ways"><p>"Search again"</p><ul class="chips">{filters}</ul></div>
+        }
+    });
+    let first = beyond.then(
+        || view! { <p><a class="button" href=query.at_page(1)>"Go to the first page"</a></p> },
+    );
+    let hint =
+        (!words.is_empty() && !beyond).then(|| view! { <p>"Try fewer or more general words."</p> });
+    view! {
+        <div class="state">
+            <h2 role="status">{title}</h2>
+            {scope.filter(|_| !beyond).map(|scope| view! { <p>{scope}</p> })}
+            {hint}
+            {first}
+            {drop}
+            {suggestions(query)}
+        </div>
+    }
+    .into_any()
+}

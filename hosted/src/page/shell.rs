@@ -1,0 +1,164 @@
+//! The document around every view.
+
+use leptos::prelude::*;
+
+use super::head::Head;
+use super::look::{CardStyle, Hover, Look, Mode, Template};
+use super::text::{markdown, safe_link, safe_url};
+use super::theme::{Scheme, Theme};
+use crate::{Host, Page};
+
+/// A rendered document and the nonce its elements carry.
+pub struct Document {
+    pub html: String,
+    pub nonce: String,
+}
+
+/// Renders a whole document.
+pub fn document(
+    host: &dyn Host,
+    head: Head,
+    theme: &Theme,
+    class: String,
+    body: impl FnOnce() -> AnyView,
+) -> Document {
+    let nonce = hex::encode(rand::random::<[u8; 16]>());
+    let style = host.asset("public.css");
+    let script = host.asset("search.js");
+    let html = Owner::new().with(|| {
+        let head = head.view(theme, &nonce, style, script);
+        let scheme = theme.scheme.attribute();
+        view! {
+            <html lang="en" data-theme=scheme>
+                <head>{head}</head>
+                <body class=class>{body()}</body>
+            </html>
+        }
+        .to_html()
+    });
+    // Marks between nodes serve hydration only, which these pages do without. Text cannot hold one: it is escaped.
+    let html = format!("<!doctype html>{}", html.replace("<!>", ""));
+    Document { html, nonce }
+}
+
+/// Class names of the body, all from fixed words.
+pub fn body_class(look: &Look, asked: bool) -> String {
+    let template = match look.template {
+        Template::PortraitGallery => "t-portrait",
+        Template::MediaSearch => "t-media",
+        Template::DocumentSearch => "t-document",
+        Template::Custom => "t-custom",
+    };
+    let mode = match look.mode {
+        Mode::Grid => "m-grid",
+        Mode::List => "m-list",
+        Mode::Masonry => "m-masonry",
+    };
+    let card = match look.card {
+        CardStyle::Bordered => "c-bordered",
+        CardStyle::Elevated => "c-elevated",
+        CardStyle::Flat => "c-flat",
+        CardStyle::Glass => "c-glass",
+    };
+    let hover = match look.hover {
+        Hover::Lift => "h-lift",
+        Hover::Glow => "h-glow",
+        Hover::Scale => "h-scale",
+        Hover::Still => "h-still",
+    };
+    let wide = if look.full_width { " wide" } else { "" };
+    let state = if asked { "asked" } else { "landing" };
+    format!("public {template} {mode} {card} {hover} {state}{wide}")
+}
+
+/// Bar at the top: the way home, the owner's links and button.
+pub fn top(page: &Page, path: &str) -> AnyView {
+    let display = &page.display_config;
+    let logo = display.logo_url.as_deref().and_then(safe_url);
+    let icon = display
+        .icon_base64
+        .as_deref()
+        .and_then(super::icon::decode)
+        .map(|_| format!("{path}/icon"));
+    let picture = logo
+        .map(|url| view! { <img class="logo" src=url alt="" height="28" width="28"/> }.into_any())
+        .or_else(|| {
+            icon.map(|url| {
+                view! { <img class="logo" src=url alt="" height="28" width="28"/> }.into_any()
+            })
+        });
+    let links = display
+        .external_links
+        .iter()
+        .filter_map(|link| Some((safe_link(&link.url)?, link.name.clone())))
+        .map(|(url, name)| view! { <a href=url rel="noopener noreferrer nofollow">{name}</a> })
+        .collect_view();
+    let button = display.custom_cta.as_ref().map(|cta| {
+        view! {
+            <button class="button" type="button" popovertarget="cta">{cta.label.clone()}</button>
+        }
+    });
+    let sheet = display.custom_cta.as_ref().map(|cta| view! {
+        <div id="cta" class="sheet prose" popover="auto" role="dialog" aria-label=cta.label.clone()>
+            <button class="close" type="button" popovertarget="cta" popovertargetaction="hide" aria-label="Close">"×"</button>
+            <div inner_html=markdown(&cta.markdown_content)></div>
+        </div>
+    });
+    view! {
+        <a class="skip" href="#content">"Skip to the results"</a>
+        <header class="top">
+            <a class="brand" href=path.to_owned()>{picture}<span>{display.title.clone()}</span></a>
+            <nav class="links" aria-label="Links">{links}{button}</nav>
+        </header>
+        {sheet}
+    }
+    .into_any()
+}
+
+/// The owner's Markdown sections.
+pub fn sections(page: &Page) -> Option<AnyView> {
+    let sections = &page.display_config.markdowns;
+    (!sections.is_empty()).then(|| {
+        let details = sections
+            .iter()
+            .map(|section| {
+                view! {
+                    <details>
+                        <summary>{section.title.clone()}</summary>
+                        <div class="prose" inner_html=markdown(&section.content)></div>
+                    </details>
+                }
+            })
+            .collect_view();
+        view! { <section class="about" aria-label="About">{details}</section> }.into_any()
+    })
+}
+
+/// Foot of every page.
+pub fn foot() -> AnyView {
+    view! { <footer class="foot">"Search by Loupe"</footer> }.into_any()
+}
+
+/// A page that says one thing and tells nothing else.
+pub fn notice(host: &dyn Host, title: &'static str, text: &'static str) -> Document {
+    let theme = Theme {
+        scheme: Scheme::Visitor,
+        frame_color: None,
+        css: String::new(),
+    };
+    document(
+        host,
+        Head::bare(title),
+        &theme,
+        "public notice-page".to_owned(),
+        || {
+            view! {
+                <main id="content" class="notice">
+                    <h1>{title}</h1>
+                    <p>{text}</p>
+                </main>
+            }
+            .into_any()
+        },
+    )
+}

@@ -1,0 +1,467 @@
+//! The owner's theme as CSS tokens. Every value is parsed and written anew: what the owner typed never reaches the
+//! style sheet, and text stays readable on whatever ground was chosen.
+
+use csscolorparser::Color;
+use loupe_wire::{DisplayConfig, ThemeConfig};
+
+use super::look::{CardStyle, Hover, Look};
+
+const BODY_CONTRAST: f64 = 4.5;
+const EDGE_CONTRAST: f64 = 3.0;
+
+/// Which scheme the page follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// The visitor's choice: no theme, or one that asks for it with `extensions.color_scheme: "auto"`.
+    Visitor,
+    /// The owner fixed a light ground.
+    Light,
+    /// The owner fixed a dark ground.
+    Dark,
+}
+
+impl Scheme {
+    /// Value of `data-theme` on the root; none leaves it to the visitor.
+    pub fn attribute(self) -> Option<&'static str> {
+        match self {
+            Self::Visitor => None,
+            Self::Light => Some("light"),
+            Self::Dark => Some("dark"),
+        }
+    }
+}
+
+/// The page's own style element and what the head says about it.
+#[derive(Debug, Clone)]
+pub struct Theme {
+    /// Which scheme the page follows.
+    pub scheme: Scheme,
+    /// Colour for the browser's frame; none when the scheme is the visitor's.
+    pub frame_color: Option<String>,
+    /// Rules for the style element.
+    pub css: String,
+}
+
+impl Theme {
+    /// Tokens of a page.
+    pub fn of(display: &DisplayConfig, look: &Look) -> Self {
+        let mut tokens = layout_tokens(look);
+        let Some(theme) = &display.theme else {
+            return Self {
+                scheme: Scheme::Visitor,
+                frame_color: None,
+                css: rule(&tokens),
+            };
+        };
+        tokens.extend(shape_tokens(theme));
+        let auto = display
+            .extensions
+            .as_ref()
+            .and_then(|extensions| extensions.get("color_scheme"))
+            .is_some_and(|value| value == "auto");
+        if auto {
+            tokens.extend(adaptive_tokens(theme));
+            return Self {
+                scheme: Scheme::Visitor,
+                frame_color: None,
+                css: rule(&tokens),
+            };
+        }
+        let ground =
+            color(&theme.background_color).map_or_else(white, |color| over(&color, &white()));
+        let scheme = if ink(&ground) == black() {
+            Scheme::Light
+        } else {
+            Scheme::Dark
+        };
+        tokens.extend(fixed_tokens(theme, &ground));
+        Self {
+            scheme,
+            frame_color: Some(hex(&ground)),
+            css: rule(&tokens),
+        }
+    }
+}
+
+fn rule(tokens: &[(&'static str, String)]) -> String {
+    let mut css = String::from(":root{");
+    for (name, value) in tokens {
+        css.push_str("--");
+        css.push_str(name);
+        css.push(':');
+        css.push_str(value);
+        css.push(';');
+    }
+    css.push('}');
+    css
+}
+
+fn layout_tokens(look: &Look) -> Vec<(&'static str, String)> {
+    vec![
+        ("columns", look.columns.to_string()),
+        ("gap", look.gap.clone()),
+        ("thumb-ratio", look.ratio.css()),
+        ("thumb-fit", look.fit.to_owned()),
+    ]
+}
+
+fn shape_tokens(theme: &ThemeConfig) -> Vec<(&'static str, String)> {
+    let mut tokens = vec![("font", font_stack(&theme.font_family))];
+    if let Some(heading) = &theme.heading_font_family {
+        tokens.push(("font-heading", font_stack(heading)));
+    }
+    if let Some(radius) = theme
+        .border_radius
+        .as_deref()
+        .and_then(|text| length(text, 40.0))
+    {
+        tokens.push(("radius", radius));
+    }
+    tokens
+}
+
+/// Only the brand colour, once for a light ground and once for a dark one.
+fn adaptive_tokens(theme: &ThemeConfig) -> Vec<(&'static str, String)> {
+    let Some(brand) = color(&theme.primary_color) else {
+        return Vec::new();
+    };
+    let (light_ground, dark_ground) = (gray(0.97), gray(0.10));
+    let light = readable(&over(&brand, &light_ground), &light_ground, EDGE_CONTRAST);
+    let dark = readable(&over(&brand, &dark_ground), &dark_ground, EDGE_CONTRAST);
+    let pair = |a: &Color, b: &Color| format!("light-dark({},{})", hex(a), hex(b));
+    vec![
+        ("primary", pair(&light, &dark)),
+        ("on-primary", pair(&on(&light), &on(&dark))),
+        (
+            "link",
+            pair(
+                &readable(&light, &light_ground, BODY_CONTRAST),
+                &readable(&dark, &gray(0.16), BODY_CONTRAST),
+            ),
+        ),
+        (
+            "primary-soft",
+            pair(&mix(&white(), &light, 0.1), &mix(&gray(0.14), &dark, 0.2)),
+        ),
+    ]
+}
+
+fn fixed_tokens(theme: &ThemeConfig, ground: &Color) -> Vec<(&'static str, String)> {
+    let ink = ink(ground);
+    let dark = ink == white();
+    let given = |value: &Option<String>| {
+        value
+            .as_deref()
+            .and_then(color)
+            .map(|color| over(&color, ground))
+    };
+    let surface = given(&theme.surface_color)
+        .unwrap_or_else(|| mix(ground, &white(), if dark { 0.05 } else { 0.7 }));
+    let surface = beside(&surface, ground, &ink);
+    let sunken = mix(ground, &if dark { white() } else { black() }, 0.04);
+    let sunken = beside(&sunken, ground, &ink);
+    let grounds = [ground, &surface, &sunken];
+    let text = color(&theme.text_color).map_or_else(|| on(ground), |color| over(&color, ground));
+    let text = readable_on(&text, &grounds, BODY_CONTRAST);
+    let muted = given(&theme.muted_color).unwrap_or_else(|| mix(&text, ground, 0.3));
+    let muted = readable_on(&muted, &grounds, BODY_CONTRAST);
+    let line = given(&theme.border_color).unwrap_or_else(|| mix(ground, &text, 0.13));
+    let strong = readable_on(&mix(ground, &text, 0.5), &grounds, EDGE_CONTRAST);
+    let primary = color(&theme.primary_color).map_or_else(|| text, |color| over(&color, ground));
+    let secondary = given(&theme.secondary_color).unwrap_or(primary);
+    let soft = beside(&mix(&surface, &primary, 0.1), ground, &ink);
+    let link = readable_on(&primary, &[ground, &surface, &sunken, &soft], BODY_CONTRAST);
+    let mark = mix(&surface, &secondary, 0.22);
+    [
+        ("bg", ground),
+        ("surface", &surface),
+        ("raised", &surface),
+        ("sunken", &sunken),
+        ("line", &line),
+        ("line-strong", &strong),
+        ("text", &text),
+        ("muted", &muted),
+        ("primary", &primary),
+        ("on-primary", &on(&primary)),
+        ("primary-soft", &soft),
+        ("link", &link),
+        ("mark", &mark),
+        ("on-mark", &readable(&text, &mark, BODY_CONTRAST)),
+    ]
+    .map(|(name, color)| (name, hex(color)))
+    .to_vec()
+}
+
+/// Card style as a class.
+pub fn card_style(text: Option<&str>) -> CardStyle {
+    match text {
+        Some("elevated") => CardStyle::Elevated,
+        Some("flat") => CardStyle::Flat,
+        Some("glass") => CardStyle::Glass,
+        _ => CardStyle::Bordered,
+    }
+}
+
+/// Hover effect as a class.
+pub fn hover(text: Option<&str>) -> Hover {
+    match text {
+        Some("glow") => Hover::Glow,
+        Some("scale") => Hover::Scale,
+        Some("none") => Hover::Still,
+        _ => Hover::Lift,
+    }
+}
+
+/// A CSS length of the owner, at most `most` pixels: digits and one of px, rem, em.
+pub fn length(text: &str, most: f64) -> Option<String> {
+    let text = text.trim();
+    let split = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let number: f64 = text[..split]
+        .parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite())?;
+    let (unit, pixels) = match &text[split..] {
+        "" | "px" => ("px", 1.0),
+        "rem" => ("rem", 16.0),
+        "em" => ("em", 16.0),
+        _ => return None,
+    };
+    Some(format!("{}{unit}", number.min(most / pixels)))
+}
+
+/// Families are chosen from a fixed list: no request to a third party, no raw CSS.
+fn font_stack(text: &str) -> String {
+    let known = text.split(',').find_map(|family| {
+        let family = family.trim().trim_matches(['"', '\'']).to_ascii_lowercase();
+        Some(match family.as_str() {
+            "inter" => "Inter,system-ui,sans-serif",
+            "serif" | "georgia" | "times new roman" | "times" | "merriweather" | "lora"
+            | "playfair display" | "source serif pro" | "cambria" | "charter" => {
+                "Charter,\"Bitstream Charter\",\"Sitka Text\",Cambria,Georgia,serif"
+            }
+            "monospace" | "ui-monospace" | "menlo" | "courier new" | "jetbrains mono"
+            | "fira code" | "consolas" => "ui-monospace,\"Cascadia Code\",Menlo,Consolas,monospace",
+            "ui-rounded" | "nunito" | "quicksand" | "rounded" => {
+                "ui-rounded,\"Hiragino Maru Gothic ProN\",Quicksand,Nunito,system-ui,sans-serif"
+            }
+            "helvetica" | "helvetica neue" | "arial" | "roboto" | "segoe ui" => {
+                "\"Helvetica Neue\",Helvetica,Arial,sans-serif"
+            }
+            "verdana" | "tahoma" | "trebuchet ms" => "Verdana,Tahoma,sans-serif",
+            "system-ui" | "-apple-system" | "sans-serif" => "Inter,system-ui,sans-serif",
+            _ => return None,
+        })
+    });
+    known.unwrap_or("Inter,system-ui,sans-serif").to_owned()
+}
+
+fn color(text: &str) -> Option<Color> {
+    // Longer texts are no colours; the parser need not see them.
+    (text.len() <= 64)
+        .then(|| csscolorparser::parse(text).ok())
+        .flatten()
+        .map(|color| {
+            let part = |value: f32| {
+                if value.is_finite() {
+                    value.clamp(0.0, 1.0)
+                } else {
+                    0.0
+                }
+            };
+            Color::new(part(color.r), part(color.g), part(color.b), part(color.a))
+        })
+}
+
+fn hex(color: &Color) -> String {
+    let [r, g, b, _] = color.to_rgba8();
+    format!("#{r:02x}{g:02x}{b:02x}")
+}
+
+fn white() -> Color {
+    gray(1.0)
+}
+
+fn black() -> Color {
+    gray(0.0)
+}
+
+fn gray(level: f32) -> Color {
+    Color::new(level, level, level, 1.0)
+}
+
+fn mix(a: &Color, b: &Color, share: f32) -> Color {
+    let part = |x: f32, y: f32| x + (y - x) * share;
+    Color::new(part(a.r, b.r), part(a.g, b.g), part(a.b, b.b), 1.0)
+}
+
+/// A see-through colour as it looks on a ground.
+fn over(color: &Color, ground: &Color) -> Color {
+    mix(ground, color, color.a)
+}
+
+fn luminance(color: &Color) -> f64 {
+    let [r, g, b, _] = color.to_linear_rgba();
+    0.2126 * f64::from(r) + 0.7152 * f64::from(g) + 0.0722 * f64::from(b)
+}
+
+/// WCAG contrast of two colours, 1 to 21.
+fn contrast(a: &Color, b: &Color) -> f64 {
+    let (a, b) = (luminance(a), luminance(b));
+    (a.max(b) + 0.05) / (a.min(b) + 0.05)
+}
+
+/// White where it reads, else the dark that does: one of the two always passes.
+fn on(ground: &Color) -> Color {
+    [white(), gray(0.07)]
+        .into_iter()
+        .find(|color| contrast(color, ground) >= BODY_CONTRAST)
+        .unwrap_or_else(black)
+}
+
+/// Black or white, whichever stands out more.
+fn ink(ground: &Color) -> Color {
+    if contrast(&black(), ground) >= contrast(&white(), ground) {
+        black()
+    } else {
+        white()
+    }
+}
+
+/// A second ground, drawn to the first until one ink serves both: no text could be read on white and on black.
+fn beside(color: &Color, ground: &Color, ink: &Color) -> Color {
+    (0..=10u8)
+        .map(|step| mix(color, ground, f32::from(step) / 10.0))
+        .find(|color| contrast(color, ink) >= BODY_CONTRAST + 0.05)
+        .unwrap_or(*ground)
+}
+
+fn readable(color: &Color, ground: &Color, least: f64) -> Color {
+    readable_on(color, &[ground], least)
+}
+
+/// The colour, moved towards black or white only as far as every ground needs.
+fn readable_on(color: &Color, grounds: &[&Color], least: f64) -> Color {
+    let worst = |color: &Color| {
+        grounds
+            .iter()
+            .map(|ground| contrast(color, ground))
+            .fold(f64::MAX, f64::min)
+    };
+    let target = if worst(&black()) >= worst(&white()) {
+        black()
+    } else {
+        white()
+    };
+    (0..=20u8)
+        .map(|step| mix(color, &target, f32::from(step) / 20.0))
+        // Rounding to eight bits must not undo it.
+        .find(|color| worst(color) >= least + 0.05)
+        .unwrap_or(target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(theme: ThemeConfig) -> std::collections::HashMap<String, String> {
+        let display = DisplayConfig {
+            theme: Some(theme),
+            ..Default::default()
+        };
+        let css = Theme::of(&display, &Look::of(&display)).css;
+        css.trim_start_matches(":root{")
+            .trim_end_matches('}')
+            .split(';')
+            .filter_map(|token| token.split_once(':'))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn every_pair_reads_whatever_the_owner_chose() {
+        let choices = [
+            "#007AFF",
+            "#fff",
+            "#000",
+            "yellow",
+            "#777777",
+            "rgb(255 0 0 / 20%)",
+            "oklch(0.7 0.2 120)",
+        ];
+        for background in choices {
+            for other in choices {
+                let tokens = tokens(ThemeConfig {
+                    background_color: background.into(),
+                    text_color: other.into(),
+                    muted_color: Some(other.into()),
+                    primary_color: other.into(),
+                    surface_color: Some(other.into()),
+                    ..Default::default()
+                });
+                let color =
+                    |name: &str| color(&tokens[&format!("--{name}")]).expect("written by us");
+                for (front, back) in [
+                    ("text", "bg"),
+                    ("text", "surface"),
+                    ("muted", "bg"),
+                    ("muted", "sunken"),
+                    ("link", "surface"),
+                    ("on-primary", "primary"),
+                    ("on-mark", "mark"),
+                ] {
+                    let ratio = contrast(&color(front), &color(back));
+                    assert!(
+                        ratio >= 4.49,
+                        "{front} on {back}: {ratio:.2} ({background}, {other})"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn raw_css_never_passes() {
+        for hostile in [
+            "red;}body{display:none",
+            "url(https://x)",
+            "expression(1)",
+            "#fff;--x:1",
+            "</style><script>",
+        ] {
+            let tokens = tokens(ThemeConfig {
+                background_color: hostile.into(),
+                primary_color: hostile.into(),
+                font_family: hostile.into(),
+                border_radius: Some(hostile.into()),
+                ..Default::default()
+            });
+            assert!(
+                tokens
+                    .values()
+                    .all(|value| !value.contains(['{', '<', '(']) && !value.contains("--x"))
+            );
+            assert!(!tokens.contains_key("--radius"));
+        }
+        assert_eq!(length("12px", 40.0).as_deref(), Some("12px"));
+        assert_eq!(length("99rem", 48.0).as_deref(), Some("3rem"));
+        assert_eq!(length("calc(1px)", 40.0), None);
+    }
+
+    #[test]
+    fn a_fixed_ground_fixes_the_scheme() {
+        let scheme = |background: &str| {
+            let display = DisplayConfig {
+                theme: Some(ThemeConfig {
+                    background_color: background.into(),
+                    ..Default::default()
+                }),
+                ..Default::default()
+            };
+            Theme::of(&display, &Look::of(&display)).scheme
+        };
+        assert_eq!(scheme("#fafafa"), Scheme::Light);
+        assert_eq!(scheme("#10131a"), Scheme::Dark);
+    }
+}

@@ -1,0 +1,156 @@
+//! A host with a few documents, and what a browser would see of its pages.
+
+// Each test binary uses its own part of it.
+#![allow(dead_code)]
+
+use std::sync::{Arc, Mutex};
+
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Request, StatusCode};
+use loupe_hosted::{
+    Facet, FacetValue, Hit, Host, HostError, Listed, Page, SearchAnswer, SearchRequest,
+};
+use scraper::{Html, Selector};
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+pub struct Fake {
+    pub page: Page,
+    pub hits: Vec<Hit>,
+    pub total: u64,
+    pub error: Option<fn() -> HostError>,
+    pub facets: Vec<Facet>,
+    pub asked: Mutex<Vec<SearchRequest>>,
+}
+
+#[async_trait::async_trait]
+impl Host for Fake {
+    fn base_url(&self) -> String {
+        "https://search.example.com".into()
+    }
+    fn asset(&self, name: &str) -> Option<String> {
+        Some(format!("/assets/{name}"))
+    }
+    async fn page(&self, name: &str) -> Result<Option<Page>, HostError> {
+        Ok(Some(self.page.clone()).filter(|page| page.public_name == name))
+    }
+    async fn search(&self, _: &str, request: SearchRequest) -> Result<SearchAnswer, HostError> {
+        self.asked.lock().unwrap().push(request);
+        match self.error {
+            Some(error) => Err(error()),
+            None => Ok(SearchAnswer {
+                documents: self.hits.clone(),
+                total: self.total,
+                facets: self.facets.clone(),
+                took_ms: 7,
+                warnings: vec!["internal: feature_uri mismatch".into()],
+            }),
+        }
+    }
+    async fn item(&self, _: &str, id: &str) -> Result<Option<Hit>, HostError> {
+        Ok(self.hits.iter().find(|hit| hit.document_id == id).cloned())
+    }
+    async fn listed(&self) -> Result<Vec<Listed>, HostError> {
+        Ok(vec![Listed {
+            public_name: "books".into(),
+            updated_at: chrono::DateTime::UNIX_EPOCH,
+        }])
+    }
+}
+
+pub fn display() -> Value {
+    json!({
+        "title": "Old books", "description": "All of them.",
+        "inputs": [{"field_name": "query", "field_schema": {"type": "text"}, "label": "Search", "required": false,
+                    "suggestions": ["sea stories"]}],
+        "exposed_fields": ["title", "description", "tags", "year"],
+        "components": {"show_filters": true},
+        "field_config": {"tags": {"format": "array"}, "year": {"format": "number"}}
+    })
+}
+
+pub fn fake(display: Value, fields: &[Value]) -> Fake {
+    let hits: Vec<Hit> = fields
+        .iter()
+        .enumerate()
+        .map(|(index, fields)| Hit {
+            document_id: format!("doc_{index}"),
+            score: Some(0.5),
+            fields: fields.as_object().cloned().unwrap(),
+            thumbnail: None,
+        })
+        .collect();
+    Fake {
+        page: Page {
+            public_name: "books".into(),
+            display_config: serde_json::from_value(display).unwrap(),
+            is_active: true,
+            allows_empty_query: true,
+            collections: vec!["shelf".into()],
+            ..Page::default()
+        },
+        total: hits.len() as u64,
+        hits,
+        error: None,
+        facets: vec![Facet {
+            field: "tags".into(),
+            values: vec![FacetValue {
+                value: json!("sea"),
+                count: 2,
+            }],
+        }],
+        asked: Mutex::default(),
+    }
+}
+
+pub struct Reply {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: String,
+}
+
+pub async fn get(host: &Arc<Fake>, path: &str) -> Reply {
+    get_with(host, path, None).await
+}
+
+pub async fn get_with(host: &Arc<Fake>, path: &str, tag: Option<&str>) -> Reply {
+    let mut request = Request::get(path);
+    if let Some(tag) = tag {
+        request = request.header("if-none-match", tag);
+    }
+    let router = loupe_hosted::page::router(host.clone());
+    let reply = router
+        .oneshot(request.body(Body::empty()).unwrap())
+        .await
+        .unwrap();
+    let (status, headers) = (reply.status(), reply.headers().clone());
+    let body = to_bytes(reply.into_body(), usize::MAX).await.unwrap();
+    Reply {
+        status,
+        headers,
+        body: String::from_utf8(body.to_vec()).unwrap(),
+    }
+}
+
+impl Reply {
+    pub fn dom(&self) -> Html {
+        Html::parse_document(&self.body)
+    }
+    pub fn texts(&self, selector: &str) -> Vec<String> {
+        let selector = Selector::parse(selector).unwrap();
+        self.dom()
+            .select(&selector)
+            .map(|element| element.text().collect())
+            .collect()
+    }
+    pub fn attributes(&self, selector: &str, name: &str) -> Vec<String> {
+        let selector = Selector::parse(selector).unwrap();
+        self.dom()
+            .select(&selector)
+            .filter_map(|element| element.value().attr(name).map(str::to_owned))
+            .collect()
+    }
+    pub fn robots(&self) -> String {
+        self.attributes("meta[name=robots]", "content").concat()
+    }
+}
