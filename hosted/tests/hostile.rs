@@ -1,5 +1,7 @@
 //! Whatever the owner or a document says, it stays text.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::sync::Arc;

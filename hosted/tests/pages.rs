@@ -1,5 +1,7 @@
 //! What visitors and search engines see.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::sync::Arc;

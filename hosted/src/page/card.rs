@@ -88,7 +88,11 @@ impl Cards<'_> {
             .then(|| self.media(index, picture.map(|(picture, _)| picture), badge));
         let score = hit.score.filter(|_| look.score)
             .map(|score| view! { <span class="score" title="Score of this result">{format!("{score:.2}")}</span> });
-        let class = if look.horizontal { "card row" } else { "card" };
+        let class = if look.horizontal {
+            "card across"
+        } else {
+            "card"
+        };
         view! {
             <li>
                 <article class=class>

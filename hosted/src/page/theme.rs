@@ -236,7 +236,7 @@ fn font_stack(text: &str) -> String {
     let known = text.split(',').find_map(|family| {
         let family = family.trim().trim_matches(['"', '\'']).to_ascii_lowercase();
         Some(match family.as_str() {
-            "inter" => "Inter,system-ui,sans-serif",
+            "inter" => "Inter,\"Inter fallback\",system-ui,sans-serif",
             "serif" | "georgia" | "times new roman" | "times" | "merriweather" | "lora"
             | "playfair display" | "source serif pro" | "cambria" | "charter" => {
                 "Charter,\"Bitstream Charter\",\"Sitka Text\",Cambria,Georgia,serif"
@@ -250,11 +250,15 @@ fn font_stack(text: &str) -> String {
                 "\"Helvetica Neue\",Helvetica,Arial,sans-serif"
             }
             "verdana" | "tahoma" | "trebuchet ms" => "Verdana,Tahoma,sans-serif",
-            "system-ui" | "-apple-system" | "sans-serif" => "Inter,system-ui,sans-serif",
+            "system-ui" | "-apple-system" | "sans-serif" => {
+                "Inter,\"Inter fallback\",system-ui,sans-serif"
+            }
             _ => return None,
         })
     });
-    known.unwrap_or("Inter,system-ui,sans-serif").to_owned()
+    known
+        .unwrap_or("Inter,\"Inter fallback\",system-ui,sans-serif")
+        .to_owned()
 }
 
 fn color(text: &str) -> Option<Color> {

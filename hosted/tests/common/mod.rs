@@ -1,7 +1,7 @@
 //! A host with a few documents, and what a browser would see of its pages.
 
 // Each test binary uses its own part of it.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use std::sync::{Arc, Mutex};
 
