@@ -116,6 +116,10 @@ impl Host for Preview {
         "http://localhost:4173".to_owned()
     }
 
+    fn now(&self) -> loupe_wire::Timestamp {
+        std::time::SystemTime::now().into()
+    }
+
     fn asset(&self, logical_name: &str) -> Option<String> {
         (logical_name == "public.css").then(|| "/style.css".to_owned())
     }
@@ -221,12 +225,16 @@ async fn picture(
 async fn style() -> ([(header::HeaderName, &'static str); 1], String) {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../style/");
     let mut css = String::new();
-    for name in ["tokens.css", "base.css", "public.css"] {
-        css.push_str(
-            &tokio::fs::read_to_string(format!("{root}{name}"))
-                .await
-                .unwrap_or_default(),
-        );
+    let mut files = vec![format!("{root}tokens.css"), format!("{root}base.css")];
+    if let Ok(mut parts) = tokio::fs::read_dir(format!("{root}parts")).await {
+        while let Ok(Some(part)) = parts.next_entry().await {
+            files.push(part.path().to_string_lossy().into_owned());
+        }
+    }
+    files[2..].sort();
+    files.push(format!("{root}public.css"));
+    for file in files {
+        css.push_str(&tokio::fs::read_to_string(file).await.unwrap_or_default());
     }
     ([(header::CONTENT_TYPE, "text/css")], css)
 }

@@ -131,6 +131,9 @@ pub trait Host: Send + Sync + 'static {
     /// Origin of the public address, such as `https://search.example.com`, without a slash at the end.
     fn base_url(&self) -> String;
 
+    /// The server's clock, for "3 days ago".
+    fn now(&self) -> Timestamp;
+
     /// Address of a built asset by its logical name, such as `public.css`; none when it was not built.
     fn asset(&self, logical_name: &str) -> Option<String>;
 

@@ -1,9 +1,9 @@
 //! One result.
 
 use leptos::prelude::*;
-use loupe_wire::RetrieverInputSchemaFieldType as Kind;
+use loupe_wire::{RetrieverInputSchemaFieldType as Kind, Timestamp};
 
-use super::format::{field, marked};
+use super::format::{Drawing, field, marked};
 use super::look::{Click, Look, Mode, get, label};
 use super::query::Query;
 use super::text::{Marks, safe_url, truncate};
@@ -15,6 +15,7 @@ pub struct Cards<'a> {
     pub look: &'a Look,
     pub query: &'a Query,
     pub marks: Marks,
+    pub now: Timestamp,
 }
 
 /// Picture of a document: the server's thumbnail, else the field the owner named. Also the field it came from.
@@ -62,13 +63,7 @@ impl Cards<'_> {
         shown.extend(picture.as_ref().and_then(|(_, name)| name.clone()));
         let badge = look.badge(&hit.fields).and_then(|(name, value)| {
             shown.push(name.to_owned());
-            field(
-                &self.page.display_config,
-                name,
-                Some(value),
-                &Marks::default(),
-                true,
-            )
+            field(&self.drawing(), name, Some(value))
         });
         let title = truncate(&title(look, hit), look.title_chars);
         let heading = marked(&title, &self.marks);
@@ -158,11 +153,20 @@ impl Cards<'_> {
         .into_any()
     }
 
+    fn drawing(&self) -> Drawing<'_> {
+        Drawing {
+            display: &self.page.display_config,
+            marks: &self.marks,
+            now: self.now,
+            brief: true,
+        }
+    }
+
     fn facts(&self, hit: &Hit, shown: &[String]) -> Option<AnyView> {
         let display = &self.page.display_config;
         let rows: Vec<_> = self.look.card_fields().iter()
             .filter(|name| !shown.contains(name))
-            .filter_map(|name| Some((name, field(display, name, get(&hit.fields, name), &self.marks, true)?)))
+            .filter_map(|name| Some((name, field(&self.drawing(), name, get(&hit.fields, name))?)))
             .take(8)
             .map(|(name, value)| view! { <div><dt>{label(display, name)}</dt><dd>{value}</dd></div> })
             .collect();

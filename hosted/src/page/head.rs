@@ -9,6 +9,14 @@ use super::text::{safe_url, truncate};
 use super::theme::Theme;
 use crate::{Hit, Page};
 
+/// Built files the head links to; those that were not built are left out.
+#[derive(Debug, Clone, Default)]
+pub struct Assets {
+    pub style: Option<String>,
+    pub script: Option<String>,
+    pub icon: Option<String>,
+}
+
 /// Everything a head is made of.
 #[derive(Debug, Clone, Default)]
 pub struct Head {
@@ -213,13 +221,7 @@ impl Head {
     }
 
     /// The elements.
-    pub fn view(
-        self,
-        theme: &Theme,
-        nonce: &str,
-        style: Option<String>,
-        script: Option<String>,
-    ) -> AnyView {
+    pub fn view(self, theme: &Theme, nonce: &str, assets: Assets) -> AnyView {
         let named = |name: &'static str, content: Option<String>| {
             content.map(|content| view! { <meta name=name content=content/> })
         };
@@ -262,10 +264,10 @@ impl Head {
             {graph("og:site_name", self.site_name)}
             {graph("og:locale", self.locale)}
             {twitter}
-            <link rel="icon" href=self.icon.unwrap_or_else(|| "data:,".to_owned())/>
-            {style.map(|url| view! { <link rel="stylesheet" href=url/> })}
+            <link rel="icon" href=self.icon.or(assets.icon).unwrap_or_else(|| "data:,".to_owned())/>
+            {assets.style.map(|url| view! { <link rel="stylesheet" href=url/> })}
             <style nonce=nonce.to_owned() inner_html=theme.css.clone()></style>
-            {script.map(|url| view! { <script type="module" src=url nonce=nonce.to_owned()></script> })}
+            {assets.script.map(|url| view! { <script type="module" src=url nonce=nonce.to_owned()></script> })}
             {data}
         }
         .into_any()

@@ -1,9 +1,10 @@
 //! An item's own page.
 
 use leptos::prelude::*;
+use loupe_wire::Timestamp;
 
 use super::card::{picture, title};
-use super::format::{field, marked};
+use super::format::{Drawing, field, marked};
 use super::look::{Look, get, label};
 use super::query::Query;
 use super::shell::{foot, top};
@@ -35,9 +36,22 @@ impl Neighbours {
 }
 
 /// Body of the page.
-pub fn item(page: &Page, look: &Look, query: &Query, hit: &Hit, neighbours: Neighbours) -> AnyView {
+pub fn item(
+    page: &Page,
+    look: &Look,
+    query: &Query,
+    hit: &Hit,
+    neighbours: Neighbours,
+    now: Timestamp,
+) -> AnyView {
     let display = &page.display_config;
     let marks = Marks::of(&query.words());
+    let drawing = Drawing {
+        display,
+        marks: &marks,
+        now,
+        brief: false,
+    };
     let name = title(look, hit);
     let text = look.text(&hit.fields);
     let picture = picture(look, hit);
@@ -52,12 +66,7 @@ pub fn item(page: &Page, look: &Look, query: &Query, hit: &Hit, neighbours: Neig
         .item_fields()
         .iter()
         .filter(|name| !shown.contains(name))
-        .filter_map(|name| {
-            Some((
-                name,
-                field(display, name, get(&hit.fields, name), &marks, false)?,
-            ))
-        })
+        .filter_map(|name| Some((name, field(&drawing, name, get(&hit.fields, name))?)))
         .map(|(name, value)| view! { <div><dt>{label(display, name)}</dt><dd>{value}</dd></div> })
         .collect();
     let image = picture.map(|(picture, _)| {

@@ -198,6 +198,7 @@ fn render_search(
             look,
             query,
             marks: Marks::of(&query.words()),
+            now: host.now(),
         };
         let hero = if look.hero && !asked {
             "hero"
@@ -296,7 +297,7 @@ async fn item_page(
         head,
         &theme,
         format!("{} item-page", body_class(&look, true)),
-        || item::item(&page, &look, &query, &hit, neighbours),
+        || item::item(&page, &look, &query, &hit, neighbours, host.now()),
     );
     reply::page(StatusCode::OK, document, Cache::Revalidate, &headers)
 }

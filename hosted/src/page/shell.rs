@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::head::Head;
+use super::head::{Assets, Head};
 use super::look::{CardStyle, Hover, Look, Mode, Template};
 use super::text::{markdown, safe_link, safe_url};
 use super::theme::{Scheme, Theme};
@@ -23,10 +23,13 @@ pub fn document(
     body: impl FnOnce() -> AnyView,
 ) -> Document {
     let nonce = hex::encode(rand::random::<[u8; 16]>());
-    let style = host.asset("public.css");
-    let script = host.asset("search.js");
+    let assets = Assets {
+        style: host.asset("public.css"),
+        script: host.asset("search.js"),
+        icon: host.asset("favicon.svg"),
+    };
     let html = Owner::new().with(|| {
-        let head = head.view(theme, &nonce, style, script);
+        let head = head.view(theme, &nonce, assets);
         let scheme = theme.scheme.attribute();
         view! {
             <html lang="en" data-theme=scheme>

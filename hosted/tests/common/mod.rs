@@ -28,6 +28,9 @@ impl Host for Fake {
     fn base_url(&self) -> String {
         "https://search.example.com".into()
     }
+    fn now(&self) -> loupe_wire::Timestamp {
+        chrono::DateTime::UNIX_EPOCH
+    }
     fn asset(&self, name: &str) -> Option<String> {
         Some(format!("/assets/{name}"))
     }
