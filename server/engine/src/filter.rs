@@ -16,6 +16,7 @@ mod matches;
 mod order;
 mod parse;
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests;
 
 use std::fmt;

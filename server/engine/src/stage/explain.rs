@@ -3,9 +3,9 @@
 use loupe_wire::{ExplainStagePlan, Value};
 use serde_json::json;
 
-use super::feature_search::targets;
 use super::plan::{Plan, Step};
-use super::{Searchable, feature_search};
+use super::targets::targets;
+use super::{Searchable, feature_table};
 use crate::filter::Filter;
 use crate::template::is_template;
 
@@ -51,7 +51,7 @@ impl Plan {
                     },
                     estimated_cost_credits: 0.0,
                     estimated_duration_ms: told.millis,
-                    cache_likely: step.definition.id == feature_search::DEFINITION.id,
+                    cache_likely: step.definition.id == feature_table::DEFINITION.id,
                     optimization_notes: told.notes,
                     warnings: told.warnings,
                 }

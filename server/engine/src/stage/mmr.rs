@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use loupe_wire::{Object, StageCategory, Value};
 use serde_json::json;
 
-use super::feature_search::targets;
 use super::plan::Execution;
 use super::schema::{Kind, member};
+use super::targets::targets;
 use super::working::{Row, Working};
 use super::{Definition, RunError};
 use crate::filter::value_at;

@@ -5,8 +5,10 @@
 //! store, and a set that no stage has read is listed page by page.
 
 mod attribute_filter;
+mod compile;
 mod explain;
 mod feature_search;
+mod feature_table;
 mod fusion;
 mod group;
 mod inputs;
@@ -17,9 +19,12 @@ mod query;
 mod reduce;
 mod schema;
 mod sort;
+mod targets;
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod testing;
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests;
 mod working;
 
@@ -109,7 +114,7 @@ pub(crate) struct Definition {
 
 /// The stages that run.
 pub(crate) static BUILT: [&Definition; 9] = [
-    &feature_search::DEFINITION,
+    &feature_table::DEFINITION,
     &attribute_filter::DEFINITION,
     &sort::ATTRIBUTE,
     &sort::NORMALIZE,

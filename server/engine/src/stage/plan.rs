@@ -11,10 +11,11 @@ use loupe_wire::{
 };
 use serde_json::json;
 
+use super::compile::compile_stage;
 use super::schema::{self, inside, problem};
 use super::working::{Row, Working};
-use super::{BUILT, Definition, Fetch, NOT_BUILT, RunError, Searchable, StageProblem, page};
-use super::{attribute_filter, feature_search, group, mmr, reduce, sort};
+use super::{Definition, Fetch, RunError, Searchable, StageProblem, page};
+use super::{attribute_filter, feature_search, feature_table, group, mmr, reduce, sort};
 use crate::embed::Encoders;
 use crate::filter::{Filter, Resolved};
 use crate::store::{DocStore, Reach};
@@ -22,26 +23,6 @@ use crate::template::{Context, Rendered, Secrets, render_operand};
 
 /// Most stages of one retriever.
 const MAX_STAGES: usize = 20;
-/// Ids under which searches were known before; answered with the current shape.
-const OBSOLETE_IDS: [&str; 6] = [
-    "search",
-    "semantic_search",
-    "knn_search",
-    "vector_search",
-    "text_search",
-    "hybrid_search",
-];
-/// Parameters of the obsolete search stage.
-const OBSOLETE_KEYS: [&str; 6] = [
-    "queries",
-    "query_text",
-    "vector_index",
-    "feature_address",
-    "feature_uris",
-    "embedding_model",
-];
-const SHAPE: &str = "{stage_name, stage_type: \"filter\", config: {stage_id: \"feature_search\", parameters: {searches: \
-    [{feature_uri, query: {input_mode: \"text\", value: \"{{INPUT.query}}\"}, top_k}], final_top_k}}}";
 
 /// The stages of a retriever, checked.
 #[derive(Clone)]
@@ -211,7 +192,7 @@ impl Plan {
             .steps
             .iter()
             .rev()
-            .find(|s| s.definition.id == feature_search::DEFINITION.id);
+            .find(|s| s.definition.id == feature_table::DEFINITION.id);
         search.map_or(10, |step| {
             step.parameters
                 .get("final_top_k")
@@ -471,106 +452,4 @@ pub(crate) fn typed<T: serde::de::DeserializeOwned>(
             at.stage
         ))
     })
-}
-
-fn compile_stage(
-    stage: &StageConfigInput,
-    loc: &[String],
-    out: &mut Vec<StageProblem>,
-) -> Option<Step> {
-    let config = inside(loc, "config");
-    if stage.stage_name.trim().is_empty() {
-        out.push(problem(
-            inside(loc, "stage_name"),
-            "missing",
-            "a stage has a name".into(),
-        ));
-    }
-    for key in stage
-        .config
-        .keys()
-        .filter(|k| !matches!(k.as_str(), "stage_id" | "parameters"))
-    {
-        let obsolete = !stage.config.contains_key("stage_id");
-        let msg = format!("`config` has only stage_id and parameters, not `{key}`");
-        if !obsolete {
-            out.push(problem(inside(&config, key), "extra_forbidden", msg));
-        }
-    }
-    let Some(id) = stage.config.get("stage_id").and_then(Value::as_str) else {
-        let msg = format!("this is not the current shape of a stage; send {SHAPE}");
-        out.push(problem(inside(&config, "stage_id"), "invalid_stage", msg));
-        return None;
-    };
-    let Some(definition) = BUILT.iter().find(|d| d.id == id || d.aliases.contains(&id)) else {
-        out.push(unknown_stage(id, inside(&config, "stage_id")));
-        return None;
-    };
-    let place = inside(&config, "parameters");
-    let mut parameters = match stage.config.get("parameters") {
-        Some(Value::Object(parameters)) => parameters.clone(),
-        Some(Value::Null) | None => Object::new(),
-        Some(_) => {
-            out.push(problem(place, "dict_type", "must be an object".into()));
-            return None;
-        }
-    };
-    if definition.id == feature_search::DEFINITION.id {
-        if let Some(key) = parameters
-            .keys()
-            .find(|k| OBSOLETE_KEYS.contains(&k.as_str()))
-        {
-            let msg =
-                format!("`{key}` belongs to an obsolete shape of the search stage; send {SHAPE}");
-            out.push(problem(inside(&place, key), "invalid_stage", msg));
-            return None;
-        }
-        feature_search::normalize(&mut parameters);
-    }
-    let before = out.len();
-    schema::check(definition.members, &parameters, &place, out);
-    if definition.id == feature_search::DEFINITION.id {
-        feature_search::check(&parameters, &place, out);
-    }
-    let lenient = match stage.on_error.as_deref() {
-        None | Some("fail" | "error" | "raise" | "abort") => false,
-        Some("skip" | "continue" | "ignore") => true,
-        Some(_) => {
-            out.push(problem(
-                inside(loc, "on_error"),
-                "enum",
-                "must be one of fail, skip".into(),
-            ));
-            false
-        }
-    };
-    (out.len() == before).then(|| Step {
-        name: stage.stage_name.clone(),
-        definition,
-        parameters,
-        lenient,
-        alias: stage.output_alias.clone(),
-    })
-}
-
-fn unknown_stage(id: &str, loc: Vec<String>) -> StageProblem {
-    let known = BUILT.map(|d| d.id).join(", ");
-    if OBSOLETE_IDS.contains(&id) {
-        return problem(
-            loc,
-            "invalid_stage",
-            format!("`{id}` is obsolete; send {SHAPE}"),
-        );
-    }
-    if NOT_BUILT.contains(&id) {
-        let msg = format!(
-            "the stage `{id}` is part of the interface, but this version does not run it yet; it runs {known}"
-        );
-        return problem(loc, "not_implemented", msg);
-    }
-    problem(
-        loc,
-        "invalid_stage",
-        format!("there is no stage `{id}`; there are {known}"),
-    )
 }

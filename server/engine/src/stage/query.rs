@@ -7,8 +7,8 @@ use futures::future::join_all;
 use loupe_wire::{ContentQueryInput, Object, SearchQueryInput, Value};
 
 use super::RunError;
-use super::feature_search::Target;
 use super::plan::Execution;
+use super::targets::Target;
 use crate::embed::{EmbedError, Pixels};
 use crate::store::WithVectors;
 

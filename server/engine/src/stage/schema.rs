@@ -107,16 +107,12 @@ pub(crate) fn check(
 }
 
 fn check_kind(kind: &Kind, value: &Value, here: Vec<String>, out: &mut Vec<StageProblem>) {
-    if let (Some(text), false) = (
-        value.as_str(),
-        matches!(kind, Kind::Filter | Kind::NotBuilt),
-    ) {
-        if template::is_template(text) {
-            if let Err(e) = template::check(text) {
-                out.push(problem(here, "invalid_template", e.to_string()));
-            }
-            return;
+    let text = value.as_str().filter(|t| template::is_template(t));
+    if let (Some(text), false) = (text, matches!(kind, Kind::Filter | Kind::NotBuilt)) {
+        if let Err(e) = template::check(text) {
+            out.push(problem(here, "invalid_template", e.to_string()));
         }
+        return;
     }
     let mut refuse = |r#type, msg: String| out.push(problem(here.clone(), r#type, msg));
     match kind {

@@ -1,0 +1,259 @@
+//! The parameters of `feature_search`: their table, their short forms, and what a feature's name looks like.
+
+use loupe_wire::{Object, StageCategory, Value};
+use serde_json::json;
+
+use super::group::MODES;
+use super::schema::{Kind, Member, inside, member, problem, required};
+use super::{Definition, StageProblem};
+use crate::template::is_template;
+
+const SEARCH: &[Member] = &[
+    required(
+        "feature_uri",
+        Kind::Text,
+        "The feature to search, such as loupe://text_extractor@v1/all_minilm_l6_v2_v1, or the name of a vector index",
+    ),
+    required("query", Kind::Query, "What is searched for"),
+    member(
+        "top_k",
+        Kind::Integer(1, 5000),
+        "100",
+        "Most documents that this search finds",
+    ),
+    member(
+        "min_score",
+        Kind::Number(0.0, 1.0),
+        "",
+        "Similarity below which documents are left out; not for keywords",
+    ),
+    member(
+        "weight",
+        Kind::Number(0.0, 1.0),
+        "1.0",
+        "Its weight beside the other searches",
+    ),
+    member(
+        "lexical",
+        Kind::Boolean,
+        "false",
+        "Whether the query's words are searched for as well",
+    ),
+    member(
+        "optional",
+        Kind::Boolean,
+        "false",
+        "Whether the others go on without it when it has no query or fails",
+    ),
+    member(
+        "on_empty",
+        Kind::Choice(&["error", "skip", "random"]),
+        r#""error""#,
+        "What an empty query does",
+    ),
+    member(
+        "filters",
+        Kind::Filter,
+        "",
+        "Conditions for this search alone",
+    ),
+    member("pre_filters", Kind::Filter, "", "The same as `filters`"),
+    member(
+        "collection_identifiers",
+        Kind::Texts,
+        "[]",
+        "Ids or names of the collections searched; all where not given",
+    ),
+    member("query_preprocessing", Kind::NotBuilt, "", ""),
+];
+
+const FACET: &[Member] = &[
+    required(
+        "key",
+        Kind::Text,
+        "Dot path of the field whose values are counted",
+    ),
+    member("limit", Kind::Integer(1, 1000), "10", "Most values"),
+    member(
+        "exact",
+        Kind::Boolean,
+        "false",
+        "Accepted; counts are exact",
+    ),
+];
+
+const GROUP_BY: &[Member] = &[
+    required(
+        "field",
+        Kind::Text,
+        "Dot path of the field that a group shares",
+    ),
+    member(
+        "max_per_group",
+        Kind::Integer(1, 100),
+        "1",
+        "Most documents of one group",
+    ),
+    member("limit", Kind::Integer(1, 500), "25", "Most groups"),
+    member(
+        "output_mode",
+        Kind::Choice(MODES),
+        r#""all""#,
+        "first: the best document of each group; all: one row a group; flatten: the documents of all groups",
+    ),
+];
+
+pub(crate) static DEFINITION: Definition = Definition {
+    id: "feature_search",
+    aliases: &["feature_filter"],
+    category: StageCategory::Filter,
+    icon: "search",
+    about: "Finds documents by similarity to a text, picture, vector or document, and by keywords",
+    members: &[
+        member(
+            "searches",
+            Kind::Objects(SEARCH, 10),
+            "[]",
+            "What is searched; several are fused",
+        ),
+        member(
+            "final_top_k",
+            Kind::Integer(1, 5000),
+            "25",
+            "Most documents that the stage gives",
+        ),
+        member(
+            "fusion",
+            Kind::Choice(&["rrf", "dbsf", "weighted", "max"]),
+            r#""rrf""#,
+            "How several searches become one ranking",
+        ),
+        member("filters", Kind::Filter, "", "Conditions for every search"),
+        member("pre_filters", Kind::Filter, "", "The same as `filters`"),
+        member(
+            "facets",
+            Kind::Objects(FACET, 20),
+            "[]",
+            "Fields whose values are counted over the documents that satisfy the filters",
+        ),
+        member(
+            "group_by",
+            Kind::Object(GROUP_BY),
+            "",
+            "Gathers documents that share a field's value",
+        ),
+        member(
+            "collection_identifiers",
+            Kind::Texts,
+            "[]",
+            "Ids or names of the collections searched; all where not given",
+        ),
+        member(
+            "hard_timeout_ms",
+            Kind::Integer(1, 600_000),
+            "",
+            "The stage gives nothing when the store takes longer",
+        ),
+        member("interactive", Kind::Boolean, "false", "Accepted"),
+        member("degrade_retry", Kind::Boolean, "false", "Accepted"),
+        member("auto_preprocess", Kind::Boolean, "true", "Accepted"),
+        member(
+            "cache_behavior",
+            Kind::Choice(&["auto", "disabled", "aggressive"]),
+            r#""auto""#,
+            "Accepted",
+        ),
+        member(
+            "cache_ttl_seconds",
+            Kind::Integer(0, 31_536_000),
+            "",
+            "Accepted",
+        ),
+        member("learning_config", Kind::NotBuilt, "", ""),
+        member("query_preprocessing", Kind::NotBuilt, "", ""),
+    ],
+};
+
+/// The short form of one search (`feature_uri`, `query` beside `final_top_k`) becomes a list of one; a query that is a
+/// text becomes the mode `text`.
+pub(crate) fn normalize(parameters: &mut Object) {
+    if !parameters.contains_key("searches") && parameters.contains_key("feature_uri") {
+        const OF_THE_SEARCH: [&str; 8] = [
+            "feature_uri",
+            "query",
+            "top_k",
+            "min_score",
+            "weight",
+            "lexical",
+            "optional",
+            "on_empty",
+        ];
+        let mut search = Object::new();
+        for name in OF_THE_SEARCH {
+            if let Some(value) = parameters.shift_remove(name) {
+                search.insert(name.to_owned(), value);
+            }
+        }
+        parameters.insert("searches".into(), json!([search]));
+    }
+    let searches = parameters.get_mut("searches").and_then(Value::as_array_mut);
+    for search in searches.into_iter().flatten() {
+        if let Some(query) = search.get_mut("query") {
+            if query.is_string() {
+                *query = json!({"input_mode": "text", "value": query.take()});
+            } else if let Some(object) = query.as_object_mut() {
+                object.entry("input_mode").or_insert_with(|| json!("text"));
+            }
+        }
+    }
+}
+
+/// What the table cannot say.
+pub(crate) fn check(parameters: &Object, loc: &[String], out: &mut Vec<StageProblem>) {
+    let place = inside(loc, "searches");
+    let searches = parameters
+        .get("searches")
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    if searches.is_empty() {
+        out.push(problem(
+            place.clone(),
+            "missing",
+            "a search stage has 1 to 10 searches".into(),
+        ));
+    }
+    for (i, search) in searches.iter().enumerate() {
+        let uri = search
+            .get("feature_uri")
+            .and_then(Value::as_str)
+            .unwrap_or("ok");
+        if !is_template(uri) && !is_feature(uri) {
+            let msg = format!(
+                "`{uri}` is neither loupe://extractor@version/output nor the name of a vector index"
+            );
+            out.push(problem(
+                inside(&inside(&place, &i.to_string()), "feature_uri"),
+                "invalid_feature_uri",
+                msg,
+            ));
+        }
+    }
+}
+
+fn is_feature(uri: &str) -> bool {
+    let word = |s: &str, more: &str| {
+        !s.is_empty()
+            && s.chars()
+                .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.' || more.contains(c))
+    };
+    match uri.strip_prefix("loupe://") {
+        None => !uri.contains("://") && word(uri, "-@"),
+        Some(rest) => {
+            let mut parts = rest.split('/');
+            let head = parts.next().and_then(|h| h.split_once('@'));
+            head.is_some_and(|(name, version)| word(name, "-") && word(version, ""))
+                && parts.all(|p| word(p, "-@"))
+        }
+    }
+}

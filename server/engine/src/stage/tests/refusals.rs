@@ -1,0 +1,176 @@
+//! What is refused before a run, and what is told without one.
+
+use super::*;
+
+fn problems(stage: Value) -> Vec<(String, &'static str, String)> {
+    let stage = serde_json::from_value(stage).unwrap();
+    let found = Plan::compile(&[stage], &IndexMap::new())
+        .err()
+        .unwrap_or_default();
+    found
+        .into_iter()
+        .map(|p| (p.loc.join("."), p.r#type, p.msg))
+        .collect()
+}
+
+#[test]
+fn what_is_wrong_with_a_stage_is_told_with_its_place() {
+    let of = |id: &str, parameters: Value| {
+        problems(json!({"stage_name": "s", "config": {"stage_id": id, "parameters": parameters}}))
+    };
+    let found = of(
+        "feature_search",
+        json!({"searches": [search(json!({"top_k": 0, "topk": 5}))], "final_top_k": "x"}),
+    );
+    let places: Vec<(&str, &str)> = found.iter().map(|(loc, t, _)| (loc.as_str(), *t)).collect();
+    let at = "stages.0.config.parameters";
+    assert_eq!(
+        places,
+        [
+            (format!("{at}.searches.0.top_k").as_str(), "out_of_range"),
+            (format!("{at}.searches.0.topk").as_str(), "extra_forbidden"),
+            (format!("{at}.final_top_k").as_str(), "int_type"),
+        ]
+    );
+    assert!(found[1].2.contains("top_k, min_score"));
+    assert_eq!(of("rerank", json!({}))[0].1, "not_implemented");
+    assert_eq!(of("nonsense", json!({}))[0].1, "invalid_stage");
+    assert_eq!(of("feature_search", json!({}))[0].1, "missing");
+    assert_eq!(
+        of("limit", json!({"limit": "{{ 1 + }}"}))[0].1,
+        "invalid_template"
+    );
+    assert_eq!(
+        of(
+            "attribute_filter",
+            json!({"conditions": {"AND": [{"field": "a", "operator": "eqq", "value": 1}]}})
+        )[0]
+        .0,
+        format!("{at}.conditions.AND.0.operator")
+    );
+    assert_eq!(
+        of(
+            "feature_search",
+            json!({"searches": [search(json!({"feature_uri": "http://x"}))]})
+        )[0]
+        .1,
+        "invalid_feature_uri"
+    );
+    assert_eq!(of("feature_search", json!({"searches": [{"feature_uri": FLAT, "query": {"input_mode": "text", "vallue": "x", "value": "y"}}]}))[0].0,
+        format!("{at}.searches.0.query.vallue"));
+    assert!(of("limit", json!({"limit": "{{INPUT.k}}"})).is_empty());
+}
+
+#[test]
+fn the_obsolete_shape_is_answered_with_the_current_one() {
+    for stage in [
+        json!({"stage_name": "semantic_search", "config": {"feature_uri": FLAT, "query": "x"}}),
+        json!({"stage_name": "s", "config": {"stage_id": "semantic_search", "parameters": {}}}),
+        json!({"stage_name": "s", "config": {"stage_id": "feature_search", "parameters": {"queries": [], "vector_index": "x"}}}),
+    ] {
+        let found = problems(stage);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].1, "invalid_stage");
+        assert!(
+            found[0].2.contains("searches: [{feature_uri"),
+            "{}",
+            found[0].2
+        );
+    }
+}
+
+#[test]
+fn every_stage_of_the_interface_is_built_or_known_not_to_be() {
+    assert_eq!(BUILT.len() + NOT_BUILT.len(), 34);
+    let told = catalogue();
+    let search = told
+        .iter()
+        .find(|d| d.stage_id == "feature_search")
+        .unwrap();
+    let schema = search.parameter_schema.as_ref().unwrap();
+    assert_eq!(schema["properties"]["final_top_k"]["default"], 25);
+    assert_eq!(
+        schema["properties"]["searches"]["items"]["required"],
+        json!(["feature_uri", "query"])
+    );
+}
+
+#[test]
+fn a_plan_explains_itself() {
+    let list = json!({"feature_search": {"searches": [search(json!({"lexical": true})), search(json!({"feature_uri": "loupe://x@v1/y"}))], "final_top_k": 30},
+        "limit": {"limit": 5}});
+    let around = collections();
+    let told = plan(list).explain(Surroundings {
+        collections: &around,
+        documents: 1000,
+    });
+    assert_eq!(
+        (
+            told[0].estimated_input,
+            told[0].estimated_output,
+            told[1].estimated_output
+        ),
+        (1000, 30, 5)
+    );
+    assert!(told[0].optimization_notes[0].contains("and by keywords"));
+    assert!(told[0].warnings[0].contains("loupe://x@v1/y"));
+    assert_eq!(told[1].stage_type, "reduce");
+}
+
+fn checked(schema: Value, inputs: Value) -> Result<Object, Vec<(String, &'static str)>> {
+    let schema = serde_json::from_value(schema).unwrap();
+    check_inputs(&schema, inputs.as_object().unwrap()).map_err(|list| {
+        list.into_iter()
+            .map(|v| (v.loc.join("."), v.r#type))
+            .collect()
+    })
+}
+
+#[test]
+fn inputs_are_checked_against_their_schema() {
+    let schema = || {
+        json!({
+            "query": {"type": "text", "required": true}, "k": {"type": "integer", "default": 10},
+            "sort": {"type": "string", "enum": ["new", "old"]}, "on": {"type": "boolean"}, "day": {"type": "date"},
+            "tags": {"type": "array", "items": {"type": "string"}, "enum": ["a", "b"]}, "like": {"type": "document_reference"},
+            "more": {"type": "object", "properties": {"least": {"type": "number", "required": true}}},
+        })
+    };
+    let good = checked(
+        schema(),
+        json!({"query": "x", "k": "5", "on": "true", "tags": ["a"], "more": {"least": 1.5}, "day": null}),
+    );
+    assert_eq!(
+        Value::Object(good.unwrap()),
+        json!({"query": "x", "k": 5, "on": true, "tags": ["a"], "more": {"least": 1.5}})
+    );
+    assert_eq!(checked(schema(), json!({"query": "x"})).unwrap()["k"], 10);
+    let bad = json!({"k": 1.5, "sort": "best", "on": 3, "day": "tomorrow", "tags": ["c"], "like": {"id": 1}, "more": {}, "typo": 1});
+    let mut found = checked(schema(), bad).unwrap_err();
+    found.sort();
+    let expected = [
+        ("inputs.day", "date_type"),
+        ("inputs.k", "int_type"),
+        ("inputs.like", "document_reference_type"),
+        ("inputs.more.least", "missing"),
+        ("inputs.on", "bool_type"),
+        ("inputs.query", "missing"),
+        ("inputs.sort", "enum"),
+        ("inputs.tags", "enum"),
+        ("inputs.typo", "extra_forbidden"),
+    ];
+    assert_eq!(
+        found
+            .iter()
+            .map(|(l, t)| (l.as_str(), *t))
+            .collect::<Vec<_>>(),
+        expected
+    );
+    assert!(checked(json!({}), json!({"anything": 1})).is_ok());
+    let schema =
+        serde_json::from_value(json!({"k": {"type": "integer", "default": "many"}})).unwrap();
+    let problems = Plan::compile(&stages(json!({"limit": {}})), &schema)
+        .err()
+        .unwrap();
+    assert_eq!(problems[0].loc, ["input_schema", "k", "default"]);
+}

@@ -1,0 +1,99 @@
+use super::*;
+use serde_json::json;
+
+fn context() -> Context {
+    let inputs = json!({"query": "red shoes", "n": 5, "tags": ["a", "b", "c"], "deep": {"key one": "v"}, "nothing": null});
+    let now = DateTime::parse_from_rfc3339("2026-11-21T12:00:00Z")
+        .unwrap()
+        .to_utc();
+    let mut context = Context::new(inputs.as_object().unwrap(), now);
+    context.set("DOC", &json!({"title": "T", "z": 1, "a": 2}));
+    context.set_secrets(Arc::new(|name| (name == "token").then(|| "s3".to_owned())));
+    context
+}
+
+fn value(template: &str) -> Value {
+    render_value(&json!(template), &context()).unwrap()
+}
+
+#[test]
+fn one_expression_keeps_its_type_and_more_give_text() {
+    assert_eq!(value("{{INPUT.n}}"), json!(5));
+    assert_eq!(value("  {{ inputs.tags }} "), json!(["a", "b", "c"]));
+    assert_eq!(value("{{ InPuT.tags[0:2] }}"), json!(["a", "b"]));
+    assert_eq!(value("{{INPUT.query}}: {{INPUT.n}}"), json!("red shoes: 5"));
+    assert_eq!(
+        value("{{ inputs['deep']['key one'] }}/{{ INPUT.tags[1] }}"),
+        json!("v/b")
+    );
+    assert_eq!(value("{{ INPUT.gone.deeper }}"), json!(null));
+    assert_eq!(value("x{{ INPUT.gone.deeper }}y"), json!("xy"));
+    assert_eq!(value("no template"), json!("no template"));
+    let nested = json!({"a": [{"b": "{{INPUT.n}}"}], "{{INPUT.n}}": 1});
+    assert_eq!(
+        render_value(&nested, &context()).unwrap(),
+        json!({"a": [{"b": 5}], "{{INPUT.n}}": 1})
+    );
+}
+
+#[test]
+fn the_filters_and_functions_of_the_vocabulary_work() {
+    let cases = [
+        ("{{ DOC|tojson }}", json!(r#"{"title":"T","z":1,"a":2}"#)),
+        ("{{ INPUT.tags|join('-') }}", json!("a-b-c")),
+        ("{{ INPUT.tags|length }}", json!(3)),
+        ("{{ INPUT.tags|first }}{{ INPUT.tags|last }}", json!("ac")),
+        ("{{ INPUT.query|truncate(6) }}", json!("red...")),
+        ("{{ INPUT.tags|map('upper')|list }}", json!(["A", "B", "C"])),
+        ("{{ INPUT.gone|default('d')|upper }}", json!("D")),
+        ("{{ 'ABC'|lower }}", json!("abc")),
+        ("{{ secret.token }}{{ SECRETS.other }}", json!("s3")),
+        ("{{ utc_now() }}", json!("2026-11-21T12:00:00.000Z")),
+        (
+            "{{ time_ago(hours=2, minutes=30) }}",
+            json!("2026-11-21T09:30:00.000Z"),
+        ),
+        ("{{ {'a': {'b': 1}} }}", json!({"a": {"b": 1}})),
+        ("{{ '}}' }}", json!("}}")),
+        ("{{ INPUT.n if INPUT.gone is undefined else 0 }}", json!(5)),
+    ];
+    for (template, expected) in cases {
+        assert_eq!(value(template), expected, "{template}");
+    }
+}
+
+#[test]
+fn blocks_are_text_and_everything_else_is_refused() {
+    let block = "{% for i in INPUT.tags %}x{% endfor %}{# note #}";
+    assert_eq!(value(block), json!(block));
+    let fails = |t: &str| render_value(&json!(t), &context()).unwrap_err().0;
+    assert!(fails("{{ INPUT.query").contains("never closed"));
+    assert!(fails("{{ range(3) }}").contains("range"));
+    assert!(fails("{{ INPUT.query|shell }}").contains("the filters are tojson"));
+    assert!(fails("{{ time_ago(years=1) }}").contains("years"));
+    assert!(fails("{{ 'aaaaaaaaaa' * 900000000 }}").len() < 200);
+    assert!(check("{{ 1 + }}").is_err());
+    let (loc, _) = check_value(&json!({"a": ["ok", "{{ 1 + }}"]})).unwrap_err();
+    assert_eq!(loc, ["a", "1"]);
+}
+
+#[test]
+fn a_missing_operand_is_told() {
+    let operand = |t: Value| render_operand(&t, &context()).unwrap();
+    assert_eq!(
+        operand(json!("{{INPUT.gone}}")),
+        Rendered::Missing("INPUT.gone".into())
+    );
+    assert_eq!(
+        operand(json!("{{INPUT.nothing}}")),
+        Rendered::Missing("INPUT.nothing".into())
+    );
+    assert_eq!(
+        operand(json!(["{{INPUT.n}}", "x-{{INPUT.gone}}"])),
+        Rendered::Missing("INPUT.gone".into())
+    );
+    assert_eq!(
+        operand(json!(["{{INPUT.n}}", 2])),
+        Rendered::Value(json!([5, 2]))
+    );
+}
