@@ -84,9 +84,9 @@ impl Cards<'_> {
         let score = hit.score.filter(|_| look.score)
             .map(|score| view! { <span class="score" title="Score of this result">{format!("{score:.2}")}</span> });
         let class = if look.horizontal {
-            "card across"
+            "result across"
         } else {
-            "card"
+            "result"
         };
         view! {
             <li>
@@ -124,7 +124,7 @@ impl Cards<'_> {
         let Some(picture) = picture else {
             let empty = look.mode == Mode::Grid && !look.horizontal;
             return empty
-                .then(|| view! { <div class="media empty" aria-hidden="true"></div> })
+                .then(|| view! { <div class="media blank" aria-hidden="true"></div> })
                 .into_any();
         };
         let first_row = index < look.columns as usize;
@@ -142,7 +142,7 @@ impl Cards<'_> {
                 look.ratio.1.saturating_mul(40),
             ),
         };
-        let badge = badge.map(|badge| view! { <span class="badge">{badge}</span> });
+        let badge = badge.map(|badge| view! { <span class="overlay">{badge}</span> });
         view! {
             <div class="media">
                 <img src=picture.url alt="" width=width.to_string() height=height.to_string() loading=loading
@@ -170,7 +170,7 @@ impl Cards<'_> {
             .take(8)
             .map(|(name, value)| view! { <div><dt>{label(display, name)}</dt><dd>{value}</dd></div> })
             .collect();
-        (!rows.is_empty()).then(|| view! { <dl class="facts">{rows}</dl> }.into_any())
+        (!rows.is_empty()).then(|| view! { <dl class="particulars">{rows}</dl> }.into_any())
     }
 
     /// Only where the retriever takes a document as an input is there anything to be similar to.

@@ -80,7 +80,7 @@ fn main_field(input: &Input, autofocus: bool) -> AnyView {
             <circle cx="8.5" cy="8.5" r="5.5" fill="none" stroke="currentColor" stroke-width="1.6"></circle>
             <path d="m13 13 4.2 4.2" stroke="currentColor" stroke-width="1.6" stroke-linecap="round"></path>
         </svg>
-        <input class="field" type="search" id=id(input) name=input.param.clone() value=input.value().to_owned()
+        <input class="entry" type="search" id=id(input) name=input.param.clone() value=input.value().to_owned()
             placeholder=placeholder required=input.config.required maxlength="2000" autocomplete="off"
             enterkeyhint="search" autofocus=autofocus aria-describedby=described/>
     }
@@ -111,7 +111,7 @@ fn control(input: &Input) -> AnyView {
     let field = match input.config.input_type.as_str() {
         "boolean" | "checkbox" | "toggle" => {
             return view! {
-                <label class="check">
+                <label class="tick">
                     <input type="checkbox" name=input.param.clone() value="true" checked=input.value() == "true"/>
                     {label}
                 </label>
@@ -137,7 +137,7 @@ fn control(input: &Input) -> AnyView {
 fn plain(input: &Input, kind: &'static str, step: Option<&'static str>) -> AnyView {
     let invalid = input.error.map(|_| "true");
     view! {
-        <input class="field" type=kind step=step id=id(input) name=input.param.clone() value=input.value().to_owned()
+        <input class="entry" type=kind step=step id=id(input) name=input.param.clone() value=input.value().to_owned()
             placeholder=input.config.placeholder.clone() aria-describedby=described(input) aria-invalid=invalid/>
     }
     .into_any()
@@ -153,7 +153,7 @@ fn select(input: &Input) -> AnyView {
         .map(|value| view! { <option value=value.clone() selected=input.values.contains(value)>{value.clone()}</option> })
         .collect_view();
     view! {
-        <select class="field" id=id(input) name=input.param.clone() aria-describedby=described(input)>
+        <select class="entry" id=id(input) name=input.param.clone() aria-describedby=described(input)>
             <option value="">{any}</option>
             {options}
         </select>
@@ -164,7 +164,7 @@ fn select(input: &Input) -> AnyView {
 fn choices(input: &Input) -> AnyView {
     let boxes = input.options.iter().take(60)
         .map(|value| view! {
-            <label class="check">
+            <label class="tick">
                 <input type="checkbox" name=input.param.clone() value=value.clone() checked=input.values.contains(value)/>
                 {value.clone()}
             </label>

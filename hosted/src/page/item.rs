@@ -102,7 +102,7 @@ pub fn item(
                     <h1>{marked(&name, &marks)}</h1>
                     {text.map(|(_, text)| paragraphs(&text, &marks))}
                     {link}
-                    {(!rows.is_empty()).then(|| view! { <dl class="facts full">{rows}</dl> })}
+                    {(!rows.is_empty()).then(|| view! { <dl class="particulars full">{rows}</dl> })}
                 </div>
             </article>
             {beside(neighbours)}

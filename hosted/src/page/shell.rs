@@ -156,7 +156,7 @@ pub fn notice(host: &dyn Host, title: &'static str, text: &'static str) -> Docum
         "public notice-page".to_owned(),
         || {
             view! {
-                <main id="content" class="notice">
+                <main id="content" class="statement">
                     <h1>{title}</h1>
                     <p>{text}</p>
                 </main>
