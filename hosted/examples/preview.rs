@@ -121,7 +121,11 @@ impl Host for Preview {
     }
 
     fn asset(&self, logical_name: &str) -> Option<String> {
-        (logical_name == "public.css").then(|| "/style.css".to_owned())
+        match logical_name {
+            "public.css" => Some("/style.css".to_owned()),
+            "search.js" => Some("/search.js".to_owned()),
+            _ => None,
+        }
     }
 
     async fn page(&self, public_name: &str) -> Result<Option<Page>, HostError> {
@@ -239,11 +243,19 @@ async fn style() -> ([(header::HeaderName, &'static str); 1], String) {
     ([(header::CONTENT_TYPE, "text/css")], css)
 }
 
+/// The script, when `npm run build` in `sdk-js` has made it.
+async fn script() -> ([(header::HeaderName, &'static str); 1], String) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../sdk-js/dist/search.js");
+    let script = tokio::fs::read_to_string(path).await.unwrap_or_default();
+    ([(header::CONTENT_TYPE, "text/javascript")], script)
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let router = Router::new()
         .route("/pictures/{index}/{height}", get(picture))
         .route("/style.css", get(style))
+        .route("/search.js", get(script))
         .merge(loupe_hosted::page::router(Arc::new(Preview)));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:4173").await?;
     for name in NAMES {

@@ -57,12 +57,12 @@ fn found(cards: &Cards<'_>, answer: &SearchAnswer) -> AnyView {
         "Results"
     };
     view! {
+        <h2 class="sr">{heading}</h2>
         {look.header.then(|| count(query, answer))}
         {chips(cards.page, query)}
         <div class=class>
             {facets}
             <div>
-                <h2 class="sr">{heading}</h2>
                 <ul class="results" role="list">{items}</ul>
                 {paging(query, look, answer.total)}
             </div>
@@ -268,7 +268,7 @@ fn empty(cards: &Cards<'_>, answer: &SearchAnswer) -> AnyView {
         (!words.is_empty() && !beyond).then(|| view! { <p>"Try fewer or more general words."</p> });
     view! {
         <div class="state">
-            <h2 role="status">{title}</h2>
+            <div role="status"><h2>{title}</h2></div>
             {scope.filter(|_| !beyond).map(|scope| view! { <p>{scope}</p> })}
             {hint}
             {first}

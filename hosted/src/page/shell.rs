@@ -110,7 +110,7 @@ pub fn top(page: &Page, path: &str) -> AnyView {
     view! {
         <a class="skip" href="#content">"Skip to the results"</a>
         <header class="top">
-            <a class="brand" href=path.to_owned()>{picture}<span>{display.title.clone()}</span></a>
+            <a class="brand" href=path.to_owned() aria-label=display.title.clone()>{picture}<span>{display.title.clone()}</span></a>
             <nav class="links" aria-label="Links">{links}{button}</nav>
         </header>
         {sheet}
