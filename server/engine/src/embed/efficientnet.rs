@@ -137,13 +137,7 @@ fn labels(classes: &[f32]) -> Vec<(String, f32)> {
 /// The centre of the picture, resized as in training, appended as three planes of numbers around 0.
 fn prepare(image: &Pixels, planes: &mut Vec<f32>) -> Result<()> {
     let (width, height) = (image.width, image.height);
-    let pixels = u64::from(width) * u64::from(height);
-    if pixels == 0 || pixels.checked_mul(3) != Some(image.rgb.len() as u64) {
-        return Err(EmbedError::Invalid(format!(
-            "{} bytes are no picture of {width} x {height} pixels",
-            image.rgb.len()
-        )));
-    }
+    image.check()?;
     let source = ImageRef::new(width, height, &image.rgb, PixelType::U8x3).map_err(failed)?;
     let mut small = Image::new(SIDE as u32, SIDE as u32, PixelType::U8x3);
     let side = f64::from(width.min(height)) * CENTRE;

@@ -12,6 +12,7 @@ mod hub;
 mod onnx;
 mod pth;
 pub mod registry;
+pub mod remote;
 mod wheel;
 mod workers;
 
@@ -21,6 +22,7 @@ use async_trait::async_trait;
 
 pub use fetch::{OnProgress, Progress};
 pub use registry::{ModelConfig, ModelKind, ModelStatus, Models};
+pub use remote::{Endpoint, PictureShape, Protocol};
 
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedError {
@@ -60,6 +62,22 @@ pub struct Pixels {
     pub width: u32,
     pub height: u32,
     pub rgb: Vec<u8>,
+}
+
+impl Pixels {
+    /// Refuses a picture without pixels or with another number of bytes than its size asks for.
+    pub(crate) fn check(&self) -> Result<()> {
+        let pixels = u64::from(self.width) * u64::from(self.height);
+        if pixels == 0 || pixels.checked_mul(3) != Some(self.rgb.len() as u64) {
+            return Err(EmbedError::Invalid(format!(
+                "{} bytes are no picture of {} x {} pixels",
+                self.rgb.len(),
+                self.width,
+                self.height
+            )));
+        }
+        Ok(())
+    }
 }
 
 #[async_trait]

@@ -14,6 +14,7 @@ use super::catalog::{EFFICIENTNET, EFFICIENTNET_OUTPUT, MINILM, MINILM_DIMS, MIN
 use super::efficientnet::EfficientNetEncoder;
 use super::efficientnet_graph;
 use super::fetch::{Bundle, DEFAULT_HUB, Fetcher, OnProgress, blocking};
+use super::remote::{Endpoint, RemoteEncoder};
 use super::{EmbedError, Encoders, ImageEncoder, Result, TextEncoder};
 
 /// A model that could not be had is not asked for again within this time, so a batch fails at once.
@@ -31,6 +32,8 @@ pub struct ModelConfig {
     pub hub: String,
     /// How long one download may take.
     pub download_timeout: Duration,
+    /// Models behind HTTP; one of the name of a built-in output takes its place.
+    pub endpoints: Vec<Endpoint>,
 }
 
 impl Default for ModelConfig {
@@ -44,6 +47,7 @@ impl Default for ModelConfig {
             offline: false,
             hub: DEFAULT_HUB.to_owned(),
             download_timeout: Duration::from_secs(15 * 60),
+            endpoints: Vec::new(),
         }
     }
 }
@@ -91,6 +95,8 @@ type Load<T> = fn(&str, &super::fetch::Files) -> Result<Arc<T>>;
 
 enum Source<T: ?Sized> {
     Local(&'static Bundle, Load<T>),
+    /// Where it is; the encoder is there from the start.
+    Remote(String, Arc<T>),
 }
 
 impl Models {
@@ -100,18 +106,31 @@ impl Models {
         client: reqwest::Client,
         progress: OnProgress,
     ) -> Result<Self> {
-        let text: Vec<Slot<dyn TextEncoder>> = vec![Slot::local(
+        let mut text: Vec<Slot<dyn TextEncoder>> = vec![Slot::local(
             MINILM_OUTPUT,
             MINILM_DIMS,
             &MINILM,
             |output, files| Ok(Arc::new(BertEncoder::load(output, files)?)),
         )];
-        let image: Vec<Slot<dyn ImageEncoder>> = vec![Slot::local(
+        let mut image: Vec<Slot<dyn ImageEncoder>> = vec![Slot::local(
             EFFICIENTNET_OUTPUT,
             efficientnet_graph::DIMS,
             &EFFICIENTNET,
             |output, files| Ok(Arc::new(EfficientNetEncoder::load(output, files)?)),
         )];
+        for endpoint in config.endpoints {
+            let (output, dims) = (endpoint.output.clone(), endpoint.dims);
+            let (address, pictures) = (endpoint.url.clone(), endpoint.pictures);
+            let remote = Arc::new(RemoteEncoder::new(endpoint, client.clone())?);
+            if pictures {
+                let slot = Slot::remote(&output, dims, &address, Arc::clone(&remote) as _);
+                put(&mut image, slot);
+            }
+            put(
+                &mut text,
+                Slot::remote(&output, dims, &address, remote as _),
+            );
+        }
         let fetcher = Fetcher {
             cache_dir: config.cache_dir,
             model_path: config.model_path,
@@ -159,6 +178,12 @@ impl Models {
     }
 }
 
+/// Adds a model, in the place of one with the same output.
+fn put<T: ?Sized>(slots: &mut Vec<Slot<T>>, slot: Slot<T>) {
+    slots.retain(|other| other.output != slot.output);
+    slots.push(slot);
+}
+
 #[async_trait]
 impl Encoders for Models {
     async fn text(&self, output: &str) -> Result<Arc<dyn TextEncoder>> {
@@ -192,6 +217,16 @@ impl<T: ?Sized + Send + Sync + 'static> Slot<T> {
         }
     }
 
+    fn remote(output: &str, dims: usize, address: &str, encoder: Arc<T>) -> Self {
+        Self {
+            output: output.to_owned(),
+            dims,
+            source: Source::Remote(address.to_owned(), encoder),
+            loaded: OnceCell::new(),
+            failed: Mutex::new(None),
+        }
+    }
+
     async fn get(&self, fetcher: &Fetcher) -> Result<Arc<T>> {
         let made = self.loaded.get_or_try_init(|| self.make(fetcher));
         made.await.map(Arc::clone)
@@ -206,6 +241,7 @@ impl<T: ?Sized + Send + Sync + 'static> Slot<T> {
         }
         let made = match &self.source {
             Source::Local(bundle, load) => self.load(fetcher, bundle, *load).await,
+            Source::Remote(_, encoder) => Ok(Arc::clone(encoder)),
         };
         *self.failed.lock() = match &made {
             Ok(_) => None,
@@ -226,18 +262,19 @@ impl<T: ?Sized + Send + Sync + 'static> Slot<T> {
     }
 
     fn status(&self, kind: ModelKind, fetcher: &Fetcher) -> ModelStatus {
-        let Source::Local(bundle, _) = &self.source;
-        let present = fetcher.present(bundle);
         let failed = self.failed.lock().clone();
-        let (available, reason) = match (self.loaded.initialized(), failed) {
-            (true, _) => (true, "loaded".to_owned()),
-            (false, Some((_, reason))) => (false, reason),
-            (false, None) if present => (true, "on disk, loaded at first use".to_owned()),
-            (false, None) if fetcher.offline => (
-                false,
-                "not on disk, and downloads are switched off".to_owned(),
-            ),
-            (false, None) => (false, "not on disk, downloaded at first use".to_owned()),
+        let (available, reason) = match (&self.source, failed) {
+            (Source::Remote(address, _), _) => (true, format!("at {address}")),
+            _ if self.loaded.initialized() => (true, "loaded".to_owned()),
+            (_, Some((_, reason))) => (false, reason),
+            (Source::Local(bundle, _), None) if fetcher.present(bundle) => {
+                (true, "on disk, loaded at first use".to_owned())
+            }
+            _ if fetcher.offline => {
+                let reason = "not on disk, and downloads are switched off";
+                (false, reason.to_owned())
+            }
+            _ => (false, "not on disk, downloaded at first use".to_owned()),
         };
         ModelStatus {
             output: self.output.clone(),
