@@ -8,6 +8,7 @@ pub mod layout;
 mod listing;
 pub mod packed;
 pub mod pushdown;
+pub mod remote;
 pub mod shards;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use crate::filter::Filter;
 
 pub use edge::{Edge, EdgeOptions};
 pub use layout::view;
+pub use remote::{Remote, RemoteOptions};
 
 /// What a call may touch. The store itself ANDs it into every filter, facet, count and delete, never the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -13,6 +13,19 @@ use tempfile::TempDir;
 use crate::suite::Bed;
 use crate::world::{documents, reach, spec, text_spec};
 
+/// A disk with room, whatever the machine's is like.
+pub fn options() -> EdgeOptions {
+    EdgeOptions {
+        free_space: Arc::new(|_: &Path| {
+            Ok(Space {
+                free: 1 << 40,
+                total: 1 << 40,
+            })
+        }),
+        ..EdgeOptions::default()
+    }
+}
+
 struct EdgeBed {
     dir: TempDir,
     store: Option<Edge>,
@@ -26,13 +39,13 @@ impl Bed for EdgeBed {
 
     async fn reopen(&mut self) {
         drop(self.store.take());
-        self.store = Some(Edge::open(self.dir.path(), EdgeOptions::default()).unwrap());
+        self.store = Some(Edge::open(self.dir.path(), options()).unwrap());
     }
 }
 
 async fn bed() -> Option<EdgeBed> {
     let dir = tempfile::tempdir().unwrap();
-    let store = Edge::open(dir.path(), EdgeOptions::default()).unwrap();
+    let store = Edge::open(dir.path(), options()).unwrap();
     Some(EdgeBed {
         dir,
         store: Some(store),
@@ -53,7 +66,7 @@ async fn refuses_writes_on_a_full_disk_and_goes_on_reading() {
                 total: 100 << 30,
             })
         }),
-        ..EdgeOptions::default()
+        ..options()
     };
     let store = Edge::open(dir.path(), options).unwrap();
     let (spec, reach) = (text_spec("ns", "col"), reach("ns", &["col"]));
@@ -86,11 +99,11 @@ async fn refuses_writes_on_a_full_disk_and_goes_on_reading() {
 #[tokio::test]
 async fn belongs_to_one_process() {
     let dir = tempfile::tempdir().unwrap();
-    let first = Edge::open(dir.path(), EdgeOptions::default()).unwrap();
-    let second = Edge::open(dir.path(), EdgeOptions::default());
+    let first = Edge::open(dir.path(), options()).unwrap();
+    let second = Edge::open(dir.path(), options());
     assert!(matches!(second, Err(StoreError::Unavailable(_))));
     drop(first);
-    Edge::open(dir.path(), EdgeOptions::default()).unwrap();
+    Edge::open(dir.path(), options()).unwrap();
 }
 
 #[tokio::test]
@@ -98,7 +111,7 @@ async fn flushes_by_itself() {
     let dir = tempfile::tempdir().unwrap();
     let options = EdgeOptions {
         flush_every: Duration::from_millis(50),
-        ..EdgeOptions::default()
+        ..options()
     };
     let store = Edge::open(dir.path(), options).unwrap();
     let spec = text_spec("ns", "col");
@@ -118,7 +131,7 @@ async fn keeps_few_shards_open() {
     let dir = tempfile::tempdir().unwrap();
     let options = EdgeOptions {
         open_shards: 2,
-        ..EdgeOptions::default()
+        ..options()
     };
     let store = Edge::open(dir.path(), options).unwrap();
     let collections: Vec<String> = (0..6).map(|i| format!("col_{i}")).collect();
@@ -149,7 +162,7 @@ async fn an_index_keeps_the_nearest() {
     let dir = tempfile::tempdir().unwrap();
     let options = EdgeOptions {
         indexing_threshold_kb: Some(50),
-        ..EdgeOptions::default()
+        ..options()
     };
     let store = Edge::open(dir.path(), options).unwrap();
     let (spec, reach) = (text_spec("ns", "col"), reach("ns", &["col"]));

@@ -2,5 +2,8 @@
 
 mod edge;
 mod oracle;
+mod pushdown;
+mod remote;
+mod server;
 mod suite;
 mod world;
