@@ -19,7 +19,7 @@ use tower_http::{
     request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer},
 };
 
-use crate::{clock::Clock, config::Config, db::Db, error::ApiError, v1};
+use crate::{blob::Blobs, clock::Clock, config::Config, db::Db, error::ApiError, v1};
 
 /// Cheap to clone; one a process.
 #[derive(Clone)]
@@ -29,6 +29,7 @@ pub struct Inner {
     pub config: Config,
     pub db: Db,
     pub clock: Clock,
+    pub blobs: Blobs,
     /// Accepted secrets' hashes. Entries live a few seconds, and changes on this process drop them at once.
     pub keys: Cache<String, Arc<APIKeyModel>>,
     /// Key ids whose use was recorded within the last minute.
@@ -43,7 +44,7 @@ pub struct Inner {
 }
 
 impl App {
-    pub fn new(config: Config, db: Db, clock: Clock) -> Self {
+    pub fn new(config: Config, db: Db, clock: Clock, blobs: Blobs) -> Self {
         let cache = |seconds| {
             Cache::builder()
                 .max_capacity(10_000)
@@ -55,6 +56,7 @@ impl App {
             config,
             db,
             clock,
+            blobs,
             keys: cache(5),
             touched: Cache::builder()
                 .max_capacity(10_000)
@@ -80,6 +82,10 @@ impl App {
 
     pub fn clock(&self) -> &Clock {
         &self.0.clock
+    }
+
+    pub fn blobs(&self) -> &Blobs {
+        &self.0.blobs
     }
 
     /// Runs work that outlives its request.

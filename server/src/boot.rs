@@ -2,6 +2,8 @@
 
 use std::{
     fs::{File, OpenOptions},
+    io::Write,
+    os::unix::fs::OpenOptionsExt,
     path::Path,
 };
 
@@ -9,7 +11,7 @@ use anyhow::Context;
 use rustix::fs::{FlockOperation, flock};
 use secrecy::ExposeSecret;
 
-use crate::{app::App, clock::Clock, config::Config, db::Db, v1::organizations};
+use crate::{app::App, blob::Blobs, clock::Clock, config::Config, db::Db, v1::organizations};
 
 /// A process that is ready to serve.
 pub struct Started {
@@ -46,7 +48,9 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
             .await
             .context("cannot open the SQLite database")?
     };
-    let app = App::new(config, db, Clock::default());
+    let clock = Clock::default();
+    let blobs = open_blobs(&config, clock.clone()).context("cannot open the blobs")?;
+    let app = App::new(config, db, clock, blobs);
     let first_key = organizations::create_first(&app)
         .await
         .map_err(anyhow::Error::from)?;
@@ -55,6 +59,40 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
         first_key,
         _lock: lock,
     })
+}
+
+fn open_blobs(config: &Config, clock: Clock) -> anyhow::Result<Blobs> {
+    Blobs::open(
+        &config.data.join("blobs"),
+        master_key(&config.data)?,
+        config.address(),
+        clock,
+    )
+}
+
+/// The key that signs addresses, made on the first start and readable by its owner alone.
+fn master_key(folder: &Path) -> anyhow::Result<[u8; 32]> {
+    let path = folder.join("master.key");
+    match std::fs::read(&path) {
+        Ok(bytes) => {
+            let key = hex::decode(bytes.trim_ascii())
+                .ok()
+                .and_then(|key| <[u8; 32]>::try_from(key).ok());
+            key.with_context(|| format!("{} does not hold a key of 64 hex digits", path.display()))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let key: [u8; 32] = rand::random();
+            let mut file = OpenOptions::new()
+                .create_new(true)
+                .write(true)
+                .mode(0o600)
+                .open(&path)?;
+            file.write_all(hex::encode(key).as_bytes())?;
+            file.sync_all()?;
+            Ok(key)
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
 }
 
 fn lock(folder: &Path) -> anyhow::Result<File> {

@@ -2,6 +2,7 @@
 
 pub mod app;
 pub mod auth;
+pub mod blob;
 pub mod body;
 pub mod boot;
 pub mod clock;

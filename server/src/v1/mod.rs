@@ -7,6 +7,7 @@ pub mod events;
 pub mod health;
 pub mod namespaces;
 pub mod organizations;
+pub mod tasks;
 pub mod users;
 
 use axum::Router;
@@ -20,11 +21,13 @@ pub fn router() -> (Router<App>, OpenApi) {
     let (router, mut document) = OpenApiRouter::with_openapi(openapi::base())
         .merge(account::router())
         .merge(api_keys::router())
+        .merge(crate::blob::router())
         .merge(buckets::router())
         .merge(events::router())
         .merge(health::router())
         .merge(namespaces::router())
         .merge(organizations::router())
+        .merge(tasks::router())
         .merge(users::router())
         .split_for_parts();
     openapi::finish(&mut document);

@@ -1,0 +1,152 @@
+//! Tasks: the public face of asynchronous work. The row is the queue's own; inner work has a parent and is not listed.
+
+mod routes;
+pub mod store;
+
+use loupe_wire::{Object, TaskResponse, TaskStatusEnum, TaskType, Value};
+use serde::Serialize;
+
+pub use routes::router;
+
+use crate::{
+    app::App,
+    auth::Caller,
+    db::Tx,
+    error::{ApiError, Result},
+    id,
+};
+
+/// A task to be inserted.
+pub struct NewTask {
+    pub org_id: String,
+    pub namespace_id: Option<String>,
+    pub task_type: TaskType,
+    pub status: TaskStatusEnum,
+    /// Inner work names the task it belongs to.
+    pub parent_id: Option<String>,
+    /// What a worker runs; absent for tasks that only report.
+    pub kind: Option<&'static str>,
+    pub work: Value,
+    pub inputs: Vec<Value>,
+    pub additional_data: Object,
+    pub description: String,
+}
+
+impl NewTask {
+    /// A task that a worker of `kind` runs.
+    pub fn work(
+        org_id: &str,
+        namespace_id: &str,
+        task_type: TaskType,
+        kind: &'static str,
+        work: Value,
+    ) -> Self {
+        Self {
+            org_id: org_id.into(),
+            namespace_id: Some(namespace_id.into()),
+            task_type,
+            status: TaskStatusEnum::Queued,
+            parent_id: None,
+            kind: Some(kind),
+            work,
+            inputs: Vec::new(),
+            additional_data: Object::new(),
+            description: String::new(),
+        }
+    }
+}
+
+/// The wire name of an enum's case.
+pub fn name_of(value: impl Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(name)) => name,
+        _ => String::new(),
+    }
+}
+
+/// The four of the specification and the two that were decided.
+pub const fn is_terminal(status: TaskStatusEnum) -> bool {
+    use TaskStatusEnum::{Canceled, Completed, CompletedWithErrors, Failed, Interrupted, Skipped};
+    matches!(
+        status,
+        Canceled | Completed | CompletedWithErrors | Failed | Interrupted | Skipped
+    )
+}
+
+/// Inserts a task in the transaction of the change it belongs to.
+pub async fn insert(tx: &mut Tx, task: NewTask, now: i64) -> Result<TaskResponse> {
+    let response = TaskResponse {
+        task_id: id::task(),
+        task_type: task.task_type,
+        status: task.status,
+        inputs: Some(task.inputs),
+        additional_data: Some(task.additional_data),
+        description: Some(task.description),
+        ..Default::default()
+    };
+    store::insert(
+        tx,
+        &response,
+        &store::Place {
+            org_id: &task.org_id,
+            namespace_id: task.namespace_id.as_deref(),
+            parent_id: task.parent_id.as_deref(),
+            kind: task.kind,
+            work: &task.work,
+        },
+        now,
+    )
+    .await?;
+    Ok(response)
+}
+
+/// The task, from the archive when the sweep has moved it there.
+pub async fn get(
+    app: &App,
+    caller: &Caller,
+    namespace_id: Option<&str>,
+    task_id: &str,
+) -> Result<TaskResponse> {
+    if let Some(task) = store::find(app.db(), &caller.org_id, namespace_id, task_id).await? {
+        return Ok(present(task));
+    }
+    let archived = store::find_archived(app.db(), &caller.org_id, namespace_id, task_id).await?;
+    let mut task = archived.ok_or_else(|| ApiError::not_found("task", task_id))?;
+    task.additional_data
+        .get_or_insert_default()
+        .insert("from_durable_store".into(), true.into());
+    Ok(present(task))
+}
+
+/// `error` is the flat copy of `additional_data.error`.
+fn present(mut task: TaskResponse) -> TaskResponse {
+    if task.status == TaskStatusEnum::Failed && task.error.is_none() {
+        let error = task
+            .additional_data
+            .as_ref()
+            .and_then(|data| data.get("error"));
+        task.error = error.and_then(Value::as_str).map(ToOwned::to_owned);
+    }
+    task
+}
+
+/// Removes the record of a task that has ended.
+pub async fn delete(
+    app: &App,
+    caller: &Caller,
+    namespace_id: Option<&str>,
+    task_id: &str,
+) -> Result<()> {
+    let task = get(app, caller, namespace_id, task_id).await?;
+    if !is_terminal(task.status) {
+        return Err(ApiError::conflict(
+            "",
+            "the task has not ended: cancel its batch first, or wait for its end",
+        )
+        .with("status", name_of(task.status)));
+    }
+    let (org_id, task_id) = (caller.org_id.clone(), task_id.to_owned());
+    app.db()
+        .write(move |tx| Box::pin(async move { store::delete(tx, &org_id, &task_id).await }))
+        .await
+}

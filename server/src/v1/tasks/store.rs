@@ -1,0 +1,136 @@
+use loupe_wire::{TaskResponse, TaskStatusEnum, Value};
+use sqlx::types::Json;
+
+use super::{is_terminal, name_of};
+use crate::{
+    args,
+    db::{Arg, Db, Tx},
+    error::Result,
+};
+
+crate::sql! {
+    const INSERT = "INSERT INTO tasks (task_id, org_id, namespace_id, task_type, status, parent_id, kind, work, created_at, updated_at, ended_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11)";
+    const FIND = "SELECT data FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3 AND parent_id IS NULL";
+    const FIND_ARCHIVED = "SELECT data FROM tasks_archive WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3";
+    const LIST = "SELECT data FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR status = $3) AND ($4 = '' OR task_type = $4) AND parent_id IS NULL ORDER BY created_at DESC, task_id LIMIT $5 OFFSET $6";
+    const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR status = $3) AND ($4 = '' OR task_type = $4) AND parent_id IS NULL";
+    const UPDATE = "UPDATE tasks SET status = $2, updated_at = $3, ended_at = $4, data = $5 WHERE task_id = $1";
+    const DELETE = "DELETE FROM tasks WHERE org_id = $1 AND (task_id = $2 OR parent_id = $2)";
+    const DELETE_ARCHIVED = "DELETE FROM tasks_archive WHERE org_id = $1 AND task_id = $2";
+    const READ = "SELECT data FROM tasks WHERE task_id = $1";
+}
+
+/// Where a task belongs.
+pub struct Place<'a> {
+    pub org_id: &'a str,
+    pub namespace_id: Option<&'a str>,
+    pub parent_id: Option<&'a str>,
+    pub kind: Option<&'a str>,
+    pub work: &'a Value,
+}
+
+type Row = (Json<TaskResponse>,);
+
+pub async fn insert(tx: &mut Tx, task: &TaskResponse, place: &Place<'_>, now: i64) -> Result<()> {
+    let ended = is_terminal(task.status).then_some(now);
+    let args = args![
+        &task.task_id,
+        place.org_id,
+        place.namespace_id,
+        name_of(task.task_type),
+        name_of(task.status),
+        place.parent_id,
+        place.kind,
+        Arg::json(place.work),
+        now,
+        ended,
+        Arg::json(task)
+    ];
+    tx.run(INSERT, args).await?;
+    Ok(())
+}
+
+pub async fn find(
+    db: &Db,
+    org_id: &str,
+    namespace_id: Option<&str>,
+    task_id: &str,
+) -> Result<Option<TaskResponse>> {
+    let args = args![org_id, namespace_id.unwrap_or_default(), task_id];
+    Ok(db.one::<Row>(FIND, args).await?.map(|row| row.0.0))
+}
+
+pub async fn find_archived(
+    db: &Db,
+    org_id: &str,
+    namespace_id: Option<&str>,
+    task_id: &str,
+) -> Result<Option<TaskResponse>> {
+    let args = args![org_id, namespace_id.unwrap_or_default(), task_id];
+    let row = db.one::<Row>(FIND_ARCHIVED, args).await?;
+    Ok(row.map(|row| row.0.0))
+}
+
+/// What a listing asks for; empty texts match everything.
+pub struct Asked<'a> {
+    pub org_id: &'a str,
+    pub namespace_id: &'a str,
+    pub status: &'a str,
+    pub task_type: &'a str,
+}
+
+pub async fn list(
+    db: &Db,
+    asked: &Asked<'_>,
+    limit: i64,
+    offset: i64,
+) -> Result<Vec<TaskResponse>> {
+    let args = args![
+        asked.org_id,
+        asked.namespace_id,
+        asked.status,
+        asked.task_type,
+        limit,
+        offset
+    ];
+    let rows: Vec<Row> = db.all(LIST, args).await?;
+    Ok(rows.into_iter().map(|row| row.0.0).collect())
+}
+
+pub async fn count(db: &Db, asked: &Asked<'_>) -> Result<i64> {
+    let args = args![
+        asked.org_id,
+        asked.namespace_id,
+        asked.status,
+        asked.task_type
+    ];
+    db.number(COUNT, args).await
+}
+
+pub async fn delete(tx: &mut Tx, org_id: &str, task_id: &str) -> Result<()> {
+    tx.run(DELETE, args![org_id, task_id]).await?;
+    tx.run(DELETE_ARCHIVED, args![org_id, task_id]).await?;
+    Ok(())
+}
+
+/// Changes a task inside the transaction of what changed it. A task that is gone stays gone.
+pub async fn change(
+    tx: &mut Tx,
+    task_id: &str,
+    status: TaskStatusEnum,
+    now: i64,
+    edit: impl FnOnce(&mut TaskResponse) + Send,
+) -> Result<()> {
+    let Some((Json(mut task),)) = tx.one::<Row>(READ, args![task_id]).await? else {
+        return Ok(());
+    };
+    task.status = status;
+    edit(&mut task);
+    let ended = is_terminal(status).then_some(now);
+    tx.run(
+        UPDATE,
+        args![task_id, name_of(status), now, ended, Arg::json(&task)],
+    )
+    .await?;
+    Ok(())
+}
