@@ -1,0 +1,90 @@
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** A server of its own: the built binary, a free port, a data folder that is thrown away. */
+export interface Running {
+  url: string;
+  key: string;
+  page: string;
+  stop(): Promise<void>;
+}
+
+function binary(): string {
+  const cache = process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache");
+  const target = process.env.CARGO_TARGET_DIR ?? join(cache, "loupe/target");
+  return process.env.LOUPE_BINARY ?? join(target, "release/loupe");
+}
+
+async function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once("error", reject);
+    probe.listen(0, "127.0.0.1", () => {
+      const address = probe.address();
+      probe.close(() => (address && typeof address === "object" ? resolve(address.port) : reject(new Error("no port"))));
+    });
+  });
+}
+
+/** Waits for the printed key and for `/readyz`. */
+async function ready(child: ChildProcess, url: string): Promise<string> {
+  let said = "";
+  let key = "";
+  child.stdout?.on("data", (text: Buffer) => {
+    said += text.toString();
+    key = /loupe_sk_[A-Za-z0-9]+/.exec(said)?.[0] ?? key;
+  });
+  child.stderr?.on("data", (text: Buffer) => (said += text.toString()));
+  for (let tries = 0; tries < 300; tries += 1) {
+    if (child.exitCode !== null) break;
+    const answer = await fetch(`${url}/readyz`).catch(() => undefined);
+    if (answer?.ok && key) return key;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  child.kill("SIGKILL");
+  throw new Error(`the server did not start:\n${said.slice(-4000)}`);
+}
+
+/** Starts the server and runs `loupe demo` against it. */
+export async function start(): Promise<Running> {
+  const folder = mkdtempSync(join(tmpdir(), "loupe-journey-"));
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const environment = {
+    ...process.env,
+    LOUPE_DATA: join(folder, "data"),
+    LOUPE_LISTEN: `127.0.0.1:${port}`,
+    LOUPE_MODELS__CACHE: process.env.LOUPE_MODEL_CACHE ?? join(homedir(), ".cache/loupe/models"),
+    LOUPE_JOBS__RESUBMIT_SECONDS: "0",
+  };
+  const child = spawn(binary(), ["serve"], { cwd: folder, env: environment, stdio: ["ignore", "pipe", "pipe"] });
+  const stop = async (): Promise<void> => {
+    if (child.exitCode === null) {
+      const ended = new Promise((resolve) => child.once("exit", resolve));
+      child.kill("SIGTERM");
+      const late = setTimeout(() => child.kill("SIGKILL"), 30_000);
+      await ended;
+      clearTimeout(late);
+    }
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    const key = await ready(child, url);
+    const demo = spawnSync(binary(), ["demo"], {
+      cwd: folder,
+      env: { ...environment, LOUPE_KEY: key },
+      encoding: "utf8",
+      timeout: 5 * 60_000,
+    });
+    const said = `${demo.stdout}${demo.stderr}`;
+    const page = /http:\/\/\S+\/r\/[A-Za-z0-9_-]+/.exec(said)?.[0];
+    if (demo.status !== 0 || !page) throw new Error(`loupe demo failed (${demo.status}):\n${said.slice(-4000)}`);
+    return { url, key, page, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
