@@ -1,0 +1,153 @@
+"""A server of its own and a small client for the checks that are written in Python; only the standard library."""
+
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+
+def binary():
+    if path := os.environ.get("LOUPE_BINARY"):
+        return path
+    cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    target = os.environ.get("CARGO_TARGET_DIR") or pathlib.Path(cache) / "loupe/target"
+    return str(pathlib.Path(target) / "release/loupe")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Refused(Exception):
+    def __init__(self, status, body):
+        super().__init__(f"{status}: {json.dumps(body)[:600]}")
+        self.status, self.body = status, body
+
+
+class Server:
+    """The built binary on a free port with a data folder that is thrown away."""
+
+    def __init__(self, **settings):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="loupe-end2end-"))
+        self.port = free_port()
+        self.key = None
+        self.namespace = None
+        self.process = None
+        self.environment = os.environ | {
+            "LOUPE_DATA": str(self.folder / "data"),
+            "LOUPE_LISTEN": f"127.0.0.1:{self.port}",
+            "LOUPE_MODELS__CACHE": os.environ.get("LOUPE_MODEL_CACHE", str(pathlib.Path.home() / ".cache/loupe/models")),
+            "LOUPE_JOBS__RESUBMIT_SECONDS": "0",
+            "LOUPE_LOG": "warn",
+        } | settings
+        self.local = threading.local()
+
+    def start(self, seconds=60):
+        """Starts and answers the seconds until the first answer."""
+        began = time.perf_counter()
+        self.process = subprocess.Popen(
+            [binary(), "serve"], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
+            stderr=(self.folder / "log").open("ab"))
+        threading.Thread(target=self._read, args=(self.process,), daemon=True).start()
+        while time.perf_counter() - began < seconds:
+            if self.process.poll() is not None:
+                break
+            try:
+                if self.call("GET", "/readyz", raw=True)[0] == 200:
+                    took = time.perf_counter() - began
+                    while not self.key and time.perf_counter() - began < seconds:
+                        time.sleep(0.01)
+                    return took
+            except OSError:
+                time.sleep(0.005)
+        raise RuntimeError("the server did not start:\n" + (self.folder / "log").read_text()[-3000:])
+
+    def _read(self, process):
+        for line in process.stdout:
+            if found := re.search(rb"loupe_sk_[A-Za-z0-9]+", line):
+                self.key = self.key or found.group().decode()
+
+    def kill(self):
+        """What a power switch would do to the process."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    def close(self):
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def headers(self):
+        headers = {"content-type": "application/json"}
+        if self.key:
+            headers["authorization"] = f"Bearer {self.key}"
+        if self.namespace:
+            headers["x-namespace"] = self.namespace
+        return headers
+
+    def call(self, method, path, body=None, raw=False):
+        """The answer's body; anything but 2xx is raised. With `raw`, status and bytes."""
+        connection = getattr(self.local, "connection", None)
+        if connection is None:
+            connection = self.local.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+            connection.connect()
+            connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body), self.headers())
+            answer = connection.getresponse()
+            status, text = answer.status, answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            self.local.connection = None
+            raise error if isinstance(error, OSError) else ConnectionResetError(str(error)) from error
+        if raw:
+            return status, text
+        value = json.loads(text) if text else None
+        if not 200 <= status < 300:
+            raise Refused(status, value)
+        return value
+
+    def page(self, path, body, size=500):
+        """All results of a list operation, page by page."""
+        results, offset = [], 0
+        while True:
+            found = self.call("POST", f"{path}?limit={size}&offset={offset}", body)["results"]
+            results += found
+            offset += size
+            if len(found) < size:
+                return results
+
+    def cpu_seconds(self):
+        return cpu_seconds(self.process.pid)
+
+    def memory_mib(self):
+        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", text).group(1)) / 1024
+
+
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
