@@ -43,7 +43,8 @@ class Server:
         self.key = None
         self.namespace = None
         self.process = None
-        self.environment = os.environ | {
+        # The server refuses settings that it does not know, so those of the tests stay here.
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("LOUPE_")} | {
             "LOUPE_DATA": str(self.folder / "data"),
             "LOUPE_LISTEN": f"127.0.0.1:{self.port}",
             "LOUPE_MODELS__CACHE": os.environ.get("LOUPE_MODEL_CACHE", str(pathlib.Path.home() / ".cache/loupe/models")),

