@@ -1,6 +1,12 @@
 //! The state that every request shares, and the layers around the routes, in order.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
 
 use axum::{
     Router,
@@ -8,6 +14,11 @@ use axum::{
     http::{HeaderName, Method, StatusCode, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
+};
+use loupe_engine::{
+    embed::{Encoders, Models},
+    extract::Outputs,
+    store::DocStore,
 };
 use loupe_wire::APIKeyModel;
 use moka::future::Cache;
@@ -19,7 +30,9 @@ use tower_http::{
     request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer},
 };
 
-use crate::{blob::Blobs, clock::Clock, config::Config, db::Db, error::ApiError, v1};
+use crate::{
+    blob::Blobs, clock::Clock, config::Config, db::Db, error::ApiError, v1, v1::retrievers::History,
+};
 
 /// Cheap to clone; one a process.
 #[derive(Clone)]
@@ -29,7 +42,17 @@ pub struct Inner {
     pub config: Config,
     pub db: Db,
     pub clock: Clock,
+    pub store: Arc<dyn DocStore>,
     pub blobs: Blobs,
+    pub models: Models,
+    /// The embedding outputs that answer on this server.
+    pub outputs: Outputs,
+    /// Executions on their way to the database.
+    pub history: History,
+    /// The last number given to an entry of the document journal.
+    journal_seq: AtomicI64,
+    /// Entries that the document store has taken and not flushed.
+    journal_applied: Mutex<Vec<i64>>,
     /// Accepted secrets' hashes. Entries live a few seconds, and changes on this process drop them at once.
     pub keys: Cache<String, Arc<APIKeyModel>>,
     /// Key ids whose use was recorded within the last minute.
@@ -43,8 +66,28 @@ pub struct Inner {
     shield: Arc<Semaphore>,
 }
 
+/// What a process is made of.
+pub struct Parts {
+    pub config: Config,
+    pub db: Db,
+    pub clock: Clock,
+    pub store: Arc<dyn DocStore>,
+    pub blobs: Blobs,
+    pub models: Models,
+    pub outputs: Outputs,
+}
+
 impl App {
-    pub fn new(config: Config, db: Db, clock: Clock, blobs: Blobs) -> Self {
+    pub fn new(parts: Parts) -> Self {
+        let Parts {
+            config,
+            db,
+            clock,
+            store,
+            blobs,
+            models,
+            outputs,
+        } = parts;
         let cache = |seconds| {
             Cache::builder()
                 .max_capacity(10_000)
@@ -56,7 +99,13 @@ impl App {
             config,
             db,
             clock,
+            store,
             blobs,
+            models,
+            outputs,
+            history: History::default(),
+            journal_seq: AtomicI64::new(0),
+            journal_applied: Mutex::new(Vec::new()),
             keys: cache(5),
             touched: Cache::builder()
                 .max_capacity(10_000)
@@ -84,8 +133,50 @@ impl App {
         &self.0.clock
     }
 
+    pub fn store(&self) -> &Arc<dyn DocStore> {
+        &self.0.store
+    }
+
     pub fn blobs(&self) -> &Blobs {
         &self.0.blobs
+    }
+
+    /// Where stages and ingestion get their models from.
+    pub fn encoders(&self) -> Arc<dyn Encoders> {
+        Arc::new(self.0.models.clone())
+    }
+
+    pub fn outputs(&self) -> &Outputs {
+        &self.0.outputs
+    }
+
+    /// A number above every one given before, close to the time.
+    pub fn next_journal_seq(&self) -> i64 {
+        let now = self.clock().micros();
+        let last = self
+            .journal_seq
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |last| {
+                Some(now.max(last + 1))
+            });
+        last.unwrap_or(0).saturating_add(1).max(now)
+    }
+
+    /// Notes that the document store has taken an entry of the journal.
+    pub fn journal_applied(&self, seq: i64) {
+        self.journal_applied
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(seq);
+    }
+
+    /// The entries taken since the last call.
+    pub fn take_applied(&self) -> Vec<i64> {
+        std::mem::take(
+            &mut *self
+                .journal_applied
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
     }
 
     /// Runs work that outlives its request.
@@ -119,7 +210,7 @@ pub fn router(app: App) -> Router {
         .layer(DefaultBodyLimit::max(app.config().limits.body_bytes));
     Router::new()
         .merge(api)
-        .merge(crate::web::router(document))
+        .merge(crate::web::router(&app, document))
         .method_not_allowed_fallback(|| async {
             ApiError::method_not_allowed("", "this path does not take this method")
         })

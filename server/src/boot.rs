@@ -5,13 +5,28 @@ use std::{
     io::Write,
     os::unix::fs::OpenOptionsExt,
     path::Path,
+    sync::Arc,
+    time::Duration,
 };
 
 use anyhow::Context;
 use rustix::fs::{FlockOperation, flock};
 use secrecy::ExposeSecret;
 
-use crate::{app::App, blob::Blobs, clock::Clock, config::Config, db::Db, v1::organizations};
+use loupe_engine::{
+    embed::{ModelConfig, Models, OnProgress},
+    extract::Outputs,
+    store::{DocStore, Edge, EdgeOptions},
+};
+
+use crate::{
+    app::{App, Parts},
+    blob::Blobs,
+    clock::Clock,
+    config::Config,
+    db::Db,
+    v1::{documents, organizations, retrievers::History},
+};
 
 /// A process that is ready to serve.
 pub struct Started {
@@ -25,6 +40,12 @@ pub struct Started {
 impl Started {
     pub async fn close(self) {
         self.app.stop.cancel();
+        if let Err(error) = documents::trim(&self.app).await {
+            tracing::warn!(%error, "the document journal is kept for the next start");
+        }
+        if let Err(error) = self.app.store().close().await {
+            tracing::warn!(%error, "the document store did not close cleanly");
+        }
         self.app.db().close().await;
     }
 }
@@ -48,9 +69,22 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
             .await
             .context("cannot open the SQLite database")?
     };
+    let store = open_store(&config).context("cannot open the document store")?;
+    let (models, outputs) = open_models(&config)?;
     let clock = Clock::default();
     let blobs = open_blobs(&config, clock.clone()).context("cannot open the blobs")?;
-    let app = App::new(config, db, clock, blobs);
+    let app = App::new(Parts {
+        config,
+        db,
+        clock,
+        store,
+        blobs,
+        models,
+        outputs,
+    });
+    documents::recover(&app)
+        .await
+        .map_err(anyhow::Error::from)?;
     let first_key = organizations::create_first(&app)
         .await
         .map_err(anyhow::Error::from)?;
@@ -59,6 +93,22 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
         first_key,
         _lock: lock,
     })
+}
+
+/// The embedded engine in the data folder, or a cluster.
+fn open_store(config: &Config) -> anyhow::Result<Arc<dyn DocStore>> {
+    anyhow::ensure!(
+        config.qdrant_url.is_empty(),
+        "qdrant_url is set, but clusters are not supported yet"
+    );
+    let options = EdgeOptions {
+        min_free_bytes: config.limits.free_disk_bytes,
+        ..EdgeOptions::default()
+    };
+    Ok(Arc::new(Edge::open(
+        &config.data.join("documents"),
+        options,
+    )?))
 }
 
 fn open_blobs(config: &Config, clock: Clock) -> anyhow::Result<Blobs> {
@@ -93,6 +143,38 @@ fn master_key(folder: &Path) -> anyhow::Result<[u8; 32]> {
         }
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
+}
+
+fn open_models(config: &Config) -> anyhow::Result<(Models, Outputs)> {
+    let models = &config.models;
+    let model_config = ModelConfig {
+        cache_dir: config.model_cache(),
+        model_path: (!models.path.as_os_str().is_empty()).then(|| models.path.clone()),
+        offline: models.offline,
+        ..ModelConfig::default()
+    };
+    let client = reqwest::Client::builder()
+        .connect_timeout(Duration::from_secs(5))
+        .build()?;
+    let progress: OnProgress = Arc::new(|progress| tracing::debug!(?progress, "fetching a model"));
+    Ok((
+        Models::open(model_config, client, progress)?,
+        Outputs::builtin(),
+    ))
+}
+
+/// Background work of a serving process.
+pub fn start_work(app: &App) {
+    History::start(app);
+    let trimmer = app.clone();
+    app.spawn(async move {
+        while !trimmer.stop.is_cancelled() {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            if let Err(error) = documents::trim(&trimmer).await {
+                tracing::warn!(%error, "the document journal could not be trimmed");
+            }
+        }
+    });
 }
 
 fn lock(folder: &Path) -> anyhow::Result<File> {

@@ -1,22 +1,49 @@
-//! What is not `/v1`: health for balancers, the description of the API, the console's files.
+//! What is not `/v1`: health for balancers, the description of the API, the console and its files, the public pages.
 
-use std::sync::Arc;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 use axum::{
     Json, Router,
-    extract::State,
-    http::StatusCode,
-    response::{Html, IntoResponse},
+    extract::{Path, State},
+    http::{HeaderMap, HeaderValue, StatusCode, Uri, header},
+    response::{Html, IntoResponse, Redirect, Response},
     routing::get,
 };
+use rust_embed::{EmbeddedFile, RustEmbed};
 use utoipa::openapi::OpenApi;
 use utoipa_scalar::Scalar;
 
-use crate::app::App;
+use crate::{app::App, error::ApiError, v1::public::PageHost};
 
-pub fn router(document: Arc<OpenApi>) -> Router<App> {
+/// What `cargo xtask web` built. Debug builds read it from disk.
+#[derive(RustEmbed)]
+#[folder = "../dist/web"]
+#[allow_missing = true]
+struct Files;
+
+/// Logical names, such as `public.css`, to names with the hash of their content.
+static MANIFEST: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
+    let file = Files::get("manifest.json");
+    file.and_then(|file| serde_json::from_slice(&file.data).ok())
+        .unwrap_or_default()
+});
+
+const CONSOLE_CSP: &str = "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; img-src 'self' data: blob:; object-src 'none'; base-uri 'self'; frame-ancestors 'none'";
+
+/// The address of a built file by its logical name; none when it was not built.
+pub fn asset(logical_name: &str) -> Option<String> {
+    MANIFEST
+        .get(logical_name)
+        .map(|name| format!("/assets/{name}"))
+}
+
+pub fn router(app: &App, document: Arc<OpenApi>) -> Router<App> {
     let reference = Scalar::new((*document).clone()).to_html();
     Router::new()
+        .route("/", get(|| async { Redirect::temporary("/console/") }))
         .route("/healthz", get(|| async { "ok" }))
         .route("/readyz", get(ready))
         .route(
@@ -24,6 +51,15 @@ pub fn router(document: Arc<OpenApi>) -> Router<App> {
             get(move || async move { Json((*document).clone()) }),
         )
         .route("/docs", get(move || async move { Html(reference.clone()) }))
+        .route("/assets/{*name}", get(file))
+        .route(
+            "/console",
+            get(|| async { Redirect::permanent("/console/") }),
+        )
+        .route("/console/", get(console))
+        .route("/console/{*path}", get(console))
+        .merge(loupe_hosted::page::router(Arc::new(PageHost(app.clone()))).with_state(()))
+        .fallback(unknown)
 }
 
 /// 503 from the moment the process is told to stop, so that balancers send no more.
@@ -32,4 +68,96 @@ async fn ready(State(app): State<App>) -> impl IntoResponse {
         return (StatusCode::SERVICE_UNAVAILABLE, "not ready");
     }
     (StatusCode::OK, "ready")
+}
+
+async fn unknown(uri: Uri) -> ApiError {
+    ApiError::not_found("path", uri.path())
+}
+
+/// A built file. Names carry the hash of the content, so they are kept for good; a missing one is a 404.
+async fn file(Path(name): Path<String>, headers: HeaderMap) -> Response {
+    match encoded(&name, &headers) {
+        Some((file, encoding)) => serve(
+            &name,
+            file,
+            encoding,
+            HeaderValue::from_static("public, max-age=31536000, immutable"),
+        ),
+        None => ApiError::not_found("file", &name).into_response(),
+    }
+}
+
+/// Every address of the console answers its one page; the page finds its way by the address.
+async fn console(headers: HeaderMap) -> Response {
+    let Some((file, encoding)) = encoded("index.html", &headers) else {
+        let text = "The console was not built: run `cargo xtask web`, then build the server again.";
+        return (StatusCode::NOT_FOUND, text).into_response();
+    };
+    let mut response = serve(
+        "index.html",
+        file,
+        encoding,
+        HeaderValue::from_static("no-cache"),
+    );
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(CONSOLE_CSP),
+    );
+    headers.insert(
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("no-referrer"),
+    );
+    response
+}
+
+/// The smallest stored form that the caller takes.
+fn encoded(name: &str, headers: &HeaderMap) -> Option<(EmbeddedFile, Option<&'static str>)> {
+    let accepted = headers
+        .get(header::ACCEPT_ENCODING)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    for (encoding, ending) in [("br", "br"), ("gzip", "gz")] {
+        if accepted
+            .split(',')
+            .any(|one| one.trim().split(';').next() == Some(encoding))
+            && let Some(file) = Files::get(&format!("{name}.{ending}"))
+        {
+            return Some((file, Some(encoding)));
+        }
+    }
+    Files::get(name).map(|file| (file, None))
+}
+
+fn serve(
+    name: &str,
+    file: EmbeddedFile,
+    encoding: Option<&'static str>,
+    cache: HeaderValue,
+) -> Response {
+    let kind = mime_guess::from_path(name).first_or_octet_stream();
+    let kind = if kind.type_() == "text" {
+        format!("{kind}; charset=utf-8")
+    } else {
+        kind.to_string()
+    };
+    let mut response = (
+        [
+            (header::CACHE_CONTROL, cache),
+            (header::VARY, HeaderValue::from_static("accept-encoding")),
+            (
+                header::X_CONTENT_TYPE_OPTIONS,
+                HeaderValue::from_static("nosniff"),
+            ),
+        ],
+        [(header::CONTENT_TYPE, kind)],
+        file.data.into_owned(),
+    )
+        .into_response();
+    if let Some(encoding) = encoding {
+        response
+            .headers_mut()
+            .insert(header::CONTENT_ENCODING, HeaderValue::from_static(encoding));
+    }
+    response
 }

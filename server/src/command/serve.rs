@@ -19,6 +19,7 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
     if let Some(secret) = &started.first_key {
         println!("  First key (shown once, keep it): {secret}");
     }
+    boot::start_work(&started.app);
     let app = started.app.clone();
     let stop = app.stop.clone();
     app.spawn(async move {

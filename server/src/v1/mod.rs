@@ -3,11 +3,15 @@
 pub mod account;
 pub mod api_keys;
 pub mod buckets;
+pub mod collections;
+pub mod documents;
 pub mod events;
 pub mod health;
 pub mod namespaces;
 pub mod organizations;
-pub mod tasks;
+pub mod public;
+pub mod publishing;
+pub mod retrievers;
 pub mod users;
 
 use axum::Router;
@@ -21,13 +25,17 @@ pub fn router() -> (Router<App>, OpenApi) {
     let (router, mut document) = OpenApiRouter::with_openapi(openapi::base())
         .merge(account::router())
         .merge(api_keys::router())
-        .merge(crate::blob::router())
         .merge(buckets::router())
+        .merge(collections::extractors_router())
+        .merge(collections::router())
+        .merge(documents::router())
         .merge(events::router())
         .merge(health::router())
         .merge(namespaces::router())
         .merge(organizations::router())
-        .merge(tasks::router())
+        .merge(public::router())
+        .merge(publishing::router())
+        .merge(retrievers::router())
         .merge(users::router())
         .split_for_parts();
     openapi::finish(&mut document);

@@ -47,7 +47,7 @@ pub struct Server {
     pub app: loupe_server::app::App,
     pub folder: TempDir,
     http: reqwest::Client,
-    _started: boot::Started,
+    started: Option<boot::Started>,
 }
 
 /// A status and a body.
@@ -164,6 +164,7 @@ impl Server {
             .clone()
             .or(key)
             .expect("a new database makes a first key");
+        boot::start_work(&started.app);
         let router = app::router(started.app.clone());
         let stop = started.app.stop.clone();
         tokio::spawn(async move {
@@ -182,8 +183,26 @@ impl Server {
             app: started.app.clone(),
             folder,
             http,
-            _started: started,
+            started: Some(started),
         }
+    }
+
+    /// Stops this server and starts another one on its folder and database.
+    pub async fn restart(self) -> Self {
+        let Self {
+            started,
+            app,
+            folder,
+            key,
+            ..
+        } = self;
+        let mut config = app.config().clone();
+        config.listen.set_port(0);
+        drop(app);
+        if let Some(started) = started {
+            started.close().await;
+        }
+        Self::start_with(config, folder, Some(key)).await
     }
 
     pub fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {

@@ -4,6 +4,7 @@
 
 mod harness;
 
+mod documents;
 mod first_run;
 mod isolation;
 mod openapi;

@@ -367,8 +367,12 @@ pub fn text_jwt() -> String {
     "jwt:".to_owned()
 }
 
-pub fn text_loupe() -> String {
+pub fn text_site_name() -> String {
     "Loupe".to_owned()
+}
+
+pub fn text_loupe() -> String {
+    "loupe".to_owned()
 }
 
 pub fn text_loupe_plugins() -> String {

@@ -438,7 +438,7 @@ pub struct SEOConfig {
     pub robots: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canonical_url: Option<String>,
-    #[serde(default = "crate::defaults::text_loupe")]
+    #[serde(default = "crate::defaults::text_site_name")]
     pub site_name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
@@ -466,7 +466,7 @@ impl Default for SEOConfig {
             twitter_creator: None,
             robots: crate::defaults::text_index_follow(),
             canonical_url: None,
-            site_name: crate::defaults::text_loupe(),
+            site_name: crate::defaults::text_site_name(),
             author: None,
             locale: crate::defaults::text_en_us(),
             logo_url: None,

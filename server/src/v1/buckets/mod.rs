@@ -4,8 +4,8 @@ mod routes;
 mod store;
 
 use loupe_wire::{
-    BucketCreateRequest, BucketPatchRequest, BucketResponse, DegradedEntry, NamespaceOperation,
-    ResourceType, TaskStatusEnum, UniqueKeyConfig,
+    BucketCreateRequest, BucketPatchRequest, BucketResponse, NamespaceOperation, ResourceType,
+    TaskStatusEnum, UniqueKeyConfig,
 };
 pub use routes::router;
 pub use store::BUCKETS;
@@ -17,17 +17,6 @@ use crate::{
     error::{Result, Violation},
     id,
 };
-
-/// The entry that an empty page of an unresolved namespace carries.
-pub fn unresolved(sent: &str) -> DegradedEntry {
-    DegradedEntry {
-        resource: "namespace".into(),
-        id: Some(sent.into()),
-        reason: "unresolved".into(),
-        next_step: "send the id (ns_…) of a namespace of this organization in X-Namespace; GET /v1/namespaces lists them".into(),
-        stage: None,
-    }
-}
 
 fn check_unique_key(
     schema: &loupe_wire::BucketSchema,

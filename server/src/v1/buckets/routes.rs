@@ -1,7 +1,6 @@
 use axum::{
     Json,
     extract::{Path, State},
-    http::{HeaderName, HeaderValue},
     response::{IntoResponse, Response},
 };
 use loupe_wire::{
@@ -16,7 +15,7 @@ use crate::{
     auth::{ListScope, Read, Scope, Write},
     body::Body,
     error::Result,
-    list::{ListParams, ListQuery},
+    list::{ListParams, ListQuery, UNRESOLVED, unresolved},
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -25,12 +24,6 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(search_buckets))
         .routes(routes!(get_bucket, update_bucket))
 }
-
-/// The header that marks the empty page of an unresolved namespace.
-pub const UNRESOLVED: (HeaderName, HeaderValue) = (
-    HeaderName::from_static("x-namespace-unresolved"),
-    HeaderValue::from_static("true"),
-);
 
 async fn page(
     app: &App,
@@ -42,7 +35,7 @@ async fn page(
     let scope = match scope {
         ListScope::Resolved(scope) => scope,
         ListScope::Unresolved { sent } => {
-            let warnings = vec![super::unresolved(&sent)];
+            let warnings = vec![unresolved(&sent)];
             let pagination = params.pagination(0, false, Some(0));
             let empty = ListBucketsResponse {
                 pagination,

@@ -1,0 +1,487 @@
+//! Collections: a source of objects, and the feature extractor that turns them into documents with vectors.
+
+mod extractors;
+mod routes;
+mod store;
+
+use loupe_engine::{
+    extract::{self, IndexInfo, registry::Source},
+    stage::{SearchIndex, Searchable},
+    store::CollectionSpec,
+};
+use loupe_wire::{
+    CollectionFeatureDescriptor, CollectionResponse, CollectionVectorIndex,
+    CreateCollectionRequest, DescribeCollectionFeaturesResponse, FeatureExtractorConfigInput,
+    FeatureExtractorConfigOutput, NamespaceOperation, ResourceType, SourceType,
+    UpdateCollectionRequest, Value, VectorIndex, VectorType,
+};
+use serde_json::json;
+
+pub use routes::router;
+pub use store::COLLECTIONS;
+
+use super::{buckets::BUCKETS, namespaces::push_event};
+use crate::{
+    app::App,
+    auth::{Delete, Level, Scope, Write},
+    clock,
+    error::{ApiError, Result, Violation},
+    id,
+};
+
+/// The extractor routes live beside the collections that use them.
+pub use extractors::router as extractors_router;
+
+/// An extractor with its parameters checked: what a collection needs to know of it.
+fn check_extractor(
+    app: &App,
+    config: &FeatureExtractorConfigInput,
+) -> Result<(FeatureExtractorConfigOutput, Vec<IndexInfo>)> {
+    let at = |field: &str, kind: &str, msg: String, input: Value| {
+        ApiError::from(Violation::body(
+            &["feature_extractor", field],
+            kind,
+            msg,
+            input,
+        ))
+    };
+    let name = &config.feature_extractor_name;
+    let info = extract::find(name, &config.version).ok_or_else(|| {
+        let known: Vec<String> = extract::catalogue()
+            .iter()
+            .map(|info| format!("{}@{}", info.name, info.version))
+            .collect();
+        let msg = format!(
+            "there is no extractor {name}@{}; known: {}",
+            config.version,
+            known.join(", ")
+        );
+        at(
+            "feature_extractor_name",
+            "feature_extractor_not_found",
+            msg,
+            name.clone().into(),
+        )
+    })?;
+    let params = (!config.params.is_empty()).then(|| Value::Object(config.params.clone()));
+    let sent = config.parameters.clone().or(params).unwrap_or(Value::Null);
+    let params = info.check_params(&sent, app.outputs()).map_err(|fault| {
+        let mut path = vec!["feature_extractor", "parameters"];
+        path.extend(fault.loc.iter().map(String::as_str));
+        Violation::body(&path, "value_error", fault.msg.clone(), sent.clone())
+    })?;
+    let output = FeatureExtractorConfigOutput {
+        feature_extractor_name: info.name.into(),
+        version: info.version.into(),
+        params: config.params.clone(),
+        parameters: Some(if sent.is_null() {
+            info.default_parameters()
+        } else {
+            sent
+        }),
+        input_mappings: config.input_mappings.clone(),
+        field_passthrough: config.field_passthrough.clone(),
+        include_all_source_fields: config.include_all_source_fields,
+        feature_extractor_id: info.feature_extractor_id.into(),
+    };
+    Ok((output, params.indexes().to_vec()))
+}
+
+fn vector_index(index: &IndexInfo) -> CollectionVectorIndex {
+    let described = json!({
+        "dimensions": index.dims, "distance": index.distance, "output": index.output, "source": index.source,
+    });
+    CollectionVectorIndex {
+        name: Some(index.name.clone()),
+        feature_uri: Some(index.feature_uri.clone()),
+        r#type: Some("dense".into()),
+        index: described.as_object().cloned(),
+        ..Default::default()
+    }
+}
+
+/// The indexes of a stored collection, as the engine wants them.
+pub fn indexes(app: &App, collection: &CollectionResponse) -> Vec<IndexInfo> {
+    let extractor = &collection.feature_extractor;
+    let Some(info) = extract::find(&extractor.feature_extractor_name, &extractor.version) else {
+        return Vec::new();
+    };
+    let sent = extractor.parameters.clone().unwrap_or(Value::Null);
+    info.check_params(&sent, app.outputs())
+        .map(|params| params.indexes().to_vec())
+        .unwrap_or_default()
+}
+
+/// Where the collection's documents live and with which vectors.
+pub fn spec(app: &App, namespace_id: &str, collection: &CollectionResponse) -> CollectionSpec {
+    CollectionSpec {
+        namespace_id: namespace_id.into(),
+        collection_id: collection.collection_id.clone().unwrap_or_default(),
+        vectors: indexes(app, collection)
+            .iter()
+            .map(IndexInfo::spec)
+            .collect(),
+    }
+}
+
+/// The collection as a plan of a retriever sees it.
+pub fn searchable(app: &App, collection: &CollectionResponse) -> Searchable {
+    Searchable {
+        collection_id: collection.collection_id.clone().unwrap_or_default(),
+        name: collection.collection_name.clone(),
+        indexes: indexes(app, collection)
+            .into_iter()
+            .map(|index| SearchIndex {
+                // Vectors that objects bring along are named, not addressed.
+                feature_uri: (index.source != Source::Own).then_some(index.feature_uri),
+                name: index.name,
+                output: index.output,
+                dims: index.dims,
+            })
+            .collect(),
+    }
+}
+
+/// Checks the source and answers it with names resolved to ids.
+async fn check_source(
+    app: &App,
+    namespace_id: &str,
+    mut source: loupe_wire::SourceConfig,
+) -> Result<loupe_wire::SourceConfig> {
+    let fault = |field: &str, msg: &str, input: Value| {
+        Violation::body(&["source", field], "value_error", msg, input)
+    };
+    match source.r#type {
+        SourceType::Bucket => {
+            let named = source.bucket_ids.take().unwrap_or_default();
+            if named.is_empty() {
+                return Err(fault(
+                    "bucket_ids",
+                    "a source of type bucket names at least one bucket",
+                    Value::Null,
+                )
+                .into());
+            }
+            let mut ids = Vec::new();
+            for identifier in named {
+                ids.push(BUCKETS.find(app.db(), namespace_id, &identifier).await?.id);
+            }
+            source.bucket_ids = Some(ids);
+        }
+        SourceType::DirectUpsert | SourceType::None => {}
+        other => {
+            let input = serde_json::to_value(other).unwrap_or_default();
+            return Err(fault(
+                "type",
+                "sources of this type are not available yet: use bucket or direct_upsert",
+                input,
+            )
+            .into());
+        }
+    }
+    Ok(source)
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let length = name.chars().count();
+    if (3..=100).contains(&length) {
+        return Ok(());
+    }
+    Err(Violation::body(
+        &["collection_name"],
+        "string_too_short",
+        "a name has 3 to 100 characters",
+        name.into(),
+    )
+    .into())
+}
+
+pub async fn create(
+    app: &App,
+    scope: &Scope<Write>,
+    request: CreateCollectionRequest,
+) -> Result<CollectionResponse> {
+    scope
+        .caller
+        .allow(ResourceType::Collection, "*", NamespaceOperation::WriteData)?;
+    check_name(&request.collection_name)?;
+    let source = check_source(app, &scope.namespace_id, request.source).await?;
+    let Some(config) = &request.feature_extractor else {
+        let msg =
+            "name the extractor: {feature_extractor_name, version, parameters, input_mappings}";
+        return Err(Violation::body(&["feature_extractor"], "missing", msg, Value::Null).into());
+    };
+    let (feature_extractor, indexes) = check_extractor(app, config)?;
+    let input_schema = match request.input_schema {
+        Some(schema) => Some(schema),
+        None => source_schema(app, &scope.namespace_id, &source).await?,
+    };
+    let (org_id, namespace_id, now) = (
+        scope.caller.org_id.clone(),
+        scope.namespace_id.clone(),
+        app.clock().micros(),
+    );
+    let collection = CollectionResponse {
+        collection_id: Some(id::new("col_")),
+        collection_name: request.collection_name,
+        description: request.description,
+        output_schema: Some(output_schema(&feature_extractor)),
+        input_schema,
+        feature_extractor,
+        source,
+        vector_indexes: indexes.iter().map(vector_index).collect(),
+        embedding_task: request.embedding_task,
+        enabled: request.enabled,
+        metadata: request.metadata,
+        schedule: request.schedule,
+        document_count: Some(0),
+        created_at: Some(clock::time(now)),
+        updated_at: Some(clock::time(now)),
+        ..Default::default()
+    };
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let id = collection.collection_id.clone().unwrap_or_default();
+                COLLECTIONS
+                    .insert(
+                        tx,
+                        &namespace_id,
+                        &id,
+                        &collection.collection_name,
+                        now,
+                        &collection,
+                    )
+                    .await?;
+                let payload =
+                    json!({"collection_id": id, "collection_name": collection.collection_name});
+                push_event(
+                    tx,
+                    &org_id,
+                    &namespace_id,
+                    "collection.created",
+                    payload,
+                    now,
+                )
+                .await?;
+                Ok(collection)
+            })
+        })
+        .await
+}
+
+async fn source_schema(
+    app: &App,
+    namespace_id: &str,
+    source: &loupe_wire::SourceConfig,
+) -> Result<Option<loupe_wire::BucketSchema>> {
+    let Some(first) = source.bucket_ids.as_ref().and_then(|ids| ids.first()) else {
+        return Ok(None);
+    };
+    Ok(BUCKETS
+        .find(app.db(), namespace_id, first)
+        .await?
+        .data
+        .0
+        .bucket_schema)
+}
+
+/// What documents will hold, known before any processing.
+fn output_schema(extractor: &FeatureExtractorConfigOutput) -> loupe_wire::BucketSchema {
+    let mut schema = extract::find(&extractor.feature_extractor_name, &extractor.version)
+        .map_or(Value::Null, extract::ExtractorInfo::output_schema);
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        for field in &extractor.field_passthrough {
+            let target = field.target_path.as_ref().unwrap_or(&field.source_path);
+            properties
+                .entry(target.clone())
+                .or_insert_with(|| json!({"type": "string"}));
+        }
+    }
+    serde_json::from_value(schema).unwrap_or_default()
+}
+
+/// With the number of its documents.
+pub async fn get<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    identifier: &str,
+) -> Result<CollectionResponse> {
+    let collection = find(app, scope, identifier, NamespaceOperation::ReadData).await?;
+    let mut collections = vec![collection];
+    count_documents(app, scope, &mut collections).await?;
+    Ok(collections.remove(0))
+}
+
+/// The stored collection, if the caller's scopes cover it.
+pub async fn find<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    identifier: &str,
+    operation: NamespaceOperation,
+) -> Result<CollectionResponse> {
+    let record = COLLECTIONS
+        .find(app.db(), &scope.namespace_id, identifier)
+        .await?;
+    scope
+        .caller
+        .allow(ResourceType::Collection, &record.id, operation)?;
+    Ok(record.data.0)
+}
+
+/// Fills in how many documents each collection holds, as this caller sees them.
+pub async fn count_documents<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    collections: &mut [CollectionResponse],
+) -> Result<()> {
+    let counts = collections.iter().map(|collection| {
+        let reach = scope.reach(collection.collection_id.iter().cloned().collect());
+        async move { app.store().count(&reach, None).await }
+    });
+    let counts = futures::future::join_all(counts).await;
+    for (collection, count) in collections.iter_mut().zip(counts) {
+        collection.document_count = i64::try_from(count?).ok();
+    }
+    Ok(())
+}
+
+pub async fn update(
+    app: &App,
+    scope: &Scope<Write>,
+    identifier: &str,
+    request: UpdateCollectionRequest,
+) -> Result<CollectionResponse> {
+    if let Some(name) = &request.collection_name {
+        check_name(name)?;
+    }
+    let id = find(app, scope, identifier, NamespaceOperation::WriteData)
+        .await?
+        .collection_id
+        .unwrap_or_default();
+    let (org_id, namespace_id, now) = (
+        scope.caller.org_id.clone(),
+        scope.namespace_id.clone(),
+        app.clock().micros(),
+    );
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let mut collection = COLLECTIONS.find_in(tx, &namespace_id, &id).await?.data.0;
+                collection.collection_name = request
+                    .collection_name
+                    .unwrap_or(collection.collection_name);
+                collection.description = request.description.or(collection.description);
+                collection.enabled = request.enabled.unwrap_or(collection.enabled);
+                collection.metadata = request.metadata.or(collection.metadata);
+                collection.updated_at = Some(clock::time(now));
+                COLLECTIONS
+                    .update(
+                        tx,
+                        &namespace_id,
+                        &id,
+                        &collection.collection_name,
+                        now,
+                        &collection,
+                    )
+                    .await?;
+                push_event(
+                    tx,
+                    &org_id,
+                    &namespace_id,
+                    "collection.updated",
+                    json!({"collection_id": id}),
+                    now,
+                )
+                .await?;
+                Ok(collection)
+            })
+        })
+        .await
+}
+
+/// Removes the row first: documents of a collection that is not there are out of everybody's reach.
+pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Result<()> {
+    let id = find(app, scope, identifier, NamespaceOperation::DeleteData)
+        .await?
+        .collection_id
+        .unwrap_or_default();
+    let (org_id, namespace_id, now) = (
+        scope.caller.org_id.clone(),
+        scope.namespace_id.clone(),
+        app.clock().micros(),
+    );
+    let collection_id = id.clone();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                COLLECTIONS.delete(tx, &namespace_id, &id).await?;
+                push_event(
+                    tx,
+                    &org_id,
+                    &namespace_id,
+                    "collection.deleted",
+                    json!({"collection_id": id}),
+                    now,
+                )
+                .await
+            })
+        })
+        .await?;
+    Ok(app
+        .store()
+        .drop_collection(&scope.namespace_id, &collection_id)
+        .await?)
+}
+
+/// What searches of the collection can use.
+pub async fn features<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    identifier: &str,
+) -> Result<DescribeCollectionFeaturesResponse> {
+    let collection = find(app, scope, identifier, NamespaceOperation::ReadData).await?;
+    let extractor = &collection.feature_extractor;
+    let describe = |(place, index): (usize, IndexInfo)| CollectionFeatureDescriptor {
+        feature_address: index.feature_uri.clone(),
+        feature_extractor_name: extractor.feature_extractor_name.clone(),
+        version: extractor.version.clone(),
+        vector_index: VectorIndex {
+            name: Some(index.name),
+            description: format!("vectors of {}", index.output),
+            dimensions: i64::try_from(index.dims).ok(),
+            r#type: VectorType::Dense,
+            distance: serde_json::to_value(index.distance)
+                .ok()
+                .and_then(|name| name.as_str().map(Into::into)),
+            ..Default::default()
+        },
+        primary: place == 0,
+        feature_uri: index.feature_uri,
+    };
+    let features = indexes(app, &collection)
+        .into_iter()
+        .enumerate()
+        .map(describe)
+        .collect();
+    Ok(DescribeCollectionFeaturesResponse { features })
+}
+
+/// Stored collections by id or name, in the order named; the first unknown one is a 404.
+pub async fn resolve(
+    app: &App,
+    namespace_id: &str,
+    identifiers: &[String],
+) -> Result<Vec<CollectionResponse>> {
+    let mut found = Vec::with_capacity(identifiers.len());
+    for identifier in identifiers {
+        found.push(
+            COLLECTIONS
+                .find(app.db(), namespace_id, identifier)
+                .await?
+                .data
+                .0,
+        );
+    }
+    Ok(found)
+}

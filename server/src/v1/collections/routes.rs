@@ -1,0 +1,142 @@
+use axum::{
+    Json,
+    extract::{Path, State},
+    response::{IntoResponse, Response},
+};
+use loupe_wire::{
+    CollectionResponse, CreateCollectionRequest, DescribeCollectionFeaturesResponse,
+    GenericDeleteResponse, ListCollectionsRequest, ListCollectionsResponse,
+    UpdateCollectionRequest,
+};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::COLLECTIONS;
+use crate::{
+    app::App,
+    auth::{Delete, ListScope, Read, Scope, Write},
+    body::Body,
+    error::Result,
+    list::{ListParams, ListQuery, UNRESOLVED, unresolved},
+};
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list_collections, create_collection))
+        .routes(routes!(search_collections))
+        .routes(routes!(
+            get_collection,
+            update_collection,
+            delete_collection
+        ))
+        .routes(routes!(describe_features))
+}
+
+async fn page(
+    app: &App,
+    scope: ListScope<Read>,
+    query: ListQuery,
+    request: ListCollectionsRequest,
+) -> Result<Response> {
+    let params = ListParams::new(query, &request)?;
+    let scope = match scope {
+        ListScope::Resolved(scope) => scope,
+        ListScope::Unresolved { sent } => {
+            let warnings = vec![unresolved(&sent)];
+            let pagination = params.pagination(0, false, Some(0));
+            let empty = ListCollectionsResponse {
+                pagination,
+                warnings,
+                ..Default::default()
+            };
+            return Ok(([UNRESOLVED], Json(empty)).into_response());
+        }
+    };
+    let mut page = COLLECTIONS
+        .list(app.db(), &scope.namespace_id, &params)
+        .await?;
+    super::count_documents(app, &scope, &mut page.results).await?;
+    let total_count = page.total_count(&params);
+    let (results, pagination) = (page.results, page.pagination);
+    Ok(Json(ListCollectionsResponse {
+        results,
+        pagination,
+        total_count,
+        ..Default::default()
+    })
+    .into_response())
+}
+
+/// Collections of the namespace.
+#[utoipa::path(get, path = "/v1/collections", tag = "collections", params(ListQuery), responses((status = 200, body = ListCollectionsResponse)))]
+async fn list_collections(
+    State(app): State<App>,
+    scope: ListScope<Read>,
+    query: ListQuery,
+) -> Result<Response> {
+    page(&app, scope, query, ListCollectionsRequest::default()).await
+}
+
+/// Collections that match.
+#[utoipa::path(post, path = "/v1/collections/list", tag = "collections", params(ListQuery), request_body = ListCollectionsRequest, responses((status = 200, body = ListCollectionsResponse)))]
+async fn search_collections(
+    State(app): State<App>,
+    scope: ListScope<Read>,
+    query: ListQuery,
+    Body(request): Body<ListCollectionsRequest>,
+) -> Result<Response> {
+    page(&app, scope, query, request).await
+}
+
+/// Makes a collection: a source, and the extractor that turns its objects into documents.
+#[utoipa::path(post, path = "/v1/collections", tag = "collections", request_body = CreateCollectionRequest, responses((status = 200, body = CollectionResponse)))]
+async fn create_collection(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Body(request): Body<CreateCollectionRequest>,
+) -> Result<Json<CollectionResponse>> {
+    super::create(&app, &scope, request).await.map(Json)
+}
+
+/// One collection, by id or name, with the addresses of its vector indexes.
+#[utoipa::path(get, path = "/v1/collections/{collection_identifier}", tag = "collections", responses((status = 200, body = CollectionResponse)))]
+async fn get_collection(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path(identifier): Path<String>,
+) -> Result<Json<CollectionResponse>> {
+    super::get(&app, &scope, &identifier).await.map(Json)
+}
+
+/// Changes what is mutable; the extractor is not: clone the collection to change it.
+#[utoipa::path(patch, path = "/v1/collections/{collection_identifier}", tag = "collections", request_body = UpdateCollectionRequest, responses((status = 200, body = CollectionResponse)))]
+async fn update_collection(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(identifier): Path<String>,
+    Body(request): Body<UpdateCollectionRequest>,
+) -> Result<Json<CollectionResponse>> {
+    super::update(&app, &scope, &identifier, request)
+        .await
+        .map(Json)
+}
+
+/// Removes a collection with its documents.
+#[utoipa::path(delete, path = "/v1/collections/{collection_identifier}", tag = "collections", responses((status = 200, body = GenericDeleteResponse)))]
+async fn delete_collection(
+    State(app): State<App>,
+    scope: Scope<Delete>,
+    Path(identifier): Path<String>,
+) -> Result<Json<GenericDeleteResponse>> {
+    super::delete(&app, &scope, &identifier).await?;
+    Ok(Json(GenericDeleteResponse::default()))
+}
+
+/// The features that searches of this collection can use.
+#[utoipa::path(get, path = "/v1/collections/{collection_identifier}/features", tag = "collections", responses((status = 200, body = DescribeCollectionFeaturesResponse)))]
+async fn describe_features(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path(identifier): Path<String>,
+) -> Result<Json<DescribeCollectionFeaturesResponse>> {
+    super::features(&app, &scope, &identifier).await.map(Json)
+}

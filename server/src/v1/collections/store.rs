@@ -1,0 +1,3 @@
+use loupe_wire::CollectionResponse;
+
+crate::table!(pub static COLLECTIONS: CollectionResponse = "collections", "collection");

@@ -1,0 +1,125 @@
+//! Single documents written through the API survive a power cut before the document store has flushed them: they are
+//! journalled in the resource database first and re-applied on open. Re-applying is harmless, for a write is the whole
+//! document under its own id.
+
+use loupe_engine::store::{CollectionSpec, Document, Reach, Selection};
+use serde::{Deserialize, Serialize};
+use sqlx::types::Json;
+
+use crate::{
+    app::App,
+    args,
+    db::{Arg, Tx},
+    error::Result,
+};
+
+crate::sql! {
+    const INSERT = "INSERT INTO document_journal (seq, namespace_id, collection_id, operation, created_at, data) VALUES ($1, $2, $3, $4, $5, $6)";
+    // Sweeps over all namespaces: the whole journal is re-applied and trimmed by the process that opens the store.
+    const ALL = "SELECT seq, data FROM document_journal ORDER BY seq";
+    const TRIM = "DELETE FROM document_journal WHERE seq = $1";
+}
+
+/// One write, as it is applied.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "operation", rename_all = "snake_case")]
+pub enum Entry {
+    Upsert {
+        collection: CollectionSpec,
+        documents: Vec<Document>,
+    },
+    Delete {
+        namespace_id: String,
+        collection_id: String,
+        document_ids: Vec<String>,
+    },
+}
+
+/// Writes the entry in the transaction of its event.
+pub(super) async fn insert(tx: &mut Tx, seq: i64, entry: &Entry, now: i64) -> Result<()> {
+    let (namespace, collection, operation) = match entry {
+        Entry::Upsert { collection, .. } => (
+            &collection.namespace_id,
+            &collection.collection_id,
+            "upsert",
+        ),
+        Entry::Delete {
+            namespace_id,
+            collection_id,
+            ..
+        } => (namespace_id, collection_id, "delete"),
+    };
+    tx.run(
+        INSERT,
+        args![seq, namespace, collection, operation, now, Arg::json(entry)],
+    )
+    .await?;
+    Ok(())
+}
+
+/// Applies the entry to the document store.
+pub(super) async fn apply(app: &App, entry: Entry) -> Result<()> {
+    match entry {
+        Entry::Upsert {
+            collection,
+            documents,
+        } => app.store().upsert(&collection, documents).await?,
+        Entry::Delete {
+            namespace_id,
+            collection_id,
+            document_ids,
+        } => {
+            let reach = Reach {
+                namespace_id,
+                collection_ids: vec![collection_id],
+                principal: None,
+            };
+            app.store()
+                .delete(&reach, Selection::Ids(document_ids))
+                .await?;
+        }
+    }
+    Ok(())
+}
+
+/// Applies what a process before this one may have left between the journal and the flush.
+///
+/// # Errors
+/// The document store refuses; the journal is kept.
+pub async fn recover(app: &App) -> Result<()> {
+    let rows: Vec<(i64, Json<Entry>)> = app.db().all(ALL, vec![]).await?;
+    if rows.is_empty() {
+        return Ok(());
+    }
+    tracing::info!(
+        entries = rows.len(),
+        "re-applying documents written before the last stop"
+    );
+    for (seq, entry) in rows {
+        apply(app, entry.0).await?;
+        app.journal_applied(seq);
+    }
+    trim(app).await
+}
+
+/// Flushes the document store and forgets what is safely in it.
+///
+/// # Errors
+/// The flush or the database fails; nothing is forgotten.
+pub async fn trim(app: &App) -> Result<()> {
+    let applied = app.take_applied();
+    if applied.is_empty() {
+        return Ok(());
+    }
+    app.store().flush().await?;
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                for seq in applied {
+                    tx.run(TRIM, args![seq]).await?;
+                }
+                Ok(())
+            })
+        })
+        .await
+}

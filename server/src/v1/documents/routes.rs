@@ -1,0 +1,439 @@
+use axum::{
+    Json,
+    extract::{FromRequestParts, Path, State},
+    http::request::Parts,
+};
+use loupe_engine::store::{Direction, Sort, WithVectors};
+use loupe_wire::{
+    BatchDeleteDocumentsRequest, BatchDeleteDocumentsResponse, BatchDocumentDeleteResult,
+    BatchUpdateDocumentsRequest, BatchUpdateDocumentsResponse, DocumentCountResponse,
+    DocumentCreateRequest, DocumentPatchRequest, DocumentReplaceRequest, DocumentResponse,
+    GenericDeleteResponse, ListDocumentsRequest, ListDocumentsResponse, NamespaceOperation, Object,
+    SortDirection, UpdateDocumentACLRequest, Value,
+};
+use serde::Deserialize;
+use serde_json::json;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{Listing, Shape, VectorNames, view};
+use crate::{
+    app::App,
+    auth::{Delete, Read, Scope, Write},
+    body::Body,
+    error::{ApiError, Result, Violation},
+    list::{self, parse_filter},
+    v1::collections,
+};
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list_documents, create_document))
+        .routes(routes!(search_documents))
+        .routes(routes!(count_documents))
+        .routes(routes!(update_documents, delete_documents))
+        .routes(routes!(
+            get_document,
+            patch_document,
+            replace_document,
+            delete_document
+        ))
+        .routes(routes!(set_document_acl))
+}
+
+macro_rules! query_extractor {
+    ($name:ident) => {
+        impl<S: Send + Sync> FromRequestParts<S> for $name {
+            type Rejection = ApiError;
+
+            async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+                list::query(parts).await
+            }
+        }
+    };
+}
+
+/// The query of a document list; the body of a POST wins over it.
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct DocumentsQuery {
+    return_presigned_urls: Option<bool>,
+    return_vectors: Option<bool>,
+    /// A filter tree as JSON.
+    filters: Option<String>,
+    search: Option<String>,
+    /// `field`, `-field`, `field:desc`.
+    sort: Option<String>,
+    limit: Option<i64>,
+    page_size: Option<i64>,
+    offset: Option<i64>,
+    page: Option<i64>,
+    cursor: Option<String>,
+    next_cursor: Option<String>,
+    after: Option<String>,
+    include_total: Option<bool>,
+}
+query_extractor!(DocumentsQuery);
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct DocumentQuery {
+    /// Fresh addresses of the blobs.
+    return_presigned_urls: Option<bool>,
+    return_vectors: Option<bool>,
+    /// `true`, or a comma list of names.
+    return_vector_names: Option<String>,
+    /// parent, root_object, ancestors, children, or paths of fields that hold document ids; comma-separated.
+    expand: Option<String>,
+}
+query_extractor!(DocumentQuery);
+
+fn listing(query: &DocumentsQuery, request: &ListDocumentsRequest) -> Result<Listing> {
+    let limit = request
+        .limit
+        .or(query.limit)
+        .or(query.page_size)
+        .unwrap_or(10);
+    let page = query
+        .page
+        .map(|page| (page - 1).max(0).saturating_mul(limit));
+    let offset = request
+        .offset
+        .or(query.offset)
+        .filter(|offset| *offset != 0)
+        .or(page)
+        .unwrap_or(0);
+    if !(1..=1000).contains(&limit) {
+        return Err(
+            Violation::query("limit", "range", "must be between 1 and 1000", limit.into()).into(),
+        );
+    }
+    if !(0..=10_000).contains(&offset) {
+        let msg = "must be between 0 and 10000; go on with the cursor";
+        return Err(Violation::query("offset", "range", msg, offset.into()).into());
+    }
+    let filter = match (&request.filters, &query.filters) {
+        (Some(filter), _) => Some(filter.0.clone()),
+        (None, Some(text)) => Some(serde_json::from_str(text).map_err(|error| {
+            Violation::query(
+                "filters",
+                "json_invalid",
+                format!("not valid JSON: {error}"),
+                text.clone().into(),
+            )
+        })?),
+        (None, None) => None,
+    };
+    let filter = filter.filter(|filter| {
+        !filter.is_null() && filter.as_object().is_none_or(|tree| !tree.is_empty())
+    });
+    let sort = match &request.sort {
+        Some(sort) => Some(Sort {
+            field: sort.field.clone(),
+            direction: match sort.direction {
+                SortDirection::Asc => Direction::Ascending,
+                SortDirection::Desc => Direction::Descending,
+            },
+        }),
+        None => query.sort.as_deref().map(super::parse_sort),
+    };
+    let shape = shape(query, request);
+    let text = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+    Ok(Listing {
+        filter: filter
+            .map(|filter| parse_filter(&filter, "filters"))
+            .transpose()?,
+        sort,
+        search: text(&request.search).or(text(&query.search)),
+        limit: usize::try_from(limit).unwrap_or(10),
+        offset: usize::try_from(offset).unwrap_or(0),
+        cursor: text(&request.cursor)
+            .or(text(&query.cursor))
+            .or(text(&query.next_cursor))
+            .or(text(&query.after)),
+        include_total: request
+            .include_total
+            .or(query.include_total)
+            .unwrap_or(false),
+        vectors: if shape.needs_vectors() {
+            WithVectors::Yes
+        } else {
+            WithVectors::No
+        },
+    })
+}
+
+fn shape(query: &DocumentsQuery, request: &ListDocumentsRequest) -> Shape {
+    Shape {
+        presigned_urls: request.return_presigned_urls
+            || query.return_presigned_urls.unwrap_or(false),
+        vectors: request
+            .return_vectors
+            .or(query.return_vectors)
+            .unwrap_or(false),
+        vector_names: VectorNames::from_value(request.return_vector_names.as_ref()),
+        select: request.select.clone(),
+    }
+}
+
+async fn page(
+    app: &App,
+    scope: &Scope<Read>,
+    collection: &str,
+    query: DocumentsQuery,
+    request: ListDocumentsRequest,
+) -> Result<Json<Value>> {
+    let collection =
+        collections::find(app, scope, collection, NamespaceOperation::ReadData).await?;
+    let reach = scope.reach(collection.collection_id.into_iter().collect());
+    let (listing, shape) = (listing(&query, &request)?, shape(&query, &request));
+    let page = super::list(app, &reach, listing).await?;
+    let mut shown: Vec<Object> = page
+        .documents
+        .into_iter()
+        .map(|document| view(app, document, &shape))
+        .collect();
+    super::expand(
+        app,
+        scope,
+        request.expand.as_deref().unwrap_or_default(),
+        &mut shown,
+    )
+    .await?;
+    let mut answer = json!({"pagination": page.pagination});
+    if let Some(total) = page.pagination.total {
+        answer["total_documents"] = total.into();
+    }
+    match request.group_by {
+        None => answer["results"] = shown.into_iter().map(Value::Object).collect(),
+        Some(field) => {
+            answer["groups"] = groups(shown, &field);
+            answer["group_by_field"] = field.into();
+        }
+    }
+    Ok(Json(answer))
+}
+
+/// The page's documents by the value of a field, in the order first met.
+fn groups(documents: Vec<Object>, field: &str) -> Value {
+    let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
+    for document in documents {
+        let document = Value::Object(document);
+        let key = loupe_engine::filter::value_at(&document, field)
+            .cloned()
+            .unwrap_or(Value::Null);
+        match groups.iter_mut().find(|(other, _)| *other == key) {
+            Some((_, members)) => members.push(document),
+            None => groups.push((key, vec![document])),
+        }
+    }
+    let group = |(key, members): (Value, Vec<Value>)| json!({"group_key": key, "count": members.len(), "documents": members});
+    groups.into_iter().map(group).collect()
+}
+
+/// Documents of a collection.
+#[utoipa::path(get, path = "/v1/collections/{collection_identifier}/documents", tag = "documents", params(DocumentsQuery), responses((status = 200, body = ListDocumentsResponse)))]
+async fn list_documents(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path(collection): Path<String>,
+    query: DocumentsQuery,
+) -> Result<Json<Value>> {
+    page(
+        &app,
+        &scope,
+        &collection,
+        query,
+        ListDocumentsRequest::default(),
+    )
+    .await
+}
+
+/// Documents of a collection that match, sorted, searched or grouped.
+#[utoipa::path(post, path = "/v1/collections/{collection_identifier}/documents/list", tag = "documents", params(DocumentsQuery), request_body = ListDocumentsRequest, responses((status = 200, body = ListDocumentsResponse)))]
+async fn search_documents(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path(collection): Path<String>,
+    query: DocumentsQuery,
+    Body(request): Body<ListDocumentsRequest>,
+) -> Result<Json<Value>> {
+    page(&app, &scope, &collection, query, request).await
+}
+
+/// Writes one document, with vectors of its own when the collection has indexes for them.
+#[utoipa::path(post, path = "/v1/collections/{collection_identifier}/documents", tag = "documents", request_body = DocumentCreateRequest, responses((status = 200, body = DocumentResponse)))]
+async fn create_document(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(collection): Path<String>,
+    Body(request): Body<DocumentCreateRequest>,
+) -> Result<Json<Object>> {
+    let document = super::create(&app, &scope, &collection, request).await?;
+    Ok(Json(view(&app, document, &Shape::default())))
+}
+
+/// How many documents a collection holds, as this key sees them.
+#[utoipa::path(get, path = "/v1/collections/{collection_identifier}/documents/count", tag = "documents", responses((status = 200, body = DocumentCountResponse)))]
+async fn count_documents(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path(collection): Path<String>,
+) -> Result<Json<DocumentCountResponse>> {
+    let collection = collections::get(&app, &scope, &collection).await?;
+    let collection_id = collection.collection_id.unwrap_or_default();
+    Ok(Json(DocumentCountResponse {
+        collection_id,
+        count: collection.document_count.unwrap_or(0),
+    }))
+}
+
+/// One document.
+#[utoipa::path(get, path = "/v1/collections/{collection_identifier}/documents/{document_id}", tag = "documents", params(DocumentQuery), responses((status = 200, body = DocumentResponse)))]
+async fn get_document(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path((collection, document_id)): Path<(String, String)>,
+    query: DocumentQuery,
+) -> Result<Json<Object>> {
+    let shape = Shape {
+        presigned_urls: query.return_presigned_urls.unwrap_or(false),
+        vectors: query.return_vectors.unwrap_or(false),
+        vector_names: VectorNames::parse(query.return_vector_names.as_deref()),
+        select: None,
+    };
+    let vectors = if shape.needs_vectors() {
+        WithVectors::Yes
+    } else {
+        WithVectors::No
+    };
+    let operation = NamespaceOperation::ReadData;
+    let (_, document) =
+        super::find(&app, &scope, &collection, &document_id, operation, vectors).await?;
+    let mut shown = [view(&app, document, &shape)];
+    let fields = query.expand.unwrap_or_default();
+    let fields: Vec<String> = fields
+        .split(',')
+        .map(|field| field.trim().to_owned())
+        .filter(|field| !field.is_empty())
+        .collect();
+    super::expand(&app, &scope, &fields, &mut shown).await?;
+    let [shown] = shown;
+    Ok(Json(shown))
+}
+
+/// Sets the members sent and keeps the others.
+#[utoipa::path(patch, path = "/v1/collections/{collection_identifier}/documents/{document_id}", tag = "documents", request_body = DocumentPatchRequest, responses((status = 200, body = DocumentResponse)))]
+async fn patch_document(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path((collection, document_id)): Path<(String, String)>,
+    Body(request): Body<DocumentPatchRequest>,
+) -> Result<Json<Object>> {
+    let document = super::patch(&app, &scope, &collection, &document_id, request).await?;
+    Ok(Json(view(&app, document, &Shape::default())))
+}
+
+/// Replaces every user field.
+#[utoipa::path(put, path = "/v1/collections/{collection_identifier}/documents/{document_id}", tag = "documents", request_body = DocumentReplaceRequest, responses((status = 200, body = DocumentResponse)))]
+async fn replace_document(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path((collection, document_id)): Path<(String, String)>,
+    Body(request): Body<DocumentReplaceRequest>,
+) -> Result<Json<Object>> {
+    let document = super::replace(&app, &scope, &collection, &document_id, request).await?;
+    Ok(Json(view(&app, document, &Shape::default())))
+}
+
+/// Removes one document.
+#[utoipa::path(delete, path = "/v1/collections/{collection_identifier}/documents/{document_id}", tag = "documents", responses((status = 200, body = GenericDeleteResponse)))]
+async fn delete_document(
+    State(app): State<App>,
+    scope: Scope<Delete>,
+    Path((collection, document_id)): Path<(String, String)>,
+) -> Result<Json<GenericDeleteResponse>> {
+    let deleted = super::delete(&app, &scope, &collection, vec![document_id.clone()]).await?;
+    if deleted.is_empty() {
+        return Err(ApiError::not_found("document", &document_id));
+    }
+    Ok(Json(GenericDeleteResponse::default()))
+}
+
+/// Who may see and change a document.
+#[utoipa::path(patch, path = "/v1/collections/{collection_identifier}/documents/{document_id}/acl", tag = "documents", request_body = UpdateDocumentACLRequest, responses((status = 200, body = DocumentResponse)))]
+async fn set_document_acl(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path((collection, document_id)): Path<(String, String)>,
+    Body(request): Body<UpdateDocumentACLRequest>,
+) -> Result<Json<Object>> {
+    let document = super::set_acl(&app, &scope, &collection, &document_id, request).await?;
+    Ok(Json(view(&app, document, &Shape::default())))
+}
+
+/// Changes many documents, each its own or all that match.
+#[utoipa::path(post, path = "/v1/collections/{collection_identifier}/documents/batch", tag = "documents", request_body = BatchUpdateDocumentsRequest, responses((status = 200, body = BatchUpdateDocumentsResponse)))]
+async fn update_documents(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(collection): Path<String>,
+    Body(request): Body<BatchUpdateDocumentsRequest>,
+) -> Result<Json<BatchUpdateDocumentsResponse>> {
+    let results = super::update_many(&app, &scope, &collection, request).await?;
+    let number = |success: bool| {
+        let count = results
+            .iter()
+            .filter(|result| result.success == success)
+            .count();
+        i64::try_from(count).unwrap_or(i64::MAX)
+    };
+    let (updated_count, failed_count) = (number(true), number(false));
+    Ok(Json(BatchUpdateDocumentsResponse {
+        updated_count,
+        failed_count,
+        results: Some(results),
+        ..Default::default()
+    }))
+}
+
+/// Removes many documents by id.
+#[utoipa::path(delete, path = "/v1/collections/{collection_identifier}/documents/batch", tag = "documents", request_body = BatchDeleteDocumentsRequest, responses((status = 200, body = BatchDeleteDocumentsResponse)))]
+async fn delete_documents(
+    State(app): State<App>,
+    scope: Scope<Delete>,
+    Path(collection): Path<String>,
+    Body(request): Body<BatchDeleteDocumentsRequest>,
+) -> Result<Json<BatchDeleteDocumentsResponse>> {
+    let ids = match (request.document_ids, request.filters) {
+        (Some(ids), None) => ids,
+        (None, Some(filters)) => {
+            super::writing::matching(&app, &scope, &collection, &filters.0).await?
+        }
+        _ => {
+            let msg = "send either document_ids or filters";
+            return Err(Violation::body(&["document_ids"], "missing", msg, Value::Null).into());
+        }
+    };
+    let deleted = super::delete(&app, &scope, &collection, ids.clone()).await?;
+    let results: Vec<BatchDocumentDeleteResult> = ids
+        .iter()
+        .map(|id| {
+            let success = deleted.contains(id);
+            let error = (!success).then(|| "document not found".to_owned());
+            BatchDocumentDeleteResult {
+                document_id: id.clone(),
+                success,
+                error,
+                ..Default::default()
+            }
+        })
+        .collect();
+    let failed = results.iter().filter(|result| !result.success).count();
+    Ok(Json(BatchDeleteDocumentsResponse {
+        status: Some("COMPLETED".into()),
+        deleted_count: i64::try_from(deleted.len()).ok(),
+        failed_count: i64::try_from(failed).unwrap_or(i64::MAX),
+        results,
+        ..Default::default()
+    }))
+}

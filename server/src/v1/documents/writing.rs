@@ -1,0 +1,521 @@
+//! Writing documents: journalled, applied, told of.
+
+use loupe_engine::store::{CollectionSpec, Document, ListQuery, WithVectors};
+use loupe_wire::{
+    BatchDocumentUpdateResult, BatchUpdateDocumentsRequest, CollectionResponse,
+    DocumentCreateRequest, NamespaceOperation, Object, UpdateDocumentACLRequest, Value,
+};
+use serde_json::json;
+
+use super::journal::{self, Entry};
+use crate::{
+    app::App,
+    auth::{Delete, Level, Scope, Write},
+    clock,
+    error::{ApiError, Result, Violation},
+    id,
+    list::parse_filter,
+    v1::{collections, namespaces::push_event},
+};
+
+/// Members that only the server writes.
+const SYSTEM: [&str; 6] = [
+    "document_id",
+    "collection_id",
+    "_internal",
+    "document_blobs",
+    "expanded",
+    "_expanded",
+];
+
+/// Members of a create request that are not user fields.
+const LINEAGE: [&str; 4] = [
+    "root_object_id",
+    "root_bucket_id",
+    "source_object_id",
+    "source_document_id",
+];
+
+/// Journals and applies one write, and tells of it.
+async fn write(
+    app: &App,
+    scope: &Scope<impl Level>,
+    entry: Entry,
+    kind: &'static str,
+    ids: &[String],
+) -> Result<()> {
+    let (org_id, namespace_id, now) = (
+        scope.caller.org_id.clone(),
+        scope.namespace_id.clone(),
+        app.clock().micros(),
+    );
+    let collection_id = match &entry {
+        Entry::Upsert { collection, .. } => collection.collection_id.clone(),
+        Entry::Delete { collection_id, .. } => collection_id.clone(),
+    };
+    let payload = match ids {
+        [one] => json!({"collection_id": collection_id, "document_id": one}),
+        many => json!({"collection_id": collection_id, "document_ids": many, "count": many.len()}),
+    };
+    let seq = app.next_journal_seq();
+    let journalled = entry.clone();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                journal::insert(tx, seq, &journalled, now).await?;
+                push_event(tx, &org_id, &namespace_id, kind, payload, now).await
+            })
+        })
+        .await?;
+    journal::apply(app, entry).await?;
+    app.journal_applied(seq);
+    Ok(())
+}
+
+/// Refuses vectors that the collection has no index for, of a wrong length or with numbers that are none.
+fn check_vectors(
+    spec: &CollectionSpec,
+    vectors: &Object,
+) -> Result<std::collections::BTreeMap<String, Vec<f32>>> {
+    let mut checked = std::collections::BTreeMap::new();
+    for (name, value) in vectors {
+        let fault = |kind: &str, msg: String| {
+            ApiError::from(Violation::body(&["vectors", name], kind, msg, Value::Null))
+        };
+        let Some(index) = spec.vectors.iter().find(|index| index.name == *name) else {
+            let known: Vec<&str> = spec
+                .vectors
+                .iter()
+                .map(|index| index.name.as_str())
+                .collect();
+            let msg = format!(
+                "the collection has no vector index '{name}'; it has: {}",
+                known.join(", ")
+            );
+            return Err(fault("value_error", msg));
+        };
+        let numbers: Option<Vec<f32>> = value.as_array().map(|items| {
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "vectors are kept in single precision"
+            )]
+            items
+                .iter()
+                .map(|item| item.as_f64().map_or(f32::NAN, |number| number as f32))
+                .collect()
+        });
+        let numbers = numbers.unwrap_or_default();
+        if numbers.len() != index.dims {
+            let msg = format!(
+                "the vector has {} numbers, the index '{name}' takes {}",
+                numbers.len(),
+                index.dims
+            );
+            return Err(fault("vector_dimensions", msg));
+        }
+        if !numbers.iter().all(|number| number.is_finite()) {
+            return Err(fault(
+                "finite_number",
+                "every number of a vector must be finite".into(),
+            ));
+        }
+        checked.insert(name.clone(), numbers);
+    }
+    Ok(checked)
+}
+
+/// The text that keyword search reads: every text member, in order.
+fn keywords(payload: &Object) -> String {
+    fn collect(value: &Value, out: &mut String) {
+        match value {
+            Value::String(text) => {
+                out.push_str(text);
+                out.push('\n');
+            }
+            Value::Array(items) => items.iter().for_each(|item| collect(item, out)),
+            Value::Object(members) => members.values().for_each(|member| collect(member, out)),
+            _ => {}
+        }
+    }
+    let mut text = String::new();
+    payload
+        .iter()
+        .filter(|(name, _)| *name != "_internal")
+        .for_each(|(_, value)| collect(value, &mut text));
+    text
+}
+
+pub async fn create(
+    app: &App,
+    scope: &Scope<Write>,
+    collection: &str,
+    request: DocumentCreateRequest,
+) -> Result<Document> {
+    let collection =
+        collections::find(app, scope, collection, NamespaceOperation::WriteData).await?;
+    let spec = collections::spec(app, &scope.namespace_id, &collection);
+    let sent = serde_json::to_value(&request).map_err(ApiError::internal)?;
+    let vectors = sent
+        .get("vectors")
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
+    let document_id = match request.extra.get("document_id") {
+        Some(Value::String(own)) if own.starts_with("doc_") && own.len() <= 100 => own.clone(),
+        Some(other) => {
+            let msg = "an own id starts with doc_ and has at most 100 characters";
+            return Err(Violation::body(
+                &["document_id"],
+                "string_pattern_mismatch",
+                msg,
+                other.clone(),
+            )
+            .into());
+        }
+        None => id::new("doc_"),
+    };
+    let at = app.clock().now().to_rfc3339();
+    let mut lineage = json!({"source_type": request.source_type, "path": request.lineage_path});
+    for member in LINEAGE {
+        lineage[member] = sent.get(member).cloned().unwrap_or(Value::Null);
+    }
+    if lineage["source_type"].is_null() {
+        lineage["source_type"] = "direct_upsert".into();
+    }
+    let mut payload: Object = request
+        .extra
+        .into_iter()
+        .filter(|(name, _)| !SYSTEM.contains(&name.as_str()))
+        .collect();
+    if let Some(metadata) = request.metadata {
+        payload.insert("metadata".into(), Value::Object(metadata));
+    }
+    let text = keywords(&payload);
+    let mut internal = json!({
+        "internal_id": scope.caller.org_id, "namespace_id": scope.namespace_id, "document_id": document_id,
+        "collection_id": spec.collection_id, "created_at": at, "updated_at": at, "lineage": lineage,
+        "content_hash": request.content_hash,
+    });
+    if let Some(principal) = scope.caller.principal() {
+        internal["_acl"] = json!({"owner": principal, "read": [], "write": [], "public": false});
+    }
+    payload.insert("_internal".into(), internal);
+    let document = Document {
+        document_id,
+        collection_id: spec.collection_id.clone(),
+        payload,
+        vectors: check_vectors(&spec, &vectors)?,
+        keywords: Some(text),
+    };
+    let ids = [document.document_id.clone()];
+    let entry = Entry::Upsert {
+        collection: spec,
+        documents: vec![document.clone()],
+    };
+    write(app, scope, entry, "document.created", &ids).await?;
+    Ok(document)
+}
+
+/// Puts user fields over a document; `replace` drops the ones not named. System fields and vectors stay.
+fn change(document: &mut Document, fields: Object, replace: bool, at: &str) {
+    if replace {
+        document.payload.retain(|name, _| name == "_internal");
+    }
+    for (name, value) in fields {
+        if !SYSTEM.contains(&name.as_str()) {
+            document.payload.insert(name, value);
+        }
+    }
+    if let Some(internal) = document.payload.get_mut("_internal") {
+        internal["updated_at"] = at.into();
+    }
+    document.keywords = Some(keywords(&document.payload));
+}
+
+async fn save(
+    app: &App,
+    scope: &Scope<impl Level>,
+    collection: &CollectionResponse,
+    documents: Vec<Document>,
+) -> Result<()> {
+    let ids: Vec<String> = documents
+        .iter()
+        .map(|document| document.document_id.clone())
+        .collect();
+    let kind = if ids.len() == 1 {
+        "document.updated"
+    } else {
+        "documents.updated.batch"
+    };
+    let spec = collections::spec(app, &scope.namespace_id, collection);
+    write(
+        app,
+        scope,
+        Entry::Upsert {
+            collection: spec,
+            documents,
+        },
+        kind,
+        &ids,
+    )
+    .await
+}
+
+async fn edit(
+    app: &App,
+    scope: &Scope<Write>,
+    collection: &str,
+    document_id: &str,
+    fields: Object,
+    replace: bool,
+) -> Result<Document> {
+    let operation = NamespaceOperation::WriteData;
+    let (collection, mut document) = super::find(
+        app,
+        scope,
+        collection,
+        document_id,
+        operation,
+        WithVectors::Yes,
+    )
+    .await?;
+    change(
+        &mut document,
+        fields,
+        replace,
+        &app.clock().now().to_rfc3339(),
+    );
+    save(app, scope, &collection, vec![document.clone()]).await?;
+    Ok(document)
+}
+
+fn with_metadata(mut fields: Object, metadata: Option<Object>) -> Object {
+    if let Some(metadata) = metadata {
+        fields.insert("metadata".into(), Value::Object(metadata));
+    }
+    fields
+}
+
+/// Sets the members sent, keeps the others.
+pub async fn patch(
+    app: &App,
+    scope: &Scope<Write>,
+    collection: &str,
+    document_id: &str,
+    request: loupe_wire::DocumentPatchRequest,
+) -> Result<Document> {
+    edit(
+        app,
+        scope,
+        collection,
+        document_id,
+        with_metadata(request.extra, request.metadata),
+        false,
+    )
+    .await
+}
+
+/// Replaces every user field.
+pub async fn replace(
+    app: &App,
+    scope: &Scope<Write>,
+    collection: &str,
+    document_id: &str,
+    request: loupe_wire::DocumentReplaceRequest,
+) -> Result<Document> {
+    edit(
+        app,
+        scope,
+        collection,
+        document_id,
+        with_metadata(request.extra, request.metadata),
+        true,
+    )
+    .await
+}
+
+/// Who may see and change a document.
+pub async fn set_acl(
+    app: &App,
+    scope: &Scope<Write>,
+    collection: &str,
+    document_id: &str,
+    request: UpdateDocumentACLRequest,
+) -> Result<Document> {
+    let operation = NamespaceOperation::ManagePermissions;
+    let (collection, mut document) = super::find(
+        app,
+        scope,
+        collection,
+        document_id,
+        operation,
+        WithVectors::Yes,
+    )
+    .await?;
+    if let Some(internal) = document.payload.get_mut("_internal") {
+        let mut acl = internal
+            .get("_acl")
+            .cloned()
+            .unwrap_or_else(|| json!({"read": [], "write": [], "public": false}));
+        for (name, value) in [
+            ("read", json!(request.read)),
+            ("write", json!(request.write)),
+            ("public", json!(request.public)),
+        ] {
+            if !value.is_null() {
+                acl[name] = value;
+            }
+        }
+        internal["_acl"] = acl;
+        internal["updated_at"] = clock::time(app.clock().micros()).to_rfc3339().into();
+    }
+    save(app, scope, &collection, vec![document.clone()]).await?;
+    Ok(document)
+}
+
+pub async fn delete(
+    app: &App,
+    scope: &Scope<Delete>,
+    collection: &str,
+    document_ids: Vec<String>,
+) -> Result<Vec<String>> {
+    let collection =
+        collections::find(app, scope, collection, NamespaceOperation::DeleteData).await?;
+    let collection_id = collection.collection_id.unwrap_or_default();
+    let reach = scope.reach(vec![collection_id.clone()]);
+    let found = app
+        .store()
+        .get(&reach, &document_ids, WithVectors::No)
+        .await?;
+    let found: Vec<String> = found
+        .into_iter()
+        .map(|document| document.document_id)
+        .collect();
+    if found.is_empty() {
+        return Ok(found);
+    }
+    let namespace_id = scope.namespace_id.clone();
+    let kind = if found.len() == 1 {
+        "document.deleted"
+    } else {
+        "documents.deleted.batch"
+    };
+    let entry = Entry::Delete {
+        namespace_id,
+        collection_id,
+        document_ids: found.clone(),
+    };
+    write(app, scope, entry, kind, &found).await?;
+    Ok(found)
+}
+
+/// Sets members of many documents: each its own, or one set on all that match.
+pub async fn update_many(
+    app: &App,
+    scope: &Scope<Write>,
+    collection: &str,
+    request: BatchUpdateDocumentsRequest,
+) -> Result<Vec<BatchDocumentUpdateResult>> {
+    let collection =
+        collections::find(app, scope, collection, NamespaceOperation::WriteData).await?;
+    let reach = scope.reach(collection.collection_id.iter().cloned().collect());
+    let at = app.clock().now().to_rfc3339();
+    let result = |id: &str, error: Option<&str>| BatchDocumentUpdateResult {
+        document_id: id.to_owned(),
+        success: error.is_none(),
+        error: error.map(ToOwned::to_owned),
+    };
+    if let Some(updates) = request.updates {
+        let ids: Vec<String> = updates
+            .iter()
+            .map(|update| update.document_id.clone())
+            .collect();
+        let mut documents = app.store().get(&reach, &ids, WithVectors::Yes).await?;
+        let mut results = Vec::with_capacity(updates.len());
+        for update in updates {
+            match documents
+                .iter_mut()
+                .find(|document| document.document_id == update.document_id)
+            {
+                Some(document) => {
+                    change(document, update.update_data, false, &at);
+                    results.push(result(&update.document_id, None));
+                }
+                None => results.push(result(&update.document_id, Some("document not found"))),
+            }
+        }
+        if !documents.is_empty() {
+            save(app, scope, &collection, documents).await?;
+        }
+        return Ok(results);
+    }
+    let Some(data) = request.update_data else {
+        let msg = "send updates, or filters with update_data";
+        return Err(Violation::body(&["updates"], "missing", msg, Value::Null).into());
+    };
+    let filter = request
+        .filters
+        .as_ref()
+        .map(|filter| parse_filter(&filter.0, "filters"))
+        .transpose()?;
+    let mut results = Vec::new();
+    let mut cursor = None;
+    loop {
+        let query = ListQuery {
+            filter: filter.clone(),
+            limit: 500,
+            cursor,
+            vectors: WithVectors::Yes,
+            ..Default::default()
+        };
+        let page = app.store().list(&reach, query).await?;
+        let mut documents = page.documents;
+        documents
+            .iter_mut()
+            .for_each(|document| change(document, data.clone(), false, &at));
+        results.extend(
+            documents
+                .iter()
+                .map(|document| result(&document.document_id, None)),
+        );
+        if !documents.is_empty() {
+            save(app, scope, &collection, documents).await?;
+        }
+        match page.next {
+            Some(next) => cursor = Some(next),
+            None => return Ok(results),
+        }
+    }
+}
+
+/// The ids of every document that matches.
+pub(super) async fn matching(
+    app: &App,
+    scope: &Scope<Delete>,
+    collection: &str,
+    filter: &Value,
+) -> Result<Vec<String>> {
+    let collection =
+        collections::find(app, scope, collection, NamespaceOperation::DeleteData).await?;
+    let reach = scope.reach(collection.collection_id.into_iter().collect());
+    let filter = parse_filter(filter, "filters")?;
+    let (mut ids, mut cursor) = (Vec::new(), None);
+    loop {
+        let query = ListQuery {
+            filter: Some(filter.clone()),
+            limit: 1000,
+            cursor,
+            ..Default::default()
+        };
+        let page = app.store().list(&reach, query).await?;
+        ids.extend(
+            page.documents
+                .into_iter()
+                .map(|document| document.document_id),
+        );
+        match page.next {
+            Some(next) => cursor = Some(next),
+            None => return Ok(ids),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What the public pages ask of this server.
+
+use std::time::Instant;
+
+use loupe_hosted::{
+    Facet, FacetValue, Hit, Host, HostError, Listed, Page, Picture, SearchAnswer, SearchRequest,
+};
+use loupe_wire::{Object, OffsetPaginationParams, RetrieverPagination, Timestamp, Value};
+
+use super::{Execute, publishing};
+use crate::{app::App, error::ApiError, v1::retrievers::RETRIEVERS, web};
+
+/// The server as the pages see it.
+pub struct PageHost(pub App);
+
+fn failed(error: ApiError) -> HostError {
+    match &error {
+        ApiError::Validation(_) => HostError::Invalid(error.message()),
+        ApiError::Envelope(_) => HostError::Failed(error.message()),
+    }
+}
+
+fn hit(mut document: Object) -> Hit {
+    let document_id = document
+        .remove("document_id")
+        .and_then(|id| id.as_str().map(ToOwned::to_owned));
+    let thumbnail = document
+        .remove("thumbnail_url")
+        .and_then(|url| url.as_str().map(ToOwned::to_owned));
+    document.remove("collection_id");
+    Hit {
+        document_id: document_id.unwrap_or_default(),
+        score: document.remove("score").and_then(|score| score.as_f64()),
+        thumbnail: thumbnail.map(|url| Picture {
+            url,
+            width: None,
+            height: None,
+        }),
+        fields: document,
+    }
+}
+
+fn facet(facet: &Object) -> Option<Facet> {
+    let field = facet.get("key")?.as_str()?.to_owned();
+    let values = facet.get("values")?.as_array()?;
+    let value = |entry: &Value| {
+        Some(FacetValue {
+            value: entry.get("value")?.clone(),
+            count: entry.get("count")?.as_u64()?,
+        })
+    };
+    Some(Facet {
+        field,
+        values: values.iter().filter_map(value).collect(),
+    })
+}
+
+#[async_trait::async_trait]
+impl Host for PageHost {
+    fn base_url(&self) -> String {
+        self.0.config().address()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.0.clock().now()
+    }
+
+    fn asset(&self, logical_name: &str) -> Option<String> {
+        web::asset(logical_name)
+    }
+
+    async fn page(&self, public_name: &str) -> Result<Option<Page>, HostError> {
+        let found = publishing::find_public(self.0.db(), public_name)
+            .await
+            .map_err(failed)?;
+        let Some(found) = found else { return Ok(None) };
+        let published = found.data.0;
+        let retriever = RETRIEVERS
+            .find(self.0.db(), &found.namespace_id, &published.retriever_id)
+            .await;
+        let retriever = retriever.map_err(failed)?.data.0;
+        let collections = published
+            .retriever_metadata
+            .iter()
+            .flat_map(|metadata| &metadata.collections);
+        let name =
+            |collection: &Object| Some(collection.get("collection_name")?.as_str()?.to_owned());
+        let needs_input = retriever
+            .input_schema
+            .values()
+            .any(|field| field.required == Some(true));
+        Ok(Some(Page {
+            collections: collections.filter_map(name).collect(),
+            public_name: published.public_name,
+            display_config: published.display_config,
+            input_schema: retriever.input_schema,
+            password_protected: published.password_protected,
+            is_active: published.is_active,
+            allows_empty_query: !needs_input,
+            updated_at: published.updated_at,
+        }))
+    }
+
+    async fn search(
+        &self,
+        public_name: &str,
+        request: SearchRequest,
+    ) -> Result<SearchAnswer, HostError> {
+        let started = Instant::now();
+        let open = super::open(&self.0, public_name).await.map_err(failed)?;
+        let window = OffsetPaginationParams {
+            page_size: request.page_size.into(),
+            page_number: request.page.into(),
+        };
+        let ask = Execute {
+            inputs: request.inputs,
+            filters: request
+                .filters
+                .and_then(|filters| filters.as_object().cloned()),
+            pagination: Some(RetrieverPagination::Offset(window)),
+            presigned_urls: true,
+            ..Default::default()
+        };
+        let answer = open.execute(&self.0, ask).await.map_err(failed)?;
+        let total = answer
+            .pagination
+            .get("total")
+            .and_then(Value::as_u64)
+            .unwrap_or(answer.documents.len() as u64);
+        Ok(SearchAnswer {
+            documents: answer.documents.into_iter().map(hit).collect(),
+            total,
+            facets: answer
+                .facets
+                .iter()
+                .filter_map(facet)
+                .filter(|facet| request.facets.contains(&facet.field))
+                .collect(),
+            warnings: answer.warnings,
+            took_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        })
+    }
+
+    async fn item(&self, public_name: &str, document_id: &str) -> Result<Option<Hit>, HostError> {
+        let open = super::open(&self.0, public_name).await.map_err(failed)?;
+        Ok(open
+            .item(&self.0, document_id)
+            .await
+            .map_err(failed)?
+            .map(hit))
+    }
+
+    async fn listed(&self) -> Result<Vec<Listed>, HostError> {
+        let all = publishing::list_public(self.0.db()).await.map_err(failed)?;
+        let open = all.into_iter().filter(|one| !one.password_protected);
+        Ok(open
+            .map(|one| Listed {
+                public_name: one.public_name,
+                updated_at: one.updated_at,
+            })
+            .collect())
+    }
+}

@@ -1,0 +1,153 @@
+//! What strangers may do with a published retriever: read its configuration and search it. Only exposed fields leave.
+
+mod host;
+mod routes;
+
+use std::sync::Arc;
+
+use loupe_engine::store::WithVectors;
+use loupe_wire::{
+    APIKeyModel, APIKeyType, Object, Permission, PublicExecuteResponse, PublishedRetrieverResponse,
+    ResourceScope, ResourceType, RetrieverModelOutput, Value,
+};
+
+pub use host::PageHost;
+pub use routes::router;
+
+use super::{
+    documents,
+    publishing::{self, Published},
+    retrievers::{self, Execute, RETRIEVERS},
+};
+use crate::{
+    app::App,
+    auth::{Caller, Read, Scope},
+    error::{ApiError, Result},
+};
+
+/// An active publication, ready to run.
+pub struct Open {
+    pub published: PublishedRetrieverResponse,
+    pub retriever: RetrieverModelOutput,
+    scope: Scope<Read>,
+}
+
+/// The publication of this name if strangers may use it; anything else does not exist for them.
+pub async fn open(app: &App, public_name: &str) -> Result<Open> {
+    let found = publishing::find_public(app.db(), public_name).await?;
+    let found = found.filter(|found| found.data.is_active && !found.data.password_protected);
+    let Published {
+        org_id,
+        namespace_id,
+        data,
+    } = found.ok_or_else(|| ApiError::not_found("published_retriever", public_name))?;
+    let published = data.0;
+    let retriever = RETRIEVERS
+        .find(app.db(), &namespace_id, &published.retriever_id)
+        .await?
+        .data
+        .0;
+    let scope = Scope::internal(stranger(&org_id, &published.retriever_id), namespace_id);
+    Ok(Open {
+        published,
+        retriever,
+        scope,
+    })
+}
+
+/// Searches of a page run as a caller that may read this one retriever and nothing else.
+fn stranger(org_id: &str, retriever_id: &str) -> Caller {
+    let scope = ResourceScope {
+        resource_type: ResourceType::Retriever,
+        resource_id: retriever_id.to_owned(),
+        operations: None,
+    };
+    let key = APIKeyModel {
+        internal_id: org_id.to_owned(),
+        organization_id: Some(org_id.to_owned()),
+        key_type: APIKeyType::Retriever,
+        name: "public page".into(),
+        permissions: vec![Permission::Read],
+        scopes: vec![scope],
+        ..Default::default()
+    };
+    Caller {
+        org_id: org_id.to_owned(),
+        key: Arc::new(key),
+    }
+}
+
+impl Open {
+    /// Runs the retriever and cuts every document down to what is exposed.
+    ///
+    /// # Errors
+    /// As an execution.
+    pub async fn execute(&self, app: &App, mut ask: Execute) -> Result<PublicExecuteResponse> {
+        ask.expand.clear();
+        ask.vectors = false;
+        let most = self.published.rate_limit_config.max_results_per_query;
+        ask.limit = ask.limit.map(|limit| limit.min(most));
+        let answer = retrievers::execute(app, &self.scope, &self.retriever, ask).await?;
+        Ok(PublicExecuteResponse {
+            execution_id: answer.execution_id,
+            status: answer.status,
+            documents: answer
+                .documents
+                .iter()
+                .map(|document| self.show(document))
+                .collect(),
+            pagination: answer.pagination,
+            facets: answer.facets,
+            warnings: answer.warnings,
+        })
+    }
+
+    /// One document of the retriever's collections, exposed fields only.
+    ///
+    /// # Errors
+    /// The document store fails.
+    pub async fn item(&self, app: &App, document_id: &str) -> Result<Option<Object>> {
+        let reach = self.scope.reach(self.retriever.collection_ids.clone());
+        let found = app
+            .store()
+            .get(&reach, &[document_id.to_owned()], WithVectors::No)
+            .await?;
+        let shape = documents::Shape {
+            presigned_urls: true,
+            ..Default::default()
+        };
+        let document = found
+            .into_iter()
+            .next()
+            .map(|document| documents::view(app, document, &shape));
+        Ok(document.map(|document| self.show(&document)))
+    }
+
+    /// Ids, score, exposed fields, and the address of the picture that stands for the document.
+    fn show(&self, document: &Object) -> Object {
+        let mut shown =
+            publishing::exposed(&self.published.display_config.exposed_fields, document);
+        for member in ["document_id", "collection_id", "score"] {
+            if let Some(value) = document.get(member) {
+                shown.insert(member.into(), value.clone());
+            }
+        }
+        if let Some(thumbnail) = thumbnail(document) {
+            shown.insert("thumbnail_url".into(), thumbnail);
+        }
+        shown
+    }
+}
+
+/// The presigned address of a document's thumbnail, else of its first picture.
+fn thumbnail(document: &Object) -> Option<Value> {
+    let blobs = document.get("document_blobs")?.as_array()?;
+    let is = |blob: &&Value, member: &str, wanted: &str| {
+        blob.get(member).and_then(Value::as_str) == Some(wanted)
+    };
+    let chosen = blobs
+        .iter()
+        .find(|blob| is(blob, "role", "thumbnail"))
+        .or_else(|| blobs.iter().find(|blob| is(blob, "type", "image")))?;
+    chosen.get("presigned_url").cloned()
+}

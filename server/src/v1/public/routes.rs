@@ -1,0 +1,202 @@
+use axum::{
+    Json,
+    extract::{FromRequestParts, Path, State},
+    http::request::Parts,
+};
+use loupe_wire::{
+    ListPublicRetrieversResponse, PublicExecuteResponse, PublicRetrieverConfigResponse,
+    PublicRetrieverListItem, PublicRetrieverListStats, PublicRetrieverTemplateResponse,
+    PublishedRetrieverResponse, RetrieverExecutionRequest,
+};
+use serde::Deserialize;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::Execute;
+use crate::{
+    app::App,
+    body::Body,
+    error::{ApiError, Result, Violation},
+    list,
+    v1::{publishing, retrievers::cast},
+};
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list_public_retrievers))
+        .routes(routes!(get_public_config))
+        .routes(routes!(execute_public))
+        .routes(routes!(get_public_template))
+}
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct PublicQuery {
+    /// From 1.
+    page: Option<i64>,
+    /// 1 to 100, default 20.
+    page_size: Option<i64>,
+    search: Option<String>,
+    #[allow(
+        dead_code,
+        reason = "accepted by the interface; strangers never see inactive pages"
+    )]
+    include_inactive: Option<bool>,
+}
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ExecuteQuery {
+    /// Default true.
+    return_presigned_urls: Option<bool>,
+}
+
+macro_rules! query_extractor {
+    ($($name:ident),*) => {
+        $(impl<S: Send + Sync> FromRequestParts<S> for $name {
+            type Rejection = ApiError;
+
+            async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+                list::query(parts).await
+            }
+        })*
+    };
+}
+query_extractor!(PublicQuery, ExecuteQuery);
+
+fn item(app: &App, published: PublishedRetrieverResponse) -> PublicRetrieverListItem {
+    let display = published.display_config;
+    PublicRetrieverListItem {
+        public_url: publishing::public_url(app, &published.public_name),
+        public_name: published.public_name,
+        title: display.title,
+        description: display.description.or(published.description),
+        logo_url: display.logo_url,
+        icon_base64: published.icon_base64.or(display.icon_base64),
+        og_image_url: display.seo.and_then(|seo| seo.og_image_url),
+        password_protected: published.password_protected,
+        is_active: published.is_active,
+        external_links: display.external_links,
+        created_at: published.created_at,
+        updated_at: published.updated_at,
+    }
+}
+
+/// Public pages.
+#[utoipa::path(get, path = "/v1/public/retrievers/", tag = "public_retrievers", params(PublicQuery), responses((status = 200, body = ListPublicRetrieversResponse)))]
+async fn list_public_retrievers(
+    State(app): State<App>,
+    query: PublicQuery,
+) -> Result<Json<ListPublicRetrieversResponse>> {
+    let (page, page_size) = (query.page.unwrap_or(1), query.page_size.unwrap_or(20));
+    if page < 1 || !(1..=100).contains(&page_size) {
+        let msg = "page starts at 1 and page_size lies between 1 and 100";
+        return Err(Violation::query("page_size", "range", msg, page_size.into()).into());
+    }
+    let needle = query.search.unwrap_or_default().to_lowercase();
+    let mut all = publishing::list_public(app.db()).await?;
+    all.retain(|one| {
+        let title = &one.display_config.title;
+        needle.is_empty()
+            || title.to_lowercase().contains(&needle)
+            || one.public_name.contains(&needle)
+    });
+    let total_count = i64::try_from(all.len()).unwrap_or(i64::MAX);
+    let (skip, take) = (
+        usize::try_from((page - 1) * page_size),
+        usize::try_from(page_size),
+    );
+    let window = all
+        .into_iter()
+        .skip(skip.unwrap_or(usize::MAX))
+        .take(take.unwrap_or(20));
+    let results = window.map(|published| item(&app, published)).collect();
+    let stats = PublicRetrieverListStats {
+        total_active: total_count,
+        total_open: total_count,
+        ..Default::default()
+    };
+    let total_pages = (total_count + page_size - 1) / page_size;
+    Ok(Json(ListPublicRetrieversResponse {
+        results,
+        total_count,
+        page,
+        page_size,
+        total_pages,
+        stats: Some(stats),
+    }))
+}
+
+/// How a page looks.
+#[utoipa::path(get, path = "/v1/public/retrievers/{public_name}/config", tag = "public_retrievers", responses((status = 200, body = PublicRetrieverConfigResponse)))]
+async fn get_public_config(
+    State(app): State<App>,
+    Path(name): Path<String>,
+) -> Result<Json<PublicRetrieverConfigResponse>> {
+    let published = super::open(&app, &name).await?.published;
+    Ok(Json(PublicRetrieverConfigResponse {
+        public_name: published.public_name,
+        public_api_key: None,
+        display_config: published.display_config,
+        password_protected: published.password_protected,
+        retriever_metadata: published.retriever_metadata,
+    }))
+}
+
+/// Searches a page.
+#[utoipa::path(post, path = "/v1/public/retrievers/{public_name}/execute", tag = "public_retrievers", params(ExecuteQuery), request_body = RetrieverExecutionRequest, responses((status = 200, body = PublicExecuteResponse)))]
+async fn execute_public(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    query: ExecuteQuery,
+    Body(request): Body<RetrieverExecutionRequest>,
+) -> Result<Json<PublicExecuteResponse>> {
+    let open = super::open(&app, &name).await?;
+    let ask = Execute {
+        inputs: request.inputs.unwrap_or_default(),
+        filters: request.filters,
+        pagination: request.pagination,
+        limit: request.limit,
+        presigned_urls: query.return_presigned_urls.unwrap_or(true),
+        ..Default::default()
+    };
+    open.execute(&app, ask).await.map(Json)
+}
+
+/// What another owner needs to build the same page.
+#[utoipa::path(get, path = "/v1/public/retrievers/{public_name}/template", tag = "public_retrievers", responses((status = 200, body = PublicRetrieverTemplateResponse)))]
+async fn get_public_template(
+    State(app): State<App>,
+    Path(name): Path<String>,
+) -> Result<Json<PublicRetrieverTemplateResponse>> {
+    let open = super::open(&app, &name).await?;
+    let retriever = open.retriever;
+    let collections = open
+        .published
+        .retriever_metadata
+        .map(|metadata| metadata.collections)
+        .unwrap_or_default();
+    let name = |collection: &loupe_wire::Object| {
+        collection
+            .get("collection_name")
+            .and_then(|name| name.as_str())
+            .map(ToOwned::to_owned)
+    };
+    Ok(Json(PublicRetrieverTemplateResponse {
+        retriever_name: retriever.retriever_name,
+        description: retriever.description,
+        collection_identifiers: collections.iter().filter_map(name).collect(),
+        stages: retriever.stages.iter().map(cast).collect::<Result<_>>()?,
+        input_schema: retriever.input_schema,
+        budget_limits: retriever
+            .budget_limits
+            .as_ref()
+            .map(cast)
+            .transpose()?
+            .unwrap_or_default(),
+        tags: retriever.tags,
+        display_config: Some(open.published.display_config),
+        source_public_url: publishing::public_url(&app, &open.published.public_name),
+        source_public_name: open.published.public_name,
+        feature_extractors: Some(collections),
+    }))
+}

@@ -1,0 +1,163 @@
+//! The display configuration: generated where the owner sent none, completed where it sent some.
+
+use loupe_engine::store::ListQuery;
+use loupe_wire::{
+    ComponentsConfig, DisplayConfig, InputRenderingConfig, ResultCardProperties,
+    RetrieverInputSchemaFieldType, RetrieverModelOutput, SEOConfig, Value,
+};
+use serde_json::json;
+
+use crate::{
+    app::App,
+    auth::{Level, Scope},
+    error::{Result, Violation},
+};
+
+/// Fields of extractors that make poor reading.
+const DULL: [&str; 6] = [
+    "_internal",
+    "chunk_index",
+    "total_chunks",
+    "processing_time_ms",
+    "thumbnail_url",
+    "features",
+];
+
+/// A page from the retriever alone: its inputs, and the fields of one of its documents.
+pub(super) async fn generate<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    retriever: &RetrieverModelOutput,
+    title: &str,
+) -> Result<DisplayConfig> {
+    let reach = scope.reach(retriever.collection_ids.clone());
+    let page = app
+        .store()
+        .list(
+            &reach,
+            ListQuery {
+                limit: 1,
+                ..Default::default()
+            },
+        )
+        .await?;
+    let sample = page
+        .documents
+        .into_iter()
+        .next()
+        .map(|document| document.payload)
+        .unwrap_or_default();
+    let mut exposed: Vec<String> = sample
+        .keys()
+        .filter(|name| !DULL.contains(&name.as_str()))
+        .take(8)
+        .cloned()
+        .collect();
+    if exposed.is_empty() {
+        exposed.push("text".into());
+    }
+    Ok(DisplayConfig {
+        title: title.to_owned(),
+        description: retriever.description.clone(),
+        inputs: inputs(retriever),
+        components: Some(ComponentsConfig {
+            result_card: Some(ResultCardProperties::default()),
+            ..Default::default()
+        }),
+        exposed_fields: exposed,
+        ..Default::default()
+    })
+}
+
+/// One control for each input of the schema.
+fn inputs(retriever: &RetrieverModelOutput) -> Vec<InputRenderingConfig> {
+    use RetrieverInputSchemaFieldType as Type;
+    let control =
+        |(order, (name, field)): (usize, (&String, &loupe_wire::RetrieverInputSchemaField))| {
+            let input_type = match field.r#type {
+                Type::Image | Type::Audio | Type::Video | Type::Pdf | Type::Excel => "file",
+                Type::Number | Type::Integer | Type::Float => "number",
+                Type::Boolean => "boolean",
+                Type::Date | Type::Datetime => "date",
+                Type::Array => "multiselect",
+                _ if field.r#enum.is_some() => "select",
+                _ => "text",
+            };
+            let mut label = name.replace('_', " ");
+            if let Some(first) = label.get_mut(..1) {
+                first.make_ascii_uppercase();
+            }
+            InputRenderingConfig {
+                field_name: name.clone(),
+                field_schema: field.clone(),
+                input_type: input_type.into(),
+                label,
+                placeholder: field.description.clone(),
+                required: field.required.unwrap_or(false),
+                order: i64::try_from(order).unwrap_or(0),
+                ..Default::default()
+            }
+        };
+    retriever
+        .input_schema
+        .iter()
+        .enumerate()
+        .map(control)
+        .collect()
+}
+
+/// Rules that the declared limits do not say.
+pub(super) fn check(display: &DisplayConfig) -> Result<()> {
+    for field in display.field_config.keys() {
+        if !display.exposed_fields.contains(field) {
+            let msg = format!("'{field}' is formatted but not among exposed_fields");
+            return Err(Violation::body(
+                &["display_config", "field_config", field],
+                "value_error",
+                msg,
+                Value::Null,
+            )
+            .into());
+        }
+    }
+    Ok(())
+}
+
+/// Fills in what publishing fills in: search-engine fields and the configuration that the page can show.
+pub(super) fn complete(
+    mut display: DisplayConfig,
+    retriever: &RetrieverModelOutput,
+    description: Option<&str>,
+) -> DisplayConfig {
+    let cut = |text: &str, most: usize| text.chars().take(most).collect::<String>();
+    if display.inputs.is_empty() {
+        display.inputs = inputs(retriever);
+    }
+    if display.description.is_none() {
+        display.description = description
+            .map(ToOwned::to_owned)
+            .or_else(|| retriever.description.clone());
+    }
+    let mut seo = display.seo.take().unwrap_or_else(SEOConfig::default);
+    seo.meta_title
+        .get_or_insert_with(|| cut(&display.title, 60));
+    if seo.meta_description.is_none() {
+        seo.meta_description = display.description.as_deref().map(|text| cut(text, 160));
+    }
+    display.seo = Some(seo);
+    let stages: Vec<Value> = retriever
+        .stages
+        .iter()
+        .map(|stage| json!({"stage_name": stage.stage_name, "stage_id": stage.config.get("stage_id")}))
+        .collect();
+    let features: Vec<Value> = retriever
+        .feature_dependencies
+        .iter()
+        .flatten()
+        .map(|feature| json!({"extractor": feature.extractor, "version": feature.version, "output": feature.output}))
+        .collect();
+    display.retriever_config = json!({"stages": stages, "feature_extractors": features})
+        .as_object()
+        .cloned();
+    display
+}

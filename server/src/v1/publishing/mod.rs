@@ -1,0 +1,284 @@
+//! Publishing a retriever as a public search page.
+
+mod display;
+mod routes;
+mod store;
+
+use loupe_wire::{
+    NamespaceOperation, Object, PublishRetrieverRequest, PublishRetrieverResponse,
+    PublishedRetrieverResponse, RetrieverMetadata, RetrieverModelOutput,
+    UpdatePublishedRetrieverRequest, Value,
+};
+use serde_json::json;
+
+pub use routes::router;
+pub use store::{Published, delete_of, find_public, list_public, mark_published};
+
+use super::{collections, retrievers};
+use crate::{
+    app::App,
+    auth::{Delete, Level, Scope, Write},
+    clock,
+    error::{ApiError, Result, Violation},
+    id,
+};
+
+/// The address of a public page.
+pub fn public_url(app: &App, public_name: &str) -> String {
+    format!("{}/r/{public_name}", app.config().address())
+}
+
+/// `My films!` as `my-films`, at least three characters.
+fn name_from(title: &str) -> String {
+    let mut name = String::new();
+    for character in title.to_lowercase().chars() {
+        if character.is_ascii_alphanumeric() {
+            name.push(character);
+        } else if !name.ends_with('-') && !name.is_empty() {
+            name.push('-');
+        }
+    }
+    name.truncate(50);
+    let name = name.trim_matches('-');
+    if name.len() < 3 {
+        format!("search-{name}").trim_matches('-').to_owned()
+    } else {
+        name.to_owned()
+    }
+}
+
+fn refuse_password(name: Option<&String>) -> Result<()> {
+    match name {
+        None => Ok(()),
+        Some(name) => {
+            let msg = "pages with a password are not available yet";
+            Err(Violation::body(
+                &["password_secret_name"],
+                "not_enabled",
+                msg,
+                name.clone().into(),
+            )
+            .into())
+        }
+    }
+}
+
+pub async fn publish(
+    app: &App,
+    scope: &Scope<Write>,
+    identifier: &str,
+    request: PublishRetrieverRequest,
+) -> Result<PublishRetrieverResponse> {
+    let retriever =
+        retrievers::find(app, scope, identifier, NamespaceOperation::CreateRetriever).await?;
+    refuse_password(request.password_secret_name.as_ref())?;
+    let title = request
+        .display_name
+        .clone()
+        .unwrap_or_else(|| retriever.retriever_name.clone());
+    let public_name = request
+        .public_name
+        .clone()
+        .unwrap_or_else(|| name_from(&title));
+    let metadata = if request.include_metadata {
+        Some(describe(app, scope, &retriever).await?)
+    } else {
+        None
+    };
+    let sent = request.display_config.clone().or(retriever
+        .display_config
+        .as_ref()
+        .map(retrievers::cast)
+        .transpose()?);
+    let display = match sent {
+        Some(display) => display,
+        None => display::generate(app, scope, &retriever, &title).await?,
+    };
+    display::check(&display)?;
+    let now = app.clock().micros();
+    let published = PublishedRetrieverResponse {
+        retriever_id: retriever.retriever_id.clone().unwrap_or_default(),
+        public_id: id::new("pub_"),
+        public_name: public_name.clone(),
+        description: request
+            .description
+            .clone()
+            .or_else(|| retriever.description.clone()),
+        icon_base64: request.icon_base64.clone(),
+        display_config: display::complete(display, &retriever, request.description.as_deref()),
+        rate_limit_config: request.rate_limit_config.unwrap_or_default(),
+        is_active: true,
+        retriever_metadata: metadata,
+        tags: request.tags.unwrap_or_default(),
+        category: request.category,
+        created_at: clock::time(now),
+        updated_at: clock::time(now),
+        ..Default::default()
+    };
+    let public_id = save(app, scope, published, now).await?;
+    let public_url = public_url(app, &public_name);
+    let retriever_id = retriever.retriever_id.unwrap_or_default();
+    Ok(PublishRetrieverResponse {
+        public_id,
+        retriever_id,
+        short_url: public_url.clone(),
+        public_url,
+        public_api_key: None,
+    })
+}
+
+/// Inserts, or replaces the publication of the same retriever: its public id and address stay.
+async fn save(
+    app: &App,
+    scope: &Scope<Write>,
+    mut published: PublishedRetrieverResponse,
+    now: i64,
+) -> Result<String> {
+    let (org_id, namespace_id) = (scope.caller.org_id.clone(), scope.namespace_id.clone());
+    let limit = app.config().limits.published_retrievers;
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let before = store::find_in(tx, &namespace_id, &published.retriever_id).await?;
+                if store::is_taken(tx, &published.public_name, &published.retriever_id).await? {
+                    let message = format!("the public name '{}' is taken", published.public_name);
+                    return Err(ApiError::already_exists("public_name_taken", message));
+                }
+                match before {
+                    Some(before) => {
+                        published.public_id = before.public_id;
+                        published.created_at = before.created_at;
+                        store::update(tx, &namespace_id, &published, now).await?;
+                    }
+                    None => {
+                        let count = store::count(tx, &namespace_id).await?;
+                        if count >= limit {
+                            return Err(ApiError::quota_exceeded(
+                                "published_retrievers",
+                                count,
+                                limit,
+                                "configured",
+                            ));
+                        }
+                        store::insert(tx, &org_id, &namespace_id, &published, now).await?;
+                    }
+                }
+                Ok(published.public_id)
+            })
+        })
+        .await
+}
+
+/// What a view-config dialog shows: stages, collections, what the retriever can do.
+async fn describe(
+    app: &App,
+    scope: &Scope<Write>,
+    retriever: &RetrieverModelOutput,
+) -> Result<RetrieverMetadata> {
+    let collections =
+        collections::resolve(app, &scope.namespace_id, &retriever.collection_ids).await?;
+    let object = |value: Value| value.as_object().cloned().unwrap_or_default();
+    let stages = retriever.stages.iter().map(|stage| {
+        object(json!({
+            "stage_name": stage.stage_name, "stage_type": stage.stage_type, "stage_id": stage.config.get("stage_id"),
+        }))
+    });
+    let described = collections.iter().map(|collection| {
+        object(json!({
+            "collection_name": collection.collection_name,
+            "feature_extractor": collection.feature_extractor.feature_extractor_id,
+        }))
+    });
+    let capabilities = object(json!({"inputs": retriever.input_schema.keys().collect::<Vec<_>>()}));
+    Ok(RetrieverMetadata {
+        stages: stages.collect(),
+        collections: described.collect(),
+        capabilities,
+    })
+}
+
+/// The publication of a retriever, or nothing.
+pub async fn lookup<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    identifier: &str,
+) -> Result<Option<PublishedRetrieverResponse>> {
+    let retriever = retrievers::find(app, scope, identifier, NamespaceOperation::ReadData).await?;
+    store::find(
+        app.db(),
+        &scope.namespace_id,
+        retriever.retriever_id.as_deref().unwrap_or_default(),
+    )
+    .await
+}
+
+pub async fn update(
+    app: &App,
+    scope: &Scope<Write>,
+    identifier: &str,
+    request: UpdatePublishedRetrieverRequest,
+) -> Result<PublishedRetrieverResponse> {
+    let retriever =
+        retrievers::find(app, scope, identifier, NamespaceOperation::CreateRetriever).await?;
+    refuse_password(request.password_secret_name.as_ref())?;
+    if let Some(display) = &request.display_config {
+        display::check(display)?;
+    }
+    let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let id = retriever.retriever_id.clone().unwrap_or_default();
+                let found = store::find_in(tx, &namespace_id, &id).await?;
+                let mut published =
+                    found.ok_or_else(|| ApiError::not_found("published_retriever", &id))?;
+                if let Some(display) = request.display_config {
+                    published.display_config = display::complete(display, &retriever, None);
+                }
+                published.rate_limit_config = request
+                    .rate_limit_config
+                    .unwrap_or(published.rate_limit_config);
+                published.is_active = request.is_active.unwrap_or(published.is_active);
+                published.tags = request.tags.unwrap_or(published.tags);
+                published.category = request.category.or(published.category);
+                published.updated_at = clock::time(now);
+                store::update(tx, &namespace_id, &published, now).await?;
+                Ok(published)
+            })
+        })
+        .await
+}
+
+pub async fn unpublish(app: &App, scope: &Scope<Delete>, identifier: &str) -> Result<()> {
+    let retriever =
+        retrievers::find(app, scope, identifier, NamespaceOperation::DeleteRetriever).await?;
+    let id = retriever.retriever_id.unwrap_or_default();
+    let namespace_id = scope.namespace_id.clone();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                match store::delete_of(tx, &namespace_id, &id).await? {
+                    0 => Err(ApiError::not_found("published_retriever", &id)),
+                    _ => Ok(()),
+                }
+            })
+        })
+        .await
+}
+
+/// Whether a public name is free.
+pub async fn is_available(app: &App, name: &str) -> Result<bool> {
+    Ok(store::find_public(app.db(), name).await?.is_none())
+}
+
+/// Members of a document that strangers may see.
+pub fn exposed(fields: &[String], document: &Object) -> Object {
+    let whole = Value::Object(document.clone());
+    let mut shown = Object::new();
+    for field in fields {
+        if let Some(value) = loupe_engine::filter::value_at(&whole, field) {
+            shown.insert(field.clone(), value.clone());
+        }
+    }
+    shown
+}

@@ -1,0 +1,143 @@
+use std::collections::BTreeSet;
+
+use loupe_wire::{PublishedRetrieverResponse, RetrieverModelOutput};
+use sqlx::types::Json;
+
+use crate::{
+    app::App,
+    args,
+    db::{Arg, Db, Tx},
+    error::Result,
+};
+
+crate::sql! {
+    const INSERT = "INSERT INTO published_retrievers (public_id, org_id, namespace_id, retriever_id, public_name, is_active, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    const UPDATE = "UPDATE published_retrievers SET public_name = $3, is_active = $4, updated_at = $5, data = $6 WHERE namespace_id = $1 AND retriever_id = $2";
+    const FIND = "SELECT data FROM published_retrievers WHERE namespace_id = $1 AND retriever_id = $2";
+    const LIST = "SELECT data FROM published_retrievers WHERE namespace_id = $1 ORDER BY created_at DESC, public_id";
+    const NAMES = "SELECT retriever_id FROM published_retrievers WHERE namespace_id = $1";
+    const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM published_retrievers WHERE namespace_id = $1";
+    const DELETE = "DELETE FROM published_retrievers WHERE namespace_id = $1 AND retriever_id = $2";
+    // Public names are unique over all organizations, and strangers find a page by its name alone.
+    const TAKEN = "SELECT CAST(COUNT(*) AS BIGINT) FROM published_retrievers WHERE public_name = $1 AND retriever_id <> $2";
+    const FIND_PUBLIC = "SELECT org_id, namespace_id, data FROM published_retrievers WHERE public_name = $1";
+    const LIST_PUBLIC = "SELECT data FROM published_retrievers WHERE is_active = TRUE ORDER BY created_at DESC, public_id LIMIT 10000";
+}
+
+type Row = (Json<PublishedRetrieverResponse>,);
+
+/// A publication with what its searches run as.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct Published {
+    pub org_id: String,
+    pub namespace_id: String,
+    pub data: Json<PublishedRetrieverResponse>,
+}
+
+pub(super) async fn insert(
+    tx: &mut Tx,
+    org_id: &str,
+    namespace_id: &str,
+    published: &PublishedRetrieverResponse,
+    now: i64,
+) -> Result<()> {
+    let args = args![
+        &published.public_id,
+        org_id,
+        namespace_id,
+        &published.retriever_id,
+        &published.public_name,
+        published.is_active,
+        now,
+        now,
+        Arg::json(published),
+    ];
+    tx.run(INSERT, args).await?;
+    Ok(())
+}
+
+pub(super) async fn update(
+    tx: &mut Tx,
+    namespace_id: &str,
+    published: &PublishedRetrieverResponse,
+    now: i64,
+) -> Result<()> {
+    let args = args![
+        namespace_id,
+        &published.retriever_id,
+        &published.public_name,
+        published.is_active,
+        now,
+        Arg::json(published),
+    ];
+    tx.run(UPDATE, args).await?;
+    Ok(())
+}
+
+pub(super) async fn find(
+    db: &Db,
+    namespace_id: &str,
+    retriever_id: &str,
+) -> Result<Option<PublishedRetrieverResponse>> {
+    Ok(db
+        .one::<Row>(FIND, args![namespace_id, retriever_id])
+        .await?
+        .map(|(data,)| data.0))
+}
+
+pub(super) async fn find_in(
+    tx: &mut Tx,
+    namespace_id: &str,
+    retriever_id: &str,
+) -> Result<Option<PublishedRetrieverResponse>> {
+    Ok(tx
+        .one::<Row>(FIND, args![namespace_id, retriever_id])
+        .await?
+        .map(|(data,)| data.0))
+}
+
+pub(super) async fn list(db: &Db, namespace_id: &str) -> Result<Vec<PublishedRetrieverResponse>> {
+    let rows: Vec<Row> = db.all(LIST, args![namespace_id]).await?;
+    Ok(rows.into_iter().map(|(data,)| data.0).collect())
+}
+
+pub(super) async fn count(tx: &mut Tx, namespace_id: &str) -> Result<i64> {
+    tx.number(COUNT, args![namespace_id]).await
+}
+
+pub(super) async fn is_taken(tx: &mut Tx, public_name: &str, retriever_id: &str) -> Result<bool> {
+    Ok(tx.number(TAKEN, args![public_name, retriever_id]).await? > 0)
+}
+
+/// Rows removed: one or none.
+pub async fn delete_of(tx: &mut Tx, namespace_id: &str, retriever_id: &str) -> Result<u64> {
+    tx.run(DELETE, args![namespace_id, retriever_id]).await
+}
+
+/// The publication of this name, active or not.
+pub async fn find_public(db: &Db, public_name: &str) -> Result<Option<Published>> {
+    db.one(FIND_PUBLIC, args![public_name]).await
+}
+
+/// Every active publication, newest first.
+pub async fn list_public(db: &Db) -> Result<Vec<PublishedRetrieverResponse>> {
+    let rows: Vec<Row> = db.all(LIST_PUBLIC, vec![]).await?;
+    Ok(rows.into_iter().map(|(data,)| data.0).collect())
+}
+
+/// Says of each retriever whether it is published, in one query for all.
+pub async fn mark_published(
+    app: &App,
+    namespace_id: &str,
+    retrievers: &mut [RetrieverModelOutput],
+) -> Result<()> {
+    let names: Vec<(String,)> = app.db().all(NAMES, args![namespace_id]).await?;
+    let published: BTreeSet<String> = names.into_iter().map(|(name,)| name).collect();
+    for retriever in retrievers {
+        retriever.is_published = retriever
+            .retriever_id
+            .as_ref()
+            .is_some_and(|id| published.contains(id));
+    }
+    Ok(())
+}

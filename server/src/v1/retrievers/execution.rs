@@ -1,0 +1,209 @@
+//! Running a retriever: inputs checked, plan run, answer shaped, execution recorded.
+
+use std::time::Instant;
+
+use loupe_engine::stage::{Outcome, Run, RunError, check_inputs};
+use loupe_wire::{
+    ExecuteRetrieverResponse, Object, RetrieverExecutionSummary, RetrieverModelOutput,
+    RetrieverPagination, Value,
+};
+use serde_json::json;
+
+use super::{Execution, compile, record, stage_inputs};
+use crate::{
+    app::App,
+    auth::{Level, Scope},
+    error::{ApiError, Result, Violation},
+    id,
+    list::parse_filter,
+    v1::{collections, documents},
+};
+
+/// What an execution is asked for, whoever asks: the API, a public page, an alert.
+#[derive(Debug, Clone, Default)]
+pub struct Execute {
+    pub inputs: Object,
+    pub filters: Option<Object>,
+    pub pagination: Option<RetrieverPagination>,
+    pub limit: Option<i64>,
+    pub expand: Vec<String>,
+    pub presigned_urls: bool,
+    pub vectors: bool,
+    pub explain: bool,
+}
+
+/// Runs a stored retriever.
+///
+/// # Errors
+/// 422 for inputs that break the schema, 400 for a cursor of another search, 503 without a model.
+pub async fn execute<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    retriever: &RetrieverModelOutput,
+    ask: Execute,
+) -> Result<ExecuteRetrieverResponse> {
+    let started = Instant::now();
+    let created_at = app.clock().micros();
+    let inputs = check_inputs(&retriever.input_schema, &ask.inputs).map_err(|violations| {
+        let violations = violations.into_iter().map(|fault| {
+            let path: Vec<&str> = fault.loc.iter().map(String::as_str).collect();
+            Violation::body(&path, fault.r#type, fault.msg, fault.input)
+        });
+        ApiError::Validation(violations.collect())
+    })?;
+    let plan = compile(&stage_inputs(&retriever.stages), &retriever.input_schema)?;
+    let collections =
+        collections::resolve(app, &scope.namespace_id, &retriever.collection_ids).await?;
+    let filter = match ask.filters.filter(|filters| !filters.is_empty()) {
+        Some(filters) => Some(parse_filter(&Value::Object(filters), "filters")?),
+        None => None,
+    };
+    let max_time_ms = retriever
+        .budget_limits
+        .as_ref()
+        .and_then(|budget| budget.max_time_ms);
+    let run = Run {
+        store: app.store().clone(),
+        encoders: app.encoders(),
+        fetch: None,
+        namespace_id: scope.namespace_id.clone(),
+        principal: scope.caller.principal().map(ToOwned::to_owned),
+        collections: collections
+            .iter()
+            .map(|collection| collections::searchable(app, collection))
+            .collect(),
+        inputs: inputs.clone(),
+        filter,
+        now: app.clock().now(),
+        max_time_ms: max_time_ms
+            .and_then(|limit| u64::try_from(limit).ok())
+            .filter(|limit| *limit > 0),
+        pagination: ask.pagination,
+        limit: ask.limit,
+        return_vectors: ask.vectors,
+        secrets: None,
+    };
+    let mut outcome = plan.run(run).await.map_err(run_error)?;
+    if ask.presigned_urls {
+        outcome
+            .documents
+            .iter_mut()
+            .for_each(|document| presign(app, document));
+    }
+    documents::expand(app, scope, &ask.expand, &mut outcome.documents).await?;
+    let milliseconds = started.elapsed().as_secs_f64() * 1e3;
+    let mut response = answer(retriever, outcome, milliseconds);
+    if ask.explain {
+        let explained = super::explain(app, scope, &response.retriever_id).await?;
+        response.explain_plan = super::cast(&explained)?;
+    }
+    let execution = execution(scope, &response, &inputs, created_at, milliseconds);
+    record(app, execution);
+    Ok(response)
+}
+
+fn run_error(error: RunError) -> ApiError {
+    match error {
+        RunError::Invalid(message) => ApiError::bad_request("", message),
+        RunError::Cursor(message) => ApiError::bad_request("cursor_invalid", message),
+        RunError::Embed(error) => error.into(),
+        RunError::Store(error) => error.into(),
+    }
+}
+
+/// Puts `document_blobs` with fresh addresses beside the ids.
+fn presign(app: &App, document: &mut Object) {
+    let blobs = document
+        .get("_internal")
+        .and_then(|internal| internal.get("document_blobs"))
+        .cloned();
+    let Some(Value::Array(mut blobs)) = blobs else {
+        return;
+    };
+    blobs
+        .iter_mut()
+        .for_each(|blob| documents::presign(app, blob));
+    document.insert("document_blobs".into(), Value::Array(blobs));
+}
+
+fn answer(
+    retriever: &RetrieverModelOutput,
+    outcome: Outcome,
+    milliseconds: f64,
+) -> ExecuteRetrieverResponse {
+    let mut statistics = outcome.statistics;
+    statistics.total_time_ms = milliseconds;
+    let completeness = if outcome.timed_out {
+        "partial"
+    } else {
+        "complete"
+    };
+    let status = if outcome.timed_out {
+        "completed_partial"
+    } else {
+        "completed"
+    };
+    ExecuteRetrieverResponse {
+        retriever_id: retriever.retriever_id.clone().unwrap_or_default(),
+        execution_id: id::new("exec_"),
+        status: status.into(),
+        degraded: outcome.degraded,
+        documents: outcome.documents,
+        pagination: outcome.pagination,
+        stage_statistics: Some(statistics),
+        facets: outcome.facets,
+        budget: json!({"time_ms": milliseconds, "credits": 0.0})
+            .as_object()
+            .cloned()
+            .unwrap_or_default(),
+        completeness: [("results".to_owned(), completeness.to_owned())]
+            .into_iter()
+            .collect(),
+        warnings: outcome.warnings,
+        interpretation: outcome.interpretation,
+        ..Default::default()
+    }
+}
+
+fn execution<L: Level>(
+    scope: &Scope<L>,
+    response: &ExecuteRetrieverResponse,
+    inputs: &Object,
+    created_at: i64,
+    milliseconds: f64,
+) -> Execution {
+    let returned = i64::try_from(response.documents.len()).unwrap_or(i64::MAX);
+    let at = crate::clock::time(created_at);
+    // The first text input tells the execution in lists; documents are not kept.
+    let query = inputs
+        .values()
+        .find_map(Value::as_str)
+        .map(|text| text.chars().take(200).collect());
+    let summary = RetrieverExecutionSummary {
+        execution_id: response.execution_id.clone(),
+        status: response.status.clone(),
+        created_at: at,
+        completed_at: Some(
+            at + chrono::Duration::microseconds((milliseconds * 1e3).round() as i64),
+        ),
+        duration_ms: milliseconds,
+        credits_used: 0.0,
+        total_processed: returned,
+        total_returned: returned,
+        cache_hit_rate: None,
+        inputs_hash: None,
+        query_summary: query,
+        trace_id: None,
+    };
+    let mut data = serde_json::to_value(summary).unwrap_or_default();
+    data["retriever_id"] = response.retriever_id.clone().into();
+    data["stage_statistics"] = serde_json::to_value(&response.stage_statistics).unwrap_or_default();
+    data["warnings"] = response.warnings.clone().into();
+    Execution {
+        execution_id: response.execution_id.clone(),
+        namespace_id: scope.namespace_id.clone(),
+        retriever_id: response.retriever_id.clone(),
+        created_at,
+        data,
+    }
+}

@@ -1,0 +1,369 @@
+//! Retrievers: stages that run over collections. Stages are immutable; changes are made on clones.
+
+mod execution;
+mod history;
+mod routes;
+mod store;
+
+use indexmap::IndexMap;
+use loupe_engine::stage::{Plan, Surroundings};
+use loupe_wire::{
+    CloneRetrieverRequest, CreateRetrieverRequest, ExplainRetrieverResponse, FeatureAddress,
+    NamespaceOperation, Object, PatchRetrieverRequest, ResourceType, RetrieverModelOutput,
+    StageConfigInput, StageConfigOutput, Value,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::json;
+
+pub use execution::{Execute, execute};
+pub use history::{History, record};
+pub use routes::router;
+pub use store::{Execution, RETRIEVERS, insert_execution};
+
+use super::collections;
+use crate::{
+    app::App,
+    auth::{Delete, Level, Scope, Write},
+    clock,
+    error::{ApiError, Result, Violation},
+    id,
+};
+
+/// One wire type as another with the same members.
+pub fn cast<T: DeserializeOwned>(value: &impl Serialize) -> Result<T> {
+    serde_json::to_value(value)
+        .and_then(serde_json::from_value)
+        .map_err(ApiError::internal)
+}
+
+/// Compiles stored or sent stages.
+///
+/// # Errors
+/// The 422 list with the place of each fault in `stages`.
+pub fn compile(
+    stages: &[StageConfigInput],
+    schema: &IndexMap<String, loupe_wire::RetrieverInputSchemaField>,
+) -> Result<Plan> {
+    Plan::compile(stages, schema).map_err(|problems| {
+        let violations = problems.into_iter().map(|problem| {
+            let path: Vec<&str> = problem.loc.iter().map(String::as_str).collect();
+            Violation::body(&path, problem.r#type, problem.msg, Value::Null)
+        });
+        ApiError::Validation(violations.collect())
+    })
+}
+
+/// Stored stages in the shape they are compiled from.
+pub fn stage_inputs(stages: &[StageConfigOutput]) -> Vec<StageConfigInput> {
+    let input = |stage: &StageConfigOutput| StageConfigInput {
+        stage_name: stage.stage_name.clone(),
+        stage_type: stage.stage_type,
+        config: stage.config.clone(),
+        batch_size: stage.batch_size.clone(),
+        description: stage.description.clone(),
+        on_error: stage.on_error.clone(),
+        output_alias: stage.output_alias.clone(),
+    };
+    stages.iter().map(input).collect()
+}
+
+fn stage_output(stage: StageConfigInput) -> StageConfigOutput {
+    let parameters = stage
+        .config
+        .get("parameters")
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
+    StageConfigOutput {
+        stage_name: stage.stage_name,
+        stage_type: stage.stage_type,
+        config: stage.config,
+        batch_size: stage.batch_size,
+        description: stage.description,
+        on_error: stage.on_error,
+        output_alias: stage.output_alias,
+        parameters,
+    }
+}
+
+/// The features that the stages name, found anywhere in their parameters.
+fn dependencies(stages: &[StageConfigInput]) -> Vec<FeatureAddress> {
+    fn walk(value: &Value, out: &mut Vec<FeatureAddress>) {
+        match value {
+            Value::Object(members) => {
+                members
+                    .iter()
+                    .for_each(|(name, member)| match member.as_str() {
+                        Some(uri) if name == "feature_uri" => out.extend(address(uri)),
+                        _ => walk(member, out),
+                    })
+            }
+            Value::Array(items) => items.iter().for_each(|item| walk(item, out)),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    stages
+        .iter()
+        .flat_map(|stage| stage.config.values())
+        .for_each(|value| walk(value, &mut found));
+    found.dedup();
+    found
+}
+
+fn address(uri: &str) -> Option<FeatureAddress> {
+    let (scheme, rest) = uri.split_once("://")?;
+    let (extractor, rest) = rest.split_once('@')?;
+    let (version, output) = rest
+        .split_once('/')
+        .map_or((rest, None), |(version, output)| (version, Some(output)));
+    Some(FeatureAddress {
+        scheme: scheme.into(),
+        extractor: extractor.into(),
+        version: version.into(),
+        output: output.map(Into::into),
+    })
+}
+
+pub async fn create(
+    app: &App,
+    scope: &Scope<Write>,
+    request: CreateRetrieverRequest,
+) -> Result<RetrieverModelOutput> {
+    scope.caller.allow(
+        ResourceType::Retriever,
+        "*",
+        NamespaceOperation::CreateRetriever,
+    )?;
+    let schema = request.input_schema.unwrap_or_default();
+    compile(&request.stages, &schema)?;
+    let identifiers = request.collection_identifiers.unwrap_or_default();
+    let collections = collections::resolve(app, &scope.namespace_id, &identifiers).await?;
+    let now = app.clock().micros();
+    let retriever = RetrieverModelOutput {
+        retriever_id: Some(id::new("ret_")),
+        retriever_name: request.retriever_name,
+        description: request.description,
+        collection_ids: collections
+            .into_iter()
+            .filter_map(|collection| collection.collection_id)
+            .collect(),
+        feature_dependencies: Some(dependencies(&request.stages)),
+        stages: request.stages.into_iter().map(stage_output).collect(),
+        input_schema: schema,
+        budget_limits: request.budget_limits,
+        tags: request.tags.unwrap_or_default(),
+        metadata: request.metadata.unwrap_or_default(),
+        display_config: request.display_config.as_ref().map(cast).transpose()?,
+        version: 1,
+        created_at: Some(clock::time(now)),
+        updated_at: Some(clock::time(now)),
+        created_by: Some(scope.caller.actor().to_owned()),
+        collection_identifiers: identifiers,
+        ..Default::default()
+    };
+    insert(app, scope, retriever, now).await
+}
+
+async fn insert(
+    app: &App,
+    scope: &Scope<Write>,
+    retriever: RetrieverModelOutput,
+    now: i64,
+) -> Result<RetrieverModelOutput> {
+    let namespace_id = scope.namespace_id.clone();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let id = retriever.retriever_id.clone().unwrap_or_default();
+                RETRIEVERS
+                    .insert(
+                        tx,
+                        &namespace_id,
+                        &id,
+                        &retriever.retriever_name,
+                        now,
+                        &retriever,
+                    )
+                    .await?;
+                Ok(retriever)
+            })
+        })
+        .await
+}
+
+/// The stored retriever, if the caller's scopes cover it. By id or name.
+pub async fn find<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    identifier: &str,
+    operation: NamespaceOperation,
+) -> Result<RetrieverModelOutput> {
+    let record = RETRIEVERS
+        .find(app.db(), &scope.namespace_id, identifier)
+        .await?;
+    scope
+        .caller
+        .allow(ResourceType::Retriever, &record.id, operation)?;
+    Ok(record.data.0)
+}
+
+pub async fn update(
+    app: &App,
+    scope: &Scope<Write>,
+    identifier: &str,
+    request: PatchRetrieverRequest,
+) -> Result<RetrieverModelOutput> {
+    for (member, sent) in [
+        ("stages", request.stages.is_some()),
+        (
+            "collection_identifiers",
+            request.collection_identifiers.is_some(),
+        ),
+        ("input_schema", request.input_schema.is_some()),
+    ] {
+        if sent {
+            let msg = format!(
+                "{member} cannot be changed in place: clone the retriever with the new value"
+            );
+            return Err(Violation::body(&[member], "immutable_field", msg, Value::Null).into());
+        }
+    }
+    let id = find(app, scope, identifier, NamespaceOperation::CreateRetriever)
+        .await?
+        .retriever_id
+        .unwrap_or_default();
+    let display_config: Option<Object> = request.display_config.as_ref().map(cast).transpose()?;
+    let (namespace_id, actor, now) = (
+        scope.namespace_id.clone(),
+        scope.caller.actor().to_owned(),
+        app.clock().micros(),
+    );
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let mut retriever = RETRIEVERS.find_in(tx, &namespace_id, &id).await?.data.0;
+                retriever.retriever_name =
+                    request.retriever_name.unwrap_or(retriever.retriever_name);
+                retriever.description = request.description.or(retriever.description);
+                retriever.tags = request.tags.unwrap_or(retriever.tags);
+                retriever.metadata = request.metadata.unwrap_or(retriever.metadata);
+                retriever.display_config = display_config.or(retriever.display_config);
+                retriever.updated_at = Some(clock::time(now));
+                retriever.updated_by = Some(actor);
+                RETRIEVERS
+                    .update(
+                        tx,
+                        &namespace_id,
+                        &id,
+                        &retriever.retriever_name,
+                        now,
+                        &retriever,
+                    )
+                    .await?;
+                Ok(retriever)
+            })
+        })
+        .await
+}
+
+/// A copy with another name, and other stages or collections where sent.
+pub async fn clone(
+    app: &App,
+    scope: &Scope<Write>,
+    identifier: &str,
+    request: CloneRetrieverRequest,
+) -> Result<(RetrieverModelOutput, String)> {
+    let source = find(app, scope, identifier, NamespaceOperation::CreateRetriever).await?;
+    let create_request = CreateRetrieverRequest {
+        retriever_name: request.retriever_name,
+        description: request.description.or(source.description),
+        collection_identifiers: Some(
+            request
+                .collection_identifiers
+                .unwrap_or(source.collection_ids),
+        ),
+        stages: request
+            .stages
+            .unwrap_or_else(|| stage_inputs(&source.stages)),
+        input_schema: Some(request.input_schema.unwrap_or(source.input_schema)),
+        budget_limits: request.budget_limits.or(source.budget_limits),
+        tags: Some(request.tags.unwrap_or(source.tags)),
+        metadata: Some(source.metadata),
+        display_config: match request.display_config {
+            Some(display) => Some(display),
+            None => source.display_config.as_ref().map(cast).transpose()?,
+        },
+        ..Default::default()
+    };
+    let clone = create(app, scope, create_request).await?;
+    Ok((clone, source.retriever_id.unwrap_or_default()))
+}
+
+pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Result<()> {
+    let retriever = find(app, scope, identifier, NamespaceOperation::DeleteRetriever).await?;
+    let id = retriever.retriever_id.unwrap_or_default();
+    let namespace_id = scope.namespace_id.clone();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                super::publishing::delete_of(tx, &namespace_id, &id).await?;
+                RETRIEVERS.delete(tx, &namespace_id, &id).await
+            })
+        })
+        .await
+}
+
+/// What an execution would do, in words and estimates.
+pub async fn explain<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    identifier: &str,
+) -> Result<ExplainRetrieverResponse> {
+    let retriever = find(app, scope, identifier, NamespaceOperation::ExecuteRetriever).await?;
+    let plan = compile(&stage_inputs(&retriever.stages), &retriever.input_schema)?;
+    let collections =
+        collections::resolve(app, &scope.namespace_id, &retriever.collection_ids).await?;
+    let documents = app
+        .store()
+        .count(&scope.reach(retriever.collection_ids.clone()), None)
+        .await?;
+    let searchable: Vec<_> = collections
+        .iter()
+        .map(|collection| collections::searchable(app, collection))
+        .collect();
+    let execution_plan = plan.explain(Surroundings {
+        collections: &searchable,
+        documents,
+    });
+    let total_ms: f64 = execution_plan
+        .iter()
+        .map(|stage| stage.estimated_duration_ms)
+        .sum();
+    let slowest = execution_plan
+        .iter()
+        .max_by(|a, b| a.estimated_duration_ms.total_cmp(&b.estimated_duration_ms));
+    Ok(ExplainRetrieverResponse {
+        retriever_id: retriever.retriever_id.unwrap_or_default(),
+        retriever_name: retriever.retriever_name,
+        estimated_cost: IndexMap::from([
+            ("total_credits".into(), 0.0),
+            ("total_duration_ms".into(), total_ms),
+        ]),
+        total_estimated_stages: i64::try_from(execution_plan.len()).unwrap_or(i64::MAX),
+        bottleneck_stages: slowest
+            .map(|stage| stage.stage_name.clone())
+            .into_iter()
+            .collect(),
+        optimization_suggestions: Vec::new(),
+        optimization_applied: false,
+        optimization_details: Some(
+            json!({"documents_in_reach": documents})
+                .as_object()
+                .cloned()
+                .unwrap_or_default(),
+        ),
+        execution_plan,
+        ..Default::default()
+    })
+}

@@ -1,0 +1,271 @@
+use axum::{
+    Json,
+    extract::{FromRequestParts, Path, State},
+    http::request::Parts,
+    response::{IntoResponse, Response},
+};
+use loupe_engine::stage;
+use loupe_wire::{
+    CloneRetrieverRequest, CloneRetrieverResponse, CreateRetrieverRequest, ExecuteRetrieverRequest,
+    ExecuteRetrieverResponse, ExecutionDetail, ExplainRetrieverRequest, ExplainRetrieverResponse,
+    GenericDeleteResponse, ListExecutionsRequest, ListExecutionsResponse, ListRetrieversRequest,
+    ListRetrieversResponse, NamespaceOperation, PaginationMetadata, PatchRetrieverRequest,
+    PatchRetrieverResponse, RetrieverConfig, RetrieverModelOutput, RetrieverStageDefinition,
+};
+use serde::Deserialize;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{Execute, RETRIEVERS, cast, store};
+use crate::{
+    app::App,
+    auth::{Delete, ListScope, Read, Scope, Write},
+    body::Body,
+    error::{ApiError, Result},
+    list::{self, ListParams, ListQuery, UNRESOLVED, unresolved},
+};
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list_retrievers, create_retriever))
+        .routes(routes!(search_retrievers))
+        .routes(routes!(list_stages))
+        .routes(routes!(get_retriever, update_retriever, delete_retriever))
+        .routes(routes!(clone_retriever))
+        .routes(routes!(execute_retriever))
+        .routes(routes!(explain_retriever))
+        .routes(routes!(list_executions))
+        .routes(routes!(get_execution))
+}
+
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ExecuteQuery {
+    return_presigned_urls: Option<bool>,
+    return_vectors: Option<bool>,
+    explain: Option<bool>,
+    /// Repeats `documents` under the older name `results`.
+    include_legacy_results: Option<bool>,
+    skip_cache: Option<bool>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ExecuteQuery {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        list::query(parts).await
+    }
+}
+
+async fn page(
+    app: &App,
+    scope: ListScope<Read>,
+    query: ListQuery,
+    request: ListRetrieversRequest,
+) -> Result<Response> {
+    let params = ListParams::new(query, &request)?;
+    let scope = match scope {
+        ListScope::Resolved(scope) => scope,
+        ListScope::Unresolved { sent } => {
+            let warnings = vec![unresolved(&sent)];
+            let pagination = Some(params.pagination(0, false, Some(0)));
+            let empty = ListRetrieversResponse {
+                pagination,
+                warnings,
+                ..Default::default()
+            };
+            return Ok(([UNRESOLVED], Json(empty)).into_response());
+        }
+    };
+    let mut page = RETRIEVERS
+        .list(app.db(), &scope.namespace_id, &params)
+        .await?;
+    crate::v1::publishing::mark_published(app, &scope.namespace_id, &mut page.results).await?;
+    let total = page.total_count(&params);
+    let answer = ListRetrieversResponse {
+        results: page.results,
+        total,
+        pagination: Some(page.pagination),
+        ..Default::default()
+    };
+    Ok(Json(answer).into_response())
+}
+
+/// Retrievers of the namespace.
+#[utoipa::path(get, path = "/v1/retrievers", tag = "retrievers", params(ListQuery), responses((status = 200, body = ListRetrieversResponse)))]
+async fn list_retrievers(
+    State(app): State<App>,
+    scope: ListScope<Read>,
+    query: ListQuery,
+) -> Result<Response> {
+    page(&app, scope, query, ListRetrieversRequest::default()).await
+}
+
+/// Retrievers that match.
+#[utoipa::path(post, path = "/v1/retrievers/list", tag = "retrievers", params(ListQuery), request_body = ListRetrieversRequest, responses((status = 200, body = ListRetrieversResponse)))]
+async fn search_retrievers(
+    State(app): State<App>,
+    scope: ListScope<Read>,
+    query: ListQuery,
+    Body(request): Body<ListRetrieversRequest>,
+) -> Result<Response> {
+    page(&app, scope, query, request).await
+}
+
+/// Makes a retriever: stages over collections.
+#[utoipa::path(post, path = "/v1/retrievers", tag = "retrievers", request_body = CreateRetrieverRequest, responses((status = 200, body = RetrieverConfig)))]
+async fn create_retriever(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Body(request): Body<CreateRetrieverRequest>,
+) -> Result<Json<RetrieverConfig>> {
+    cast(&super::create(&app, &scope, request).await?).map(Json)
+}
+
+/// The stages that run here, with their parameters.
+#[utoipa::path(get, path = "/v1/retrievers/stages", tag = "stages", responses((status = 200, body = Vec<RetrieverStageDefinition>)))]
+async fn list_stages() -> Json<Vec<RetrieverStageDefinition>> {
+    Json(stage::catalogue())
+}
+
+/// One retriever, by id or name.
+#[utoipa::path(get, path = "/v1/retrievers/{retriever_id}", tag = "retrievers", responses((status = 200, body = RetrieverModelOutput)))]
+async fn get_retriever(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path(id): Path<String>,
+) -> Result<Json<RetrieverModelOutput>> {
+    let mut found = vec![super::find(&app, &scope, &id, NamespaceOperation::ReadData).await?];
+    crate::v1::publishing::mark_published(&app, &scope.namespace_id, &mut found).await?;
+    Ok(Json(found.remove(0)))
+}
+
+/// Changes what is mutable; stages are not: clone the retriever to change them.
+#[utoipa::path(patch, path = "/v1/retrievers/{retriever_id}", tag = "retrievers", request_body = PatchRetrieverRequest, responses((status = 200, body = PatchRetrieverResponse)))]
+async fn update_retriever(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(id): Path<String>,
+    Body(request): Body<PatchRetrieverRequest>,
+) -> Result<Json<PatchRetrieverResponse>> {
+    let retriever = cast(&super::update(&app, &scope, &id, request).await?)?;
+    Ok(Json(PatchRetrieverResponse { retriever }))
+}
+
+/// Removes a retriever and its public page.
+#[utoipa::path(delete, path = "/v1/retrievers/{retriever_id}", tag = "retrievers", responses((status = 200, body = GenericDeleteResponse)))]
+async fn delete_retriever(
+    State(app): State<App>,
+    scope: Scope<Delete>,
+    Path(id): Path<String>,
+) -> Result<Json<GenericDeleteResponse>> {
+    super::delete(&app, &scope, &id).await?;
+    Ok(Json(GenericDeleteResponse::default()))
+}
+
+/// Copies a retriever, with other stages or collections where sent.
+#[utoipa::path(post, path = "/v1/retrievers/{retriever_id}/clone", tag = "retrievers", request_body = CloneRetrieverRequest, responses((status = 200, body = CloneRetrieverResponse)))]
+async fn clone_retriever(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(id): Path<String>,
+    Body(request): Body<CloneRetrieverRequest>,
+) -> Result<Json<CloneRetrieverResponse>> {
+    let (clone, source_retriever_id) = super::clone(&app, &scope, &id, request).await?;
+    let retriever_id = clone.retriever_id.clone();
+    Ok(Json(CloneRetrieverResponse {
+        retriever: cast(&clone)?,
+        source_retriever_id,
+        retriever_id,
+    }))
+}
+
+/// Runs a retriever.
+#[utoipa::path(post, path = "/v1/retrievers/{retriever_id}/execute", tag = "retrievers", params(ExecuteQuery), request_body = ExecuteRetrieverRequest, responses((status = 200, body = ExecuteRetrieverResponse)))]
+async fn execute_retriever(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path(id): Path<String>,
+    query: ExecuteQuery,
+    Body(request): Body<ExecuteRetrieverRequest>,
+) -> Result<Json<ExecuteRetrieverResponse>> {
+    let retriever = super::find(&app, &scope, &id, NamespaceOperation::ExecuteRetriever).await?;
+    let ask = Execute {
+        inputs: request.inputs.unwrap_or_default(),
+        filters: request.filters,
+        pagination: request.pagination,
+        limit: request.limit,
+        expand: request.expand.unwrap_or_default(),
+        presigned_urls: request.return_presigned_urls
+            || query.return_presigned_urls.unwrap_or(false),
+        vectors: request.return_vectors || query.return_vectors.unwrap_or(false),
+        explain: request.explain || query.explain.unwrap_or(false),
+    };
+    let mut response = super::execute(&app, &scope, &retriever, ask).await?;
+    if query.include_legacy_results.unwrap_or(false) {
+        response.results = response.documents.clone();
+    }
+    Ok(Json(response))
+}
+
+/// What an execution would do.
+#[utoipa::path(post, path = "/v1/retrievers/{retriever_id}/execute/explain", tag = "retrievers", request_body = ExplainRetrieverRequest, responses((status = 200, body = ExplainRetrieverResponse)))]
+async fn explain_retriever(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path(id): Path<String>,
+    _body: Body<ExplainRetrieverRequest>,
+) -> Result<Json<ExplainRetrieverResponse>> {
+    super::explain(&app, &scope, &id).await.map(Json)
+}
+
+/// Executions of a retriever, newest first.
+#[utoipa::path(post, path = "/v1/retrievers/{retriever_id}/executions/list", tag = "retrievers", params(ListQuery), request_body = ListExecutionsRequest, responses((status = 200, body = ListExecutionsResponse)))]
+async fn list_executions(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path(id): Path<String>,
+    query: ListQuery,
+    _body: Body<ListExecutionsRequest>,
+) -> Result<Json<ListExecutionsResponse>> {
+    let params = ListParams::new(query, &serde_json::json!({}))?;
+    let id = super::find(&app, &scope, &id, NamespaceOperation::ReadData)
+        .await?
+        .retriever_id
+        .unwrap_or_default();
+    let total = store::count_executions(app.db(), &scope.namespace_id, &id).await?;
+    let rows = store::list_executions(
+        app.db(),
+        &scope.namespace_id,
+        &id,
+        params.limit,
+        params.offset,
+    )
+    .await?;
+    let results = rows.iter().map(cast).collect::<Result<Vec<_>>>()?;
+    let has_next = params.offset + i64::try_from(results.len()).unwrap_or(0) < total;
+    let pagination = PaginationMetadata {
+        total,
+        limit: params.limit,
+        offset: params.offset,
+        has_next,
+    };
+    Ok(Json(ListExecutionsResponse {
+        results,
+        pagination,
+    }))
+}
+
+/// One execution, without its documents.
+#[utoipa::path(get, path = "/v1/retrievers/{retriever_id}/executions/{execution_id}", tag = "retrievers", responses((status = 200, body = ExecutionDetail)))]
+async fn get_execution(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path((id, execution)): Path<(String, String)>,
+) -> Result<Json<ExecutionDetail>> {
+    let id = super::find(&app, &scope, &id, NamespaceOperation::ReadData)
+        .await?
+        .retriever_id
+        .unwrap_or_default();
+    let found = store::find_execution(app.db(), &scope.namespace_id, &id, &execution).await?;
+    cast(&found).map(Json)
+}

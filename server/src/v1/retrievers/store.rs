@@ -1,0 +1,87 @@
+use loupe_wire::{Object, RetrieverModelOutput, Value};
+use sqlx::types::Json;
+
+use crate::{
+    args,
+    db::{Db, Tx},
+    error::{ApiError, Result},
+};
+
+crate::table!(pub static RETRIEVERS: RetrieverModelOutput = "retrievers", "retriever");
+
+crate::sql! {
+    const INSERT_EXECUTION = "INSERT INTO executions (execution_id, namespace_id, retriever_id, created_at, data) VALUES ($1, $2, $3, $4, $5)";
+    const LIST_EXECUTIONS = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 ORDER BY created_at DESC, execution_id LIMIT $3 OFFSET $4";
+    const COUNT_EXECUTIONS = "SELECT CAST(COUNT(*) AS BIGINT) FROM executions WHERE namespace_id = $1 AND retriever_id = $2";
+    const FIND_EXECUTION = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND execution_id = $3";
+}
+
+/// One execution, told without its documents.
+#[derive(Debug, Clone)]
+pub struct Execution {
+    pub execution_id: String,
+    pub namespace_id: String,
+    pub retriever_id: String,
+    pub created_at: i64,
+    pub data: Value,
+}
+
+pub async fn insert_execution(tx: &mut Tx, execution: &Execution) -> Result<()> {
+    let Execution {
+        execution_id,
+        namespace_id,
+        retriever_id,
+        created_at,
+        data,
+    } = execution;
+    tx.run(
+        INSERT_EXECUTION,
+        args![
+            execution_id,
+            namespace_id,
+            retriever_id,
+            *created_at,
+            data.clone()
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+pub async fn list_executions(
+    db: &Db,
+    namespace_id: &str,
+    retriever_id: &str,
+    limit: i64,
+    offset: i64,
+) -> Result<Vec<Object>> {
+    let rows: Vec<(Json<Object>,)> = db
+        .all(
+            LIST_EXECUTIONS,
+            args![namespace_id, retriever_id, limit, offset],
+        )
+        .await?;
+    Ok(rows.into_iter().map(|(data,)| data.0).collect())
+}
+
+pub async fn count_executions(db: &Db, namespace_id: &str, retriever_id: &str) -> Result<i64> {
+    db.number(COUNT_EXECUTIONS, args![namespace_id, retriever_id])
+        .await
+}
+
+pub async fn find_execution(
+    db: &Db,
+    namespace_id: &str,
+    retriever_id: &str,
+    execution_id: &str,
+) -> Result<Object> {
+    let found: Option<(Json<Object>,)> = db
+        .one(
+            FIND_EXECUTION,
+            args![namespace_id, retriever_id, execution_id],
+        )
+        .await?;
+    found
+        .map(|(data,)| data.0)
+        .ok_or_else(|| ApiError::not_found("execution", execution_id))
+}

@@ -1,0 +1,207 @@
+//! Documents written by callers, and retrievers over them.
+
+use serde_json::{Value, json};
+
+use crate::{both, harness::Server};
+
+/// A namespace with a collection of own vectors of three numbers; answers their ids.
+async fn collection(server: &Server) -> (String, String) {
+    let namespace = server.namespace("documents").await;
+    let body = json!({
+        "collection_name": "films",
+        "source": {"type": "direct_upsert"},
+        "feature_extractor": {
+            "feature_extractor_name": "passthrough_extractor",
+            "version": "v1",
+            "parameters": {"vector_fields": [{"source_path": "embedding", "name": "own", "dimension": 3}]},
+        },
+    });
+    let made = server
+        .call_in(&namespace, "POST", "/v1/collections", body)
+        .await
+        .ok();
+    (
+        namespace,
+        made["collection_id"].as_str().unwrap().to_owned(),
+    )
+}
+
+async fn films(server: &Server) -> (String, String) {
+    let (namespace, collection) = collection(server).await;
+    let index = server
+        .call_in(
+            &namespace,
+            "GET",
+            &format!("/v1/collections/{collection}"),
+            Value::Null,
+        )
+        .await
+        .ok();
+    let index = index["vector_indexes"][0]["name"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    for (title, year, vector) in [
+        ("Metropolis", 1927, [1.0, 0.0, 0.0]),
+        ("Nosferatu", 1922, [0.0, 1.0, 0.0]),
+        ("Faust", 1926, [0.7, 0.7, 0.0]),
+    ] {
+        let body = json!({"title": title, "year": year, "vectors": {index.clone(): vector}});
+        server
+            .call_in(
+                &namespace,
+                "POST",
+                &format!("/v1/collections/{collection}/documents"),
+                body,
+            )
+            .await
+            .ok();
+    }
+    (namespace, collection)
+}
+
+both! {
+    async fn a_document_is_written_read_changed_and_removed(server) {
+        let (namespace, collection) = films(&server).await;
+        let documents = format!("/v1/collections/{collection}/documents");
+        let list = json!({"filters": {"field": "year", "operator": "gte", "value": 1926}, "sort": {"field": "year", "direction": "desc"}, "include_total": true});
+        let page = server.call_in(&namespace, "POST", &format!("{documents}/list"), list).await.ok();
+        let titles: Vec<&str> = page["results"].as_array().unwrap().iter().map(|d| d["title"].as_str().unwrap()).collect();
+        assert_eq!(titles, ["Metropolis", "Faust"]);
+        assert_eq!(page["pagination"]["total"], 2);
+
+        let id = page["results"][0]["document_id"].as_str().unwrap().to_owned();
+        assert!(id.starts_with("doc_"));
+        let one = format!("{documents}/{id}");
+        let found = server.call_in(&namespace, "GET", &format!("{one}?return_vectors=true&return_vector_names=true"), Value::Null).await.ok();
+        assert_eq!(found["_vectors"].as_array().unwrap().len(), 1);
+        assert_eq!(found["vectors"].as_object().unwrap().values().next().unwrap(), &json!([1.0, 0.0, 0.0]));
+        let patched = server.call_in(&namespace, "PATCH", &one, json!({"director": "Lang"})).await.ok();
+        assert_eq!((&patched["title"], &patched["director"]), (&json!("Metropolis"), &json!("Lang")));
+        let replaced = server.call_in(&namespace, "PUT", &one, json!({"title": "M"})).await.ok();
+        assert!(replaced["director"].is_null());
+        let kept = server.call_in(&namespace, "GET", &format!("{one}?return_vectors=true"), Value::Null).await.ok();
+        assert_eq!(kept["vectors"].as_object().unwrap().len(), 1);
+
+        server.call_in(&namespace, "DELETE", &one, Value::Null).await.ok();
+        server.call_in(&namespace, "GET", &one, Value::Null).await.error(404, "NotFoundError");
+        server.call_in(&namespace, "DELETE", &one, Value::Null).await.error(404, "NotFoundError");
+        let count = server.call_in(&namespace, "GET", &format!("{documents}/count"), Value::Null).await.ok();
+        assert_eq!(count["count"], 2);
+    }
+
+    async fn wrong_vectors_are_refused_before_the_store(server) {
+        let (namespace, collection) = films(&server).await;
+        let documents = format!("/v1/collections/{collection}/documents");
+        let found = server.call_in(&namespace, "GET", &format!("/v1/collections/{collection}"), Value::Null).await.ok();
+        let index = found["vector_indexes"][0]["name"].as_str().unwrap().to_owned();
+        let wrong = json!({"title": "x", "vectors": {index.clone(): [1.0, 2.0]}});
+        server.call_in(&namespace, "POST", &documents, wrong).await.invalid(&["body", "vectors", &index], "vector_dimensions");
+        let unknown = json!({"title": "x", "vectors": {"other": [1.0, 2.0, 3.0]}});
+        server.call_in(&namespace, "POST", &documents, unknown).await.invalid(&["body", "vectors", "other"], "value_error");
+        let huge = format!(r#"{{"title": "x", "vectors": {{"{index}": [1e39, 0, 0]}}}}"#);
+        let request = server.request("POST", &documents).bearer_auth(&server.key).header("X-Namespace", &namespace).body(huge);
+        Server::send(request).await.invalid(&["body", "vectors", &index], "finite_number");
+        let count = server.call_in(&namespace, "GET", &format!("{documents}/count"), Value::Null).await.ok();
+        assert_eq!(count["count"], 3);
+    }
+
+    async fn documents_survive_a_restart(server) {
+        let (namespace, collection) = films(&server).await;
+        let again = server.restart().await;
+        let count = again.call_in(&namespace, "GET", &format!("/v1/collections/{collection}/documents/count"), Value::Null).await.ok();
+        assert_eq!(count["count"], 3);
+    }
+
+    async fn a_retriever_searches_explains_and_is_immutable(server) {
+        let (namespace, collection) = films(&server).await;
+        let found = server.call_in(&namespace, "GET", &format!("/v1/collections/{collection}"), Value::Null).await.ok();
+        let index = found["vector_indexes"][0]["feature_uri"].as_str().or(found["vector_indexes"][0]["name"].as_str()).unwrap().to_owned();
+        let body = json!({
+            "retriever_name": "nearest films",
+            "collection_identifiers": ["films"],
+            "input_schema": {"vector": {"type": "array", "required": true}, "since": {"type": "integer"}},
+            "stages": [
+                {"stage_name": "search", "stage_type": "filter", "config": {"stage_id": "feature_search", "parameters": {
+                    "searches": [{"feature_uri": index, "query": {"input_mode": "vector", "value": "{{INPUT.vector}}"}, "top_k": 10}],
+                    "final_top_k": 10,
+                }}},
+                {"stage_name": "recent", "stage_type": "filter", "config": {"stage_id": "attribute_filter", "parameters": {
+                    "conditions": {"AND": [{"field": "year", "operator": "gte", "value": "{{INPUT.since}}"}]},
+                }}},
+            ],
+        });
+        let retriever = server.call_in(&namespace, "POST", "/v1/retrievers", body.clone()).await.ok();
+        let id = retriever["retriever_id"].as_str().unwrap();
+        server.call_in(&namespace, "POST", "/v1/retrievers", body).await.error(409, "AlreadyExistsError");
+        let execute = format!("/v1/retrievers/{id}/execute");
+
+        let answer = server.call_in(&namespace, "POST", &execute, json!({"inputs": {"vector": [1.0, 0.0, 0.0]}})).await.ok();
+        let titles: Vec<&str> = answer["documents"].as_array().unwrap().iter().map(|d| d["title"].as_str().unwrap()).collect();
+        assert_eq!(titles, ["Metropolis", "Faust", "Nosferatu"]);
+        assert!(answer["stage_statistics"]["stages"]["search"]["output_count"].as_i64().unwrap() == 3, "{answer:#}");
+        let since = json!({"inputs": {"vector": [1.0, 0.0, 0.0], "since": 1927}});
+        let answer = server.call_in(&namespace, "POST", &execute, since).await.ok();
+        assert_eq!(answer["documents"].as_array().unwrap().len(), 1);
+        server.call_in(&namespace, "POST", &execute, json!({})).await.invalid(&["body", "inputs", "vector"], "missing");
+
+        let explained = server.call_in(&namespace, "POST", &format!("{execute}/explain"), json!({})).await.ok();
+        assert_eq!(explained["total_estimated_stages"], 2);
+        let patch = json!({"stages": []});
+        server.call_in(&namespace, "PATCH", &format!("/v1/retrievers/{id}"), patch).await.invalid(&["body", "stages"], "immutable_field");
+        let clone = json!({"retriever_name": "another"});
+        let clone = server.call_in(&namespace, "POST", &format!("/v1/retrievers/{id}/clone"), clone).await.ok();
+        assert_ne!(clone["retriever_id"], retriever["retriever_id"]);
+        assert_eq!(clone["source_retriever_id"], retriever["retriever_id"]);
+    }
+
+    async fn an_unknown_feature_gives_no_rows_and_a_warning(server) {
+        let (namespace, _) = films(&server).await;
+        let body = json!({
+            "retriever_name": "mismatched",
+            "collection_identifiers": ["films"],
+            "stages": [{"stage_name": "search", "stage_type": "filter", "config": {"stage_id": "feature_search", "parameters": {
+                "searches": [{"feature_uri": "loupe://text_extractor@v1/all_minilm_l6_v2_v1", "query": {"input_mode": "text", "value": "robots"}}],
+            }}}],
+        });
+        let retriever = server.call_in(&namespace, "POST", "/v1/retrievers", body).await.ok();
+        let id = retriever["retriever_id"].as_str().unwrap();
+        let answer = server.call_in(&namespace, "POST", &format!("/v1/retrievers/{id}/execute"), json!({})).await.ok();
+        assert_eq!(answer["documents"], json!([]));
+        assert!(!answer["warnings"].as_array().unwrap().is_empty());
+    }
+
+    async fn a_published_page_shows_exposed_fields_only(server) {
+        let (namespace, _) = films(&server).await;
+        let body = json!({
+            "retriever_name": "by year",
+            "collection_identifiers": ["films"],
+            "stages": [{"stage_name": "sorted", "stage_type": "sort", "config": {"stage_id": "sort_attribute", "parameters": {"field": "year", "direction": "asc"}}}],
+        });
+        let retriever = server.call_in(&namespace, "POST", "/v1/retrievers", body).await.ok();
+        let publish = format!("/v1/retrievers/{}/publish", retriever["retriever_id"].as_str().unwrap());
+        let lookup = server.call_in(&namespace, "GET", &publish, Value::Null).await;
+        assert_eq!((lookup.status, lookup.body), (200, Value::Null));
+        let display = json!({"title": "Old films", "inputs": [], "exposed_fields": ["title"]});
+        let published = json!({"public_name": "old-films", "display_config": display});
+        let made = server.call_in(&namespace, "POST", &publish, published.clone()).await.ok();
+        assert!(made["public_url"].as_str().unwrap().ends_with("/r/old-films"));
+        assert!(made["public_api_key"].is_null());
+        let again = server.call_in(&namespace, "POST", &publish, published).await.ok();
+        assert_eq!(again["public_id"], made["public_id"]);
+
+        let answer = Server::send(server.request("POST", "/v1/public/retrievers/old-films/execute").json(&json!({}))).await.ok();
+        assert_eq!(answer["documents"][0]["title"], "Nosferatu");
+        assert!(answer["documents"].as_array().unwrap().iter().all(|document| document.get("year").is_none()));
+        let page = Server::send(server.request("GET", "/r/old-films")).await;
+        assert_eq!(page.status, 200);
+        let html = page.body.as_str().unwrap().to_owned();
+        assert!(html.contains("Nosferatu") && html.contains("<title>") && !html.contains("1922"));
+
+        server.call_in(&namespace, "PATCH", &publish, json!({"is_active": false})).await.ok();
+        let gone = Server::send(server.request("GET", "/r/old-films")).await;
+        assert!(gone.status == 404 || gone.status == 410, "{}", gone.status);
+        assert!(!gone.body.to_string().contains("Old films"));
+        Server::send(server.request("POST", "/v1/public/retrievers/old-films/execute").json(&json!({}))).await.error(404, "NotFoundError");
+    }
+}
