@@ -224,3 +224,28 @@ fn message(panic: &(dyn Any + Send)) -> &str {
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no message")
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_costs_one_call() {
+        let dir = tempfile::tempdir().unwrap();
+        let shard = Arc::new(Shard::of(&[]));
+        let slot = Slot::new(shard, dir.path().join("shard"), None);
+        let point = super::super::super::shards::Point {
+            id: uuid::Uuid::from_u128(7),
+            payload: serde_json::Map::new(),
+            vectors: Default::default(),
+        };
+        slot.update(convert::upsert(vec![point])).unwrap();
+        let hit = slot.with(|_| -> q::OperationResult<()> { panic!("the engine met something") });
+        assert!(matches!(hit, Err(StoreError::Unavailable(_))));
+        let count = slot
+            .with(|shard| shard.count(q::CountRequest::new()))
+            .unwrap();
+        assert_eq!(count, 1, "the shard was opened anew with all it had");
+    }
+}
