@@ -52,12 +52,15 @@ CREATE TABLE objects (
     unique_key TEXT,
     -- SHA-256 over blobs and members, for skip_duplicates.
     content_hash TEXT NOT NULL,
+    -- The caller's own mark of a create request: a repetition answers the first object.
+    idempotency_key TEXT,
     status TEXT NOT NULL,
     size_bytes BIGINT NOT NULL DEFAULT 0,
     created_at BIGINT NOT NULL,
     updated_at BIGINT NOT NULL,
     data JSONB NOT NULL,
-    UNIQUE (bucket_id, unique_key)
+    UNIQUE (bucket_id, unique_key),
+    UNIQUE (bucket_id, idempotency_key)
 );
 CREATE INDEX objects_bucket ON objects (namespace_id, bucket_id, created_at DESC, object_id);
 CREATE INDEX objects_hash ON objects (bucket_id, content_hash);

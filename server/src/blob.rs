@@ -126,6 +126,12 @@ impl Blobs {
         Ok(hex::encode(hash.finalize()))
     }
 
+    /// A second file with the same bytes.
+    pub async fn copy(&self, from: &str, to: &str) -> Result<()> {
+        let (from, to) = (parse(from)?, parse(to)?);
+        self.0.store.copy(&from, &to).await.map_err(failed)
+    }
+
     /// A file that is gone already counts as deleted.
     pub async fn delete(&self, key: &str) -> Result<()> {
         match self.0.store.delete(&parse(key)?).await {

@@ -197,6 +197,14 @@ impl ApiError {
         }
     }
 
+    /// The stable `error.type`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Validation(_) => "ValidationError",
+            Self::Envelope(envelope) => envelope.kind,
+        }
+    }
+
     /// Whether the same request may succeed later.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Envelope(envelope) if envelope.status.is_server_error() || envelope.status == StatusCode::TOO_MANY_REQUESTS)

@@ -8,10 +8,13 @@ pub mod documents;
 pub mod events;
 pub mod health;
 pub mod namespaces;
+pub mod objects;
 pub mod organizations;
 pub mod public;
 pub mod publishing;
 pub mod retrievers;
+pub mod tasks;
+pub mod uploads;
 pub mod users;
 
 use axum::Router;
@@ -25,6 +28,7 @@ pub fn router() -> (Router<App>, OpenApi) {
     let (router, mut document) = OpenApiRouter::with_openapi(openapi::base())
         .merge(account::router())
         .merge(api_keys::router())
+        .merge(crate::blob::router())
         .merge(buckets::router())
         .merge(collections::extractors_router())
         .merge(collections::router())
@@ -32,10 +36,13 @@ pub fn router() -> (Router<App>, OpenApi) {
         .merge(events::router())
         .merge(health::router())
         .merge(namespaces::router())
+        .merge(objects::router())
         .merge(organizations::router())
         .merge(public::router())
         .merge(publishing::router())
         .merge(retrievers::router())
+        .merge(tasks::router())
+        .merge(uploads::router())
         .merge(users::router())
         .split_for_parts();
     openapi::finish(&mut document);

@@ -7,6 +7,8 @@ mod harness;
 mod documents;
 mod first_run;
 mod isolation;
+mod objects;
 mod openapi;
 mod resources;
 mod sql;
+mod uploads;

@@ -1,0 +1,358 @@
+//! Uploads: a file is sent straight to the blob store by a signed address, then confirmed.
+
+mod routes;
+pub mod store;
+
+use chrono::Duration;
+use loupe_wire::{
+    BucketResponse, BucketSchemaFieldType as Kind, ConfirmUploadRequest, ConfirmUploadResponse,
+    CreateBlobRequest, CreateObjectRequest, CreateUploadRequest, NamespaceOperation,
+    TaskStatusEnum, UploadResponse,
+};
+use serde_json::json;
+
+pub use routes::router;
+
+use super::objects;
+use crate::{
+    app::App,
+    auth::{Delete, Level, Scope, Write},
+    blob::safe_name,
+    error::{ApiError, Result, Violation},
+    id,
+};
+
+/// The property that an object's file gets when the upload names none and the bucket has one file property.
+const DEFAULT_PROPERTY: &str = "content";
+
+fn kind_of(content_type: &str) -> Kind {
+    match content_type.split('/').next().unwrap_or_default() {
+        "image" => Kind::Image,
+        "audio" => Kind::Audio,
+        "video" => Kind::Video,
+        _ if content_type.starts_with("application/pdf") => Kind::Pdf,
+        _ if content_type.contains("spreadsheet") || content_type.contains("excel") => Kind::Excel,
+        _ => Kind::Text,
+    }
+}
+
+/// Which property of the bucket the file goes to, and as what.
+fn place(bucket: &BucketResponse, upload: &UploadResponse) -> Result<(String, Kind)> {
+    let sent = upload.blob_type.as_deref().map(|name| {
+        serde_json::from_value::<Kind>(name.to_ascii_lowercase().into()).map_err(|_| {
+            let msg = "this is not a type of a bucket's schema";
+            ApiError::from(Violation::body(&["blob_type"], "enum", msg, name.into()))
+        })
+    });
+    let kind = sent
+        .transpose()?
+        .unwrap_or_else(|| kind_of(&upload.content_type));
+    let properties = bucket
+        .bucket_schema
+        .as_ref()
+        .map(|schema| &schema.properties);
+    let declared = |name: &str| {
+        properties
+            .and_then(|all| all.get(name))
+            .map(|field| field.r#type)
+    };
+    if let Some(name) = &upload.blob_property {
+        return Ok((name.clone(), declared(name).unwrap_or(kind)));
+    }
+    // The first property of that kind.
+    let fitting = properties
+        .into_iter()
+        .flatten()
+        .find(|(_, field)| field.r#type == kind);
+    Ok(fitting.map_or_else(
+        || (DEFAULT_PROPERTY.to_owned(), kind),
+        |(name, field)| (name.clone(), field.r#type),
+    ))
+}
+
+pub async fn create(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket: &BucketResponse,
+    request: CreateUploadRequest,
+) -> Result<UploadResponse> {
+    app.blobs()
+        .check_room(app.config().limits.free_disk_bytes)?;
+    let limit = i64::try_from(app.config().limits.upload_bytes).unwrap_or(i64::MAX);
+    if request.file_size_bytes.is_some_and(|size| size > limit) {
+        let mut fault = Violation::body(
+            &["file_size_bytes"],
+            "less_than_equal",
+            format!("a file has at most {limit} bytes"),
+            request.file_size_bytes.into(),
+        );
+        fault.ctx = json!({ "le": limit });
+        return Err(fault.into());
+    }
+    let (namespace_id, bucket_id) = (
+        scope.namespace_id.clone(),
+        bucket.bucket_id.clone().unwrap_or_default(),
+    );
+    if let (true, Some(hash)) = (request.skip_duplicates, &request.file_hash)
+        && let Some(first) = store::find_same(app.db(), &namespace_id, &bucket_id, hash).await?
+    {
+        return Ok(UploadResponse {
+            is_duplicate: true,
+            duplicate_of_upload_id: Some(first.upload_id.clone()),
+            existing_object_id: first.object_id.clone(),
+            message: Some("the same file was uploaded before: nothing to send".into()),
+            presigned_url: None,
+            ..first
+        });
+    }
+    let (upload_id, now) = (id::new("upl_"), app.clock().micros());
+    let at = crate::clock::time(now);
+    let key = format!(
+        "{namespace_id}/uploads/{upload_id}/{}",
+        safe_name(&request.filename)
+    );
+    let ttl = u64::try_from(request.presigned_url_expiration).unwrap_or(3600);
+    let upload = UploadResponse {
+        upload_id,
+        bucket_id,
+        filename: request.filename,
+        content_type: request.content_type,
+        file_size_bytes: request.file_size_bytes,
+        presigned_url: None,
+        presigned_url_expiration: request.presigned_url_expiration,
+        s3_key: key.clone(),
+        status: TaskStatusEnum::Pending,
+        metadata: request.metadata.unwrap_or_default(),
+        create_object_on_confirm: request.create_object_on_confirm,
+        object_metadata: request.object_metadata,
+        blob_property: request.blob_property,
+        blob_type: request.blob_type,
+        file_hash: request.file_hash,
+        skip_duplicates: request.skip_duplicates,
+        created_at: at,
+        expires_at: at + Duration::seconds(request.presigned_url_expiration),
+        ..Default::default()
+    };
+    // A property that does not fit is told now, not after the file was sent.
+    place(bucket, &upload)?;
+    let mut upload = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                store::insert(tx, &namespace_id, &upload, now).await?;
+                Ok(upload)
+            })
+        })
+        .await?;
+    // The address is a secret: it is answered, never stored.
+    upload.presigned_url = Some(app.blobs().signed_put_url(&key, ttl));
+    Ok(upload)
+}
+
+/// With its bucket, if the caller's scopes cover it.
+pub async fn find<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    bucket: &str,
+    upload_id: &str,
+    operation: NamespaceOperation,
+) -> Result<(BucketResponse, UploadResponse)> {
+    let bucket = objects::bucket(app, scope, bucket, operation).await?;
+    let bucket_id = bucket.bucket_id.as_deref().unwrap_or_default();
+    let found = store::find(app.db(), &scope.namespace_id, bucket_id, upload_id).await?;
+    let upload = found.ok_or_else(|| ApiError::not_found("upload", upload_id))?;
+    Ok((bucket, upload))
+}
+
+/// Checks that the file arrived as announced, and makes its object. A second confirmation answers the first.
+pub async fn confirm(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket: &BucketResponse,
+    mut upload: UploadResponse,
+    request: &ConfirmUploadRequest,
+    policy: Option<&str>,
+) -> Result<ConfirmUploadResponse> {
+    if upload.status == TaskStatusEnum::Completed {
+        return Ok(answer(&upload, "this upload was confirmed before"));
+    }
+    if request.auto_submit_batch {
+        return Err(ApiError::bad_request(
+            "not_implemented",
+            "auto_submit_batch is not available yet: make a batch of the object and submit it",
+        ));
+    }
+    let policy = objects::policy(bucket, policy)?;
+    let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
+    let upload_id = upload.upload_id.clone();
+    let owned = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move { store::claim(tx, &namespace_id, &upload_id, now).await })
+        })
+        .await?;
+    if !owned {
+        return Err(
+            ApiError::conflict("", "this upload is being confirmed by another request")
+                .retry_after(1),
+        );
+    }
+    let checked = verify(app, &mut upload, request).await;
+    let made = match checked {
+        Ok(()) if upload.create_object_on_confirm => {
+            make_object(app, scope, bucket, &upload, policy)
+                .await
+                .map(Some)
+        }
+        Ok(()) => Ok(None),
+        Err(error) => Err(error),
+    };
+    match made {
+        Ok(object_id) => {
+            let at = app.clock().now();
+            upload.status = TaskStatusEnum::Completed;
+            upload.object_id = object_id;
+            upload.verified_at = Some(at);
+            upload.completed_at = Some(at);
+            upload.message = None;
+            save(app, scope, &upload).await?;
+            Ok(answer(&upload, "the upload is confirmed"))
+        }
+        Err(error) => {
+            // A file that has not arrived yet may still come; anything else failed for good until it is sent again.
+            upload.status = if app.blobs().head(&upload.s3_key).await?.is_none() {
+                TaskStatusEnum::Pending
+            } else {
+                TaskStatusEnum::Failed
+            };
+            upload.message = Some(error.message());
+            save(app, scope, &upload).await?;
+            Err(error)
+        }
+    }
+}
+
+async fn save(app: &App, scope: &Scope<Write>, upload: &UploadResponse) -> Result<()> {
+    let (namespace_id, upload, now) = (
+        scope.namespace_id.clone(),
+        upload.clone(),
+        app.clock().micros(),
+    );
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move { store::update(tx, &namespace_id, &upload, now).await })
+        })
+        .await
+}
+
+fn answer(upload: &UploadResponse, message: &str) -> ConfirmUploadResponse {
+    ConfirmUploadResponse {
+        upload_id: upload.upload_id.clone(),
+        status: upload.status,
+        etag: upload.etag.clone(),
+        file_size_bytes: upload.file_size_bytes,
+        file_hash: upload.file_hash.clone(),
+        verified_at: upload.verified_at,
+        completed_at: upload.completed_at,
+        object_id: upload.object_id.clone(),
+        message: Some(message.into()),
+        ..Default::default()
+    }
+}
+
+/// Size, tag and SHA-256 of what arrived against what was announced.
+async fn verify(
+    app: &App,
+    upload: &mut UploadResponse,
+    request: &ConfirmUploadRequest,
+) -> Result<()> {
+    let refused = |message: String| ApiError::bad_request("", message);
+    let Some(stored) = app.blobs().head(&upload.s3_key).await? else {
+        if upload.expires_at <= app.clock().now() {
+            return Err(ApiError::gone(
+                "",
+                "the upload expired before its file arrived: create a new one",
+            ));
+        }
+        return Err(refused(
+            "the file has not arrived: PUT it to presigned_url first".into(),
+        ));
+    };
+    let size = i64::try_from(stored.size).unwrap_or(i64::MAX);
+    for announced in [upload.file_size_bytes, request.file_size_bytes]
+        .into_iter()
+        .flatten()
+    {
+        if announced != size {
+            return Err(refused(format!(
+                "the file has {size} bytes, {announced} were announced"
+            )));
+        }
+    }
+    let bare = |etag: &str| etag.trim_matches('"').to_owned();
+    if let Some(etag) = &request.etag
+        && bare(etag) != bare(&stored.etag)
+    {
+        return Err(refused("the file has another etag".into()));
+    }
+    let hash = app.blobs().sha256(&upload.s3_key).await?;
+    if let Some(announced) = &upload.file_hash
+        && *announced != hash
+    {
+        return Err(refused(format!(
+            "the file's sha256 is {hash}, {announced} was announced"
+        )));
+    }
+    upload.file_size_bytes = Some(size);
+    upload.etag = Some(stored.etag);
+    upload.file_hash = Some(hash);
+    Ok(())
+}
+
+/// The object of a confirmed file.
+async fn make_object(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket: &BucketResponse,
+    upload: &UploadResponse,
+    policy: objects::Policy,
+) -> Result<String> {
+    let (property, r#type) = place(bucket, upload)?;
+    let request = CreateObjectRequest {
+        blobs: Some(vec![CreateBlobRequest {
+            property,
+            r#type,
+            upload_id: Some(upload.upload_id.clone()),
+            metadata: (!upload.metadata.is_empty()).then(|| upload.metadata.clone()),
+            ..Default::default()
+        }]),
+        extra: upload.object_metadata.clone().unwrap_or_default(),
+        skip_duplicates: upload.skip_duplicates,
+        // Two confirmations of one upload give one object.
+        idempotency_key: Some(upload.upload_id.clone()),
+        ..Default::default()
+    };
+    let (object, _) = objects::create(app, scope, bucket, request, policy, Some(upload)).await?;
+    Ok(object.object_id.unwrap_or_default())
+}
+
+pub async fn delete(
+    app: &App,
+    scope: &Scope<Delete>,
+    bucket: &str,
+    upload_id: &str,
+    with_file: bool,
+) -> Result<()> {
+    let operation = NamespaceOperation::DeleteData;
+    let (_, upload) = find(app, scope, bucket, upload_id, operation).await?;
+    if with_file {
+        // An object made from the upload has its own copy.
+        app.blobs().delete(&upload.s3_key).await?;
+    }
+    let (namespace_id, upload_id) = (scope.namespace_id.clone(), upload.upload_id);
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move { store::delete(tx, &namespace_id, &upload_id).await })
+        })
+        .await
+}

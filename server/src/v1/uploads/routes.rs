@@ -1,0 +1,282 @@
+use axum::{
+    Json,
+    extract::{FromRequestParts, Path, State},
+    http::{StatusCode, request::Parts},
+};
+use loupe_wire::{
+    BatchConfirmRequest, BatchConfirmResponse, BatchUploadRequest, BatchUploadResponse,
+    ConfirmUploadRequest, ConfirmUploadResponse, CreateUploadRequest, ListUploadsRequest,
+    ListUploadsResponse, NamespaceOperation, Object, TaskStatusEnum, TaskType, UploadResponse,
+    Value,
+};
+use serde::Deserialize;
+use serde_json::json;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::store;
+use crate::{
+    app::App,
+    auth::{Delete, Read, Scope, Write},
+    body::{self, Body},
+    error::{ApiError, Result, Violation},
+    list::{self, ListParams, ListQuery, Page},
+    v1::{objects, tasks},
+};
+
+/// Uploads that a filtered list reads at most.
+const WINDOW: i64 = 10_000;
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(create_upload))
+        .routes(routes!(create_uploads))
+        .routes(routes!(list_uploads))
+        .routes(routes!(confirm_uploads))
+        .routes(routes!(confirm_upload))
+        .routes(routes!(get_upload, delete_upload))
+}
+
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct UploadQuery {
+    return_presigned_urls: Option<bool>,
+    /// Removes the file too; default true.
+    delete_s3_object: Option<bool>,
+    /// insert, update or upsert, by the bucket's unique key.
+    policy: Option<String>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for UploadQuery {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        list::query(parts).await
+    }
+}
+
+/// Announces a file; the answer's address takes its bytes by PUT.
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/uploads", tag = "uploads", request_body = CreateUploadRequest, responses((status = 200, body = UploadResponse)))]
+async fn create_upload(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(bucket): Path<String>,
+    Body(request): Body<CreateUploadRequest>,
+) -> Result<Json<UploadResponse>> {
+    let bucket = objects::bucket(&app, &scope, &bucket, NamespaceOperation::WriteData).await?;
+    super::create(&app, &scope, &bucket, request)
+        .await
+        .map(Json)
+}
+
+/// Announces several files.
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/uploads/batch", tag = "uploads", request_body = BatchUploadRequest, responses((status = 200, body = BatchUploadResponse)))]
+async fn create_uploads(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(bucket): Path<String>,
+    Body(request): Body<BatchUploadRequest>,
+) -> Result<Json<BatchUploadResponse>> {
+    let bucket = objects::bucket(&app, &scope, &bucket, NamespaceOperation::WriteData).await?;
+    let mut answer = BatchUploadResponse::default();
+    for mut upload in request.uploads {
+        upload.metadata = merged(request.shared_metadata.as_ref(), upload.metadata);
+        upload.object_metadata = merged(
+            request.shared_object_metadata.as_ref(),
+            upload.object_metadata,
+        );
+        answer
+            .uploads
+            .push(super::create(&app, &scope, &bucket, upload).await?);
+    }
+    answer.total = i64::try_from(answer.uploads.len()).unwrap_or(i64::MAX);
+    Ok(Json(answer))
+}
+
+/// An upload's own members win over the shared ones.
+fn merged(shared: Option<&Object>, own: Option<Object>) -> Option<Object> {
+    let Some(mut all) = shared.cloned() else {
+        return own;
+    };
+    all.extend(own.unwrap_or_default());
+    Some(all)
+}
+
+fn presign(app: &App, upload: &mut UploadResponse) {
+    let key = upload.s3_key.clone();
+    let ttl = u64::try_from(upload.presigned_url_expiration).unwrap_or(3600);
+    upload.presigned_url = Some(if upload.status == TaskStatusEnum::Completed {
+        app.blobs()
+            .signed_get_url(&key, Some(&upload.filename), ttl)
+    } else {
+        app.blobs().signed_put_url(&key, ttl)
+    });
+}
+
+/// Uploads that match, newest first.
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/uploads/list", tag = "uploads", params(ListQuery), request_body = ListUploadsRequest, responses((status = 200, body = ListUploadsResponse)))]
+async fn list_uploads(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path(bucket): Path<String>,
+    query: ListQuery,
+    Body(request): Body<ListUploadsRequest>,
+) -> Result<Json<ListUploadsResponse>> {
+    let bucket = objects::bucket(&app, &scope, &bucket, NamespaceOperation::ReadData).await?;
+    let (db, namespace_id) = (app.db(), &scope.namespace_id);
+    let bucket_id = bucket.bucket_id.unwrap_or_default();
+    let params = ListParams::new(query, &request)?;
+    let mut page = if params.is_plain() {
+        let (limit, offset) = (params.limit + 1, params.offset);
+        let rows = store::page(db, namespace_id, &bucket_id, limit, offset).await?;
+        let total = if params.include_total {
+            Some(store::count(db, namespace_id, &bucket_id).await?)
+        } else {
+            None
+        };
+        Page::from_window(rows, &params, total)
+    } else {
+        Page::from_all(
+            store::page(db, namespace_id, &bucket_id, WINDOW, 0).await?,
+            &params,
+        )?
+    };
+    let stats = store::stats(db, namespace_id, &bucket_id, &page.results).await?;
+    if request.return_presigned_urls {
+        page.results
+            .iter_mut()
+            .for_each(|upload| presign(&app, upload));
+    }
+    Ok(Json(ListUploadsResponse {
+        results: page.results,
+        pagination: page.pagination,
+        stats,
+    }))
+}
+
+/// One upload.
+#[utoipa::path(get, path = "/v1/buckets/{bucket_identifier}/uploads/{upload_id}", tag = "uploads", params(UploadQuery), responses((status = 200, body = UploadResponse)))]
+async fn get_upload(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path((bucket, upload_id)): Path<(String, String)>,
+    query: UploadQuery,
+) -> Result<Json<UploadResponse>> {
+    let operation = NamespaceOperation::ReadData;
+    let (_, mut upload) = super::find(&app, &scope, &bucket, &upload_id, operation).await?;
+    if query.return_presigned_urls == Some(true) {
+        presign(&app, &mut upload);
+    }
+    Ok(Json(upload))
+}
+
+/// Checks that the file arrived, and makes its object.
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/uploads/{upload_id}/confirm", tag = "uploads", params(UploadQuery), request_body = ConfirmUploadRequest, responses((status = 200, body = ConfirmUploadResponse)))]
+async fn confirm_upload(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path((bucket, upload_id)): Path<(String, String)>,
+    query: UploadQuery,
+    Body(request): Body<ConfirmUploadRequest>,
+) -> Result<Json<ConfirmUploadResponse>> {
+    let operation = NamespaceOperation::WriteData;
+    let (bucket, upload) = super::find(&app, &scope, &bucket, &upload_id, operation).await?;
+    let policy = query.policy.as_deref();
+    super::confirm(&app, &scope, &bucket, upload, &request, policy)
+        .await
+        .map(Json)
+}
+
+/// Confirms several uploads; the task's outputs tell what became of each.
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/uploads/confirm/batch", tag = "uploads", params(UploadQuery), request_body = BatchConfirmRequest, responses((status = 200, body = BatchConfirmResponse)))]
+async fn confirm_uploads(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(bucket): Path<String>,
+    query: UploadQuery,
+    Body(request): Body<BatchConfirmRequest>,
+) -> Result<Json<BatchConfirmResponse>> {
+    let count = request.confirmations.len();
+    let (mut inputs, mut outputs, mut failed) = (Vec::new(), Vec::new(), 0);
+    for (index, mut confirmation) in request.confirmations.into_iter().enumerate() {
+        let Some(Value::String(upload_id)) = confirmation.shift_remove("upload_id") else {
+            let place = index.to_string();
+            let path = ["confirmations", place.as_str(), "upload_id"];
+            return Err(Violation::body(&path, "missing", "field required", Value::Null).into());
+        };
+        let confirmation = body::from_value(Value::Object(confirmation), true)?;
+        let operation = NamespaceOperation::WriteData;
+        let outcome = match super::find(&app, &scope, &bucket, &upload_id, operation).await {
+            Ok((bucket, upload)) => {
+                let policy = query.policy.as_deref();
+                super::confirm(&app, &scope, &bucket, upload, &confirmation, policy).await
+            }
+            Err(error) => Err(error),
+        };
+        inputs.push(Value::from(upload_id.clone()));
+        outputs.push(match outcome {
+            Ok(answer) => serde_json::to_value(answer).unwrap_or_default(),
+            Err(error) => {
+                failed += 1;
+                json!({"upload_id": upload_id, "status": "FAILED", "error": error.message(), "error_type": error.kind()})
+            }
+        });
+    }
+    let status = match failed {
+        0 => TaskStatusEnum::Completed,
+        all if all == count => TaskStatusEnum::Failed,
+        _ => TaskStatusEnum::CompletedWithErrors,
+    };
+    let mut additional_data = Object::new();
+    if failed > 0 {
+        let error = format!("{failed} of {count} uploads could not be confirmed");
+        additional_data.insert("error".into(), error.into());
+    }
+    let new = tasks::NewTask {
+        org_id: scope.caller.org_id.clone(),
+        namespace_id: Some(scope.namespace_id.clone()),
+        task_type: TaskType::ApiBucketsUploadsBatchConfirm,
+        status,
+        parent_id: None,
+        kind: None,
+        work: Value::Null,
+        inputs,
+        additional_data,
+        description: format!("confirmation of {count} uploads"),
+    };
+    let now = app.clock().micros();
+    let task = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let mut task = tasks::insert(tx, new, now).await?;
+                let shown = outputs.clone();
+                tasks::store::change(tx, &task.task_id, status, now, |task| {
+                    task.outputs = Some(outputs);
+                })
+                .await?;
+                task.outputs = Some(shown);
+                Ok(task)
+            })
+        })
+        .await?;
+    Ok(Json(BatchConfirmResponse {
+        task_id: task.task_id.clone(),
+        status,
+        confirmations_count: i64::try_from(count).unwrap_or(i64::MAX),
+        task,
+        message: None,
+    }))
+}
+
+/// Removes the upload and, unless told otherwise, its file. An object made from it keeps its own copy.
+#[utoipa::path(delete, path = "/v1/buckets/{bucket_identifier}/uploads/{upload_id}", tag = "uploads", params(UploadQuery), responses((status = 204)))]
+async fn delete_upload(
+    State(app): State<App>,
+    scope: Scope<Delete>,
+    Path((bucket, upload_id)): Path<(String, String)>,
+    query: UploadQuery,
+) -> Result<StatusCode> {
+    let with_file = query.delete_s3_object != Some(false);
+    super::delete(&app, &scope, &bucket, &upload_id, with_file).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
