@@ -13,7 +13,7 @@ async fn collection(server: &Server) -> (String, String) {
         "feature_extractor": {
             "feature_extractor_name": "passthrough_extractor",
             "version": "v1",
-            "parameters": {"vector_fields": [{"source_path": "embedding", "name": "own", "dimension": 3}]},
+            "parameters": {"vector_fields": [{"field": "embedding", "name": "own", "dimensions": 3}]},
         },
     });
     let made = server

@@ -1,0 +1,121 @@
+//! `document_graph_extractor`: one document for every page of a PDF.
+
+use loupe_wire::{DocumentGraphExtractorParams, Object};
+use serde_json::json;
+
+use super::registry::{
+    Extractor, ExtractorInfo, Field, IndexInfo, Input, Outputs, Source, TEXT_OUTPUT, Violation, index, read, within,
+};
+use super::text::language;
+use super::{ExtractError, Part, Result, TextFile};
+
+const E5_OUTPUT: &str = "multilingual_e5_large_instruct_v1";
+
+pub const INFO: ExtractorInfo = ExtractorInfo {
+    extractor: Extractor::Document,
+    name: "document_graph_extractor",
+    version: "v1",
+    feature_extractor_id: "document_graph_extractor_v1",
+    description: "The pages of a PDF, one document each, from its text layer. Layout, correction and rendering \
+                  parameters are accepted and change nothing: there is one object, the page.",
+    category: "document",
+    icon: "file-text",
+    inputs: &[Input { name: "pdf", types: &["pdf"] }],
+    outputs: &[
+        Field { name: "text", kind: "string", description: "The text of the page." },
+        Field { name: "object_type", kind: "string", description: "Always `page`." },
+        Field { name: "page_number", kind: "integer", description: "Counted from 1." },
+        Field { name: "total_pages", kind: "integer", description: "Pages of the PDF." },
+        Field { name: "title", kind: "string", description: "The title of the PDF, when it has one." },
+    ],
+    position_fields: &["page_number"],
+    available: true,
+};
+
+const KNOWN: &[&str] = &[
+    "extractor_type",
+    "use_layout_detection",
+    "layout_detector",
+    "vertical_threshold",
+    "horizontal_threshold",
+    "min_text_length",
+    "base_confidence",
+    "min_confidence_for_vlm",
+    "use_vlm_correction",
+    "fast_mode",
+    "vlm_provider",
+    "vlm_model",
+    "llm_api_key",
+    "run_text_embedding",
+    "render_dpi",
+    "generate_thumbnails",
+    "thumbnail_mode",
+    "thumbnail_dpi",
+];
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct DocumentParams {
+    min_text_length: usize,
+    pub(super) indexes: Vec<IndexInfo>,
+}
+
+pub(super) fn check(object: &Object, outputs: &Outputs) -> std::result::Result<DocumentParams, Violation> {
+    let params: DocumentGraphExtractorParams = read(object, KNOWN)?;
+    within("vertical_threshold", params.vertical_threshold, 1.0, 100.0)?;
+    within("horizontal_threshold", params.horizontal_threshold, 1.0, 200.0)?;
+    within("min_text_length", params.min_text_length, 1, 500)?;
+    within("base_confidence", params.base_confidence, 0.0, 1.0)?;
+    within("min_confidence_for_vlm", params.min_confidence_for_vlm, 0.0, 1.0)?;
+    within("render_dpi", params.render_dpi, 72, 300)?;
+    within("thumbnail_dpi", params.thumbnail_dpi, 36, 150)?;
+    let mut indexes = Vec::new();
+    if params.run_text_embedding {
+        // The larger model of the interface where an endpoint answers for it, the built-in one elsewhere.
+        let output = if outputs.find(E5_OUTPUT, Source::TextModel).is_some() { E5_OUTPUT } else { TEXT_OUTPUT };
+        indexes.push(
+            index(&INFO, output, Source::TextModel, outputs)
+                .map_err(|msg| Violation::new("run_text_embedding", msg))?,
+        );
+    }
+    Ok(DocumentParams { min_text_length: usize::try_from(params.min_text_length).unwrap_or(1), indexes })
+}
+
+/// The pages of one PDF. Pages under `min_text_length` are left out, unless nothing else is there.
+pub(crate) fn parts(params: &DocumentParams, source: &str, file: &TextFile) -> Result<Vec<Part>> {
+    let pages: Vec<(usize, &str)> = file
+        .pages
+        .iter()
+        .enumerate()
+        .map(|(index, page)| (index + 1, page.trim()))
+        .filter(|(_, text)| !text.is_empty())
+        .collect();
+    if pages.is_empty() {
+        return Err(ExtractError::permanent(
+            "the PDF has no text layer: its pages are pictures, which this server cannot read",
+        ));
+    }
+    let long = |text: &str| text.chars().count() >= params.min_text_length;
+    let any_long = pages.iter().any(|(_, text)| long(text));
+    let language = language(&file.pages);
+    Ok(pages
+        .into_iter()
+        .filter(|(_, text)| !any_long || long(text))
+        .map(|(number, text)| {
+            let mut part = Part { key: format!("{source}/page{number}"), ..Part::default() };
+            part.fields.insert("text".to_owned(), json!(text));
+            part.fields.insert("object_type".to_owned(), json!("page"));
+            part.fields.insert("page_number".to_owned(), json!(number));
+            part.fields.insert("total_pages".to_owned(), json!(file.pages.len()));
+            if let Some(title) = &file.title {
+                part.extras.insert("title".to_owned(), json!(title));
+                part.keywords.push(title.clone());
+            }
+            if let Some(language) = &language {
+                part.metadata.insert("language".to_owned(), json!(language));
+            }
+            part.keywords.push(text.to_owned());
+            part.text = Some(text.to_owned());
+            part
+        })
+        .collect())
+}

@@ -1,0 +1,62 @@
+//! The system members of a document.
+
+use loupe_wire::Value;
+use serde_json::json;
+
+use super::{BlobInput, CollectionPlan, ObjectInput};
+use crate::extract::{Generated, Part};
+
+/// What a file is, in the words of blob references.
+fn kind(property: &str) -> &str {
+    match property {
+        "image" | "video" | "audio" | "pdf" | "text" => property,
+        _ => "other",
+    }
+}
+
+pub(super) fn source_blob(blob: &BlobInput) -> Value {
+    json!({
+        "field": blob.property, "role": "source", "type": kind(&blob.kind), "url": blob.url,
+        "filename": blob.filename, "size_bytes": blob.bytes.len(), "content_type": blob.mime,
+        "source_blob_id": blob.blob_id,
+    })
+}
+
+pub(super) fn generated_blob(file: &Generated, key: &str) -> Value {
+    json!({
+        "field": file.field, "role": if file.field == "thumbnail" { "thumbnail" } else { "processed" },
+        "type": file.kind, "url": format!("blob://{key}"), "filename": file.filename,
+        "size_bytes": file.bytes.len(), "content_type": file.content_type,
+    })
+}
+
+/// `_internal`: where the document comes from and which files belong to it.
+pub(super) fn internal(plan: &CollectionPlan, object: &ObjectInput, id: &str, part: &Part, blobs: Vec<Value>, now: &str) -> Value {
+    let first = object.blobs.first();
+    json!({
+        "internal_id": plan.org_id,
+        "namespace_id": plan.spec.namespace_id,
+        "document_id": id,
+        "collection_id": plan.spec.collection_id,
+        "created_at": now,
+        "updated_at": now,
+        "lineage": {
+            "root_object_id": object.object_id,
+            "root_bucket_id": object.bucket_id,
+            "source_type": "bucket",
+            "source_object_id": object.object_id,
+            "path": format!("{}/{}/{}", object.bucket_id, object.object_id, part.key),
+            "chain": [],
+        },
+        "processing": {
+            "history": [{"extractor": plan.extractor.feature_extractor_id, "at": now}],
+        },
+        "source_blobs": object.blobs.iter().map(source_blob).collect::<Vec<_>>(),
+        "document_blobs": blobs,
+        "modality": first.map_or("text", |blob| kind(&blob.kind)),
+        "metadata": part.metadata,
+        "mime_type": first.and_then(|blob| blob.mime.clone()),
+        "size_bytes": first.map(|blob| blob.bytes.len()),
+        "content_hash": object.content_hash,
+    })
+}
