@@ -12,6 +12,7 @@ pub mod objects;
 pub mod organizations;
 pub mod public;
 pub mod publishing;
+pub mod removal;
 pub mod retrievers;
 pub mod tasks;
 pub mod uploads;

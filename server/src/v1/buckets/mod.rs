@@ -4,15 +4,16 @@ mod routes;
 mod store;
 
 use loupe_wire::{
-    BucketCreateRequest, BucketPatchRequest, BucketResponse, NamespaceOperation, ResourceType,
-    TaskStatusEnum, UniqueKeyConfig,
+    BucketCreateRequest, BucketDeleteResponse, BucketPatchRequest, BucketResponse,
+    NamespaceOperation, ResourceType, TaskStatusEnum, TaskType, UniqueKeyConfig,
 };
 pub use routes::router;
 pub use store::BUCKETS;
 
+use super::{objects, removal, tasks};
 use crate::{
     app::App,
-    auth::{Level, Scope, Write},
+    auth::{Delete, Level, Scope, Write},
     clock,
     error::{Result, Violation},
     id,
@@ -166,4 +167,44 @@ pub async fn update(
             })
         })
         .await
+}
+
+/// Takes the bucket out of everybody's reach; a task frees its objects, files and documents.
+pub async fn delete(
+    app: &App,
+    scope: &Scope<Delete>,
+    identifier: &str,
+    force: bool,
+) -> Result<BucketDeleteResponse> {
+    let record = BUCKETS
+        .find(app.db(), &scope.namespace_id, identifier)
+        .await?;
+    let operation = NamespaceOperation::DeleteData;
+    scope
+        .caller
+        .allow(ResourceType::Bucket, &record.id, operation)?;
+    let object_count = objects::store::count(app.db(), &scope.namespace_id, &record.id).await?;
+    let (org_id, namespace_id) = (scope.caller.org_id.clone(), scope.namespace_id.clone());
+    let now = app.clock().micros();
+    let answer = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                removal::close_batches(tx, &namespace_id, &record.id, force, now).await?;
+                BUCKETS.delete(tx, &namespace_id, &record.id).await?;
+                let (kind, task_type) = (removal::REMOVE_BUCKET, TaskType::ApiBucketsDelete);
+                let task = removal::task(&org_id, &namespace_id, task_type, kind, &record.id);
+                let task = tasks::insert(tx, task, now).await?;
+                Ok(BucketDeleteResponse {
+                    task_id: task.task_id,
+                    status: task.status,
+                    bucket_id: record.id,
+                    bucket_name: record.name,
+                    object_count,
+                })
+            })
+        })
+        .await?;
+    app.work.notify_one();
+    Ok(answer)
 }

@@ -1,18 +1,18 @@
 use axum::{
     Json,
-    extract::{Path, State},
+    extract::{Path, Query, State},
     response::{IntoResponse, Response},
 };
 use loupe_wire::{
-    BucketCreateRequest, BucketPatchRequest, BucketResponse, ListBucketsRequest,
-    ListBucketsResponse,
+    BucketCreateRequest, BucketDeleteResponse, BucketPatchRequest, BucketResponse,
+    ListBucketsRequest, ListBucketsResponse,
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{BUCKETS, store};
 use crate::{
     app::App,
-    auth::{ListScope, Read, Scope, Write},
+    auth::{Delete, ListScope, Read, Scope, Write},
     body::Body,
     error::Result,
     list::{ListParams, ListQuery, UNRESOLVED, unresolved},
@@ -22,7 +22,7 @@ pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(list_buckets, create_bucket))
         .routes(routes!(search_buckets))
-        .routes(routes!(get_bucket, update_bucket))
+        .routes(routes!(get_bucket, update_bucket, delete_bucket))
 }
 
 async fn page(
@@ -107,6 +107,27 @@ async fn update_bucket(
     Body(request): Body<BucketPatchRequest>,
 ) -> Result<Json<BucketResponse>> {
     super::update(&app, &scope, &identifier, request)
+        .await
+        .map(Json)
+}
+
+#[derive(Debug, Default, serde::Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct DeleteQuery {
+    /// Cancels batches that still wait or run.
+    force_foreclose: Option<bool>,
+}
+
+/// Removes the bucket with its objects, their files and their documents, by a task.
+#[utoipa::path(delete, path = "/v1/buckets/{bucket_identifier}", tag = "buckets", params(DeleteQuery), responses((status = 200, body = BucketDeleteResponse)))]
+async fn delete_bucket(
+    State(app): State<App>,
+    scope: Scope<Delete>,
+    Path(identifier): Path<String>,
+    Query(query): Query<DeleteQuery>,
+) -> Result<Json<BucketDeleteResponse>> {
+    let force = query.force_foreclose == Some(true);
+    super::delete(&app, &scope, &identifier, force)
         .await
         .map(Json)
 }

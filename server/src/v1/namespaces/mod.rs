@@ -4,13 +4,17 @@ mod routes;
 mod store;
 
 use loupe_wire::{
-    CreateNamespaceRequest, NamespaceModel, NamespaceOperation, PatchNamespaceRequest, ResourceType,
+    CreateNamespaceRequest, NamespaceDeleteResponse, NamespaceModel, NamespaceOperation,
+    PatchNamespaceRequest, ResourceType, TaskType,
 };
 
 pub use routes::router;
 pub use store::NAMESPACES;
 
-use super::events::{self, Event};
+use super::{
+    events::{self, Event},
+    removal, tasks,
+};
 use crate::{
     app::App,
     auth::Caller,
@@ -169,6 +173,52 @@ pub async fn update(
             })
         })
         .await
+}
+
+/// Takes the namespace with all it holds out of everybody's reach; a task frees what it held.
+pub async fn delete(
+    app: &App,
+    caller: &Caller,
+    identifier: &str,
+    force: bool,
+) -> Result<NamespaceDeleteResponse> {
+    let record = NAMESPACES
+        .find(app.db(), &caller.org_id, identifier)
+        .await?;
+    caller.allow(
+        ResourceType::Namespace,
+        &record.id,
+        NamespaceOperation::ModifyInfrastructure,
+    )?;
+    let (org_id, id, now) = (
+        caller.org_id.clone(),
+        record.id.clone(),
+        app.clock().micros(),
+    );
+    let answer = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                removal::close_batches(tx, &record.id, "", force, now).await?;
+                removal::unpublish(tx, &record.id).await?;
+                NAMESPACES.delete(tx, &org_id, &record.id).await?;
+                let (kind, task_type) = (removal::REMOVE_NAMESPACE, TaskType::ApiNamespacesDelete);
+                let task = removal::task(&org_id, &record.id, task_type, kind, &record.id);
+                let task = tasks::insert(tx, task, now).await?;
+                Ok(NamespaceDeleteResponse {
+                    task_id: task.task_id,
+                    status: task.status,
+                    namespace_id: record.id,
+                    namespace_name: Some(record.name),
+                })
+            })
+        })
+        .await?;
+    app.namespaces
+        .invalidate(&(caller.org_id.clone(), id))
+        .await;
+    app.work.notify_one();
+    Ok(answer)
 }
 
 /// Pushes an event of a resource inside a namespace.

@@ -1,10 +1,10 @@
 use axum::{
     Json,
-    extract::{Path, State},
+    extract::{Path, Query, State},
 };
 use loupe_wire::{
-    CreateNamespaceRequest, ListNamespacesRequest, ListNamespacesResponse, NamespaceModel,
-    PatchNamespaceRequest,
+    CreateNamespaceRequest, ListNamespacesRequest, ListNamespacesResponse, NamespaceDeleteResponse,
+    NamespaceModel, PatchNamespaceRequest,
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -21,7 +21,7 @@ pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(list_namespaces, create_namespace))
         .routes(routes!(search_namespaces))
-        .routes(routes!(get_namespace, update_namespace))
+        .routes(routes!(get_namespace, update_namespace, delete_namespace))
 }
 
 async fn page(
@@ -93,6 +93,27 @@ async fn update_namespace(
     Body(request): Body<PatchNamespaceRequest>,
 ) -> Result<Json<NamespaceModel>> {
     super::update(&app, &org.caller, &identifier, request)
+        .await
+        .map(Json)
+}
+
+#[derive(Debug, Default, serde::Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct DeleteQuery {
+    /// Cancels batches that still wait or run.
+    force: Option<bool>,
+}
+
+/// Removes the namespace with its buckets, collections, retrievers and documents, by a task.
+#[utoipa::path(delete, path = "/v1/namespaces/{namespace_identifier}", tag = "namespaces", params(DeleteQuery), responses((status = 200, body = NamespaceDeleteResponse)))]
+async fn delete_namespace(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Path(identifier): Path<String>,
+    Query(query): Query<DeleteQuery>,
+) -> Result<Json<NamespaceDeleteResponse>> {
+    let force = query.force == Some(true);
+    super::delete(&app, &org.caller, &identifier, force)
         .await
         .map(Json)
 }

@@ -5,6 +5,7 @@ mod routes;
 mod schema;
 pub mod store;
 
+use loupe_engine::filter::Filter;
 use loupe_wire::{
     BucketResponse, CreateObjectRequest, NamespaceOperation, Object, ObjectResponse,
     PatchObjectRequest, ResourceType, TaskType, UniqueKeyConfigDefaultPolicy, UpdateObjectRequest,
@@ -15,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 pub use routes::router;
 
-use super::{buckets::BUCKETS, namespaces::push_event, tasks};
+use super::{buckets::BUCKETS, collections::COLLECTIONS, namespaces::push_event, tasks};
 use crate::{
     app::App,
     auth::{Delete, Level, Scope, Write},
@@ -28,7 +29,7 @@ use crate::{
 /// Presigned addresses live this long.
 const LINK_SECONDS: u64 = 3600;
 
-/// The kind of task that removes files and documents of objects that are gone; see [`removal`].
+/// The kind of task that removes files and documents of objects that are gone; see [`super::removal`].
 pub const REMOVE_OBJECTS: &str = "remove_objects";
 
 /// What a create does when the unique key exists.
@@ -420,6 +421,21 @@ pub async fn get<L: Level>(
     let bucket_id = bucket.bucket_id.unwrap_or_default();
     let found = store::find(app.db(), &scope.namespace_id, &bucket_id, object_id).await?;
     found.ok_or_else(|| ApiError::not_found("object", object_id))
+}
+
+/// Documents made from the object, as this caller sees them.
+pub async fn count_documents<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    object_id: &str,
+) -> Result<i64> {
+    let collections = COLLECTIONS.all(app.db(), &scope.namespace_id).await?;
+    let reach = scope.reach(collections.into_iter().map(|record| record.id).collect());
+    let filter =
+        json!({"field": "_internal.lineage.root_object_id", "operator": "eq", "value": object_id});
+    let filter = Filter::parse(&filter).map_err(|error| ApiError::internal(error.msg))?;
+    let count = app.store().count(&reach, Some(&filter)).await?;
+    Ok(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
 /// Gives every file an address that reads it.

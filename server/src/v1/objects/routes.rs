@@ -217,6 +217,9 @@ async fn get_object(
     query: GetQuery,
 ) -> Result<Json<ObjectResponse>> {
     let mut object = super::get(&app, &scope, &bucket, &object_id).await?;
+    if query.include_document_count != Some(false) {
+        object.document_count = Some(super::count_documents(&app, &scope, &object_id).await?);
+    }
     if query.return_presigned_urls == Some(true) {
         super::presign(&app, &mut object);
     }

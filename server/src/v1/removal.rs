@@ -1,0 +1,250 @@
+//! Removals that take longer than a request. The request takes the thing out of everybody's reach and leaves a task;
+//! the task frees files, documents and rows. Each step may be repeated, so a removal that was cut off starts again.
+
+use loupe_engine::{
+    filter::Filter,
+    store::{Reach, Selection},
+};
+use loupe_wire::{TaskType, Value};
+use serde_json::json;
+
+use super::{
+    collections::COLLECTIONS,
+    objects::{self, REMOVE_OBJECTS},
+    tasks,
+};
+use crate::{
+    app::App,
+    args,
+    db::Tx,
+    error::{ApiError, Result},
+};
+
+/// Kinds of the queue's work, beside [`REMOVE_OBJECTS`].
+pub const REMOVE_BUCKET: &str = "remove_bucket";
+pub const REMOVE_NAMESPACE: &str = "remove_namespace";
+
+/// Objects of one step.
+const STEP: i64 = 500;
+
+crate::sql! {
+    const OBJECTS = "SELECT object_id FROM objects WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) ORDER BY object_id LIMIT $3";
+    const DELETE_OBJECT = "DELETE FROM objects WHERE namespace_id = $1 AND object_id = $2";
+    const UPLOADS = "SELECT upload_id FROM uploads WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) ORDER BY upload_id LIMIT $3";
+    const DELETE_UPLOAD = "DELETE FROM uploads WHERE namespace_id = $1 AND upload_id = $2";
+    const ACTIVE_BATCHES = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) AND status IN ('QUEUED', 'PROCESSING')";
+    // Chunks and reports of batches that were still running: nothing of them goes on.
+    const CANCEL_BATCHES = "UPDATE batches SET status = 'CANCELED', updated_at = $3 WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) AND status IN ('QUEUED', 'PROCESSING')";
+    const DELETE_BATCH_OBJECTS = "DELETE FROM batch_objects WHERE batch_id IN (SELECT batch_id FROM batches WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2))";
+    const DELETE_BATCHES = "DELETE FROM batches WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2)";
+    const DELETE_BUCKETS = "DELETE FROM buckets WHERE owner = $1";
+    const DELETE_COLLECTION = "DELETE FROM collections WHERE owner = $1 AND id = $2";
+    const DELETE_RETRIEVERS = "DELETE FROM retrievers WHERE owner = $1";
+    const DELETE_PUBLISHED = "DELETE FROM published_retrievers WHERE namespace_id = $1";
+    const DELETE_EXECUTIONS = "DELETE FROM executions WHERE namespace_id = $1";
+    const DELETE_JOURNAL = "DELETE FROM document_journal WHERE namespace_id = $1";
+}
+
+/// Refuses while batches of the bucket (of the namespace, without one) wait or run, unless forced: then they are
+/// canceled with the removal.
+pub async fn close_batches(
+    tx: &mut Tx,
+    namespace_id: &str,
+    bucket_id: &str,
+    force: bool,
+    now: i64,
+) -> Result<()> {
+    let active = tx
+        .number(ACTIVE_BATCHES, args![namespace_id, bucket_id])
+        .await?;
+    if active > 0 && !force {
+        return Err(ApiError::conflict(
+            "",
+            format!("{active} batches wait or run: cancel them first, or force the removal"),
+        )
+        .with("batches", active));
+    }
+    tx.run(CANCEL_BATCHES, args![namespace_id, bucket_id, now])
+        .await?;
+    Ok(())
+}
+
+/// Published pages stop answering with the request that removes their namespace.
+pub async fn unpublish(tx: &mut Tx, namespace_id: &str) -> Result<()> {
+    tx.run(DELETE_PUBLISHED, args![namespace_id]).await?;
+    Ok(())
+}
+
+/// The task of a removal.
+pub fn task(
+    org_id: &str,
+    namespace_id: &str,
+    task_type: TaskType,
+    kind: &'static str,
+    id: &str,
+) -> tasks::NewTask {
+    let mut task = tasks::NewTask::work(org_id, namespace_id, task_type, kind, json!({ "id": id }));
+    task.inputs = vec![id.into()];
+    task.description = format!("removal of {id}");
+    task
+}
+
+/// Runs one task of this file's kinds; safe to repeat.
+///
+/// # Errors
+/// A store or the database fails; what was done stays done.
+pub async fn run(app: &App, namespace_id: &str, kind: &str, work: &Value) -> Result<()> {
+    match kind {
+        REMOVE_OBJECTS => {
+            let ids = work.get("object_ids").and_then(Value::as_array);
+            let ids = ids.into_iter().flatten().filter_map(Value::as_str);
+            let ids: Vec<String> = ids.map(ToOwned::to_owned).collect();
+            remove_documents(app, namespace_id, &ids).await?;
+            remove_files(app, namespace_id, &ids).await
+        }
+        REMOVE_BUCKET => {
+            let bucket_id = work.get("id").and_then(Value::as_str).unwrap_or_default();
+            if bucket_id.is_empty() {
+                // An empty id would mean every bucket.
+                return Err(ApiError::bad_request("", "a removal without a bucket"));
+            }
+            remove_bucket(app, namespace_id, bucket_id).await
+        }
+        REMOVE_NAMESPACE => remove_namespace(app, namespace_id).await,
+        other => Err(ApiError::bad_request(
+            "",
+            format!("there is no work of the kind {other}"),
+        )),
+    }
+}
+
+/// Whether this file runs work of the kind.
+pub fn runs(kind: &str) -> bool {
+    matches!(kind, REMOVE_OBJECTS | REMOVE_BUCKET | REMOVE_NAMESPACE)
+}
+
+/// Removes documents made from these objects, in every collection of the namespace.
+async fn remove_documents(app: &App, namespace_id: &str, object_ids: &[String]) -> Result<()> {
+    let collections = COLLECTIONS.all(app.db(), namespace_id).await?;
+    if collections.is_empty() || object_ids.is_empty() {
+        return Ok(());
+    }
+    let reach = Reach {
+        namespace_id: namespace_id.into(),
+        collection_ids: collections.into_iter().map(|record| record.id).collect(),
+        principal: None,
+    };
+    let filter = json!({
+        "field": "_internal.lineage.root_object_id", "operator": "in", "value": object_ids,
+    });
+    let filter = Filter::parse(&filter).map_err(|error| ApiError::internal(error.msg))?;
+    app.store()
+        .delete(&reach, Selection::Matching(Some(filter)))
+        .await?;
+    app.store().flush().await?;
+    Ok(())
+}
+
+async fn remove_files(app: &App, namespace_id: &str, object_ids: &[String]) -> Result<()> {
+    for object_id in object_ids {
+        let folder = objects::blobs::folder(namespace_id, object_id);
+        app.blobs().delete_all(&folder).await?;
+    }
+    Ok(())
+}
+
+async fn ids(
+    app: &App,
+    sql: &'static str,
+    namespace_id: &str,
+    bucket_id: &str,
+) -> Result<Vec<String>> {
+    let rows: Vec<(String,)> = app
+        .db()
+        .all(sql, args![namespace_id, bucket_id, STEP])
+        .await?;
+    Ok(rows.into_iter().map(|row| row.0).collect())
+}
+
+async fn delete_rows(
+    app: &App,
+    sql: &'static str,
+    namespace_id: &str,
+    ids: Vec<String>,
+) -> Result<()> {
+    let namespace_id = namespace_id.to_owned();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                for id in &ids {
+                    tx.run(sql, args![&namespace_id, id]).await?;
+                }
+                Ok(())
+            })
+        })
+        .await
+}
+
+/// Rows go last, so what is not freed yet is found again.
+async fn remove_bucket(app: &App, namespace_id: &str, bucket_id: &str) -> Result<()> {
+    loop {
+        let objects = ids(app, OBJECTS, namespace_id, bucket_id).await?;
+        if objects.is_empty() {
+            break;
+        }
+        remove_documents(app, namespace_id, &objects).await?;
+        remove_files(app, namespace_id, &objects).await?;
+        delete_rows(app, DELETE_OBJECT, namespace_id, objects).await?;
+    }
+    loop {
+        let uploads = ids(app, UPLOADS, namespace_id, bucket_id).await?;
+        if uploads.is_empty() {
+            break;
+        }
+        for upload_id in &uploads {
+            let folder = format!("{namespace_id}/uploads/{upload_id}");
+            app.blobs().delete_all(&folder).await?;
+        }
+        delete_rows(app, DELETE_UPLOAD, namespace_id, uploads).await?;
+    }
+    let (namespace_id, bucket_id) = (namespace_id.to_owned(), bucket_id.to_owned());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let owner = || args![&namespace_id, &bucket_id];
+                tx.run(DELETE_BATCH_OBJECTS, owner()).await?;
+                tx.run(DELETE_BATCHES, owner()).await?;
+                Ok(())
+            })
+        })
+        .await
+}
+
+async fn remove_namespace(app: &App, namespace_id: &str) -> Result<()> {
+    for collection in COLLECTIONS.all(app.db(), namespace_id).await? {
+        app.store()
+            .drop_collection(namespace_id, &collection.id)
+            .await?;
+        delete_rows(app, DELETE_COLLECTION, namespace_id, vec![collection.id]).await?;
+    }
+    // Every bucket of the namespace.
+    remove_bucket(app, namespace_id, "").await?;
+    app.blobs().delete_all(namespace_id).await?;
+    let namespace_id = namespace_id.to_owned();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                for sql in [
+                    DELETE_BUCKETS,
+                    DELETE_RETRIEVERS,
+                    DELETE_PUBLISHED,
+                    DELETE_EXECUTIONS,
+                    DELETE_JOURNAL,
+                ] {
+                    tx.run(sql, args![&namespace_id]).await?;
+                }
+                Ok(())
+            })
+        })
+        .await
+}
