@@ -85,3 +85,15 @@ CREATE TABLE document_journal (
     created_at BIGINT NOT NULL,
     data JSONB NOT NULL
 );
+
+-- What each collection has made of each object: re-runs pass over what is done.
+CREATE TABLE processed (
+    object_id TEXT NOT NULL,
+    collection_id TEXT NOT NULL,
+    namespace_id TEXT NOT NULL,
+    content_hash TEXT NOT NULL,
+    documents BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    PRIMARY KEY (object_id, collection_id)
+);
+CREATE INDEX processed_collection ON processed (collection_id);

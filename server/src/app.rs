@@ -17,7 +17,8 @@ use axum::{
 };
 use loupe_engine::{
     embed::{Encoders, Models},
-    extract::Outputs,
+    extract::{Extraction, Outputs},
+    ingest::Ingest,
     store::DocStore,
 };
 use loupe_wire::APIKeyModel;
@@ -47,6 +48,8 @@ pub struct Inner {
     pub models: Models,
     /// The embedding outputs that answer on this server.
     pub outputs: Outputs,
+    /// Turns objects into documents.
+    pub ingest: Ingest,
     /// Executions on their way to the database.
     pub history: History,
     /// The last number given to an entry of the document journal.
@@ -75,6 +78,7 @@ pub struct Parts {
     pub blobs: Blobs,
     pub models: Models,
     pub outputs: Outputs,
+    pub extraction: Extraction,
 }
 
 impl App {
@@ -87,7 +91,12 @@ impl App {
             blobs,
             models,
             outputs,
+            extraction,
         } = parts;
+        let ingest = Ingest {
+            extraction,
+            encoders: Arc::new(models.clone()),
+        };
         let cache = |seconds| {
             Cache::builder()
                 .max_capacity(10_000)
@@ -103,6 +112,7 @@ impl App {
             blobs,
             models,
             outputs,
+            ingest,
             history: History::default(),
             journal_seq: AtomicI64::new(0),
             journal_applied: Mutex::new(Vec::new()),
@@ -144,6 +154,10 @@ impl App {
     /// Where stages and ingestion get their models from.
     pub fn encoders(&self) -> Arc<dyn Encoders> {
         Arc::new(self.0.models.clone())
+    }
+
+    pub fn ingest(&self) -> &Ingest {
+        &self.0.ingest
     }
 
     pub fn outputs(&self) -> &Outputs {

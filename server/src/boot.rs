@@ -15,7 +15,7 @@ use secrecy::ExposeSecret;
 
 use loupe_engine::{
     embed::{ModelConfig, Models, OnProgress},
-    extract::Outputs,
+    extract::{Extraction, Outputs},
     store::{DocStore, Edge, EdgeOptions},
 };
 
@@ -25,6 +25,7 @@ use crate::{
     clock::Clock,
     config::Config,
     db::Db,
+    jobs,
     v1::{documents, organizations, retrievers::History},
 };
 
@@ -73,6 +74,7 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
     let (models, outputs) = open_models(&config)?;
     let clock = Clock::default();
     let blobs = open_blobs(&config, clock.clone()).context("cannot open the blobs")?;
+    let extraction = open_extraction(&config)?;
     let app = App::new(Parts {
         config,
         db,
@@ -81,6 +83,7 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
         blobs,
         models,
         outputs,
+        extraction,
     });
     documents::recover(&app)
         .await
@@ -163,9 +166,20 @@ fn open_models(config: &Config) -> anyhow::Result<(Models, Outputs)> {
     ))
 }
 
+/// Files of strangers are decoded by processes of their own: this program again, or the one that a test names.
+fn open_extraction(config: &Config) -> anyhow::Result<Extraction> {
+    let program = if config.extractor.as_os_str().is_empty() {
+        std::env::current_exe().context("cannot find this program's own file")?
+    } else {
+        config.extractor.clone()
+    };
+    Ok(Extraction::new(program, config.jobs.extractors))
+}
+
 /// Background work of a serving process.
 pub fn start_work(app: &App) {
     History::start(app);
+    jobs::start(app);
     let trimmer = app.clone();
     app.spawn(async move {
         while !trimmer.stop.is_cancelled() {

@@ -28,6 +28,8 @@ pub struct Config {
     #[serde(serialize_with = "redacted")]
     pub qdrant_api_key: SecretString,
     pub models: Models,
+    /// The program that decodes files, run with `extract-worker`; empty = this one.
+    pub extractor: PathBuf,
     pub limits: Limits,
     pub jobs: Jobs,
     /// `text` or `json`.
@@ -115,6 +117,7 @@ impl Default for Config {
                 clip_endpoint_model: String::new(),
                 endpoint_key: SecretString::default(),
             },
+            extractor: PathBuf::new(),
             limits: Limits {
                 body_bytes: 10 << 20,
                 upload_bytes: 500 << 20,

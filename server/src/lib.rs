@@ -11,6 +11,7 @@ pub mod config;
 pub mod db;
 pub mod error;
 pub mod id;
+pub mod jobs;
 pub mod list;
 pub mod openapi;
 pub mod v1;

@@ -30,6 +30,9 @@ enum Command {
     Serve,
     /// Bring the database's schema up to date and exit
     Migrate,
+    /// Decode files that arrive on standard input; run by the server, never by hand
+    #[command(hide = true)]
+    ExtractWorker,
     /// Print the description of the API (OpenAPI 3.1)
     Openapi,
 }
@@ -37,6 +40,9 @@ enum Command {
 /// Runs the command line; an error is one sentence on stderr.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if matches!(arguments.command, Command::ExtractWorker) {
+        return loupe_engine::extract::worker::main();
+    }
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -59,6 +65,6 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
     match arguments.command {
         Command::Serve => runtime.block_on(serve::run(config)),
         Command::Migrate => runtime.block_on(serve::migrate(config)),
-        Command::Openapi => Ok(()),
+        Command::Openapi | Command::ExtractWorker => Ok(()),
     }
 }

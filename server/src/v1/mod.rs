@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod api_keys;
+pub mod batches;
 pub mod buckets;
 pub mod collections;
 pub mod documents;
@@ -22,13 +23,19 @@ use axum::Router;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::{app::App, openapi};
+use crate::{
+    app::App,
+    error::{ApiError, Result},
+    jobs::Claim,
+    openapi,
+};
 
 /// Every operation, with the description of the API that its annotations make.
 pub fn router() -> (Router<App>, OpenApi) {
     let (router, mut document) = OpenApiRouter::with_openapi(openapi::base())
         .merge(account::router())
         .merge(api_keys::router())
+        .merge(batches::router())
         .merge(crate::blob::router())
         .merge(buckets::router())
         .merge(collections::extractors_router())
@@ -48,4 +55,25 @@ pub fn router() -> (Router<App>, OpenApi) {
         .split_for_parts();
     openapi::finish(&mut document);
     (router, document)
+}
+
+/// Runs a claimed piece of work that is not a chunk of a batch.
+///
+/// # Errors
+/// The work fails, or this version does not know its kind.
+pub async fn run_task(app: &App, claim: &Claim, kind: &str) -> Result<()> {
+    if !removal::runs(kind) {
+        return Err(ApiError::bad_request(
+            "",
+            format!("this version cannot do work of the kind {kind}"),
+        ));
+    }
+    removal::run(
+        app,
+        claim.namespace_id.as_deref().unwrap_or_default(),
+        kind,
+        &claim.work,
+    )
+    .await?;
+    tasks::succeed(app, claim, Vec::new()).await
 }

@@ -137,6 +137,7 @@ pub async fn config(database: Database, folder: &TempDir) -> Config {
         ..Config::default()
     };
     config.models.cache = model_cache();
+    config.extractor = env!("CARGO_BIN_EXE_loupe").into();
     config.limits.free_disk_bytes = 1 << 20;
     config.jobs.lease_seconds = 2;
     config.jobs.resubmit_seconds = 0;

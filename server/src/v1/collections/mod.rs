@@ -20,7 +20,7 @@ use serde_json::json;
 pub use routes::router;
 pub use store::COLLECTIONS;
 
-use super::{buckets::BUCKETS, namespaces::push_event};
+use super::{batches, buckets::BUCKETS, namespaces::push_event};
 use crate::{
     app::App,
     auth::{Delete, Level, Scope, Write},
@@ -416,6 +416,7 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Resul
         .write(move |tx| {
             Box::pin(async move {
                 COLLECTIONS.delete(tx, &namespace_id, &id).await?;
+                batches::store::forget_collection(tx, &namespace_id, &id).await?;
                 push_event(
                     tx,
                     &org_id,

@@ -13,7 +13,6 @@ use crate::{
     auth::{Delete, Level, Scope, Write},
     clock,
     error::{ApiError, Result, Violation},
-    id,
     list::parse_filter,
     v1::{collections, namespaces::push_event},
 };
@@ -145,6 +144,16 @@ fn keywords(payload: &Object) -> String {
     text
 }
 
+/// The document store's points are numbered by the 128 bits of the id.
+fn is_document_id(id: &str) -> bool {
+    id.strip_prefix("doc_").is_some_and(|hex| {
+        hex.len() == 32
+            && hex
+                .chars()
+                .all(|c| c.is_ascii_digit() || ('a'..='f').contains(&c))
+    })
+}
+
 pub async fn create(
     app: &App,
     scope: &Scope<Write>,
@@ -161,9 +170,9 @@ pub async fn create(
         .cloned()
         .unwrap_or_default();
     let document_id = match request.extra.get("document_id") {
-        Some(Value::String(own)) if own.starts_with("doc_") && own.len() <= 100 => own.clone(),
+        Some(Value::String(own)) if is_document_id(own) => own.clone(),
         Some(other) => {
-            let msg = "an own id starts with doc_ and has at most 100 characters";
+            let msg = "an own id is doc_ and 32 lower-case hex digits";
             return Err(Violation::body(
                 &["document_id"],
                 "string_pattern_mismatch",
@@ -172,7 +181,7 @@ pub async fn create(
             )
             .into());
         }
-        None => id::new("doc_"),
+        None => format!("doc_{}", uuid::Uuid::new_v4().simple()),
     };
     let at = app.clock().now().to_rfc3339();
     let mut lineage = json!({"source_type": request.source_type, "path": request.lineage_path});

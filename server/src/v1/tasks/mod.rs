@@ -14,6 +14,7 @@ use crate::{
     db::Tx,
     error::{ApiError, Result},
     id,
+    jobs::{self, Claim},
 };
 
 /// A task to be inserted.
@@ -148,5 +149,49 @@ pub async fn delete(
     let (org_id, task_id) = (caller.org_id.clone(), task_id.to_owned());
     app.db()
         .write(move |tx| Box::pin(async move { store::delete(tx, &org_id, &task_id).await }))
+        .await
+}
+
+/// Ends a claimed task as done, with what it made.
+///
+/// # Errors
+/// The lease was lost, or the database fails.
+pub async fn succeed(app: &App, claim: &Claim, outputs: Vec<Value>) -> Result<()> {
+    end(app, claim, TaskStatusEnum::Completed, move |task| {
+        task.outputs = Some(outputs)
+    })
+    .await
+}
+
+/// Ends a claimed task as failed, with the reason.
+///
+/// # Errors
+/// The lease was lost, or the database fails.
+pub async fn fail(app: &App, claim: &Claim, reason: &str) -> Result<()> {
+    let reason = reason.to_owned();
+    let edit = move |task: &mut TaskResponse| {
+        task.additional_data
+            .get_or_insert_default()
+            .insert("error".into(), reason.into());
+    };
+    end(app, claim, TaskStatusEnum::Failed, edit).await
+}
+
+async fn end(
+    app: &App,
+    claim: &Claim,
+    status: TaskStatusEnum,
+    edit: impl FnOnce(&mut TaskResponse) + Send + 'static,
+) -> Result<()> {
+    let (claim, now) = (claim.clone(), app.clock().micros());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                if !jobs::finish(tx, &claim, status, now).await? {
+                    return Err(ApiError::conflict("", "the lease of this task was lost"));
+                }
+                store::change(tx, &claim.task_id, status, now, edit).await
+            })
+        })
         .await
 }

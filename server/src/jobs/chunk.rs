@@ -1,0 +1,351 @@
+//! One chunk of a batch: read the objects, make their documents, store and flush them, then tell of it, in that order.
+
+use std::collections::BTreeMap;
+
+use futures::StreamExt;
+use loupe_engine::{
+    filter::Filter,
+    ingest::{BlobInput, CollectionPlan, ObjectInput, ObjectOutcome},
+    store::{Document, ListQuery, Reach, Selection},
+};
+use loupe_wire::{BatchModel, BlobModel, CollectionResponse, DedupStrategy, ObjectResponse, Value};
+
+use super::{Claim, text};
+use crate::{
+    app::App,
+    error::{ApiError, Result},
+    v1::{
+        batches::{
+            self, ChunkEnd,
+            store::{self, ObjectEnd, Processed},
+        },
+        collections::{self, COLLECTIONS},
+        objects, tasks,
+    },
+};
+
+/// Files read at once.
+const READING: usize = 8;
+
+struct Chunk {
+    batch_id: String,
+    batch: BatchModel,
+    namespace_id: String,
+    /// Positions in the batch, the second one excluded.
+    from: i64,
+    to: i64,
+    /// Ids of the objects that have not ended.
+    pending: Vec<String>,
+}
+
+async fn load(app: &App, claim: &Claim) -> Result<Chunk> {
+    let batch_id = text(claim, "batch_id").to_owned();
+    let number = |member: &str| claim.work.get(member).and_then(Value::as_i64).unwrap_or(0);
+    let (from, to) = (number("from"), number("to"));
+    let found = store::read_from(app.db(), &batch_id).await?;
+    let (batch, _, namespace_id) = found.ok_or_else(|| ApiError::not_found("batch", &batch_id))?;
+    let span = store::span(app.db(), &batch_id, from, to).await?;
+    let pending = span
+        .into_iter()
+        .filter(|(_, status)| status == "PENDING")
+        .map(|(id, _)| id)
+        .collect();
+    Ok(Chunk {
+        batch_id,
+        batch,
+        namespace_id,
+        from,
+        to,
+        pending,
+    })
+}
+
+/// Runs one chunk.
+///
+/// # Errors
+/// Whatever keeps the whole chunk from being done; single objects fail by themselves.
+pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
+    let chunk = load(app, claim).await?;
+    let Chunk {
+        batch_id,
+        namespace_id,
+        from,
+        to,
+        ..
+    } = &chunk;
+    let found = store::chunk_objects(app.db(), batch_id, namespace_id, *from, *to).await?;
+    let mut end = ChunkEnd {
+        objects: chunk.pending.iter().map(|id| gone(id, &found)).collect(),
+        ..Default::default()
+    };
+    let strategy = chunk
+        .batch
+        .effective_dedup_strategy
+        .unwrap_or(DedupStrategy::Skip);
+    for collection_id in chunk.batch.collection_ids.iter().flatten() {
+        let record = match COLLECTIONS
+            .find(app.db(), namespace_id, collection_id)
+            .await
+        {
+            Ok(record) => record,
+            // Deleted since the batch was submitted: nothing to fill.
+            Err(error) if error.is_not_found() => continue,
+            Err(error) => return Err(error),
+        };
+        let before = store::processed(app.db(), batch_id, collection_id, *from, *to).await?;
+        let is_done = |object: &ObjectResponse, hash: &String| {
+            let id = object.object_id.as_deref().unwrap_or_default();
+            strategy == DedupStrategy::Skip
+                && before
+                    .iter()
+                    .any(|(done, content)| done == id && content == hash)
+        };
+        let todo = found
+            .iter()
+            .filter(|(object, hash)| !is_done(object, hash))
+            .cloned()
+            .collect();
+        let again = before.iter().map(|(id, _)| id.clone()).collect();
+        Filling {
+            app,
+            claim,
+            namespace_id,
+            collection: &record.data.0,
+            again,
+        }
+        .fill(todo, &mut end)
+        .await?;
+    }
+    for object in end
+        .objects
+        .iter_mut()
+        .filter(|object| object.status == "PENDING")
+    {
+        object.status = "SKIPPED";
+    }
+    app.store().flush().await?;
+    batches::end_chunk(app, claim, batch_id, end).await
+}
+
+/// Where an object stands before any collection was filled.
+fn gone(id: &str, found: &[(ObjectResponse, String)]) -> ObjectEnd {
+    let known = found
+        .iter()
+        .any(|(object, _)| object.object_id.as_deref() == Some(id));
+    ObjectEnd {
+        object_id: id.to_owned(),
+        status: if known { "PENDING" } else { "FAILED" },
+        error: (!known).then(|| "the object was deleted before it was processed".to_owned()),
+        error_type: (!known).then(|| "permanent".to_owned()),
+        collection_id: None,
+        documents: 0,
+    }
+}
+
+/// One collection being filled from one chunk.
+struct Filling<'a> {
+    app: &'a App,
+    claim: &'a Claim,
+    namespace_id: &'a str,
+    collection: &'a CollectionResponse,
+    /// Objects that the collection was filled from before.
+    again: Vec<String>,
+}
+
+impl Filling<'_> {
+    /// Makes and stores the documents and notes them in `end`.
+    async fn fill(&self, objects: Vec<(ObjectResponse, String)>, end: &mut ChunkEnd) -> Result<()> {
+        if objects.is_empty() {
+            return Ok(());
+        }
+        let app = self.app;
+        let spec = collections::spec(app, self.namespace_id, self.collection);
+        let plan = CollectionPlan::new(
+            spec.clone(),
+            &self.claim.org_id,
+            &self.collection.feature_extractor,
+            app.outputs(),
+        )
+        .map_err(|error| ApiError::bad_request("", error.0))?;
+        let inputs = read_files(app, objects, &mut end.objects).await?;
+        let hashes: BTreeMap<String, String> = inputs
+            .iter()
+            .map(|input| {
+                (
+                    input.object_id.clone(),
+                    input.content_hash.clone().unwrap_or_default(),
+                )
+            })
+            .collect();
+        let outcomes = app
+            .ingest()
+            .run(&plan, inputs, &app.clock().now().to_rfc3339())
+            .await?;
+        let mut documents = Vec::new();
+        for outcome in outcomes {
+            let Some((object_id, made)) =
+                take(app, outcome, &spec.collection_id, &mut end.objects).await?
+            else {
+                continue;
+            };
+            end.processed.push(Processed {
+                content_hash: hashes.get(&object_id).cloned().unwrap_or_default(),
+                documents: i64::try_from(made.len()).unwrap_or(0),
+                collection_id: spec.collection_id.clone(),
+                object_id,
+            });
+            documents.extend(made);
+        }
+        let ids: Vec<String> = documents
+            .iter()
+            .map(|document| document.document_id.clone())
+            .collect();
+        app.store().upsert(&spec, documents).await?;
+        self.remove_stale(&spec.collection_id, &ids, end).await?;
+        end.written.push((spec.collection_id, ids));
+        Ok(())
+    }
+
+    /// Documents of an earlier run that this one did not write again: a shorter text has fewer chunks.
+    async fn remove_stale(
+        &self,
+        collection_id: &str,
+        ids: &[String],
+        end: &ChunkEnd,
+    ) -> Result<()> {
+        let done = |id: &&String| {
+            end.processed
+                .iter()
+                .any(|one| one.object_id == **id && one.collection_id == collection_id)
+        };
+        let reach = Reach {
+            namespace_id: self.namespace_id.to_owned(),
+            collection_ids: vec![collection_id.to_owned()],
+            principal: None,
+        };
+        for object_id in self.again.iter().filter(done) {
+            let filter = Some(Filter::eq(
+                "_internal.lineage.root_object_id",
+                object_id.as_str(),
+            ));
+            let query = ListQuery {
+                filter,
+                limit: 10_000,
+                ..Default::default()
+            };
+            let there = self.app.store().list(&reach, query).await?.documents;
+            let stale: Vec<String> = there
+                .into_iter()
+                .map(|document| document.document_id)
+                .filter(|id| !ids.contains(id))
+                .collect();
+            if !stale.is_empty() {
+                self.app
+                    .store()
+                    .delete(&reach, Selection::Ids(stale))
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Keeps the files made on the way and notes how the object ended.
+async fn take(
+    app: &App,
+    outcome: ObjectOutcome,
+    collection_id: &str,
+    ends: &mut [ObjectEnd],
+) -> Result<Option<(String, Vec<Document>)>> {
+    let Some(end) = ends
+        .iter_mut()
+        .find(|end| end.object_id == outcome.object_id)
+    else {
+        return Ok(None);
+    };
+    match outcome.documents {
+        Err(failure) => {
+            end.status = "FAILED";
+            end.error = Some(failure.error);
+            end.error_type = Some(failure.error_type.to_owned());
+            end.collection_id = Some(collection_id.to_owned());
+            Ok(None)
+        }
+        Ok(documents) => {
+            for file in outcome.generated {
+                app.blobs().put(&file.key, file.bytes).await?;
+            }
+            if end.status == "PENDING" {
+                end.status = "COMPLETED";
+            }
+            end.documents += i64::try_from(documents.len()).unwrap_or(0);
+            Ok(Some((outcome.object_id, documents)))
+        }
+    }
+}
+
+/// Objects with their files' bytes; an object whose file is gone fails by itself.
+async fn read_files(
+    app: &App,
+    objects: Vec<(ObjectResponse, String)>,
+    ends: &mut [ObjectEnd],
+) -> Result<Vec<ObjectInput>> {
+    let read: Vec<(String, Result<ObjectInput>)> = futures::stream::iter(objects)
+        .map(|(object, hash)| async move {
+            let id = object.object_id.clone().unwrap_or_default();
+            (id, read_object(app, object, hash).await)
+        })
+        .buffered(READING)
+        .collect()
+        .await;
+    let mut inputs = Vec::with_capacity(read.len());
+    for (id, input) in read {
+        match input {
+            Ok(input) => inputs.push(input),
+            Err(error) if error.is_not_found() => {
+                if let Some(end) = ends.iter_mut().find(|end| end.object_id == id) {
+                    end.status = "FAILED";
+                    end.error = Some("a file of the object is gone".into());
+                    end.error_type = Some("permanent".into());
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(inputs)
+}
+
+async fn read_object(app: &App, object: ObjectResponse, hash: String) -> Result<ObjectInput> {
+    let mut blobs = Vec::with_capacity(object.blobs.len());
+    for blob in &object.blobs {
+        blobs.push(read_blob(app, blob).await?);
+    }
+    Ok(ObjectInput {
+        object_id: object.object_id.unwrap_or_default(),
+        bucket_id: object.bucket_id,
+        fields: object.extra,
+        content_hash: Some(hash),
+        blobs,
+    })
+}
+
+async fn read_blob(app: &App, blob: &BlobModel) -> Result<BlobInput> {
+    let key =
+        objects::blobs::key(blob).ok_or_else(|| ApiError::not_found("blob", &blob.property))?;
+    let details = blob.details.clone().unwrap_or_default();
+    Ok(BlobInput {
+        blob_id: blob.blob_id.clone().unwrap_or_default(),
+        property: blob.property.clone(),
+        kind: tasks::name_of(blob.r#type),
+        filename: details.filename,
+        mime: details.mime_type,
+        url: format!("blob://{key}"),
+        bytes: app.blobs().get(key).await?,
+    })
+}
+
+/// Ends a chunk that cannot be done: its unfinished objects failed for this reason.
+pub(super) async fn give_up(app: &App, claim: &Claim, reason: &str, kind: &str) -> Result<()> {
+    let chunk = load(app, claim).await?;
+    batches::fail_chunk(app, claim, &chunk.batch_id, chunk.pending, reason, kind).await
+}

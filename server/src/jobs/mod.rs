@@ -1,0 +1,218 @@
+//! The queue: rows of the `tasks` table, claimed with a lease, fenced by owner and attempt.
+
+mod chunk;
+mod store;
+
+use std::time::Duration;
+
+use loupe_wire::Value;
+
+pub use store::{Claim, cancel_children, finish};
+
+use crate::{
+    app::App,
+    error::Result,
+    id,
+    v1::{batches, tasks},
+};
+
+/// Tries of one piece of work before it is given up.
+pub const MAX_ATTEMPTS: i64 = 3;
+
+/// Starts the workers and the leader of this process; they end when the process stops.
+pub fn start(app: &App) {
+    let owner = id::new("worker_");
+    for number in 0..app.config().jobs.workers {
+        let (app, owner) = (app.clone(), format!("{owner}/{number}"));
+        app.clone().spawn(async move { work(app, owner).await });
+    }
+    let leader = app.clone();
+    app.spawn(async move { lead(leader, owner).await });
+}
+
+/// One worker: claims what waits, runs it, sleeps when there is nothing.
+async fn work(app: App, owner: String) {
+    while !app.stop.is_cancelled() {
+        match claim(&app, &owner).await {
+            Ok(Some(claim)) => run(&app, claim).await,
+            Ok(None) => idle(&app, Duration::from_secs(1)).await,
+            Err(error) => {
+                tracing::warn!(%error, "work could not be claimed");
+                idle(&app, Duration::from_secs(2)).await;
+            }
+        }
+    }
+}
+
+/// Waits for new work, the pause, or the stop, whatever comes first.
+async fn idle(app: &App, pause: Duration) {
+    tokio::select! {
+        () = app.work.notified() => {}
+        () = tokio::time::sleep(pause) => {}
+        () = app.stop.cancelled() => {}
+    }
+}
+
+async fn claim(app: &App, owner: &str) -> Result<Option<Claim>> {
+    let (owner, now, lease) = (owner.to_owned(), app.clock().micros(), lease(app));
+    app.db()
+        .write(move |tx| Box::pin(async move { store::claim(tx, &owner, now, now + lease).await }))
+        .await
+}
+
+/// Microseconds that a claim holds.
+fn lease(app: &App) -> i64 {
+    i64::try_from(app.config().jobs.lease_seconds).unwrap_or(60) * 1_000_000
+}
+
+/// Runs one claim with its lease renewed meanwhile. A claim that is lost, or a process that stops, drops the work where
+/// it stands: nothing of it is announced, and another worker does it again.
+async fn run(app: &App, claim: Claim) {
+    let attempt = claim.attempt;
+    if attempt > MAX_ATTEMPTS {
+        let reason = "the worker died each time this was tried";
+        return give_up(app, &claim, reason, "resource").await;
+    }
+    let outcome = tokio::select! {
+        outcome = perform(app, &claim) => outcome,
+        () = renew(app, &claim) => {
+            tracing::warn!(task_id = claim.task_id, "the lease was lost; the work is dropped");
+            return;
+        }
+        () = app.stop.cancelled() => {
+            release(app, &claim).await;
+            return;
+        }
+    };
+    let Err(error) = outcome else { return };
+    tracing::warn!(%error, task_id = claim.task_id, attempt, "work failed");
+    if error.is_transient() && attempt < MAX_ATTEMPTS {
+        let pause = 2_i64.pow(u32::try_from(attempt).unwrap_or(1)) * 1_000_000;
+        requeue(app, &claim, pause).await;
+    } else {
+        let kind = if error.is_transient() {
+            "transient"
+        } else {
+            "permanent"
+        };
+        give_up(app, &claim, &error.message(), kind).await;
+    }
+}
+
+async fn perform(app: &App, claim: &Claim) -> Result<()> {
+    match claim.kind.as_str() {
+        batches::CHUNK => chunk::run(app, claim).await,
+        other => crate::v1::run_task(app, claim, other).await,
+    }
+}
+
+/// Returns when the lease can no longer be held.
+async fn renew(app: &App, claim: &Claim) {
+    let lease = lease(app);
+    let pause = Duration::from_micros(u64::try_from(lease / 3).unwrap_or(1_000_000));
+    loop {
+        tokio::time::sleep(pause).await;
+        let (claim, until) = (claim.clone(), app.clock().micros() + lease);
+        let renewed = app
+            .db()
+            .write(move |tx| Box::pin(async move { store::renew(tx, &claim, until).await }))
+            .await;
+        match renewed {
+            Ok(true) => {}
+            Ok(false) => return,
+            // The database may be back before the lease runs out.
+            Err(error) => tracing::warn!(%error, "a lease could not be renewed"),
+        }
+    }
+}
+
+/// Hands a claim back so that another worker starts it at once.
+async fn release(app: &App, claim: &Claim) {
+    let (claim, now) = (claim.clone(), app.clock().micros());
+    let released = app
+        .db()
+        .write(move |tx| Box::pin(async move { store::release(tx, &claim, now).await }))
+        .await;
+    if let Err(error) = released {
+        tracing::warn!(%error, "a lease could not be released");
+    }
+}
+
+async fn requeue(app: &App, claim: &Claim, pause: i64) {
+    let (claim, now) = (claim.clone(), app.clock().micros());
+    let requeued = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move { store::requeue(tx, &claim, now, now + pause).await })
+        })
+        .await;
+    if let Err(error) = requeued {
+        tracing::warn!(%error, "work could not be put back; its lease will run out");
+    }
+}
+
+async fn give_up(app: &App, claim: &Claim, reason: &str, kind: &str) {
+    let ended = match claim.kind.as_str() {
+        batches::CHUNK => chunk::give_up(app, claim, reason, kind).await,
+        _ => tasks::fail(app, claim, reason).await,
+    };
+    if let Err(error) = ended {
+        tracing::error!(%error, task_id = claim.task_id, "failed work could not be ended");
+    }
+}
+
+/// One process at a time admits batches and moves ended tasks to the archive.
+async fn lead(app: App, owner: String) {
+    let mut swept = 0;
+    while !app.stop.is_cancelled() {
+        let leading = async {
+            if !hold(&app, &owner).await? {
+                return Ok(());
+            }
+            batches::admit(&app).await?;
+            let now = app.clock().micros();
+            if now - swept > 60_000_000 {
+                swept = now;
+                archive(&app).await?;
+            }
+            Ok::<(), crate::error::ApiError>(())
+        };
+        if let Err(error) = leading.await {
+            tracing::warn!(%error, "the leader's round failed");
+        }
+        idle(&app, Duration::from_secs(1)).await;
+    }
+    let db = app.db().clone();
+    let _ = db
+        .write(move |tx| Box::pin(async move { store::drop_lease(tx, "leader", &owner).await }))
+        .await;
+}
+
+async fn hold(app: &App, owner: &str) -> Result<bool> {
+    let (owner, now) = (owner.to_owned(), app.clock().micros());
+    app.db()
+        .write(move |tx| {
+            Box::pin(
+                async move { store::hold_lease(tx, "leader", &owner, now, now + 10_000_000).await },
+            )
+        })
+        .await
+}
+
+/// Moves tasks that ended long enough ago to the archive.
+pub async fn archive(app: &App) -> Result<u64> {
+    let hours = i64::try_from(app.config().jobs.archive_hours).unwrap_or(24);
+    let before = app.clock().micros() - hours * 3_600_000_000;
+    app.db()
+        .write(move |tx| Box::pin(async move { store::archive(tx, before).await }))
+        .await
+}
+
+/// A member of a claim's work.
+pub fn text<'c>(claim: &'c Claim, member: &str) -> &'c str {
+    claim
+        .work
+        .get(member)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}

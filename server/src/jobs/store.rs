@@ -1,0 +1,128 @@
+use loupe_wire::{TaskStatusEnum, Value};
+use sqlx::types::Json;
+
+use crate::{args, db::Tx, error::Result, v1::tasks::name_of};
+
+crate::sql! {
+    // Work of every organization: the queue is one. The outer condition is checked again after a concurrent claim of
+    // the same row, so two workers never hold one row.
+    const CLAIM = "UPDATE tasks SET lease_owner = $1, lease_until = $2, attempt = attempt + 1, status = 'PROCESSING', updated_at = $3 WHERE task_id = (SELECT task_id FROM tasks WHERE kind IS NOT NULL AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) ORDER BY created_at, task_id LIMIT 1) AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) RETURNING task_id, org_id, namespace_id, parent_id, kind, work, lease_owner, attempt";
+    const RENEW = "UPDATE tasks SET lease_until = $4 WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
+    const FINISH = "UPDATE tasks SET status = $4, updated_at = $5, ended_at = $5, lease_owner = NULL, lease_until = NULL WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
+    const REQUEUE = "UPDATE tasks SET status = 'QUEUED', updated_at = $4, run_after = $5, lease_owner = NULL, lease_until = NULL WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
+    // A release is no failed try.
+    const RELEASE = "UPDATE tasks SET status = 'QUEUED', updated_at = $4, attempt = attempt - 1, lease_owner = NULL, lease_until = NULL WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
+    const CANCEL_CHILDREN = "UPDATE tasks SET status = 'CANCELED', updated_at = $2, ended_at = $2, lease_owner = NULL, lease_until = NULL WHERE parent_id = $1 AND status IN ('QUEUED', 'PROCESSING')";
+    const HOLD_LEASE = "INSERT INTO leases (name, owner, until) VALUES ($1, $2, $4) ON CONFLICT (name) DO UPDATE SET owner = $2, until = $4 WHERE leases.owner = $2 OR leases.until < $3";
+    const DROP_LEASE = "DELETE FROM leases WHERE name = $1 AND owner = $2";
+    const ARCHIVE = "INSERT INTO tasks_archive (task_id, org_id, namespace_id, task_type, status, created_at, updated_at, ended_at, data) SELECT task_id, org_id, namespace_id, task_type, status, created_at, updated_at, ended_at, data FROM tasks WHERE ended_at < $1 AND parent_id IS NULL ON CONFLICT (task_id) DO NOTHING";
+    const CLEAR = "DELETE FROM tasks WHERE ended_at < $1";
+}
+
+/// A row that a worker holds. Owner and attempt fence late writers: who lost the lease changes no row.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    pub task_id: String,
+    pub org_id: String,
+    pub namespace_id: Option<String>,
+    pub parent_id: Option<String>,
+    pub kind: String,
+    pub work: Value,
+    pub owner: String,
+    pub attempt: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    task_id: String,
+    org_id: String,
+    namespace_id: Option<String>,
+    parent_id: Option<String>,
+    kind: String,
+    work: Option<Json<Value>>,
+    lease_owner: String,
+    attempt: i64,
+}
+
+pub(super) async fn claim(tx: &mut Tx, owner: &str, now: i64, until: i64) -> Result<Option<Claim>> {
+    let row: Option<Row> = tx.one(CLAIM, args![owner, until, now]).await?;
+    Ok(row.map(|row| Claim {
+        task_id: row.task_id,
+        org_id: row.org_id,
+        namespace_id: row.namespace_id,
+        parent_id: row.parent_id,
+        kind: row.kind,
+        work: row.work.map(|work| work.0).unwrap_or_default(),
+        owner: row.lease_owner,
+        attempt: row.attempt,
+    }))
+}
+
+/// False when the lease is gone.
+pub(super) async fn renew(tx: &mut Tx, claim: &Claim, until: i64) -> Result<bool> {
+    Ok(tx
+        .run(
+            RENEW,
+            args![&claim.task_id, &claim.owner, claim.attempt, until],
+        )
+        .await?
+        == 1)
+}
+
+/// Ends the row if the lease still holds; false when it does not.
+pub async fn finish(tx: &mut Tx, claim: &Claim, status: TaskStatusEnum, now: i64) -> Result<bool> {
+    let args = args![
+        &claim.task_id,
+        &claim.owner,
+        claim.attempt,
+        name_of(status),
+        now
+    ];
+    Ok(tx.run(FINISH, args).await? == 1)
+}
+
+pub(super) async fn requeue(tx: &mut Tx, claim: &Claim, now: i64, after: i64) -> Result<()> {
+    tx.run(
+        REQUEUE,
+        args![&claim.task_id, &claim.owner, claim.attempt, now, after],
+    )
+    .await?;
+    Ok(())
+}
+
+pub(super) async fn release(tx: &mut Tx, claim: &Claim, now: i64) -> Result<()> {
+    tx.run(
+        RELEASE,
+        args![&claim.task_id, &claim.owner, claim.attempt, now],
+    )
+    .await?;
+    Ok(())
+}
+
+/// Cancels the inner work of a task; answers how many pieces that were.
+pub async fn cancel_children(tx: &mut Tx, task_id: &str, now: i64) -> Result<i64> {
+    Ok(i64::try_from(tx.run(CANCEL_CHILDREN, args![task_id, now]).await?).unwrap_or(i64::MAX))
+}
+
+/// Takes or renews a named lease; false while another process holds it.
+pub(super) async fn hold_lease(
+    tx: &mut Tx,
+    name: &str,
+    owner: &str,
+    now: i64,
+    until: i64,
+) -> Result<bool> {
+    Ok(tx.run(HOLD_LEASE, args![name, owner, now, until]).await? == 1)
+}
+
+pub(super) async fn drop_lease(tx: &mut Tx, name: &str, owner: &str) -> Result<()> {
+    tx.run(DROP_LEASE, args![name, owner]).await?;
+    Ok(())
+}
+
+/// Tasks moved.
+pub(super) async fn archive(tx: &mut Tx, before: i64) -> Result<u64> {
+    let moved = tx.run(ARCHIVE, args![before]).await?;
+    tx.run(CLEAR, args![before]).await?;
+    Ok(moved)
+}

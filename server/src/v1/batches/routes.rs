@@ -1,0 +1,483 @@
+use axum::{
+    Json,
+    extract::{FromRequestParts, Path, State},
+    http::{StatusCode, request::Parts},
+};
+use loupe_wire::{
+    AddObjectsToBatchRequest, BatchModel, BatchQueueResponse, BatchRequeueResponse,
+    BulkSubmitBatchesRequest, BulkSubmitBatchesResponse, BulkSubmittedBatch, CreateBatchRequest,
+    FailedDocumentsResponse, GenericDeleteResponse, ListBatchesRequest, ListBatchesResponse,
+    NamespaceOperation, PatchBatchRequest, QueuedBatch, RetryBatchRequest,
+    RetryBatchRequestRetryMode, SubmitBatchRequest, TaskResponse, TaskStatusEnum,
+    TriggerCollectionRequest, TriggerCollectionResponse,
+};
+use serde::Deserialize;
+use serde_json::json;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::store::{self, Asked};
+use crate::{
+    app::App,
+    auth::{Delete, OptionalScope, Read, Scope, Write},
+    body::Body,
+    clock,
+    error::{ApiError, Result, Violation},
+    id, list,
+    v1::{collections, tasks::name_of},
+};
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(create_batch))
+        .routes(routes!(list_bucket_batches))
+        .routes(routes!(bulk_submit))
+        .routes(routes!(get_batch, update_batch, delete_batch))
+        .routes(routes!(add_objects))
+        .routes(routes!(submit_batch))
+        .routes(routes!(cancel_batch))
+        .routes(routes!(retry_batch))
+        .routes(routes!(resubmit_batch))
+        .routes(routes!(list_failed_documents))
+        .routes(routes!(list_batches))
+        .routes(routes!(get_queue))
+        .routes(routes!(get_any_batch))
+        .routes(routes!(cancel_any_batch))
+        .routes(routes!(trigger_collection))
+}
+
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct WindowQuery {
+    /// 1 to 1000, default 100.
+    limit: Option<i64>,
+    /// From 0.
+    offset: Option<i64>,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for WindowQuery {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        list::query(parts).await
+    }
+}
+
+/// Makes a batch of objects of the bucket.
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches", tag = "batches", request_body = CreateBatchRequest, responses((status = 200, body = BatchModel)))]
+async fn create_batch(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(bucket): Path<String>,
+    Body(request): Body<CreateBatchRequest>,
+) -> Result<Json<BatchModel>> {
+    super::create(&app, &scope, &bucket, request)
+        .await
+        .map(Json)
+}
+
+async fn page(
+    app: &App,
+    asked: Asked,
+    query: WindowQuery,
+    request: &ListBatchesRequest,
+) -> Result<Json<ListBatchesResponse>> {
+    let limit = request.limit.or(query.limit).unwrap_or(100);
+    let offset = request.offset.or(query.offset).unwrap_or(0);
+    if !(1..=1000).contains(&limit) || offset < 0 {
+        let msg = "limit lies between 1 and 1000 and offset is at least 0";
+        return Err(Violation::body(&["limit"], "range", msg, limit.into()).into());
+    }
+    let asked = Asked {
+        status: request.status.map(name_of).unwrap_or_default(),
+        ..asked
+    };
+    let total_count = store::count(app.db(), &asked).await?;
+    let mut results = store::list(app.db(), &asked, limit, offset).await?;
+    for batch in &mut results {
+        super::complete(app, batch).await?;
+    }
+    let returned = i64::try_from(results.len()).unwrap_or(0);
+    let pagination =
+        json!({"limit": limit, "offset": offset, "has_next": offset + returned < total_count});
+    Ok(Json(ListBatchesResponse {
+        results,
+        total_count,
+        pagination: pagination.as_object().cloned().unwrap_or_default(),
+    }))
+}
+
+/// Batches of a bucket, newest first.
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/list", tag = "batches", params(WindowQuery), request_body = ListBatchesRequest, responses((status = 200, body = ListBatchesResponse)))]
+async fn list_bucket_batches(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path(bucket): Path<String>,
+    query: WindowQuery,
+    Body(request): Body<ListBatchesRequest>,
+) -> Result<Json<ListBatchesResponse>> {
+    let bucket_id = super::bucket_id(&app, &scope, &bucket, NamespaceOperation::ReadData).await?;
+    let asked = Asked {
+        org_id: scope.caller.org_id,
+        namespace_id: scope.namespace_id,
+        bucket_id,
+        ..Default::default()
+    };
+    page(&app, asked, query, &request).await
+}
+
+/// Batches of the organization, newest first; X-Namespace narrows.
+#[utoipa::path(post, path = "/v1/batches/list", tag = "batches", params(WindowQuery), request_body = ListBatchesRequest, responses((status = 200, body = ListBatchesResponse)))]
+async fn list_batches(
+    State(app): State<App>,
+    scope: OptionalScope<Read>,
+    query: WindowQuery,
+    Body(request): Body<ListBatchesRequest>,
+) -> Result<Json<ListBatchesResponse>> {
+    let asked = Asked {
+        org_id: scope.caller.org_id,
+        namespace_id: scope
+            .namespace_id
+            .or(request.namespace_id.clone())
+            .unwrap_or_default(),
+        bucket_id: request.bucket_id.clone().unwrap_or_default(),
+        ..Default::default()
+    };
+    page(&app, asked, query, &request).await
+}
+
+/// One batch of a bucket, with its progress.
+#[utoipa::path(get, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}", tag = "batches", responses((status = 200, body = BatchModel)))]
+async fn get_batch(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path((bucket, batch)): Path<(String, String)>,
+) -> Result<Json<BatchModel>> {
+    let bucket_id = super::bucket_id(&app, &scope, &bucket, NamespaceOperation::ReadData).await?;
+    super::get(
+        &app,
+        &scope.caller.org_id,
+        &scope.namespace_id,
+        &bucket_id,
+        &batch,
+    )
+    .await
+    .map(Json)
+}
+
+/// One batch, wherever it is.
+#[utoipa::path(get, path = "/v1/batches/{batch_id}", tag = "batches", responses((status = 200, body = BatchModel)))]
+async fn get_any_batch(
+    State(app): State<App>,
+    scope: OptionalScope<Read>,
+    Path(batch): Path<String>,
+) -> Result<Json<BatchModel>> {
+    let namespace = scope.namespace_id.unwrap_or_default();
+    super::get(&app, &scope.caller.org_id, &namespace, "", &batch)
+        .await
+        .map(Json)
+}
+
+/// Changes the metadata of a batch.
+#[utoipa::path(patch, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}", tag = "batches", request_body = PatchBatchRequest, responses((status = 200, body = BatchModel)))]
+async fn update_batch(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path((bucket, batch_id)): Path<(String, String)>,
+    Body(request): Body<PatchBatchRequest>,
+) -> Result<Json<BatchModel>> {
+    let bucket_id = super::bucket_id(&app, &scope, &bucket, NamespaceOperation::WriteData).await?;
+    let (org_id, namespace_id, now) = (
+        scope.caller.org_id.clone(),
+        scope.namespace_id.clone(),
+        app.clock().micros(),
+    );
+    let (id, bucket) = (batch_id.clone(), bucket_id.clone());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                store::lock(tx, &id, now).await?;
+                let mut batch = store::find_in(tx, &org_id, &namespace_id, &bucket, &id).await?;
+                batch.metadata = request.metadata.or(batch.metadata);
+                batch.updated_at = Some(clock::time(now));
+                store::update(tx, &batch, now).await
+            })
+        })
+        .await?;
+    super::get(
+        &app,
+        &scope.caller.org_id,
+        &scope.namespace_id,
+        &bucket_id,
+        &batch_id,
+    )
+    .await
+    .map(Json)
+}
+
+/// Removes a batch that does not run. Documents stay.
+#[utoipa::path(delete, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}", tag = "batches", responses((status = 200, body = GenericDeleteResponse)))]
+async fn delete_batch(
+    State(app): State<App>,
+    scope: Scope<Delete>,
+    Path((bucket, batch)): Path<(String, String)>,
+) -> Result<Json<GenericDeleteResponse>> {
+    let bucket_id = super::bucket_id(&app, &scope, &bucket, NamespaceOperation::DeleteData).await?;
+    super::delete(
+        &app,
+        &scope.caller.org_id,
+        &scope.namespace_id,
+        &bucket_id,
+        &batch,
+    )
+    .await?;
+    Ok(Json(GenericDeleteResponse::default()))
+}
+
+/// Adds objects to a draft.
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}/objects", tag = "batches", request_body = AddObjectsToBatchRequest, responses((status = 200, body = BatchModel)))]
+async fn add_objects(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path((bucket, batch)): Path<(String, String)>,
+    Body(request): Body<AddObjectsToBatchRequest>,
+) -> Result<Json<BatchModel>> {
+    super::add_objects(&app, &scope, &bucket, &batch, request.object_ids)
+        .await
+        .map(Json)
+}
+
+/// Queues a batch. An answer means that it is on disk.
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}/submit", tag = "batches", request_body = SubmitBatchRequest, responses((status = 200, body = TaskResponse)))]
+async fn submit_batch(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path((bucket, batch)): Path<(String, String)>,
+    Body(request): Body<SubmitBatchRequest>,
+) -> Result<Json<TaskResponse>> {
+    super::submit(&app, &scope, &bucket, &batch, request)
+        .await
+        .map(Json)
+}
+
+/// Stops a batch; what was written stays.
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}/cancel", tag = "batches", responses((status = 200, body = TaskResponse)))]
+async fn cancel_batch(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path((bucket, batch)): Path<(String, String)>,
+) -> Result<Json<TaskResponse>> {
+    let bucket_id = super::bucket_id(&app, &scope, &bucket, NamespaceOperation::CancelJob).await?;
+    super::cancel(
+        &app,
+        &scope.caller.org_id,
+        &scope.namespace_id,
+        &bucket_id,
+        &batch,
+    )
+    .await
+    .map(Json)
+}
+
+/// Stops a batch, wherever it is.
+#[utoipa::path(post, path = "/v1/batches/{batch_id}/cancel", tag = "batches", responses((status = 200, body = TaskResponse)))]
+async fn cancel_any_batch(
+    State(app): State<App>,
+    scope: OptionalScope<Write>,
+    Path(batch): Path<String>,
+) -> Result<Json<TaskResponse>> {
+    let namespace = scope.namespace_id.unwrap_or_default();
+    super::cancel(&app, &scope.caller.org_id, &namespace, "", &batch)
+        .await
+        .map(Json)
+}
+
+/// Puts failed objects back and queues the batch again.
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}/retry", tag = "batches", request_body = RetryBatchRequest, responses((status = 200, body = BatchRequeueResponse)))]
+async fn retry_batch(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path((bucket, batch_id)): Path<(String, String)>,
+    Body(request): Body<RetryBatchRequest>,
+) -> Result<Json<BatchRequeueResponse>> {
+    let kind = if request.retry_mode == RetryBatchRequestRetryMode::All {
+        ""
+    } else {
+        "transient"
+    };
+    let (task, retried) = super::retry(&app, &scope, &bucket, &batch_id, kind).await?;
+    let (status, task_id) = (TaskStatusEnum::Queued, Some(task.task_id));
+    Ok(Json(BatchRequeueResponse {
+        batch_id,
+        status,
+        task_id,
+        retried_count: Some(retried),
+    }))
+}
+
+/// Queues an ended batch again; objects that are done are passed over.
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}/resubmit", tag = "batches", responses((status = 200, body = BatchRequeueResponse)))]
+async fn resubmit_batch(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path((bucket, batch_id)): Path<(String, String)>,
+) -> Result<Json<BatchRequeueResponse>> {
+    let task = super::submit(
+        &app,
+        &scope,
+        &bucket,
+        &batch_id,
+        SubmitBatchRequest::default(),
+    )
+    .await?;
+    let (status, task_id) = (TaskStatusEnum::Queued, Some(task.task_id));
+    Ok(Json(BatchRequeueResponse {
+        batch_id,
+        status,
+        task_id,
+        retried_count: None,
+    }))
+}
+
+/// Objects that failed, with the reasons.
+#[utoipa::path(get, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}/failed-documents", tag = "batches", params(WindowQuery), responses((status = 200, body = FailedDocumentsResponse)))]
+async fn list_failed_documents(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path((bucket, batch_id)): Path<(String, String)>,
+    query: WindowQuery,
+) -> Result<Json<FailedDocumentsResponse>> {
+    let bucket_id = super::bucket_id(&app, &scope, &bucket, NamespaceOperation::ReadData).await?;
+    store::find(
+        app.db(),
+        &scope.caller.org_id,
+        &scope.namespace_id,
+        &bucket_id,
+        &batch_id,
+    )
+    .await?;
+    let (limit, offset) = (
+        query.limit.unwrap_or(100).clamp(1, 1000),
+        query.offset.unwrap_or(0).max(0),
+    );
+    let (results, total) = super::failures(&app, &batch_id, limit, offset).await?;
+    Ok(Json(FailedDocumentsResponse {
+        batch_id,
+        results,
+        total,
+        limit,
+        offset,
+    }))
+}
+
+/// The queue as this organization sees it: positions count over everybody.
+#[utoipa::path(get, path = "/v1/batches/queue", tag = "batches", responses((status = 200, body = BatchQueueResponse)))]
+async fn get_queue(
+    State(app): State<App>,
+    scope: OptionalScope<Read>,
+) -> Result<Json<BatchQueueResponse>> {
+    let waiting = store::waiting(app.db()).await?.into_iter().zip(1..);
+    let mine = waiting
+        .filter(|(one, _)| one.org_id == scope.caller.org_id)
+        .map(|(one, position)| QueuedBatch {
+            batch_id: one.batch_id,
+            bucket_id: Some(one.bucket_id),
+            namespace_id: Some(one.namespace_id),
+            position,
+            priority: None,
+            queued_at: one.queued_at.map(clock::time),
+        });
+    let max_concurrency = i64::try_from(app.config().jobs.running_batches).unwrap_or(i64::MAX);
+    Ok(Json(BatchQueueResponse {
+        active_jobs: store::running(app.db()).await?,
+        max_concurrency,
+        waiting: mine.collect(),
+    }))
+}
+
+/// Splits the bucket into batches and queues each.
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/bulk-submit", tag = "batches", request_body = BulkSubmitBatchesRequest, responses((status = 200, body = BulkSubmitBatchesResponse)))]
+async fn bulk_submit(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(bucket): Path<String>,
+    Body(request): Body<BulkSubmitBatchesRequest>,
+) -> Result<Json<BulkSubmitBatchesResponse>> {
+    let bucket_id = super::bucket_id(&app, &scope, &bucket, NamespaceOperation::ExecuteJob).await?;
+    let most = request.max_objects.unwrap_or(10_000_000);
+    let object_ids = store::bucket_objects(app.db(), &scope.namespace_id, &bucket_id, most).await?;
+    let chunk = usize::try_from(request.chunk_size).unwrap_or(1000);
+    let mut batches = Vec::new();
+    for ids in object_ids.chunks(chunk) {
+        let create = CreateBatchRequest {
+            object_ids: Some(ids.to_vec()),
+            collection_ids: request.collection_ids.clone(),
+            dedup_strategy: request.dedup_strategy,
+            auto_submit: Some(true),
+            ..Default::default()
+        };
+        let batch = super::create(&app, &scope, &bucket, create).await?;
+        batches.push(BulkSubmittedBatch {
+            batch_id: batch.batch_id.unwrap_or_default(),
+            status: name_of(batch.status),
+            object_count: i64::try_from(ids.len()).unwrap_or(0),
+            queue_position: batch.progress.and_then(|progress| progress.queue_position),
+            ..Default::default()
+        });
+    }
+    let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    Ok(Json(BulkSubmitBatchesResponse {
+        batch_group_id: id::new("grp_"),
+        total_objects: number(object_ids.len()),
+        total_batches: number(batches.len()),
+        submitted: number(batches.len()),
+        failed: 0,
+        chunk_size: request.chunk_size,
+        batches,
+    }))
+}
+
+/// Processes every object of the collection's buckets: one batch a bucket.
+#[utoipa::path(post, path = "/v1/collections/{collection_identifier}/trigger", tag = "collections", request_body = TriggerCollectionRequest, responses((status = 202, body = TriggerCollectionResponse)))]
+async fn trigger_collection(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(collection): Path<String>,
+    Body(request): Body<TriggerCollectionRequest>,
+) -> Result<(StatusCode, Json<TriggerCollectionResponse>)> {
+    let collection =
+        collections::find(&app, &scope, &collection, NamespaceOperation::ExecuteJob).await?;
+    let collection_id = collection.collection_id.clone().unwrap_or_default();
+    let buckets = collection.source.bucket_ids.unwrap_or_default();
+    if buckets.is_empty() {
+        return Err(ApiError::bad_request(
+            "",
+            "the collection has no bucket as its source",
+        ));
+    }
+    let mut answer = TriggerCollectionResponse {
+        collection_id: collection_id.clone(),
+        total_tiers: 1,
+        ..Default::default()
+    };
+    let mut objects = 0;
+    for bucket in &buckets {
+        let create = CreateBatchRequest {
+            object_ids: request.object_ids.clone(),
+            collection_ids: Some(vec![collection_id.clone()]),
+            dedup_strategy: request.dedup_strategy,
+            auto_submit: Some(true),
+            ..Default::default()
+        };
+        let batch = super::create(&app, &scope, bucket, create).await?;
+        objects += i64::try_from(batch.object_ids.len()).unwrap_or(0);
+        answer.batch_ids.extend(batch.batch_id);
+        answer.task_ids.extend(batch.task_id);
+    }
+    answer.batch_id = answer.batch_ids.first().cloned();
+    answer.task_id = answer.task_ids.first().cloned().unwrap_or_default();
+    answer.batch_count = i64::try_from(answer.batch_ids.len()).ok();
+    answer.object_count = Some(objects);
+    answer.source_bucket_ids = Some(buckets);
+    answer.message = format!("{objects} objects are queued");
+    Ok((StatusCode::ACCEPTED, Json(answer)))
+}

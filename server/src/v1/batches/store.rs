@@ -1,0 +1,445 @@
+use loupe_wire::{BatchModel, ObjectResponse, TaskStatusEnum, Value};
+use sqlx::types::Json;
+
+use crate::{
+    args,
+    db::{Arg, Db, Tx},
+    error::{ApiError, Result},
+    v1::tasks::name_of,
+};
+
+crate::sql! {
+    const INSERT = "INSERT INTO batches (batch_id, org_id, namespace_id, bucket_id, status, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $6, $6, $7)";
+    const FIND = "SELECT data, status, queued_at FROM batches WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR bucket_id = $3) AND batch_id = $4";
+    const LIST = "SELECT data, status, queued_at FROM batches WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR bucket_id = $3) AND ($4 = '' OR status = $4) ORDER BY created_at DESC, batch_id LIMIT $5 OFFSET $6";
+    const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR bucket_id = $3) AND ($4 = '' OR status = $4)";
+    const UPDATE = "UPDATE batches SET status = $2, updated_at = $3, data = $4 WHERE batch_id = $1";
+    // Locks the row: of two chunks that end at once, the second sees what the first wrote.
+    const LOCK = "UPDATE batches SET updated_at = $2 WHERE batch_id = $1";
+    const QUEUE = "UPDATE batches SET status = 'QUEUED', queued_at = $2, submitted_at = $2, updated_at = $2, data = $3 WHERE batch_id = $1";
+    const SUBMITTED_AT = "SELECT submitted_at FROM batches WHERE batch_id = $1";
+    const DELETE = "DELETE FROM batches WHERE batch_id = $1";
+    const DELETE_OBJECTS = "DELETE FROM batch_objects WHERE batch_id = $1";
+
+    // The queue spans organizations: admission is first in, first out over everybody.
+    const WAITING = "SELECT batch_id, org_id, namespace_id, bucket_id, queued_at FROM batches WHERE status = 'QUEUED' ORDER BY queued_at, batch_id LIMIT 1000";
+    const RUNNING = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE status = 'PROCESSING'";
+    const READ = "SELECT data, org_id, namespace_id FROM batches WHERE batch_id = $1";
+
+    const ADD_OBJECT = "INSERT INTO batch_objects (batch_id, object_id, position, status, updated_at) VALUES ($1, $2, $3, 'PENDING', $4) ON CONFLICT (batch_id, object_id) DO NOTHING";
+    const NEXT_POSITION = "SELECT CAST(COALESCE(MAX(position) + 1, 0) AS BIGINT) FROM batch_objects WHERE batch_id = $1";
+    const OBJECT_IDS = "SELECT object_id FROM batch_objects WHERE batch_id = $1 ORDER BY position";
+    const BUCKET_OBJECTS = "SELECT object_id FROM objects WHERE namespace_id = $1 AND bucket_id = $2 ORDER BY created_at, object_id LIMIT $3";
+    const KNOWN_OBJECT = "SELECT CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND object_id = $3";
+    const SPAN = "SELECT object_id, status FROM batch_objects WHERE batch_id = $1 AND position >= $2 AND position < $3 ORDER BY position";
+    const CHUNK = "SELECT o.data, o.content_hash FROM batch_objects b JOIN objects o ON o.object_id = b.object_id AND o.namespace_id = $2 WHERE b.batch_id = $1 AND b.position >= $3 AND b.position < $4 AND b.status = 'PENDING' ORDER BY b.position";
+    const PROCESSED = "SELECT p.object_id, p.content_hash FROM batch_objects b JOIN processed p ON p.object_id = b.object_id AND p.collection_id = $2 WHERE b.batch_id = $1 AND b.position >= $3 AND b.position < $4";
+    const SET_PROCESSED = "INSERT INTO processed (object_id, collection_id, namespace_id, content_hash, documents, updated_at) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (object_id, collection_id) DO UPDATE SET content_hash = $4, documents = $5, updated_at = $6";
+    const FORGET_COLLECTION = "DELETE FROM processed WHERE namespace_id = $1 AND collection_id = $2";
+    const SET_OBJECT = "UPDATE batch_objects SET status = $3, error = $4, error_type = $5, collection_id = $6, documents = $7, updated_at = $8 WHERE batch_id = $1 AND object_id = $2";
+    const SET_OBJECT_STATUS = "UPDATE objects SET status = $3, updated_at = $4 WHERE namespace_id = $1 AND object_id = $2";
+    const COUNTS = "SELECT status, CAST(COUNT(*) AS BIGINT), CAST(COALESCE(SUM(documents), 0) AS BIGINT) FROM batch_objects WHERE batch_id = $1 GROUP BY status";
+    const FAILED = "SELECT object_id, collection_id, COALESCE(error, ''), COALESCE(error_type, 'permanent'), updated_at FROM batch_objects WHERE batch_id = $1 AND status = 'FAILED' ORDER BY position LIMIT $2 OFFSET $3";
+    const FIRST_ERROR = "SELECT COALESCE(error, '') FROM batch_objects WHERE batch_id = $1 AND status = 'FAILED' ORDER BY position LIMIT 1";
+    const RESET_FAILED = "UPDATE batch_objects SET status = 'PENDING', error = NULL, error_type = NULL, updated_at = $2 WHERE batch_id = $1 AND status = 'FAILED' AND ($3 = '' OR error_type = $3)";
+    const RESET_ALL = "UPDATE batch_objects SET status = 'PENDING', error = NULL, error_type = NULL, updated_at = $2 WHERE batch_id = $1 AND status IN ('FAILED', 'CANCELED')";
+    const CANCEL_OBJECTS = "UPDATE batch_objects SET status = 'CANCELED', updated_at = $2 WHERE batch_id = $1 AND status = 'PENDING'";
+}
+
+type Row = (Json<BatchModel>, String, Option<i64>);
+
+fn model((data, status, _): Row) -> BatchModel {
+    let status = serde_json::from_value(Value::String(status)).unwrap_or_default();
+    BatchModel { status, ..data.0 }
+}
+
+/// A batch in the queue.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct Waiting {
+    pub batch_id: String,
+    pub org_id: String,
+    pub namespace_id: String,
+    pub bucket_id: String,
+    pub queued_at: Option<i64>,
+}
+
+/// What became of one object.
+#[derive(Debug, Clone)]
+pub struct ObjectEnd {
+    pub object_id: String,
+    /// COMPLETED, SKIPPED or FAILED.
+    pub status: &'static str,
+    pub error: Option<String>,
+    pub error_type: Option<String>,
+    pub collection_id: Option<String>,
+    pub documents: i64,
+}
+
+/// One failed object.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct FailedRow(
+    pub String,
+    pub Option<String>,
+    pub String,
+    pub String,
+    pub i64,
+);
+
+/// How many objects of a batch stand where.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counts {
+    pub total: i64,
+    pub pending: i64,
+    pub completed: i64,
+    pub skipped: i64,
+    pub failed: i64,
+    pub canceled: i64,
+    pub documents: i64,
+}
+
+impl Counts {
+    fn from_rows(rows: Vec<(String, i64, i64)>) -> Self {
+        let mut counts = Self::default();
+        for (status, number, documents) in rows {
+            counts.total += number;
+            counts.documents += documents;
+            match status.as_str() {
+                "COMPLETED" => counts.completed += number,
+                "SKIPPED" => counts.skipped += number,
+                "FAILED" => counts.failed += number,
+                "CANCELED" => counts.canceled += number,
+                _ => counts.pending += number,
+            }
+        }
+        counts
+    }
+}
+
+pub async fn insert(tx: &mut Tx, org_id: &str, batch: &BatchModel, now: i64) -> Result<()> {
+    let args = args![
+        batch.batch_id.clone(),
+        org_id,
+        batch.namespace_id.clone(),
+        &batch.bucket_id,
+        name_of(batch.status),
+        now,
+        Arg::json(batch),
+    ];
+    tx.run(INSERT, args).await?;
+    Ok(())
+}
+
+/// Empty texts match everything.
+pub async fn find(
+    db: &Db,
+    org_id: &str,
+    namespace_id: &str,
+    bucket_id: &str,
+    batch_id: &str,
+) -> Result<BatchModel> {
+    let found: Option<Row> = db
+        .one(FIND, args![org_id, namespace_id, bucket_id, batch_id])
+        .await?;
+    found
+        .map(model)
+        .ok_or_else(|| ApiError::not_found("batch", batch_id))
+}
+
+pub async fn find_in(
+    tx: &mut Tx,
+    org_id: &str,
+    namespace_id: &str,
+    bucket_id: &str,
+    batch_id: &str,
+) -> Result<BatchModel> {
+    let found: Option<Row> = tx
+        .one(FIND, args![org_id, namespace_id, bucket_id, batch_id])
+        .await?;
+    found
+        .map(model)
+        .ok_or_else(|| ApiError::not_found("batch", batch_id))
+}
+
+/// What a listing asks for; empty texts match everything.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    pub org_id: String,
+    pub namespace_id: String,
+    pub bucket_id: String,
+    pub status: String,
+}
+
+pub async fn list(db: &Db, asked: &Asked, limit: i64, offset: i64) -> Result<Vec<BatchModel>> {
+    let Asked {
+        org_id,
+        namespace_id,
+        bucket_id,
+        status,
+    } = asked;
+    let rows: Vec<Row> = db
+        .all(
+            LIST,
+            args![org_id, namespace_id, bucket_id, status, limit, offset],
+        )
+        .await?;
+    Ok(rows.into_iter().map(model).collect())
+}
+
+pub async fn count(db: &Db, asked: &Asked) -> Result<i64> {
+    let Asked {
+        org_id,
+        namespace_id,
+        bucket_id,
+        status,
+    } = asked;
+    db.number(COUNT, args![org_id, namespace_id, bucket_id, status])
+        .await
+}
+
+pub async fn update(tx: &mut Tx, batch: &BatchModel, now: i64) -> Result<()> {
+    tx.run(
+        UPDATE,
+        args![
+            batch.batch_id.clone(),
+            name_of(batch.status),
+            now,
+            Arg::json(batch)
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+pub async fn queue(tx: &mut Tx, batch: &BatchModel, now: i64) -> Result<()> {
+    tx.run(QUEUE, args![batch.batch_id.clone(), now, Arg::json(batch)])
+        .await?;
+    Ok(())
+}
+
+pub async fn submitted_at(tx: &mut Tx, batch_id: &str) -> Result<Option<i64>> {
+    Ok(tx
+        .one::<(Option<i64>,)>(SUBMITTED_AT, args![batch_id])
+        .await?
+        .and_then(|row| row.0))
+}
+
+pub async fn delete(tx: &mut Tx, batch_id: &str) -> Result<()> {
+    tx.run(DELETE_OBJECTS, args![batch_id]).await?;
+    tx.run(DELETE, args![batch_id]).await?;
+    Ok(())
+}
+
+/// Holds the batch against every other change until the transaction ends.
+pub async fn lock(tx: &mut Tx, batch_id: &str, now: i64) -> Result<()> {
+    tx.run(LOCK, args![batch_id, now]).await?;
+    Ok(())
+}
+
+/// The queue, in the order of admission.
+pub async fn waiting(db: &Db) -> Result<Vec<Waiting>> {
+    db.all(WAITING, vec![]).await
+}
+
+pub async fn waiting_in(tx: &mut Tx) -> Result<Vec<Waiting>> {
+    tx.all(WAITING, vec![]).await
+}
+
+pub async fn running(db: &Db) -> Result<i64> {
+    db.number(RUNNING, vec![]).await
+}
+
+pub async fn running_in(tx: &mut Tx) -> Result<i64> {
+    tx.number(RUNNING, vec![]).await
+}
+
+/// The batch with its organization and namespace; none when it was deleted.
+pub async fn read(tx: &mut Tx, batch_id: &str) -> Result<Option<(BatchModel, String, String)>> {
+    let found: Option<(Json<BatchModel>, String, String)> = tx.one(READ, args![batch_id]).await?;
+    Ok(found.map(|(data, org_id, namespace_id)| (data.0, org_id, namespace_id)))
+}
+
+pub async fn read_from(db: &Db, batch_id: &str) -> Result<Option<(BatchModel, String, String)>> {
+    let found: Option<(Json<BatchModel>, String, String)> = db.one(READ, args![batch_id]).await?;
+    Ok(found.map(|(data, org_id, namespace_id)| (data.0, org_id, namespace_id)))
+}
+
+pub async fn add_objects(
+    tx: &mut Tx,
+    batch_id: &str,
+    object_ids: &[String],
+    now: i64,
+) -> Result<()> {
+    let first = tx.number(NEXT_POSITION, args![batch_id]).await?;
+    for (position, object_id) in (first..).zip(object_ids) {
+        tx.run(ADD_OBJECT, args![batch_id, object_id, position, now])
+            .await?;
+    }
+    Ok(())
+}
+
+pub async fn object_ids(db: &Db, batch_id: &str) -> Result<Vec<String>> {
+    let rows: Vec<(String,)> = db.all(OBJECT_IDS, args![batch_id]).await?;
+    Ok(rows.into_iter().map(|(id,)| id).collect())
+}
+
+/// Every object of a bucket, oldest first.
+pub async fn bucket_objects(
+    db: &Db,
+    namespace_id: &str,
+    bucket_id: &str,
+    limit: i64,
+) -> Result<Vec<String>> {
+    let rows: Vec<(String,)> = db
+        .all(BUCKET_OBJECTS, args![namespace_id, bucket_id, limit])
+        .await?;
+    Ok(rows.into_iter().map(|(id,)| id).collect())
+}
+
+pub async fn is_object(
+    tx: &mut Tx,
+    namespace_id: &str,
+    bucket_id: &str,
+    object_id: &str,
+) -> Result<bool> {
+    Ok(tx
+        .number(KNOWN_OBJECT, args![namespace_id, bucket_id, object_id])
+        .await?
+        > 0)
+}
+
+/// Objects of a chunk with where they stand.
+pub async fn span(db: &Db, batch_id: &str, from: i64, to: i64) -> Result<Vec<(String, String)>> {
+    db.all(SPAN, args![batch_id, from, to]).await
+}
+
+/// The objects of a chunk that have not ended, each with the hash of its content.
+pub async fn chunk_objects(
+    db: &Db,
+    batch_id: &str,
+    namespace_id: &str,
+    from: i64,
+    to: i64,
+) -> Result<Vec<(ObjectResponse, String)>> {
+    let rows: Vec<(Json<ObjectResponse>, String)> = db
+        .all(CHUNK, args![batch_id, namespace_id, from, to])
+        .await?;
+    Ok(rows
+        .into_iter()
+        .map(|(data, hash)| (data.0, hash))
+        .collect())
+}
+
+/// Which objects of a chunk a collection was filled from before, and with which content.
+pub async fn processed(
+    db: &Db,
+    batch_id: &str,
+    collection_id: &str,
+    from: i64,
+    to: i64,
+) -> Result<Vec<(String, String)>> {
+    db.all(PROCESSED, args![batch_id, collection_id, from, to])
+        .await
+}
+
+/// What a collection has made of an object.
+#[derive(Debug, Clone)]
+pub struct Processed {
+    pub object_id: String,
+    pub collection_id: String,
+    pub content_hash: String,
+    pub documents: i64,
+}
+
+pub async fn set_processed(
+    tx: &mut Tx,
+    namespace_id: &str,
+    one: &Processed,
+    now: i64,
+) -> Result<()> {
+    let args = args![
+        &one.object_id,
+        &one.collection_id,
+        namespace_id,
+        &one.content_hash,
+        one.documents,
+        now
+    ];
+    tx.run(SET_PROCESSED, args).await?;
+    Ok(())
+}
+
+/// Forgets what was made for a collection that is gone.
+pub async fn forget_collection(tx: &mut Tx, namespace_id: &str, collection_id: &str) -> Result<()> {
+    tx.run(FORGET_COLLECTION, args![namespace_id, collection_id])
+        .await?;
+    Ok(())
+}
+
+pub async fn end_object(
+    tx: &mut Tx,
+    namespace_id: &str,
+    batch_id: &str,
+    end: &ObjectEnd,
+    now: i64,
+) -> Result<()> {
+    let args = args![
+        batch_id,
+        &end.object_id,
+        end.status,
+        end.error.clone(),
+        end.error_type.clone(),
+        end.collection_id.clone(),
+        end.documents,
+        now,
+    ];
+    tx.run(SET_OBJECT, args).await?;
+    let status = if end.status == "FAILED" {
+        "FAILED"
+    } else {
+        "COMPLETED"
+    };
+    tx.run(
+        SET_OBJECT_STATUS,
+        args![namespace_id, &end.object_id, status, now],
+    )
+    .await?;
+    Ok(())
+}
+
+pub async fn counts(tx: &mut Tx, batch_id: &str) -> Result<Counts> {
+    Ok(Counts::from_rows(tx.all(COUNTS, args![batch_id]).await?))
+}
+
+pub async fn counts_of(db: &Db, batch_id: &str) -> Result<Counts> {
+    Ok(Counts::from_rows(db.all(COUNTS, args![batch_id]).await?))
+}
+
+pub async fn failed(db: &Db, batch_id: &str, limit: i64, offset: i64) -> Result<Vec<FailedRow>> {
+    db.all(FAILED, args![batch_id, limit, offset]).await
+}
+
+pub async fn first_error(tx: &mut Tx, batch_id: &str) -> Result<Option<String>> {
+    Ok(tx
+        .one::<(String,)>(FIRST_ERROR, args![batch_id])
+        .await?
+        .map(|(error,)| error))
+}
+
+/// Puts failed objects back; an empty `error_type` means every one.
+pub async fn reset_failed(tx: &mut Tx, batch_id: &str, error_type: &str, now: i64) -> Result<u64> {
+    tx.run(RESET_FAILED, args![batch_id, now, error_type]).await
+}
+
+/// Puts everything back that did not finish.
+pub async fn reset_unfinished(tx: &mut Tx, batch_id: &str, now: i64) -> Result<u64> {
+    tx.run(RESET_ALL, args![batch_id, now]).await
+}
+
+pub async fn cancel_objects(tx: &mut Tx, batch_id: &str, now: i64) -> Result<u64> {
+    tx.run(CANCEL_OBJECTS, args![batch_id, now]).await
+}
+
+/// A status as the wire has it.
+pub const fn is_running(status: TaskStatusEnum) -> bool {
+    matches!(status, TaskStatusEnum::Queued | TaskStatusEnum::Processing)
+}
