@@ -4,6 +4,7 @@
 
 mod harness;
 
+mod batches;
 mod documents;
 mod first_run;
 mod isolation;

@@ -15,8 +15,6 @@ pub mod text;
 pub mod worker;
 
 #[cfg(test)]
-mod samples;
-#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;

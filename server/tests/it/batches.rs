@@ -1,0 +1,303 @@
+//! Files in, searchable documents out: objects, batches, failures with reasons, search by words.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::{both, harness::Server};
+
+/// A namespace with a bucket of texts and a collection that embeds them; answers namespace, bucket, collection.
+pub async fn library(server: &Server, extractor: &str, property: &str) -> (String, String, String) {
+    let namespace = server.namespace("library").await;
+    let schema = json!({"properties": {"title": {"type": "string"}, property: {"type": property}}});
+    let bucket = json!({"bucket_name": "files", "bucket_schema": schema});
+    let bucket = server
+        .call_in(&namespace, "POST", "/v1/buckets", bucket)
+        .await
+        .ok();
+    let bucket = bucket["bucket_id"].as_str().unwrap().to_owned();
+    let collection = json!({
+        "collection_name": "documents",
+        "source": {"type": "bucket", "bucket_ids": [bucket]},
+        "feature_extractor": {
+            "feature_extractor_name": extractor,
+            "version": "v1",
+            "field_passthrough": [{"source_path": "title"}],
+        },
+    });
+    let collection = server
+        .call_in(&namespace, "POST", "/v1/collections", collection)
+        .await
+        .ok();
+    (
+        namespace,
+        bucket,
+        collection["collection_id"].as_str().unwrap().to_owned(),
+    )
+}
+
+pub async fn object(
+    server: &Server,
+    namespace: &str,
+    bucket: &str,
+    title: &str,
+    blob: Value,
+) -> String {
+    let body = json!({"title": title, "blobs": [blob]});
+    let made = server
+        .call_in(
+            namespace,
+            "POST",
+            &format!("/v1/buckets/{bucket}/objects"),
+            body,
+        )
+        .await
+        .ok();
+    made["object_id"].as_str().unwrap().to_owned()
+}
+
+/// Makes a batch of everything, submits it and waits for its end.
+pub async fn process(server: &Server, namespace: &str, bucket: &str) -> Value {
+    let batches = format!("/v1/buckets/{bucket}/batches");
+    let batch = server
+        .call_in(namespace, "POST", &batches, json!({}))
+        .await
+        .ok();
+    let id = batch["batch_id"].as_str().unwrap().to_owned();
+    assert_eq!(batch["status"], "DRAFT");
+    let task = server
+        .call_in(
+            namespace,
+            "POST",
+            &format!("{batches}/{id}/submit"),
+            json!({}),
+        )
+        .await
+        .ok();
+    assert_eq!(task["additional_data"]["batch_id"], id.as_str());
+    ended(server, namespace, &format!("{batches}/{id}")).await
+}
+
+pub async fn ended(server: &Server, namespace: &str, path: &str) -> Value {
+    let start = Instant::now();
+    loop {
+        let batch = server
+            .call_in(namespace, "GET", path, Value::Null)
+            .await
+            .ok();
+        let status = batch["status"].as_str().unwrap();
+        if matches!(
+            status,
+            "COMPLETED" | "COMPLETED_WITH_ERRORS" | "FAILED" | "CANCELED"
+        ) {
+            return batch;
+        }
+        assert!(
+            start.elapsed() < Duration::from_secs(120),
+            "the batch does not end: {batch:#}"
+        );
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Every event of the organization of one kind.
+async fn events(server: &Server, kind: &str) -> Vec<Value> {
+    let page = server
+        .call(
+            "GET",
+            &format!("/v1/events?limit=1000&event_type={kind}"),
+            Value::Null,
+        )
+        .await
+        .ok();
+    page["results"].as_array().unwrap().clone()
+}
+
+both! {
+    async fn texts_become_documents_that_words_find(server) {
+        let (namespace, bucket, collection) = library(&server, "text_extractor", "text").await;
+        for (title, text) in [
+            ("Bread", "Knead flour, water, salt and yeast, let the dough rise and bake it in a hot oven."),
+            ("Bicycle", "Two wheels, a chain and pedals: a machine that carries its rider along the road."),
+            ("Glacier", "A slow river of ice that carves valleys out of mountains over thousands of years."),
+        ] {
+            object(&server, &namespace, &bucket, title, json!({"property": "text", "type": "text", "data": text})).await;
+        }
+        let batch = process(&server, &namespace, &bucket).await;
+        assert_eq!(batch["status"], "COMPLETED", "{batch:#}");
+        assert_eq!(batch["progress"]["processed"], 3);
+        assert_eq!(batch["documents_written"], 3);
+        let task = server.call("GET", &format!("/v1/tasks/{}", batch["task_id"].as_str().unwrap()), Value::Null).await.ok();
+        assert_eq!(task["status"], "COMPLETED");
+
+        // The union of the announced ids is what the batch says it wrote.
+        let written = events(&server, "collection.documents.written").await;
+        let ids: std::collections::BTreeSet<&str> =
+            written.iter().flat_map(|event| event["payload"]["document_ids"].as_array().unwrap()).map(|id| id.as_str().unwrap()).collect();
+        let completed = events(&server, "collection.documents.batch_completed").await;
+        assert_eq!(completed.len(), 1);
+        assert_eq!(completed[0]["payload"]["total_documents"], ids.len());
+
+        let uri = "loupe://text_extractor@v1/all_minilm_l6_v2_v1";
+        let found = server.call_in(&namespace, "GET", &format!("/v1/collections/{collection}"), Value::Null).await.ok();
+        assert_eq!(found["vector_indexes"][0]["feature_uri"], uri);
+        assert_eq!(found["document_count"], 3);
+        let search = |value: &str, lexical: bool| json!({
+            "feature_uri": uri, "query": {"input_mode": "text", "value": value}, "top_k": 10, "lexical": lexical,
+        });
+        let retriever = json!({
+            "retriever_name": "search",
+            "collection_identifiers": ["documents"],
+            "input_schema": {"query": {"type": "text", "required": true}},
+            "stages": [{"stage_name": "search", "stage_type": "filter", "config": {"stage_id": "feature_search", "parameters": {
+                "searches": [search("{{INPUT.query}}", true)], "final_top_k": 3,
+            }}}],
+        });
+        let retriever = server.call_in(&namespace, "POST", "/v1/retrievers", retriever).await.ok();
+        let execute = format!("/v1/retrievers/{}/execute", retriever["retriever_id"].as_str().unwrap());
+        for (query, title) in [("how to make a loaf", "Bread"), ("cycling", "Bicycle"), ("frozen landscape", "Glacier"), ("yeast", "Bread")] {
+            let answer = server.call_in(&namespace, "POST", &execute, json!({"inputs": {"query": query}})).await.ok();
+            assert_eq!(answer["documents"][0]["title"], title, "{query}: {answer:#}");
+        }
+
+        // The same objects again: nothing to do, nothing twice.
+        let again = process(&server, &namespace, &bucket).await;
+        assert_eq!(again["status"], "COMPLETED", "{again:#}");
+        assert_eq!(again["progress"]["objects_skipped"], 3);
+        let count = server.call_in(&namespace, "GET", &format!("/v1/collections/{collection}/documents/count"), Value::Null).await.ok();
+        assert_eq!(count["count"], 3);
+    }
+
+    async fn broken_files_fail_with_reasons_and_the_rest_is_kept(server) {
+        let (namespace, bucket, collection) = library(&server, "image_extractor", "image").await;
+        let picture = |data: Vec<u8>, name: &str| {
+            use base64::{Engine, engine::general_purpose::STANDARD};
+            json!({"property": "image", "type": "image", "data": STANDARD.encode(data), "metadata": {"filename": name}})
+        };
+        let good = object(&server, &namespace, &bucket, "good", picture(red_square(), "red.png")).await;
+        object(&server, &namespace, &bucket, "mislabelled", picture(b"%PDF-1.4 not a picture".to_vec(), "a.png")).await;
+        object(&server, &namespace, &bucket, "bomb", picture(bomb(), "bomb.png")).await;
+        let batch = process(&server, &namespace, &bucket).await;
+        assert_eq!(batch["status"], "COMPLETED_WITH_ERRORS", "{batch:#}");
+        assert_eq!(batch["failed_object_count"], 2);
+        let path = format!("/v1/buckets/{bucket}/batches/{}/failed-documents", batch["batch_id"].as_str().unwrap());
+        let failed = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        for failure in failed["results"].as_array().unwrap() {
+            assert!(failure["error"].as_str().unwrap().len() > 10, "{failure:#}");
+            assert_ne!(failure["error_type"], "transient", "{failure:#}");
+        }
+        let list = json!({"return_presigned_urls": true});
+        let documents = server.call_in(&namespace, "POST", &format!("/v1/collections/{collection}/documents/list"), list).await.ok();
+        let documents = documents["results"].as_array().unwrap();
+        assert_eq!(documents.len(), 1);
+        assert_eq!(documents[0]["_internal"]["lineage"]["root_object_id"], good.as_str());
+        let blobs = documents[0]["document_blobs"].as_array().unwrap();
+        let thumbnail = blobs.iter().find(|blob| blob["role"] == "thumbnail").expect("a picture has a thumbnail");
+        let url = thumbnail["presigned_url"].as_str().unwrap().replace(&server.app.config().address(), "");
+        let file = Server::send(server.request("GET", &url)).await;
+        assert_eq!(file.status, 200);
+        assert!(file.headers["content-type"].to_str().unwrap().starts_with("image/"));
+    }
+
+    async fn a_canceled_batch_stops_and_can_be_queued_again(server) {
+        let (namespace, bucket, _) = library(&server, "text_extractor", "text").await;
+        for number in 0..3 {
+            let text = json!({"property": "text", "type": "text", "data": format!("text number {number}")});
+            object(&server, &namespace, &bucket, "t", text).await;
+        }
+        let batches = format!("/v1/buckets/{bucket}/batches");
+        let batch = server.call_in(&namespace, "POST", &batches, json!({})).await.ok();
+        let path = format!("{batches}/{}", batch["batch_id"].as_str().unwrap());
+        server.call_in(&namespace, "POST", &format!("{path}/submit"), json!({})).await.ok();
+        let canceled = server.call_in(&namespace, "POST", &format!("{path}/cancel"), json!({})).await;
+        // It may have ended before the cancellation came.
+        if canceled.status == 200 {
+            let task = canceled.ok();
+            assert_eq!(task["status"], "CANCELED");
+            assert!(task["cancellation"]["ray_jobs_requested"].is_i64());
+            let after = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+            assert_eq!(after["status"], "CANCELED");
+            server.call_in(&namespace, "POST", &format!("{path}/resubmit"), json!({})).await.ok();
+        } else {
+            canceled.error(409, "ConflictError");
+        }
+        let ended = ended(&server, &namespace, &path).await;
+        assert_eq!(ended["status"], "COMPLETED", "{ended:#}");
+    }
+
+    async fn a_batch_without_a_collection_or_objects_is_refused(server) {
+        let namespace = server.namespace("empty").await;
+        let bucket = json!({"bucket_name": "files", "bucket_schema": {"properties": {"text": {"type": "text"}}}});
+        let bucket = server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok();
+        let batches = format!("/v1/buckets/{}/batches", bucket["bucket_id"].as_str().unwrap());
+        let batch = server.call_in(&namespace, "POST", &batches, json!({})).await.ok();
+        let submit = format!("{batches}/{}/submit", batch["batch_id"].as_str().unwrap());
+        server.call_in(&namespace, "POST", &submit, json!({})).await.error(400, "BadRequestError");
+        let unknown = json!({"object_ids": ["obj_unknown"]});
+        server.call_in(&namespace, "POST", &batches, unknown).await.error(404, "NotFoundError");
+    }
+
+    async fn work_of_a_dead_process_is_done_by_the_next(server) {
+        let (namespace, bucket, collection) = library(&server, "text_extractor", "text").await;
+        for number in 0..40 {
+            let text = json!({"property": "text", "type": "text", "data": format!("a short text with the number {number}")});
+            object(&server, &namespace, &bucket, "t", text).await;
+        }
+        let batches = format!("/v1/buckets/{bucket}/batches");
+        let batch = server.call_in(&namespace, "POST", &batches, json!({})).await.ok();
+        let path = format!("{batches}/{}", batch["batch_id"].as_str().unwrap());
+        server.call_in(&namespace, "POST", &format!("{path}/submit"), json!({})).await.ok();
+        let server = server.restart().await;
+        let batch = ended(&server, &namespace, &path).await;
+        assert_eq!(batch["status"], "COMPLETED", "{batch:#}");
+        let count = server.call_in(&namespace, "GET", &format!("/v1/collections/{collection}/documents/count"), Value::Null).await.ok();
+        assert_eq!(count["count"], 40);
+    }
+}
+
+/// A small red PNG.
+fn red_square() -> Vec<u8> {
+    png(64, 64, &[255, 0, 0].repeat(64 * 64))
+}
+
+/// A PNG whose header claims 100 megapixels and holds none.
+fn bomb() -> Vec<u8> {
+    png(20_000, 5_000, &[])
+}
+
+fn png(width: u32, height: u32, rgb: &[u8]) -> Vec<u8> {
+    let mut rows = Vec::new();
+    for row in rgb.chunks(width as usize * 3) {
+        rows.push(0);
+        rows.extend_from_slice(row);
+    }
+    // Stored blocks need no compressor.
+    let mut data = vec![0x78, 0x01];
+    for (index, block) in rows.chunks(60_000).enumerate() {
+        let last = u8::from((index + 1) * 60_000 >= rows.len());
+        let size = u16::try_from(block.len()).unwrap();
+        data.push(last);
+        data.extend_from_slice(&size.to_le_bytes());
+        data.extend_from_slice(&(!size).to_le_bytes());
+        data.extend_from_slice(block);
+    }
+    let (mut a, mut b) = (1_u32, 0_u32);
+    for byte in &rows {
+        a = (a + u32::from(*byte)) % 65_521;
+        b = (b + a) % 65_521;
+    }
+    data.extend_from_slice(&((b << 16) | a).to_be_bytes());
+    let mut file = vec![0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a];
+    let mut header = Vec::new();
+    header.extend_from_slice(&width.to_be_bytes());
+    header.extend_from_slice(&height.to_be_bytes());
+    header.extend_from_slice(&[8, 2, 0, 0, 0]);
+    for (kind, body) in [(b"IHDR", header), (b"IDAT", data), (b"IEND", Vec::new())] {
+        file.extend_from_slice(&u32::try_from(body.len()).unwrap().to_be_bytes());
+        let mut chunk = kind.to_vec();
+        chunk.extend_from_slice(&body);
+        file.extend_from_slice(&chunk);
+        file.extend_from_slice(&crc32fast::hash(&chunk).to_be_bytes());
+    }
+    file
+}
