@@ -14,6 +14,8 @@ CREATE TABLE tasks (
     lease_owner TEXT,
     lease_until BIGINT,
     attempt BIGINT NOT NULL DEFAULT 0,
+    -- Ends in an error that may pass; a claim after the death of a worker is no failed try.
+    tries BIGINT NOT NULL DEFAULT 0,
     run_after BIGINT NOT NULL DEFAULT 0,
     created_at BIGINT NOT NULL,
     updated_at BIGINT NOT NULL,

@@ -66,6 +66,8 @@ pub struct Inner {
     pub work: Notify,
     /// Rings when the process stops.
     pub stop: tokio_util::sync::CancellationToken,
+    /// Everything spawned, so that a stop can wait for it.
+    pub tracker: tokio_util::task::TaskTracker,
     shield: Arc<Semaphore>,
 }
 
@@ -127,6 +129,7 @@ impl App {
                 .build(),
             work: Notify::new(),
             stop: tokio_util::sync::CancellationToken::new(),
+            tracker: tokio_util::task::TaskTracker::new(),
             shield,
         }))
     }
@@ -195,7 +198,7 @@ impl App {
 
     /// Runs work that outlives its request.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        tokio::spawn(work);
+        self.0.tracker.spawn(work);
     }
 }
 

@@ -41,6 +41,14 @@ pub struct Started {
 impl Started {
     pub async fn close(self) {
         self.app.stop.cancel();
+        self.app.tracker.close();
+        // Work that does not end by itself is dropped with the process; its lease runs out.
+        if tokio::time::timeout(Duration::from_secs(20), self.app.tracker.wait())
+            .await
+            .is_err()
+        {
+            tracing::warn!("background work did not end in time");
+        }
         if let Err(error) = documents::trim(&self.app).await {
             tracing::warn!(%error, "the document journal is kept for the next start");
         }
@@ -88,6 +96,7 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
     documents::recover(&app)
         .await
         .map_err(anyhow::Error::from)?;
+    jobs::reclaim(&app).await.map_err(anyhow::Error::from)?;
     let first_key = organizations::create_first(&app)
         .await
         .map_err(anyhow::Error::from)?;
@@ -183,7 +192,10 @@ pub fn start_work(app: &App) {
     let trimmer = app.clone();
     app.spawn(async move {
         while !trimmer.stop.is_cancelled() {
-            tokio::time::sleep(Duration::from_secs(2)).await;
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_secs(2)) => {}
+                () = trimmer.stop.cancelled() => {}
+            }
             if let Err(error) = documents::trim(&trimmer).await {
                 tracing::warn!(%error, "the document journal could not be trimmed");
             }

@@ -18,8 +18,8 @@ pub use plan::{CollectionPlan, PlanError};
 use crate::{
     embed::{EmbedError, Encoders},
     extract::{
-        Claim, Decoded, ErrorKind, ExtractError, Extraction, Params, Part, TextFile, Want, document, image,
-        passthrough, registry::Source as Fills, text,
+        Claim, Decoded, ErrorKind, ExtractError, Extraction, Params, Part, TextFile, Want,
+        document, image, passthrough, registry::Source as Fills, text,
     },
     store::{Document, document_id},
 };
@@ -91,7 +91,10 @@ impl From<ExtractError> for Failure {
             ErrorKind::Transient => "transient",
             ErrorKind::Resource => "resource",
         };
-        Self { error: error.message, error_type }
+        Self {
+            error: error.message,
+            error_type,
+        }
     }
 }
 
@@ -103,7 +106,12 @@ impl Ingest {
     ///
     /// # Errors
     /// A model that is not available or fails: nothing of the chunk can be embedded then.
-    pub async fn run(&self, plan: &CollectionPlan, objects: Vec<ObjectInput>, now: &str) -> Result<Vec<ObjectOutcome>, EmbedError> {
+    pub async fn run(
+        &self,
+        plan: &CollectionPlan,
+        objects: Vec<ObjectInput>,
+        now: &str,
+    ) -> Result<Vec<ObjectOutcome>, EmbedError> {
         let mut extracted: Vec<(ObjectInput, Extracted)> = futures::stream::iter(objects)
             .map(|object| async move {
                 let parts = self.extract(plan, &object).await.map_err(Failure::from);
@@ -112,14 +120,24 @@ impl Ingest {
             .buffered(DECODING)
             .collect()
             .await;
-        let mut parts: Vec<&mut Part> =
-            extracted.iter_mut().filter_map(|(_, parts)| parts.as_mut().ok()).flatten().collect();
+        let mut parts: Vec<&mut Part> = extracted
+            .iter_mut()
+            .filter_map(|(_, parts)| parts.as_mut().ok())
+            .flatten()
+            .collect();
         self.embed_pictures(plan, &mut parts).await?;
         self.embed_texts(plan, &mut parts).await?;
-        Ok(extracted.into_iter().map(|(object, parts)| finish(plan, object, parts, now)).collect())
+        Ok(extracted
+            .into_iter()
+            .map(|(object, parts)| finish(plan, object, parts, now))
+            .collect())
     }
 
-    async fn extract(&self, plan: &CollectionPlan, object: &ObjectInput) -> Result<Vec<Part>, ExtractError> {
+    async fn extract(
+        &self,
+        plan: &CollectionPlan,
+        object: &ObjectInput,
+    ) -> Result<Vec<Part>, ExtractError> {
         if let Params::Passthrough(params) = &plan.params {
             return self.pass(params, object);
         }
@@ -131,17 +149,31 @@ impl Ingest {
         Ok(parts)
     }
 
-    async fn parts(&self, plan: &CollectionPlan, name: &str, piece: Piece<'_>) -> Result<Vec<Part>, ExtractError> {
+    async fn parts(
+        &self,
+        plan: &CollectionPlan,
+        name: &str,
+        piece: Piece<'_>,
+    ) -> Result<Vec<Part>, ExtractError> {
         let started = Instant::now();
         match &plan.params {
             Params::Text(params) => text::parts(params, name, &self.text(Want::Text, piece).await?),
-            Params::Document(params) => document::parts(params, name, &self.text(Want::Pages, piece).await?),
+            Params::Document(params) => {
+                document::parts(params, name, &self.text(Want::Pages, piece).await?)
+            }
             Params::Image(params) => {
                 let Piece::File(blob) = piece else {
-                    return Err(ExtractError::permanent("the input is a text, not a picture"));
+                    return Err(ExtractError::permanent(
+                        "the input is a text, not a picture",
+                    ));
                 };
-                let want = Want::Picture { thumbnail: params.thumbnails };
-                let decoded = self.extraction.decode(want, claim(blob), blob.bytes.clone()).await?;
+                let want = Want::Picture {
+                    thumbnail: params.thumbnails,
+                };
+                let decoded = self
+                    .extraction
+                    .decode(want, claim(blob), blob.bytes.clone())
+                    .await?;
                 let Decoded::Picture(picture) = decoded else {
                     return Err(ExtractError::permanent("the file is not a picture"));
                 };
@@ -154,17 +186,29 @@ impl Ingest {
 
     async fn text(&self, want: Want, piece: Piece<'_>) -> Result<TextFile, ExtractError> {
         match piece {
-            Piece::Text(_) if want == Want::Pages => Err(ExtractError::permanent("the input is a text, not a PDF")),
+            Piece::Text(_) if want == Want::Pages => {
+                Err(ExtractError::permanent("the input is a text, not a PDF"))
+            }
             Piece::Text(text) => Ok(TextFile::plain(text)),
-            Piece::File(blob) => match self.extraction.decode(want, claim(blob), blob.bytes.clone()).await? {
+            Piece::File(blob) => match self
+                .extraction
+                .decode(want, claim(blob), blob.bytes.clone())
+                .await?
+            {
                 Decoded::Text(file) => Ok(file),
-                Decoded::Picture(_) => Err(ExtractError::permanent("the file is a picture, not a text")),
+                Decoded::Picture(_) => {
+                    Err(ExtractError::permanent("the file is a picture, not a text"))
+                }
             },
         }
     }
 
     /// The object as it is; with rows, one part for each row of its files.
-    fn pass(&self, params: &passthrough::PassthroughParams, object: &ObjectInput) -> Result<Vec<Part>, ExtractError> {
+    fn pass(
+        &self,
+        params: &passthrough::PassthroughParams,
+        object: &ObjectInput,
+    ) -> Result<Vec<Part>, ExtractError> {
         let mut rows = Vec::new();
         if params.rows {
             for blob in &object.blobs {
@@ -178,7 +222,10 @@ impl Ingest {
         rows.into_iter()
             .enumerate()
             .map(|(number, mut row)| {
-                let mut part = Part { key: format!("row/{number}"), ..Part::default() };
+                let mut part = Part {
+                    key: format!("row/{number}"),
+                    ..Part::default()
+                };
                 passthrough::take_vectors(params, &mut row, &mut part)?;
                 if !single {
                     part.extras.insert("row_index".into(), number.into());
@@ -191,12 +238,24 @@ impl Ingest {
             .collect()
     }
 
-    async fn embed_pictures(&self, plan: &CollectionPlan, parts: &mut [&mut Part]) -> Result<(), EmbedError> {
-        let indexes: Vec<_> = plan.params.indexes().iter().filter(|index| index.source == Fills::ImageModel).collect();
+    async fn embed_pictures(
+        &self,
+        plan: &CollectionPlan,
+        parts: &mut [&mut Part],
+    ) -> Result<(), EmbedError> {
+        let indexes: Vec<_> = plan
+            .params
+            .indexes()
+            .iter()
+            .filter(|index| index.source == Fills::ImageModel)
+            .collect();
         let siglip = indexes.len() > 1;
         for (number, index) in indexes.into_iter().enumerate() {
-            let mut with: Vec<&mut Part> =
-                parts.iter_mut().filter(|part| part.pixels.is_some()).map(|part| &mut **part).collect();
+            let mut with: Vec<&mut Part> = parts
+                .iter_mut()
+                .filter(|part| part.pixels.is_some())
+                .map(|part| &mut **part)
+                .collect();
             if with.is_empty() {
                 continue;
             }
@@ -214,10 +273,22 @@ impl Ingest {
         Ok(())
     }
 
-    async fn embed_texts(&self, plan: &CollectionPlan, parts: &mut [&mut Part]) -> Result<(), EmbedError> {
-        for index in plan.params.indexes().iter().filter(|index| index.source == Fills::TextModel) {
-            let mut with: Vec<&mut Part> =
-                parts.iter_mut().filter(|part| part.text.is_some()).map(|part| &mut **part).collect();
+    async fn embed_texts(
+        &self,
+        plan: &CollectionPlan,
+        parts: &mut [&mut Part],
+    ) -> Result<(), EmbedError> {
+        for index in plan
+            .params
+            .indexes()
+            .iter()
+            .filter(|index| index.source == Fills::TextModel)
+        {
+            let mut with: Vec<&mut Part> = parts
+                .iter_mut()
+                .filter(|part| part.text.is_some())
+                .map(|part| &mut **part)
+                .collect();
             if with.is_empty() {
                 continue;
             }
@@ -232,32 +303,65 @@ impl Ingest {
 }
 
 fn claim(blob: &BlobInput) -> Claim {
-    Claim { filename: blob.filename.clone(), mime: blob.mime.clone(), property_type: Some(blob.kind.clone()) }
+    Claim {
+        filename: blob.filename.clone(),
+        mime: blob.mime.clone(),
+        property_type: Some(blob.kind.clone()),
+    }
 }
 
 /// The documents of one object, with the files made on the way.
-fn finish(plan: &CollectionPlan, object: ObjectInput, parts: Extracted, now: &str) -> ObjectOutcome {
+fn finish(
+    plan: &CollectionPlan,
+    object: ObjectInput,
+    parts: Extracted,
+    now: &str,
+) -> ObjectOutcome {
     let mut generated = Vec::new();
     let passed = plan.pass_through(&object.fields);
     let documents = parts.and_then(|parts| {
-        let passed = passed.map_err(|error| Failure { error, error_type: "permanent" })?;
-        Ok(parts.into_iter().map(|part| build(plan, &object, &passed, part, now, &mut generated)).collect())
+        let passed = passed.map_err(|error| Failure {
+            error,
+            error_type: "permanent",
+        })?;
+        Ok(parts
+            .into_iter()
+            .map(|part| build(plan, &object, &passed, part, now, &mut generated))
+            .collect())
     });
     if documents.is_err() {
         generated.clear();
     }
-    ObjectOutcome { object_id: object.object_id, documents, generated }
+    ObjectOutcome {
+        object_id: object.object_id,
+        documents,
+        generated,
+    }
 }
 
-fn build(plan: &CollectionPlan, object: &ObjectInput, passed: &Object, mut part: Part, now: &str, generated: &mut Vec<GeneratedBlob>) -> Document {
+fn build(
+    plan: &CollectionPlan,
+    object: &ObjectInput,
+    passed: &Object,
+    mut part: Part,
+    now: &str,
+    generated: &mut Vec<GeneratedBlob>,
+) -> Document {
     let collection = &plan.spec.collection_id;
     let id = document_id(collection, &object.object_id, &part.key);
     let made = std::mem::take(&mut part.generated);
     let mut blobs: Vec<Value> = object.blobs.iter().map(payload::source_blob).collect();
     for file in made {
-        let key = format!("{}/documents/{collection}/{id}/{}", plan.spec.namespace_id, file.filename);
+        let key = format!(
+            "{}/documents/{collection}/{id}/{}",
+            plan.spec.namespace_id, file.filename
+        );
         blobs.push(payload::generated_blob(&file, &key));
-        generated.push(GeneratedBlob { key, content_type: file.content_type, bytes: file.bytes });
+        generated.push(GeneratedBlob {
+            key,
+            content_type: file.content_type,
+            bytes: file.bytes,
+        });
     }
     let internal = payload::internal(plan, object, &id, &part, blobs, now);
     let mut payload = std::mem::take(&mut part.extras);
@@ -268,9 +372,17 @@ fn build(plan: &CollectionPlan, object: &ObjectInput, passed: &Object, mut part:
         fields::texts(value, &mut keywords);
     }
     if matches!(plan.params, Params::Passthrough(_)) {
-        payload.values().for_each(|value| fields::texts(value, &mut keywords));
+        payload
+            .values()
+            .for_each(|value| fields::texts(value, &mut keywords));
     }
     payload.insert("_internal".into(), internal);
     let vectors: BTreeMap<String, Vec<f32>> = part.vectors;
-    Document { document_id: id, collection_id: collection.clone(), payload, vectors, keywords: Some(keywords.join("\n")) }
+    Document {
+        document_id: id,
+        collection_id: collection.clone(),
+        payload,
+        vectors,
+        keywords: Some(keywords.join("\n")),
+    }
 }

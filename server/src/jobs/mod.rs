@@ -16,8 +16,12 @@ use crate::{
     v1::{batches, tasks},
 };
 
-/// Tries of one piece of work before it is given up.
-pub const MAX_ATTEMPTS: i64 = 3;
+/// Ends in an error that may pass before work is given up.
+const MAX_TRIES: i64 = 3;
+
+/// Claims before work is given up: a process that is killed again and again is no fault of the work, but work that
+/// kills its process is not tried for ever.
+const MAX_CLAIMS: i64 = 25;
 
 /// Starts the workers and the leader of this process; they end when the process stops.
 pub fn start(app: &App) {
@@ -28,6 +32,24 @@ pub fn start(app: &App) {
     }
     let leader = app.clone();
     app.spawn(async move { lead(leader, owner).await });
+}
+
+/// Frees what a process before this one held. Only the owner of an SQLite database may: it is alone.
+///
+/// # Errors
+/// The database fails.
+pub async fn reclaim(app: &App) -> Result<()> {
+    if app.db().is_postgres() {
+        return Ok(());
+    }
+    let freed = app
+        .db()
+        .write(|tx| Box::pin(async move { store::reclaim(tx).await }))
+        .await?;
+    if freed > 0 {
+        tracing::info!(freed, "work that the last process left is done again");
+    }
+    Ok(())
 }
 
 /// One worker: claims what waits, runs it, sleeps when there is nothing.
@@ -68,8 +90,7 @@ fn lease(app: &App) -> i64 {
 /// Runs one claim with its lease renewed meanwhile. A claim that is lost, or a process that stops, drops the work where
 /// it stands: nothing of it is announced, and another worker does it again.
 async fn run(app: &App, claim: Claim) {
-    let attempt = claim.attempt;
-    if attempt > MAX_ATTEMPTS {
+    if claim.attempt > MAX_CLAIMS {
         let reason = "the worker died each time this was tried";
         return give_up(app, &claim, reason, "resource").await;
     }
@@ -85,9 +106,9 @@ async fn run(app: &App, claim: Claim) {
         }
     };
     let Err(error) = outcome else { return };
-    tracing::warn!(%error, task_id = claim.task_id, attempt, "work failed");
-    if error.is_transient() && attempt < MAX_ATTEMPTS {
-        let pause = 2_i64.pow(u32::try_from(attempt).unwrap_or(1)) * 1_000_000;
+    tracing::warn!(%error, task_id = claim.task_id, tries = claim.tries + 1, "work failed");
+    if error.is_transient() && claim.tries + 1 < MAX_TRIES {
+        let pause = 2_i64.pow(u32::try_from(claim.tries + 1).unwrap_or(1)) * 1_000_000;
         requeue(app, &claim, pause).await;
     } else {
         let kind = if error.is_transient() {

@@ -6,12 +6,14 @@ use crate::{args, db::Tx, error::Result, v1::tasks::name_of};
 crate::sql! {
     // Work of every organization: the queue is one. The outer condition is checked again after a concurrent claim of
     // the same row, so two workers never hold one row.
-    const CLAIM = "UPDATE tasks SET lease_owner = $1, lease_until = $2, attempt = attempt + 1, status = 'PROCESSING', updated_at = $3 WHERE task_id = (SELECT task_id FROM tasks WHERE kind IS NOT NULL AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) ORDER BY created_at, task_id LIMIT 1) AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) RETURNING task_id, org_id, namespace_id, parent_id, kind, work, lease_owner, attempt";
+    const CLAIM = "UPDATE tasks SET lease_owner = $1, lease_until = $2, attempt = attempt + 1, status = 'PROCESSING', updated_at = $3 WHERE task_id = (SELECT task_id FROM tasks WHERE kind IS NOT NULL AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) ORDER BY created_at, task_id LIMIT 1) AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) RETURNING task_id, org_id, namespace_id, parent_id, kind, work, lease_owner, attempt, tries";
     const RENEW = "UPDATE tasks SET lease_until = $4 WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
     const FINISH = "UPDATE tasks SET status = $4, updated_at = $5, ended_at = $5, lease_owner = NULL, lease_until = NULL WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
-    const REQUEUE = "UPDATE tasks SET status = 'QUEUED', updated_at = $4, run_after = $5, lease_owner = NULL, lease_until = NULL WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
+    const REQUEUE = "UPDATE tasks SET status = 'QUEUED', updated_at = $4, run_after = $5, tries = tries + 1, lease_owner = NULL, lease_until = NULL WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
     // A release is no failed try.
     const RELEASE = "UPDATE tasks SET status = 'QUEUED', updated_at = $4, attempt = attempt - 1, lease_owner = NULL, lease_until = NULL WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
+    // For the one process that owns an SQLite database: whoever held these leases is dead.
+    const RECLAIM = "UPDATE tasks SET status = 'QUEUED', lease_owner = NULL, lease_until = NULL WHERE kind IS NOT NULL AND status = 'PROCESSING'";
     const CANCEL_CHILDREN = "UPDATE tasks SET status = 'CANCELED', updated_at = $2, ended_at = $2, lease_owner = NULL, lease_until = NULL WHERE parent_id = $1 AND status IN ('QUEUED', 'PROCESSING')";
     const HOLD_LEASE = "INSERT INTO leases (name, owner, until) VALUES ($1, $2, $4) ON CONFLICT (name) DO UPDATE SET owner = $2, until = $4 WHERE leases.owner = $2 OR leases.until < $3";
     const DROP_LEASE = "DELETE FROM leases WHERE name = $1 AND owner = $2";
@@ -30,6 +32,8 @@ pub struct Claim {
     pub work: Value,
     pub owner: String,
     pub attempt: i64,
+    /// Ends in an error so far.
+    pub tries: i64,
 }
 
 #[derive(sqlx::FromRow)]
@@ -42,6 +46,7 @@ struct Row {
     work: Option<Json<Value>>,
     lease_owner: String,
     attempt: i64,
+    tries: i64,
 }
 
 pub(super) async fn claim(tx: &mut Tx, owner: &str, now: i64, until: i64) -> Result<Option<Claim>> {
@@ -55,6 +60,7 @@ pub(super) async fn claim(tx: &mut Tx, owner: &str, now: i64, until: i64) -> Res
         work: row.work.map(|work| work.0).unwrap_or_default(),
         owner: row.lease_owner,
         attempt: row.attempt,
+        tries: row.tries,
     }))
 }
 
@@ -97,6 +103,11 @@ pub(super) async fn release(tx: &mut Tx, claim: &Claim, now: i64) -> Result<()> 
     )
     .await?;
     Ok(())
+}
+
+/// Frees every lease; answers how many there were.
+pub(super) async fn reclaim(tx: &mut Tx) -> Result<u64> {
+    tx.run(RECLAIM, vec![]).await
 }
 
 /// Cancels the inner work of a task; answers how many pieces that were.

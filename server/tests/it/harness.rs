@@ -48,6 +48,7 @@ pub struct Server {
     pub folder: TempDir,
     http: reqwest::Client,
     started: Option<boot::Started>,
+    serving: tokio::task::JoinHandle<()>,
 }
 
 /// A status and a body.
@@ -168,7 +169,7 @@ impl Server {
         boot::start_work(&started.app);
         let router = app::router(started.app.clone());
         let stop = started.app.stop.clone();
-        tokio::spawn(async move {
+        let serving = tokio::spawn(async move {
             axum::serve(listener, router)
                 .with_graceful_shutdown(stop.cancelled_owned())
                 .await
@@ -185,6 +186,7 @@ impl Server {
             folder,
             http,
             started: Some(started),
+            serving,
         }
     }
 
@@ -195,11 +197,14 @@ impl Server {
             app,
             folder,
             key,
+            serving,
             ..
         } = self;
         let mut config = app.config().clone();
         config.listen.set_port(0);
+        app.stop.cancel();
         drop(app);
+        serving.await.unwrap();
         if let Some(started) = started {
             started.close().await;
         }

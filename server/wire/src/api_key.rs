@@ -53,9 +53,9 @@ pub struct APIKeyCreateResponse {
     pub name: String,
     #[serde(default)]
     pub description: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub permissions: Vec<Permission>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub scopes: Vec<ResourceScope>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

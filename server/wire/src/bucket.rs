@@ -355,7 +355,7 @@ pub struct ListBucketsResponse {
     pub pagination: PaginationResponse,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stats: Option<BucketListStats>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub warnings: Vec<DegradedEntry>,
 }
 

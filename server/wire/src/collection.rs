@@ -232,7 +232,7 @@ pub struct CollectionExportResponse {
     pub shard_count: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard_pattern: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub shards: Vec<ExportShard>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -444,14 +444,14 @@ pub struct CollectionResponse {
     pub source: SourceConfig,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_bucket_schemas: Option<IndexMap<String, BucketSchema>>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub source_lineage: Vec<SingleLineageEntry>,
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub index_map: IndexMap<String, String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub vector_indexes: Vec<CollectionVectorIndex>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub payload_indexes: Vec<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedding_task: Option<String>,
@@ -476,7 +476,7 @@ pub struct CollectionResponse {
     pub s3_vector_index: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_lifecycle_transition: Option<DateTime<Utc>>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub tiering_rules: Vec<TieringRule>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(nested))]
@@ -519,7 +519,7 @@ pub struct CollectionResponse {
     pub indexing_status: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub indexing_status_scoped: Option<bool>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub warnings: Vec<String>,
 }
 
@@ -917,7 +917,7 @@ pub struct ListCollectionsResponse {
     pub total_count: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stats: Option<CollectionListStats>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub warnings: Vec<DegradedEntry>,
 }
 
@@ -1179,9 +1179,9 @@ pub struct TriggerCollectionResponse {
     pub source_collection_ids: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object_count: Option<i64>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub batch_ids: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub task_ids: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch_count: Option<i64>,

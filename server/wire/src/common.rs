@@ -109,9 +109,9 @@ pub struct BulkInteractionsResponse {
     pub created: i64,
     #[serde(default = "crate::defaults::i64_0")]
     pub failed: i64,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub errors: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub results: Vec<BulkInteractionItemResult>,
 }
 
@@ -240,7 +240,7 @@ pub struct DocumentResponse {
     pub vector_hydration_incomplete: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub searchable_at: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub document_blobs: Vec<BlobURLRef>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -253,7 +253,7 @@ pub struct DocumentResponse {
     #[serde(rename = "_expanded")]
     #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
     pub expanded_alias: Object,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[serde(rename = "_vectors")]
     pub vector_names: Vec<String>,
     /// Undeclared members, stored as sent.

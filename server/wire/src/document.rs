@@ -32,7 +32,7 @@ pub struct BatchDeleteDocumentsResponse {
     pub deleted_count: Option<i64>,
     #[serde(default = "crate::defaults::i64_0")]
     pub failed_count: i64,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub results: Vec<BatchDocumentDeleteResult>,
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub limits: IndexMap<String, i64>,
@@ -334,10 +334,10 @@ pub struct ListDocumentsResponse {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub groups: Option<Vec<DocumentGroup>>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub unknown_collection_ids: Vec<String>,
     pub pagination: PaginationResponse,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub warnings: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_documents: Option<i64>,

@@ -108,7 +108,7 @@ pub enum DocumentGraphExtractorParamsLayoutDetector {
 pub struct FeatureDiscoveryResponse {
     #[cfg_attr(feature = "schema", schema(value_type = Vec<std::collections::HashMap<String, serde_json::Value>>))]
     pub modalities: Vec<Object>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", schema(value_type = Vec<std::collections::HashMap<String, serde_json::Value>>))]
     pub custom_features: Vec<Object>,
     pub full_res_multiplier: f64,

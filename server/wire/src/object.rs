@@ -276,11 +276,11 @@ pub struct ObjectResponse {
     pub bucket_id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_prefix: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub blobs: Vec<BlobModel>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub source_details: Vec<SourceDetails>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub edges: Vec<EdgeModel>,
     #[serde(default = "crate::defaults::task_status_enum_draft")]
     pub status: TaskStatusEnum,

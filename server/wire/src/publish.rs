@@ -113,7 +113,7 @@ pub struct PublishedRetrieverResponse {
     pub is_active: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retriever_metadata: Option<RetrieverMetadata>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub tags: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,

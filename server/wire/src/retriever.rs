@@ -139,14 +139,14 @@ pub struct ExecuteRetrieverResponse {
     pub retriever_id: String,
     pub execution_id: String,
     pub status: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub degraded: Vec<DegradedEntry>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub limits: Vec<LimitEntry>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", schema(value_type = Vec<std::collections::HashMap<String, serde_json::Value>>))]
     pub documents: Vec<Object>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", schema(value_type = Vec<std::collections::HashMap<String, serde_json::Value>>))]
     pub results: Vec<Object>,
     #[serde(default, skip_serializing_if = "Object::is_empty")]
@@ -155,7 +155,7 @@ pub struct ExecuteRetrieverResponse {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub stage_statistics: Option<RetrieverExecutionStatistics>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", schema(value_type = Vec<std::collections::HashMap<String, serde_json::Value>>))]
     pub facets: Vec<Object>,
     #[serde(default, skip_serializing_if = "Object::is_empty")]
@@ -165,7 +165,7 @@ pub struct ExecuteRetrieverResponse {
     pub cached_at: Option<f64>,
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub completeness: IndexMap<String, String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub warnings: Vec<String>,
     #[serde(default, skip_serializing_if = "Object::is_empty")]
     #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
@@ -189,7 +189,7 @@ pub struct ExecuteRetrieverResponse {
     pub consistency_mode: Option<String>,
     #[serde(default)]
     pub enrichment_skipped: bool,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub enrichment_skipped_stages: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enrichment_skip_reason: Option<String>,
@@ -317,15 +317,15 @@ pub struct ExplainRetrieverResponse {
     pub retriever_id: String,
     pub retriever_name: String,
     pub estimated_cost: IndexMap<String, f64>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub execution_plan: Vec<ExplainStagePlan>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", schema(value_type = Vec<std::collections::HashMap<String, serde_json::Value>>))]
     pub optimization_suggestions: Vec<Object>,
     #[cfg_attr(feature = "schema", validate(range(min = 0)))]
     pub total_estimated_stages: i64,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub bottleneck_stages: Vec<String>,
     #[serde(default = "crate::defaults::text_mvp")]
     pub optimization_level: String,
@@ -426,7 +426,7 @@ pub struct ListExecutionsRequest {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct ListExecutionsResponse {
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub results: Vec<RetrieverExecutionSummary>,
     #[cfg_attr(feature = "schema", validate(nested))]
@@ -453,14 +453,14 @@ pub struct ListRetrieversRequest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct ListRetrieversResponse {
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub results: Vec<RetrieverModelOutput>,
     #[serde(default = "crate::defaults::i64_0")]
     pub total: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pagination: Option<PaginationResponse>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub warnings: Vec<DegradedEntry>,
 }
 

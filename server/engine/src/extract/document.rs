@@ -4,7 +4,8 @@ use loupe_wire::{DocumentGraphExtractorParams, Object};
 use serde_json::json;
 
 use super::registry::{
-    Extractor, ExtractorInfo, Field, IndexInfo, Input, Outputs, Source, TEXT_OUTPUT, Violation, index, read, within,
+    Extractor, ExtractorInfo, Field, IndexInfo, Input, Outputs, Source, TEXT_OUTPUT, Violation,
+    index, read, within,
 };
 use super::text::language;
 use super::{ExtractError, Part, Result, TextFile};
@@ -20,13 +21,36 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
                   parameters are accepted and change nothing: there is one object, the page.",
     category: "document",
     icon: "file-text",
-    inputs: &[Input { name: "pdf", types: &["pdf"] }],
+    inputs: &[Input {
+        name: "pdf",
+        types: &["pdf"],
+    }],
     outputs: &[
-        Field { name: "text", kind: "string", description: "The text of the page." },
-        Field { name: "object_type", kind: "string", description: "Always `page`." },
-        Field { name: "page_number", kind: "integer", description: "Counted from 1." },
-        Field { name: "total_pages", kind: "integer", description: "Pages of the PDF." },
-        Field { name: "title", kind: "string", description: "The title of the PDF, when it has one." },
+        Field {
+            name: "text",
+            kind: "string",
+            description: "The text of the page.",
+        },
+        Field {
+            name: "object_type",
+            kind: "string",
+            description: "Always `page`.",
+        },
+        Field {
+            name: "page_number",
+            kind: "integer",
+            description: "Counted from 1.",
+        },
+        Field {
+            name: "total_pages",
+            kind: "integer",
+            description: "Pages of the PDF.",
+        },
+        Field {
+            name: "title",
+            kind: "string",
+            description: "The title of the PDF, when it has one.",
+        },
     ],
     position_fields: &["page_number"],
     available: true,
@@ -59,25 +83,45 @@ pub struct DocumentParams {
     pub(super) indexes: Vec<IndexInfo>,
 }
 
-pub(super) fn check(object: &Object, outputs: &Outputs) -> std::result::Result<DocumentParams, Violation> {
+pub(super) fn check(
+    object: &Object,
+    outputs: &Outputs,
+) -> std::result::Result<DocumentParams, Violation> {
     let params: DocumentGraphExtractorParams = read(object, KNOWN)?;
     within("vertical_threshold", params.vertical_threshold, 1.0, 100.0)?;
-    within("horizontal_threshold", params.horizontal_threshold, 1.0, 200.0)?;
+    within(
+        "horizontal_threshold",
+        params.horizontal_threshold,
+        1.0,
+        200.0,
+    )?;
     within("min_text_length", params.min_text_length, 1, 500)?;
     within("base_confidence", params.base_confidence, 0.0, 1.0)?;
-    within("min_confidence_for_vlm", params.min_confidence_for_vlm, 0.0, 1.0)?;
+    within(
+        "min_confidence_for_vlm",
+        params.min_confidence_for_vlm,
+        0.0,
+        1.0,
+    )?;
     within("render_dpi", params.render_dpi, 72, 300)?;
     within("thumbnail_dpi", params.thumbnail_dpi, 36, 150)?;
     let mut indexes = Vec::new();
     if params.run_text_embedding {
         // The larger model of the interface where an endpoint answers for it, the built-in one elsewhere.
-        let output = if outputs.find(E5_OUTPUT, Source::TextModel).is_some() { E5_OUTPUT } else { TEXT_OUTPUT };
+        let output = if outputs.find(E5_OUTPUT, Source::TextModel).is_some() {
+            E5_OUTPUT
+        } else {
+            TEXT_OUTPUT
+        };
         indexes.push(
             index(&INFO, output, Source::TextModel, outputs)
                 .map_err(|msg| Violation::new("run_text_embedding", msg))?,
         );
     }
-    Ok(DocumentParams { min_text_length: usize::try_from(params.min_text_length).unwrap_or(1), indexes })
+    Ok(DocumentParams {
+        min_text_length: usize::try_from(params.min_text_length).unwrap_or(1),
+        indexes,
+    })
 }
 
 /// The pages of one PDF. Pages under `min_text_length` are left out, unless nothing else is there.
@@ -101,11 +145,15 @@ pub(crate) fn parts(params: &DocumentParams, source: &str, file: &TextFile) -> R
         .into_iter()
         .filter(|(_, text)| !any_long || long(text))
         .map(|(number, text)| {
-            let mut part = Part { key: format!("{source}/page{number}"), ..Part::default() };
+            let mut part = Part {
+                key: format!("{source}/page{number}"),
+                ..Part::default()
+            };
             part.fields.insert("text".to_owned(), json!(text));
             part.fields.insert("object_type".to_owned(), json!("page"));
             part.fields.insert("page_number".to_owned(), json!(number));
-            part.fields.insert("total_pages".to_owned(), json!(file.pages.len()));
+            part.fields
+                .insert("total_pages".to_owned(), json!(file.pages.len()));
             if let Some(title) = &file.title {
                 part.extras.insert("title".to_owned(), json!(title));
                 part.keywords.push(title.clone());

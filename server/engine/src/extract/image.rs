@@ -4,8 +4,8 @@ use loupe_wire::{ImageExtractorParams, Object, Value};
 use serde_json::json;
 
 use super::registry::{
-    Extractor, ExtractorInfo, Field, IMAGE_OUTPUT, IndexInfo, Input, Outputs, SIGLIP_OUTPUT, Source, TEXT_OUTPUT,
-    Violation, index, read,
+    Extractor, ExtractorInfo, Field, IMAGE_OUTPUT, IndexInfo, Input, Outputs, SIGLIP_OUTPUT,
+    Source, TEXT_OUTPUT, Violation, index, read,
 };
 use super::{Claim, Generated, Part, Picture};
 use crate::embed::ImageFeatures;
@@ -21,16 +21,51 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
                   the EXIF data, embedded as text (all_minilm_l6_v2_v1).",
     category: "image",
     icon: "image",
-    inputs: &[Input { name: "image", types: &["image"] }],
+    inputs: &[Input {
+        name: "image",
+        types: &["image"],
+    }],
     outputs: &[
-        Field { name: "thumbnail_url", kind: "string", description: "The thumbnail, longest side 512 pixels." },
-        Field { name: "processing_time_ms", kind: "integer", description: "Time taken by decoding." },
-        Field { name: "labels", kind: "array", description: "What the picture shows, most likely first." },
-        Field { name: "label_scores", kind: "array", description: "The labels with their probabilities." },
-        Field { name: "width", kind: "integer", description: "Pixels, as shown (EXIF orientation applied)." },
-        Field { name: "height", kind: "integer", description: "Pixels, as shown (EXIF orientation applied)." },
-        Field { name: "dominant_color", kind: "string", description: "`#rrggbb`." },
-        Field { name: "exif", kind: "object", description: "Camera, time, place, author and the like, where given." },
+        Field {
+            name: "thumbnail_url",
+            kind: "string",
+            description: "The thumbnail, longest side 512 pixels.",
+        },
+        Field {
+            name: "processing_time_ms",
+            kind: "integer",
+            description: "Time taken by decoding.",
+        },
+        Field {
+            name: "labels",
+            kind: "array",
+            description: "What the picture shows, most likely first.",
+        },
+        Field {
+            name: "label_scores",
+            kind: "array",
+            description: "The labels with their probabilities.",
+        },
+        Field {
+            name: "width",
+            kind: "integer",
+            description: "Pixels, as shown (EXIF orientation applied).",
+        },
+        Field {
+            name: "height",
+            kind: "integer",
+            description: "Pixels, as shown (EXIF orientation applied).",
+        },
+        Field {
+            name: "dominant_color",
+            kind: "string",
+            description: "`#rrggbb`.",
+        },
+        Field {
+            name: "exif",
+            kind: "object",
+            description: "Camera, time, place, author and the like, where given.",
+        },
         Field {
             name: "text_search",
             kind: "string",
@@ -56,7 +91,10 @@ pub struct ImageParams {
 
 pub(super) fn check(object: &Object, outputs: &Outputs) -> Result<ImageParams, Violation> {
     let params: ImageExtractorParams = read(object, KNOWN)?;
-    let missing = |msg| Violation { loc: Vec::new(), msg };
+    let missing = |msg| Violation {
+        loc: Vec::new(),
+        msg,
+    };
     let mut indexes = vec![
         index(&INFO, IMAGE_OUTPUT, Source::ImageModel, outputs).map_err(missing)?,
         index(&INFO, TEXT_OUTPUT, Source::TextModel, outputs).map_err(missing)?,
@@ -64,23 +102,43 @@ pub(super) fn check(object: &Object, outputs: &Outputs) -> Result<ImageParams, V
     if outputs.find(SIGLIP_OUTPUT, Source::ImageModel).is_some() {
         indexes.push(index(&INFO, SIGLIP_OUTPUT, Source::ImageModel, outputs).map_err(missing)?);
     }
-    Ok(ImageParams { thumbnails: params.enable_thumbnails, indexes })
+    Ok(ImageParams {
+        thumbnails: params.enable_thumbnails,
+        indexes,
+    })
 }
 
 /// The one part of a picture. Labels and the text to embed follow with [`describe`].
 pub(crate) fn part(source: &str, picture: Picture, claim: &Claim, milliseconds: u64) -> Part {
-    let mut part = Part { key: format!("{source}/0"), ..Part::default() };
+    let mut part = Part {
+        key: format!("{source}/0"),
+        ..Part::default()
+    };
     part.extras.insert("width".to_owned(), json!(picture.width));
-    part.extras.insert("height".to_owned(), json!(picture.height));
-    part.extras.insert("dominant_color".to_owned(), json!(picture.dominant_color));
-    part.fields.insert("processing_time_ms".to_owned(), json!(milliseconds));
-    part.keywords.extend(claim.filename.as_deref().map(words_of_a_name).filter(|words| !words.is_empty()));
+    part.extras
+        .insert("height".to_owned(), json!(picture.height));
+    part.extras
+        .insert("dominant_color".to_owned(), json!(picture.dominant_color));
+    part.fields
+        .insert("processing_time_ms".to_owned(), json!(milliseconds));
+    part.keywords.extend(
+        claim
+            .filename
+            .as_deref()
+            .map(words_of_a_name)
+            .filter(|words| !words.is_empty()),
+    );
     part.keywords.extend(exif_texts(&picture.exif));
     if !picture.exif.is_empty() {
-        part.extras.insert("exif".to_owned(), Value::Object(picture.exif));
+        part.extras
+            .insert("exif".to_owned(), Value::Object(picture.exif));
     }
     if let Some(thumbnail) = picture.thumbnail {
-        let extension = if thumbnail.content_type == "image/webp" { "webp" } else { "jpg" };
+        let extension = if thumbnail.content_type == "image/webp" {
+            "webp"
+        } else {
+            "jpg"
+        };
         part.generated.push(Generated {
             field: "thumbnail".to_owned(),
             kind: "image",
@@ -95,20 +153,28 @@ pub(crate) fn part(source: &str, picture: Picture, claim: &Claim, milliseconds: 
 
 /// Adds what the label model saw, and the text by which words find the picture.
 pub(crate) fn describe(part: &mut Part, features: &ImageFeatures, siglip: bool) {
-    let labels: Vec<&(String, f32)> =
-        features.labels.iter().filter(|(_, probability)| *probability >= MIN_PROBABILITY).take(MAX_LABELS).collect();
+    let labels: Vec<&(String, f32)> = features
+        .labels
+        .iter()
+        .filter(|(_, probability)| *probability >= MIN_PROBABILITY)
+        .take(MAX_LABELS)
+        .collect();
     let names: Vec<&str> = labels.iter().map(|(label, _)| label.as_str()).collect();
-    let scores: Vec<Value> =
-        labels.iter().map(|(label, probability)| json!({"label": label, "score": rounded(*probability)})).collect();
+    let scores: Vec<Value> = labels
+        .iter()
+        .map(|(label, probability)| json!({"label": label, "score": rounded(*probability)}))
+        .collect();
     let mut texts: Vec<String> = Vec::new();
     if !names.is_empty() {
         texts.push(names.join(", "));
     }
     texts.append(&mut part.keywords);
     part.extras.insert("labels".to_owned(), json!(names));
-    part.extras.insert("label_scores".to_owned(), Value::Array(scores));
+    part.extras
+        .insert("label_scores".to_owned(), Value::Array(scores));
     if !siglip {
-        part.extras.insert("text_search".to_owned(), json!("labels_fallback"));
+        part.extras
+            .insert("text_search".to_owned(), json!("labels_fallback"));
     }
     part.text = Some(texts.join(". "));
     part.keywords = texts;
@@ -123,9 +189,23 @@ fn rounded(probability: f32) -> f64 {
 fn words_of_a_name(name: &str) -> String {
     let stem = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
-    let camera = ["img", "dsc", "dscn", "dscf", "image", "photo", "pxl", "screenshot"];
+    let camera = [
+        "img",
+        "dsc",
+        "dscn",
+        "dscf",
+        "image",
+        "photo",
+        "pxl",
+        "screenshot",
+    ];
     stem.split(|character: char| !character.is_alphanumeric())
-        .filter(|word| word.chars().filter(|character| character.is_alphabetic()).count() > 1)
+        .filter(|word| {
+            word.chars()
+                .filter(|character| character.is_alphabetic())
+                .count()
+                > 1
+        })
         .filter(|word| !camera.contains(&word.to_ascii_lowercase().as_str()))
         .collect::<Vec<_>>()
         .join(" ")
@@ -153,11 +233,19 @@ mod tests {
 
     #[test]
     fn unlikely_labels_are_left_out() {
-        let features =
-            ImageFeatures { vector: vec![1.0], labels: vec![("barn".to_owned(), 0.61234), ("cow".to_owned(), 0.01)] };
-        let mut part = Part { keywords: vec!["my farm".to_owned()], ..Part::default() };
+        let features = ImageFeatures {
+            vector: vec![1.0],
+            labels: vec![("barn".to_owned(), 0.61234), ("cow".to_owned(), 0.01)],
+        };
+        let mut part = Part {
+            keywords: vec!["my farm".to_owned()],
+            ..Part::default()
+        };
         describe(&mut part, &features, false);
-        assert_eq!(part.extras["label_scores"], json!([{"label": "barn", "score": 0.6123}]));
+        assert_eq!(
+            part.extras["label_scores"],
+            json!([{"label": "barn", "score": 0.6123}])
+        );
         assert_eq!(part.text.as_deref(), Some("barn. my farm"));
         assert_eq!(part.extras["text_search"], "labels_fallback");
     }

@@ -14,9 +14,6 @@ mod split;
 pub mod text;
 pub mod worker;
 
-#[cfg(test)]
-mod tests;
-
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
@@ -51,15 +48,24 @@ pub struct ExtractError {
 
 impl ExtractError {
     pub fn permanent(message: impl Into<String>) -> Self {
-        Self { kind: ErrorKind::Permanent, message: message.into() }
+        Self {
+            kind: ErrorKind::Permanent,
+            message: message.into(),
+        }
     }
 
     pub fn transient(message: impl Into<String>) -> Self {
-        Self { kind: ErrorKind::Transient, message: message.into() }
+        Self {
+            kind: ErrorKind::Transient,
+            message: message.into(),
+        }
     }
 
     pub fn resource(message: impl Into<String>) -> Self {
-        Self { kind: ErrorKind::Resource, message: message.into() }
+        Self {
+            kind: ErrorKind::Resource,
+            message: message.into(),
+        }
     }
 }
 
@@ -84,8 +90,13 @@ impl Claim {
     /// True when the property type, the MIME type or the file name says `what`.
     pub fn says(&self, property_type: &str, mime: &str, extensions: &[&str]) -> bool {
         self.property_type.as_deref() == Some(property_type)
-            || self.mime.as_deref().is_some_and(|claimed| claimed.to_ascii_lowercase().starts_with(mime))
-            || self.extension().is_some_and(|extension| extensions.contains(&extension.as_str()))
+            || self
+                .mime
+                .as_deref()
+                .is_some_and(|claimed| claimed.to_ascii_lowercase().starts_with(mime))
+            || self
+                .extension()
+                .is_some_and(|extension| extensions.contains(&extension.as_str()))
     }
 }
 

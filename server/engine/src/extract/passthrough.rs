@@ -1,10 +1,13 @@
 //! `passthrough_extractor`: the object's own fields and vectors, no model.
 
 use loupe_wire::{
-    Object, PassthroughExtractorParams, PassthroughExtractorParamsRowFormat, Value, VectorFieldSpecDistance,
+    Object, PassthroughExtractorParams, PassthroughExtractorParamsRowFormat, Value,
+    VectorFieldSpecDistance,
 };
 
-use super::registry::{Extractor, ExtractorInfo, IndexInfo, Input, Source, Violation, read, within};
+use super::registry::{
+    Extractor, ExtractorInfo, IndexInfo, Input, Source, Violation, read, within,
+};
 use super::{ExtractError, Part, Result};
 use crate::store::Distance;
 
@@ -16,13 +19,21 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
     description: "The fields of an object as they are, with vectors of your own; rows of JSON Lines become documents.",
     category: "general",
     icon: "arrow-right",
-    inputs: &[Input { name: "*", types: &["any"] }],
+    inputs: &[Input {
+        name: "*",
+        types: &["any"],
+    }],
     outputs: &[],
     position_fields: &["row_index"],
     available: true,
 };
 
-const KNOWN: &[&str] = &["extractor_type", "preserve_metadata", "vector_fields", "row_format"];
+const KNOWN: &[&str] = &[
+    "extractor_type",
+    "preserve_metadata",
+    "vector_fields",
+    "row_format",
+];
 
 /// Documents that one file of rows may give.
 pub const MAX_ROWS: usize = 100_000;
@@ -40,17 +51,26 @@ pub struct PassthroughParams {
 pub(super) fn check(object: &Object) -> std::result::Result<PassthroughParams, Violation> {
     let params: PassthroughExtractorParams = read(object, KNOWN)?;
     if params.row_format == Some(PassthroughExtractorParamsRowFormat::Parquet) {
-        return Err(Violation::new("row_format", "parquet is not read by this server; \"jsonl\" is"));
+        return Err(Violation::new(
+            "row_format",
+            "parquet is not read by this server; \"jsonl\" is",
+        ));
     }
     let mut indexes: Vec<IndexInfo> = Vec::new();
     let mut fields = Vec::new();
     for spec in params.vector_fields {
         if spec.field.is_empty() || spec.name.is_empty() {
-            return Err(Violation::new("vector_fields", "field and name must not be empty"));
+            return Err(Violation::new(
+                "vector_fields",
+                "field and name must not be empty",
+            ));
         }
         within("vector_fields", spec.dimensions, 1, 65_536)?;
         if indexes.iter().any(|index| index.name == spec.name) {
-            return Err(Violation::new("vector_fields", format!("the name {} is used twice", spec.name)));
+            return Err(Violation::new(
+                "vector_fields",
+                format!("the name {} is used twice", spec.name),
+            ));
         }
         indexes.push(IndexInfo {
             feature_uri: spec.name.clone(),
@@ -75,19 +95,28 @@ pub(super) fn check(object: &Object) -> std::result::Result<PassthroughParams, V
 }
 
 /// Takes the vectors out of `fields` and checks them.
-pub(crate) fn take_vectors(params: &PassthroughParams, fields: &mut Object, part: &mut Part) -> Result<()> {
+pub(crate) fn take_vectors(
+    params: &PassthroughParams,
+    fields: &mut Object,
+    part: &mut Part,
+) -> Result<()> {
     for (path, index) in params.fields.iter().zip(&params.indexes) {
         let Some(value) = crate::ingest::fields::take(fields, path) else {
-            return Err(ExtractError::permanent(format!("the object has no vector in the field {path}")));
+            return Err(ExtractError::permanent(format!(
+                "the object has no vector in the field {path}"
+            )));
         };
-        part.vectors.insert(index.name.clone(), vector(path, &value, index.dims)?);
+        part.vectors
+            .insert(index.name.clone(), vector(path, &value, index.dims)?);
     }
     Ok(())
 }
 
 fn vector(path: &str, value: &Value, dims: usize) -> Result<Vec<f32>> {
     let Some(numbers) = value.as_array() else {
-        return Err(ExtractError::permanent(format!("the field {path} must be a list of numbers")));
+        return Err(ExtractError::permanent(format!(
+            "the field {path} must be a list of numbers"
+        )));
     };
     if numbers.len() != dims {
         return Err(ExtractError::permanent(format!(
@@ -100,9 +129,14 @@ fn vector(path: &str, value: &Value, dims: usize) -> Result<Vec<f32>> {
         .map(|number| {
             // The store keeps 32 bits: what does not fit would become an infinity.
             #[allow(clippy::cast_possible_truncation)]
-            let number = number.as_f64().map(|number| number as f32).filter(|number| number.is_finite());
+            let number = number
+                .as_f64()
+                .map(|number| number as f32)
+                .filter(|number| number.is_finite());
             number.ok_or_else(|| {
-                ExtractError::permanent(format!("the vector in the field {path} holds something that is not a number"))
+                ExtractError::permanent(format!(
+                    "the vector in the field {path} holds something that is not a number"
+                ))
             })
         })
         .collect()
@@ -118,10 +152,15 @@ pub(crate) fn rows(bytes: &[u8]) -> Result<Vec<Object>> {
             continue;
         }
         if rows.len() == MAX_ROWS {
-            return Err(ExtractError::resource(format!("the file has more than {MAX_ROWS} rows, which is the limit")));
+            return Err(ExtractError::resource(format!(
+                "the file has more than {MAX_ROWS} rows, which is the limit"
+            )));
         }
         let row = serde_json::from_str::<Object>(line).map_err(|error| {
-            ExtractError::permanent(format!("line {} of the file is not a JSON object: {error}", number + 1))
+            ExtractError::permanent(format!(
+                "line {} of the file is not a JSON object: {error}",
+                number + 1
+            ))
         })?;
         rows.push(row);
     }

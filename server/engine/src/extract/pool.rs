@@ -48,12 +48,17 @@ impl Extraction {
     }
 
     /// As [`Extraction::new`], with other arguments for the executable.
-    pub fn with_arguments(worker_exe: PathBuf, arguments: Vec<OsString>, concurrency: usize) -> Self {
+    pub fn with_arguments(
+        worker_exe: PathBuf,
+        arguments: Vec<OsString>,
+        concurrency: usize,
+    ) -> Self {
         let concurrency = concurrency.max(1);
         let (sender, receiver) = mpsc::channel(concurrency * 2);
         let receiver = Arc::new(Mutex::new(receiver));
         for number in 0..concurrency {
-            let (receiver, exe, arguments) = (Arc::clone(&receiver), worker_exe.clone(), arguments.clone());
+            let (receiver, exe, arguments) =
+                (Arc::clone(&receiver), worker_exe.clone(), arguments.clone());
             // A thread for each worker, not the runtime's pool: the kernel ends a worker with the thread that
             // started it.
             let started = std::thread::Builder::new()
@@ -85,12 +90,18 @@ impl Extraction {
         }
         let gone = || ExtractError::transient("extraction was stopped");
         match &self.0 {
-            Where::InProcess => tokio::task::spawn_blocking(move || decode::decode(want, &claim, &bytes))
-                .await
-                .map_err(|_| gone())?,
+            Where::InProcess => {
+                tokio::task::spawn_blocking(move || decode::decode(want, &claim, &bytes))
+                    .await
+                    .map_err(|_| gone())?
+            }
             Where::Pool(sender) => {
                 let (answer, answered) = oneshot::channel();
-                let job = Job { header: JobHeader { want, claim }, bytes, answer };
+                let job = Job {
+                    header: JobHeader { want, claim },
+                    bytes,
+                    answer,
+                };
                 sender.send(job).await.map_err(|_| gone())?;
                 answered.await.map_err(|_| gone())?
             }
@@ -101,7 +112,9 @@ impl Extraction {
 fn run(receiver: &Mutex<mpsc::Receiver<Job>>, worker: &mut Worker) {
     loop {
         // One thread waits inside the lock, the others for the lock: each job wakes one.
-        let Some(job) = receiver.lock().blocking_recv() else { return };
+        let Some(job) = receiver.lock().blocking_recv() else {
+            return;
+        };
         if job.answer.is_closed() {
             continue;
         }
@@ -133,7 +146,11 @@ enum Failure {
 
 impl Worker {
     fn new(exe: PathBuf, arguments: Vec<OsString>) -> Self {
-        Self { exe, arguments, running: None }
+        Self {
+            exe,
+            arguments,
+            running: None,
+        }
     }
 
     fn decode(&mut self, job: &Job) -> Result<Decoded> {
@@ -144,7 +161,9 @@ impl Worker {
         }
         let status = match failure {
             Err(error) => {
-                return Err(ExtractError::transient(format!("the extraction process cannot be started: {error}")));
+                return Err(ExtractError::transient(format!(
+                    "the extraction process cannot be started: {error}"
+                )));
             }
             Ok(Ok((header, body))) => return understand(header, body),
             Ok(Err(Failure::TimedOut)) => {
@@ -159,7 +178,10 @@ impl Worker {
         Err(reason(status))
     }
 
-    fn attempt(&mut self, job: &Job) -> std::io::Result<std::result::Result<(AnswerHeader, Bytes), Failure>> {
+    fn attempt(
+        &mut self,
+        job: &Job,
+    ) -> std::io::Result<std::result::Result<(AnswerHeader, Bytes), Failure>> {
         let mut running = match self.running.take() {
             Some(running) => running,
             None => Running::start(&self.exe, &self.arguments)?,
@@ -186,24 +208,41 @@ impl Running {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        Ok(Self { child, socket, jobs: 0 })
+        Ok(Self {
+            child,
+            socket,
+            jobs: 0,
+        })
     }
 
     fn ask(&mut self, job: &Job) -> std::result::Result<(AnswerHeader, Bytes), Failure> {
         let deadline = Instant::now() + WALL_TIME;
         let timeout = Some(WALL_TIME);
         self.jobs += 1;
-        self.socket.set_write_timeout(timeout).map_err(|_| Failure::NotSent)?;
-        write_frame(&mut self.socket, &job.header, &[&job.bytes]).map_err(|error| match error.kind() {
-            IoErrorKind::WouldBlock | IoErrorKind::TimedOut => Failure::TimedOut,
-            _ => Failure::NotSent,
+        self.socket
+            .set_write_timeout(timeout)
+            .map_err(|_| Failure::NotSent)?;
+        write_frame(&mut self.socket, &job.header, &[&job.bytes]).map_err(|error| {
+            match error.kind() {
+                IoErrorKind::WouldBlock | IoErrorKind::TimedOut => Failure::TimedOut,
+                _ => Failure::NotSent,
+            }
         })?;
-        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-        self.socket.set_read_timeout(Some(left)).map_err(|_| Failure::NotSent)?;
+        let left = deadline
+            .saturating_duration_since(Instant::now())
+            .max(Duration::from_millis(1));
+        self.socket
+            .set_read_timeout(Some(left))
+            .map_err(|_| Failure::NotSent)?;
         match read_frame(&mut self.socket) {
             Ok(Some(answer)) => Ok(answer),
             Ok(None) => Err(Failure::Died(None)),
-            Err(error) if matches!(error.kind(), IoErrorKind::WouldBlock | IoErrorKind::TimedOut) => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    IoErrorKind::WouldBlock | IoErrorKind::TimedOut
+                ) =>
+            {
                 Err(Failure::TimedOut)
             }
             Err(_) => Err(Failure::Died(None)),

@@ -1,7 +1,8 @@
 //! The feature extractors of this server, their parameters and their vector indexes.
 
 use loupe_wire::{
-    DocumentGraphExtractorParams, ImageExtractorParams, Object, PassthroughExtractorParams, TextExtractorParams, Value,
+    DocumentGraphExtractorParams, ImageExtractorParams, Object, PassthroughExtractorParams,
+    TextExtractorParams, Value,
 };
 use serde_json::json;
 
@@ -41,19 +42,33 @@ impl Outputs {
     /// What runs without any configuration.
     pub fn builtin() -> Self {
         Self(vec![
-            Output { name: TEXT_OUTPUT.to_owned(), dims: 384, source: Source::TextModel },
-            Output { name: IMAGE_OUTPUT.to_owned(), dims: 1280, source: Source::ImageModel },
+            Output {
+                name: TEXT_OUTPUT.to_owned(),
+                dims: 384,
+                source: Source::TextModel,
+            },
+            Output {
+                name: IMAGE_OUTPUT.to_owned(),
+                dims: 1280,
+                source: Source::ImageModel,
+            },
         ])
     }
 
     /// Adds a model behind an endpoint.
     pub fn with(mut self, name: &str, dims: usize, source: Source) -> Self {
-        self.0.push(Output { name: name.to_owned(), dims, source });
+        self.0.push(Output {
+            name: name.to_owned(),
+            dims,
+            source,
+        });
         self
     }
 
     pub fn find(&self, name: &str, source: Source) -> Option<&Output> {
-        self.0.iter().find(|output| output.name == name && output.source == source)
+        self.0
+            .iter()
+            .find(|output| output.name == name && output.source == source)
     }
 }
 
@@ -83,7 +98,11 @@ impl IndexInfo {
     }
 
     pub fn spec(&self) -> VectorSpec {
-        VectorSpec { name: self.name.clone(), dims: self.dims, distance: self.distance }
+        VectorSpec {
+            name: self.name.clone(),
+            dims: self.dims,
+            distance: self.distance,
+        }
     }
 }
 
@@ -98,7 +117,10 @@ pub struct Violation {
 
 impl Violation {
     pub(super) fn new(field: &str, msg: impl Into<String>) -> Self {
-        Self { loc: vec![field.to_owned()], msg: msg.into() }
+        Self {
+            loc: vec![field.to_owned()],
+            msg: msg.into(),
+        }
     }
 }
 
@@ -183,12 +205,20 @@ impl ExtractorInfo {
         let object = match parameters {
             Value::Null => &Object::new(),
             Value::Object(object) => object,
-            _ => return Err(Violation { loc: Vec::new(), msg: "parameters must be an object".to_owned() }),
+            _ => {
+                return Err(Violation {
+                    loc: Vec::new(),
+                    msg: "parameters must be an object".to_owned(),
+                });
+            }
         };
         if let Some(other) = object.get("extractor_type")
             && other.as_str() != Some(self.name)
         {
-            return Err(Violation::new("extractor_type", format!("must be \"{}\" for this extractor", self.name)));
+            return Err(Violation::new(
+                "extractor_type",
+                format!("must be \"{}\" for this extractor", self.name),
+            ));
         }
         Ok(match self.extractor {
             Extractor::Text => Params::Text(text::check(object, outputs)?),
@@ -212,8 +242,11 @@ impl ExtractorInfo {
 
     /// The fields of `inputs` as a JSON schema.
     pub fn input_schema(&self) -> Value {
-        let properties: Object =
-            self.inputs.iter().map(|input| (input.name.to_owned(), json!({"types": input.types}))).collect();
+        let properties: Object = self
+            .inputs
+            .iter()
+            .map(|input| (input.name.to_owned(), json!({"types": input.types})))
+            .collect();
         json!({"type": "object", "properties": properties})
     }
 
@@ -222,7 +255,12 @@ impl ExtractorInfo {
         let properties: Object = self
             .outputs
             .iter()
-            .map(|field| (field.name.to_owned(), json!({"type": field.kind, "description": field.description})))
+            .map(|field| {
+                (
+                    field.name.to_owned(),
+                    json!({"type": field.kind, "description": field.description}),
+                )
+            })
             .collect();
         json!({"type": "object", "properties": properties})
     }
@@ -230,7 +268,8 @@ impl ExtractorInfo {
 
 /// Every extractor of this server.
 pub fn catalogue() -> &'static [ExtractorInfo] {
-    const CATALOGUE: &[ExtractorInfo] = &[text::INFO, document::INFO, image::INFO, passthrough::INFO];
+    const CATALOGUE: &[ExtractorInfo] =
+        &[text::INFO, document::INFO, image::INFO, passthrough::INFO];
     CATALOGUE
 }
 
@@ -238,13 +277,21 @@ pub fn catalogue() -> &'static [ExtractorInfo] {
 pub fn find(name: &str, version: &str) -> Option<&'static ExtractorInfo> {
     let number = version.strip_prefix('v').unwrap_or(version);
     let number = number.trim_end_matches(".0");
-    catalogue().iter().find(|info| info.name == name && info.version.strip_prefix('v') == Some(number))
+    catalogue()
+        .iter()
+        .find(|info| info.name == name && info.version.strip_prefix('v') == Some(number))
 }
 
 /// Reads a parameter object; the error names the field where it can be told.
-pub(super) fn read<T: serde::de::DeserializeOwned>(object: &Object, known: &[&str]) -> Result<T, Violation> {
+pub(super) fn read<T: serde::de::DeserializeOwned>(
+    object: &Object,
+    known: &[&str],
+) -> Result<T, Violation> {
     if let Some(unknown) = object.keys().find(|key| !known.contains(&key.as_str())) {
-        return Err(Violation::new(unknown, format!("unknown parameter; known are {}", known.join(", "))));
+        return Err(Violation::new(
+            unknown,
+            format!("unknown parameter; known are {}", known.join(", ")),
+        ));
     }
     // A field alone that fails to parse is the one to name: every field has a default.
     for (key, value) in object {
@@ -253,8 +300,10 @@ pub(super) fn read<T: serde::de::DeserializeOwned>(object: &Object, known: &[&st
             return Err(Violation::new(key, error.to_string()));
         }
     }
-    serde_json::from_value(Value::Object(object.clone()))
-        .map_err(|error| Violation { loc: Vec::new(), msg: error.to_string() })
+    serde_json::from_value(Value::Object(object.clone())).map_err(|error| Violation {
+        loc: Vec::new(),
+        msg: error.to_string(),
+    })
 }
 
 /// Refuses a number outside its bounds.
@@ -265,7 +314,10 @@ pub(super) fn within<T: PartialOrd + std::fmt::Display>(
     most: T,
 ) -> Result<(), Violation> {
     if value < least || value > most {
-        return Err(Violation::new(field, format!("must be between {least} and {most}, is {value}")));
+        return Err(Violation::new(
+            field,
+            format!("must be between {least} and {most}, is {value}"),
+        ));
     }
     Ok(())
 }
@@ -278,8 +330,12 @@ pub(super) fn index(
     outputs: &Outputs,
 ) -> Result<IndexInfo, String> {
     let Some(output) = outputs.find(output, source) else {
-        let there: Vec<&str> =
-            outputs.0.iter().filter(|other| other.source == source).map(|other| other.name.as_str()).collect();
+        let there: Vec<&str> = outputs
+            .0
+            .iter()
+            .filter(|other| other.source == source)
+            .map(|other| other.name.as_str())
+            .collect();
         return Err(format!(
             "the model {output} is not available on this server; available: {}. Others answer once an endpoint is \
              configured for them",
@@ -294,18 +350,27 @@ mod tests {
     use super::*;
 
     fn check(name: &str, parameters: Value) -> Result<Params, Violation> {
-        find(name, "v1").expect("in the catalogue").check_params(&parameters, &Outputs::builtin())
+        find(name, "v1")
+            .expect("in the catalogue")
+            .check_params(&parameters, &Outputs::builtin())
     }
 
     #[test]
     fn names_and_versions_are_found() {
         for info in catalogue() {
-            assert_eq!(info.feature_extractor_id, format!("{}_{}", info.name, info.version));
+            assert_eq!(
+                info.feature_extractor_id,
+                format!("{}_{}", info.name, info.version)
+            );
             for spelling in ["v1", "1", "1.0", "1.0.0"] {
-                assert_eq!(find(info.name, spelling).map(|found| found.name), Some(info.name));
+                assert_eq!(
+                    find(info.name, spelling).map(|found| found.name),
+                    Some(info.name)
+                );
             }
             assert!(find(info.name, "v2").is_none());
-            info.check_params(&info.default_parameters(), &Outputs::builtin()).expect("the defaults are valid");
+            info.check_params(&info.default_parameters(), &Outputs::builtin())
+                .expect("the defaults are valid");
         }
         assert!(find("nothing", "v1").is_none());
     }
@@ -314,7 +379,10 @@ mod tests {
     fn indexes_are_named_by_extractor_version_and_output() {
         let params = check("text_extractor", Value::Null).expect("valid");
         let index = &params.indexes()[0];
-        assert_eq!(index.feature_uri, "loupe://text_extractor@v1/all_minilm_l6_v2_v1");
+        assert_eq!(
+            index.feature_uri,
+            "loupe://text_extractor@v1/all_minilm_l6_v2_v1"
+        );
         assert_eq!(index.name, "text_extractor_v1_all_minilm_l6_v2_v1");
         assert_eq!((index.dims, index.distance), (384, Distance::Cosine));
     }
@@ -324,16 +392,48 @@ mod tests {
         let cases = [
             ("text_extractor", json!({"chunk_size": 0}), "chunk_size"),
             ("text_extractor", json!({"chunk_size": "ten"}), "chunk_size"),
-            ("text_extractor", json!({"split_by": "words", "chunk_size": 5, "chunk_overlap": 5}), "chunk_overlap"),
+            (
+                "text_extractor",
+                json!({"split_by": "words", "chunk_size": 5, "chunk_overlap": 5}),
+                "chunk_overlap",
+            ),
             ("text_extractor", json!({"split_by": "verses"}), "split_by"),
-            ("text_extractor", json!({"split_by": "time_segments"}), "split_by"),
-            ("text_extractor", json!({"source_type": "youtube"}), "source_type"),
-            ("text_extractor", json!({"embedding_model": "text-embedding-3-small"}), "embedding_model"),
+            (
+                "text_extractor",
+                json!({"split_by": "time_segments"}),
+                "split_by",
+            ),
+            (
+                "text_extractor",
+                json!({"source_type": "youtube"}),
+                "source_type",
+            ),
+            (
+                "text_extractor",
+                json!({"embedding_model": "text-embedding-3-small"}),
+                "embedding_model",
+            ),
             ("text_extractor", json!({"chunk_sise": 5}), "chunk_sise"),
-            ("text_extractor", json!({"extractor_type": "image_extractor"}), "extractor_type"),
-            ("document_graph_extractor", json!({"render_dpi": 10}), "render_dpi"),
-            ("image_extractor", json!({"enable_thumbnails": 3}), "enable_thumbnails"),
-            ("passthrough_extractor", json!({"row_format": "parquet"}), "row_format"),
+            (
+                "text_extractor",
+                json!({"extractor_type": "image_extractor"}),
+                "extractor_type",
+            ),
+            (
+                "document_graph_extractor",
+                json!({"render_dpi": 10}),
+                "render_dpi",
+            ),
+            (
+                "image_extractor",
+                json!({"enable_thumbnails": 3}),
+                "enable_thumbnails",
+            ),
+            (
+                "passthrough_extractor",
+                json!({"row_format": "parquet"}),
+                "row_format",
+            ),
             (
                 "passthrough_extractor",
                 json!({"vector_fields": [{"field": "v", "name": "v", "dimensions": 0}]}),
@@ -342,7 +442,11 @@ mod tests {
         ];
         for (name, parameters, field) in cases {
             let violation = check(name, parameters.clone()).expect_err(&parameters.to_string());
-            assert_eq!(violation.loc.first().map(String::as_str), Some(field), "{parameters}: {violation}");
+            assert_eq!(
+                violation.loc.first().map(String::as_str),
+                Some(field),
+                "{parameters}: {violation}"
+            );
         }
     }
 
@@ -350,10 +454,16 @@ mod tests {
     fn a_model_behind_an_endpoint_becomes_available() {
         let parameters = json!({"embedding_model": "multilingual_e5_large_instruct_v1"});
         let refused = check("text_extractor", parameters.clone()).expect_err("not built in");
-        assert!(refused.msg.contains("not available on this server"), "{refused}");
-        let outputs = Outputs::builtin().with("multilingual_e5_large_instruct_v1", 1024, Source::TextModel);
+        assert!(
+            refused.msg.contains("not available on this server"),
+            "{refused}"
+        );
+        let outputs =
+            Outputs::builtin().with("multilingual_e5_large_instruct_v1", 1024, Source::TextModel);
         let info = find("text_extractor", "v1").expect("in the catalogue");
-        let params = info.check_params(&parameters, &outputs).expect("available now");
+        let params = info
+            .check_params(&parameters, &outputs)
+            .expect("available now");
         assert_eq!(params.indexes()[0].dims, 1024);
     }
 }

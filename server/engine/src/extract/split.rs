@@ -48,10 +48,16 @@ pub fn split(pages: &[String], how: Split) -> Vec<Chunk> {
         .into_iter()
         .filter_map(|range| {
             let range = trim(&whole, range)?;
-            let page = (pages.len() > 1).then(|| starts.partition_point(|start| *start <= range.start));
+            let page =
+                (pages.len() > 1).then(|| starts.partition_point(|start| *start <= range.start));
             let start = counter.characters(range.start);
             let text = whole[range].to_owned();
-            Some(Chunk { start, end: start + text.chars().count(), page, text })
+            Some(Chunk {
+                start,
+                end: start + text.chars().count(),
+                page,
+                text,
+            })
         })
         .collect()
 }
@@ -65,7 +71,11 @@ struct Counter<'a> {
 
 impl<'a> Counter<'a> {
     fn new(text: &'a str) -> Self {
-        Self { text, byte: 0, characters: 0 }
+        Self {
+            text,
+            byte: 0,
+            characters: 0,
+        }
     }
 
     fn characters(&mut self, byte: usize) -> usize {
@@ -82,7 +92,8 @@ const PAGE_BREAK: &str = "\n\n";
 
 /// The pages as one text, and the byte at which each begins.
 fn join(pages: &[String]) -> (String, Vec<usize>) {
-    let mut whole = String::with_capacity(pages.iter().map(|page| page.len() + PAGE_BREAK.len()).sum());
+    let mut whole =
+        String::with_capacity(pages.iter().map(|page| page.len() + PAGE_BREAK.len()).sum());
     let mut starts = Vec::with_capacity(pages.len());
     for (index, page) in pages.iter().enumerate() {
         if index > 0 {
@@ -110,8 +121,16 @@ fn by_pages(pages: &[String], how: Split) -> Vec<Chunk> {
             if text.is_empty() {
                 return None;
             }
-            let start = start + joined[..joined.len() - joined.trim_start().len()].chars().count();
-            Some(Chunk { start, end: start + text.chars().count(), page: Some(first + 1), text: text.to_owned() })
+            let start = start
+                + joined[..joined.len() - joined.trim_start().len()]
+                    .chars()
+                    .count();
+            Some(Chunk {
+                start,
+                end: start + text.chars().count(),
+                page: Some(first + 1),
+                text: text.to_owned(),
+            })
         })
         .collect()
 }
@@ -133,7 +152,10 @@ fn steps(units: usize, how: Split) -> Vec<Range<usize>> {
 }
 
 fn windows(units: &[Range<usize>], how: Split) -> Vec<Range<usize>> {
-    steps(units.len(), how).into_iter().map(|window| units[window.start].start..units[window.end - 1].end).collect()
+    steps(units.len(), how)
+        .into_iter()
+        .map(|window| units[window.start].start..units[window.end - 1].end)
+        .collect()
 }
 
 fn by_characters(text: &str, how: Split) -> Vec<Range<usize>> {
@@ -141,7 +163,10 @@ fn by_characters(text: &str, how: Split) -> Vec<Range<usize>> {
     let Ok(config) = config.with_overlap(how.overlap) else {
         return std::iter::once(0..text.len()).collect();
     };
-    TextSplitter::new(config).chunk_indices(text).map(|(at, chunk)| at..at + chunk.len()).collect()
+    TextSplitter::new(config)
+        .chunk_indices(text)
+        .map(|(at, chunk)| at..at + chunk.len())
+        .collect()
 }
 
 fn by_markdown(text: &str, how: Split) -> Vec<Range<usize>> {
@@ -149,7 +174,10 @@ fn by_markdown(text: &str, how: Split) -> Vec<Range<usize>> {
     let Ok(config) = config.with_overlap(how.overlap) else {
         return std::iter::once(0..text.len()).collect();
     };
-    MarkdownSplitter::new(config).chunk_indices(text).map(|(at, chunk)| at..at + chunk.len()).collect()
+    MarkdownSplitter::new(config)
+        .chunk_indices(text)
+        .map(|(at, chunk)| at..at + chunk.len())
+        .collect()
 }
 
 /// Words with the punctuation that clings to them. Scripts without blanks are cut at word boundaries.
@@ -181,7 +209,9 @@ fn words(text: &str) -> Vec<Range<usize>> {
 }
 
 fn sentences(text: &str) -> Vec<Range<usize>> {
-    text.split_sentence_bound_indices().filter_map(|(at, sentence)| trim(text, at..at + sentence.len())).collect()
+    text.split_sentence_bound_indices()
+        .filter_map(|(at, sentence)| trim(text, at..at + sentence.len()))
+        .collect()
 }
 
 /// Runs of lines between empty lines.
@@ -215,12 +245,20 @@ mod tests {
     use super::*;
 
     fn cut(text: &str, by: TextSplitStrategy, size: usize, overlap: usize) -> Vec<String> {
-        split(&[text.to_owned()], Split { by, size, overlap }).into_iter().map(|chunk| chunk.text).collect()
+        split(&[text.to_owned()], Split { by, size, overlap })
+            .into_iter()
+            .map(|chunk| chunk.text)
+            .collect()
     }
 
     #[test]
     fn words_overlap_and_keep_their_punctuation() {
-        let chunks = cut("One, two (three) four. Five", TextSplitStrategy::Words, 3, 1);
+        let chunks = cut(
+            "One, two (three) four. Five",
+            TextSplitStrategy::Words,
+            3,
+            1,
+        );
         assert_eq!(chunks, ["One, two (three)", "(three) four. Five"]);
     }
 
@@ -233,8 +271,20 @@ mod tests {
 
     #[test]
     fn sentences_by_twos_with_one_shared() {
-        let chunks = cut("Ä is first. B is second! Is C third? D ends.", TextSplitStrategy::Sentences, 2, 1);
-        assert_eq!(chunks, ["Ä is first. B is second!", "B is second! Is C third?", "Is C third? D ends."]);
+        let chunks = cut(
+            "Ä is first. B is second! Is C third? D ends.",
+            TextSplitStrategy::Sentences,
+            2,
+            1,
+        );
+        assert_eq!(
+            chunks,
+            [
+                "Ä is first. B is second!",
+                "B is second! Is C third?",
+                "Is C third? D ends."
+            ]
+        );
     }
 
     #[test]
@@ -245,10 +295,15 @@ mod tests {
 
     #[test]
     fn characters_never_exceed_the_size_and_cut_no_character() {
-        let text = "Grüße aus Köln 🌍🌍🌍 und noch viel mehr Text, der nicht in ein Stück passt. ".repeat(20);
+        let text = "Grüße aus Köln 🌍🌍🌍 und noch viel mehr Text, der nicht in ein Stück passt. "
+            .repeat(20);
         let chunks = split(
             std::slice::from_ref(&text),
-            Split { by: TextSplitStrategy::Characters, size: 50, overlap: 10 },
+            Split {
+                by: TextSplitStrategy::Characters,
+                size: 50,
+                overlap: 10,
+            },
         );
         assert!(chunks.len() > 20);
         let characters: Vec<char> = text.chars().collect();
@@ -257,38 +312,72 @@ mod tests {
             let at: String = characters[chunk.start..chunk.end].iter().collect();
             assert_eq!(at, chunk.text, "the offsets are those of the text");
         }
-        assert!(chunks.windows(2).any(|pair| pair[1].start < pair[0].end), "some neighbours overlap");
+        assert!(
+            chunks.windows(2).any(|pair| pair[1].start < pair[0].end),
+            "some neighbours overlap"
+        );
     }
 
     #[test]
     fn a_size_of_one_character_cuts_between_characters() {
-        assert_eq!(cut("äöü", TextSplitStrategy::Characters, 1, 0), ["ä", "ö", "ü"]);
+        assert_eq!(
+            cut("äöü", TextSplitStrategy::Characters, 1, 0),
+            ["ä", "ö", "ü"]
+        );
     }
 
     #[test]
     fn markdown_keeps_a_section_together() {
-        let chunks = cut("# One\n\nfirst text\n\n# Two\n\nsecond text\n", TextSplitStrategy::Markdown, 22, 0);
+        let chunks = cut(
+            "# One\n\nfirst text\n\n# Two\n\nsecond text\n",
+            TextSplitStrategy::Markdown,
+            22,
+            0,
+        );
         assert_eq!(chunks, ["# One\n\nfirst text", "# Two\n\nsecond text"]);
     }
 
     #[test]
     fn pages_keep_their_numbers_and_empty_ones_are_left_out() {
         let pages = ["one".to_owned(), "  ".to_owned(), "three".to_owned()];
-        let chunks = split(&pages, Split { by: TextSplitStrategy::Pages, size: 1, overlap: 0 });
-        let seen: Vec<_> = chunks.iter().map(|chunk| (chunk.page, chunk.text.as_str())).collect();
+        let chunks = split(
+            &pages,
+            Split {
+                by: TextSplitStrategy::Pages,
+                size: 1,
+                overlap: 0,
+            },
+        );
+        let seen: Vec<_> = chunks
+            .iter()
+            .map(|chunk| (chunk.page, chunk.text.as_str()))
+            .collect();
         assert_eq!(seen, [(Some(1), "one"), (Some(3), "three")]);
     }
 
     #[test]
     fn a_chunk_of_a_paged_text_knows_the_page_it_begins_on() {
         let pages = ["First page. It ends.".to_owned(), "Second page.".to_owned()];
-        let chunks = split(&pages, Split { by: TextSplitStrategy::Sentences, size: 1, overlap: 0 });
-        assert_eq!(chunks.iter().map(|chunk| chunk.page).collect::<Vec<_>>(), [Some(1), Some(1), Some(2)]);
+        let chunks = split(
+            &pages,
+            Split {
+                by: TextSplitStrategy::Sentences,
+                size: 1,
+                overlap: 0,
+            },
+        );
+        assert_eq!(
+            chunks.iter().map(|chunk| chunk.page).collect::<Vec<_>>(),
+            [Some(1), Some(1), Some(2)]
+        );
     }
 
     #[test]
     fn none_gives_one_trimmed_chunk_and_blanks_none() {
-        assert_eq!(cut("  all of it \n", TextSplitStrategy::None, 1, 0), ["all of it"]);
+        assert_eq!(
+            cut("  all of it \n", TextSplitStrategy::None, 1, 0),
+            ["all of it"]
+        );
         assert!(cut(" \n\t", TextSplitStrategy::None, 1, 0).is_empty());
     }
 }

@@ -1,10 +1,14 @@
 //! `text_extractor`: texts, Markdown, web pages and the text of PDFs, whole or in chunks.
 
-use loupe_wire::{EmbeddingModel, Object, TextExtractorParams, TextExtractorParamsSourceType, TextSplitStrategy, Value};
+use loupe_wire::{
+    EmbeddingModel, Object, TextExtractorParams, TextExtractorParamsSourceType, TextSplitStrategy,
+    Value,
+};
 use serde_json::json;
 
 use super::registry::{
-    Extractor, ExtractorInfo, Field, IndexInfo, Input, Outputs, Source, TEXT_OUTPUT, Violation, index, read, within,
+    Extractor, ExtractorInfo, Field, IndexInfo, Input, Outputs, Source, TEXT_OUTPUT, Violation,
+    index, read, within,
 };
 use super::split::{Split, split};
 use super::{ExtractError, Part, Result, TextFile};
@@ -17,13 +21,36 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
     description: "Plain text, Markdown, HTML and the text of PDFs, whole or in chunks, with one text vector each.",
     category: "text",
     icon: "text",
-    inputs: &[Input { name: "text", types: &["text", "string", "pdf"] }],
+    inputs: &[Input {
+        name: "text",
+        types: &["text", "string", "pdf"],
+    }],
     outputs: &[
-        Field { name: "text", kind: "string", description: "The text of the document." },
-        Field { name: "title", kind: "string", description: "The title of a web page or PDF, when it has one." },
-        Field { name: "chunk_index", kind: "integer", description: "Position in the text, from 0; with split_by only." },
-        Field { name: "total_chunks", kind: "integer", description: "Chunks of the text; with split_by only." },
-        Field { name: "page_number", kind: "integer", description: "The page on which the text begins; of PDFs only." },
+        Field {
+            name: "text",
+            kind: "string",
+            description: "The text of the document.",
+        },
+        Field {
+            name: "title",
+            kind: "string",
+            description: "The title of a web page or PDF, when it has one.",
+        },
+        Field {
+            name: "chunk_index",
+            kind: "integer",
+            description: "Position in the text, from 0; with split_by only.",
+        },
+        Field {
+            name: "total_chunks",
+            kind: "integer",
+            description: "Chunks of the text; with split_by only.",
+        },
+        Field {
+            name: "page_number",
+            kind: "integer",
+            description: "The page on which the text begins; of PDFs only.",
+        },
     ],
     position_fields: &["chunk_index"],
     available: true,
@@ -54,29 +81,49 @@ pub struct TextParams {
     pub(super) indexes: Vec<IndexInfo>,
 }
 
-pub(super) fn check(object: &Object, outputs: &Outputs) -> std::result::Result<TextParams, Violation> {
+pub(super) fn check(
+    object: &Object,
+    outputs: &Outputs,
+) -> std::result::Result<TextParams, Violation> {
     let params: TextExtractorParams = read(object, KNOWN)?;
     within("chunk_size", params.chunk_size, 1, 10_000)?;
     within("chunk_overlap", params.chunk_overlap, 0, 5_000)?;
-    within("segment_length_seconds", params.segment_length_seconds, 30, 600)?;
+    within(
+        "segment_length_seconds",
+        params.segment_length_seconds,
+        30,
+        600,
+    )?;
     if params.source_type == TextExtractorParamsSourceType::Youtube {
-        return Err(Violation::new("source_type", "videos are not read by this server; only \"text\" is"));
+        return Err(Violation::new(
+            "source_type",
+            "videos are not read by this server; only \"text\" is",
+        ));
     }
     if params.split_by == TextSplitStrategy::TimeSegments {
-        return Err(Violation::new("split_by", "time_segments needs the timed captions of a video; texts have none"));
+        return Err(Violation::new(
+            "split_by",
+            "time_segments needs the timed captions of a video; texts have none",
+        ));
     }
     if params.split_by != TextSplitStrategy::None && params.chunk_overlap >= params.chunk_size {
-        return Err(Violation::new("chunk_overlap", "must be less than chunk_size"));
+        return Err(Violation::new(
+            "chunk_overlap",
+            "must be less than chunk_size",
+        ));
     }
     if params.response_shape.is_some() {
-        return Err(Violation::new("response_shape", "needs a language model; none is connected to this extractor"));
+        return Err(Violation::new(
+            "response_shape",
+            "needs a language model; none is connected to this extractor",
+        ));
     }
     let output = match params.embedding_model {
         None => TEXT_OUTPUT.to_owned(),
         Some(model) => model_name(model),
     };
-    let index =
-        index(&INFO, &output, Source::TextModel, outputs).map_err(|msg| Violation::new("embedding_model", msg))?;
+    let index = index(&INFO, &output, Source::TextModel, outputs)
+        .map_err(|msg| Violation::new("embedding_model", msg))?;
     Ok(TextParams {
         split: Split {
             by: params.split_by,
@@ -84,7 +131,10 @@ pub(super) fn check(object: &Object, outputs: &Outputs) -> std::result::Result<T
             size: usize::try_from(params.chunk_size).unwrap_or(1),
             overlap: usize::try_from(params.chunk_overlap).unwrap_or(0),
         },
-        language: object.get("language").and_then(Value::as_str).map(str::to_owned),
+        language: object
+            .get("language")
+            .and_then(Value::as_str)
+            .map(str::to_owned),
         indexes: vec![index],
     })
 }
@@ -105,19 +155,29 @@ pub(crate) fn parts(params: &TextParams, source: &str, file: &TextFile) -> Resul
     }
     let total = chunks.len();
     let whole = params.split.by == TextSplitStrategy::None;
-    let title = file.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
+    let title = file
+        .title
+        .as_deref()
+        .map(str::trim)
+        .filter(|title| !title.is_empty());
     let language = params.language.clone().or_else(|| language(&file.pages));
     Ok(chunks
         .into_iter()
         .enumerate()
         .map(|(position, chunk)| {
-            let mut part = Part { key: format!("{source}/{position}"), ..Part::default() };
+            let mut part = Part {
+                key: format!("{source}/{position}"),
+                ..Part::default()
+            };
             part.fields.insert("text".to_owned(), json!(chunk.text));
             if !whole {
-                part.fields.insert("chunk_index".to_owned(), json!(position));
+                part.fields
+                    .insert("chunk_index".to_owned(), json!(position));
                 part.fields.insert("total_chunks".to_owned(), json!(total));
-                part.metadata.insert("start_offset".to_owned(), json!(chunk.start));
-                part.metadata.insert("end_offset".to_owned(), json!(chunk.end));
+                part.metadata
+                    .insert("start_offset".to_owned(), json!(chunk.start));
+                part.metadata
+                    .insert("end_offset".to_owned(), json!(chunk.end));
             }
             if let Some(page) = chunk.page {
                 part.fields.insert("page_number".to_owned(), json!(page));
@@ -138,7 +198,11 @@ pub(crate) fn parts(params: &TextParams, source: &str, file: &TextFile) -> Resul
 
 /// The ISO 639-3 code of the language, when the detector is sure. The beginning of a text is enough to tell.
 pub(super) fn language(pages: &[String]) -> Option<String> {
-    let start: String = pages.iter().flat_map(|page| page.chars()).take(2_000).collect();
+    let start: String = pages
+        .iter()
+        .flat_map(|page| page.chars())
+        .take(2_000)
+        .collect();
     let info = whatlang::detect(&start)?;
     info.is_reliable().then(|| info.lang().code().to_owned())
 }

@@ -64,7 +64,10 @@ pub fn main() -> ExitCode {
     }
     // Panics become answers; their text would only fill the log with what strangers sent.
     std::panic::set_hook(Box::new(|_| {}));
-    let served = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(serve).map(std::thread::JoinHandle::join);
+    let served = std::thread::Builder::new()
+        .stack_size(STACK_BYTES)
+        .spawn(serve)
+        .map(std::thread::JoinHandle::join);
     match served {
         Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
@@ -115,27 +118,42 @@ pub(super) fn understand(header: AnswerHeader, body: Bytes) -> super::Result<Dec
     };
     let length = picture.small_width as usize * picture.small_height as usize * 3;
     if body.len() < length {
-        return Err(ExtractError::transient("the extraction process answered with half a picture"));
+        return Err(ExtractError::transient(
+            "the extraction process answered with half a picture",
+        ));
     }
     let rgb = body.slice(..length).to_vec();
-    let thumbnail =
-        picture.thumbnail_type.map(|content_type| Thumbnail { content_type, bytes: body.slice(length..) });
+    let thumbnail = picture.thumbnail_type.map(|content_type| Thumbnail {
+        content_type,
+        bytes: body.slice(length..),
+    });
     Ok(Decoded::Picture(Picture {
         width: picture.width,
         height: picture.height,
         mime: picture.mime,
-        pixels: Pixels { width: picture.small_width, height: picture.small_height, rgb },
+        pixels: Pixels {
+            width: picture.small_width,
+            height: picture.small_height,
+            rgb,
+        },
         thumbnail,
         dominant_color: picture.dominant_color,
         exif: picture.exif,
     }))
 }
 
-pub(super) fn write_frame(to: &mut impl Write, header: &impl Serialize, body: &[&[u8]]) -> std::io::Result<()> {
+pub(super) fn write_frame(
+    to: &mut impl Write,
+    header: &impl Serialize,
+    body: &[&[u8]],
+) -> std::io::Result<()> {
     let header = serde_json::to_vec(header)?;
     let length: usize = body.iter().map(|piece| piece.len()).sum();
     let too_large = |_| std::io::Error::other("the frame is too large");
-    let mut start = u32::try_from(header.len()).map_err(too_large)?.to_be_bytes().to_vec();
+    let mut start = u32::try_from(header.len())
+        .map_err(too_large)?
+        .to_be_bytes()
+        .to_vec();
     start.extend((length as u64).to_be_bytes());
     to.write_all(&start)?;
     to.write_all(&header)?;
@@ -144,7 +162,9 @@ pub(super) fn write_frame(to: &mut impl Write, header: &impl Serialize, body: &[
 }
 
 /// `None` when the other side closed between two frames.
-pub(super) fn read_frame<T: DeserializeOwned>(from: &mut impl Read) -> std::io::Result<Option<(T, Bytes)>> {
+pub(super) fn read_frame<T: DeserializeOwned>(
+    from: &mut impl Read,
+) -> std::io::Result<Option<(T, Bytes)>> {
     let mut start = [0; 12];
     match from.read_exact(&mut start[..1]) {
         Err(error) if error.kind() == IoErrorKind::UnexpectedEof => return Ok(None),
@@ -152,7 +172,11 @@ pub(super) fn read_frame<T: DeserializeOwned>(from: &mut impl Read) -> std::io::
     }
     from.read_exact(&mut start[1..])?;
     let (header, body) = start.split_at(4);
-    let length = |bytes: &[u8]| bytes.iter().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
+    let length = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte))
+    };
     let (header, body) = (length(header), length(body));
     if header.max(body) > MAX_FRAME as u64 {
         return Err(std::io::Error::other("the frame is too large"));
@@ -202,7 +226,10 @@ fn lower(resource: rustix::process::Resource, value: u64) -> std::io::Result<()>
 /// Gives the next job its processor time: the limit counts from the start of the process.
 #[cfg(target_os = "linux")]
 fn allow_cpu_time() -> std::io::Result<()> {
-    lower(rustix::process::Resource::Cpu, used_cpu_seconds() + CPU_SECONDS)
+    lower(
+        rustix::process::Resource::Cpu,
+        used_cpu_seconds() + CPU_SECONDS,
+    )
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -216,6 +243,11 @@ fn used_cpu_seconds() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The second field is the program's name in brackets and may hold anything.
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let ticks: u64 = fields.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    let ticks: u64 = fields
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .filter_map(|ticks| ticks.parse::<u64>().ok())
+        .sum();
     ticks.div_ceil(100)
 }

@@ -11,7 +11,9 @@ pub fn get<'a>(fields: &'a Object, path: &str) -> Option<&'a Value> {
     match fields.get(head)? {
         Value::Object(inner) => get(inner, rest),
         Value::Array(items) => {
-            let (index, rest) = rest.split_once('.').map_or((rest, None), |(index, rest)| (index, Some(rest)));
+            let (index, rest) = rest
+                .split_once('.')
+                .map_or((rest, None), |(index, rest)| (index, Some(rest)));
             let item = items.get(index.parse::<usize>().ok()?)?;
             match (rest, item) {
                 (None, item) => Some(item),
@@ -42,7 +44,9 @@ pub fn set(fields: &mut Object, path: &str, value: Value) {
             fields.insert(path.to_owned(), value);
         }
         Some((head, rest)) => {
-            let inner = fields.entry(head.to_owned()).or_insert_with(|| Value::Object(Object::new()));
+            let inner = fields
+                .entry(head.to_owned())
+                .or_insert_with(|| Value::Object(Object::new()));
             if !inner.is_object() {
                 *inner = Value::Object(Object::new());
             }
@@ -71,12 +75,17 @@ mod tests {
 
     #[test]
     fn paths_are_read_taken_and_set() {
-        let Value::Object(mut fields) = json!({"a": {"b": [1, {"c": 2}]}, "x.y": 3}) else { return };
+        let Value::Object(mut fields) = json!({"a": {"b": [1, {"c": 2}]}, "x.y": 3}) else {
+            return;
+        };
         assert_eq!(get(&fields, "a.b.1.c"), Some(&json!(2)));
         assert_eq!(get(&fields, "x.y"), Some(&json!(3)));
         assert_eq!(get(&fields, "a.z"), None);
         assert_eq!(take(&mut fields, "a.b"), Some(json!([1, {"c": 2}])));
         set(&mut fields, "a.d.e", json!(true));
-        assert_eq!(Value::Object(fields), json!({"a": {"d": {"e": true}}, "x.y": 3}));
+        assert_eq!(
+            Value::Object(fields),
+            json!({"a": {"d": {"e": true}}, "x.y": 3})
+        );
     }
 }

@@ -31,7 +31,14 @@ pub(super) fn generated_blob(file: &Generated, key: &str) -> Value {
 }
 
 /// `_internal`: where the document comes from and which files belong to it.
-pub(super) fn internal(plan: &CollectionPlan, object: &ObjectInput, id: &str, part: &Part, blobs: Vec<Value>, now: &str) -> Value {
+pub(super) fn internal(
+    plan: &CollectionPlan,
+    object: &ObjectInput,
+    id: &str,
+    part: &Part,
+    blobs: Vec<Value>,
+    now: &str,
+) -> Value {
     let first = object.blobs.first();
     json!({
         "internal_id": plan.org_id,

@@ -40,19 +40,31 @@ impl CollectionPlan {
     ///
     /// # Errors
     /// An extractor or model that this server does not have, or mappings that cannot be read.
-    pub fn new(spec: CollectionSpec, org_id: &str, config: &FeatureExtractorConfigOutput, outputs: &Outputs) -> Result<Self, PlanError> {
+    pub fn new(
+        spec: CollectionSpec,
+        org_id: &str,
+        config: &FeatureExtractorConfigOutput,
+        outputs: &Outputs,
+    ) -> Result<Self, PlanError> {
         let name = &config.feature_extractor_name;
-        let extractor = extract::find(name, &config.version)
-            .ok_or_else(|| PlanError(format!("there is no extractor {name}@{} on this server", config.version)))?;
+        let extractor = extract::find(name, &config.version).ok_or_else(|| {
+            PlanError(format!(
+                "there is no extractor {name}@{} on this server",
+                config.version
+            ))
+        })?;
         let parameters = config.parameters.clone().unwrap_or(Value::Null);
-        let params = extractor.check_params(&parameters, outputs).map_err(|fault| PlanError(fault.to_string()))?;
+        let params = extractor
+            .check_params(&parameters, outputs)
+            .map_err(|fault| PlanError(fault.to_string()))?;
         Ok(Self {
             spec,
             org_id: org_id.to_owned(),
             extractor,
             mappings: mappings(config.input_mappings.as_ref())?,
             passthrough: config.field_passthrough.clone(),
-            include_all: config.include_all_source_fields || matches!(params, Params::Passthrough(_)),
+            include_all: config.include_all_source_fields
+                || matches!(params, Params::Passthrough(_)),
             params,
         })
     }
@@ -68,10 +80,16 @@ impl CollectionPlan {
         }
         for rule in &self.passthrough {
             let target = rule.target_path.as_ref().unwrap_or(&rule.source_path);
-            match fields::get(source, &rule.source_path).cloned().or_else(|| rule.default.clone()) {
+            match fields::get(source, &rule.source_path)
+                .cloned()
+                .or_else(|| rule.default.clone())
+            {
                 Some(value) => fields::set(&mut passed, target, value),
                 None if rule.required => {
-                    return Err(format!("the object has no field {}, which the collection requires", rule.source_path));
+                    return Err(format!(
+                        "the object has no field {}, which the collection requires",
+                        rule.source_path
+                    ));
                 }
                 None => {}
             }
@@ -92,7 +110,8 @@ struct Entry {
 
 /// `{"text": "description"}`, `{"text": {"path": …}}` or a list of mappings.
 fn mappings(config: Option<&Value>) -> Result<Vec<(String, From)>, PlanError> {
-    let wrong = || PlanError("input_mappings is {input: path} or a list of {input_key, path}".into());
+    let wrong =
+        || PlanError("input_mappings is {input: path} or a list of {input_key, path}".into());
     match config {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Object(members)) => members
@@ -100,7 +119,10 @@ fn mappings(config: Option<&Value>) -> Result<Vec<(String, From)>, PlanError> {
             .map(|(input, source)| match source {
                 Value::String(path) => Ok((input.clone(), From::Path(path.clone()))),
                 Value::Object(inner) => {
-                    let path = inner.get("path").and_then(Value::as_str).ok_or_else(wrong)?;
+                    let path = inner
+                        .get("path")
+                        .and_then(Value::as_str)
+                        .ok_or_else(wrong)?;
                     Ok((input.clone(), From::Path(path.to_owned())))
                 }
                 _ => Err(wrong()),
@@ -112,7 +134,9 @@ fn mappings(config: Option<&Value>) -> Result<Vec<(String, From)>, PlanError> {
                 .map(|mapping| {
                     let literal = mapping.r#override.or_else(|| {
                         let is_literal = mapping.source_type.as_deref() == Some("literal");
-                        is_literal.then(|| mapping.path.clone().map(Value::String)).flatten()
+                        is_literal
+                            .then(|| mapping.path.clone().map(Value::String))
+                            .flatten()
                     });
                     match (literal, mapping.path) {
                         (Some(value), _) => Ok((mapping.input_key, From::Literal(value))),

@@ -15,11 +15,16 @@ pub(super) enum Piece<'a> {
 ///
 /// # Errors
 /// Nothing fits: the object is told which inputs it lacks.
-pub(super) fn pieces<'a>(plan: &CollectionPlan, object: &'a ObjectInput) -> Result<Vec<(String, Piece<'a>)>, ExtractError> {
+pub(super) fn pieces<'a>(
+    plan: &CollectionPlan,
+    object: &'a ObjectInput,
+) -> Result<Vec<(String, Piece<'a>)>, ExtractError> {
     let mut found = Vec::new();
     for (input, from) in &plan.mappings {
         match from {
-            From::Literal(value) => found.extend(text(value).map(|text| (input.clone(), Piece::Text(text)))),
+            From::Literal(value) => {
+                found.extend(text(value).map(|text| (input.clone(), Piece::Text(text))))
+            }
             From::Path(path) => found.extend(at(object, path)),
         }
     }
@@ -28,10 +33,23 @@ pub(super) fn pieces<'a>(plan: &CollectionPlan, object: &'a ObjectInput) -> Resu
     }
     if found.is_empty() {
         let wanted: Vec<String> = match plan.mappings.is_empty() {
-            true => plan.extractor.inputs.iter().flat_map(|input| input.types).map(|kind| (*kind).to_owned()).collect(),
-            false => plan.mappings.iter().map(|(input, _)| input.clone()).collect(),
+            true => plan
+                .extractor
+                .inputs
+                .iter()
+                .flat_map(|input| input.types)
+                .map(|kind| (*kind).to_owned())
+                .collect(),
+            false => plan
+                .mappings
+                .iter()
+                .map(|(input, _)| input.clone())
+                .collect(),
         };
-        let message = format!("the object has nothing for the extractor's input: {}", wanted.join(", "));
+        let message = format!(
+            "the object has nothing for the extractor's input: {}",
+            wanted.join(", ")
+        );
         return Err(ExtractError::permanent(message));
     }
     Ok(found)
@@ -39,14 +57,27 @@ pub(super) fn pieces<'a>(plan: &CollectionPlan, object: &'a ObjectInput) -> Resu
 
 /// The files of a property, or the texts of a field.
 fn at<'a>(object: &'a ObjectInput, path: &str) -> Vec<(String, Piece<'a>)> {
-    let path = path.strip_prefix("payload.").or_else(|| path.strip_prefix("metadata.")).unwrap_or(path);
-    let files: Vec<&BlobInput> = object.blobs.iter().filter(|blob| blob.property == path).collect();
+    let path = path
+        .strip_prefix("payload.")
+        .or_else(|| path.strip_prefix("metadata."))
+        .unwrap_or(path);
+    let files: Vec<&BlobInput> = object
+        .blobs
+        .iter()
+        .filter(|blob| blob.property == path)
+        .collect();
     if !files.is_empty() {
         return name(path, files.into_iter().map(Piece::File).collect());
     }
     match fields::get(&object.fields, path) {
-        Some(Value::Array(items)) => name(path, items.iter().filter_map(text).map(Piece::Text).collect()),
-        Some(value) => text(value).map(|text| (path.to_owned(), Piece::Text(text))).into_iter().collect(),
+        Some(Value::Array(items)) => name(
+            path,
+            items.iter().filter_map(text).map(Piece::Text).collect(),
+        ),
+        Some(value) => text(value)
+            .map(|text| (path.to_owned(), Piece::Text(text)))
+            .into_iter()
+            .collect(),
         None => Vec::new(),
     }
 }
@@ -55,12 +86,28 @@ fn at<'a>(object: &'a ObjectInput, path: &str) -> Vec<(String, Piece<'a>)> {
 fn name<'a>(path: &str, pieces: Vec<Piece<'a>>) -> Vec<(String, Piece<'a>)> {
     let single = pieces.len() == 1;
     let numbered = pieces.into_iter().enumerate();
-    numbered.map(|(number, piece)| (if single { path.to_owned() } else { format!("{path}#{number}") }, piece)).collect()
+    numbered
+        .map(|(number, piece)| {
+            (
+                if single {
+                    path.to_owned()
+                } else {
+                    format!("{path}#{number}")
+                },
+                piece,
+            )
+        })
+        .collect()
 }
 
 /// Without mappings: every file of a type that an input takes, else the field with the input's name.
 fn fitting<'a>(plan: &CollectionPlan, object: &'a ObjectInput) -> Vec<(String, Piece<'a>)> {
-    let takes = |kind: &str| plan.extractor.inputs.iter().any(|input| input.types.contains(&kind));
+    let takes = |kind: &str| {
+        plan.extractor
+            .inputs
+            .iter()
+            .any(|input| input.types.contains(&kind))
+    };
     let mut properties: Vec<&str> = Vec::new();
     for blob in object.blobs.iter().filter(|blob| takes(&blob.kind)) {
         if !properties.contains(&blob.property.as_str()) {
@@ -68,9 +115,16 @@ fn fitting<'a>(plan: &CollectionPlan, object: &'a ObjectInput) -> Vec<(String, P
         }
     }
     if !properties.is_empty() {
-        return properties.into_iter().flat_map(|property| at(object, property)).collect();
+        return properties
+            .into_iter()
+            .flat_map(|property| at(object, property))
+            .collect();
     }
-    plan.extractor.inputs.iter().flat_map(|input| at(object, input.name)).collect()
+    plan.extractor
+        .inputs
+        .iter()
+        .flat_map(|input| at(object, input.name))
+        .collect()
 }
 
 fn text(value: &Value) -> Option<String> {

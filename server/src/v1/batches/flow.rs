@@ -59,6 +59,10 @@ async fn start(tx: &mut Tx, batch_id: &str, chunk: usize, now: i64) -> Result<()
     let Some((mut batch, org_id, namespace_id)) = store::read(tx, batch_id).await? else {
         return Ok(());
     };
+    // Canceled while it waited for the lock.
+    if batch.status != TaskStatusEnum::Queued {
+        return Ok(());
+    }
     let total = store::counts(tx, batch_id).await?.total;
     let task_id = batch.task_id.clone().unwrap_or_default();
     for from in (0..total).step_by(chunk.max(1)) {

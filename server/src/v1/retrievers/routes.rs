@@ -45,6 +45,10 @@ struct ExecuteQuery {
     explain: Option<bool>,
     /// Repeats `documents` under the older name `results`.
     include_legacy_results: Option<bool>,
+    #[allow(
+        dead_code,
+        reason = "accepted by the interface; answers are not cached yet"
+    )]
     skip_cache: Option<bool>,
 }
 

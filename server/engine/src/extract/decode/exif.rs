@@ -33,7 +33,10 @@ pub fn read(bytes: &[u8]) -> Object {
     reader.continue_on_error(true);
     match reader.read_from_container(&mut Cursor::new(bytes)) {
         Ok(exif) => members(&exif),
-        Err(error) => error.distill_partial_result(|_| {}).map(|exif| members(&exif)).unwrap_or_default(),
+        Err(error) => error
+            .distill_partial_result(|_| {})
+            .map(|exif| members(&exif))
+            .unwrap_or_default(),
     }
 }
 
@@ -53,9 +56,10 @@ fn members(exif: &Exif) -> Object {
     if let Some(taken) = taken.as_deref().and_then(moment) {
         object.insert("taken_at".to_owned(), Value::String(taken));
     }
-    if let (Some(lat), Some(lon)) =
-        (degrees(exif, Tag::GPSLatitude, Tag::GPSLatitudeRef, "S"), degrees(exif, Tag::GPSLongitude, Tag::GPSLongitudeRef, "W"))
-    {
+    if let (Some(lat), Some(lon)) = (
+        degrees(exif, Tag::GPSLatitude, Tag::GPSLatitudeRef, "S"),
+        degrees(exif, Tag::GPSLongitude, Tag::GPSLongitudeRef, "W"),
+    ) {
         object.insert("location".to_owned(), json!({"lat": lat, "lon": lon}));
     }
     object
@@ -68,8 +72,11 @@ fn text(exif: &Exif, tag: Tag) -> Option<String> {
         ExifValue::Undefined(bytes, _) if tag == Tag::UserComment => bytes.get(8..)?.to_vec(),
         _ => return None,
     };
-    let text: String =
-        String::from_utf8_lossy(&bytes).chars().filter(|c| !c.is_control()).take(MAX_CHARACTERS).collect();
+    let text: String = String::from_utf8_lossy(&bytes)
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(MAX_CHARACTERS)
+        .collect();
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }
@@ -92,10 +99,16 @@ fn moment(text: &str) -> Option<String> {
 }
 
 fn degrees(exif: &Exif, tag: Tag, reference: Tag, negative: &str) -> Option<f64> {
-    let ExifValue::Rational(values) = &exif.get_field(tag, In::PRIMARY)?.value else { return None };
+    let ExifValue::Rational(values) = &exif.get_field(tag, In::PRIMARY)?.value else {
+        return None;
+    };
     let part = |index: usize| values.get(index).map_or(0.0, |value| value.to_f64());
     let degrees = part(0) + part(1) / 60.0 + part(2) / 3600.0;
-    let sign = if text(exif, reference).is_some_and(|text| text.starts_with(negative)) { -1.0 } else { 1.0 };
+    let sign = if text(exif, reference).is_some_and(|text| text.starts_with(negative)) {
+        -1.0
+    } else {
+        1.0
+    };
     let limit = if negative == "S" { 90.0 } else { 180.0 };
     (degrees.is_finite() && degrees <= limit).then_some(sign * degrees)
 }

@@ -12,11 +12,14 @@ pub const MAX_DEPTH: usize = 1_000;
 /// An article shorter than this share of the body's text lost something: the body is taken.
 const MIN_SHARE: f64 = 0.2;
 
-const SKIPPED: &[&str] = &["script", "style", "noscript", "template", "svg", "iframe", "head", "nav", "form", "button"];
+const SKIPPED: &[&str] = &[
+    "script", "style", "noscript", "template", "svg", "iframe", "head", "nav", "form", "button",
+];
 
 /// Elements that never have an end tag.
 const VOID: &[&str] = &[
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
+    "track", "wbr",
 ];
 
 pub fn decode(html: &str) -> Result<TextFile> {
@@ -35,22 +38,38 @@ pub fn decode(html: &str) -> Result<TextFile> {
     if text.trim().is_empty() {
         return Err(ExtractError::permanent("the page holds no text"));
     }
-    Ok(TextFile { format: Format::Html, title, pages: vec![text.trim().to_owned()] })
+    Ok(TextFile {
+        format: Format::Html,
+        title,
+        pages: vec![text.trim().to_owned()],
+    })
 }
 
 /// The title and the main text of a page, when it has one.
 fn article(html: &str) -> (Option<String>, Option<String>) {
-    let config = Config { max_elements_to_parse: 100_000, ..Config::default() };
-    let Ok(mut reader) = Readability::new(html, None, Some(config)) else { return (None, None) };
+    let config = Config {
+        max_elements_to_parse: 100_000,
+        ..Config::default()
+    };
+    let Ok(mut reader) = Readability::new(html, None, Some(config)) else {
+        return (None, None);
+    };
     let title = reader.get_article_title().trim().to_owned();
     let title = (!title.is_empty()).then_some(title);
-    let article = reader.parse().ok().and_then(|article| markdown(&article.content).ok());
+    let article = reader
+        .parse()
+        .ok()
+        .and_then(|article| markdown(&article.content).ok());
     (title, article)
 }
 
 fn markdown(html: &str) -> Result<String> {
-    let converter = HtmlToMarkdown::builder().skip_tags(SKIPPED.to_vec()).build();
-    converter.convert(html).map_err(|error| ExtractError::permanent(format!("the page cannot be read: {error}")))
+    let converter = HtmlToMarkdown::builder()
+        .skip_tags(SKIPPED.to_vec())
+        .build();
+    converter
+        .convert(html)
+        .map_err(|error| ExtractError::permanent(format!("the page cannot be read: {error}")))
 }
 
 /// How deep the tags nest at most. Counted on the text: parsers that build a tree may not be asked.
@@ -66,7 +85,9 @@ pub fn depth(html: &str) -> usize {
                 open = open.saturating_sub(1);
             }
         } else if rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
-            let length = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(rest.len());
+            let length = rest
+                .find(|c: char| !c.is_ascii_alphanumeric() && c != '-')
+                .unwrap_or(rest.len());
             let name = rest[..length].to_ascii_lowercase();
             if !VOID.contains(&name.as_str()) {
                 open += 1;
@@ -88,7 +109,10 @@ mod tests {
     #[test]
     fn depth_counts_open_elements() {
         assert_eq!(depth("<html><body><p>a<br>b</p><p>c</p></body></html>"), 3);
-        assert_eq!(depth("<div><!-- <div><div> --><script>if (a<b) '<div>'</script></div>"), 2);
+        assert_eq!(
+            depth("<div><!-- <div><div> --><script>if (a<b) '<div>'</script></div>"),
+            2
+        );
         assert_eq!(depth(&"<b>".repeat(2_000)), 2_000);
     }
 }

@@ -47,7 +47,11 @@ pub struct TextFile {
 impl TextFile {
     /// A text that was never a file.
     pub fn plain(text: String) -> Self {
-        Self { format: Format::Text, title: None, pages: vec![text] }
+        Self {
+            format: Format::Text,
+            title: None,
+            pages: vec![text],
+        }
     }
 }
 
@@ -64,8 +68,11 @@ pub const MAX_TEXT_BYTES: usize = 32 << 20;
 /// Decodes a file. Panics of libraries are turned into errors; aborts are for the parent process to see.
 pub fn decode(want: Want, claim: &Claim, bytes: &[u8]) -> Result<Decoded> {
     let decoding = std::panic::AssertUnwindSafe(|| run(want, claim, bytes));
-    std::panic::catch_unwind(decoding)
-        .unwrap_or_else(|_| Err(ExtractError::permanent("the file is broken: its decoder gave up")))
+    std::panic::catch_unwind(decoding).unwrap_or_else(|_| {
+        Err(ExtractError::permanent(
+            "the file is broken: its decoder gave up",
+        ))
+    })
 }
 
 fn run(want: Want, claim: &Claim, bytes: &[u8]) -> Result<Decoded> {
@@ -73,7 +80,9 @@ fn run(want: Want, claim: &Claim, bytes: &[u8]) -> Result<Decoded> {
         return Err(ExtractError::permanent("the file is empty"));
     }
     match want {
-        Want::Picture { thumbnail } => picture::decode(claim, bytes, thumbnail).map(Decoded::Picture),
+        Want::Picture { thumbnail } => {
+            picture::decode(claim, bytes, thumbnail).map(Decoded::Picture)
+        }
         Want::Pages if !sniff::is_pdf(bytes) => Err(not_a_pdf(bytes)),
         Want::Pages => pdf::decode(bytes).map(Decoded::Text),
         Want::Text => text(claim, bytes).map(Decoded::Text),
@@ -94,7 +103,10 @@ fn within_limit(decoded: Decoded) -> Result<Decoded> {
 }
 
 fn not_a_pdf(bytes: &[u8]) -> ExtractError {
-    ExtractError::permanent(format!("the file claims to be a PDF but is not: {}", sniff::looks_like(bytes)))
+    ExtractError::permanent(format!(
+        "the file claims to be a PDF but is not: {}",
+        sniff::looks_like(bytes)
+    ))
 }
 
 fn text(claim: &Claim, bytes: &[u8]) -> Result<TextFile> {
@@ -105,25 +117,44 @@ fn text(claim: &Claim, bytes: &[u8]) -> Result<TextFile> {
         return Err(not_a_pdf(bytes));
     }
     if sniff::is_binary(bytes) {
-        return Err(ExtractError::permanent(format!("the file is not text: {}", sniff::looks_like(bytes))));
+        return Err(ExtractError::permanent(format!(
+            "the file is not text: {}",
+            sniff::looks_like(bytes)
+        )));
     }
     if claim.says("", "text/html", &["html", "htm", "xhtml"]) || sniff::is_html(bytes) {
         let text = to_utf8(bytes, sniff::html_charset(bytes))?;
         return html::decode(&text);
     }
-    let format =
-        if claim.says("", "text/markdown", &["md", "markdown"]) { Format::Markdown } else { Format::Text };
-    let text = to_utf8(bytes, claim.mime.as_deref().and_then(sniff::charset_of_mime))?.into_owned();
+    let format = if claim.says("", "text/markdown", &["md", "markdown"]) {
+        Format::Markdown
+    } else {
+        Format::Text
+    };
+    let text = to_utf8(
+        bytes,
+        claim.mime.as_deref().and_then(sniff::charset_of_mime),
+    )?
+    .into_owned();
     if text.trim().is_empty() {
         return Err(ExtractError::permanent("the file holds nothing but blanks"));
     }
-    let title = (format == Format::Markdown).then(|| markdown_title(&text)).flatten();
-    Ok(TextFile { format, title, pages: vec![text] })
+    let title = (format == Format::Markdown)
+        .then(|| markdown_title(&text))
+        .flatten();
+    Ok(TextFile {
+        format,
+        title,
+        pages: vec![text],
+    })
 }
 
 /// The first heading of the first level.
 fn markdown_title(text: &str) -> Option<String> {
-    let line = text.lines().take(200).find_map(|line| line.strip_prefix("# "))?;
+    let line = text
+        .lines()
+        .take(200)
+        .find_map(|line| line.strip_prefix("# "))?;
     let title = line.trim().trim_end_matches('#').trim();
     (!title.is_empty()).then(|| title.to_owned())
 }
@@ -131,10 +162,14 @@ fn markdown_title(text: &str) -> Option<String> {
 /// A byte order mark decides, then what the file says, then UTF-8 when it is, then the encoding of old Western files.
 fn to_utf8<'a>(bytes: &'a [u8], label: Option<&'static Encoding>) -> Result<Cow<'a, str>> {
     let marked = Encoding::for_bom(bytes).map(|(encoding, _)| encoding);
-    let encoding = marked.or_else(|| std::str::from_utf8(bytes).is_ok().then_some(UTF_8)).or(label);
+    let encoding = marked
+        .or_else(|| std::str::from_utf8(bytes).is_ok().then_some(UTF_8))
+        .or(label);
     let (text, _, _) = encoding.unwrap_or(WINDOWS_1252).decode(bytes);
     if text.contains('\0') {
-        return Err(ExtractError::permanent("the file is not text: it holds zero bytes"));
+        return Err(ExtractError::permanent(
+            "the file is not text: it holds zero bytes",
+        ));
     }
     Ok(text)
 }

@@ -13,7 +13,9 @@ pub const MAX_PAGES: usize = 5_000;
 pub fn decode(bytes: &[u8]) -> Result<TextFile> {
     let mut document = Document::load_mem(bytes).map_err(|_| broken())?;
     if document.is_encrypted() && document.decrypt("").is_err() {
-        return Err(ExtractError::permanent("the PDF is protected by a password"));
+        return Err(ExtractError::permanent(
+            "the PDF is protected by a password",
+        ));
     }
     let numbers: Vec<u32> = document.get_pages().into_keys().collect();
     if numbers.is_empty() {
@@ -25,13 +27,23 @@ pub fn decode(bytes: &[u8]) -> Result<TextFile> {
             numbers.len()
         )));
     }
-    let read: Vec<Option<String>> = numbers.iter().map(|number| page(&document, *number)).collect();
+    let read: Vec<Option<String>> = numbers
+        .iter()
+        .map(|number| page(&document, *number))
+        .collect();
     if read.iter().all(Option::is_none) {
         return Err(broken());
     }
     // A page that cannot be read stays empty: the others keep their numbers and are worth having.
-    let pages = read.into_iter().map(|page| tidy(&page.unwrap_or_default())).collect();
-    Ok(TextFile { format: Format::Pdf, title: title(&document), pages })
+    let pages = read
+        .into_iter()
+        .map(|page| tidy(&page.unwrap_or_default()))
+        .collect();
+    Ok(TextFile {
+        format: Format::Pdf,
+        title: title(&document),
+        pages,
+    })
 }
 
 fn broken() -> ExtractError {

@@ -43,7 +43,8 @@ pub struct Picture {
 
 impl PartialEq for Picture {
     fn eq(&self, other: &Self) -> bool {
-        (self.width, self.height, &self.mime, &self.pixels.rgb) == (other.width, other.height, &other.mime, &other.pixels.rgb)
+        (self.width, self.height, &self.mime, &self.pixels.rgb)
+            == (other.width, other.height, &other.mime, &other.pixels.rgb)
             && (&self.thumbnail, &self.dominant_color, &self.exif)
                 == (&other.thumbnail, &other.dominant_color, &other.exif)
     }
@@ -56,7 +57,11 @@ pub fn decode(claim: &Claim, bytes: &[u8], thumbnail: bool) -> Result<Picture> {
     let small = shrink(&picture)?;
     drop(picture);
     let rgb = flatten(&small);
-    let thumbnail = if thumbnail { Some(encode(&small, &rgb)?) } else { None };
+    let thumbnail = if thumbnail {
+        Some(encode(&small, &rgb)?)
+    } else {
+        None
+    };
     Ok(Picture {
         width,
         height,
@@ -64,12 +69,18 @@ pub fn decode(claim: &Claim, bytes: &[u8], thumbnail: bool) -> Result<Picture> {
         thumbnail,
         dominant_color: dominant_color(&rgb),
         exif: exif::read(bytes),
-        pixels: Pixels { width: rgb.width(), height: rgb.height(), rgb: rgb.into_raw() },
+        pixels: Pixels {
+            width: rgb.width(),
+            height: rgb.height(),
+            rgb: rgb.into_raw(),
+        },
     })
 }
 
 fn format(claim: &Claim, bytes: &[u8]) -> Result<ImageFormat> {
-    let readable = image::guess_format(bytes).ok().filter(ImageFormat::reading_enabled);
+    let readable = image::guess_format(bytes)
+        .ok()
+        .filter(ImageFormat::reading_enabled);
     readable.ok_or_else(|| {
         let name = claim.filename.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
         ExtractError::permanent(format!(
@@ -87,13 +98,18 @@ fn pixels(bytes: &[u8], format: ImageFormat) -> Result<DynamicImage> {
     limits.max_image_height = Some(MAX_SIDE);
     limits.max_alloc = Some(MAX_BYTES);
     reader.limits(limits.clone());
-    let mut decoder = reader.into_decoder().map_err(|error| unreadable(format, &error))?;
+    let mut decoder = reader
+        .into_decoder()
+        .map_err(|error| unreadable(format, &error))?;
     let (width, height) = decoder.dimensions();
     if decoder.total_bytes() > MAX_BYTES || width > MAX_SIDE || height > MAX_SIDE {
         return Err(too_large(width, height, decoder.total_bytes()));
     }
-    let orientation = decoder.orientation().unwrap_or(image::metadata::Orientation::NoTransforms);
-    let mut picture = DynamicImage::from_decoder(decoder).map_err(|error| unreadable(format, &error))?;
+    let orientation = decoder
+        .orientation()
+        .unwrap_or(image::metadata::Orientation::NoTransforms);
+    let mut picture =
+        DynamicImage::from_decoder(decoder).map_err(|error| unreadable(format, &error))?;
     picture.apply_orientation(orientation);
     Ok(picture)
 }
@@ -114,10 +130,19 @@ fn unreadable(format: ImageFormat, error: &ImageError) -> ExtractError {
             LimitErrorKind::DimensionError => format!("more than {MAX_SIDE} pixels a side"),
             _ => format!("needs more than {} MiB", MAX_BYTES >> 20),
         };
-        return ExtractError::resource(format!("the picture is too large: {what}, which is the limit"));
+        return ExtractError::resource(format!(
+            "the picture is too large: {what}, which is the limit"
+        ));
     }
-    let name = format.extensions_str().first().copied().unwrap_or("image").to_ascii_uppercase();
-    ExtractError::permanent(format!("the picture is broken: it begins as {name} but cannot be decoded"))
+    let name = format
+        .extensions_str()
+        .first()
+        .copied()
+        .unwrap_or("image")
+        .to_ascii_uppercase();
+    ExtractError::permanent(format!(
+        "the picture is broken: it begins as {name} but cannot be decoded"
+    ))
 }
 
 /// At most [`SMALL_SIDE`] on the longest side, 8 bits a channel.
@@ -136,16 +161,24 @@ fn shrink(picture: &DynamicImage) -> Result<DynamicImage> {
         // At most SMALL_SIDE, because `side` is at most `longest`.
         u32::try_from(scaled).unwrap_or(SMALL_SIDE).max(1)
     };
-    let mut small = DynamicImage::new(side(picture.width()), side(picture.height()), eight_bits.color());
+    let mut small = DynamicImage::new(
+        side(picture.width()),
+        side(picture.height()),
+        eight_bits.color(),
+    );
     Resizer::new()
         .resize(&eight_bits, &mut small, &ResizeOptions::new())
-        .map_err(|error| ExtractError::permanent(format!("the picture cannot be scaled: {error}")))?;
+        .map_err(|error| {
+            ExtractError::permanent(format!("the picture cannot be scaled: {error}"))
+        })?;
     Ok(small)
 }
 
 /// On white where it is transparent.
 fn flatten(picture: &DynamicImage) -> RgbImage {
-    let DynamicImage::ImageRgba8(rgba) = picture else { return picture.to_rgb8() };
+    let DynamicImage::ImageRgba8(rgba) = picture else {
+        return picture.to_rgb8();
+    };
     let mut rgb = RgbImage::new(rgba.width(), rgba.height());
     for (to, from) in rgb.pixels_mut().zip(rgba.pixels()) {
         let alpha = u32::from(from.0[3]);
@@ -161,7 +194,9 @@ fn flatten(picture: &DynamicImage) -> RgbImage {
 fn encode(small: &DynamicImage, rgb: &RgbImage) -> Result<Thumbnail> {
     let mut bytes = Vec::new();
     let transparent = match small {
-        DynamicImage::ImageRgba8(rgba) if rgba.pixels().any(|pixel| pixel.0[3] < u8::MAX) => Some(rgba),
+        DynamicImage::ImageRgba8(rgba) if rgba.pixels().any(|pixel| pixel.0[3] < u8::MAX) => {
+            Some(rgba)
+        }
         _ => None,
     };
     let (written, content_type) = match transparent {
@@ -174,10 +209,18 @@ fn encode(small: &DynamicImage, rgb: &RgbImage) -> Result<Thumbnail> {
             ),
             "image/webp",
         ),
-        None => (JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY).encode_image(rgb), "image/jpeg"),
+        None => (
+            JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY).encode_image(rgb),
+            "image/jpeg",
+        ),
     };
-    written.map_err(|error| ExtractError::permanent(format!("the thumbnail cannot be written: {error}")))?;
-    Ok(Thumbnail { content_type: content_type.to_owned(), bytes: bytes.into() })
+    written.map_err(|error| {
+        ExtractError::permanent(format!("the thumbnail cannot be written: {error}"))
+    })?;
+    Ok(Thumbnail {
+        content_type: content_type.to_owned(),
+        bytes: bytes.into(),
+    })
 }
 
 /// The mean of the fullest of 4,096 boxes of colours.
@@ -191,7 +234,10 @@ fn dominant_color(rgb: &RgbImage) -> String {
             *sum += u64::from(value);
         }
     }
-    let (count, sums) = boxes.into_iter().max_by_key(|(count, _)| *count).unwrap_or((1, [0; 3]));
+    let (count, sums) = boxes
+        .into_iter()
+        .max_by_key(|(count, _)| *count)
+        .unwrap_or((1, [0; 3]));
     let [r, g, b] = sums.map(|sum| sum / count.max(1));
     format!("#{r:02x}{g:02x}{b:02x}")
 }

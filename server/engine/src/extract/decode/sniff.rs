@@ -11,7 +11,9 @@ fn head(bytes: &[u8]) -> &[u8] {
 
 /// Readers look for the mark in the first kilobyte, as mail programs put lines before it.
 pub fn is_pdf(bytes: &[u8]) -> bool {
-    bytes[..bytes.len().min(1024)].windows(5).any(|window| window == b"%PDF-")
+    bytes[..bytes.len().min(1024)]
+        .windows(5)
+        .any(|window| window == b"%PDF-")
 }
 
 pub fn is_html(bytes: &[u8]) -> bool {
@@ -87,7 +89,10 @@ pub fn charset_of_mime(mime: &str) -> Option<&'static Encoding> {
 pub fn html_charset(bytes: &[u8]) -> Option<&'static Encoding> {
     let start = String::from_utf8_lossy(&bytes[..bytes.len().min(1024)]).to_ascii_lowercase();
     let (_, rest) = start.split_once("charset=")?;
-    let label: String =
-        rest.trim_start_matches(['"', '\'']).chars().take_while(|c| c.is_ascii_alphanumeric() || "-_:".contains(*c)).collect();
+    let label: String = rest
+        .trim_start_matches(['"', '\''])
+        .chars()
+        .take_while(|c| c.is_ascii_alphanumeric() || "-_:".contains(*c))
+        .collect();
     Encoding::for_label(label.as_bytes())
 }

@@ -72,6 +72,7 @@ pub fn payload_indexes() -> Result<Vec<(q::JsonPath, q::PayloadFieldSchema)>> {
             json!({
                 "type": "text", "tokenizer": "multilingual", "lowercase": true, "ascii_folding": true,
                 "stemmer": {"type": "snowball", "language": "english"}, "scoring": {"type": "bm25"},
+                "stopwords": "english",
                 "enable_hnsw": false,
             }),
         ),

@@ -106,6 +106,10 @@ pub fn payload_indexes(collection: &str) -> Vec<p::CreateFieldIndexCollection> {
         scoring: Some(p::TextScoringParams {
             r#type: p::TextScoringType::Bm25 as i32,
         }),
+        stopwords: Some(p::StopwordsSet {
+            languages: vec!["english".to_owned()],
+            custom: Vec::new(),
+        }),
         enable_hnsw: Some(false),
         ..Default::default()
     };
