@@ -1,0 +1,151 @@
+//! The folder that the server embeds: content-hashed names, compressed twins, a manifest and a budget.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+use sha2::{Digest, Sha256};
+
+use super::{Mode, say};
+
+/// Largest size after brotli, by ending of the logical name. One entry per line of the promise.
+const BUDGETS: [(&str, usize); 3] = [("console.wasm", 350 * 1024), ("console.js", 10 * 1024), (".css", 15 * 1024)];
+
+/// Files already small: compressing them again only costs.
+const COMPRESSED: [&str; 2] = ["woff2", "png"];
+
+/// Collects files into one folder.
+pub struct Bundle {
+    dir: PathBuf,
+    mode: Mode,
+    names: BTreeMap<String, String>,
+    over: Vec<String>,
+}
+
+impl Bundle {
+    pub fn new(dir: &Path, mode: Mode) -> Self {
+        Self { dir: dir.to_path_buf(), mode, names: BTreeMap::new(), over: Vec::new() }
+    }
+
+    /// Writes `bytes` as `name` with its hash in the file name and returns that file name.
+    pub fn add(&mut self, name: &str, bytes: &[u8]) -> Result<String> {
+        let digest = hex::encode(Sha256::digest(bytes));
+        let hashed = match name.rsplit_once('.') {
+            Some((stem, ending)) => format!("{stem}-{}.{ending}", &digest[..12]),
+            None => format!("{name}-{}", &digest[..12]),
+        };
+        self.write(name, &hashed, bytes)?;
+        Ok(hashed)
+    }
+
+    /// Writes `bytes` under its plain name: the page that is asked for by name, and what it imports by path.
+    pub fn add_plain(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.write(name, name, bytes)
+    }
+
+    /// The hashed name of a file added before.
+    pub fn name(&self, logical: &str) -> Result<&str> {
+        self.names.get(logical).map(String::as_str).with_context(|| format!("{logical} is not in the bundle"))
+    }
+
+    fn write(&mut self, logical: &str, file: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.dir.join(file);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(&path, bytes).with_context(|| format!("writing {file}"))?;
+        self.names.insert(logical.to_owned(), file.to_owned());
+        let done = Path::new(logical).extension().is_some_and(|e| COMPRESSED.iter().any(|c| e == *c));
+        if self.mode == Mode::Dev || done {
+            return Ok(());
+        }
+        let small = brotli(bytes)?;
+        fs::write(twin(&path, "br"), &small)?;
+        fs::write(twin(&path, "gz"), gzip(bytes)?)?;
+        let budget = BUDGETS.iter().find(|(name, _)| logical.ends_with(name)).map(|(_, most)| *most);
+        let limit = budget.map(|most| format!(" of {:.0} KB", kb(most))).unwrap_or_default();
+        say(&format!("{logical}: {:.1} KB, {:.1} KB brotli{limit}", kb(bytes.len()), kb(small.len())));
+        if budget.is_some_and(|most| small.len() > most) {
+            self.over.push(format!("{logical} is {:.1} KB{limit}", kb(small.len())));
+        }
+        Ok(())
+    }
+
+    /// Writes the manifest; fails when a file is over its budget.
+    pub fn finish(self) -> Result<()> {
+        if !self.over.is_empty() {
+            bail!("over the size budget: {}", self.over.join("; "));
+        }
+        fs::write(self.dir.join("manifest.json"), serde_json::to_vec_pretty(&self.names)?)?;
+        Ok(())
+    }
+}
+
+fn twin(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    name.into()
+}
+
+fn brotli(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    let params = brotli::enc::BrotliEncoderParams { quality: 11, lgwin: 22, ..Default::default() };
+    brotli::BrotliCompress(&mut &bytes[..], &mut out, &params).context("compressing with brotli")?;
+    Ok(out)
+}
+
+fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(bytes)?;
+    encoder.finish().context("compressing with gzip")
+}
+
+fn kb(bytes: usize) -> f64 {
+    bytes as f64 / 1024.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str) -> PathBuf {
+        let dir = std::env::temp_dir().join(format!("loupe-bundle-{}-{name}", std::process::id()));
+        fs::create_dir_all(&dir).expect("a temporary folder");
+        dir
+    }
+
+    #[test]
+    fn names_follow_the_content_and_twins_decompress_to_it() {
+        let dir = scratch("names");
+        let mut bundle = Bundle::new(&dir, Mode::Release);
+        let one = bundle.add("a.css", b"p{}").expect("added");
+        let two = bundle.add("b.css", b"q{}").expect("added");
+        assert_ne!(one.trim_start_matches("a-"), two.trim_start_matches("b-"));
+        let mut back = Vec::new();
+        let packed = fs::read(dir.join(format!("{one}.br"))).expect("a brotli twin");
+        brotli::BrotliDecompress(&mut &packed[..], &mut back).expect("valid brotli");
+        assert_eq!(back, b"p{}");
+        bundle.finish().expect("within budget");
+        let manifest: BTreeMap<String, String> =
+            serde_json::from_slice(&fs::read(dir.join("manifest.json")).expect("a manifest")).expect("json");
+        assert_eq!(manifest["a.css"], one);
+        fs::remove_dir_all(dir).ok();
+    }
+
+    #[test]
+    fn a_file_over_its_budget_fails_the_build() {
+        let dir = scratch("budget");
+        let mut bundle = Bundle::new(&dir, Mode::Release);
+        // Digests do not compress.
+        let noise: String = (0..900u32).map(|n| hex::encode(Sha256::digest(n.to_le_bytes()))).collect();
+        bundle.add("huge.css", noise.as_bytes()).expect("added");
+        let error = bundle.finish().expect_err("too large").to_string();
+        assert!(error.contains("huge.css"), "{error}");
+        fs::remove_dir_all(dir).ok();
+    }
+}
