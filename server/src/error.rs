@@ -210,6 +210,10 @@ impl ApiError {
         matches!(self, Self::Envelope(envelope) if envelope.status.is_server_error() || envelope.status == StatusCode::TOO_MANY_REQUESTS)
     }
 
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Envelope(envelope) if envelope.status == StatusCode::CONFLICT)
+    }
+
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Envelope(envelope) if envelope.status == StatusCode::NOT_FOUND)
     }

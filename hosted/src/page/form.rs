@@ -1,6 +1,7 @@
 //! The search form: a plain GET form, complete without script.
 
 use leptos::prelude::*;
+use loupe_wire::RetrieverInputSchemaFieldType as Kind;
 
 use super::query::{Input, Query, is_text};
 
@@ -8,14 +9,16 @@ use super::query::{Input, Query, is_text};
 pub fn form(query: &Query, autofocus: bool) -> AnyView {
     let main = query.inputs.iter().position(is_text);
     let field = main.map(|index| main_field(&query.inputs[index], autofocus));
-    let rest = query
+    // Nobody types the id of a document: such an input is filled in by the links of the cards.
+    let typed = |input: &Input| input.config.field_schema.r#type != Kind::DocumentReference;
+    let rest: Vec<_> = query
         .inputs
         .iter()
         .enumerate()
-        .filter(|(index, _)| Some(*index) != main)
+        .filter(|(index, input)| Some(*index) != main && typed(input))
         .map(|(_, input)| control(input))
-        .collect_view();
-    let has_rest = query.inputs.len() > usize::from(main.is_some());
+        .collect();
+    let has_rest = !rest.is_empty();
     // A new search keeps the filters chosen.
     let kept = query
         .filters

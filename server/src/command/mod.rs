@@ -1,5 +1,8 @@
 //! The command line.
 
+mod backup;
+mod demo;
+mod keys;
 mod serve;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -30,6 +33,16 @@ enum Command {
     Serve,
     /// Bring the database's schema up to date and exit
     Migrate,
+    /// Make and list API keys on the data folder, while no server runs on it
+    #[command(subcommand)]
+    Keys(keys::Keys),
+    /// Fill a namespace with pictures and publish a search page over it
+    Demo(demo::Demo),
+    /// Copy the data folder, while no server runs on it
+    Backup {
+        /// A new folder for the copy
+        to: PathBuf,
+    },
     /// Decode files that arrive on standard input; run by the server, never by hand
     #[command(hide = true)]
     ExtractWorker,
@@ -65,6 +78,9 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
     match arguments.command {
         Command::Serve => runtime.block_on(serve::run(config)),
         Command::Migrate => runtime.block_on(serve::migrate(config)),
+        Command::Keys(keys) => runtime.block_on(keys::run(config, keys)),
+        Command::Demo(demo) => runtime.block_on(demo::run(config, demo)),
+        Command::Backup { to } => runtime.block_on(backup::run(config, &to)),
         Command::Openapi | Command::ExtractWorker => Ok(()),
     }
 }

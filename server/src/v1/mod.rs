@@ -13,6 +13,7 @@ pub mod objects;
 pub mod organizations;
 pub mod public;
 pub mod publishing;
+pub mod quickstart;
 pub mod removal;
 pub mod retrievers;
 pub mod tasks;
@@ -48,6 +49,7 @@ pub fn router() -> (Router<App>, OpenApi) {
         .merge(organizations::router())
         .merge(public::router())
         .merge(publishing::router())
+        .merge(quickstart::router())
         .merge(retrievers::router())
         .merge(tasks::router())
         .merge(uploads::router())

@@ -5,6 +5,7 @@
 mod harness;
 
 mod batches;
+mod demo;
 mod documents;
 mod first_run;
 mod isolation;

@@ -3,16 +3,18 @@
 mod routes;
 mod store;
 
+use std::sync::Arc;
+
 use loupe_wire::{
-    AccountTier, OrganizationModelResponse, OrganizationUpdateRequest, Permission, UserModel,
-    UserRole, UserStatus,
+    APIKeyModel, AccountTier, OrganizationModelResponse, OrganizationUpdateRequest, Permission,
+    UserModel, UserRole, UserStatus,
 };
 
 pub use routes::router;
 pub use store::find;
 
 use super::{api_keys, users};
-use crate::{app::App, clock, db::Tx, error::Result, id};
+use crate::{app::App, auth::Caller, clock, db::Tx, error::Result, id};
 
 /// The user that the first key belongs to.
 pub const OWNER_EMAIL: &str = "owner@localhost";
@@ -31,6 +33,23 @@ pub async fn create_first(app: &App) -> Result<Option<String>> {
             })
         })
         .await
+}
+
+/// Whoever sits at the data folder may do everything in its organization.
+pub async fn local_caller(app: &App) -> Result<Caller> {
+    let org_id = store::find_first(app.db()).await?.organization_id;
+    let key = APIKeyModel {
+        key_id: Some("command line".into()),
+        organization_id: Some(org_id.clone()),
+        internal_id: org_id.clone(),
+        name: "command line".into(),
+        permissions: vec![Permission::Admin],
+        ..Default::default()
+    };
+    Ok(Caller {
+        org_id,
+        key: Arc::new(key),
+    })
 }
 
 async fn create(tx: &mut Tx, now: i64) -> Result<String> {

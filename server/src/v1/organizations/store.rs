@@ -11,6 +11,7 @@ crate::sql! {
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM organizations";
     const INSERT = "INSERT INTO organizations (org_id, created_at, updated_at, data) VALUES ($1, $2, $3, $4)";
     const FIND = "SELECT data FROM organizations WHERE org_id = $1";
+    const FIRST = "SELECT data FROM organizations ORDER BY created_at, org_id LIMIT 1";
     const UPDATE = "UPDATE organizations SET updated_at = $2, data = $3 WHERE org_id = $1";
 }
 
@@ -43,6 +44,14 @@ pub async fn find(db: &Db, org_id: &str) -> Result<OrganizationModelResponse> {
     found
         .map(|(data,)| data.0)
         .ok_or_else(|| ApiError::not_found("organization", org_id))
+}
+
+/// The organization of the first start.
+pub(super) async fn find_first(db: &Db) -> Result<OrganizationModelResponse> {
+    let found: Option<Row> = db.one(FIRST, vec![]).await?;
+    found
+        .map(|(data,)| data.0)
+        .ok_or_else(|| ApiError::not_found("organization", ""))
 }
 
 pub(super) async fn find_in(tx: &mut Tx, org_id: &str) -> Result<OrganizationModelResponse> {
