@@ -14,9 +14,12 @@ use rustix::fs::{FlockOperation, flock};
 use secrecy::ExposeSecret;
 
 use loupe_engine::{
-    embed::{ModelConfig, Models, OnProgress},
-    extract::{Extraction, Outputs},
-    store::{DocStore, Edge, EdgeOptions},
+    embed::{Endpoint, ModelConfig, Models, OnProgress},
+    extract::{Extraction, Outputs, registry::Source},
+    store::{
+        DocStore, Edge, EdgeOptions,
+        remote::{Remote, RemoteOptions},
+    },
 };
 
 use crate::{
@@ -109,18 +112,20 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
 
 /// The embedded engine in the data folder, or a cluster.
 fn open_store(config: &Config) -> anyhow::Result<Arc<dyn DocStore>> {
-    anyhow::ensure!(
-        config.qdrant_url.is_empty(),
-        "qdrant_url is set, but clusters are not supported yet"
-    );
-    let options = EdgeOptions {
-        min_free_bytes: config.limits.free_disk_bytes,
-        ..EdgeOptions::default()
-    };
-    Ok(Arc::new(Edge::open(
-        &config.data.join("documents"),
-        options,
-    )?))
+    if config.qdrant_url.is_empty() {
+        let options = EdgeOptions {
+            min_free_bytes: config.limits.free_disk_bytes,
+            ..EdgeOptions::default()
+        };
+        return Ok(Arc::new(Edge::open(
+            &config.data.join("documents"),
+            options,
+        )?));
+    }
+    let mut options = RemoteOptions::new(config.qdrant_url.as_str());
+    let key = config.qdrant_api_key.expose_secret();
+    options.api_key = (!key.is_empty()).then(|| key.to_owned());
+    Ok(Arc::new(Remote::connect(&options)?))
 }
 
 fn open_blobs(config: &Config, clock: Clock) -> anyhow::Result<Blobs> {
@@ -163,6 +168,7 @@ fn open_models(config: &Config) -> anyhow::Result<(Models, Outputs)> {
         cache_dir: config.model_cache(),
         model_path: (!models.path.as_os_str().is_empty()).then(|| models.path.clone()),
         offline: models.offline,
+        endpoints: models.endpoints.clone(),
         ..ModelConfig::default()
     };
     let client = reqwest::Client::builder()
@@ -171,7 +177,7 @@ fn open_models(config: &Config) -> anyhow::Result<(Models, Outputs)> {
     let progress: OnProgress = Arc::new(|progress| tracing::debug!(?progress, "fetching a model"));
     Ok((
         Models::open(model_config, client, progress)?,
-        Outputs::builtin(),
+        outputs(&models.endpoints),
     ))
 }
 
@@ -183,6 +189,19 @@ fn open_extraction(config: &Config) -> anyhow::Result<Extraction> {
         config.extractor.clone()
     };
     Ok(Extraction::new(program, config.jobs.extractors))
+}
+
+/// The outputs that collections may use: the built-in ones and those of the endpoints.
+fn outputs(endpoints: &[Endpoint]) -> Outputs {
+    endpoints
+        .iter()
+        .fold(Outputs::builtin(), |outputs, endpoint| {
+            let outputs = outputs.with(&endpoint.output, endpoint.dims, Source::TextModel);
+            if endpoint.pictures {
+                return outputs.with(&endpoint.output, endpoint.dims, Source::ImageModel);
+            }
+            outputs
+        })
 }
 
 /// Background work of a serving process.

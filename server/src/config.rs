@@ -6,6 +6,7 @@ use figment::{
     Figment,
     providers::{Env, Format, Serialized, Toml},
 };
+use loupe_engine::embed::Endpoint;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -48,14 +49,10 @@ pub struct Models {
     pub path: PathBuf,
     /// Never fetch.
     pub offline: bool,
-    /// OpenAI-compatible or TEI embedding endpoint for texts; empty = in process.
-    pub text_endpoint: String,
-    pub text_endpoint_model: String,
-    /// Endpoint that embeds pictures and texts into one space; empty = none.
-    pub clip_endpoint: String,
-    pub clip_endpoint_model: String,
-    #[serde(serialize_with = "redacted")]
-    pub endpoint_key: SecretString,
+    /// Models behind HTTP, OpenAI-compatible or TEI; set in the file as `[[models.endpoints]]`. One with the name of a
+    /// built-in output takes its place.
+    #[serde(default, skip_serializing)]
+    pub endpoints: Vec<Endpoint>,
 }
 
 /// Bounds of what callers may send and hold.
@@ -111,11 +108,7 @@ impl Default for Config {
                 cache: PathBuf::new(),
                 path: PathBuf::new(),
                 offline: false,
-                text_endpoint: String::new(),
-                text_endpoint_model: String::new(),
-                clip_endpoint: String::new(),
-                clip_endpoint_model: String::new(),
-                endpoint_key: SecretString::default(),
+                endpoints: Vec::new(),
             },
             extractor: PathBuf::new(),
             limits: Limits {

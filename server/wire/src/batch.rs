@@ -802,7 +802,7 @@ pub struct InfrastructureDetail {
     pub pod_name: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct ListBatchesRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -821,20 +821,6 @@ pub struct ListBatchesRequest {
     pub limit: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
-}
-
-impl Default for ListBatchesRequest {
-    fn default() -> Self {
-        Self {
-            status: None,
-            collection_id: None,
-            bucket_id: None,
-            namespace_id: None,
-            offset: None,
-            limit: None,
-            cursor: None,
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

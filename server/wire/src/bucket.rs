@@ -300,7 +300,7 @@ pub struct ExternalConnection {
     pub credentials: Object,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct ListBucketsRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -328,22 +328,6 @@ pub struct ListBucketsRequest {
     pub sorts: Option<Vec<Object>>,
     #[serde(default)]
     pub case_sensitive: bool,
-}
-
-impl Default for ListBucketsRequest {
-    fn default() -> Self {
-        Self {
-            limit: None,
-            page_size: None,
-            offset: None,
-            page: None,
-            search: None,
-            filters: None,
-            sort: None,
-            sorts: None,
-            case_sensitive: false,
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -268,7 +268,7 @@ pub struct LineageStep {
     pub timestamp: Option<DateTime<Utc>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct ListDocumentsRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -302,27 +302,6 @@ pub struct ListDocumentsRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 0)))]
     pub offset: Option<i64>,
-}
-
-impl Default for ListDocumentsRequest {
-    fn default() -> Self {
-        Self {
-            filters: None,
-            sort: None,
-            search: None,
-            cursor: None,
-            partition: None,
-            include_total: None,
-            return_presigned_urls: false,
-            return_vectors: None,
-            return_vector_names: None,
-            group_by: None,
-            select: None,
-            expand: None,
-            limit: None,
-            offset: None,
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -135,7 +135,7 @@ impl Default for CreateUploadRequest {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct ListUploadsRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -152,19 +152,6 @@ pub struct ListUploadsRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 0)))]
     pub offset: Option<i64>,
-}
-
-impl Default for ListUploadsRequest {
-    fn default() -> Self {
-        Self {
-            filters: None,
-            sort: None,
-            search: None,
-            return_presigned_urls: false,
-            limit: None,
-            offset: None,
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -143,15 +143,6 @@ impl Params {
             Self::Passthrough(params) => &params.indexes,
         }
     }
-
-    pub(crate) fn indexes_mut(&mut self) -> &mut Vec<IndexInfo> {
-        match self {
-            Self::Text(params) => &mut params.indexes,
-            Self::Document(params) => &mut params.indexes,
-            Self::Image(params) => &mut params.indexes,
-            Self::Passthrough(params) => &mut params.indexes,
-        }
-    }
 }
 
 /// One input of an extractor.

@@ -424,7 +424,6 @@ async fn delete_documents(
                 document_id: id.clone(),
                 success,
                 error,
-                ..Default::default()
             }
         })
         .collect();

@@ -3,7 +3,7 @@
 use loupe_engine::store::ListQuery;
 use loupe_wire::{
     ComponentsConfig, DisplayConfig, InputRenderingConfig, ResultCardProperties,
-    RetrieverInputSchemaFieldType, RetrieverModelOutput, SEOConfig, Value,
+    RetrieverInputSchemaFieldType, RetrieverModelOutput, Value,
 };
 use serde_json::json;
 
@@ -138,7 +138,7 @@ pub(super) fn complete(
             .map(ToOwned::to_owned)
             .or_else(|| retriever.description.clone());
     }
-    let mut seo = display.seo.take().unwrap_or_else(SEOConfig::default);
+    let mut seo = display.seo.take().unwrap_or_default();
     seo.meta_title
         .get_or_insert_with(|| cut(&display.title, 60));
     if seo.meta_description.is_none() {
