@@ -10,11 +10,10 @@ use std::{
 };
 
 use anyhow::Context;
-use rustix::fs::{FlockOperation, flock};
 use secrecy::ExposeSecret;
 
 use loupe_engine::{
-    embed::{Endpoint, ModelConfig, Models, OnProgress},
+    embed::{Endpoint, ModelConfig, Models},
     extract::{Extraction, Outputs, registry::Source},
     store::{
         DocStore, Edge, EdgeOptions,
@@ -28,7 +27,7 @@ use crate::{
     clock::Clock,
     config::Config,
     db::Db,
-    jobs,
+    folder, jobs, progress,
     v1::{documents, organizations, retrievers::History},
 };
 
@@ -71,7 +70,7 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     std::fs::create_dir_all(&config.data)
         .with_context(|| format!("cannot make the data folder {}", config.data.display()))?;
-    let lock = lock(&config.data)?;
+    let lock = folder::lock(&config.data)?;
     let db = if config.is_postgres() {
         Db::postgres(config.database_url.expose_secret(), 16)
             .await
@@ -174,9 +173,8 @@ fn open_models(config: &Config) -> anyhow::Result<(Models, Outputs)> {
     let client = reqwest::Client::builder()
         .connect_timeout(Duration::from_secs(5))
         .build()?;
-    let progress: OnProgress = Arc::new(|progress| tracing::debug!(?progress, "fetching a model"));
     Ok((
-        Models::open(model_config, client, progress)?,
+        Models::open(model_config, client, progress::of_models())?,
         outputs(&models.endpoints),
     ))
 }
@@ -220,23 +218,6 @@ pub fn start_work(app: &App) {
             }
         }
     });
-}
-
-fn lock(folder: &Path) -> anyhow::Result<File> {
-    let path = folder.join("lock");
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .with_context(|| format!("cannot open {}", path.display()))?;
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-        anyhow::bail!(
-            "another Loupe uses the data folder {}: stop it, or set LOUPE_DATA to another folder",
-            folder.display()
-        );
-    }
-    Ok(file)
 }
 
 /// Sends log lines to stderr, in the configured format.

@@ -145,7 +145,13 @@ impl Config {
             .merge(Toml::file(file))
             .merge(
                 Env::prefixed("LOUPE_")
-                    .ignore(&["config", "test_postgres", "model_cache", "test_qdrant"])
+                    .ignore(&[
+                        "config",
+                        "key",
+                        "test_postgres",
+                        "model_cache",
+                        "test_qdrant",
+                    ])
                     .split("__"),
             )
             .extract()?;

@@ -86,7 +86,10 @@ impl Open {
         ask.expand.clear();
         ask.vectors = false;
         let most = self.published.rate_limit_config.max_results_per_query;
-        ask.limit = ask.limit.map(|limit| limit.min(most));
+        // A window of its own is cut by the plan; without one the page's cap is the limit.
+        if ask.pagination.is_none() {
+            ask.limit = Some(ask.limit.unwrap_or(most).min(most));
+        }
         let answer = retrievers::execute(app, &self.scope, &self.retriever, ask).await?;
         Ok(PublicExecuteResponse {
             execution_id: answer.execution_id,
