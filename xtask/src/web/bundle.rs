@@ -13,7 +13,11 @@ use sha2::{Digest, Sha256};
 use super::{Mode, say};
 
 /// Largest size after brotli, by ending of the logical name. One entry per line of the promise.
-const BUDGETS: [(&str, usize); 3] = [("console.wasm", 350 * 1024), ("console.js", 10 * 1024), (".css", 15 * 1024)];
+const BUDGETS: [(&str, usize); 3] = [
+    ("console.wasm", 350 * 1024),
+    ("console.js", 10 * 1024),
+    (".css", 15 * 1024),
+];
 
 /// Files already small: compressing them again only costs.
 const COMPRESSED: [&str; 2] = ["woff2", "png"];
@@ -28,7 +32,12 @@ pub struct Bundle {
 
 impl Bundle {
     pub fn new(dir: &Path, mode: Mode) -> Self {
-        Self { dir: dir.to_path_buf(), mode, names: BTreeMap::new(), over: Vec::new() }
+        Self {
+            dir: dir.to_path_buf(),
+            mode,
+            names: BTreeMap::new(),
+            over: Vec::new(),
+        }
     }
 
     /// Writes `bytes` as `name` with its hash in the file name and returns that file name.
@@ -49,7 +58,10 @@ impl Bundle {
 
     /// The hashed name of a file added before.
     pub fn name(&self, logical: &str) -> Result<&str> {
-        self.names.get(logical).map(String::as_str).with_context(|| format!("{logical} is not in the bundle"))
+        self.names
+            .get(logical)
+            .map(String::as_str)
+            .with_context(|| format!("{logical} is not in the bundle"))
     }
 
     fn write(&mut self, logical: &str, file: &str, bytes: &[u8]) -> Result<()> {
@@ -59,18 +71,30 @@ impl Bundle {
         }
         fs::write(&path, bytes).with_context(|| format!("writing {file}"))?;
         self.names.insert(logical.to_owned(), file.to_owned());
-        let done = Path::new(logical).extension().is_some_and(|e| COMPRESSED.iter().any(|c| e == *c));
+        let done = Path::new(logical)
+            .extension()
+            .is_some_and(|e| COMPRESSED.iter().any(|c| e == *c));
         if self.mode == Mode::Dev || done {
             return Ok(());
         }
         let small = brotli(bytes)?;
         fs::write(twin(&path, "br"), &small)?;
         fs::write(twin(&path, "gz"), gzip(bytes)?)?;
-        let budget = BUDGETS.iter().find(|(name, _)| logical.ends_with(name)).map(|(_, most)| *most);
-        let limit = budget.map(|most| format!(" of {:.0} KB", kb(most))).unwrap_or_default();
-        say(&format!("{logical}: {:.1} KB, {:.1} KB brotli{limit}", kb(bytes.len()), kb(small.len())));
+        let budget = BUDGETS
+            .iter()
+            .find(|(name, _)| logical.ends_with(name))
+            .map(|(_, most)| *most);
+        let limit = budget
+            .map(|most| format!(" of {:.0} KB", kb(most)))
+            .unwrap_or_default();
+        say(&format!(
+            "{logical}: {:.1} KB, {:.1} KB brotli{limit}",
+            kb(bytes.len()),
+            kb(small.len())
+        ));
         if budget.is_some_and(|most| small.len() > most) {
-            self.over.push(format!("{logical} is {:.1} KB{limit}", kb(small.len())));
+            self.over
+                .push(format!("{logical} is {:.1} KB{limit}", kb(small.len())));
         }
         Ok(())
     }
@@ -80,7 +104,10 @@ impl Bundle {
         if !self.over.is_empty() {
             bail!("over the size budget: {}", self.over.join("; "));
         }
-        fs::write(self.dir.join("manifest.json"), serde_json::to_vec_pretty(&self.names)?)?;
+        fs::write(
+            self.dir.join("manifest.json"),
+            serde_json::to_vec_pretty(&self.names)?,
+        )?;
         Ok(())
     }
 }
@@ -94,8 +121,13 @@ fn twin(path: &Path, ending: &str) -> PathBuf {
 
 fn brotli(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    let params = brotli::enc::BrotliEncoderParams { quality: 11, lgwin: 22, ..Default::default() };
-    brotli::BrotliCompress(&mut &bytes[..], &mut out, &params).context("compressing with brotli")?;
+    let params = brotli::enc::BrotliEncoderParams {
+        quality: 11,
+        lgwin: 22,
+        ..Default::default()
+    };
+    brotli::BrotliCompress(&mut &bytes[..], &mut out, &params)
+        .context("compressing with brotli")?;
     Ok(out)
 }
 
@@ -132,7 +164,8 @@ mod tests {
         assert_eq!(back, b"p{}");
         bundle.finish().expect("within budget");
         let manifest: BTreeMap<String, String> =
-            serde_json::from_slice(&fs::read(dir.join("manifest.json")).expect("a manifest")).expect("json");
+            serde_json::from_slice(&fs::read(dir.join("manifest.json")).expect("a manifest"))
+                .expect("json");
         assert_eq!(manifest["a.css"], one);
         fs::remove_dir_all(dir).ok();
     }
@@ -142,7 +175,9 @@ mod tests {
         let dir = scratch("budget");
         let mut bundle = Bundle::new(&dir, Mode::Release);
         // Digests do not compress.
-        let noise: String = (0..900u32).map(|n| hex::encode(Sha256::digest(n.to_le_bytes()))).collect();
+        let noise: String = (0..900u32)
+            .map(|n| hex::encode(Sha256::digest(n.to_le_bytes())))
+            .collect();
         bundle.add("huge.css", noise.as_bytes()).expect("added");
         let error = bundle.finish().expect_err("too large").to_string();
         assert!(error.contains("huge.css"), "{error}");

@@ -26,7 +26,15 @@ pub enum Mode {
 }
 
 /// What decides the output. A change in any of these makes a new build.
-const INPUTS: [&str; 7] = ["console", "server/wire", "style", "sdk-js/dist", "xtask/src", "Cargo.toml", "Cargo.lock"];
+const INPUTS: [&str; 7] = [
+    "console",
+    "server/wire",
+    "style",
+    "sdk-js/dist",
+    "xtask/src",
+    "Cargo.toml",
+    "Cargo.lock",
+];
 
 /// Builds `dist/web`, or says that it is up to date.
 pub fn build(mode: Mode) -> Result<()> {
@@ -35,7 +43,9 @@ pub fn build(mode: Mode) -> Result<()> {
     let out = root.join("dist/web");
     let stamp_file = root.join("dist/web.stamp");
     let stamp = stamp(&root, mode)?;
-    if out.join("manifest.json").exists() && fs::read_to_string(&stamp_file).is_ok_and(|old| old == stamp) {
+    if out.join("manifest.json").exists()
+        && fs::read_to_string(&stamp_file).is_ok_and(|old| old == stamp)
+    {
         say("dist/web is up to date");
         return Ok(());
     }
@@ -57,7 +67,10 @@ pub fn build(mode: Mode) -> Result<()> {
     }
     fs::rename(&fresh, &out).context("moving the new dist/web into place")?;
     fs::write(&stamp_file, stamp)?;
-    say(&format!("dist/web written in {:.1} s", started.elapsed().as_secs_f32()));
+    say(&format!(
+        "dist/web written in {:.1} s",
+        started.elapsed().as_secs_f32()
+    ));
     Ok(())
 }
 
@@ -65,7 +78,11 @@ pub fn build(mode: Mode) -> Result<()> {
 fn add_scripts(dir: &Path, bundle: &mut Bundle) -> Result<()> {
     for file in files_under(dir)? {
         if file.extension().is_some_and(|e| e == "js") {
-            let name = file.file_name().context("a script without a name")?.to_string_lossy().into_owned();
+            let name = file
+                .file_name()
+                .context("a script without a name")?
+                .to_string_lossy()
+                .into_owned();
             bundle.add(&name, &fs::read(&file)?)?;
         }
     }
@@ -74,7 +91,10 @@ fn add_scripts(dir: &Path, bundle: &mut Bundle) -> Result<()> {
 
 fn workspace_root() -> Result<PathBuf> {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    Ok(manifest.parent().context("xtask has no parent folder")?.to_path_buf())
+    Ok(manifest
+        .parent()
+        .context("xtask has no parent folder")?
+        .to_path_buf())
 }
 
 /// The wasm build never shares a folder with the host build: another compiler would throw its work away.

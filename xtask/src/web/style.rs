@@ -18,7 +18,10 @@ pub fn add(dir: &Path, bundle: &mut Bundle) -> Result<()> {
             fonts.push((format!("fonts/{name}"), hashed));
         }
     }
-    bundle.add("favicon.svg", &fs::read(dir.join("favicon.svg")).context("reading style/favicon.svg")?)?;
+    bundle.add(
+        "favicon.svg",
+        &fs::read(dir.join("favicon.svg")).context("reading style/favicon.svg")?,
+    )?;
 
     let mut common = String::new();
     for name in SHARED {
@@ -43,7 +46,11 @@ pub fn add(dir: &Path, bundle: &mut Bundle) -> Result<()> {
 }
 
 fn file_name(path: &Path) -> Result<String> {
-    Ok(path.file_name().context("a file without a name")?.to_string_lossy().into_owned())
+    Ok(path
+        .file_name()
+        .context("a file without a name")?
+        .to_string_lossy()
+        .into_owned())
 }
 
 fn read(path: &Path) -> Result<String> {
@@ -57,10 +64,16 @@ fn squeeze(css: &str) -> String {
     let mut rest = css;
     while let Some(start) = rest.find("/*") {
         out.push_str(&rest[..start]);
-        rest = rest[start..].find("*/").map_or("", |end| &rest[start + end + 2..]);
+        rest = rest[start..]
+            .find("*/")
+            .map_or("", |end| &rest[start + end + 2..]);
     }
     out.push_str(rest);
-    out.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+    out.lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[cfg(test)]
@@ -69,7 +82,10 @@ mod tests {
 
     #[test]
     fn comments_and_indentation_go_and_rules_stay() {
-        assert_eq!(squeeze("/* a */\n  p {\n    color: red; /* why */\n  }\n\n"), "p {\ncolor: red;\n}");
+        assert_eq!(
+            squeeze("/* a */\n  p {\n    color: red; /* why */\n  }\n\n"),
+            "p {\ncolor: red;\n}"
+        );
         assert_eq!(squeeze("a{} /* never closed"), "a{}");
     }
 }

@@ -61,7 +61,8 @@ impl Toolchain {
     pub fn cargo(&self) -> Command {
         match self {
             Self::Installed => {
-                let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+                let mut cargo =
+                    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
                 cargo.arg("build");
                 cargo
             }
@@ -72,7 +73,10 @@ impl Toolchain {
                 }
                 // Empty, not absent: absent would fall back to the wrapper of .cargo/config.toml, which is for the host.
                 cargo.env("RUSTC_WRAPPER", "");
-                cargo.env("RUSTC", DEBIAN_RUSTC).env("RUSTDOC", "/usr/bin/rustdoc").env("RUSTC_BOOTSTRAP", "1");
+                cargo
+                    .env("RUSTC", DEBIAN_RUSTC)
+                    .env("RUSTDOC", "/usr/bin/rustdoc")
+                    .env("RUSTC_BOOTSTRAP", "1");
                 cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
                 cargo.args(["build", "-Z", "build-std=std,panic_abort"]);
                 cargo
@@ -83,7 +87,10 @@ impl Toolchain {
 
 fn has_target() -> bool {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let Ok(out) = Command::new(rustc).args(["--print", "target-libdir", "--target", TARGET]).output() else {
+    let Ok(out) = Command::new(rustc)
+        .args(["--print", "target-libdir", "--target", TARGET])
+        .output()
+    else {
         return false;
     };
     let dir = PathBuf::from(String::from_utf8_lossy(&out.stdout).trim());
@@ -121,21 +128,33 @@ fn succeeds_within(mut child: Child, limit: Duration) -> bool {
 fn debian() -> Option<Toolchain> {
     let version = Command::new(DEBIAN_RUSTC).arg("--version").output().ok()?;
     let minor = minor_version(&String::from_utf8_lossy(&version.stdout))?;
-    let sysroot = Command::new(DEBIAN_RUSTC).args(["--print", "sysroot"]).output().ok()?;
+    let sysroot = Command::new(DEBIAN_RUSTC)
+        .args(["--print", "sysroot"])
+        .output()
+        .ok()?;
     let sysroot = PathBuf::from(String::from_utf8_lossy(&sysroot.stdout).trim());
     let source = sysroot.join("lib/rustlib/src/rust/library/std");
-    let linker = ["/usr/bin/wasm-ld-19", "/usr/bin/wasm-ld"].map(PathBuf::from).into_iter().find(|p| p.exists())?;
+    let linker = ["/usr/bin/wasm-ld-19", "/usr/bin/wasm-ld"]
+        .map(PathBuf::from)
+        .into_iter()
+        .find(|p| p.exists())?;
     let usable = minor >= 96 && Path::new(DEBIAN_CARGO).exists() && source.exists();
     usable.then_some(Toolchain::Debian { linker })
 }
 
 fn minor_version(text: &str) -> Option<u32> {
-    text.strip_prefix("rustc 1.")?.split('.').next()?.parse().ok()
+    text.strip_prefix("rustc 1.")?
+        .split('.')
+        .next()?
+        .parse()
+        .ok()
 }
 
 /// Runs `command` with its output shown and fails when it does.
 pub fn run(mut command: Command, what: &str) -> Result<()> {
-    let status = command.status().with_context(|| format!("starting {what}"))?;
+    let status = command
+        .status()
+        .with_context(|| format!("starting {what}"))?;
     if !status.success() {
         bail!("{what} failed ({status})");
     }
@@ -148,13 +167,19 @@ mod tests {
 
     #[test]
     fn version_is_read_from_the_compilers_own_line() {
-        assert_eq!(minor_version("rustc 1.96.0 (ac68faa20 2026-05-25)"), Some(96));
+        assert_eq!(
+            minor_version("rustc 1.96.0 (ac68faa20 2026-05-25)"),
+            Some(96)
+        );
         assert_eq!(minor_version("clang 19"), None);
     }
 
     #[test]
     fn a_command_that_hangs_is_stopped() {
-        let child = Command::new("sleep").arg("30").spawn().expect("sleep exists");
+        let child = Command::new("sleep")
+            .arg("30")
+            .spawn()
+            .expect("sleep exists");
         let started = Instant::now();
         assert!(!succeeds_within(child, Duration::from_millis(200)));
         assert!(started.elapsed() < Duration::from_secs(5));

@@ -20,20 +20,36 @@ const PACKAGE: &str = "loupe-console";
 /// Compiles the console and returns the folder with its bindings.
 pub fn build(root: &Path, target_dir: &Path, mode: Mode) -> Result<PathBuf> {
     let toolchain = Toolchain::find(target_dir)?;
-    let (profile, folder) = if mode == Mode::Dev { ("dev", "debug") } else { ("web", "web") };
+    let (profile, folder) = if mode == Mode::Dev {
+        ("dev", "debug")
+    } else {
+        ("web", "web")
+    };
     say("compiling the console (the first time takes minutes, later seconds)");
     let mut cargo = toolchain.cargo();
     cargo
         .current_dir(root)
         .env("CARGO_TARGET_DIR", target_dir)
-        .args(["--package", PACKAGE, "--target", TARGET, "--profile", profile]);
+        .args([
+            "--package",
+            PACKAGE,
+            "--target",
+            TARGET,
+            "--profile",
+            profile,
+        ]);
     run(cargo, "cargo build of the console")?;
 
     say("binding it to JavaScript");
     let out = target_dir.join("bindgen");
     recreate(&out)?;
     Bindgen::new()
-        .input_path(target_dir.join(TARGET).join(folder).join(format!("{PACKAGE}.wasm")))
+        .input_path(
+            target_dir
+                .join(TARGET)
+                .join(folder)
+                .join(format!("{PACKAGE}.wasm")),
+        )
         .out_name("console")
         .web(true)
         .context("choosing the web output")?
@@ -49,12 +65,17 @@ pub fn build(root: &Path, target_dir: &Path, mode: Mode) -> Result<PathBuf> {
 /// Adds the bindings, the starter and the page that loads them.
 pub fn add(bindgen: &Path, bundle: &mut Bundle) -> Result<()> {
     let wasm = bundle.add("console.wasm", &fs::read(bindgen.join("console_bg.wasm"))?)?;
-    let script = bundle.add("console.js", squeeze(&fs::read_to_string(bindgen.join("console.js"))?).as_bytes())?;
+    let script = bundle.add(
+        "console.js",
+        squeeze(&fs::read_to_string(bindgen.join("console.js"))?).as_bytes(),
+    )?;
     for file in files_under(&bindgen.join("snippets"))? {
         let name = file.strip_prefix(bindgen)?.to_string_lossy().into_owned();
         bundle.add_plain(&name, &fs::read(&file)?)?;
     }
-    let start = include_str!("start.js").replace("{script}", &script).replace("{wasm}", &wasm);
+    let start = include_str!("start.js")
+        .replace("{script}", &script)
+        .replace("{wasm}", &wasm);
     let start = bundle.add("start.js", start.as_bytes())?;
     let page = include_str!("index.html")
         .replace("{style}", bundle.name("console.css")?)
@@ -70,7 +91,11 @@ pub fn add(bindgen: &Path, bundle: &mut Bundle) -> Result<()> {
 fn squeeze(script: &str) -> String {
     let mut out = String::with_capacity(script.len());
     for line in script.lines().map(str::trim) {
-        let comment = line.starts_with("//") || line.starts_with("/*") || line.starts_with("* ") || line == "*/" || line == "*";
+        let comment = line.starts_with("//")
+            || line.starts_with("/*")
+            || line.starts_with("* ")
+            || line == "*/"
+            || line == "*";
         if !line.is_empty() && !comment {
             out.push_str(line);
             out.push('\n');
