@@ -14,7 +14,10 @@ use secrecy::ExposeSecret;
 
 use loupe_engine::{
     embed::{Endpoint, ModelConfig, Models},
-    extract::{Extraction, Outputs, registry::Source},
+    extract::{
+        Extraction, Outputs,
+        registry::{Source, TEXT_OUTPUT},
+    },
     store::{
         DocStore, Edge, EdgeOptions,
         remote::{Remote, RemoteOptions},
@@ -28,7 +31,7 @@ use crate::{
     config::Config,
     db::Db,
     folder, jobs, progress,
-    v1::{documents, organizations, retrievers::History},
+    v1::{collections, documents, organizations, retrievers::History},
 };
 
 /// A process that is ready to serve.
@@ -189,6 +192,23 @@ fn open_extraction(config: &Config) -> anyhow::Result<Extraction> {
     Ok(Extraction::new(program, config.jobs.extractors))
 }
 
+/// Loads the text model before the first search asks for it, where something is there to be searched: an empty
+/// installation stays small.
+fn warm(app: &App) {
+    let warmed = app.clone();
+    app.spawn(async move {
+        if collections::store::is_empty(warmed.db())
+            .await
+            .unwrap_or(true)
+        {
+            return;
+        }
+        if let Err(error) = warmed.models.text(TEXT_OUTPUT).await {
+            tracing::warn!(%error, "the text model is not ready; the next search tries again");
+        }
+    });
+}
+
 /// The outputs that collections may use: the built-in ones and those of the endpoints.
 fn outputs(endpoints: &[Endpoint]) -> Outputs {
     endpoints
@@ -206,6 +226,7 @@ fn outputs(endpoints: &[Endpoint]) -> Outputs {
 pub fn start_work(app: &App) {
     History::start(app);
     jobs::start(app);
+    warm(app);
     let trimmer = app.clone();
     app.spawn(async move {
         while !trimmer.stop.is_cancelled() {

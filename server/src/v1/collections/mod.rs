@@ -2,7 +2,7 @@
 
 mod extractors;
 mod routes;
-mod store;
+pub mod store;
 
 use loupe_engine::{
     extract::{self, IndexInfo, registry::Source},
