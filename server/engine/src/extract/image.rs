@@ -206,7 +206,11 @@ fn words_of_a_name(name: &str) -> String {
                 .count()
                 > 1
         })
-        .filter(|word| !camera.contains(&word.to_ascii_lowercase().as_str()))
+        .filter(|word| {
+            // `DSC0001` is the mark of a camera with its counter.
+            let mark = word.trim_end_matches(|character: char| character.is_ascii_digit());
+            !camera.contains(&mark.to_ascii_lowercase().as_str())
+        })
         .collect::<Vec<_>>()
         .join(" ")
 }

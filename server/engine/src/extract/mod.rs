@@ -14,6 +14,12 @@ mod split;
 pub mod text;
 pub mod worker;
 
+#[cfg(test)]
+mod samples;
+
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use bytes::Bytes;

@@ -1,0 +1,333 @@
+//! Every file through real worker processes: this test binary, started again as the worker.
+
+use bytes::Bytes;
+use serde_json::json;
+
+use super::decode::MAX_TEXT_BYTES;
+use super::{
+    Claim, Decoded, ErrorKind, ExtractError, Extraction, Format, Picture, TextFile, Want, samples,
+    worker,
+};
+
+/// Not a test: what [`workers`] starts. Ends when its parent closes the socket, at once when run by hand.
+#[test]
+#[ignore = "the worker process of the other tests"]
+fn worker_process() {
+    worker::main();
+}
+
+fn workers() -> Extraction {
+    let exe = std::env::current_exe().expect("a test runs from a file");
+    let arguments = [
+        "extract::tests::worker_process",
+        "--exact",
+        "--ignored",
+        "--test-threads=1",
+    ];
+    Extraction::with_arguments(exe, arguments.iter().map(Into::into).collect(), 1)
+}
+
+fn named(name: &str) -> Claim {
+    Claim {
+        filename: Some(name.to_owned()),
+        ..Claim::default()
+    }
+}
+
+async fn text(
+    extraction: &Extraction,
+    name: &str,
+    bytes: impl Into<Bytes>,
+) -> Result<TextFile, ExtractError> {
+    match extraction
+        .decode(Want::Text, named(name), bytes.into())
+        .await?
+    {
+        Decoded::Text(file) => Ok(file),
+        Decoded::Picture(_) => panic!("{name} is no picture"),
+    }
+}
+
+async fn picture(
+    extraction: &Extraction,
+    name: &str,
+    bytes: impl Into<Bytes>,
+) -> Result<Picture, ExtractError> {
+    match extraction
+        .decode(Want::Picture { thumbnail: true }, named(name), bytes.into())
+        .await?
+    {
+        Decoded::Picture(picture) => Ok(picture),
+        Decoded::Text(_) => panic!("{name} is no text"),
+    }
+}
+
+#[tokio::test]
+async fn the_pages_and_the_title_of_a_pdf() {
+    let file = text(
+        &workers(),
+        "two.pdf",
+        samples::pdf(&["Hello first page", "And the second"]),
+    )
+    .await
+    .expect("read");
+    assert_eq!(file.format, Format::Pdf);
+    assert_eq!(file.pages, ["Hello first page", "And the second"]);
+    assert_eq!(file.title.as_deref(), Some("The Two Pages"));
+}
+
+#[tokio::test]
+async fn a_web_page_becomes_markdown_without_its_scripts() {
+    let html = "<!doctype html><html><head><title>Of Bees</title><style>p{}</style></head><body><nav>Home</nav>\
+                <h1>Bees</h1><p>Bees <b>dance</b>.</p><script>alert('no')</script></body></html>";
+    let file = text(&workers(), "bees.html", html).await.expect("read");
+    assert_eq!(
+        (file.format, file.title.as_deref()),
+        (Format::Html, Some("Of Bees"))
+    );
+    let page = &file.pages[0];
+    assert!(page.contains("Bees **dance**."), "{page}");
+    assert!(!page.contains("alert") && !page.contains("Home"), "{page}");
+}
+
+#[tokio::test]
+async fn texts_in_every_usual_encoding() {
+    let workers = workers();
+    let utf16: Vec<u8> = "\u{feff}Grüße"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    for (name, bytes) in [
+        ("a.txt", "Grüße".as_bytes().to_vec()),
+        ("b.txt", utf16),
+        ("c.txt", b"Gr\xfc\xdfe".to_vec()),
+    ] {
+        assert_eq!(
+            text(&workers, name, bytes).await.expect(name).pages,
+            ["Grüße"],
+            "{name}"
+        );
+    }
+    let markdown = text(&workers, "d.md", "# The title #\n\nbody")
+        .await
+        .expect("read");
+    assert_eq!(
+        (markdown.format, markdown.title.as_deref()),
+        (Format::Markdown, Some("The title"))
+    );
+}
+
+#[tokio::test]
+async fn a_turned_jpeg_stands_upright_and_tells_of_its_camera() {
+    let picture = picture(&workers(), "a.jpg", samples::jpeg_with_exif())
+        .await
+        .expect("read");
+    assert_eq!(
+        (picture.width, picture.height),
+        (20, 40),
+        "orientation 6 is a quarter turn"
+    );
+    assert_eq!(picture.exif["artist"], "Ada Lovelace");
+    assert_eq!(
+        picture.exif["location"],
+        json!({"lat": -33.5, "lon": 151.25})
+    );
+    assert_eq!(picture.pixels.rgb.len(), 20 * 40 * 3);
+    assert_eq!(picture.mime, "image/jpeg");
+}
+
+#[tokio::test]
+async fn a_large_picture_gets_a_small_thumbnail() {
+    let picture = picture(&workers(), "a.png", samples::png(2_000, 500))
+        .await
+        .expect("read");
+    assert_eq!((picture.width, picture.height), (2_000, 500));
+    assert_eq!((picture.pixels.width, picture.pixels.height), (512, 128));
+    let red = u32::from_str_radix(&picture.dominant_color[1..3], 16).expect("hexadecimal");
+    assert!(
+        picture.dominant_color.len() == 7 && (198..=202).contains(&red),
+        "{}",
+        picture.dominant_color
+    );
+    let thumbnail = picture.thumbnail.expect("asked for");
+    assert_eq!(thumbnail.content_type, "image/jpeg");
+    let small = image::load_from_memory(&thumbnail.bytes).expect("a picture again");
+    assert_eq!((small.width(), small.height()), (512, 128));
+}
+
+#[tokio::test]
+async fn transparency_is_kept_in_the_thumbnail_and_white_for_the_models() {
+    let picture = picture(&workers(), "a.png", samples::transparent_png())
+        .await
+        .expect("read");
+    assert_eq!(
+        picture.thumbnail.expect("asked for").content_type,
+        "image/webp"
+    );
+    assert!(picture.pixels.rgb.iter().all(|value| *value == 255));
+}
+
+#[tokio::test]
+async fn bad_files_fail_with_a_reason_and_the_next_file_is_read() {
+    use ErrorKind::{Permanent, Resource};
+    let workers = workers();
+    let mut broken = samples::pdf(&["text"]);
+    broken.truncate(200);
+    let texts: Vec<(&str, Vec<u8>, ErrorKind, &str)> = vec![
+        ("empty.txt", Vec::new(), Permanent, "the file is empty"),
+        (
+            "blank.txt",
+            b" \n ".to_vec(),
+            Permanent,
+            "nothing but blanks",
+        ),
+        (
+            "not.pdf",
+            b"just words".to_vec(),
+            Permanent,
+            "claims to be a PDF but is not",
+        ),
+        (
+            "picture.pdf",
+            samples::png(4, 4),
+            Permanent,
+            "it looks like a PNG picture",
+        ),
+        ("broken.pdf", broken, Permanent, "the PDF is broken"),
+        (
+            "picture.txt",
+            samples::png(4, 4),
+            Permanent,
+            "the file is not text",
+        ),
+        (
+            "office.txt",
+            b"PK\x03\x04rest".to_vec(),
+            Permanent,
+            "ZIP archive or an office file",
+        ),
+        (
+            "deep.html",
+            "<div>".repeat(2_000).into_bytes(),
+            Permanent,
+            "nests more than 1000",
+        ),
+        (
+            "void.html",
+            b"<html><body><script>x</script></body></html>".to_vec(),
+            Permanent,
+            "holds no text",
+        ),
+        (
+            "long.txt",
+            vec![b'a'; MAX_TEXT_BYTES + 1],
+            Resource,
+            "more than 32 MiB of text",
+        ),
+    ];
+    for (name, bytes, kind, words) in texts {
+        let error = text(&workers, name, bytes).await.expect_err(name);
+        assert_eq!(error.kind, kind, "{name}: {error}");
+        assert!(error.message.contains(words), "{name}: {error}");
+    }
+    let pictures: Vec<(&str, Vec<u8>, ErrorKind, &str)> = vec![
+        (
+            "bomb.png",
+            samples::png_claiming(10_000, 10_000),
+            Resource,
+            "100 megapixels",
+        ),
+        (
+            "wide.png",
+            samples::png_claiming(30_000, 10),
+            Resource,
+            "20000 pixels a side",
+        ),
+        (
+            "cut.png",
+            samples::png(64, 64)[..60].to_vec(),
+            Permanent,
+            "the picture is broken",
+        ),
+        (
+            "text.jpg",
+            b"not a picture".to_vec(),
+            Permanent,
+            "not a picture that can be read",
+        ),
+        (
+            "page.jpg",
+            samples::pdf(&["x"]),
+            Permanent,
+            "it looks like a PDF",
+        ),
+    ];
+    for (name, bytes, kind, words) in pictures {
+        let error = picture(&workers, name, bytes).await.expect_err(name);
+        assert_eq!(error.kind, kind, "{name}: {error}");
+        assert!(error.message.contains(words), "{name}: {error}");
+    }
+    assert_eq!(
+        text(&workers, "a.txt", "still here")
+            .await
+            .expect("read")
+            .pages,
+        ["still here"]
+    );
+}
+
+#[tokio::test]
+async fn a_pdf_that_nests_without_end_costs_only_itself() {
+    let workers = workers();
+    let deep = format!("{}{}", "[".repeat(2_000_000), "]".repeat(2_000_000));
+    let mut file = samples::pdf(&["words"]);
+    let place = file
+        .windows(7)
+        .position(|window| window == b"/Title ")
+        .expect("written there");
+    file.splice(place + 7..place + 7, deep.bytes());
+    let error = text(&workers, "deep.pdf", file).await.expect_err("broken");
+    assert_ne!(
+        error.kind,
+        ErrorKind::Transient,
+        "not worth a retry: {error}"
+    );
+    assert_eq!(
+        text(&workers, "a.txt", "still here")
+            .await
+            .expect("read")
+            .pages,
+        ["still here"]
+    );
+}
+
+#[tokio::test]
+#[ignore = "takes 20 seconds of processor time without optimization"]
+async fn a_pdf_that_inflates_beyond_the_memory_costs_only_itself() {
+    let workers = workers();
+    let bomb = samples::pdf_bomb(1_200 << 20);
+    assert!(bomb.len() < 4 << 20, "a bomb is small");
+    let error = text(&workers, "bomb.pdf", bomb)
+        .await
+        .expect_err("too large");
+    assert!(
+        matches!(error.kind, ErrorKind::Permanent | ErrorKind::Resource),
+        "not worth a retry: {error}"
+    );
+    assert_eq!(
+        text(&workers, "a.txt", "still here")
+            .await
+            .expect("read")
+            .pages,
+        ["still here"]
+    );
+}
+
+#[tokio::test]
+async fn a_missing_worker_is_worth_a_retry() {
+    let workers = Extraction::new("/nowhere/loupe".into(), 1);
+    let error = text(&workers, "a.txt", "words")
+        .await
+        .expect_err("nothing to start");
+    assert_eq!(error.kind, ErrorKind::Transient, "{error}");
+}
