@@ -74,7 +74,7 @@ def run(kills, count, rng):
         documents = server.page(f"/v1/collections/{collection}/documents/list", {})
         written, events = announced(server)
         ids = [document["document_id"] for document in documents]
-        parts = [(document.get("root_object_id") or document.get("source_object_id"), document.get("number")) for document in documents]
+        parts = [(document["_internal"]["lineage"]["root_object_id"], document.get("number")) for document in documents]
         stored_objects = {part[0] for part in parts}
         return {
             "status": status,

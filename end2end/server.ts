@@ -75,7 +75,7 @@ export async function start(): Promise<Running> {
   };
   try {
     const key = await ready(child, url);
-    const demo = spawnSync(binary(), ["demo"], {
+    const demo = spawnSync(binary(), ["demo", "--url", url, "--key", key], {
       cwd: folder,
       env: environment,
       encoding: "utf8",

@@ -194,6 +194,8 @@ impl Test {
             Test::Regex(regex) => any_text(&|s| regex.is_match(s)),
             Test::Exists(wanted) => found.is_empty() != *wanted,
             Test::IsNull(wanted) => found.iter().all(|v| v.is_null()) == *wanted,
+            // A phrase without words, such as "!?", is nowhere.
+            Test::Phrase(phrase) if phrase.is_empty() => false,
             Test::Phrase(phrase) => {
                 any_text(&|s| words_of(s).windows(phrase.len()).any(|w| w == phrase))
             }

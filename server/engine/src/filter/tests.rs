@@ -378,3 +378,10 @@ proptest! {
 fn members(doc: &Value, field: &str) -> bool {
     value_at(doc, field).is_some_and(Value::is_array)
 }
+
+#[test]
+fn a_phrase_without_words_is_nowhere() {
+    let filter =
+        Filter::parse(&json!({"field": "text", "operator": "phrase", "value": "!?"})).unwrap();
+    assert!(!filter.matches(&json!({"text": "!? some words"})));
+}
