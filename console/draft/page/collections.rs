@@ -1,12 +1,12 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_navigate;
-use loupe_wire::{CollectionResponse, FeatureExtractorResponseModel, ListBucketsResponse, ListCollectionsResponse};
 use serde_json::{Map, Value, json};
 
 use crate::{
     api::Problem,
     load::{Change, Load, Query, param},
     part::*,
+    record::{Record, items, page, plain},
     session::use_session,
     text,
 };
@@ -19,7 +19,7 @@ pub fn Collections() -> impl IntoView {
     let load = Load::new(move || {
         let (api, path) = (session.api_in(ns.get()), format!("/v1/collections/list{}", page_query(offset)));
         let body = match search.value.get() { q if q.is_empty() => json!({}), q => json!({"search": q}) };
-        async move { api.post::<ListCollectionsResponse>(&path, &body).await.map(|all| (all.results, all.total_count)) }
+        async move { api.post(&path, &body).await.map(page) }
     });
     let create = RwSignal::new(false);
     let empty = move || view! {
@@ -32,29 +32,30 @@ pub fn Collections() -> impl IntoView {
             <button type="button" class="btn primary" on:click=move |_| create.set(true)><Icon name="plus"/>"Create collection"</button>
         </Head>
         <div class="row"><SearchBox query=search label="Search collections"/></div>
-        <Listing load offset label="Collections" empty=empty.into() row=move |one| row(ns.get_untracked(), one)
+        <Listing load offset label="Collections" empty=empty.into() row=Callback::from(move |one| row(ns.get_untracked(), one))
             columns=vec![Column("Name", ""), Column("Extractor", ""), Column("Documents", "num"), Column("Vector indexes", "num"), Column("State", ""), Column("Created", "")]/>
         <Create open=create ns/>
     }
 }
 
-fn row(ns: String, one: CollectionResponse) -> AnyView {
-    let id = one.collection_id.unwrap_or_else(|| one.collection_name.clone());
+fn row(ns: String, one: Record) -> AnyView {
+    let id = one.first(&["collection_id", "collection_name"]);
+    let extractor = one.record("feature_extractor");
     view! {
         <tr>
-            <th scope="row"><a href=format!("/console/ns/{ns}/collections/{id}")>{one.collection_name}</a><span class="sub mono">{id.clone()}</span></th>
-            <td>{one.feature_extractor.feature_extractor_name}<span class="sub">{one.feature_extractor.version}</span></td>
-            <td class="num">{one.document_count.map(text::count)}</td>
-            <td class="num">{text::count(one.vector_indexes.len() as i64)}</td>
-            <td><Badge status=if one.enabled { "active" } else { "disabled" }/></td>
-            <td class="nowrap"><When at=one.created_at/></td>
+            <th scope="row"><a href=format!("/console/ns/{ns}/collections/{id}")>{one.text("collection_name")}</a><span class="sub mono">{id.clone()}</span></th>
+            <td>{extractor.text("feature_extractor_name")}<span class="sub">{extractor.text("version")}</span></td>
+            <td class="num">{one.int("document_count").map(text::count)}</td>
+            <td class="num">{text::count(one.list("vector_indexes").len() as i64)}</td>
+            <td><Badge status=if one.flag("enabled") { "active" } else { "disabled" }/></td>
+            <td class="nowrap"><When at=one.opt("created_at")/></td>
         </tr>
     }
     .into_any()
 }
 
 /// What the form asks the server for: buckets with their fields, extractors with their inputs.
-type Sources = (ListBucketsResponse, Vec<FeatureExtractorResponseModel>);
+type Sources = (Vec<Record>, Vec<Record>);
 
 #[component]
 fn Create(open: RwSignal<bool>, ns: Memo<String>) -> impl IntoView {
@@ -67,7 +68,8 @@ fn Create(open: RwSignal<bool>, ns: Memo<String>) -> impl IntoView {
                 return std::future::pending().await;
             }
             let buckets = api.post("/v1/buckets/list?limit=100", &json!({})).await?;
-            Ok((buckets, api.get("/v1/collections/features/extractors").await?))
+            let extractors = api.get("/v1/collections/features/extractors").await?;
+            Ok((buckets.list("results"), items(&extractors.0)))
         }
     });
     view! {
@@ -75,7 +77,7 @@ fn Create(open: RwSignal<bool>, ns: Memo<String>) -> impl IntoView {
             {move || match sources.value.get() {
                 None => view! { <Skeletons lines=4/> }.into_any(),
                 Some(Err(problem)) => view! { <Explain problem retry=Callback::new(move |()| sources.reload())/> }.into_any(),
-                Some(Ok((buckets, _))) if buckets.results.is_empty() => view! {
+                Some(Ok((buckets, _))) if buckets.is_empty() => view! {
                     <Empty icon="bucket" title="First a bucket" text="A collection reads one, and there is none in this namespace.">
                         <a class="btn primary" href=format!("/console/ns/{}/buckets", ns.get_untracked())>"To the buckets"</a>
                     </Empty>
@@ -87,11 +89,11 @@ fn Create(open: RwSignal<bool>, ns: Memo<String>) -> impl IntoView {
 }
 
 /// The fields of a bucket that can feed an input of a kind such as `text|string`.
-fn fitting(buckets: &ListBucketsResponse, bucket: &str, kind: &str) -> Vec<(String, String)> {
-    let found = buckets.results.iter().find(|b| b.bucket_id.as_deref() == Some(bucket) || b.bucket_name == bucket);
-    let fields = found.and_then(|b| b.bucket_schema.as_ref()).map(|s| s.properties.clone()).unwrap_or_default();
+fn fitting(buckets: &[Record], bucket: &str, kind: &str) -> Vec<(String, String)> {
+    let found = buckets.iter().find(|b| b.text("bucket_id") == bucket || b.text("bucket_name") == bucket);
+    let fields = found.map(|b| b.record("bucket_schema").record("properties").members()).unwrap_or_default();
     let kinds: Vec<&str> = kind.split('|').map(str::trim).collect();
-    let all = fields.into_iter().map(|(name, field)| (name, text::wire_name(&field.r#type)));
+    let all = fields.into_iter().map(|(name, field)| (name, field.text("type")));
     let (mut good, rest): (Vec<_>, Vec<_>) = all.partition(|(_, field)| kinds.contains(&field.as_str()));
     good.extend(rest);
     good.into_iter().map(|(name, field)| (name.clone(), format!("{name} ({field})"))).collect()
@@ -101,8 +103,8 @@ fn fitting(buckets: &ListBucketsResponse, bucket: &str, kind: &str) -> Vec<(Stri
 fn Form(open: RwSignal<bool>, ns: Memo<String>, sources: Sources) -> impl IntoView {
     let session = use_session();
     let (buckets, extractors) = sources;
-    let options = buckets.results.iter().map(|b| (b.bucket_id.clone().unwrap_or_else(|| b.bucket_name.clone()), b.bucket_name.clone())).collect::<Vec<_>>();
-    let kinds = extractors.iter().map(|e| (e.feature_extractor_name.clone(), format!("{} {}", text::words(&e.feature_extractor_name), e.version))).collect::<Vec<_>>();
+    let options = buckets.iter().map(|b| (b.first(&["bucket_id", "bucket_name"]), b.text("bucket_name"))).collect::<Vec<_>>();
+    let kinds = extractors.iter().map(|e| (e.text("feature_extractor_name"), format!("{} {}", text::words(&e.text("feature_extractor_name")), e.text("version")))).collect::<Vec<_>>();
     let first = |list: &[(String, String)]| RwSignal::new(list.first().map(|(id, _)| id.clone()).unwrap_or_default());
     let (name, bucket, extractor) = (RwSignal::new(String::new()), first(&options), first(&kinds));
     if let Some((text, _)) = kinds.iter().find(|(name, _)| name == "text_extractor") {
@@ -111,12 +113,12 @@ fn Form(open: RwSignal<bool>, ns: Memo<String>, sources: Sources) -> impl IntoVi
     let (parameters, whole) = (RwSignal::new("{}".to_owned()), RwSignal::new(true));
     let extractors = StoredValue::new(extractors);
     let buckets = StoredValue::new(buckets);
-    let chosen = Memo::new(move |_| extractors.with_value(|all| all.iter().find(|e| e.feature_extractor_name == extractor.get()).cloned()));
+    let chosen = Memo::new(move |_| extractors.with_value(|all| all.iter().find(|e| e.text("feature_extractor_name") == extractor.get()).cloned()));
     // One choice of a field for each input of the extractor; made anew when bucket or extractor change.
     let inputs = Memo::new(move |_| {
-        let asked = chosen.get().map(|e| e.expected_input_types).unwrap_or_default();
+        let asked = chosen.get().map(|e| e.record("expected_input_types").members()).unwrap_or_default();
         asked.into_iter().filter(|(input, _)| input != "*").map(|(input, kind)| {
-            let fields = buckets.with_value(|all| fitting(all, &bucket.get(), &kind));
+            let fields = buckets.with_value(|all| fitting(all, &bucket.get(), &plain(&kind.0)));
             let mine = RwSignal::new(fields.first().map(|(name, _)| name.clone()).unwrap_or_default());
             (input, mine, fields)
         }).collect::<Vec<_>>()
@@ -127,7 +129,7 @@ fn Form(open: RwSignal<bool>, ns: Memo<String>, sources: Sources) -> impl IntoVi
         event.prevent_default();
         let mappings: Map<String, Value> = inputs.get_untracked().into_iter()
             .map(|(input, field, _)| (input, Value::from(field.get_untracked()))).filter(|(_, field)| field != "").collect();
-        let version = chosen.get_untracked().map(|e| e.version).unwrap_or_default();
+        let version = chosen.get_untracked().map(|e| e.text("version")).unwrap_or_default();
         let parameters = serde_json::from_str::<Value>(&parameters.get_untracked());
         let body = parameters.map(|parameters| json!({
             "collection_name": name.get_untracked().trim(),
@@ -139,10 +141,10 @@ fn Form(open: RwSignal<bool>, ns: Memo<String>, sources: Sources) -> impl IntoVi
         let api = session.api_in(ns.clone());
         let work = async move {
             let body = body.map_err(|e| Problem::local(format!("the parameters are not JSON: {e}")))?;
-            api.post::<CollectionResponse>("/v1/collections", &body).await
+            api.post("/v1/collections", &body).await
         };
         change.run(work, move |made| {
-            let id = made.collection_id.unwrap_or(made.collection_name);
+            let id = made.first(&["collection_id", "collection_name"]);
             go.with_value(|go| go(&format!("/ns/{ns}/collections/{id}"), Default::default()));
         });
     };
@@ -153,7 +155,7 @@ fn Form(open: RwSignal<bool>, ns: Memo<String>, sources: Sources) -> impl IntoVi
                 <Choice id="collection-bucket" label="Bucket" value=bucket options/>
                 <Choice id="collection-extractor" label="Extractor" value=extractor options=kinds/>
             </div>
-            <p class="muted">{move || chosen.get().map(|e| e.description)}</p>
+            <p class="muted">{move || chosen.get().map(|e| e.text("description"))}</p>
             <div class="form-row">{move || inputs.get().into_iter().map(|(input, mine, fields)| {
                 // Ids must be still there when the labels ask for them.
                 let id = match input.as_str() { "text" => "input-text", "image" => "input-image", "pdf" => "input-pdf", _ => "input-other" };

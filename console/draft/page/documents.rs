@@ -1,12 +1,12 @@
 use leptos::prelude::*;
-use loupe_wire::{CollectionResponse, DocumentResponse, ListDocumentsResponse};
 use serde_json::{Value, json};
 
 use super::document::Document;
 use crate::{
-    api::{Problem, plain},
+    api::Problem,
     load::{Load, Query, param},
     part::*,
+    record::{Record, page, plain},
     session::use_session,
     text,
 };
@@ -18,21 +18,13 @@ pub fn Documents() -> impl IntoView {
     let (ns, collection) = (param("ns"), param("collection"));
     let (search, filter, sort, offset, open) = (Query::new("q"), Query::new("filter"), Query::new("sort"), Query::new("offset"), Query::new("document"));
     let base = Signal::derive(move || format!("/v1/collections/{}", text::escape(&collection.get())));
-    let about = Load::<CollectionResponse>::new(move || {
-        let (api, path) = (session.api_in(ns.get()), base.get());
-        async move { api.get(&path).await }
-    });
+    let about = Load::<Record>::new(move || session.api_in(ns.get()).get(&base.get()));
     let load = Load::new(move || {
         let (api, path) = (session.api_in(ns.get()), format!("{}/documents/list{}", base.get(), page_query(offset)));
         let body = body(&search.value.get(), &filter.value.get(), &sort.value.get());
-        async move {
-            let all: ListDocumentsResponse = api.post(&path, &body?).await?;
-            let rows = all.results.unwrap_or_default();
-            let total = all.total_documents.or(all.pagination.total).unwrap_or(rows.len() as i64);
-            Ok((rows, total))
-        }
+        async move { api.post(&path, &body?).await.map(page) }
     });
-    let title = Signal::derive(move || about.good().map_or_else(|| collection.get(), |c| c.collection_name));
+    let title = Signal::derive(move || about.good().map_or_else(|| collection.get(), |c| c.text("collection_name")));
     let narrowed = move || !(search.value.get().is_empty() && filter.value.get().is_empty());
     let empty = move || if narrowed() {
         view! { <Empty icon="search" title="No document matches" text="Nothing in this collection passes the search and the filter."><button type="button" class="btn" on:click=move |_| { search.set(""); filter.set(""); }>"Drop search and filter"</button></Empty> }.into_any()
@@ -52,7 +44,7 @@ pub fn Documents() -> impl IntoView {
             <SearchBox query=search label="Search in these documents"/>
             <Narrow filter sort/>
         </div>
-        <Listing load offset label="Documents" empty=empty.into() row=move |one| row(open, one)
+        <Listing load offset label="Documents" empty=empty.into() row=Callback::from(move |one| row(open, one))
             columns=vec![Column("Document", ""), Column("Text", ""), Column("Files", "num"), Column("Vectors", ""), Column("", "actions")]/>
         <Document open ns collection/>
     }
@@ -108,13 +100,13 @@ fn Narrow(filter: Query, sort: Query) -> impl IntoView {
     }
 }
 
-fn indexes(about: CollectionResponse) -> impl IntoView {
-    let count = about.document_count.map(|n| format!("{} documents, ", text::count(n)));
+fn indexes(about: Record) -> impl IntoView {
+    let count = about.int("document_count").map(|n| format!("{} documents, ", text::count(n)));
     view! {
         <div class="card stack-sm">
-            <p class="muted">{count}"made by "<code>{about.feature_extractor.feature_extractor_id}</code></p>
-            {about.vector_indexes.into_iter().filter_map(|index| index.feature_uri.map(|uri| (uri, index.index))).map(|(uri, index)| {
-                let dims = index.as_ref().and_then(|i| i.get("dimensions")).map(plain).unwrap_or_default();
+            <p class="muted">{count}"made by "<code>{about.record("feature_extractor").text("feature_extractor_id")}</code></p>
+            {about.list("vector_indexes").into_iter().filter_map(|index| Some((index.opt("feature_uri")?, index.record("index")))).map(|(uri, index)| {
+                let dims = index.text("dimensions");
                 view! { <div class="uri"><code>{uri.clone()}</code><span class="row nowrap"><span class="muted nowrap">{dims}" dims"</span><Copy text=Signal::stored(uri)/></span></div> }
             }).collect_view()}
         </div>
@@ -122,26 +114,32 @@ fn indexes(about: CollectionResponse) -> impl IntoView {
 }
 
 /// What a document is called, as far as its fields tell.
-pub fn name_of(fields: &loupe_wire::Object) -> Option<String> {
-    ["title", "name", "filename", "headline", "label"].iter()
-        .find_map(|field| fields.get(*field).map(plain).filter(|text| !text.is_empty()))
+pub fn name_of(fields: &Record) -> Option<String> {
+    Some(fields.first(&["title", "name", "filename", "headline", "label"])).filter(|name| !name.is_empty())
+}
+
+/// The picture to show for a document or a result: a thumbnail where there is one.
+pub fn picture_of(one: &Record) -> Option<String> {
+    let blobs = one.list("document_blobs");
+    let images = blobs.iter().filter(|b| b.text("type") == "image");
+    images.max_by_key(|b| b.text("role") == "thumbnail").and_then(|b| b.opt("presigned_url"))
 }
 
 /// The longest text among the fields, cut to a few lines.
-pub fn text_of(fields: &loupe_wire::Object) -> String {
-    let preferred = ["text", "description", "content", "body"].iter().find_map(|f| fields.get(*f).and_then(Value::as_str));
-    let text = preferred.unwrap_or_else(|| {
-        let texts = fields.iter().filter(|(name, _)| !name.starts_with('_') && !name.ends_with("_id") && !name.ends_with("url"));
-        texts.filter_map(|(_, v)| v.as_str()).max_by_key(|text| text.len()).unwrap_or_default()
-    });
+pub fn text_of(fields: &Record) -> String {
+    let mut text = fields.first(&["text", "description", "content", "body"]);
+    if text.is_empty() {
+        let shown = |name: &str| !name.starts_with('_') && !name.ends_with("_id") && !name.ends_with("url");
+        let texts = fields.members().into_iter().filter(|(name, value)| shown(name) && value.0.is_string());
+        text = texts.map(|(_, value)| plain(&value.0)).max_by_key(String::len).unwrap_or_default();
+    }
     text.chars().take(220).collect()
 }
 
-fn row(open: Query, one: DocumentResponse) -> AnyView {
-    let id = one.document_id;
-    let name = name_of(&one.extra).unwrap_or_else(|| id.clone());
-    let picture = one.document_blobs.iter().filter(|b| text::wire_name(&b.r#type) == "image").max_by_key(|b| text::wire_name(&b.role) == "thumbnail");
-    let thumb = match picture.and_then(|b| b.presigned_url.clone()) {
+fn row(open: Query, one: Record) -> AnyView {
+    let id = one.text("document_id");
+    let name = name_of(&one).unwrap_or_else(|| id.clone());
+    let thumb = match picture_of(&one) {
         Some(url) => view! { <img class="thumb" src=url alt="" loading="lazy" width="44" height="44"/> }.into_any(),
         None => view! { <span class="thumb"><Icon name="file"/></span> }.into_any(),
     };
@@ -149,9 +147,9 @@ fn row(open: Query, one: DocumentResponse) -> AnyView {
     view! {
         <tr>
             <th scope="row"><span class="row nowrap">{thumb}<span class="grow">{name.clone()}<span class="sub mono">{id.clone()}</span></span></span></th>
-            <td class="text-cell">{text_of(&one.extra)}</td>
-            <td class="num">{one.document_blobs.len()}</td>
-            <td>{one.vector_names.into_iter().map(|v| view! { <span class="tag">{v}</span>" " }).collect_view()}</td>
+            <td class="text-cell">{text_of(&one)}</td>
+            <td class="num">{one.list("document_blobs").len()}</td>
+            <td>{one.strings("_vectors").into_iter().map(|v| view! { <span class="tag">{v}</span>" " }).collect_view()}</td>
             <td class="actions"><button type="button" class="btn small" aria-label=format!("Open {name}") on:click=show>"Open"</button></td>
         </tr>
     }

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use leptos::prelude::*;
-use loupe_wire::{ExecuteRetrieverResponse, ExplainRetrieverResponse, RetrieverInputSchemaField, RetrieverModelOutput};
 use serde_json::{Map, Value, json};
 
 use super::{publish::Publish, results};
 use crate::{
-    api::plain,
     load::{Change, Load, param},
     part::*,
+    record::{Record, plain},
     session::use_session,
     text,
 };
@@ -23,12 +22,9 @@ type Values = RwSignal<BTreeMap<String, String>>;
 pub fn Playground() -> impl IntoView {
     let session = use_session();
     let (ns, id) = (param("ns"), param("retriever"));
-    let load = Load::<RetrieverModelOutput>::new(move || {
-        let (api, path) = (session.api_in(ns.get()), format!("/v1/retrievers/{}", text::escape(&id.get())));
-        async move { api.get(&path).await }
-    });
+    let load = Load::<Record>::new(move || session.api_in(ns.get()).get(&format!("/v1/retrievers/{}", text::escape(&id.get()))));
     let publish = RwSignal::new(false);
-    let title = Signal::derive(move || load.good().map_or_else(|| id.get(), |r| r.retriever_name));
+    let title = Signal::derive(move || load.good().map_or_else(|| id.get(), |r| r.text("retriever_name")));
     view! {
         <Head title text="Try it here; publish it as a page that everyone can search.">
             <button type="button" class="btn primary" disabled=move || load.good().is_none() on:click=move |_| publish.set(true)><Icon name="globe"/>"Publish"</button>
@@ -42,11 +38,11 @@ pub fn Playground() -> impl IntoView {
 }
 
 /// The inputs of a call: typed by the schema, absent where nothing was entered.
-fn inputs(schema: &indexmap::IndexMap<String, RetrieverInputSchemaField>, values: &BTreeMap<String, String>) -> Map<String, Value> {
+fn inputs(schema: &[(String, Record)], values: &BTreeMap<String, String>) -> Map<String, Value> {
     let mut out = Map::new();
     for (name, field) in schema {
         let Some(text) = values.get(name).filter(|text| !text.is_empty()) else { continue };
-        let value = match text::wire_name(&field.r#type).as_str() {
+        let value = match field.text("type").as_str() {
             "number" | "float" => text.parse::<f64>().map(Value::from).unwrap_or_else(|_| Value::from(text.clone())),
             "integer" => text.parse::<i64>().map(Value::from).unwrap_or_else(|_| Value::from(text.clone())),
             "boolean" => Value::from(text == "true"),
@@ -59,27 +55,27 @@ fn inputs(schema: &indexmap::IndexMap<String, RetrieverInputSchemaField>, values
 }
 
 #[component]
-fn Trial(ns: Memo<String>, one: RetrieverModelOutput) -> impl IntoView {
+fn Trial(ns: Memo<String>, one: Record) -> impl IntoView {
     let session = use_session();
-    let id = one.retriever_id.clone().unwrap_or_else(|| one.retriever_name.clone());
+    let id = one.first(&["retriever_id", "retriever_name"]);
+    let fields = one.record("input_schema").members();
     let path = StoredValue::new(format!("/v1/retrievers/{}/execute", text::escape(&id)));
-    let schema = StoredValue::new(one.input_schema.clone());
-    let first = one.input_schema.iter().filter_map(|(name, f)| Some((name.clone(), plain(f.default.as_ref()?)))).collect();
+    let schema = StoredValue::new(fields.clone());
+    let first = fields.iter().filter_map(|(name, f)| Some((name.clone(), f.opt("default")?))).collect();
     let values: Values = RwSignal::new(first);
-    let (answer, plan) = (RwSignal::new(None::<ExecuteRetrieverResponse>), RwSignal::new(None::<ExplainRetrieverResponse>));
+    let (answer, plan) = (RwSignal::new(None::<Record>), RwSignal::new(None::<Record>));
     let (change, explaining) = (Change::new(), Change::new());
     let tab = RwSignal::new("results");
     let body = move || json!({"inputs": schema.with_value(|s| values.with(|v| inputs(s, v))), "return_presigned_urls": true});
     let run = move |event: leptos::ev::SubmitEvent| {
         event.prevent_default();
-        let (api, body, path) = (session.api_in(ns.get_untracked()), body(), path.get_value());
-        change.run(async move { api.post(&path, &body).await }, move |got| answer.set(Some(got)));
+        change.run(session.api_in(ns.get_untracked()).post(&path.get_value(), &body()), move |got| answer.set(Some(got)));
     };
     let show = move |name: &'static str| {
         tab.set(name);
         if name == "explain" {
-            let (api, body, path) = (session.api_in(ns.get_untracked()), json!({"inputs": body()["inputs"]}), format!("{}/explain", path.get_value()));
-            explaining.run(async move { api.post(&path, &body).await }, move |got| plan.set(Some(got)));
+            let (body, path) = (json!({"inputs": body()["inputs"]}), format!("{}/explain", path.get_value()));
+            explaining.run(session.api_in(ns.get_untracked()).post(&path, &body), move |got| plan.set(Some(got)));
         }
     };
     let curl = Signal::derive(move || text::curl(&window().location().origin().unwrap_or_default(), &ns.get(), &path.get_value(), &body()));
@@ -87,7 +83,7 @@ fn Trial(ns: Memo<String>, one: RetrieverModelOutput) -> impl IntoView {
         <div class="split">
             <form class="card form" on:submit=run>
                 <h2>"Inputs"</h2>
-                {one.input_schema.into_iter().map(|(name, field)| view! { <Input name field values/> }).collect_view()}
+                {fields.into_iter().map(|(name, field)| view! { <Input name field values/> }).collect_view()}
                 <div class="row"><button class="btn primary" aria-busy=move || change.busy.get().to_string()><Icon name="play"/>"Run"</button><Copy text=curl label="Copy as curl"/></div>
             </form>
             <section class="stack" aria-label="Answer">
@@ -111,27 +107,30 @@ fn Trial(ns: Memo<String>, one: RetrieverModelOutput) -> impl IntoView {
 }
 
 #[component]
-fn Input(name: String, field: RetrieverInputSchemaField, values: Values) -> impl IntoView {
+fn Input(name: String, field: Record, values: Values) -> impl IntoView {
     let id = format!("in-{name}");
-    let kind = match text::wire_name(&field.r#type).as_str() {
+    let type_name = field.text("type");
+    let kind = match type_name.as_str() {
         "number" | "float" | "integer" => "number",
         "date" => "date",
         _ => "text",
     };
-    let boolean = text::wire_name(&field.r#type) == "boolean";
-    let choices = if boolean { Some(vec!["true".to_owned(), "false".into()]) } else { field.r#enum.map(|all| all.iter().map(plain).collect()) };
+    let mut choices: Vec<String> = field.list("enum").iter().map(|one| plain(&one.0)).collect();
+    if type_name == "boolean" {
+        choices = vec!["true".into(), "false".into()];
+    }
     let set = { let name = name.clone(); move |value: String| values.update(|all| drop(all.insert(name.clone(), value))) };
     let get = { let name = name.clone(); move || values.with(|all| all.get(&name).cloned().unwrap_or_default()) };
-    let required = field.required.unwrap_or(false);
-    let control = match choices {
-        Some(choices) => view! {
+    let required = field.flag("required");
+    let control = match choices.is_empty() {
+        false => view! {
             <select class="select" id=id.clone() prop:value=get on:change=move |e| set(event_target_value(&e))>
                 <option value="">"–"</option>{choices.into_iter().map(|c| view! { <option value=c.clone()>{c.clone()}</option> }).collect_view()}
             </select>
         }.into_any(),
-        None => view! { <input class="input" id=id.clone() type=kind step="any" required=required prop:value=get on:input=move |e| set(event_target_value(&e)) autocomplete="off"/> }.into_any(),
+        true => view! { <input class="input" id=id.clone() type=kind step="any" required=required prop:value=get on:input=move |e| set(event_target_value(&e)) autocomplete="off"/> }.into_any(),
     };
-    view! { <div class="field"><label for=id.clone()>{name}{(!required).then_some(" (optional)")}</label>{control}{field.description.map(|d| view! { <span class="hint">{d}</span> })}</div> }
+    view! { <div class="field"><label for=id.clone()>{name}{(!required).then_some(" (optional)")}</label>{control}{field.opt("description").map(|d| view! { <span class="hint">{d}</span> })}</div> }
 }
 
 #[cfg(test)]
@@ -140,7 +139,7 @@ mod tests {
 
     #[test]
     fn inputs_have_the_types_of_the_schema() {
-        let schema = serde_json::from_value(json!({"q": {"type": "string"}, "n": {"type": "integer"}, "on": {"type": "boolean"}, "no": {"type": "string"}})).expect("a schema");
+        let schema = Record(json!({"q": {"type": "string"}, "n": {"type": "integer"}, "on": {"type": "boolean"}, "no": {"type": "string"}})).members();
         let values = [("q", "owl"), ("n", "3"), ("on", "true"), ("no", "")].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
         assert_eq!(Value::from(inputs(&schema, &values)), json!({"q": "owl", "n": 3, "on": true}));
     }

@@ -1,12 +1,12 @@
 //! A retriever as a page for everyone.
 
 use leptos::prelude::*;
-use loupe_wire::{PublicNameAvailabilityResponse, PublishRetrieverResponse, PublishedRetrieverResponse, RetrieverModelOutput};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     load::{Change, Load},
     part::*,
+    record::Record,
     session::use_session,
     text,
 };
@@ -18,26 +18,26 @@ fn slug(name: &str) -> String {
 }
 
 #[component]
-pub fn Publish(open: RwSignal<bool>, ns: Memo<String>, retriever: RetrieverModelOutput, done: Callback<()>) -> impl IntoView {
+pub fn Publish(open: RwSignal<bool>, ns: Memo<String>, retriever: Record, done: Callback<()>) -> impl IntoView {
     let session = use_session();
     let retriever = StoredValue::new(retriever);
-    let path = StoredValue::new(retriever.with_value(|r| format!("/v1/retrievers/{}/publish", text::escape(r.retriever_id.as_deref().unwrap_or(&r.retriever_name)))));
-    let now = Load::<Option<PublishedRetrieverResponse>>::new(move || {
+    let path = StoredValue::new(retriever.with_value(|r| format!("/v1/retrievers/{}/publish", text::escape(&r.first(&["retriever_id", "retriever_name"])))));
+    let now = Load::<Record>::new(move || {
         let (api, wanted) = (session.api_in(ns.get()), open.get());
         async move {
             if !wanted {
                 return std::future::pending().await;
             }
             match api.get(&path.get_value()).await {
-                Err(problem) if problem.status == 404 => Ok(None),
+                // Nothing published is an answer, not a fault.
+                Err(problem) if problem.status == 404 => Ok(Record::default()),
                 other => other,
             }
         }
     });
     let change = Change::new();
     let end = move |_| {
-        let api = session.api_in(ns.get_untracked());
-        change.run(async move { api.delete(&path.get_value()).await }, move |()| { now.reload(); done.run(()); });
+        change.run(session.api_in(ns.get_untracked()).delete(&path.get_value()), move |_| { now.reload(); done.run(()); });
     };
     view! {
         <Modal open title="Publish as a page">
@@ -45,15 +45,15 @@ pub fn Publish(open: RwSignal<bool>, ns: Memo<String>, retriever: RetrieverModel
             {move || match now.value.get() {
                 None => view! { <Skeletons lines=4/> }.into_any(),
                 Some(Err(problem)) => view! { <Explain problem retry=Callback::new(move |()| now.reload())/> }.into_any(),
-                Some(Ok(Some(page))) => view! {
+                Some(Ok(page)) if page.value("public_name").is_some() => view! {
                     <p>"Everyone who has the address can search this retriever."</p>
-                    <Address name=page.public_name/>
+                    <Address name=page.text("public_name")/>
                     <footer>
                         <button type="button" class="btn danger" on:click=end aria-busy=move || change.busy.get().to_string()>"Take it down"</button>
                         <button type="button" class="btn primary" on:click=move |_| open.set(false)>"Done"</button>
                     </footer>
                 }.into_any(),
-                Some(Ok(None)) => view! { <Form open ns path retriever done=Callback::new(move |()| { now.reload(); done.run(()); })/> }.into_any(),
+                Some(Ok(_)) => view! { <Form open ns path retriever done=Callback::new(move |()| { now.reload(); done.run(()); })/> }.into_any(),
             }}
         </Modal>
     }
@@ -68,38 +68,38 @@ pub fn Address(name: String) -> impl IntoView {
 }
 
 #[component]
-fn Form(open: RwSignal<bool>, ns: Memo<String>, path: StoredValue<String>, retriever: StoredValue<RetrieverModelOutput>, done: Callback<()>) -> impl IntoView {
+fn Form(open: RwSignal<bool>, ns: Memo<String>, path: StoredValue<String>, retriever: StoredValue<Record>, done: Callback<()>) -> impl IntoView {
     let session = use_session();
-    let label = retriever.with_value(|r| r.retriever_name.clone());
+    let label = retriever.with_value(|r| r.text("retriever_name"));
     let (name, title) = (RwSignal::new(slug(&label)), RwSignal::new(label));
-    let description = RwSignal::new(retriever.with_value(|r| r.description.clone().unwrap_or_default()));
+    let description = RwSignal::new(retriever.with_value(|r| r.text("description")));
     let (fields, chosen) = (RwSignal::new(Vec::<String>::new()), RwSignal::new(Vec::<String>::new()));
-    let known = Load::<Value>::new(move || {
+    let known = Load::<Record>::new(move || {
         let api = session.api_in(ns.get());
-        let first = retriever.with_value(|r| r.collection_ids.first().cloned());
+        let first = retriever.with_value(|r| r.strings("collection_ids").into_iter().next());
         async move {
-            let Some(first) = first else { return Ok(json!({})) };
+            let Some(first) = first else { return Ok(Record::default()) };
             api.post(&format!("/v1/collections/{}/documents/list?limit=5", text::escape(&first)), &json!({})).await
         }
     });
     // The fields that real documents have, so that nothing is exposed by guessing.
     Effect::new(move |_| {
         let Some(found) = known.good() else { return };
-        let rows = found.get("results").and_then(Value::as_array).cloned().unwrap_or_default();
-        let mut names: Vec<String> = rows.iter().filter_map(Value::as_object).flat_map(|row| row.keys().cloned()).collect();
+        let rows = found.list("results");
+        let mut names: Vec<String> = rows.iter().flat_map(Record::members).map(|(name, _)| name).collect();
         names.retain(|n| !n.starts_with('_') && !matches!(n.as_str(), "document_id" | "collection_id" | "document_blobs" | "expanded" | "vector_names"));
         names.sort();
         names.dedup();
         chosen.set(names.iter().filter(|n| !n.ends_with("_id") && !n.ends_with("hash") && !n.ends_with("_ms")).cloned().collect());
         fields.set(names);
     });
-    let free = Load::<Option<PublicNameAvailabilityResponse>>::new(move || {
+    let free = Load::<Record>::new(move || {
         let (api, name) = (session.api_in(ns.get()), name.get());
         let path = format!("{}/availability?name={}", path.get_value(), text::escape(&name));
         async move {
             // Typing is not finished with the first letter.
             gloo_timers::future::TimeoutFuture::new(300).await;
-            if name.len() < 3 { Ok(None) } else { api.get(&path).await.map(Some) }
+            if name.len() < 3 { Ok(Record::default()) } else { api.get(&path).await }
         }
     });
     let change = Change::new();
@@ -113,15 +113,14 @@ fn Form(open: RwSignal<bool>, ns: Memo<String>, path: StoredValue<String>, retri
             body["description"] = text.into();
         }
         body["display_config"] = display;
-        let api = session.api_in(ns.get_untracked());
-        change.run(async move { api.post::<PublishRetrieverResponse>(&path.get_value(), &body).await }, move |_| done.run(()));
+        change.run(session.api_in(ns.get_untracked()).post(&path.get_value(), &body), move |_| done.run(()));
     };
     view! {
         <form class="form" on:submit=submit>
             <Field id="page-name" label="Name in the address" value=name required=true hint="3 to 50 small letters, digits and dashes."/>
             <p role="status" class="muted">{move || match free.value.get() {
-                Some(Ok(Some(answer))) if answer.available => format!("/r/{} is free.", answer.name),
-                Some(Ok(Some(answer))) => format!("/r/{} is taken.", answer.name),
+                Some(Ok(answer)) if answer.flag("available") => format!("/r/{} is free.", answer.text("name")),
+                Some(Ok(answer)) if answer.value("name").is_some() => format!("/r/{} is taken.", answer.text("name")),
                 Some(Err(problem)) => problem.fields.first().map_or(problem.message, |(_, what)| what.clone()),
                 _ => "Checking the name.".into(),
             }}</p>

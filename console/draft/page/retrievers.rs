@@ -1,6 +1,5 @@
 use leptos::prelude::*;
 use leptos_router::hooks::use_navigate;
-use loupe_wire::{CollectionResponse, ListCollectionsResponse, ListRetrieversResponse, RetrieverConfig, RetrieverModelOutput};
 use serde_json::{Value, json};
 
 use super::template;
@@ -8,6 +7,7 @@ use crate::{
     api::Problem,
     load::{Change, Load, Query, param},
     part::*,
+    record::{Record, page},
     session::use_session,
     text,
 };
@@ -20,7 +20,7 @@ pub fn Retrievers() -> impl IntoView {
     let load = Load::new(move || {
         let (api, path) = (session.api_in(ns.get()), format!("/v1/retrievers/list{}", page_query(offset)));
         let body = match search.value.get() { q if q.is_empty() => json!({}), q => json!({"search": q}) };
-        async move { api.post::<ListRetrieversResponse>(&path, &body).await.map(|all| (all.results, all.total)) }
+        async move { api.post(&path, &body).await.map(page) }
     });
     let create = RwSignal::new(false);
     let empty = move || view! {
@@ -33,21 +33,21 @@ pub fn Retrievers() -> impl IntoView {
             <button type="button" class="btn primary" on:click=move |_| create.set(true)><Icon name="plus"/>"Create retriever"</button>
         </Head>
         <div class="row"><SearchBox query=search label="Search retrievers"/></div>
-        <Listing load offset label="Retrievers" empty=empty.into() row=move |one| row(ns.get_untracked(), one)
+        <Listing load offset label="Retrievers" empty=empty.into() row=Callback::from(move |one| row(ns.get_untracked(), one))
             columns=vec![Column("Name", ""), Column("Stages", ""), Column("Collections", "num"), Column("Page", ""), Column("Created", "")]/>
         <Create open=create ns/>
     }
 }
 
-fn row(ns: String, one: RetrieverModelOutput) -> AnyView {
-    let id = one.retriever_id.unwrap_or_else(|| one.retriever_name.clone());
+fn row(ns: String, one: Record) -> AnyView {
+    let id = one.first(&["retriever_id", "retriever_name"]);
     view! {
         <tr>
-            <th scope="row"><a href=format!("/console/ns/{ns}/retrievers/{id}")>{one.retriever_name}</a><span class="sub mono">{id.clone()}</span></th>
-            <td>{one.stages.into_iter().map(|s| view! { <span class="tag">{s.stage_name}</span>" " }).collect_view()}</td>
-            <td class="num">{one.collection_ids.len()}</td>
-            <td>{if one.is_published { view! { <Badge status="published"/> }.into_any() } else { view! { <span class="muted">"not published"</span> }.into_any() }}</td>
-            <td class="nowrap"><When at=one.created_at/></td>
+            <th scope="row"><a href=format!("/console/ns/{ns}/retrievers/{id}")>{one.text("retriever_name")}</a><span class="sub mono">{id.clone()}</span></th>
+            <td>{one.list("stages").into_iter().map(|s| view! { <span class="tag">{s.text("stage_name")}</span>" " }).collect_view()}</td>
+            <td class="num">{one.list("collection_ids").len()}</td>
+            <td>{if one.flag("is_published") { view! { <Badge status="published"/> }.into_any() } else { view! { <span class="muted">"not published"</span> }.into_any() }}</td>
+            <td class="nowrap"><When at=one.opt("created_at")/></td>
         </tr>
     }
     .into_any()
@@ -56,7 +56,7 @@ fn row(ns: String, one: RetrieverModelOutput) -> AnyView {
 #[component]
 fn Create(open: RwSignal<bool>, ns: Memo<String>) -> impl IntoView {
     let session = use_session();
-    let load = Load::<ListCollectionsResponse>::new(move || {
+    let load = Load::<Record>::new(move || {
         let (api, wanted) = (session.api_in(ns.get()), open.get());
         async move {
             if !wanted {
@@ -70,27 +70,27 @@ fn Create(open: RwSignal<bool>, ns: Memo<String>) -> impl IntoView {
             {move || match load.value.get() {
                 None => view! { <Skeletons lines=4/> }.into_any(),
                 Some(Err(problem)) => view! { <Explain problem retry=Callback::new(move |()| load.reload())/> }.into_any(),
-                Some(Ok(all)) if all.results.is_empty() => view! {
+                Some(Ok(all)) if all.list("results").is_empty() => view! {
                     <Empty icon="grid" title="First a collection" text="A retriever searches collections, and there is none in this namespace.">
                         <a class="btn primary" href=format!("/console/ns/{}/collections", ns.get_untracked())>"To the collections"</a>
                     </Empty>
                 }.into_any(),
-                Some(Ok(all)) => view! { <Form open ns all=all.results/> }.into_any(),
+                Some(Ok(all)) => view! { <Form open ns all=all.list("results")/> }.into_any(),
             }}
         </Modal>
     }
 }
 
 #[component]
-fn Form(open: RwSignal<bool>, ns: Memo<String>, all: Vec<CollectionResponse>) -> impl IntoView {
+fn Form(open: RwSignal<bool>, ns: Memo<String>, all: Vec<Record>) -> impl IntoView {
     let session = use_session();
     let (name, description) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
     let (stages, inputs) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
     let all = StoredValue::new(all);
-    let id_of = |c: &CollectionResponse| c.collection_id.clone().unwrap_or_else(|| c.collection_name.clone());
+    let id_of = |c: &Record| c.first(&["collection_id", "collection_name"]);
     let chosen = RwSignal::new(all.with_value(|all| if all.len() == 1 { all.iter().map(id_of).collect::<Vec<_>>() } else { Vec::new() }));
     let write = move || {
-        let picked: Vec<CollectionResponse> = all.with_value(|all| all.iter().filter(|c| chosen.with(|ids| ids.contains(&id_of(c)))).cloned().collect());
+        let picked: Vec<Record> = all.with_value(|all| all.iter().filter(|c| chosen.with(|ids| ids.contains(&id_of(c)))).cloned().collect());
         stages.set(text::pretty(&template::stages(&picked)));
         inputs.set(text::pretty(&template::inputs(&picked)));
     };
@@ -109,10 +109,10 @@ fn Form(open: RwSignal<bool>, ns: Memo<String>, all: Vec<CollectionResponse>) ->
             if !text.is_empty() {
                 body["description"] = text.into();
             }
-            api.post::<RetrieverConfig>("/v1/retrievers", &body).await
+            api.post("/v1/retrievers", &body).await
         };
         change.run(work, move |made| {
-            let id = made.retriever_id.unwrap_or(made.retriever_name);
+            let id = made.first(&["retriever_id", "retriever_name"]);
             go.with_value(|go| go(&format!("/ns/{ns}/retrievers/{id}"), Default::default()));
         });
     };
@@ -126,8 +126,8 @@ fn Form(open: RwSignal<bool>, ns: Memo<String>, all: Vec<CollectionResponse>) ->
                 <legend><strong>"Collections"</strong></legend>
                 {all.with_value(|all| all.iter().map(|c| {
                     let (id, same) = (id_of(c), id_of(c));
-                    let indexes = c.vector_indexes.iter().filter_map(|i| i.feature_uri.clone()).collect::<Vec<_>>().join(", ");
-                    view! { <Check label=c.collection_name.clone() hint=indexes checked=Signal::derive(move || chosen.with(|ids| ids.contains(&same)))
+                    let indexes = c.list("vector_indexes").iter().filter_map(|i| i.opt("feature_uri")).collect::<Vec<_>>().join(", ");
+                    view! { <Check label=c.text("collection_name") hint=indexes checked=Signal::derive(move || chosen.with(|ids| ids.contains(&same)))
                         set=move |on| chosen.update(|ids| { ids.retain(|one| *one != id); if on { ids.push(id.clone()); } })/> }
                 }).collect_view())}
             </fieldset>

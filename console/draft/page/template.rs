@@ -1,18 +1,19 @@
 //! A hybrid search over chosen collections, written down for the owner: addresses of features are never typed.
 
-use loupe_wire::CollectionResponse;
 use serde_json::{Value, json};
 
+use crate::record::Record;
+
 /// The features of `collections`, each once: those that words can be matched with, and those of pictures.
-fn features(collections: &[CollectionResponse]) -> (Vec<String>, Vec<String>) {
+fn features(collections: &[Record]) -> (Vec<String>, Vec<String>) {
     let (mut words, mut pictures) = (Vec::new(), Vec::new());
     for collection in collections {
-        for index in &collection.vector_indexes {
-            let Some(uri) = &index.feature_uri else { continue };
+        for index in collection.list("vector_indexes") {
+            let Some(uri) = index.opt("feature_uri") else { continue };
             // What a picture classifier sees has no direction for words.
             let list = if uri.starts_with("loupe://image_extractor@") { &mut pictures } else { &mut words };
-            if !list.contains(uri) {
-                list.push(uri.clone());
+            if !list.contains(&uri) {
+                list.push(uri);
             }
         }
     }
@@ -20,7 +21,7 @@ fn features(collections: &[CollectionResponse]) -> (Vec<String>, Vec<String>) {
 }
 
 /// Stages that search by meaning and by letter, fused by rank; by likeness where only pictures are there.
-pub fn stages(collections: &[CollectionResponse]) -> Value {
+pub fn stages(collections: &[Record]) -> Value {
     let (words, pictures) = features(collections);
     let text = json!({"input_mode": "text", "value": "{{INPUT.query}}"});
     let mut searches = Vec::new();
@@ -44,7 +45,7 @@ pub fn stages(collections: &[CollectionResponse]) -> Value {
 }
 
 /// What the stages above ask for.
-pub fn inputs(collections: &[CollectionResponse]) -> Value {
+pub fn inputs(collections: &[Record]) -> Value {
     let (words, pictures) = features(collections);
     match (words.is_empty(), pictures.is_empty()) {
         (false, _) => json!({"query": {"type": "string", "description": "What to look for", "required": true}}),
@@ -60,10 +61,11 @@ mod tests {
     use loupe_wire::{CollectionResponse, CollectionVectorIndex};
 
     use super::*;
+    use crate::record::tests::sent;
 
-    fn collection(uris: &[&str]) -> CollectionResponse {
+    fn collection(uris: &[&str]) -> Record {
         let index = |uri: &&str| CollectionVectorIndex { feature_uri: Some(uri.to_string()), ..Default::default() };
-        CollectionResponse { vector_indexes: uris.iter().map(index).collect(), ..Default::default() }
+        sent(&CollectionResponse { vector_indexes: uris.iter().map(index).collect(), ..Default::default() })
     }
 
     #[test]
