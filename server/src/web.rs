@@ -57,7 +57,7 @@ pub fn router(app: &App, document: Arc<OpenApi>) -> Router<App> {
             get(|| async { Redirect::permanent("/console/") }),
         )
         .route("/console/", get(console))
-        .route("/console/{*path}", get(console))
+        .route("/console/{*path}", get(console_path))
         .merge(loupe_hosted::page::router(Arc::new(PageHost(app.clone()))).with_state(()))
         .fallback(unknown)
 }
@@ -85,6 +85,19 @@ async fn file(Path(name): Path<String>, headers: HeaderMap) -> Response {
         ),
         None => ApiError::not_found("file", &name).into_response(),
     }
+}
+
+/// The console's files are named relative to its page; every other address is the page's own business.
+async fn console_path(Path(path): Path<String>, headers: HeaderMap) -> Response {
+    if path != "index.html"
+        && path
+            .rsplit('/')
+            .next()
+            .is_some_and(|name| name.contains('.'))
+    {
+        return file(Path(path), headers).await;
+    }
+    console(headers).await
 }
 
 /// Every address of the console answers its one page; the page finds its way by the address.

@@ -34,6 +34,15 @@ both! {
         }
     }
 
+    async fn the_console_answers_its_page_everywhere_and_404_for_missing_files(server) {
+        for path in ["/console/", "/console/namespaces"] {
+            let page = Server::send(server.request("GET", path)).await;
+            // Without a web build the page says how to make one.
+            assert!(page.status == 200 || page.body.as_str().unwrap().contains("cargo xtask web"), "{path}");
+        }
+        Server::send(server.request("GET", "/console/missing.js")).await.error(404, "NotFoundError");
+    }
+
     async fn a_key_does_what_its_level_allows(server) {
         let path = "/v1/organizations/users/owner@localhost/api-keys";
         let made = server.call("POST", path, json!({"name": "reader", "permissions": ["read"]})).await.ok();
