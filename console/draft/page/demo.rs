@@ -30,12 +30,11 @@ pub fn progress(task: &Record) -> Option<(f64, String)> {
     Some((share.clamp(0.0, 1.0), line))
 }
 
-/// Starts the demo and shows how far it is.
+/// Starts the demo. What it answers goes to the page, which stays when the list behind this button is no longer empty.
 #[component]
-pub fn Demo() -> impl IntoView {
+pub fn Demo(made: RwSignal<Option<Record>>) -> impl IntoView {
     let session = use_session();
     let change = Change::new();
-    let made = RwSignal::new(None::<Record>);
     let start = move |_| {
         change.run(session.api().post("/v1/quickstart/demo", &json!({})), move |answer| {
             session.namespaces_changed.update(|n| *n += 1);
@@ -43,18 +42,14 @@ pub fn Demo() -> impl IntoView {
         });
     };
     view! {
-        {move || match made.get() {
-            None => view! {
-                <button type="button" class="btn primary" on:click=start aria-busy=move || change.busy.get().to_string()><Icon name="spark"/>"Load the demo"</button>
-            }.into_any(),
-            Some(answer) => view! { <Running answer/> }.into_any(),
-        }}
+        <button type="button" class="btn primary" on:click=start aria-busy=move || change.busy.get().to_string()><Icon name="spark"/>"Load the demo"</button>
         {move || change.problem.get().map(|problem| view! { <Explain problem/> })}
     }
 }
 
+/// How far the demo is, and where it can be seen.
 #[component]
-fn Running(answer: Record) -> impl IntoView {
+pub fn Running(answer: Record) -> impl IntoView {
     let session = use_session();
     let (task, namespace, retriever) = (answer.text("task_id"), answer.text("namespace_id"), answer.text("retriever_id"));
     let page = answer.opt("public_name").map_or_else(|| answer.text("public_url"), |name| format!("/r/{name}"));

@@ -2,7 +2,7 @@ use leptos::prelude::*;
 use leptos_router::hooks::use_navigate;
 use serde_json::json;
 
-use super::demo::Demo;
+use super::demo::{Demo, Running};
 use crate::{
     load::{Change, Load, Query},
     part::*,
@@ -22,13 +22,14 @@ pub fn Namespaces() -> impl IntoView {
         async move { api.post(&path, &body).await.map(page) }
     });
     let create = RwSignal::new(false);
+    let made = RwSignal::new(None::<Record>);
     let searched = move || !search.value.get().is_empty();
     let empty = move || if searched() {
         view! { <Empty icon="search" title="No namespace has that name" text="Nothing matches what you typed."><button type="button" class="btn" on:click=move |_| search.set("")>"Clear the search"</button></Empty> }.into_any()
     } else {
         view! {
             <Empty icon="layers" title="No namespace yet" text="A namespace holds buckets, collections and retrievers. Load the demo to see one at work in under two minutes, or make your own.">
-                <Demo/>
+                <Demo made/>
                 <button type="button" class="btn" on:click=move |_| create.set(true)>"Create a namespace"</button>
             </Empty>
         }.into_any()
@@ -37,23 +38,20 @@ pub fn Namespaces() -> impl IntoView {
         <Head title="Namespaces" text="Each holds its own files, documents and retrievers.">
             <button type="button" class="btn primary" on:click=move |_| create.set(true)><Icon name="plus"/>"Create namespace"</button>
         </Head>
+        {move || made.get().map(|answer| view! { <Running answer/> })}
         <div class="row"><SearchBox query=search label="Search namespaces"/></div>
         <Listing load offset label="Namespaces" empty=empty.into() row=Callback::from(row)
-            columns=vec![Column("Name", ""), Column("Buckets", "num"), Column("Collections", "num"), Column("Objects", "num"), Column("Documents", "num"), Column("Created", "")]/>
+            columns=vec![Column("Name", ""), Column("Description", ""), Column("Created", "")]/>
         <Create open=create/>
     }
 }
 
 fn row(one: Record) -> AnyView {
     let id = one.first(&["namespace_id", "namespace_name"]);
-    let number = |name: &str| one.int(name).map(text::count).unwrap_or_else(|| "–".into());
     view! {
         <tr>
             <th scope="row"><a href=format!("/console/ns/{}/collections", text::escape(&id))>{one.text("namespace_name")}</a><span class="sub mono">{id.clone()}</span></th>
-            <td class="num">{number("bucket_count")}</td>
-            <td class="num">{number("collection_count")}</td>
-            <td class="num">{number("object_count")}</td>
-            <td class="num">{number("document_count")}</td>
+            <td class="text-cell">{one.text("description")}</td>
             <td class="nowrap"><When at=one.opt("created_at")/></td>
         </tr>
     }

@@ -79,8 +79,11 @@ pub fn Listing(
     }
 }
 
-fn pager(offset: Query, shown: i64, total: i64) -> impl IntoView {
+fn pager(offset: Query, shown: i64, total: i64) -> AnyView {
     let at = offset.number();
+    if at == 0 && shown >= total {
+        return ().into_any();
+    }
     let back = move |_| offset.set(&if at > PAGE { (at - PAGE).to_string() } else { String::new() });
     let on = move |_| offset.set(&(at + PAGE).to_string());
     view! {
@@ -92,6 +95,7 @@ fn pager(offset: Query, shown: i64, total: i64) -> impl IntoView {
             </span>
         </nav>
     }
+    .into_any()
 }
 
 /// The query of a list call.
