@@ -381,7 +381,7 @@ fn members(doc: &Value, field: &str) -> bool {
 
 #[test]
 fn a_phrase_without_words_is_nowhere() {
-    let filter =
-        Filter::parse(&json!({"field": "text", "operator": "phrase", "value": "!?"})).unwrap();
+    let node = json!({"field": "text", "operator": "phrase", "value": "!?"});
+    let filter = Filter::parse(&json!({"AND": [node]})).unwrap();
     assert!(!filter.matches(&json!({"text": "!? some words"})));
 }
