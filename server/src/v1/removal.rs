@@ -3,16 +3,14 @@
 
 use loupe_engine::{
     filter::Filter,
-    store::{Reach, Selection},
+    store::{Document, ListQuery, Reach, Selection},
 };
-use loupe_wire::{TaskType, Value};
+use loupe_wire::{ObjectResponse, TaskType, Value};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
+use sqlx::types::Json;
 
-use super::{
-    collections::COLLECTIONS,
-    objects::{self, REMOVE_OBJECTS},
-    tasks,
-};
+use super::{collections::COLLECTIONS, documents, objects::blobs, tasks};
 use crate::{
     app::App,
     args,
@@ -20,16 +18,21 @@ use crate::{
     error::{ApiError, Result},
 };
 
-/// Kinds of the queue's work, beside [`REMOVE_OBJECTS`].
+/// Kinds of the queue's work.
+pub const REMOVE_OBJECTS: &str = "remove_objects";
 pub const REMOVE_BUCKET: &str = "remove_bucket";
 pub const REMOVE_NAMESPACE: &str = "remove_namespace";
 
 /// Objects of one step.
 const STEP: i64 = 500;
 
+/// Documents read at once to find their files.
+const PAGE: usize = 1000;
+
 crate::sql! {
-    const OBJECTS = "SELECT object_id FROM objects WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) ORDER BY object_id LIMIT $3";
+    const OBJECTS = "SELECT object_id, data FROM objects WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) ORDER BY object_id LIMIT $3";
     const DELETE_OBJECT = "DELETE FROM objects WHERE namespace_id = $1 AND object_id = $2";
+    const DELETE_PROCESSED = "DELETE FROM processed WHERE namespace_id = $1 AND object_id = $2";
     const UPLOADS = "SELECT upload_id FROM uploads WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) ORDER BY upload_id LIMIT $3";
     const DELETE_UPLOAD = "DELETE FROM uploads WHERE namespace_id = $1 AND upload_id = $2";
     const ACTIVE_BATCHES = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) AND status IN ('QUEUED', 'PROCESSING')";
@@ -89,6 +92,55 @@ pub fn task(
     task
 }
 
+/// What a removal of objects frees.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Gone {
+    #[serde(default)]
+    object_ids: Vec<String>,
+    /// The store's keys of files; an object whose files were replaced has some outside its own folder.
+    #[serde(default)]
+    files: Vec<String>,
+}
+
+impl Gone {
+    /// Whole objects: their files, and the documents made from them.
+    pub fn objects(objects: &[ObjectResponse]) -> Self {
+        let ids = objects.iter().filter_map(|one| one.object_id.clone());
+        Self {
+            object_ids: ids.collect(),
+            files: objects.iter().flat_map(blobs::keys).collect(),
+        }
+    }
+
+    /// Files that no object names any more.
+    pub fn files(files: Vec<String>) -> Self {
+        Self {
+            files,
+            ..Self::default()
+        }
+    }
+}
+
+/// Leaves the inner task that frees what is gone, in the transaction that takes it out of reach.
+pub async fn enqueue(
+    tx: &mut Tx,
+    org_id: &str,
+    namespace_id: &str,
+    gone: Gone,
+    now: i64,
+) -> Result<()> {
+    if gone.object_ids.is_empty() && gone.files.is_empty() {
+        return Ok(());
+    }
+    let work = serde_json::to_value(&gone).map_err(ApiError::internal)?;
+    let task_type = TaskType::ApiCollectionsDocumentsBulkDelete;
+    let mut task = tasks::NewTask::work(org_id, namespace_id, task_type, REMOVE_OBJECTS, work);
+    // Inner work: it is not listed.
+    task.parent_id = Some(namespace_id.into());
+    tasks::insert(tx, task, now).await?;
+    Ok(())
+}
+
 /// Runs one task of this file's kinds; safe to repeat.
 ///
 /// # Errors
@@ -96,11 +148,8 @@ pub fn task(
 pub async fn run(app: &App, namespace_id: &str, kind: &str, work: &Value) -> Result<()> {
     match kind {
         REMOVE_OBJECTS => {
-            let ids = work.get("object_ids").and_then(Value::as_array);
-            let ids = ids.into_iter().flatten().filter_map(Value::as_str);
-            let ids: Vec<String> = ids.map(ToOwned::to_owned).collect();
-            remove_documents(app, namespace_id, &ids).await?;
-            remove_files(app, namespace_id, &ids).await
+            let gone = Gone::deserialize(work).map_err(ApiError::internal)?;
+            free(app, namespace_id, &gone).await
         }
         REMOVE_BUCKET => {
             let bucket_id = work.get("id").and_then(Value::as_str).unwrap_or_default();
@@ -138,19 +187,61 @@ async fn remove_documents(app: &App, namespace_id: &str, object_ids: &[String]) 
         "field": "_internal.lineage.root_object_id", "operator": "in", "value": object_ids,
     });
     let filter = Filter::parse(&filter).map_err(|error| ApiError::internal(error.msg))?;
+    let mut query = ListQuery {
+        filter: Some(filter.clone()),
+        limit: PAGE,
+        ..Default::default()
+    };
+    loop {
+        let page = app.store().list(&reach, query.clone()).await?;
+        remove_generated(app, namespace_id, &page.documents).await?;
+        query.cursor = page.next;
+        if query.cursor.is_none() {
+            break;
+        }
+    }
     app.store()
         .delete(&reach, Selection::Matching(Some(filter)))
         .await?;
     app.store().flush().await?;
+    // What was written through the API before must not come back with the next start.
+    documents::trim(app).await
+}
+
+/// Removes thumbnails and other files that were made with documents.
+async fn remove_generated(app: &App, namespace_id: &str, documents: &[Document]) -> Result<()> {
+    for document in documents {
+        let Document {
+            collection_id,
+            document_id,
+            ..
+        } = document;
+        let folder = format!("{namespace_id}/documents/{collection_id}/{document_id}");
+        let address = format!("blob://{folder}/");
+        let internal = document.payload.get("_internal");
+        let files = internal.and_then(|internal| internal.get("document_blobs")?.as_array());
+        let own = |file: &Value| {
+            let url = file.get("url").and_then(Value::as_str);
+            url.is_some_and(|url| url.starts_with(&address))
+        };
+        if files.is_some_and(|files| files.iter().any(own)) {
+            app.blobs().delete_all(&folder).await?;
+        }
+    }
     Ok(())
 }
 
-async fn remove_files(app: &App, namespace_id: &str, object_ids: &[String]) -> Result<()> {
-    for object_id in object_ids {
-        let folder = objects::blobs::folder(namespace_id, object_id);
+async fn free(app: &App, namespace_id: &str, gone: &Gone) -> Result<()> {
+    remove_documents(app, namespace_id, &gone.object_ids).await?;
+    for key in &gone.files {
+        app.blobs().delete(key).await?;
+    }
+    for object_id in &gone.object_ids {
+        let folder = blobs::folder(namespace_id, object_id);
         app.blobs().delete_all(&folder).await?;
     }
-    Ok(())
+    let ids = gone.object_ids.clone();
+    delete_rows(app, DELETE_PROCESSED, namespace_id, ids).await
 }
 
 async fn ids(
@@ -188,13 +279,15 @@ async fn delete_rows(
 /// Rows go last, so what is not freed yet is found again.
 async fn remove_bucket(app: &App, namespace_id: &str, bucket_id: &str) -> Result<()> {
     loop {
-        let objects = ids(app, OBJECTS, namespace_id, bucket_id).await?;
-        if objects.is_empty() {
+        let args = args![namespace_id, bucket_id, STEP];
+        let rows: Vec<(String, Json<ObjectResponse>)> = app.db().all(OBJECTS, args).await?;
+        if rows.is_empty() {
             break;
         }
-        remove_documents(app, namespace_id, &objects).await?;
-        remove_files(app, namespace_id, &objects).await?;
-        delete_rows(app, DELETE_OBJECT, namespace_id, objects).await?;
+        let (ids, objects): (Vec<_>, Vec<_>) =
+            rows.into_iter().map(|(id, data)| (id, data.0)).unzip();
+        free(app, namespace_id, &Gone::objects(&objects)).await?;
+        delete_rows(app, DELETE_OBJECT, namespace_id, ids).await?;
     }
     loop {
         let uploads = ids(app, UPLOADS, namespace_id, bucket_id).await?;

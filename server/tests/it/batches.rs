@@ -256,7 +256,7 @@ both! {
 }
 
 /// A small red PNG.
-fn red_square() -> Vec<u8> {
+pub fn red_square() -> Vec<u8> {
     png(64, 64, &[255, 0, 0].repeat(64 * 64))
 }
 

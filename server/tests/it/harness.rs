@@ -254,6 +254,45 @@ impl Server {
         Self::send(request).await
     }
 
+    /// Every file in the blob store whose key starts with this.
+    pub fn files(&self, prefix: &str) -> Vec<String> {
+        let root = self.folder.path().join("data/blobs");
+        let mut folders = vec![root.clone()];
+        let mut found = Vec::new();
+        while let Some(folder) = folders.pop() {
+            // A folder may go while it is read.
+            for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    let key = path.strip_prefix(&root).unwrap().to_str().unwrap();
+                    found.push(key.to_owned());
+                }
+            }
+        }
+        found.retain(|key| key.starts_with(prefix));
+        found.sort();
+        found
+    }
+
+    /// Waits until the blob store holds this many files under the prefix.
+    #[track_caller]
+    pub fn files_become(&self, prefix: &str, count: usize) -> impl Future<Output = ()> {
+        let caller = std::panic::Location::caller();
+        async move {
+            let start = std::time::Instant::now();
+            while self.files(prefix).len() != count {
+                let files = self.files(prefix);
+                assert!(
+                    start.elapsed() < Duration::from_secs(30),
+                    "{caller}: expected {count} files, found {files:#?}"
+                );
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+
     /// A new namespace's id.
     pub async fn namespace(&self, name: &str) -> String {
         let namespace = self

@@ -1,8 +1,13 @@
 //! Objects and their files: checked against the bucket, kept, found, changed, removed.
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-use crate::{both, harness::Server};
+use crate::{
+    batches::{process, red_square},
+    both,
+    harness::Server,
+};
 
 /// A namespace and a bucket with these members.
 async fn bucket(server: &Server, extra: Value) -> (String, String) {
@@ -140,5 +145,55 @@ both! {
         assert_eq!(answer.status, 204);
         server.call_in(&namespace, "GET", &one, Value::Null).await.error(404, "NotFoundError");
         server.call_in(&namespace, "DELETE", &one, Value::Null).await.error(404, "NotFoundError");
+    }
+    async fn replaced_files_go_and_new_ones_go_with_their_object(server) {
+        let (namespace, bucket) = bucket(&server, json!({"unique_key": {"fields": ["title"], "default_policy": "upsert"}})).await;
+        let (path, files) = (format!("{bucket}/objects"), format!("{namespace}/objects"));
+        let text = |words: &str| json!({"property": "body", "type": "text", "data": words});
+        let photo = json!({"property": "photo", "type": "image", "data": "data:image/png;base64,iVBORw0KGgo="});
+        let send = async |query: &str, body: Value| server.call_in(&namespace, "POST", &format!("{path}{query}"), body).await;
+        let first = send("", json!({"title": "a", "blobs": [text("one"), photo]})).await.ok();
+        let other = send("", json!({"title": "b", "blobs": [text("other")]})).await.ok();
+        assert_eq!(server.files(&files).len(), 3);
+        // Another object's update takes the two old files away and brings one.
+        let second = send("", json!({"title": "a", "blobs": [text("two")]})).await.ok();
+        assert_eq!(id(&second), id(&first));
+        server.files_become(&files, 2).await;
+        // A batch replaces twice: only the last file stays.
+        let body = json!({"objects": [{"title": "a", "blobs": [text("three")]}, {"title": "a", "blobs": [text("four")]}]});
+        server.call_in(&namespace, "POST", &format!("{path}/batch"), body).await.ok();
+        server.files_become(&files, 2).await;
+        let one = format!("{path}/{}", id(&first));
+        let found = server.call_in(&namespace, "GET", &format!("{one}?return_presigned_urls=true"), Value::Null).await.ok();
+        let url = found["blobs"][0]["presigned_url"].as_str().unwrap();
+        assert_eq!(Server::send(server.request("GET", url)).await.body, json!("four"));
+        // What is refused leaves nothing behind.
+        send("?policy=insert", json!({"title": "a", "blobs": [text("five")]})).await.error(409, "ConflictError");
+        assert_eq!(server.files(&files).len(), 2);
+        assert_eq!(server.call_in(&namespace, "DELETE", &one, Value::Null).await.status, 204);
+        server.files_become(&files, 1).await;
+        assert!(server.files(&files)[0].contains(&id(&other)));
+    }
+
+    async fn a_deleted_object_takes_its_documents_and_thumbnails_along(server) {
+        let (namespace, bucket) = bucket(&server, json!({})).await;
+        let bucket_id = bucket.rsplit('/').next().unwrap();
+        let collection = json!({
+            "collection_name": "photos", "source": {"type": "bucket", "bucket_ids": [bucket_id]},
+            "feature_extractor": {"feature_extractor_name": "image_extractor", "version": "v1"},
+        });
+        let collection = server.call_in(&namespace, "POST", "/v1/collections", collection).await.ok();
+        let picture = STANDARD.encode(red_square());
+        let body = json!({"title": "a", "blobs": [{"property": "photo", "type": "image", "data": picture}]});
+        let made = server.call_in(&namespace, "POST", &format!("{bucket}/objects"), body).await.ok();
+        let batch = process(&server, &namespace, bucket_id).await;
+        assert_eq!(batch["status"], "COMPLETED", "{batch:#}");
+        assert_eq!(server.files(&format!("{namespace}/documents")).len(), 1);
+        let one = format!("{bucket}/objects/{}", id(&made));
+        assert_eq!(server.call_in(&namespace, "DELETE", &one, Value::Null).await.status, 204);
+        server.files_become(&namespace, 0).await;
+        let count = format!("/v1/collections/{}/documents/count", collection["collection_id"].as_str().unwrap());
+        let count = server.call_in(&namespace, "GET", &count, Value::Null).await.ok();
+        assert_eq!(count["count"], 0);
     }
 }

@@ -3,8 +3,8 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use loupe_wire::{
-    BlobDetails, BlobModel, BucketSchemaFieldType as Kind, CreateBlobRequest, TaskStatusEnum,
-    UploadResponse, Value,
+    BlobDetails, BlobModel, BucketSchemaFieldType as Kind, CreateBlobRequest, ObjectResponse,
+    TaskStatusEnum, UploadResponse, Value,
 };
 use sha2::{Digest, Sha256};
 
@@ -28,6 +28,14 @@ pub fn key(blob: &BlobModel) -> Option<&str> {
         .get("url")
         .and_then(Value::as_str)
         .and_then(|url| url.strip_prefix("blob://"))
+}
+
+/// The store's keys of an object's files.
+pub fn keys(object: &ObjectResponse) -> impl Iterator<Item = String> + '_ {
+    object
+        .blobs
+        .iter()
+        .filter_map(|blob| key(blob).map(ToOwned::to_owned))
 }
 
 /// A blob read from a request, not yet kept.

@@ -2,27 +2,20 @@
 //!
 //! A key is `{namespace}/{kind}/{id}/{name}`; nobody outside picks one, and a key without a signature opens nothing.
 
+mod routes;
+
 use std::{path::Path as FilePath, sync::Arc};
 
-use axum::{
-    body::Body,
-    extract::{Path, Query, State},
-    http::{HeaderMap, HeaderValue, StatusCode, header},
-    response::{IntoResponse, Response},
-};
 use bytes::Bytes;
-use futures::{StreamExt, TryStreamExt};
+use futures::TryStreamExt;
 use hmac::{Hmac, KeyInit, Mac};
-use object_store::{
-    GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, WriteMultipart,
-    local::LocalFileSystem, path::Path as Key,
-};
+use object_store::{ObjectStore, ObjectStoreExt, local::LocalFileSystem, path::Path as Key};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
-use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub use routes::router;
 
 use crate::{
-    app::App,
     clock::Clock,
     error::{ApiError, Result},
 };
@@ -140,14 +133,20 @@ impl Blobs {
         }
     }
 
-    /// Removes every file whose key starts with these whole segments.
+    /// Removes every file whose key starts with these whole segments, and what interrupted writes left among them.
     pub async fn delete_all(&self, prefix: &str) -> Result<()> {
         let prefix = parse(prefix)?;
         let mut files = self.0.store.list(Some(&prefix));
         while let Some(file) = files.try_next().await.map_err(failed)? {
             self.delete(file.location.as_ref()).await?;
         }
-        Ok(())
+        // The store lists whole files only.
+        match tokio::fs::remove_dir_all(self.0.folder.join(prefix.as_ref())).await {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(ApiError::internal(error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// An address that reads the file for `ttl` seconds.
@@ -266,225 +265,6 @@ pub fn safe_name(name: &str) -> String {
     }
 }
 
-pub fn router() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(get_blob, put_blob))
-}
-
-/// Reads a file by its signed address. Takes `Range` and `If-None-Match`.
-#[utoipa::path(get, path = "/v1/blobs/{*key}", tag = "blobs", params(Signed), security(()), responses((status = 200, description = "the file"), (status = 206, description = "a part of it")))]
-async fn get_blob(
-    State(app): State<App>,
-    Path(key): Path<String>,
-    Query(signed): Query<Signed>,
-    headers: HeaderMap,
-) -> Result<Response> {
-    let blobs = app.blobs();
-    blobs.check("GET", &key, &signed)?;
-    let location = parse(&key)?;
-    let meta = blobs.0.store.head(&location).await.map_err(failed)?;
-    let etag = etag(&meta);
-    let mut answer = file_headers(&key, &signed, &etag);
-    let known = headers
-        .get(header::IF_NONE_MATCH)
-        .and_then(|value| value.to_str().ok());
-    if known.is_some_and(|known| known == "*" || known.split(',').any(|one| one.trim() == etag)) {
-        return Ok((StatusCode::NOT_MODIFIED, answer).into_response());
-    }
-    let asked = headers
-        .get(header::RANGE)
-        .and_then(|value| value.to_str().ok())
-        .and_then(range);
-    let (status, window) = match asked {
-        None => (StatusCode::OK, 0..meta.size),
-        Some(asked) => match asked.as_range(meta.size) {
-            Ok(window) if window.start < meta.size => (StatusCode::PARTIAL_CONTENT, window),
-            _ => {
-                let value = format!("bytes */{}", meta.size);
-                return Ok((
-                    StatusCode::RANGE_NOT_SATISFIABLE,
-                    [(header::CONTENT_RANGE, value)],
-                )
-                    .into_response());
-            }
-        },
-    };
-    if status == StatusCode::PARTIAL_CONTENT {
-        let value = format!("bytes {}-{}/{}", window.start, window.end - 1, meta.size);
-        if let Ok(value) = value.parse() {
-            answer.insert(header::CONTENT_RANGE, value);
-        }
-    }
-    answer.insert(
-        header::CONTENT_LENGTH,
-        HeaderValue::from(window.end - window.start),
-    );
-    let mut options = GetOptions::default();
-    if meta.size > 0 {
-        options.range = Some(GetRange::Bounded(window));
-    }
-    let found = blobs
-        .0
-        .store
-        .get_opts(&location, options)
-        .await
-        .map_err(failed)?;
-    Ok((status, answer, Body::from_stream(found.into_stream())).into_response())
-}
-
-fn etag(meta: &ObjectMeta) -> String {
-    format!(
-        "\"{}\"",
-        meta.e_tag.as_deref().unwrap_or_default().trim_matches('"')
-    )
-}
-
-/// One range of bytes; several are answered whole, as the standard allows.
-fn range(text: &str) -> Option<GetRange> {
-    let (first, last) = text.strip_prefix("bytes=")?.split_once('-')?;
-    match (first.trim(), last.trim()) {
-        ("", last) => Some(GetRange::Suffix(last.parse().ok()?)),
-        (first, "") => Some(GetRange::Offset(first.parse().ok()?)),
-        (first, last) => {
-            let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-            (first <= last).then(|| GetRange::Bounded(first..last.saturating_add(1)))
-        }
-    }
-}
-
-/// Pages shown from this origin must not be able to run what strangers uploaded: only types without script are shown
-/// in place, everything else is a download, and nothing is guessed from the bytes.
-fn file_headers(key: &str, signed: &Signed, etag: &str) -> HeaderMap {
-    let guess = mime_guess::from_path(key).first_or_octet_stream();
-    let kind = guess.type_().as_str();
-    let text = kind == "text" && matches!(guess.subtype().as_str(), "plain" | "csv" | "markdown");
-    let image = kind == "image" && guess.subtype() != "svg";
-    let inline = image
-        || text
-        || matches!(kind, "audio" | "video")
-        || guess == mime_guess::mime::APPLICATION_PDF;
-    let content_type = if kind == "text" {
-        format!("{}; charset=utf-8", guess.essence_str())
-    } else {
-        guess.essence_str().to_owned()
-    };
-    let name = safe_name(signed.filename.as_deref().unwrap_or(key));
-    let disposition = if inline { "inline" } else { "attachment" };
-    let mut headers = HeaderMap::new();
-    for (header, value) in [
-        (header::CONTENT_TYPE, content_type),
-        (
-            header::CONTENT_DISPOSITION,
-            format!("{disposition}; filename=\"{name}\""),
-        ),
-        (header::ETAG, etag.to_owned()),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff".into()),
-        (
-            header::CACHE_CONTROL,
-            "private, max-age=3600, immutable".into(),
-        ),
-        (header::ACCEPT_RANGES, "bytes".into()),
-        (
-            header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; sandbox".into(),
-        ),
-    ] {
-        if let Ok(value) = value.parse() {
-            headers.insert(header, value);
-        }
-    }
-    headers
-}
-
-/// Takes a file by its signed address, streamed to disk. `x-checksum-sha256` (hex) is checked when sent.
-#[utoipa::path(put, path = "/v1/blobs/{*key}", tag = "blobs", params(Signed), security(()), responses((status = 200, description = "stored")))]
-async fn put_blob(
-    State(app): State<App>,
-    Path(key): Path<String>,
-    Query(signed): Query<Signed>,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response> {
-    app.blobs().check("PUT", &key, &signed)?;
-    app.blobs()
-        .check_room(app.config().limits.free_disk_bytes)?;
-    let limit = app.config().limits.upload_bytes;
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let announced = text("content-length").and_then(|text| text.parse::<u64>().ok());
-    if announced.is_some_and(|size| size > limit) {
-        return Err(too_large(limit));
-    }
-    let checksum = text("x-checksum-sha256").map(str::to_ascii_lowercase);
-    let location = parse(&key)?;
-    let upload = app
-        .blobs()
-        .0
-        .store
-        .put_multipart(&location)
-        .await
-        .map_err(failed)?;
-    let mut writer = WriteMultipart::new_with_chunk_size(upload, 5 << 20);
-    match receive(&mut writer, body, limit, announced, checksum.as_deref()).await {
-        Ok(()) => {
-            let put = writer.finish().await.map_err(failed)?;
-            let etag = format!("\"{}\"", put.e_tag.unwrap_or_default().trim_matches('"'));
-            Ok((StatusCode::OK, [(header::ETAG, etag)]).into_response())
-        }
-        Err(error) => {
-            // What was written so far is a file of its own until it is finished; nothing replaces the old one.
-            if let Err(error) = writer.abort().await {
-                tracing::warn!(%error, "an upload that failed left its part behind");
-            }
-            Err(error)
-        }
-    }
-}
-
-fn too_large(limit: u64) -> ApiError {
-    ApiError::payload_too_large("", format!("the file is larger than {limit} bytes"))
-}
-
-async fn receive(
-    writer: &mut WriteMultipart,
-    body: Body,
-    limit: u64,
-    announced: Option<u64>,
-    checksum: Option<&str>,
-) -> Result<()> {
-    let (mut hash, mut size) = (Sha256::new(), 0_u64);
-    let mut body = body.into_data_stream();
-    // A sender that stays silent this long is cut off.
-    let patience = std::time::Duration::from_secs(60);
-    while let Some(piece) = tokio::time::timeout(patience, body.next())
-        .await
-        .map_err(|_| ApiError::timeout("", "no bytes arrived for a minute"))?
-    {
-        let piece =
-            piece.map_err(|_| ApiError::bad_request("", "the upload broke off before its end"))?;
-        size += piece.len() as u64;
-        if size > limit {
-            return Err(too_large(limit));
-        }
-        hash.update(&piece);
-        // At most two parts wait for the disk.
-        writer.wait_for_capacity(2).await.map_err(failed)?;
-        writer.put(piece);
-    }
-    if announced.is_some_and(|announced| announced != size) {
-        return Err(ApiError::bad_request(
-            "",
-            "the upload is not as long as its Content-Length says",
-        ));
-    }
-    let found = hex::encode(hash.finalize());
-    if checksum.is_some_and(|checksum| checksum != found) {
-        return Err(ApiError::bad_request(
-            "",
-            format!("the upload's sha256 is {found}, not the one that was sent"),
-        ));
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -528,24 +308,25 @@ mod tests {
         assert!(blobs.head("ns_1/a/x.txt").await.unwrap().is_none());
         assert_eq!(blobs.head("ns_1/ab/x.txt").await.unwrap().unwrap().size, 3);
         assert!(blobs.get("../secret").await.is_err());
+        assert!(blobs.delete_all("../secret").await.is_err());
     }
 
-    #[test]
-    fn script_is_never_shown_in_place() {
-        for (key, inline) in [
-            ("n/a.png", true),
-            ("n/a.pdf", true),
-            ("n/a.txt", true),
-            ("n/a.mp4", true),
-            ("n/a.html", false),
-            ("n/a.svg", false),
-            ("n/a.js", false),
-            ("n/a", false),
-        ] {
-            let headers = file_headers(key, &Signed::default(), "\"1\"");
-            let disposition = headers[header::CONTENT_DISPOSITION].to_str().unwrap();
-            assert_eq!(disposition.starts_with("inline"), inline, "{key}");
-            assert_eq!(headers[header::X_CONTENT_TYPE_OPTIONS], "nosniff");
-        }
+    #[tokio::test]
+    async fn what_an_interrupted_write_left_goes_with_its_folder() {
+        let (folder, clock) = (tempfile::tempdir().unwrap(), Clock::default());
+        let blobs = blobs(&folder, &clock);
+        let mut half = blobs
+            .0
+            .store
+            .put_multipart(&parse("ns_1/uploads/one/a.txt").unwrap())
+            .await
+            .unwrap();
+        half.put_part("some bytes".into()).await.unwrap();
+        // The process dies: nothing finishes or aborts the write.
+        std::mem::forget(half);
+        let upload = folder.path().join("ns_1/uploads/one");
+        assert_eq!(std::fs::read_dir(&upload).unwrap().count(), 1);
+        blobs.delete_all("ns_1/uploads/one").await.unwrap();
+        assert!(!upload.exists());
     }
 }
