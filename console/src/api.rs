@@ -1,0 +1,202 @@
+//! Calls of `/v1` and what comes back when they fail.
+
+use std::{future::Future, pin::Pin};
+
+use gloo_net::http::{Method, RequestBuilder, Response};
+use serde_json::Value;
+
+use crate::record::{Record, plain};
+
+/// A call under way. Boxed, so that the code of a call exists once.
+pub type Answer<T = Record> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
+
+/// A failed call, as a person can use it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Problem {
+    pub status: u16,
+    pub kind: String,
+    pub message: String,
+    pub request_id: Option<String>,
+    /// Seconds to wait before the call is worth another try.
+    pub retry_after: Option<u32>,
+    /// What the server said beside the message: the place and fault of each refused field, or the details of the
+    /// envelope, such as which permission lacks.
+    pub notes: Vec<(String, String)>,
+}
+
+impl Problem {
+    pub fn local(message: impl Into<String>) -> Self {
+        Self {
+            kind: "invalid_input".into(),
+            message: message.into(),
+            ..Default::default()
+        }
+    }
+
+    fn network(message: String) -> Self {
+        let message = format!("the server could not be reached ({message})");
+        Self {
+            kind: "network".into(),
+            message,
+            ..Default::default()
+        }
+    }
+
+    /// Reads the two shapes of an error body: the envelope, and the list of a refused request.
+    fn from_body(status: u16, body: &Value) -> Self {
+        let mut problem = Self {
+            status,
+            kind: format!("status_{status}"),
+            ..Default::default()
+        };
+        if let Some(error) = body.get("error") {
+            let text = |name: &str| {
+                error
+                    .get(name)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned()
+            };
+            problem.kind = text("type");
+            problem.message = text("message");
+            if let Some(details) = error.get("details").and_then(Value::as_object) {
+                problem.notes = details
+                    .iter()
+                    .map(|(name, value)| (name.clone(), plain(value)))
+                    .collect();
+            }
+        } else if let Some(faults) = body.get("detail").and_then(Value::as_array) {
+            problem.kind = "validation_error".into();
+            problem.message = "some values were refused".into();
+            problem.notes = faults.iter().map(fault).collect();
+        } else {
+            problem.message = format!("the server answered with status {status}");
+        }
+        problem
+    }
+}
+
+fn fault(value: &Value) -> (String, String) {
+    let place = value.get("loc").and_then(Value::as_array).map(|loc| {
+        let pieces: Vec<String> = loc.iter().skip(1).map(plain).collect();
+        pieces.join(".")
+    });
+    let message = value
+        .get("msg")
+        .and_then(Value::as_str)
+        .unwrap_or("refused");
+    (place.unwrap_or_default(), message.to_owned())
+}
+
+/// Whose calls, and in which namespace.
+#[derive(Clone, Default)]
+pub struct Api {
+    pub key: String,
+    pub namespace: Option<String>,
+}
+
+impl Api {
+    pub fn get(&self, path: &str) -> Answer {
+        self.call(Method::GET, path, None)
+    }
+
+    pub fn post(&self, path: &str, body: &Value) -> Answer {
+        self.call(Method::POST, path, Some(body.to_string()))
+    }
+
+    pub fn delete(&self, path: &str) -> Answer {
+        self.call(Method::DELETE, path, None)
+    }
+
+    fn call(&self, method: Method, path: &str, body: Option<String>) -> Answer {
+        let (api, path) = (self.clone(), path.to_owned());
+        Box::pin(async move { decode(api.send(method, &path, body).await?).await })
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<String>,
+    ) -> Result<Response, Problem> {
+        let mut request = RequestBuilder::new(path)
+            .method(method)
+            .header("Authorization", &format!("Bearer {}", self.key));
+        if let Some(namespace) = &self.namespace {
+            request = request.header("X-Namespace", namespace);
+        }
+        let network = |e: gloo_net::Error| Problem::network(e.to_string());
+        let request = match body {
+            Some(body) => request
+                .header("Content-Type", "application/json")
+                .body(body),
+            None => request.build(),
+        };
+        let response = request.map_err(network)?.send().await.map_err(network)?;
+        if response.ok() {
+            return Ok(response);
+        }
+        let headers = response.headers();
+        let request_id = headers.get("x-request-id");
+        let retry_after = headers
+            .get("retry-after")
+            .and_then(|seconds| seconds.parse().ok());
+        let body: Value = response.json().await.unwrap_or(Value::Null);
+        let problem = Problem::from_body(response.status(), &body);
+        Err(Problem {
+            request_id,
+            retry_after,
+            ..problem
+        })
+    }
+}
+
+async fn decode(response: Response) -> Result<Record, Problem> {
+    let request_id = response.headers().get("x-request-id");
+    let text = response
+        .text()
+        .await
+        .map_err(|e| Problem::network(e.to_string()))?;
+    if text.is_empty() {
+        return Ok(Record::default());
+    }
+    serde_json::from_str(&text)
+        .map(Record)
+        .map_err(|e| Problem {
+            status: response.status(),
+            kind: "unreadable_answer".into(),
+            message: format!("the answer is not JSON: {e}"),
+            request_id,
+            ..Default::default()
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::Problem;
+
+    #[test]
+    fn both_shapes_of_errors_are_read() {
+        let envelope = json!({"success": false, "status": 403, "error": {"type": "forbidden", "message": "no",
+            "details": {"required": "admin"}}});
+        let problem = Problem::from_body(403, &envelope);
+        assert_eq!(
+            (problem.kind.as_str(), problem.message.as_str()),
+            ("forbidden", "no")
+        );
+        assert_eq!(
+            problem.notes,
+            [("required".to_owned(), "admin".to_owned())]
+        );
+
+        let list = json!({"detail": [{"loc": ["body", "stages", 0, "config"], "msg": "unknown", "type": "x"}]});
+        let problem = Problem::from_body(422, &list);
+        assert_eq!(
+            problem.notes,
+            [("stages.0.config".to_owned(), "unknown".to_owned())]
+        );
+        assert!(!Problem::from_body(502, &json!(null)).message.is_empty());
+    }
+}

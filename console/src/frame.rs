@@ -1,0 +1,195 @@
+//! What surrounds every page: side bar, top bar, choice of namespace and colours.
+
+use leptos::prelude::*;
+use leptos_router::{
+    components::Outlet,
+    hooks::{use_location, use_navigate},
+};
+use serde_json::json;
+
+use crate::{
+    load::Load,
+    part::{Empty, Icon},
+    record::Record,
+    session::{Session, last_namespace, remember_namespace, use_session},
+    text::escape,
+};
+
+/// A page of a namespace: its piece of the address, its name, its icon.
+type Link = (&'static str, &'static str, &'static str);
+
+const IN_NAMESPACE: [(&str, &[Link]); 2] = [
+    (
+        "Data",
+        &[
+            ("buckets", "Buckets", "bucket"),
+            ("batches", "Batches", "play"),
+            ("collections", "Collections", "grid"),
+        ],
+    ),
+    (
+        "Search",
+        &[
+            ("retrievers", "Retrievers", "search"),
+            ("published", "Published pages", "globe"),
+        ],
+    ),
+];
+
+/// The namespace in the address, else the one that was open last.
+fn current(path: &str) -> Option<String> {
+    let mut pieces = path
+        .trim_start_matches("/console")
+        .trim_matches('/')
+        .split('/');
+    match (pieces.next(), pieces.next()) {
+        (Some("ns"), Some(namespace)) => Some(namespace.to_owned()),
+        _ => last_namespace(),
+    }
+}
+
+#[component]
+pub fn Frame() -> impl IntoView {
+    let session = use_session();
+    let path = use_location().pathname;
+    let namespace = Memo::new(move |_| current(&path.get()));
+    Effect::new(move |_| {
+        if let Some(namespace) = namespace.get() {
+            remember_namespace(&namespace);
+        }
+    });
+    // A reload of the page keeps the key but not who it belongs to.
+    let me = Load::<Record>::new(move || session.api().get("/v1/me"));
+    Effect::new(move |_| match me.value.get() {
+        Some(Ok(me)) => session.me.set(Some(me)),
+        Some(Err(problem)) if problem.status == 401 => session.sign_out(),
+        _ => {}
+    });
+    let menu = RwSignal::new(false);
+    Effect::new(move |_| {
+        path.track();
+        menu.set(false);
+    });
+    view! {
+        <a class="skip" href="#main">"Skip to the content"</a>
+        <div class="frame" class:menu-open=move || menu.get()>
+            <Side namespace path/>
+            <header class="top">
+                <button type="button" class="btn ghost icon menu-button" aria-label="Menu" aria-expanded=move || menu.get().to_string()
+                    aria-controls="side" on:click=move |_| menu.update(|open| *open = !*open)><Icon name="menu"/></button>
+                <Namespaces session namespace/>
+                <span class="grow"></span>
+                <Account session/>
+            </header>
+            <main id="main" tabindex="-1"><div class="content stack"><Outlet/></div></main>
+            <button type="button" class="veil" aria-label="Close the menu" tabindex="-1" on:click=move |_| menu.set(false)></button>
+        </div>
+    }
+}
+
+#[component]
+fn Side(namespace: Memo<Option<String>>, path: Memo<String>) -> impl IntoView {
+    let link = move |href: String, label: &'static str, icon: &'static str| {
+        let here = {
+            let href = href.clone();
+            move || path.with(|p| p == &href || p.starts_with(&format!("{href}/")))
+        };
+        view! { <li><a class="side-link" href=href aria-current=move || here().then_some("page")><Icon name=icon/>{label}</a></li> }
+    };
+    view! {
+        <nav id="side" class="side" aria-label="Console">
+            <a class="brand" href="/console/namespaces"><Icon name="search" size=18/>"Loupe"</a>
+            <ul class="side-list">{link("/console/namespaces".into(), "Namespaces", "layers")}</ul>
+            {move || namespace.get().map(|namespace| IN_NAMESPACE.iter().map(|(group, links)| view! {
+                <p class="side-group">{*group}</p>
+                <ul class="side-list">{links.iter().map(|(page, label, icon)| link(format!("/console/ns/{namespace}/{page}"), label, icon)).collect_view()}</ul>
+            }).collect_view())}
+            <p class="side-group">"Organization"</p>
+            <ul class="side-list">
+                {link("/console/keys".into(), "API keys", "key")}
+                {link("/console/tasks".into(), "Tasks", "list")}
+            </ul>
+        </nav>
+    }
+}
+
+#[component]
+fn Namespaces(session: Session, namespace: Memo<Option<String>>) -> impl IntoView {
+    let all = Load::<Record>::new(move || {
+        session.namespaces_changed.track();
+        session
+            .api()
+            .post("/v1/namespaces/list?limit=100", &json!({}))
+    });
+    let go = use_navigate();
+    let choose = move |event| {
+        let chosen = event_target_value(&event);
+        if !chosen.is_empty() {
+            go(
+                &format!("/ns/{}/collections", escape(&chosen)),
+                Default::default(),
+            );
+        }
+    };
+    view! {
+        <select class="select switcher" aria-label="Namespace" on:change=choose>
+            {move || {
+                let now = namespace.get();
+                let known = all.good().map(|all| all.list("results")).unwrap_or_default();
+                let open = now.as_ref().is_some_and(|now| known.iter().any(|n| &n.text("namespace_id") == now || &n.text("namespace_name") == now));
+                view! {
+                    {(!open).then(|| view! { <option value="" selected=true>{now.clone().unwrap_or_else(|| "No namespace".into())}</option> })}
+                    {known.into_iter().map(|one| {
+                        let (id, name) = (one.first(&["namespace_id", "namespace_name"]), one.text("namespace_name"));
+                        let selected = now.as_ref().is_some_and(|now| now == &id || now == &name);
+                        view! { <option value=id selected=selected>{name}</option> }
+                    }).collect_view()}
+                }
+            }}
+        </select>
+    }
+}
+
+#[component]
+fn Account(session: Session) -> impl IntoView {
+    let who = move || {
+        session.me.get().map(|me| {
+            let name = me.first(&["organization_name", "organization_id"]);
+            let person = me.opt("user_email").unwrap_or_else(|| me.record("key").text("name"));
+            view! { <span class="who"><strong class="truncate">{name}</strong><span class="muted truncate">{person}</span></span> }
+        })
+    };
+    let next = move || match session.theme.get().as_str() {
+        "auto" => ("light", "auto", "Colours: as the system"),
+        "light" => ("dark", "sun", "Colours: light"),
+        _ => ("auto", "moon", "Colours: dark"),
+    };
+    view! {
+        {who}
+        <button type="button" class="btn ghost icon" aria-label=move || next().2 title=move || next().2
+            on:click=move |_| session.set_theme(next().0)>{move || view! { <Icon name=next().1/> }}</button>
+        <button type="button" class="btn ghost icon" aria-label="Sign out" title="Sign out" on:click=move |_| session.sign_out()><Icon name="out"/></button>
+    }
+}
+
+/// An address that leads nowhere.
+#[component]
+pub fn Lost() -> impl IntoView {
+    view! {
+        <main class="content">
+            <Empty icon="search" title="There is no such page" text="The address may be old or mistyped.">
+                <a class="btn primary" href="/console/namespaces">"To the namespaces"</a>
+            </Empty>
+        </main>
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::current;
+
+    #[test]
+    fn the_namespace_is_read_from_the_address() {
+        assert_eq!(current("/console/ns/ns_1/buckets").as_deref(), Some("ns_1"));
+    }
+}

@@ -1,0 +1,207 @@
+//! Data that a page waits for: the last good answer stays while the next is fetched, late replies are dropped.
+
+use std::{cell::Cell, future::Future, rc::Rc};
+
+use gloo_timers::future::TimeoutFuture;
+use leptos::prelude::*;
+use leptos_router::{
+    NavigateOptions,
+    hooks::{use_location, use_navigate, use_params_map, use_query_map},
+};
+use wasm_bindgen_futures::spawn_local;
+
+use crate::{
+    api::{Answer, Problem},
+    record::Record,
+};
+
+/// One answer and the state of asking for it.
+pub struct Load<T: Send + Sync + 'static> {
+    pub value: RwSignal<Option<Result<T, Problem>>>,
+    pub busy: RwSignal<bool>,
+    again: RwSignal<u32>,
+}
+
+impl<T: Send + Sync + 'static> Clone for Load<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Send + Sync + 'static> Copy for Load<T> {}
+
+impl<T: Clone + Send + Sync + 'static> Load<T> {
+    /// Asks now, and again whenever a signal that `ask` reads changes.
+    pub fn new<Fut>(ask: impl Fn() -> Fut + 'static) -> Self
+    where
+        Fut: Future<Output = Result<T, Problem>> + 'static,
+    {
+        Self::boxed(Box::new(move || Box::pin(ask())))
+    }
+
+    fn boxed(ask: Box<dyn Fn() -> Answer<T>>) -> Self {
+        let load = Self {
+            value: RwSignal::new(None),
+            busy: RwSignal::new(true),
+            again: RwSignal::new(0),
+        };
+        let latest = Rc::new(Cell::new(0u32));
+        Effect::new(move |_| {
+            load.again.track();
+            let answer = ask();
+            let ticket = latest.get() + 1;
+            latest.set(ticket);
+            load.busy.set(true);
+            let latest = latest.clone();
+            spawn_local(async move {
+                let answer = answer.await;
+                if latest.get() == ticket {
+                    // The page may be gone by now.
+                    let _ = load.value.try_set(Some(answer));
+                    let _ = load.busy.try_set(false);
+                }
+            });
+        });
+        load
+    }
+
+    pub fn reload(&self) {
+        let _ = self.again.try_update(|n| *n += 1);
+    }
+
+    /// The last good answer.
+    pub fn good(&self) -> Option<T> {
+        self.value.get().and_then(Result::ok)
+    }
+
+    /// Asks again every second while `active` says so of the last answer.
+    pub fn poll_while(self, active: impl Fn(&T) -> bool + 'static) {
+        Effect::new(move |_| {
+            let go = self
+                .value
+                .with(|v| v.as_ref().is_some_and(|v| v.as_ref().is_ok_and(&active)));
+            if go {
+                spawn_local(async move {
+                    TimeoutFuture::new(1000).await;
+                    self.reload();
+                });
+            }
+        });
+    }
+}
+
+/// A call that changes something: its state and its refusal.
+#[derive(Clone, Copy)]
+pub struct Change {
+    pub busy: RwSignal<bool>,
+    pub problem: RwSignal<Option<Problem>>,
+}
+
+impl Change {
+    pub fn new() -> Self {
+        Self {
+            busy: RwSignal::new(false),
+            problem: RwSignal::new(None),
+        }
+    }
+
+    /// Runs `call` unless one runs already, and hands its answer on.
+    pub fn run(
+        self,
+        call: impl Future<Output = Result<Record, Problem>> + 'static,
+        done: impl FnOnce(Record) + 'static,
+    ) {
+        self.boxed(Box::pin(call), Box::new(done));
+    }
+
+    fn boxed(self, call: Answer, done: Box<dyn FnOnce(Record)>) {
+        if self.busy.get_untracked() {
+            return;
+        }
+        self.busy.set(true);
+        self.problem.set(None);
+        spawn_local(async move {
+            let answer = call.await;
+            let _ = self.busy.try_set(false);
+            match answer {
+                Ok(value) => done(value),
+                Err(problem) => {
+                    let _ = self.problem.try_set(Some(problem));
+                }
+            }
+        });
+    }
+}
+
+/// A part of the address: `param("bucket")`.
+pub fn param(name: &'static str) -> Memo<String> {
+    let params = use_params_map();
+    Memo::new(move |_| params.with(|p| p.get(name).unwrap_or_default()))
+}
+
+type Setter = Box<dyn Fn(&str) + Send + Sync>;
+type Go = Box<dyn Fn(&str, NavigateOptions)>;
+
+/// A setting kept in the address, so that it survives a reload and can be shared.
+#[derive(Clone, Copy)]
+pub struct Query {
+    pub value: Memo<String>,
+    set: StoredValue<Setter>,
+}
+
+impl Query {
+    pub fn new(name: &'static str) -> Self {
+        let query = use_query_map();
+        let value = Memo::new(move |_| query.with(|q| q.get(name).unwrap_or_default()));
+        let navigate = send_wrapper(use_navigate());
+        let path = use_location().pathname;
+        let set = move |new: &str| {
+            let mut map = query.get_untracked();
+            map.remove(name);
+            // Another list is another place: the page starts anew.
+            if name != "offset" {
+                map.remove("offset");
+            }
+            if !new.is_empty() {
+                map.insert(name.to_owned(), new.to_owned());
+            }
+            let target = format!("{}{}", path.get_untracked(), map.to_query_string());
+            // The path in hand has the base already.
+            navigate.call(
+                &target,
+                NavigateOptions {
+                    replace: true,
+                    scroll: false,
+                    resolve: false,
+                    ..Default::default()
+                },
+            );
+        };
+        Self {
+            value,
+            set: StoredValue::new(Box::new(set)),
+        }
+    }
+
+    pub fn set(&self, value: &str) {
+        self.set.with_value(|set| set(value));
+    }
+
+    pub fn number(&self) -> i64 {
+        self.value.with(|v| v.parse().unwrap_or(0))
+    }
+}
+
+/// The router's navigate function, which belongs to this thread, in a form that signals may hold.
+#[derive(Clone, Copy)]
+struct Navigate(StoredValue<Go, LocalStorage>);
+
+impl Navigate {
+    fn call(&self, target: &str, options: NavigateOptions) {
+        self.0.with_value(|go| go(target, options));
+    }
+}
+
+fn send_wrapper(navigate: impl Fn(&str, NavigateOptions) + Clone + 'static) -> Navigate {
+    Navigate(StoredValue::new_local(Box::new(navigate)))
+}

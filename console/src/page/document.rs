@@ -1,0 +1,118 @@
+//! One document in a side panel.
+
+use leptos::prelude::*;
+
+use super::documents::name_of;
+use crate::{
+    load::{Load, Query},
+    part::*,
+    record::{Record, plain},
+    session::use_session,
+    text,
+};
+
+/// Opens for the document named in the address.
+#[component]
+pub fn Document(open: Query, ns: Memo<String>, collection: Memo<String>) -> impl IntoView {
+    let session = use_session();
+    let shown = RwSignal::new(false);
+    Effect::new(move |_| shown.set(!open.value.get().is_empty()));
+    Effect::new(move |_| {
+        if !shown.get() && !open.value.get_untracked().is_empty() {
+            open.set("");
+        }
+    });
+    let load = Load::<Record>::new(move || {
+        let (api, id) = (session.api_in(ns.get()), open.value.get());
+        let path = format!(
+            "/v1/collections/{}/documents/{}?return_presigned_urls=true&return_vectors=true&return_vector_names=true",
+            text::escape(&collection.get()),
+            text::escape(&id)
+        );
+        async move {
+            if id.is_empty() {
+                return std::future::pending().await;
+            }
+            api.get(&path).await
+        }
+    });
+    view! {
+        <Modal open=shown title="Document" class="side">
+            {move || match load.value.get() {
+                Some(Ok(one)) if one.text("document_id") == open.value.get() => parts(one).into_any(),
+                Some(Err(problem)) if !load.busy.get() => view! { <Explain problem retry=Callback::new(move |()| load.reload())/> }.into_any(),
+                _ => view! { <Skeletons lines=8/> }.into_any(),
+            }}
+        </Modal>
+    }
+}
+
+fn parts(one: Record) -> impl IntoView {
+    let id = one.text("document_id");
+    let internal = one.record("_internal").record("lineage");
+    let raw = text::pretty(&one.0);
+    let blobs = one.list("document_blobs");
+    let vectors = vectors(&one);
+    let apart = ["document_id", "document_blobs", "expanded", "vectors"];
+    let fields = one
+        .members()
+        .into_iter()
+        .filter(|(name, _)| !name.starts_with('_') && !apart.contains(&name.as_str()));
+    let fields = fields
+        .map(|(name, value)| (name, plain(&value.0)))
+        .collect::<Vec<_>>();
+    view! {
+        <div class="stack">
+            <div><strong>{name_of(&one)}</strong><div class="uri"><code>{id.clone()}</code><Copy text=Signal::stored(id)/></div></div>
+            {(!blobs.is_empty()).then(|| view! { <section class="stack-sm"><h3>"Files"</h3><div class="blobs">{blobs.into_iter().map(blob).collect_view()}</div></section> })}
+            <section class="stack-sm"><h3>"Fields"</h3><dl class="facts">{fields.into_iter().map(|(name, value)| view! { <dt>{name}</dt><dd>{value}</dd> }).collect_view()}</dl></section>
+            <section class="stack-sm"><h3>"Vectors"</h3>
+                {vectors.is_empty().then(|| view! { <p class="muted">"None."</p> })}
+                <dl class="facts">{vectors.into_iter().map(|(name, dims)| view! { <dt class="mono">{name}</dt><dd>{if dims > 0 { format!("{dims} dimensions") } else { "present".into() }}</dd> }).collect_view()}</dl>
+            </section>
+            {(!internal.members().is_empty()).then(|| lineage(internal))}
+            <details><summary>"All of it as JSON"</summary><pre class="code-block" tabindex="0">{raw}</pre></details>
+        </div>
+    }
+}
+
+/// Names and lengths: a vector's numbers say nothing to a person.
+fn vectors(one: &Record) -> Vec<(String, usize)> {
+    let full = one.record("vectors").members();
+    if full.is_empty() {
+        return one
+            .strings("_vectors")
+            .into_iter()
+            .map(|name| (name, 0))
+            .collect();
+    }
+    full.into_iter()
+        .map(|(name, v)| (name, v.0.as_array().map_or(0, Vec::len)))
+        .collect()
+}
+
+fn blob(one: Record) -> impl IntoView {
+    let image = one.text("type") == "image";
+    let label = format!("{} ({})", one.text("field"), one.text("role"));
+    let name = one.first(&["filename", "field"]);
+    match one.opt("presigned_url") {
+        Some(url) if image => { let href = url.clone(); view! { <figure><a href=href target="_blank" rel="noopener"><img src=url alt=name loading="lazy"/></a><figcaption>{label}</figcaption></figure> }.into_any() }
+        Some(url) => view! { <figure><figcaption><a href=url target="_blank" rel="noopener">{name}</a>" "{label}</figcaption></figure> }.into_any(),
+        None => view! { <figure><figcaption>{label}" "{one.text("unavailable_reason")}</figcaption></figure> }.into_any(),
+    }
+}
+
+/// Where the document comes from.
+fn lineage(value: Record) -> impl IntoView {
+    let lines = value
+        .members()
+        .into_iter()
+        .filter(|(_, v)| !v.0.is_null())
+        .map(|(n, v)| (text::words(&n), plain(&v.0)))
+        .collect::<Vec<_>>();
+    view! {
+        <section class="stack-sm"><h3>"Lineage"</h3>
+            <dl class="facts">{lines.into_iter().map(|(name, value)| view! { <dt>{name}</dt><dd class="mono">{value}</dd> }).collect_view()}</dl>
+        </section>
+    }
+}

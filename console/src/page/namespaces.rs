@@ -1,0 +1,102 @@
+use leptos::prelude::*;
+use leptos_router::hooks::use_navigate;
+use serde_json::json;
+
+use super::demo::{Demo, Running};
+use crate::{
+    load::{Change, Load, Query},
+    part::*,
+    record::{Record, page},
+    session::use_session,
+    text,
+};
+
+#[component]
+pub fn Namespaces() -> impl IntoView {
+    let session = use_session();
+    let (search, offset) = (Query::new("q"), Query::new("offset"));
+    let load = Load::new(move || {
+        session.namespaces_changed.track();
+        let (api, path) = (
+            session.api(),
+            format!("/v1/namespaces/list{}", page_query(offset)),
+        );
+        let body = match search.value.get() {
+            q if q.is_empty() => json!({}),
+            q => json!({"search": q}),
+        };
+        async move { api.post(&path, &body).await.map(page) }
+    });
+    let create = RwSignal::new(false);
+    let made = RwSignal::new(None::<Record>);
+    let searched = move || !search.value.get().is_empty();
+    let empty = move || {
+        if searched() {
+            view! { <Empty icon="search" title="No namespace has that name" text="Nothing matches what you typed."><button type="button" class="btn" on:click=move |_| search.set("")>"Clear the search"</button></Empty> }.into_any()
+        } else {
+            view! {
+            <Empty icon="layers" title="No namespace yet" text="A namespace holds buckets, collections and retrievers. Load the demo to see one at work in under two minutes, or make your own.">
+                <Demo made/>
+                <button type="button" class="btn" on:click=move |_| create.set(true)>"Create a namespace"</button>
+            </Empty>
+        }.into_any()
+        }
+    };
+    view! {
+        <Head title="Namespaces" text="Each holds its own files, documents and retrievers.">
+            <button type="button" class="btn primary" on:click=move |_| create.set(true)><Icon name="plus"/>"Create namespace"</button>
+        </Head>
+        {move || made.get().map(|answer| view! { <Running answer/> })}
+        <div class="row"><SearchBox query=search label="Search namespaces"/></div>
+        <Listing load offset label="Namespaces" empty=empty.into() row=Callback::from(row)
+            columns=vec![Column("Name", ""), Column("Description", ""), Column("Created", "")]/>
+        <Create open=create/>
+    }
+}
+
+fn row(one: Record) -> AnyView {
+    let id = one.first(&["namespace_id", "namespace_name"]);
+    view! {
+        <tr>
+            <th scope="row"><a href=format!("/console/ns/{}/collections", text::escape(&id))>{one.text("namespace_name")}</a><span class="sub mono">{id.clone()}</span></th>
+            <td class="text-cell">{one.text("description")}</td>
+            <td class="nowrap"><When at=one.opt("created_at")/></td>
+        </tr>
+    }
+    .into_any()
+}
+
+#[component]
+fn Create(open: RwSignal<bool>) -> impl IntoView {
+    let session = use_session();
+    let (name, description) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
+    let change = Change::new();
+    let go = StoredValue::new_local(use_navigate());
+    let submit = move |event: leptos::ev::SubmitEvent| {
+        event.prevent_default();
+        let mut body = json!({"namespace_name": name.get_untracked().trim()});
+        if !description.get_untracked().is_empty() {
+            body["description"] = description.get_untracked().into();
+        }
+        change.run(session.api().post("/v1/namespaces", &body), move |made| {
+            open.set(false);
+            session.namespaces_changed.update(|n| *n += 1);
+            let id = made.first(&["namespace_id", "namespace_name"]);
+            go.with_value(|go| {
+                go(
+                    &format!("/ns/{}/buckets", text::escape(&id)),
+                    Default::default(),
+                )
+            });
+        });
+    };
+    view! {
+        <Modal open title="Create a namespace">
+            <form class="form" on:submit=submit>
+                <Field id="ns-name" label="Name" value=name required=true placeholder="media" hint="Small letters, digits, dashes and underscores."/>
+                <Field id="ns-text" label="Description" value=description/>
+                <Submit change open label="Create"/>
+            </form>
+        </Modal>
+    }
+}

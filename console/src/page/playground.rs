@@ -1,0 +1,200 @@
+//! A retriever tried out: inputs, results, what each stage did, the same call for a shell.
+
+use std::collections::BTreeMap;
+
+use leptos::prelude::*;
+use serde_json::{Map, Value, json};
+
+use super::{publish::Publish, results};
+use crate::{
+    load::{Change, Load, param},
+    part::*,
+    record::{Record, plain},
+    session::use_session,
+    text,
+};
+
+const TABS: [(&str, &str); 4] = [
+    ("results", "Results"),
+    ("stages", "Stages"),
+    ("explain", "Explain"),
+    ("json", "JSON"),
+];
+
+type Values = RwSignal<BTreeMap<String, String>>;
+
+#[component]
+pub fn Playground() -> impl IntoView {
+    let session = use_session();
+    let (ns, id) = (param("ns"), param("retriever"));
+    let load = Load::<Record>::new(move || {
+        session
+            .api_in(ns.get())
+            .get(&format!("/v1/retrievers/{}", text::escape(&id.get())))
+    });
+    let publish = RwSignal::new(false);
+    let title = Signal::derive(move || {
+        load.good()
+            .map_or_else(|| id.get(), |r| r.text("retriever_name"))
+    });
+    view! {
+        <Head title text="Try it here; publish it as a page that everyone can search.">
+            <button type="button" class="btn primary" disabled=move || load.good().is_none() on:click=move |_| publish.set(true)><Icon name="globe"/>"Publish"</button>
+        </Head>
+        {move || match load.value.get() {
+            None => view! { <Skeletons/> }.into_any(),
+            Some(Err(problem)) => view! { <Explain problem retry=Callback::new(move |()| load.reload())/> }.into_any(),
+            Some(Ok(one)) => view! { <Publish open=publish ns retriever=one.clone() done=Callback::new(move |()| load.reload())/><Trial ns one/> }.into_any(),
+        }}
+    }
+}
+
+/// The inputs of a call: typed by the schema, absent where nothing was entered.
+fn inputs(schema: &[(String, Record)], values: &BTreeMap<String, String>) -> Map<String, Value> {
+    let mut out = Map::new();
+    for (name, field) in schema {
+        let Some(text) = values.get(name).filter(|text| !text.is_empty()) else {
+            continue;
+        };
+        let value = match field.text("type").as_str() {
+            "number" | "float" => text
+                .parse::<f64>()
+                .map(Value::from)
+                .unwrap_or_else(|_| Value::from(text.clone())),
+            "integer" => text
+                .parse::<i64>()
+                .map(Value::from)
+                .unwrap_or_else(|_| Value::from(text.clone())),
+            "boolean" => Value::from(text == "true"),
+            "array" | "object" => {
+                serde_json::from_str(text).unwrap_or_else(|_| Value::from(text.clone()))
+            }
+            _ => Value::from(text.clone()),
+        };
+        out.insert(name.clone(), value);
+    }
+    out
+}
+
+#[component]
+fn Trial(ns: Memo<String>, one: Record) -> impl IntoView {
+    let session = use_session();
+    let id = one.first(&["retriever_id", "retriever_name"]);
+    let fields = one.record("input_schema").members();
+    let path = StoredValue::new(format!("/v1/retrievers/{}/execute", text::escape(&id)));
+    let schema = StoredValue::new(fields.clone());
+    let first = fields
+        .iter()
+        .filter_map(|(name, f)| Some((name.clone(), f.opt("default")?)))
+        .collect();
+    let values: Values = RwSignal::new(first);
+    let (answer, plan) = (RwSignal::new(None::<Record>), RwSignal::new(None::<Record>));
+    let (change, explaining) = (Change::new(), Change::new());
+    let tab = RwSignal::new("results");
+    let body = move || json!({"inputs": schema.with_value(|s| values.with(|v| inputs(s, v))), "return_presigned_urls": true});
+    let run = move |event: leptos::ev::SubmitEvent| {
+        event.prevent_default();
+        change.run(
+            session
+                .api_in(ns.get_untracked())
+                .post(&path.get_value(), &body()),
+            move |got| answer.set(Some(got)),
+        );
+    };
+    let show = move |name: &'static str| {
+        tab.set(name);
+        if name == "explain" {
+            let (body, path) = (
+                json!({"inputs": body()["inputs"]}),
+                format!("{}/explain", path.get_value()),
+            );
+            explaining.run(
+                session.api_in(ns.get_untracked()).post(&path, &body),
+                move |got| plan.set(Some(got)),
+            );
+        }
+    };
+    let curl = Signal::derive(move || {
+        text::curl(
+            &window().location().origin().unwrap_or_default(),
+            &ns.get(),
+            &path.get_value(),
+            &body(),
+        )
+    });
+    view! {
+        <div class="split">
+            <form class="card form" on:submit=run>
+                <h2>"Inputs"</h2>
+                {fields.into_iter().map(|(name, field)| view! { <Input name field values/> }).collect_view()}
+                <div class="row"><button class="btn primary" aria-busy=move || change.busy.get().to_string()><Icon name="play"/>"Run"</button><Copy text=curl label="Copy as curl"/></div>
+            </form>
+            <section class="stack" aria-label="Answer">
+                <div class="tabs" role="tablist" aria-label="Answer">{TABS.into_iter().map(|(name, label)| view! {
+                    <button type="button" role="tab" id=format!("tab-{name}") aria-controls="answer" aria-selected=move || (tab.get() == name).to_string() on:click=move |_| show(name)>{label}</button>
+                }).collect_view()}</div>
+                <div id="answer" role="tabpanel" tabindex="0" class="stack" aria-labelledby=move || format!("tab-{}", tab.get())>
+                    {move || change.problem.get().map(|problem| view! { <Explain problem/> })}
+                    {move || answer.get().map(|a| results::warnings(&a))}
+                    {move || match tab.get() {
+                        "explain" => view! { {explaining.problem.get().map(|problem| view! { <Explain problem/> })}{plan.get().map(results::plan)} }.into_any(),
+                        tab => match answer.get() {
+                            None => view! { <Empty icon="play" title="Not run yet" text="Fill in the inputs and press Run."/> }.into_any(),
+                            Some(answer) => match tab { "stages" => results::stages(&answer), "json" => results::raw(&answer), _ => results::cards(answer) },
+                        },
+                    }}
+                </div>
+            </section>
+        </div>
+    }
+}
+
+#[component]
+fn Input(name: String, field: Record, values: Values) -> impl IntoView {
+    let id = format!("in-{name}");
+    let type_name = field.text("type");
+    let kind = match type_name.as_str() {
+        "number" | "float" | "integer" => "number",
+        "date" => "date",
+        _ => "text",
+    };
+    let mut choices: Vec<String> = field.list("enum").iter().map(|one| plain(&one.0)).collect();
+    if type_name == "boolean" {
+        choices = vec!["true".into(), "false".into()];
+    }
+    let set = {
+        let name = name.clone();
+        move |value: String| values.update(|all| drop(all.insert(name.clone(), value)))
+    };
+    let get = {
+        let name = name.clone();
+        move || values.with(|all| all.get(&name).cloned().unwrap_or_default())
+    };
+    let required = field.flag("required");
+    let control = match choices.is_empty() {
+        false => view! {
+            <select class="select" id=id.clone() prop:value=get on:change=move |e| set(event_target_value(&e))>
+                <option value="">"–"</option>{choices.into_iter().map(|c| view! { <option value=c.clone()>{c.clone()}</option> }).collect_view()}
+            </select>
+        }.into_any(),
+        true => view! { <input class="input" id=id.clone() type=kind step="any" required=required prop:value=get on:input=move |e| set(event_target_value(&e)) autocomplete="off"/> }.into_any(),
+    };
+    view! { <div class="field"><label for=id.clone()>{name}{(!required).then_some(" (optional)")}</label>{control}{field.opt("description").map(|d| view! { <span class="hint">{d}</span> })}</div> }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_have_the_types_of_the_schema() {
+        let schema = Record(json!({"q": {"type": "string"}, "n": {"type": "integer"}, "on": {"type": "boolean"}, "no": {"type": "string"}})).members();
+        let values = [("q", "owl"), ("n", "3"), ("on", "true"), ("no", "")]
+            .map(|(k, v)| (k.to_owned(), v.to_owned()))
+            .into();
+        assert_eq!(
+            Value::from(inputs(&schema, &values)),
+            json!({"q": "owl", "n": 3, "on": true})
+        );
+    }
+}

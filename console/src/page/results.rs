@@ -1,0 +1,144 @@
+//! The answer of a retriever, several ways.
+
+use leptos::prelude::*;
+
+use super::documents::{name_of, picture_of, text_of};
+use crate::{
+    part::{Column, Empty},
+    record::Record,
+    text,
+};
+
+/// Always above the results: a search that quietly does less is worse than one that fails.
+pub fn warnings(answer: &Record) -> AnyView {
+    let degraded = answer.list("degraded");
+    let degraded = degraded.iter().map(|d| {
+        format!(
+            "{}: {}. {}",
+            d.text("resource"),
+            d.text("reason"),
+            d.text("next_step")
+        )
+    });
+    let limits = answer.list("limits");
+    let limits = limits.iter().map(|l| {
+        format!(
+            "{}: {} asked for, {} applied",
+            l.text("name"),
+            l.text("requested"),
+            l.text("applied")
+        )
+    });
+    let all: Vec<String> = answer
+        .opt("error")
+        .into_iter()
+        .chain(answer.strings("warnings"))
+        .chain(degraded)
+        .chain(limits)
+        .collect();
+    if all.is_empty() {
+        return ().into_any();
+    }
+    view! { <div class="notice warn" role="status"><strong>"Mind this"</strong><ul>{all.into_iter().map(|w| view! { <li>{w}</li> }).collect_view()}</ul></div> }.into_any()
+}
+
+pub fn cards(answer: Record) -> AnyView {
+    let mut hits = answer.list("documents");
+    if hits.is_empty() {
+        hits = answer.list("results");
+    }
+    let time = answer
+        .record("stage_statistics")
+        .float("total_time_ms")
+        .map(text::millis);
+    let cached = if answer.flag("cache_hit") {
+        ", from the cache"
+    } else {
+        ""
+    };
+    if hits.is_empty() {
+        return view! { <Empty icon="search" title="Nothing was found" text="The search ran and no document matched. Look at the stages to see where they were lost."/> }.into_any();
+    }
+    view! {
+        <p class="muted" role="status">{hits.len()}" results"{time.map(|t| format!(" in {t}"))}{cached}</p>
+        <div class="cards">{hits.into_iter().map(card).collect_view()}</div>
+    }
+    .into_any()
+}
+
+fn card(hit: Record) -> impl IntoView {
+    let name = name_of(&hit).unwrap_or_else(|| hit.text("document_id"));
+    let score = hit.float("score").map(|s| format!("{s:.4}"));
+    let picture = match picture_of(&hit) {
+        Some(url) => view! { <img src=url alt="" loading="lazy"/> }.into_any(),
+        None => ().into_any(),
+    };
+    view! {
+        <article class="card hit">
+            {picture}
+            <div>
+                <div class="row between nowrap"><h3 class="truncate">{name}</h3>{score.map(|s| view! { <span class="tag" title="Score">{s}</span> })}</div>
+                <p class="snippet">{text_of(&hit)}</p>
+                <details><summary class="muted">"All fields"</summary><pre class="code-block" tabindex="0">{text::pretty(&hit.0)}</pre></details>
+            </div>
+        </article>
+    }
+}
+
+fn table(label: &'static str, columns: &[Column], rows: AnyView) -> AnyView {
+    view! {
+        <div class="table-wrap" tabindex="0" role="region" aria-label=label>
+            <table class="table"><caption class="sr-only">{label}</caption>
+                <thead><tr>{columns.iter().map(|Column(name, class)| view! { <th scope="col" class=*class>{*name}</th> }).collect_view()}</tr></thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
+    }
+    .into_any()
+}
+
+/// What went in and came out of each stage, and how long it took.
+pub fn stages(answer: &Record) -> AnyView {
+    let statistics = answer.record("stage_statistics");
+    if statistics.0.is_null() {
+        return view! { <Empty icon="list" title="No statistics" text="The server sent none for this run."/> }.into_any();
+    }
+    let rows = statistics.record("stages").members().into_iter().map(|(name, s)| {
+        let cached = s.flag("stage_cache_hit") || s.flag("cache_hit");
+        view! {
+            <tr><th scope="row">{name}{s.opt("error").map(|e| view! { <span class="sub">{e}</span> })}</th>
+                <td class="num">{text::count(s.int("input_count").unwrap_or(0))}</td><td class="num">{text::count(s.int("output_count").unwrap_or(0))}</td>
+                <td class="num">{text::millis(s.float("duration_ms").unwrap_or(0.0))}</td><td>{if cached { "yes" } else { "no" }}</td></tr>
+        }
+    });
+    let rows = rows.collect_view().into_any();
+    let total = text::millis(statistics.float("total_time_ms").unwrap_or(0.0));
+    view! {
+        {table("Stages", &[Column("Stage", ""), Column("In", "num"), Column("Out", "num"), Column("Time", "num"), Column("Cached", "")], rows)}
+        <p class="muted">"In all "{total}", run "<code>{answer.text("execution_id")}</code></p>
+    }
+    .into_any()
+}
+
+/// What the planner means to do, before it is done.
+pub fn plan(plan: Record) -> AnyView {
+    let rows = plan.list("execution_plan").into_iter().map(|s| {
+        let notes = s.strings("optimization_notes").into_iter().chain(s.strings("warnings")).collect::<Vec<_>>().join(" ");
+        view! {
+            <tr><th scope="row">{s.text("stage_name")}<span class="sub">{s.text("stage_type")}</span></th>
+                <td class="num">{text::count(s.int("estimated_input").unwrap_or(0))}</td><td class="num">{text::count(s.int("estimated_output").unwrap_or(0))}</td>
+                <td class="num">{text::millis(s.float("estimated_duration_ms").unwrap_or(0.0))}</td><td>{notes}</td></tr>
+        }
+    });
+    let rows = rows.collect_view().into_any();
+    let slow = plan.strings("bottleneck_stages").join(", ");
+    view! {
+        {table("Plan", &[Column("Stage", ""), Column("In, about", "num"), Column("Out, about", "num"), Column("Time, about", "num"), Column("Notes", "")], rows)}
+        {(!slow.is_empty()).then(|| view! { <p class="muted">"Slowest: "{slow}</p> })}
+    }
+    .into_any()
+}
+
+pub fn raw(answer: &Record) -> AnyView {
+    view! { <pre class="code-block" tabindex="0">{text::pretty(&answer.0)}</pre> }.into_any()
+}

@@ -1,0 +1,118 @@
+//! Numbers, sizes and moments as people read them; addresses and commands as machines do.
+
+use serde_json::Value;
+
+/// `48210` as `48,210`.
+pub fn count(n: i64) -> String {
+    let digits = n.unsigned_abs().to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if n < 0 { format!("-{out}") } else { out }
+}
+
+/// `1536` as `1.5 KB`.
+pub fn size(bytes: i64) -> String {
+    let mut value = bytes as f64;
+    for unit in ["B", "KB", "MB", "GB"] {
+        if value < 1024.0 {
+            return if unit == "B" || value >= 100.0 {
+                format!("{value:.0} {unit}")
+            } else {
+                format!("{value:.1} {unit}")
+            };
+        }
+        value /= 1024.0;
+    }
+    format!("{value:.1} TB")
+}
+
+pub fn millis(ms: f64) -> String {
+    match ms {
+        ms if ms < 10.0 => format!("{ms:.1} ms"),
+        ms if ms < 10_000.0 => format!("{ms:.0} ms"),
+        ms => format!("{:.1} s", ms / 1000.0),
+    }
+}
+
+/// `2026-11-20T22:41:07Z` as `2026-11-20 22:41`.
+pub fn moment(at: &str) -> String {
+    at.get(..16).unwrap_or(at).replace('T', " ")
+}
+
+/// How long something was, by seconds since; its day when that was weeks ago.
+pub fn ago(at: &str, seconds: f64) -> String {
+    let seconds = seconds as i64;
+    match seconds {
+        ..5 => "just now".into(),
+        5..60 => format!("{seconds} s ago"),
+        60..3600 => format!("{} min ago", seconds / 60),
+        3600..86_400 => format!("{} h ago", seconds / 3600),
+        86_400..1_209_600 => format!("{} d ago", seconds / 86_400),
+        _ => at.get(..10).unwrap_or(at).to_owned(),
+    }
+}
+
+/// A piece of an address.
+pub fn escape(piece: &str) -> String {
+    piece
+        .bytes()
+        .map(|byte| match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                char::from(byte).to_string()
+            }
+            other => format!("%{other:02X}"),
+        })
+        .collect()
+}
+
+/// The same call for a shell. The key stays out: commands end in histories.
+pub fn curl(origin: &str, namespace: &str, path: &str, body: &Value) -> String {
+    let body = body.to_string().replace('\'', "'\\''");
+    format!(
+        "curl -sS {origin}{path} \\\n  -H \"Authorization: Bearer $LOUPE_API_KEY\" \\\n  -H 'X-Namespace: {namespace}' \\\n  \
+         -H 'Content-Type: application/json' \\\n  -d '{body}'"
+    )
+}
+
+/// `COMPLETED_WITH_ERRORS` as `completed with errors`.
+pub fn words(name: &str) -> String {
+    name.replace('_', " ").to_lowercase()
+}
+
+pub fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn numbers_and_sizes_read_well() {
+        assert_eq!(count(48_210), "48,210");
+        assert_eq!(count(-1000), "-1,000");
+        assert_eq!(count(7), "7");
+        assert_eq!(size(512), "512 B");
+        assert_eq!(size(1536), "1.5 KB");
+        assert_eq!(size(200 * 1024 * 1024), "200 MB");
+    }
+
+    #[test]
+    fn a_command_survives_quotes_and_holds_no_key() {
+        let line = curl("http://h", "n", "/v1/x", &json!({"q": "it's"}));
+        assert!(line.contains(r"it'\''s"), "{line}");
+        assert!(line.contains("$LOUPE_API_KEY"));
+    }
+
+    #[test]
+    fn pieces_of_addresses_are_escaped() {
+        assert_eq!(escape("a b/ü"), "a%20b%2F%C3%BC");
+    }
+}
