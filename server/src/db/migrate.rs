@@ -24,7 +24,12 @@ macro_rules! migrations {
 }
 
 /// Every step so far, in order.
-pub const MIGRATIONS: &[Migration] = migrations![1 "0001_base", 2 "0002_resources", 3 "0003_work"];
+pub const MIGRATIONS: &[Migration] = migrations![
+    1 "0001_base",
+    2 "0002_resources",
+    3 "0003_work",
+    5 "0005_uploads",
+];
 
 const SCHEMA: &str =
     "CREATE TABLE IF NOT EXISTS schema_migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)";

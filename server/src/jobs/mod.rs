@@ -13,7 +13,7 @@ use crate::{
     app::App,
     error::Result,
     id,
-    v1::{batches, tasks},
+    v1::{batches, tasks, uploads},
 };
 
 /// Ends in an error that may pass before work is given up.
@@ -44,7 +44,11 @@ pub async fn reclaim(app: &App) -> Result<()> {
     }
     let freed = app
         .db()
-        .write(|tx| Box::pin(async move { store::reclaim(tx).await }))
+        .write(|tx| {
+            Box::pin(
+                async move { Ok(store::reclaim(tx).await? + uploads::store::reclaim(tx).await?) },
+            )
+        })
         .await?;
     if freed > 0 {
         tracing::info!(freed, "work that the last process left is done again");
@@ -182,7 +186,7 @@ async fn give_up(app: &App, claim: &Claim, reason: &str, kind: &str) {
     }
 }
 
-/// One process at a time admits batches and moves ended tasks to the archive.
+/// One process at a time admits batches, moves ended tasks to the archive and ends uploads that nobody confirmed.
 async fn lead(app: App, owner: String) {
     let mut swept = 0;
     while !app.stop.is_cancelled() {
@@ -195,6 +199,7 @@ async fn lead(app: App, owner: String) {
             if now - swept > 60_000_000 {
                 swept = now;
                 archive(&app).await?;
+                uploads::sweep(&app).await?;
             }
             Ok::<(), crate::error::ApiError>(())
         };

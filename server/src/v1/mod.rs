@@ -70,12 +70,6 @@ pub async fn run_task(app: &App, claim: &Claim, kind: &str) -> Result<()> {
             format!("this version cannot do work of the kind {kind}"),
         ));
     }
-    removal::run(
-        app,
-        claim.namespace_id.as_deref().unwrap_or_default(),
-        kind,
-        &claim.work,
-    )
-    .await?;
+    removal::run(app, claim).await?;
     tasks::succeed(app, claim, Vec::new()).await
 }

@@ -10,16 +10,24 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::types::Json;
 
-use super::{collections::COLLECTIONS, documents, objects::blobs, tasks};
+use super::{
+    collections::COLLECTIONS,
+    documents,
+    namespaces::push_event,
+    objects::{self, blobs},
+    tasks, uploads,
+};
 use crate::{
     app::App,
     args,
     db::Tx,
     error::{ApiError, Result},
+    jobs::Claim,
 };
 
 /// Kinds of the queue's work.
 pub const REMOVE_OBJECTS: &str = "remove_objects";
+pub const REMOVE_COLLECTION: &str = "remove_collection";
 pub const REMOVE_BUCKET: &str = "remove_bucket";
 pub const REMOVE_NAMESPACE: &str = "remove_namespace";
 
@@ -30,7 +38,7 @@ const STEP: i64 = 500;
 const PAGE: usize = 1000;
 
 crate::sql! {
-    const OBJECTS = "SELECT object_id, data FROM objects WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) ORDER BY object_id LIMIT $3";
+    const OBJECTS = "SELECT data FROM objects WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) ORDER BY object_id LIMIT $3";
     const DELETE_OBJECT = "DELETE FROM objects WHERE namespace_id = $1 AND object_id = $2";
     const DELETE_PROCESSED = "DELETE FROM processed WHERE namespace_id = $1 AND object_id = $2";
     const UPLOADS = "SELECT upload_id FROM uploads WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) ORDER BY upload_id LIMIT $3";
@@ -41,10 +49,10 @@ crate::sql! {
     const DELETE_BATCH_OBJECTS = "DELETE FROM batch_objects WHERE batch_id IN (SELECT batch_id FROM batches WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2))";
     const DELETE_BATCHES = "DELETE FROM batches WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2)";
     const DELETE_BUCKETS = "DELETE FROM buckets WHERE owner = $1";
-    const DELETE_COLLECTION = "DELETE FROM collections WHERE owner = $1 AND id = $2";
     const DELETE_RETRIEVERS = "DELETE FROM retrievers WHERE owner = $1";
     const DELETE_PUBLISHED = "DELETE FROM published_retrievers WHERE namespace_id = $1";
     const DELETE_EXECUTIONS = "DELETE FROM executions WHERE namespace_id = $1";
+    const FORGET = "DELETE FROM processed WHERE namespace_id = $1";
     const DELETE_JOURNAL = "DELETE FROM document_journal WHERE namespace_id = $1";
 }
 
@@ -141,25 +149,42 @@ pub async fn enqueue(
     Ok(())
 }
 
+/// Leaves the inner task that frees what a collection held.
+pub async fn enqueue_collection(
+    tx: &mut Tx,
+    org_id: &str,
+    namespace_id: &str,
+    collection_id: &str,
+    now: i64,
+) -> Result<()> {
+    let task_type = TaskType::ApiCollectionsDocumentsBulkDelete;
+    let mut task = task(
+        org_id,
+        namespace_id,
+        task_type,
+        REMOVE_COLLECTION,
+        collection_id,
+    );
+    task.parent_id = Some(namespace_id.into());
+    tasks::insert(tx, task, now).await?;
+    Ok(())
+}
+
 /// Runs one task of this file's kinds; safe to repeat.
 ///
 /// # Errors
 /// A store or the database fails; what was done stays done.
-pub async fn run(app: &App, namespace_id: &str, kind: &str, work: &Value) -> Result<()> {
-    match kind {
+pub async fn run(app: &App, claim: &Claim) -> Result<()> {
+    let (org_id, work) = (claim.org_id.as_str(), &claim.work);
+    let namespace_id = claim.namespace_id.as_deref().unwrap_or_default();
+    match claim.kind.as_str() {
         REMOVE_OBJECTS => {
             let gone = Gone::deserialize(work).map_err(ApiError::internal)?;
             free(app, namespace_id, &gone).await
         }
-        REMOVE_BUCKET => {
-            let bucket_id = work.get("id").and_then(Value::as_str).unwrap_or_default();
-            if bucket_id.is_empty() {
-                // An empty id would mean every bucket.
-                return Err(ApiError::bad_request("", "a removal without a bucket"));
-            }
-            remove_bucket(app, namespace_id, bucket_id).await
-        }
-        REMOVE_NAMESPACE => remove_namespace(app, namespace_id).await,
+        REMOVE_COLLECTION => remove_collection(app, namespace_id, named(work)?).await,
+        REMOVE_BUCKET => remove_bucket(app, org_id, namespace_id, named(work)?).await,
+        REMOVE_NAMESPACE => remove_namespace(app, org_id, namespace_id).await,
         other => Err(ApiError::bad_request(
             "",
             format!("there is no work of the kind {other}"),
@@ -169,7 +194,25 @@ pub async fn run(app: &App, namespace_id: &str, kind: &str, work: &Value) -> Res
 
 /// Whether this file runs work of the kind.
 pub fn runs(kind: &str) -> bool {
-    matches!(kind, REMOVE_OBJECTS | REMOVE_BUCKET | REMOVE_NAMESPACE)
+    matches!(
+        kind,
+        REMOVE_OBJECTS | REMOVE_COLLECTION | REMOVE_BUCKET | REMOVE_NAMESPACE
+    )
+}
+
+/// The id that the work is about; an empty one would mean everything.
+fn named(work: &Value) -> Result<&str> {
+    let id = work.get("id").and_then(Value::as_str);
+    id.filter(|id| !id.is_empty())
+        .ok_or_else(|| ApiError::bad_request("", "a removal without an id"))
+}
+
+async fn remove_collection(app: &App, namespace_id: &str, collection_id: &str) -> Result<()> {
+    app.store()
+        .drop_collection(namespace_id, collection_id)
+        .await?;
+    let folder = format!("{namespace_id}/documents/{collection_id}");
+    app.blobs().delete_all(&folder).await
 }
 
 /// Removes documents made from these objects, in every collection of the namespace.
@@ -276,18 +319,43 @@ async fn delete_rows(
         .await
 }
 
-/// Rows go last, so what is not freed yet is found again.
-async fn remove_bucket(app: &App, namespace_id: &str, bucket_id: &str) -> Result<()> {
+async fn delete_objects(
+    app: &App,
+    org_id: &str,
+    namespace_id: &str,
+    objects: Vec<ObjectResponse>,
+) -> Result<()> {
+    let (org_id, namespace_id) = (org_id.to_owned(), namespace_id.to_owned());
+    let now = app.clock().micros();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                for object in &objects {
+                    let id = object.object_id.as_deref().unwrap_or_default();
+                    // Told once, even when two workers are at it.
+                    if tx.run(DELETE_OBJECT, args![&namespace_id, id]).await? == 1 {
+                        let payload = objects::payload(object);
+                        push_event(tx, &org_id, &namespace_id, "object.deleted", payload, now)
+                            .await?;
+                    }
+                }
+                Ok(())
+            })
+        })
+        .await
+}
+
+/// Rows go last, so what is not freed yet is found again. The change feed tells of each object with its row.
+async fn remove_bucket(app: &App, org_id: &str, namespace_id: &str, bucket_id: &str) -> Result<()> {
     loop {
         let args = args![namespace_id, bucket_id, STEP];
-        let rows: Vec<(String, Json<ObjectResponse>)> = app.db().all(OBJECTS, args).await?;
+        let rows: Vec<(Json<ObjectResponse>,)> = app.db().all(OBJECTS, args).await?;
         if rows.is_empty() {
             break;
         }
-        let (ids, objects): (Vec<_>, Vec<_>) =
-            rows.into_iter().map(|(id, data)| (id, data.0)).unzip();
+        let objects: Vec<ObjectResponse> = rows.into_iter().map(|row| row.0.0).collect();
         free(app, namespace_id, &Gone::objects(&objects)).await?;
-        delete_rows(app, DELETE_OBJECT, namespace_id, ids).await?;
+        delete_objects(app, org_id, namespace_id, objects).await?;
     }
     loop {
         let uploads = ids(app, UPLOADS, namespace_id, bucket_id).await?;
@@ -295,7 +363,7 @@ async fn remove_bucket(app: &App, namespace_id: &str, bucket_id: &str) -> Result
             break;
         }
         for upload_id in &uploads {
-            let folder = format!("{namespace_id}/uploads/{upload_id}");
+            let folder = uploads::folder(namespace_id, upload_id);
             app.blobs().delete_all(&folder).await?;
         }
         delete_rows(app, DELETE_UPLOAD, namespace_id, uploads).await?;
@@ -313,15 +381,35 @@ async fn remove_bucket(app: &App, namespace_id: &str, bucket_id: &str) -> Result
         .await
 }
 
-async fn remove_namespace(app: &App, namespace_id: &str) -> Result<()> {
+async fn remove_namespace(app: &App, org_id: &str, namespace_id: &str) -> Result<()> {
     for collection in COLLECTIONS.all(app.db(), namespace_id).await? {
         app.store()
             .drop_collection(namespace_id, &collection.id)
             .await?;
-        delete_rows(app, DELETE_COLLECTION, namespace_id, vec![collection.id]).await?;
+        let (org_id, namespace_id) = (org_id.to_owned(), namespace_id.to_owned());
+        let now = app.clock().micros();
+        app.db()
+            .write(move |tx| {
+                Box::pin(async move {
+                    COLLECTIONS
+                        .delete(tx, &namespace_id, &collection.id)
+                        .await?;
+                    let payload = json!({ "collection_id": collection.id });
+                    push_event(
+                        tx,
+                        &org_id,
+                        &namespace_id,
+                        "collection.deleted",
+                        payload,
+                        now,
+                    )
+                    .await
+                })
+            })
+            .await?;
     }
     // Every bucket of the namespace.
-    remove_bucket(app, namespace_id, "").await?;
+    remove_bucket(app, org_id, namespace_id, "").await?;
     app.blobs().delete_all(namespace_id).await?;
     let namespace_id = namespace_id.to_owned();
     app.db()
@@ -333,6 +421,7 @@ async fn remove_namespace(app: &App, namespace_id: &str) -> Result<()> {
                     DELETE_PUBLISHED,
                     DELETE_EXECUTIONS,
                     DELETE_JOURNAL,
+                    FORGET,
                 ] {
                     tx.run(sql, args![&namespace_id]).await?;
                 }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use loupe_server::args;
 use serde_json::{Value, json};
 
 use crate::{both, harness::Server};
@@ -100,19 +101,6 @@ pub async fn ended(server: &Server, namespace: &str, path: &str) -> Value {
     }
 }
 
-/// Every event of the organization of one kind.
-async fn events(server: &Server, kind: &str) -> Vec<Value> {
-    let page = server
-        .call(
-            "GET",
-            &format!("/v1/events?limit=1000&event_type={kind}"),
-            Value::Null,
-        )
-        .await
-        .ok();
-    page["results"].as_array().unwrap().clone()
-}
-
 both! {
     async fn texts_become_documents_that_words_find(server) {
         let (namespace, bucket, collection) = library(&server, "text_extractor", "text").await;
@@ -131,10 +119,10 @@ both! {
         assert_eq!(task["status"], "COMPLETED");
 
         // The union of the announced ids is what the batch says it wrote.
-        let written = events(&server, "collection.documents.written").await;
+        let written = server.events("collection.documents.written").await;
         let ids: std::collections::BTreeSet<&str> =
             written.iter().flat_map(|event| event["payload"]["document_ids"].as_array().unwrap()).map(|id| id.as_str().unwrap()).collect();
-        let completed = events(&server, "collection.documents.batch_completed").await;
+        let completed = server.events("collection.documents.batch_completed").await;
         assert_eq!(completed.len(), 1);
         assert_eq!(completed[0]["payload"]["total_documents"], ids.len());
 
@@ -235,6 +223,64 @@ both! {
         server.call_in(&namespace, "POST", &submit, json!({})).await.error(400, "BadRequestError");
         let unknown = json!({"object_ids": ["obj_unknown"]});
         server.call_in(&namespace, "POST", &batches, unknown).await.error(404, "NotFoundError");
+    }
+
+    async fn a_batch_takes_what_its_filter_matches(server) {
+        let (namespace, bucket, _) = library(&server, "text_extractor", "text").await;
+        let mut ids = Vec::new();
+        for title in ["red", "red", "blue", "red"] {
+            let text = json!({"property": "text", "type": "text", "data": format!("a text under {title}")});
+            ids.push(object(&server, &namespace, &bucket, title, text).await);
+        }
+        let batches = format!("/v1/buckets/{bucket}/batches");
+        let red = json!({"AND": [{"field": "title", "operator": "eq", "value": "red"}]});
+        let batch = server.call_in(&namespace, "POST", &batches, json!({"filters": red, "auto_submit": true})).await.ok();
+        assert_eq!(batch["object_ids"], json!([ids[0], ids[1], ids[3]]));
+        let path = format!("{batches}/{}", batch["batch_id"].as_str().unwrap());
+        let end = ended(&server, &namespace, &path).await;
+        assert_eq!((&end["status"], &end["documents_written"]), (&json!("COMPLETED"), &json!(3)));
+        let first = server.call_in(&namespace, "POST", &batches, json!({"filters": red, "limit": 2})).await.ok();
+        assert_eq!(first["object_ids"], json!([ids[0], ids[1]]));
+        // Where an object stands is a member like any other.
+        let waiting = json!({"field": "status", "operator": "eq", "value": "DRAFT"});
+        let bulk = json!({"filters": {"AND": [waiting]}, "chunk_size": 1});
+        let bulk = server.call_in(&namespace, "POST", &format!("{batches}/bulk-submit"), bulk).await.ok();
+        assert_eq!((&bulk["total_objects"], &bulk["total_batches"]), (&json!(1), &json!(1)));
+        let both = json!({"filters": red, "object_ids": [ids[0]]});
+        server.call_in(&namespace, "POST", &batches, both).await.invalid(&["body", "filters"], "value_error");
+        let wrong = json!({"filters": {"AND": [{"field": "title", "operator": "like", "value": "red"}]}});
+        assert_eq!(server.call_in(&namespace, "POST", &batches, wrong).await.status, 422);
+        // An object named twice leaves no gap in which the batch would lose another.
+        let twice = json!({"object_ids": [ids[0], ids[0], ids[2]]});
+        let twice = server.call_in(&namespace, "POST", &batches, twice).await.ok();
+        let positions = "SELECT CAST(MAX(position) AS BIGINT) FROM batch_objects WHERE batch_id = $1";
+        let last = server.app.db().number(positions, args![twice["batch_id"].as_str().unwrap()]).await.unwrap();
+        assert_eq!((twice["object_ids"].as_array().unwrap().len(), last), (2, 1));
+    }
+
+    async fn objects_are_processed_as_they_come(server) {
+        let (namespace, bucket, collection) = library(&server, "text_extractor", "text").await;
+        let objects = format!("/v1/buckets/{bucket}/objects");
+        let one = |words: &str| json!({"title": words, "blobs": [{"property": "text", "type": "text", "data": words}]});
+        let made = server.call_in(&namespace, "POST", &format!("{objects}?auto_process=true"), one("first words")).await.ok();
+        let path = made["consistency"]["poll"]["path"].as_str().unwrap();
+        let batch = ended(&server, &namespace, path).await;
+        assert_eq!((&batch["status"], &batch["object_ids"]), (&json!("COMPLETED"), &json!([made["object_id"]])));
+        let many = json!({"objects": [one("second words"), one("third words")]});
+        let made = server.call_in(&namespace, "POST", &format!("{objects}/batch?auto_process=true"), many).await.ok();
+        let path = made["succeeded"][1]["consistency"]["poll"]["path"].as_str().unwrap();
+        let batch = ended(&server, &namespace, path).await;
+        assert_eq!((&batch["status"], &batch["documents_written"]), (&json!("COMPLETED"), &json!(2)));
+        let count = format!("/v1/collections/{collection}/documents/count");
+        let count = server.call_in(&namespace, "GET", &count, Value::Null).await.ok();
+        assert_eq!(count["count"], 3);
+        // Where nothing would be processed, nothing is made.
+        let path = format!("/v1/collections/{collection}");
+        server.call_in(&namespace, "DELETE", &path, Value::Null).await.ok();
+        let refused = server.call_in(&namespace, "POST", &format!("{objects}?auto_process=true"), one("fourth")).await;
+        refused.error(400, "BadRequestError");
+        let page = server.call_in(&namespace, "GET", &format!("{objects}?include_total=true"), Value::Null).await.ok();
+        assert_eq!(page["pagination"]["total"], 3);
     }
 
     async fn work_of_a_dead_process_is_done_by_the_next(server) {

@@ -293,6 +293,30 @@ impl Server {
         }
     }
 
+    /// Waits for the end of a task and answers it.
+    pub async fn task_end(&self, task_id: &str) -> Value {
+        let start = std::time::Instant::now();
+        loop {
+            let path = format!("/v1/tasks/{task_id}");
+            let task = self.call("GET", &path, Value::Null).await.ok();
+            if !matches!(task["status"].as_str(), Some("QUEUED" | "PROCESSING")) {
+                return task;
+            }
+            assert!(
+                start.elapsed() < Duration::from_secs(60),
+                "the task does not end: {task:#}"
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Every event of the organization of one kind.
+    pub async fn events(&self, kind: &str) -> Vec<Value> {
+        let path = format!("/v1/events?limit=1000&event_type={kind}");
+        let page = self.call("GET", &path, Value::Null).await.ok();
+        page["results"].as_array().unwrap().clone()
+    }
+
     /// A new namespace's id.
     pub async fn namespace(&self, name: &str) -> String {
         let namespace = self

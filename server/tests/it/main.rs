@@ -11,6 +11,7 @@ mod first_run;
 mod isolation;
 mod objects;
 mod openapi;
+mod removal;
 mod resources;
 mod sql;
 mod uploads;

@@ -1,9 +1,15 @@
 //! Uploads: announced, sent to a signed address, confirmed into an object.
 
+use loupe_server::v1::uploads::store;
+use loupe_wire::{TaskStatusEnum, UploadResponse};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::{both, harness::Server};
+use crate::{
+    batches::{ended, library},
+    both,
+    harness::Server,
+};
 
 async fn bucket(server: &Server) -> (String, String) {
     let namespace = server.namespace("files").await;
@@ -93,4 +99,124 @@ both! {
         assert_eq!((&again["is_duplicate"], &again["presigned_url"]), (&json!(true), &Value::Null));
         assert_eq!(again["existing_object_id"], task["outputs"][0]["object_id"]);
     }
+    async fn an_upload_that_nobody_confirms_fails_and_its_file_goes(server) {
+        let (namespace, path) = bucket(&server).await;
+        let announce = async |name: &str| {
+            let body = json!({"filename": name, "content_type": "text/plain", "skip_duplicates": false});
+            server.call_in(&namespace, "POST", &path, body).await.ok()
+        };
+        let one = |upload: &Value| format!("{path}/{}", upload["upload_id"].as_str().unwrap());
+        let (confirmed, late, lost, half) = (announce("a").await, announce("b").await, announce("c").await, announce("d").await);
+        for upload in [&confirmed, &late, &lost] {
+            assert_eq!(put(&server, upload, "hello").await, 200);
+        }
+        server.call_in(&namespace, "POST", &format!("{}/confirm", one(&confirmed)), Value::Null).await.ok();
+        // What the store writes before a file is whole; its process died.
+        let folder = server.folder.path().join(format!("data/blobs/{namespace}/uploads/{}", half["upload_id"].as_str().unwrap()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("d#1"), "hel").unwrap();
+        let uploads = format!("{namespace}/uploads");
+        assert_eq!(server.files(&uploads).len(), 4);
+        // The address is over, but the file came in time.
+        server.app.clock().advance(3_700);
+        server.call_in(&namespace, "POST", &format!("{}/confirm", one(&late)), Value::Null).await.ok();
+        server.app.clock().advance(3_700);
+        server.files_become(&uploads, 2).await;
+        for upload in [&lost, &half] {
+            let found = server.call_in(&namespace, "GET", &one(upload), Value::Null).await.ok();
+            assert_eq!(found["status"], "FAILED");
+            assert!(found["message"].as_str().unwrap().contains("expired"), "{found:#}");
+            server.call_in(&namespace, "POST", &format!("{}/confirm", one(upload)), Value::Null).await.error(410, "NotFoundError");
+        }
+        let found = server.call_in(&namespace, "GET", &one(&late), Value::Null).await.ok();
+        assert_eq!(found["status"], "COMPLETED");
+    }
+
+    async fn a_confirmation_that_was_cut_off_is_taken_over(server) {
+        let (namespace, path) = bucket(&server).await;
+        let body = json!({"filename": "a.txt", "content_type": "text/plain"});
+        let upload = server.call_in(&namespace, "POST", &path, body.clone()).await.ok();
+        assert_eq!(put(&server, &upload, "hello").await, 200);
+        let id = upload["upload_id"].as_str().unwrap().to_owned();
+        let now = server.app.clock().micros();
+        assert!(claim(&server, &namespace, &id, now).await);
+        let confirm = format!("{path}/{id}/confirm");
+        let one = server.call_in(&namespace, "GET", &format!("{path}/{id}"), Value::Null).await.ok();
+        assert_eq!(one["status"], "PROCESSING");
+        // As long as it may be alive, nobody else confirms.
+        server.call_in(&namespace, "POST", &confirm, Value::Null).await.error(409, "ConflictError");
+        server.app.clock().advance(61);
+        let confirmed = server.call_in(&namespace, "POST", &confirm, Value::Null).await.ok();
+        assert_eq!(confirmed["status"], "COMPLETED");
+        // The dead one wakes up: it changes nothing.
+        let late = UploadResponse { upload_id: id.clone(), status: TaskStatusEnum::Failed, ..Default::default() };
+        let within = namespace.clone();
+        let finished = server.app.db().write(move |tx| Box::pin(async move { store::finish(tx, &within, &late, now, now).await })).await;
+        assert!(!finished.unwrap());
+        let again = server.call_in(&namespace, "POST", &confirm, Value::Null).await.ok();
+        assert_eq!(again["object_id"], confirmed["object_id"]);
+
+        // A process that starts on an SQLite folder knows that it is alone.
+        let upload = server.call_in(&namespace, "POST", &path, body).await.ok();
+        assert_eq!(put(&server, &upload, "hello").await, 200);
+        let id = upload["upload_id"].as_str().unwrap().to_owned();
+        assert!(claim(&server, &namespace, &id, server.app.clock().micros()).await);
+        let alone = !server.app.db().is_postgres();
+        let server = server.restart().await;
+        let answer = server.call_in(&namespace, "POST", &format!("{path}/{id}/confirm"), Value::Null).await;
+        if alone {
+            assert_eq!(answer.ok()["status"], "COMPLETED");
+        } else {
+            answer.error(409, "ConflictError");
+        }
+    }
+
+    async fn confirmed_files_are_processed_when_asked_to(server) {
+        let (namespace, bucket, collection) = library(&server, "text_extractor", "text").await;
+        let path = format!("/v1/buckets/{bucket}/uploads");
+        let announce = async |name: &str, extra: Value| {
+            let mut body = json!({"filename": name, "content_type": "text/plain", "skip_duplicates": false});
+            body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+            let upload = server.call_in(&namespace, "POST", &path, body).await.ok();
+            assert_eq!(put(&server, &upload, "some words to find").await, 200);
+            upload["upload_id"].as_str().unwrap().to_owned()
+        };
+        let first = announce("a.txt", json!({})).await;
+        let confirm = format!("{path}/{first}/confirm");
+        let auto = json!({"auto_submit_batch": true});
+        let confirmed = server.call_in(&namespace, "POST", &confirm, auto.clone()).await.ok();
+        let batch = format!("/v1/batches/{}", confirmed["batch_id"].as_str().unwrap());
+        let end = ended(&server, &namespace, &batch).await;
+        assert_eq!((&end["status"], &end["object_ids"]), (&json!("COMPLETED"), &json!([confirmed["object_id"]])));
+        assert_eq!(end["task_id"], confirmed["task_id"]);
+        // A repetition answers the same batch and makes no other.
+        let again = server.call_in(&namespace, "POST", &confirm, auto.clone()).await.ok();
+        assert_eq!((&again["batch_id"], &again["task_id"]), (&confirmed["batch_id"], &confirmed["task_id"]));
+
+        let (second, third) = (announce("b.txt", json!({})).await, announce("c.txt", json!({})).await);
+        let confirmations = json!({"confirmations": [
+            {"upload_id": second, "auto_submit_batch": true}, {"upload_id": third, "auto_submit_batch": true}, {"upload_id": "upl_unknown"},
+        ]});
+        let answer = server.call_in(&namespace, "POST", &format!("{path}/confirm/batch"), confirmations).await.ok();
+        let outputs = &answer["task"]["outputs"];
+        assert_eq!(outputs[0]["batch_id"], outputs[1]["batch_id"]);
+        assert_eq!((&outputs[2]["upload_id"], &outputs[2]["status"]), (&json!("upl_unknown"), &json!("FAILED")));
+        let batch = format!("/v1/batches/{}", outputs[0]["batch_id"].as_str().unwrap());
+        assert_eq!(ended(&server, &namespace, &batch).await["documents_written"], 2);
+        let count = format!("/v1/collections/{collection}/documents/count");
+        assert_eq!(server.call_in(&namespace, "GET", &count, Value::Null).await.ok()["count"], 3);
+
+        let bare = announce("d.txt", json!({"create_object_on_confirm": false})).await;
+        let refused = server.call_in(&namespace, "POST", &format!("{path}/{bare}/confirm"), auto).await;
+        refused.error(400, "BadRequestError");
+    }
+}
+
+/// Claims an upload as a process that dies right after.
+async fn claim(server: &Server, namespace: &str, upload_id: &str, now: i64) -> bool {
+    let (namespace, upload_id) = (namespace.to_owned(), upload_id.to_owned());
+    let claim = server.app.db().write(move |tx| {
+        Box::pin(async move { store::claim(tx, &namespace, &upload_id, now, 0).await })
+    });
+    claim.await.unwrap()
 }

@@ -9,7 +9,7 @@ use loupe_wire::{
     FailedDocumentsResponse, GenericDeleteResponse, ListBatchesRequest, ListBatchesResponse,
     NamespaceOperation, PatchBatchRequest, QueuedBatch, RetryBatchRequest,
     RetryBatchRequestRetryMode, SubmitBatchRequest, TaskResponse, TaskStatusEnum,
-    TriggerCollectionRequest, TriggerCollectionResponse,
+    TriggerCollectionRequest, TriggerCollectionResponse, Value,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -404,7 +404,8 @@ async fn bulk_submit(
 ) -> Result<Json<BulkSubmitBatchesResponse>> {
     let bucket_id = super::bucket_id(&app, &scope, &bucket, NamespaceOperation::ExecuteJob).await?;
     let most = request.max_objects.unwrap_or(10_000_000);
-    let object_ids = store::bucket_objects(app.db(), &scope.namespace_id, &bucket_id, most).await?;
+    let filters = request.filters.as_ref();
+    let object_ids = super::select(&app, &scope, &bucket_id, filters, most).await?;
     let chunk = usize::try_from(request.chunk_size).unwrap_or(1000);
     let mut batches = Vec::new();
     for ids in object_ids.chunks(chunk) {
@@ -447,11 +448,18 @@ async fn trigger_collection(
     let collection =
         collections::find(&app, &scope, &collection, NamespaceOperation::ExecuteJob).await?;
     let collection_id = collection.collection_id.clone().unwrap_or_default();
-    let buckets = collection.source.bucket_ids.unwrap_or_default();
+    if request.reembed.is_some() {
+        let msg = "stored texts are not embedded again yet: trigger the collection without it";
+        return Err(Violation::body(&["reembed"], "not_enabled", msg, Value::Null).into());
+    }
+    let mut buckets = collection.source.bucket_ids.unwrap_or_default();
+    if let Some(wanted) = &request.include_buckets {
+        buckets.retain(|bucket| wanted.contains(bucket));
+    }
     if buckets.is_empty() {
         return Err(ApiError::bad_request(
             "",
-            "the collection has no bucket as its source",
+            "the collection has none of these buckets as its source",
         ));
     }
     let mut answer = TriggerCollectionResponse {
@@ -463,6 +471,7 @@ async fn trigger_collection(
     for bucket in &buckets {
         let create = CreateBatchRequest {
             object_ids: request.object_ids.clone(),
+            filters: request.source_filters.clone(),
             collection_ids: Some(vec![collection_id.clone()]),
             dedup_strategy: request.dedup_strategy,
             auto_submit: Some(true),

@@ -269,10 +269,13 @@ pub async fn add_objects(
     object_ids: &[String],
     now: i64,
 ) -> Result<()> {
-    let first = tx.number(NEXT_POSITION, args![batch_id]).await?;
-    for (position, object_id) in (first..).zip(object_ids) {
-        tx.run(ADD_OBJECT, args![batch_id, object_id, position, now])
+    let mut position = tx.number(NEXT_POSITION, args![batch_id]).await?;
+    for object_id in object_ids {
+        let added = tx
+            .run(ADD_OBJECT, args![batch_id, object_id, position, now])
             .await?;
+        // Positions have no gaps, for chunks are spans of them: an object named twice takes one.
+        position += i64::try_from(added).unwrap_or(0);
     }
     Ok(())
 }

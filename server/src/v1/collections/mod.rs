@@ -20,7 +20,7 @@ use serde_json::json;
 pub use routes::router;
 pub use store::COLLECTIONS;
 
-use super::{batches, buckets::BUCKETS, namespaces::push_event};
+use super::{batches, buckets::BUCKETS, namespaces::push_event, removal};
 use crate::{
     app::App,
     auth::{Delete, Level, Scope, Write},
@@ -400,7 +400,7 @@ pub async fn update(
         .await
 }
 
-/// Removes the row first: documents of a collection that is not there are out of everybody's reach.
+/// Takes the collection out of everybody's reach; a task frees its documents and their files.
 pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Result<()> {
     let id = find(app, scope, identifier, NamespaceOperation::DeleteData)
         .await?
@@ -411,28 +411,20 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Resul
         scope.namespace_id.clone(),
         app.clock().micros(),
     );
-    let collection_id = id.clone();
     app.db()
         .write(move |tx| {
             Box::pin(async move {
                 COLLECTIONS.delete(tx, &namespace_id, &id).await?;
                 batches::store::forget_collection(tx, &namespace_id, &id).await?;
-                push_event(
-                    tx,
-                    &org_id,
-                    &namespace_id,
-                    "collection.deleted",
-                    json!({"collection_id": id}),
-                    now,
-                )
-                .await
+                removal::enqueue_collection(tx, &org_id, &namespace_id, &id, now).await?;
+                let payload = json!({ "collection_id": id });
+                let kind = "collection.deleted";
+                push_event(tx, &org_id, &namespace_id, kind, payload, now).await
             })
         })
         .await?;
-    Ok(app
-        .store()
-        .drop_collection(&scope.namespace_id, &collection_id)
-        .await?)
+    app.work.notify_one();
+    Ok(())
 }
 
 /// What searches of the collection can use.

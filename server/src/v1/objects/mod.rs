@@ -88,7 +88,8 @@ fn content_hash<'a>(
     hex::encode(Sha256::digest(whole.to_string()))
 }
 
-fn payload(object: &ObjectResponse) -> Value {
+/// What an event of an object says.
+pub fn payload(object: &ObjectResponse) -> Value {
     json!({"bucket_id": object.bucket_id, "object_id": object.object_id})
 }
 

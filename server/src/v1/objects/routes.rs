@@ -4,11 +4,13 @@ use axum::{
     http::{StatusCode, request::Parts},
 };
 use loupe_wire::{
-    BatchObjectResult, BatchObjectResultReplayedBy, CreateObjectRequest, CreateObjectsBatchRequest,
-    CreateObjectsBatchResponse, FailedObjectError, ListObjectsRequest, ListObjectsResponse,
-    NamespaceOperation, ObjectResponse, PatchObjectRequest, UpdateObjectRequest,
+    BatchObjectResult, BatchObjectResultReplayedBy, BucketResponse, CreateObjectRequest,
+    CreateObjectsBatchRequest, CreateObjectsBatchResponse, FailedObjectError, ListObjectsRequest,
+    ListObjectsResponse, NamespaceOperation, ObjectResponse, PatchObjectRequest,
+    UpdateObjectRequest, WriteConsistency,
 };
 use serde::Deserialize;
+use serde_json::json;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Outcome, store};
@@ -18,6 +20,7 @@ use crate::{
     body::Body,
     error::{ApiError, Result},
     list::{self, ListParams, ListQuery, Page},
+    v1::batches,
 };
 
 /// Objects that a filtered list reads at most.
@@ -54,15 +57,38 @@ query!(CreateQuery {
     auto_process: Option<bool>,
 });
 impl CreateQuery {
-    /// Nothing is promised that is not done.
-    fn check(&self) -> Result<()> {
+    /// Nothing is made when its processing would be refused.
+    async fn check(&self, app: &App, scope: &Scope<Write>, bucket: &BucketResponse) -> Result<()> {
         if self.auto_process == Some(true) {
-            return Err(ApiError::bad_request(
-                "not_implemented",
-                "auto_process is not available yet: make a batch of the objects and submit it",
-            ));
+            let bucket_id = bucket.bucket_id.as_deref().unwrap_or_default();
+            batches::check_process(app, scope, bucket_id).await?;
         }
         Ok(())
+    }
+
+    /// Puts what was made into one batch and submits it; says where to ask for its end.
+    async fn process(
+        &self,
+        app: &App,
+        scope: &Scope<Write>,
+        bucket: &BucketResponse,
+        object_ids: Vec<String>,
+    ) -> Result<Option<WriteConsistency>> {
+        if self.auto_process != Some(true) || object_ids.is_empty() {
+            return Ok(None);
+        }
+        let bucket_id = bucket.bucket_id.as_deref().unwrap_or_default();
+        let batch = batches::process(app, scope, bucket_id, object_ids).await?;
+        let path = format!(
+            "/v1/batches/{}",
+            batch.batch_id.as_deref().unwrap_or_default()
+        );
+        let poll = json!({"method": "GET", "path": path, "batch_id": batch.batch_id, "task_id": batch.task_id});
+        Ok(Some(WriteConsistency {
+            retriever_visible: "after_batch".into(),
+            poll: poll.as_object().cloned().unwrap_or_default(),
+            ..Default::default()
+        }))
     }
 }
 query!(GetQuery {
@@ -144,9 +170,11 @@ async fn create_object(
     Body(request): Body<CreateObjectRequest>,
 ) -> Result<Json<ObjectResponse>> {
     let bucket = super::bucket(&app, &scope, &bucket, NamespaceOperation::WriteData).await?;
-    query.check()?;
+    query.check(&app, &scope, &bucket).await?;
     let policy = super::policy(&bucket, query.policy.as_deref())?;
-    let (object, _) = super::create(&app, &scope, &bucket, request, policy, None).await?;
+    let (mut object, _) = super::create(&app, &scope, &bucket, request, policy, None).await?;
+    let ids = object.object_id.iter().cloned().collect();
+    object.consistency = query.process(&app, &scope, &bucket, ids).await?;
     Ok(Json(object))
 }
 
@@ -160,7 +188,7 @@ async fn create_objects(
     Body(request): Body<CreateObjectsBatchRequest>,
 ) -> Result<Json<CreateObjectsBatchResponse>> {
     let bucket = super::bucket(&app, &scope, &bucket, NamespaceOperation::WriteData).await?;
-    query.check()?;
+    query.check(&app, &scope, &bucket).await?;
     let total = request.objects.len();
     let made = super::create_many(&app, &scope, &bucket, request.objects).await?;
     let mut answer = CreateObjectsBatchResponse::default();
@@ -174,6 +202,12 @@ async fn create_objects(
                 error: error.message(),
             }),
         }
+    }
+    let made = answer.succeeded.iter();
+    let ids = made.filter_map(|object| object.object_id.clone()).collect();
+    let consistency = query.process(&app, &scope, &bucket, ids).await?;
+    for object in &mut answer.succeeded {
+        object.consistency.clone_from(&consistency);
     }
     let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     answer.total_requested = number(total);

@@ -1,10 +1,11 @@
+use loupe_engine::filter::Filter;
 use loupe_wire::{ObjectResponse, TaskStatusEnum};
 use sqlx::types::Json;
 
 use crate::{
     args,
     db::{Arg, Db, Tx},
-    error::Result,
+    error::{ApiError, Result},
     v1::tasks::name_of,
 };
 
@@ -16,6 +17,7 @@ crate::sql! {
     const BY_HASH = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND content_hash = $3 ORDER BY created_at LIMIT 1";
     const BY_IDEMPOTENCY = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND idempotency_key = $3";
     const PAGE = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 ORDER BY created_at DESC, object_id LIMIT $3 OFFSET $4";
+    const AFTER = "SELECT object_id, status, size_bytes, data, created_at FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND (created_at > $3 OR (created_at = $3 AND object_id > $4)) ORDER BY created_at, object_id LIMIT 1000";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1 AND bucket_id = $2";
     const DELETE = "DELETE FROM objects WHERE namespace_id = $1 AND object_id = $2";
 }
@@ -141,6 +143,36 @@ pub async fn page(
         .all(PAGE, args![namespace_id, bucket_id, limit, offset])
         .await?;
     Ok(rows.into_iter().map(read).collect())
+}
+
+/// Ids of the objects that match, oldest first, at most `limit`. The bucket is read in pages, never whole.
+pub async fn matching(
+    db: &Db,
+    namespace_id: &str,
+    bucket_id: &str,
+    filter: &Filter,
+    limit: usize,
+) -> Result<Vec<String>> {
+    let (mut found, mut at, mut id) = (Vec::new(), i64::MIN, String::new());
+    loop {
+        let args = args![namespace_id, bucket_id, at, &id];
+        let rows: Vec<(String, String, i64, Json<ObjectResponse>, i64)> =
+            db.all(AFTER, args).await?;
+        let Some(last) = rows.last() else {
+            return Ok(found);
+        };
+        (id, at) = (last.0.clone(), last.4);
+        for (object_id, status, size, data, _) in rows {
+            let object = read((object_id.clone(), status, size, data));
+            let value = serde_json::to_value(object).map_err(ApiError::internal)?;
+            if filter.matches(&value) {
+                found.push(object_id);
+            }
+            if found.len() == limit {
+                return Ok(found);
+            }
+        }
+    }
 }
 
 pub async fn count(db: &Db, namespace_id: &str, bucket_id: &str) -> Result<i64> {

@@ -1,16 +1,19 @@
 //! Uploads: a file is sent straight to the blob store by a signed address, then confirmed.
 
+mod confirming;
+mod expiry;
 mod routes;
 pub mod store;
 
 use chrono::Duration;
 use loupe_wire::{
-    BucketResponse, BucketSchemaFieldType as Kind, ConfirmUploadRequest, ConfirmUploadResponse,
-    CreateBlobRequest, CreateObjectRequest, CreateUploadRequest, NamespaceOperation,
+    BucketResponse, BucketSchemaFieldType as Kind, CreateUploadRequest, NamespaceOperation,
     TaskStatusEnum, UploadResponse,
 };
 use serde_json::json;
 
+pub use confirming::{confirm, confirm_many};
+pub use expiry::sweep;
 pub use routes::router;
 
 use super::objects;
@@ -24,6 +27,11 @@ use crate::{
 
 /// The property that an object's file gets when the upload names none and the bucket has one file property.
 const DEFAULT_PROPERTY: &str = "content";
+
+/// Where an upload's file arrives.
+pub fn folder(namespace_id: &str, upload_id: &str) -> String {
+    format!("{namespace_id}/uploads/{upload_id}")
+}
 
 fn kind_of(content_type: &str) -> Kind {
     match content_type.split('/').next().unwrap_or_default() {
@@ -108,7 +116,8 @@ pub async fn create(
     let (upload_id, now) = (id::new("upl_"), app.clock().micros());
     let at = crate::clock::time(now);
     let key = format!(
-        "{namespace_id}/uploads/{upload_id}/{}",
+        "{}/{}",
+        folder(&namespace_id, &upload_id),
         safe_name(&request.filename)
     );
     let ttl = u64::try_from(request.presigned_url_expiration).unwrap_or(3600);
@@ -164,178 +173,6 @@ pub async fn find<L: Level>(
     Ok((bucket, upload))
 }
 
-/// Checks that the file arrived as announced, and makes its object. A second confirmation answers the first.
-pub async fn confirm(
-    app: &App,
-    scope: &Scope<Write>,
-    bucket: &BucketResponse,
-    mut upload: UploadResponse,
-    request: &ConfirmUploadRequest,
-    policy: Option<&str>,
-) -> Result<ConfirmUploadResponse> {
-    if upload.status == TaskStatusEnum::Completed {
-        return Ok(answer(&upload, "this upload was confirmed before"));
-    }
-    if request.auto_submit_batch {
-        return Err(ApiError::bad_request(
-            "not_implemented",
-            "auto_submit_batch is not available yet: make a batch of the object and submit it",
-        ));
-    }
-    let policy = objects::policy(bucket, policy)?;
-    let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
-    let upload_id = upload.upload_id.clone();
-    let owned = app
-        .db()
-        .write(move |tx| {
-            Box::pin(async move { store::claim(tx, &namespace_id, &upload_id, now).await })
-        })
-        .await?;
-    if !owned {
-        return Err(
-            ApiError::conflict("", "this upload is being confirmed by another request")
-                .retry_after(1),
-        );
-    }
-    let checked = verify(app, &mut upload, request).await;
-    let made = match checked {
-        Ok(()) if upload.create_object_on_confirm => {
-            make_object(app, scope, bucket, &upload, policy)
-                .await
-                .map(Some)
-        }
-        Ok(()) => Ok(None),
-        Err(error) => Err(error),
-    };
-    match made {
-        Ok(object_id) => {
-            let at = app.clock().now();
-            upload.status = TaskStatusEnum::Completed;
-            upload.object_id = object_id;
-            upload.verified_at = Some(at);
-            upload.completed_at = Some(at);
-            upload.message = None;
-            save(app, scope, &upload).await?;
-            Ok(answer(&upload, "the upload is confirmed"))
-        }
-        Err(error) => {
-            // A file that has not arrived yet may still come; anything else failed for good until it is sent again.
-            upload.status = if app.blobs().head(&upload.s3_key).await?.is_none() {
-                TaskStatusEnum::Pending
-            } else {
-                TaskStatusEnum::Failed
-            };
-            upload.message = Some(error.message());
-            save(app, scope, &upload).await?;
-            Err(error)
-        }
-    }
-}
-
-async fn save(app: &App, scope: &Scope<Write>, upload: &UploadResponse) -> Result<()> {
-    let (namespace_id, upload, now) = (
-        scope.namespace_id.clone(),
-        upload.clone(),
-        app.clock().micros(),
-    );
-    app.db()
-        .write(move |tx| {
-            Box::pin(async move { store::update(tx, &namespace_id, &upload, now).await })
-        })
-        .await
-}
-
-fn answer(upload: &UploadResponse, message: &str) -> ConfirmUploadResponse {
-    ConfirmUploadResponse {
-        upload_id: upload.upload_id.clone(),
-        status: upload.status,
-        etag: upload.etag.clone(),
-        file_size_bytes: upload.file_size_bytes,
-        file_hash: upload.file_hash.clone(),
-        verified_at: upload.verified_at,
-        completed_at: upload.completed_at,
-        object_id: upload.object_id.clone(),
-        message: Some(message.into()),
-        ..Default::default()
-    }
-}
-
-/// Size, tag and SHA-256 of what arrived against what was announced.
-async fn verify(
-    app: &App,
-    upload: &mut UploadResponse,
-    request: &ConfirmUploadRequest,
-) -> Result<()> {
-    let refused = |message: String| ApiError::bad_request("", message);
-    let Some(stored) = app.blobs().head(&upload.s3_key).await? else {
-        if upload.expires_at <= app.clock().now() {
-            return Err(ApiError::gone(
-                "",
-                "the upload expired before its file arrived: create a new one",
-            ));
-        }
-        return Err(refused(
-            "the file has not arrived: PUT it to presigned_url first".into(),
-        ));
-    };
-    let size = i64::try_from(stored.size).unwrap_or(i64::MAX);
-    for announced in [upload.file_size_bytes, request.file_size_bytes]
-        .into_iter()
-        .flatten()
-    {
-        if announced != size {
-            return Err(refused(format!(
-                "the file has {size} bytes, {announced} were announced"
-            )));
-        }
-    }
-    let bare = |etag: &str| etag.trim_matches('"').to_owned();
-    if let Some(etag) = &request.etag
-        && bare(etag) != bare(&stored.etag)
-    {
-        return Err(refused("the file has another etag".into()));
-    }
-    let hash = app.blobs().sha256(&upload.s3_key).await?;
-    if let Some(announced) = &upload.file_hash
-        && *announced != hash
-    {
-        return Err(refused(format!(
-            "the file's sha256 is {hash}, {announced} was announced"
-        )));
-    }
-    upload.file_size_bytes = Some(size);
-    upload.etag = Some(stored.etag);
-    upload.file_hash = Some(hash);
-    Ok(())
-}
-
-/// The object of a confirmed file.
-async fn make_object(
-    app: &App,
-    scope: &Scope<Write>,
-    bucket: &BucketResponse,
-    upload: &UploadResponse,
-    policy: objects::Policy,
-) -> Result<String> {
-    let (property, r#type) = place(bucket, upload)?;
-    let request = CreateObjectRequest {
-        blobs: Some(vec![CreateBlobRequest {
-            property,
-            r#type,
-            upload_id: Some(upload.upload_id.clone()),
-            metadata: (!upload.metadata.is_empty()).then(|| upload.metadata.clone()),
-            ..Default::default()
-        }]),
-        extra: upload.object_metadata.clone().unwrap_or_default(),
-        skip_duplicates: upload.skip_duplicates,
-        // Two confirmations of one upload give one object.
-        idempotency_key: Some(upload.upload_id.clone()),
-        ..Default::default()
-    };
-    let (object, _) = objects::create(app, scope, bucket, request, policy, Some(upload)).await?;
-    Ok(object.object_id.unwrap_or_default())
-}
-
 pub async fn delete(
     app: &App,
     scope: &Scope<Delete>,
@@ -347,7 +184,8 @@ pub async fn delete(
     let (_, upload) = find(app, scope, bucket, upload_id, operation).await?;
     if with_file {
         // An object made from the upload has its own copy.
-        app.blobs().delete(&upload.s3_key).await?;
+        let folder = folder(&scope.namespace_id, &upload.upload_id);
+        app.blobs().delete_all(&folder).await?;
     }
     let (namespace_id, upload_id) = (scope.namespace_id.clone(), upload.upload_id);
     app.db()

@@ -6,21 +6,19 @@ use axum::{
 use loupe_wire::{
     BatchConfirmRequest, BatchConfirmResponse, BatchUploadRequest, BatchUploadResponse,
     ConfirmUploadRequest, ConfirmUploadResponse, CreateUploadRequest, ListUploadsRequest,
-    ListUploadsResponse, NamespaceOperation, Object, TaskStatusEnum, TaskType, UploadResponse,
-    Value,
+    ListUploadsResponse, NamespaceOperation, Object, TaskStatusEnum, UploadResponse, Value,
 };
 use serde::Deserialize;
-use serde_json::json;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::store;
+use super::{confirming::Confirmation, store};
 use crate::{
     app::App,
     auth::{Delete, Read, Scope, Write},
     body::{self, Body},
     error::{ApiError, Result, Violation},
     list::{self, ListParams, ListQuery, Page},
-    v1::{objects, tasks},
+    v1::objects,
 };
 
 /// Uploads that a filtered list reads at most.
@@ -195,77 +193,20 @@ async fn confirm_uploads(
     query: UploadQuery,
     Body(request): Body<BatchConfirmRequest>,
 ) -> Result<Json<BatchConfirmResponse>> {
-    let count = request.confirmations.len();
-    let (mut inputs, mut outputs, mut failed) = (Vec::new(), Vec::new(), 0);
+    let mut confirmations = Vec::with_capacity(request.confirmations.len());
     for (index, mut confirmation) in request.confirmations.into_iter().enumerate() {
         let Some(Value::String(upload_id)) = confirmation.shift_remove("upload_id") else {
             let place = index.to_string();
             let path = ["confirmations", place.as_str(), "upload_id"];
             return Err(Violation::body(&path, "missing", "field required", Value::Null).into());
         };
-        let confirmation = body::from_value(Value::Object(confirmation), true)?;
-        let operation = NamespaceOperation::WriteData;
-        let outcome = match super::find(&app, &scope, &bucket, &upload_id, operation).await {
-            Ok((bucket, upload)) => {
-                let policy = query.policy.as_deref();
-                super::confirm(&app, &scope, &bucket, upload, &confirmation, policy).await
-            }
-            Err(error) => Err(error),
-        };
-        inputs.push(Value::from(upload_id.clone()));
-        outputs.push(match outcome {
-            Ok(answer) => serde_json::to_value(answer).unwrap_or_default(),
-            Err(error) => {
-                failed += 1;
-                json!({"upload_id": upload_id, "status": "FAILED", "error": error.message(), "error_type": error.kind()})
-            }
-        });
+        let request = body::from_value(Value::Object(confirmation), true)?;
+        confirmations.push(Confirmation { upload_id, request });
     }
-    let status = match failed {
-        0 => TaskStatusEnum::Completed,
-        all if all == count => TaskStatusEnum::Failed,
-        _ => TaskStatusEnum::CompletedWithErrors,
-    };
-    let mut additional_data = Object::new();
-    if failed > 0 {
-        let error = format!("{failed} of {count} uploads could not be confirmed");
-        additional_data.insert("error".into(), error.into());
-    }
-    let new = tasks::NewTask {
-        org_id: scope.caller.org_id.clone(),
-        namespace_id: Some(scope.namespace_id.clone()),
-        task_type: TaskType::ApiBucketsUploadsBatchConfirm,
-        status,
-        parent_id: None,
-        kind: None,
-        work: Value::Null,
-        inputs,
-        additional_data,
-        description: format!("confirmation of {count} uploads"),
-    };
-    let now = app.clock().micros();
-    let task = app
-        .db()
-        .write(move |tx| {
-            Box::pin(async move {
-                let mut task = tasks::insert(tx, new, now).await?;
-                let shown = outputs.clone();
-                tasks::store::change(tx, &task.task_id, status, now, |task| {
-                    task.outputs = Some(outputs);
-                })
-                .await?;
-                task.outputs = Some(shown);
-                Ok(task)
-            })
-        })
-        .await?;
-    Ok(Json(BatchConfirmResponse {
-        task_id: task.task_id.clone(),
-        status,
-        confirmations_count: i64::try_from(count).unwrap_or(i64::MAX),
-        task,
-        message: None,
-    }))
+    let policy = query.policy.as_deref();
+    super::confirm_many(&app, &scope, &bucket, confirmations, policy)
+        .await
+        .map(Json)
 }
 
 /// Removes the upload and, unless told otherwise, its file. An object made from it keeps its own copy.

@@ -10,18 +10,33 @@ use crate::{
 
 crate::sql! {
     const INSERT = "INSERT INTO uploads (upload_id, namespace_id, bucket_id, file_hash, status, created_at, updated_at, expires_at, data) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8)";
-    const FIND = "SELECT data FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 AND upload_id = $3";
-    const BY_HASH = "SELECT data FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 AND file_hash = $3 AND status = 'COMPLETED' ORDER BY created_at LIMIT 1";
-    const PAGE = "SELECT data FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 ORDER BY created_at DESC, upload_id LIMIT $3 OFFSET $4";
+    const FIND = "SELECT status, data FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 AND upload_id = $3";
+    const BY_HASH = "SELECT status, data FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 AND file_hash = $3 AND status = 'COMPLETED' ORDER BY created_at LIMIT 1";
+    const PAGE = "SELECT status, data FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 ORDER BY created_at DESC, upload_id LIMIT $3 OFFSET $4";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM uploads WHERE namespace_id = $1 AND bucket_id = $2";
-    const UPDATE = "UPDATE uploads SET file_hash = $3, status = $4, updated_at = $5, data = $6 WHERE namespace_id = $1 AND upload_id = $2";
-    // Only one confirmation of an upload goes on.
-    const CLAIM = "UPDATE uploads SET status = $3, updated_at = $4 WHERE namespace_id = $1 AND upload_id = $2 AND status IN ('PENDING', 'FAILED')";
+    // Only one confirmation of an upload goes on; one that began before $4 is dead.
+    const CLAIM = "UPDATE uploads SET status = 'PROCESSING', updated_at = $3 WHERE namespace_id = $1 AND upload_id = $2 AND (status IN ('PENDING', 'FAILED') OR (status = 'PROCESSING' AND updated_at < $4))";
+    // Fenced by the moment of the claim: a confirmation that was taken over changes nothing.
+    const FINISH = "UPDATE uploads SET file_hash = $4, status = $5, updated_at = $6, data = $7 WHERE namespace_id = $1 AND upload_id = $2 AND status = 'PROCESSING' AND updated_at = $3";
+    const SET_DATA = "UPDATE uploads SET updated_at = $3, data = $4 WHERE namespace_id = $1 AND upload_id = $2";
+    // For the one process that owns an SQLite database: whoever confirmed these is dead.
+    const RECLAIM = "UPDATE uploads SET status = 'PENDING' WHERE status = 'PROCESSING'";
+    // Uploads of every organization: one sweep serves all.
+    const DUE = "SELECT namespace_id, status, data FROM uploads WHERE status <> 'COMPLETED' AND expires_at < $1 AND (status <> 'PROCESSING' OR updated_at < $2) ORDER BY expires_at LIMIT 200";
+    const FAIL = "UPDATE uploads SET status = 'FAILED', updated_at = $3, data = $5 WHERE namespace_id = $1 AND upload_id = $2 AND status <> 'COMPLETED' AND (status <> 'PROCESSING' OR updated_at < $4)";
+    // The column says when the sweep has to come, and it has been; the moment itself stays in the data.
+    const RETIRE = "UPDATE uploads SET expires_at = 9223372036854775807 WHERE namespace_id = $1 AND upload_id = $2 AND status = 'FAILED'";
     const DELETE = "DELETE FROM uploads WHERE namespace_id = $1 AND upload_id = $2";
     const STATS = "SELECT status, CAST(COUNT(*) AS BIGINT) FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 GROUP BY status ORDER BY status";
 }
 
-type Row = (Json<UploadResponse>,);
+type Row = (String, Json<UploadResponse>);
+
+/// The status is a column of its own, for it changes without the rest.
+fn read((status, Json(mut upload)): Row) -> UploadResponse {
+    upload.status = serde_json::from_value(status.into()).unwrap_or(TaskStatusEnum::Unknown);
+    upload
+}
 
 pub async fn insert(
     tx: &mut Tx,
@@ -50,7 +65,7 @@ pub async fn find(
     upload_id: &str,
 ) -> Result<Option<UploadResponse>> {
     let args = args![namespace_id, bucket_id, upload_id];
-    Ok(db.one::<Row>(FIND, args).await?.map(|row| row.0.0))
+    Ok(db.one::<Row>(FIND, args).await?.map(read))
 }
 
 /// The first upload of the same bytes that was confirmed.
@@ -61,7 +76,7 @@ pub async fn find_same(
     file_hash: &str,
 ) -> Result<Option<UploadResponse>> {
     let args = args![namespace_id, bucket_id, file_hash];
-    Ok(db.one::<Row>(BY_HASH, args).await?.map(|row| row.0.0))
+    Ok(db.one::<Row>(BY_HASH, args).await?.map(read))
 }
 
 pub async fn page(
@@ -73,38 +88,94 @@ pub async fn page(
 ) -> Result<Vec<UploadResponse>> {
     let args = args![namespace_id, bucket_id, limit, offset];
     let rows: Vec<Row> = db.all(PAGE, args).await?;
-    Ok(rows.into_iter().map(|row| row.0.0).collect())
+    Ok(rows.into_iter().map(read).collect())
 }
 
 pub async fn count(db: &Db, namespace_id: &str, bucket_id: &str) -> Result<i64> {
     db.number(COUNT, args![namespace_id, bucket_id]).await
 }
 
-pub async fn update(
+/// Whether this call is the one that confirms; `now` is its mark. A claim from before `dead` is taken over.
+pub async fn claim(
+    tx: &mut Tx,
+    namespace_id: &str,
+    upload_id: &str,
+    now: i64,
+    dead: i64,
+) -> Result<bool> {
+    let changed = tx
+        .run(CLAIM, args![namespace_id, upload_id, now, dead])
+        .await?;
+    Ok(changed == 1)
+}
+
+/// Ends the confirmation that was claimed at `claimed`; false when another one took it over.
+pub async fn finish(
     tx: &mut Tx,
     namespace_id: &str,
     upload: &UploadResponse,
+    claimed: i64,
     now: i64,
-) -> Result<()> {
+) -> Result<bool> {
     let args = args![
         namespace_id,
         &upload.upload_id,
+        claimed,
         upload.file_hash.as_deref(),
         name_of(upload.status),
         now,
         Arg::json(upload)
     ];
-    tx.run(UPDATE, args).await?;
+    Ok(tx.run(FINISH, args).await? == 1)
+}
+
+/// Writes members that do not change where the upload stands.
+pub async fn set_data(
+    tx: &mut Tx,
+    namespace_id: &str,
+    upload: &UploadResponse,
+    now: i64,
+) -> Result<()> {
+    let args = args![namespace_id, &upload.upload_id, now, Arg::json(upload)];
+    tx.run(SET_DATA, args).await?;
     Ok(())
 }
 
-/// Whether this call is the one that confirms.
-pub async fn claim(tx: &mut Tx, namespace_id: &str, upload_id: &str, now: i64) -> Result<bool> {
-    let status = name_of(TaskStatusEnum::Processing);
-    let changed = tx
-        .run(CLAIM, args![namespace_id, upload_id, status, now])
-        .await?;
-    Ok(changed == 1)
+/// Frees every claim; answers how many there were.
+pub async fn reclaim(tx: &mut Tx) -> Result<u64> {
+    tx.run(RECLAIM, vec![]).await
+}
+
+/// Uploads that ended before `expired` without a confirmation, with their namespaces.
+pub async fn due(db: &Db, expired: i64, dead: i64) -> Result<Vec<(String, UploadResponse)>> {
+    let rows: Vec<(String, String, Json<UploadResponse>)> =
+        db.all(DUE, args![expired, dead]).await?;
+    let upload = |(namespace_id, status, data)| (namespace_id, read((status, data)));
+    Ok(rows.into_iter().map(upload).collect())
+}
+
+/// Fails an upload; false when it was confirmed, or is being confirmed.
+pub async fn fail(
+    tx: &mut Tx,
+    namespace_id: &str,
+    upload: &UploadResponse,
+    now: i64,
+    dead: i64,
+) -> Result<bool> {
+    let args = args![
+        namespace_id,
+        &upload.upload_id,
+        now,
+        dead,
+        Arg::json(upload)
+    ];
+    Ok(tx.run(FAIL, args).await? == 1)
+}
+
+/// The sweep does not come back to this one.
+pub async fn retire(tx: &mut Tx, namespace_id: &str, upload_id: &str) -> Result<()> {
+    tx.run(RETIRE, args![namespace_id, upload_id]).await?;
+    Ok(())
 }
 
 pub async fn delete(tx: &mut Tx, namespace_id: &str, upload_id: &str) -> Result<()> {

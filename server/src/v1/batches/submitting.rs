@@ -1,0 +1,424 @@
+//! Making batches and queueing them.
+
+use loupe_wire::{
+    BatchModel, CollectionResponse, CreateBatchRequest, DedupStrategy, ExtractorJobInfo, Filter,
+    NamespaceOperation, SubmitBatchRequest, TaskResponse, TaskStatusEnum, TaskType, TierTaskInfo,
+    Value,
+};
+use serde_json::json;
+
+use super::{bucket_id, get, store};
+use crate::{
+    app::App,
+    auth::{Scope, Write},
+    clock,
+    error::{ApiError, Result, Violation},
+    id, list,
+    v1::{
+        collections::COLLECTIONS,
+        objects,
+        tasks::{self, NewTask},
+    },
+};
+
+/// Makes a draft of the objects named, of those that match the filter, or of every object of the bucket; submits it when asked to.
+pub async fn create(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket: &str,
+    request: CreateBatchRequest,
+) -> Result<BatchModel> {
+    let bucket_id = bucket_id(app, scope, bucket, NamespaceOperation::ExecuteJob).await?;
+    let most = app.config().limits.batch_objects;
+    let named = request.object_ids.is_some();
+    let object_ids = match request.object_ids {
+        Some(_) if request.filters.is_some() => {
+            let msg = "send object_ids or filters, not both";
+            return Err(Violation::body(&["filters"], "value_error", msg, Value::Null).into());
+        }
+        Some(ids) => ids,
+        None => {
+            // One more than a batch may have tells whether something would be left out.
+            let all = i64::try_from(most).unwrap_or(i64::MAX).saturating_add(1);
+            let limit = request.limit.unwrap_or(all);
+            select(app, scope, &bucket_id, request.filters.as_ref(), limit).await?
+        }
+    };
+    if object_ids.len() > most {
+        let member = if named { "object_ids" } else { "limit" };
+        let msg = format!("a batch has at most {most} objects: bulk-submit splits a bucket");
+        return Err(Violation::body(&[member], "too_long", msg, Value::Null).into());
+    }
+    let (org_id, namespace_id, now) = (
+        scope.caller.org_id.clone(),
+        scope.namespace_id.clone(),
+        app.clock().micros(),
+    );
+    let batch = BatchModel {
+        batch_id: Some(id::new("btch_")),
+        bucket_id: bucket_id.clone(),
+        namespace_id: Some(namespace_id.clone()),
+        batch_name: request.batch_name,
+        status: TaskStatusEnum::Draft,
+        dedup_strategy: request.dedup_strategy,
+        collection_ids: request.collection_ids.clone(),
+        metadata: request.metadata,
+        created_at: Some(clock::time(now)),
+        updated_at: Some(clock::time(now)),
+        ..Default::default()
+    };
+    let batch = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let id = batch.batch_id.clone().unwrap_or_default();
+                if named {
+                    check_objects(tx, &namespace_id, &bucket_id, &object_ids).await?;
+                }
+                store::insert(tx, &org_id, &batch, now).await?;
+                store::add_objects(tx, &id, &object_ids, now).await?;
+                Ok(batch)
+            })
+        })
+        .await?;
+    let batch_id = batch.batch_id.clone().unwrap_or_default();
+    if request
+        .auto_submit
+        .or(request.trigger_processing)
+        .unwrap_or(false)
+    {
+        submit(
+            app,
+            scope,
+            &batch.bucket_id,
+            &batch_id,
+            SubmitBatchRequest::default(),
+        )
+        .await?;
+    }
+    get(
+        app,
+        &scope.caller.org_id,
+        &scope.namespace_id,
+        "",
+        &batch_id,
+    )
+    .await
+}
+
+/// Ids of the bucket's objects that match the filter (of all without one), oldest first.
+pub async fn select(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket_id: &str,
+    filters: Option<&Filter>,
+    limit: i64,
+) -> Result<Vec<String>> {
+    let (db, namespace_id) = (app.db(), &scope.namespace_id);
+    let Some(filters) = filters else {
+        return store::bucket_objects(db, namespace_id, bucket_id, limit).await;
+    };
+    let filter = list::parse_filter(&filters.0, "filters")?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    objects::store::matching(db, namespace_id, bucket_id, &filter, limit).await
+}
+
+/// Makes a batch of these objects and submits it.
+pub async fn process(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket_id: &str,
+    object_ids: Vec<String>,
+) -> Result<BatchModel> {
+    let request = CreateBatchRequest {
+        object_ids: Some(object_ids),
+        auto_submit: Some(true),
+        ..Default::default()
+    };
+    create(app, scope, bucket_id, request).await
+}
+
+/// Refuses what [`process`] would refuse, before anything is written.
+pub async fn check_process(app: &App, scope: &Scope<Write>, bucket: &str) -> Result<()> {
+    let bucket_id = bucket_id(app, scope, bucket, NamespaceOperation::ExecuteJob).await?;
+    targets(app, &scope.namespace_id, &bucket_id, None).await?;
+    Ok(())
+}
+
+async fn check_objects(
+    tx: &mut crate::db::Tx,
+    namespace_id: &str,
+    bucket_id: &str,
+    ids: &[String],
+) -> Result<()> {
+    for object_id in ids {
+        if !store::is_object(tx, namespace_id, bucket_id, object_id).await? {
+            return Err(ApiError::not_found("object", object_id));
+        }
+    }
+    Ok(())
+}
+
+/// Adds objects to a draft.
+pub async fn add_objects(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket: &str,
+    batch_id: &str,
+    object_ids: Vec<String>,
+) -> Result<BatchModel> {
+    let bucket_id = bucket_id(app, scope, bucket, NamespaceOperation::ExecuteJob).await?;
+    let (org_id, namespace_id, now) = (
+        scope.caller.org_id.clone(),
+        scope.namespace_id.clone(),
+        app.clock().micros(),
+    );
+    let (id, bucket) = (batch_id.to_owned(), bucket_id.clone());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let batch = store::find_in(tx, &org_id, &namespace_id, &bucket, &id).await?;
+                if batch.status != TaskStatusEnum::Draft {
+                    return Err(ApiError::conflict(
+                        "batch_not_draft",
+                        "objects can be added to a draft only",
+                    ));
+                }
+                check_objects(tx, &namespace_id, &bucket, &object_ids).await?;
+                store::add_objects(tx, &id, &object_ids, now).await
+            })
+        })
+        .await?;
+    get(
+        app,
+        &scope.caller.org_id,
+        &scope.namespace_id,
+        &bucket_id,
+        batch_id,
+    )
+    .await
+}
+
+/// The collections that a batch of this bucket fills: those named, else every enabled one over the bucket.
+async fn targets(
+    app: &App,
+    namespace_id: &str,
+    bucket_id: &str,
+    named: Option<&Vec<String>>,
+) -> Result<Vec<CollectionResponse>> {
+    let mut found = Vec::new();
+    match named {
+        Some(identifiers) => {
+            for identifier in identifiers {
+                found.push(
+                    COLLECTIONS
+                        .find(app.db(), namespace_id, identifier)
+                        .await?
+                        .data
+                        .0,
+                );
+            }
+        }
+        None => found.extend(
+            COLLECTIONS
+                .all(app.db(), namespace_id)
+                .await?
+                .into_iter()
+                .map(|record| record.data.0),
+        ),
+    }
+    let over = |collection: &CollectionResponse| {
+        collection.enabled
+            && collection
+                .source
+                .bucket_ids
+                .as_ref()
+                .is_some_and(|ids| ids.iter().any(|id| id == bucket_id))
+    };
+    found.retain(over);
+    if found.is_empty() {
+        let message = "no enabled collection has this bucket as its source: make one first";
+        return Err(ApiError::bad_request("", message).with("bucket_id", bucket_id));
+    }
+    Ok(found)
+}
+
+/// Queues a batch: one transaction writes the batch, its task and the change. An answer means it is on disk.
+pub async fn submit(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket: &str,
+    batch_id: &str,
+    request: SubmitBatchRequest,
+) -> Result<TaskResponse> {
+    let bucket_id = bucket_id(app, scope, bucket, NamespaceOperation::ExecuteJob).await?;
+    let draft = store::find(
+        app.db(),
+        &scope.caller.org_id,
+        &scope.namespace_id,
+        &bucket_id,
+        batch_id,
+    )
+    .await?;
+    let named = request
+        .collection_ids
+        .as_ref()
+        .or(draft.collection_ids.as_ref());
+    let collections = targets(app, &scope.namespace_id, &bucket_id, named).await?;
+    let jobs: Vec<ExtractorJobInfo> = collections
+        .iter()
+        .map(|one| ExtractorJobInfo {
+            extractor_type: one.feature_extractor.feature_extractor_name.clone(),
+            extractor_id: Some(one.feature_extractor.feature_extractor_id.clone()),
+            collection_ids: one.collection_id.iter().cloned().collect(),
+            status: TaskStatusEnum::Queued,
+            documents_written: Some(0),
+            ..Default::default()
+        })
+        .collect();
+    let collection_ids: Vec<String> = collections
+        .into_iter()
+        .filter_map(|one| one.collection_id)
+        .collect();
+    let sample = store::object_ids(app.db(), batch_id).await?;
+    if sample.is_empty() {
+        return Err(ApiError::bad_request("", "the batch has no objects"));
+    }
+    let (org_id, namespace_id, now) = (
+        scope.caller.org_id.clone(),
+        scope.namespace_id.clone(),
+        app.clock().micros(),
+    );
+    let (actor, id) = (scope.caller.actor().to_owned(), batch_id.to_owned());
+    let pause = i64::try_from(app.config().jobs.resubmit_seconds).unwrap_or(60) * 1_000_000;
+    let task = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let mut batch = store::find_in(tx, &org_id, &namespace_id, &bucket_id, &id).await?;
+                if store::is_running(batch.status) {
+                    return Err(ApiError::conflict(
+                        "batch_not_draft",
+                        "the batch is queued or running already",
+                    ));
+                }
+                if let Some(last) = store::submitted_at(tx, &id).await?
+                    && now - last < pause
+                {
+                    let wait = u64::try_from((pause - (now - last)).div_euclid(1_000_000) + 1)
+                        .unwrap_or(60);
+                    let message = "a batch is submitted at most once in 60 seconds";
+                    return Err(
+                        ApiError::too_many_requests("batch_submit_too_soon", message)
+                            .retry_after(wait),
+                    );
+                }
+                if batch.status != TaskStatusEnum::Draft {
+                    store::reset_unfinished(tx, &id, now).await?;
+                }
+                let position = i64::try_from(store::waiting_in(tx).await?.len()).unwrap_or(0) + 1;
+                let task = insert_task(
+                    tx,
+                    &org_id,
+                    &namespace_id,
+                    &batch,
+                    &collection_ids,
+                    &sample,
+                    now,
+                )
+                .await?;
+                batch.status = TaskStatusEnum::Queued;
+                batch.task_id = Some(task.task_id.clone());
+                batch.collection_ids = Some(collection_ids.clone());
+                batch.dag_tiers = Some(vec![collection_ids.clone()]);
+                batch.effective_dedup_strategy =
+                    Some(batch.dedup_strategy.unwrap_or(DedupStrategy::Skip));
+                batch.submitted_by_key_id = Some(actor);
+                batch.webhook_url = request.webhook_url;
+                batch.error = None;
+                batch.tier_tasks = vec![TierTaskInfo {
+                    task_id: Some(task.task_id.clone()),
+                    status: TaskStatusEnum::Queued,
+                    collection_ids,
+                    extractor_jobs: jobs,
+                    source_type: "bucket".into(),
+                    ..Default::default()
+                }];
+                batch.updated_at = Some(clock::time(now));
+                store::queue(tx, &batch, now).await?;
+                Ok(TaskResponse {
+                    queue_position: Some(position),
+                    ..task
+                })
+            })
+        })
+        .await?;
+    app.work.notify_waiters();
+    Ok(task)
+}
+
+async fn insert_task(
+    tx: &mut crate::db::Tx,
+    org_id: &str,
+    namespace_id: &str,
+    batch: &BatchModel,
+    collections: &[String],
+    objects: &[String],
+    now: i64,
+) -> Result<TaskResponse> {
+    let data = json!({
+        "batch_id": batch.batch_id, "bucket_id": batch.bucket_id, "namespace_id": namespace_id, "current_tier": 0,
+        "total_tiers": 1, "collection_ids": collections, "object_count": objects.len(),
+        "sample_object_ids": objects.iter().take(5).collect::<Vec<_>>(),
+    });
+    let task = NewTask {
+        org_id: org_id.into(),
+        namespace_id: Some(namespace_id.into()),
+        task_type: TaskType::ApiBucketsBatchesProcess,
+        status: TaskStatusEnum::Queued,
+        parent_id: None,
+        kind: None,
+        work: Value::Null,
+        inputs: vec![batch.batch_id.clone().into()],
+        additional_data: data.as_object().cloned().unwrap_or_default(),
+        description: format!("Process {} objects", objects.len()),
+    };
+    tasks::insert(tx, task, now).await
+}
+
+/// Puts failed objects of an ended batch back and queues it again.
+pub async fn retry(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket: &str,
+    batch_id: &str,
+    error_type: &str,
+) -> Result<(TaskResponse, i64)> {
+    let bucket_id = bucket_id(app, scope, bucket, NamespaceOperation::ExecuteJob).await?;
+    let (org_id, namespace_id, now) = (
+        scope.caller.org_id.clone(),
+        scope.namespace_id.clone(),
+        app.clock().micros(),
+    );
+    let (id, kind) = (batch_id.to_owned(), error_type.to_owned());
+    let reset = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let batch = store::find_in(tx, &org_id, &namespace_id, &bucket_id, &id).await?;
+                if store::is_running(batch.status) || batch.status == TaskStatusEnum::Draft {
+                    return Err(ApiError::conflict(
+                        "",
+                        "only a batch that has ended can be retried",
+                    ));
+                }
+                store::reset_failed(tx, &id, &kind, now).await
+            })
+        })
+        .await?;
+    if reset == 0 {
+        return Err(ApiError::bad_request("", "no failed object can be retried"));
+    }
+    let task = submit(app, scope, bucket, batch_id, SubmitBatchRequest::default()).await?;
+    Ok((task, i64::try_from(reset).unwrap_or(i64::MAX)))
+}

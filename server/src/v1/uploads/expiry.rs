@@ -1,0 +1,83 @@
+//! Uploads that nobody confirmed: their files go, and they have failed.
+
+use chrono::{DateTime, Duration, Utc};
+use loupe_wire::{TaskStatusEnum, UploadResponse};
+
+use super::store;
+use crate::{
+    app::App,
+    error::{ApiError, Result},
+};
+
+/// Hours after the end of its address in which an upload may still be confirmed: a slow file ends after it began.
+const GRACE_HOURS: i64 = 1;
+
+const MESSAGE: &str = "the upload expired before it was confirmed: create a new one";
+
+/// Whether the upload can no longer be confirmed.
+pub(super) fn is_over(upload: &UploadResponse, now: DateTime<Utc>) -> bool {
+    upload.expires_at + Duration::hours(GRACE_HOURS) <= now
+}
+
+pub(super) fn gone() -> ApiError {
+    ApiError::gone("", MESSAGE)
+}
+
+/// Confirmations that began before this moment are dead: no request takes longer.
+pub(super) fn dead_before(app: &App) -> i64 {
+    let seconds = i64::try_from(app.config().limits.request_seconds).unwrap_or(60);
+    app.clock().micros() - seconds * 1_000_000
+}
+
+/// Ends uploads that were not confirmed in time and removes what arrived of their files. A sweep that is cut off is
+/// done again by the next.
+///
+/// # Errors
+/// The database or the blob store fails.
+pub async fn sweep(app: &App) -> Result<()> {
+    let now = app.clock().micros();
+    let (expired, dead) = (
+        now - Duration::hours(GRACE_HOURS).num_microseconds().unwrap_or(0),
+        dead_before(app),
+    );
+    loop {
+        let due = store::due(app.db(), expired, dead).await?;
+        if due.is_empty() {
+            return Ok(());
+        }
+        let failed = app
+            .db()
+            .write(move |tx| {
+                Box::pin(async move {
+                    let mut failed = Vec::with_capacity(due.len());
+                    for (namespace_id, mut upload) in due {
+                        // One that failed before keeps its reason.
+                        if upload.status != TaskStatusEnum::Failed {
+                            upload.status = TaskStatusEnum::Failed;
+                            upload.message = Some(MESSAGE.into());
+                        }
+                        if store::fail(tx, &namespace_id, &upload, now, dead).await? {
+                            failed.push((namespace_id, upload.upload_id));
+                        }
+                    }
+                    Ok(failed)
+                })
+            })
+            .await?;
+        for (namespace_id, upload_id) in &failed {
+            let folder = super::folder(namespace_id, upload_id);
+            app.blobs().delete_all(&folder).await?;
+        }
+        tracing::info!(uploads = failed.len(), "uploads expired");
+        app.db()
+            .write(move |tx| {
+                Box::pin(async move {
+                    for (namespace_id, upload_id) in &failed {
+                        store::retire(tx, namespace_id, upload_id).await?;
+                    }
+                    Ok(())
+                })
+            })
+            .await?;
+    }
+}
