@@ -33,25 +33,20 @@ pub fn scope(namespace_id: &str, collection_id: &str) -> String {
     format!("{namespace_id}{SEPARATOR}{collection_id}")
 }
 
-/// The condition that every access carries.
-pub fn reach(reach: &Reach) -> Cond {
-    let scopes = reach
-        .collection_ids
-        .iter()
-        .map(|id| scope(&reach.namespace_id, id))
-        .collect();
-    let scoped = Cond::Keyword {
-        path: SCOPE,
-        any: scopes,
-    };
-    let Some(principal) = &reach.principal else {
-        return scoped;
-    };
+/// The scopes of a reach.
+pub fn scopes(reach: &Reach) -> Vec<String> {
+    let of = |id: &String| scope(&reach.namespace_id, id);
+    reach.collection_ids.iter().map(of).collect()
+}
+
+/// The condition on the principal, for keys of end users.
+pub fn principal(reach: &Reach) -> Option<Cond> {
+    let principal = reach.principal.as_ref()?;
     let is = |path| Cond::Keyword {
         path,
         any: vec![principal.clone()],
     };
-    scoped.and(Cond::Any(vec![
+    Some(Cond::Any(vec![
         is(ACL_OWNER),
         is(ACL_READ),
         is(ACL_WRITE),
@@ -60,6 +55,18 @@ pub fn reach(reach: &Reach) -> Cond {
             is: true,
         },
     ]))
+}
+
+/// The condition that every access carries.
+pub fn reach(reach: &Reach) -> Cond {
+    let scoped = Cond::Keyword {
+        path: SCOPE,
+        any: scopes(reach),
+    };
+    match principal(reach) {
+        Some(principal) => scoped.and(principal),
+        None => scoped,
+    }
 }
 
 /// [`reach`] for a point at hand.
@@ -124,6 +131,28 @@ pub fn view(document: &Document) -> Value {
     Value::Object(view)
 }
 
+/// Calls `look` with the [`view`] of a document, which is whole again afterwards. Copies nothing.
+pub fn viewed<T>(document: &mut Document, look: impl FnOnce(&Value) -> T) -> T {
+    let mut fields = std::mem::take(&mut document.payload);
+    let ids = [
+        ("document_id", &document.document_id),
+        ("collection_id", &document.collection_id),
+    ];
+    let own = ids.map(|(name, id)| fields.insert(name.to_owned(), Value::String(id.clone())));
+    let view = Value::Object(fields);
+    let seen = look(&view);
+    if let Value::Object(mut fields) = view {
+        for ((name, _), own) in ids.into_iter().zip(own).rev() {
+            match own {
+                Some(own) => fields.insert(name.to_owned(), own),
+                None => fields.shift_remove(name),
+            };
+        }
+        document.payload = fields;
+    }
+    seen
+}
+
 /// Documents as points, the last of equal ids. Everything is checked before anything is written.
 pub fn points(collection: &CollectionSpec, documents: Vec<Document>) -> Result<Vec<Point>> {
     if collection.namespace_id.contains(SEPARATOR) || collection.collection_id.contains(SEPARATOR) {
@@ -162,7 +191,7 @@ fn point(collection: &CollectionSpec, mut document: Document) -> Result<Point> {
     for (name, vector) in &document.vectors {
         check_vector(collection, &document.document_id, name, vector)?;
     }
-    let terms = pushdown::terms(&view(&document));
+    let terms = viewed(&mut document, pushdown::terms);
     let mut payload = Object::new();
     payload.insert(
         SCOPE.to_owned(),

@@ -5,7 +5,6 @@
 
 pub mod edge;
 pub mod layout;
-mod listing;
 pub mod packed;
 pub mod pushdown;
 pub mod remote;
@@ -188,7 +187,7 @@ pub trait DocStore: Send + Sync + 'static {
     /// Returns when everything upserted before the call is on disk.
     async fn flush(&self) -> Result<()>;
 
-    /// The documents found, in the order of `ids`; unknown or unreachable ids are left out.
+    /// The documents found, each once, in the order of `ids`; unknown or unreachable ids are left out.
     async fn get(
         &self,
         reach: &Reach,

@@ -9,13 +9,16 @@ use uuid::Uuid;
 
 use super::{CollectionSpec, Distance, Result, VectorSpec};
 
-/// All collections with one vector schema share a shard.
+/// Collections with one vector schema share a shard, but for large ones.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Shard {
     /// Derived from the vectors, so every process finds the same one.
     pub name: String,
     /// Sorted by name.
     pub vectors: Vec<VectorSpec>,
+    /// The scope of the only collection that has ever lived here: what reads it needs no condition on the scope.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sole: Option<String>,
 }
 
 impl Shard {
@@ -34,7 +37,16 @@ impl Shard {
         Self {
             name: format!("v{}", hex::encode(&hash.finalize()[..10])),
             vectors,
+            sole: None,
         }
+    }
+
+    /// The same shard, to be spoken to as if others lived there.
+    pub fn shared(&self) -> Arc<Self> {
+        Arc::new(Self {
+            sole: None,
+            ..self.clone()
+        })
     }
 
     /// The named index, if this shard has it.
@@ -106,6 +118,16 @@ pub enum Cond {
 }
 
 impl Cond {
+    /// The condition that holds everywhere.
+    pub fn everything() -> Cond {
+        Cond::All(Vec::new())
+    }
+
+    /// Whether it is known to hold everywhere.
+    pub fn is_everything(&self) -> bool {
+        matches!(self, Cond::All(members) if members.is_empty())
+    }
+
     /// Both conditions.
     pub fn and(self, other: Cond) -> Cond {
         match (self, other) {
@@ -147,10 +169,11 @@ pub struct Query {
 /// An engine. Its caller has put the reach into every condition.
 #[async_trait]
 pub trait Shards: Send + Sync + 'static {
-    /// The shards that may hold documents of these collections.
+    /// The shards that may hold documents of these collections. While the answer is the same, so is what is read by it:
+    /// collections may come to live in a shard, and move to another.
     async fn of(&self, namespace_id: &str, collection_ids: &[String]) -> Result<Vec<Arc<Shard>>>;
 
-    /// The shard of the collection's vectors, made if absent.
+    /// The shard that the collection's documents go to, made if absent.
     async fn ensure(&self, collection: &CollectionSpec) -> Result<Arc<Shard>>;
 
     /// Forgets that a collection lives anywhere.

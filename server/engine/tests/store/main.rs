@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // A test that cannot go on has failed.
 
 mod edge;
+mod neighbours;
 mod oracle;
 mod pushdown;
 mod remote;

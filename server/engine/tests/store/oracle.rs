@@ -21,6 +21,12 @@ impl Oracle {
         }
     }
 
+    pub fn delete(&mut self, namespace: &str, ids: &[String]) {
+        for id in ids {
+            self.documents.remove(&(namespace.to_owned(), id.clone()));
+        }
+    }
+
     /// By document id.
     pub fn matching(&self, reach: &Reach, filter: Option<&Filter>) -> Vec<&Document> {
         self.documents

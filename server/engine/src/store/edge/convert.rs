@@ -129,6 +129,14 @@ pub fn filter(cond: Cond) -> Result<q::Filter> {
     })
 }
 
+/// A condition as a filter; nothing when it holds everywhere, for the engine reads faster without a filter.
+pub fn restriction(cond: Cond) -> Result<Option<q::Filter>> {
+    if cond.is_everything() {
+        return Ok(None);
+    }
+    filter(cond).map(Some)
+}
+
 fn condition(cond: Cond) -> Result<q::Condition> {
     let matching = |at: &str, any: q::AnyVariants| {
         Ok(q::Condition::Field(q::FieldCondition::new_match(
@@ -179,15 +187,9 @@ pub fn upsert(points: Vec<Point>) -> q::UpdateOperation {
     ))
 }
 
-/// The parts of the payload that a read needs.
-pub fn with_payload(read: Read) -> Result<q::WithPayloadInterface> {
-    if !read.payload {
-        return Ok(q::WithPayloadInterface::Bool(false));
-    }
-    Ok(q::WithPayloadInterface::Fields(vec![
-        path(layout::SCOPE)?,
-        path(layout::DOCUMENT)?,
-    ]))
+/// The payload, if a read needs it: all of it, for picking parts of it would copy what was read already.
+pub fn with_payload(read: Read) -> q::WithPayloadInterface {
+    q::WithPayloadInterface::Bool(read.payload)
 }
 
 /// A ranked read.
@@ -209,15 +211,15 @@ pub fn query(query: Query) -> Result<q::QueryRequest> {
             }))
         }
         Score::Keywords { text, corpus } => {
-            params.idf = Some(q::IdfParams::Corpus(q::IdfCorpusParams {
-                corpus: filter(corpus)?,
-            }));
+            if let Some(corpus) = restriction(corpus)? {
+                params.idf = Some(q::IdfParams::Corpus(q::IdfCorpusParams { corpus }));
+            }
             q::TextQueryBuilder::new(path(layout::KEYWORDS)?, text).build()
         }
     });
-    request.filter = Some(filter(query.filter)?);
+    request.filter = restriction(query.filter)?;
     request.params = Some(params);
-    request.with_payload = with_payload(query.read)?;
+    request.with_payload = with_payload(query.read);
     request.with_vector = q::WithVector::Bool(query.read.vectors);
     Ok(request)
 }

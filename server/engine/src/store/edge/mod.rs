@@ -8,16 +8,22 @@
 //!   `flush` that began after that acknowledgement has returned. When the server starts it applies the remaining rows
 //!   in their order, calls `flush` and deletes them: an upsert that was applied before changes nothing.
 //!
+//! # Shards
+//! Collections with the same vectors share a shard, for every shard costs threads and memory. The first to come lives
+//! there alone, and is read without a condition on its scope, until a second one comes. A large one is left alone: the
+//! second then begins another shard, and a collection that grows large among others moves out.
+//!
 //! [`Edge::progress`] says how far writes and flushes are, without waiting.
 
 mod catalogue;
 mod convert;
 mod disk;
+mod moving;
 mod pool;
 mod slot;
 mod upkeep;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -33,6 +39,7 @@ use uuid::Uuid;
 use self::catalogue::Catalogue;
 use self::disk::Disk;
 pub use self::disk::{Probe, Space, system_probe};
+use self::moving::Moves;
 use self::pool::Pool;
 use self::slot::Slot;
 use self::upkeep::Upkeep;
@@ -60,6 +67,8 @@ pub struct EdgeOptions {
     pub open_shards: usize,
     /// Kilobytes of vectors of a segment above which it gets an index; below, search is exact.
     pub indexing_threshold_kb: Option<usize>,
+    /// Documents from which on a collection has a shard of its own.
+    pub large_collection: usize,
     /// Writes are refused with less than this free,
     pub min_free_bytes: u64,
     /// or less than this share of the disk.
@@ -79,6 +88,7 @@ impl Default for EdgeOptions {
             writers: cores.max(2),
             open_shards: 256,
             indexing_threshold_kb: None,
+            large_collection: 20_000,
             min_free_bytes: 1 << 30,
             min_free_share: 0.05,
             free_space: system_probe(),
@@ -117,8 +127,10 @@ struct Inner {
     dir: PathBuf,
     catalogue: RwLock<Catalogue>,
     slots: Mutex<HashMap<String, Arc<Slot>>>,
+    moves: Moves,
     open_shards: usize,
     indexing_threshold_kb: Option<usize>,
+    large_collection: usize,
     disk: Disk,
     turn: AtomicU64,
     written: AtomicU64,
@@ -144,8 +156,10 @@ impl Packed<EdgeShards> {
             dir: dir.to_owned(),
             catalogue: RwLock::new(catalogue),
             slots: Mutex::new(HashMap::new()),
+            moves: Moves::default(),
             open_shards: options.open_shards.max(1),
             indexing_threshold_kb: options.indexing_threshold_kb,
+            large_collection: options.large_collection.max(1),
             disk: Disk {
                 dir: dir.to_owned(),
                 probe: options.free_space.clone(),
@@ -227,9 +241,11 @@ impl Inner {
         Ok(())
     }
 
+    /// Gives large collections shards of their own, then builds indexes.
     fn optimize(&self) -> Result<()> {
         // Building an index writes the segment anew.
         self.disk.check_write()?;
+        self.part()?;
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get().div_ceil(2));
         let budget = q::ResourceBudget::new(threads, threads);
         let slots: Vec<_> = self.slots.lock().values().cloned().collect();
@@ -247,6 +263,20 @@ impl Inner {
             result = result.and(slot.close());
         }
         result
+    }
+
+    /// The shards of these vectors that one collection fills so far that no other is to join it.
+    fn large(&self, base: &Shard) -> Result<BTreeSet<String>> {
+        let alone = self.catalogue.read().alone(&base.vectors);
+        let mut large = BTreeSet::new();
+        for shard in alone {
+            let count = q::CountRequest::new();
+            let points = self.slot(&shard)?.with(|shard| shard.count(count))?;
+            if points >= self.large_collection {
+                large.insert(shard.name.clone());
+            }
+        }
+        Ok(large)
     }
 
     fn wrote(&self) {
@@ -267,17 +297,21 @@ impl EdgeShards {
     async fn write(
         &self,
         shard: &Arc<Shard>,
-        call: impl FnOnce(&Slot, &Disk) -> Result<()> + Send + 'static,
+        call: impl FnOnce(&Slot, &Inner) -> Result<()> + Send + 'static,
     ) -> Result<()> {
         let (inner, shard) = (self.inner.clone(), shard.clone());
         self.writers
             .run(move || {
-                call(&*inner.slot(&shard)?, &inner.disk)?;
+                call(&*inner.slot(&shard)?, &inner)?;
                 inner.wrote();
                 Ok(())
             })
             .await
     }
+}
+
+fn catalogue_failed(error: std::io::Error) -> StoreError {
+    StoreError::Internal(format!("the catalogue cannot be written: {error}"))
 }
 
 #[async_trait]
@@ -297,18 +331,17 @@ impl Shards for EdgeShards {
 
     async fn ensure(&self, collection: &CollectionSpec) -> Result<Arc<Shard>> {
         let scope = layout::scope(&collection.namespace_id, &collection.collection_id);
-        let shard = Shard::of(&collection.vectors);
-        if let Some(known) = self.inner.catalogue.read().find(&scope, &shard.name) {
-            return Ok(known.clone());
+        let base = Shard::of(&collection.vectors);
+        if let Some(known) = self.inner.catalogue.read().home(&scope, &base.vectors) {
+            return Ok(known);
         }
         let inner = self.inner.clone();
         self.writers
             .run(move || {
                 inner.disk.check_write()?;
-                let noted = inner.catalogue.write().note(&scope, shard);
-                noted.map_err(|error| {
-                    StoreError::Internal(format!("the catalogue cannot be written: {error}"))
-                })
+                let large = inner.large(&base)?;
+                let settled = inner.catalogue.write().settle(&scope, base, &large);
+                settled.map_err(catalogue_failed)
             })
             .await
     }
@@ -319,17 +352,15 @@ impl Shards for EdgeShards {
         self.writers
             .run(move || {
                 let forgotten = inner.catalogue.write().forget(&scope);
-                forgotten.map_err(|error| {
-                    StoreError::Internal(format!("the catalogue cannot be written: {error}"))
-                })
+                forgotten.map_err(catalogue_failed)
             })
             .await
     }
 
     async fn upsert(&self, shard: &Arc<Shard>, points: Vec<Point>) -> Result<()> {
-        self.write(shard, move |slot, disk| {
-            disk.check_write()?;
-            slot.update(convert::upsert(points))
+        self.write(shard, move |slot, inner| {
+            inner.disk.check_write()?;
+            inner.moves.upsert(slot, points)
         })
         .await
     }
@@ -338,7 +369,7 @@ impl Shards for EdgeShards {
         self.read(shard, move |slot| {
             let mut request =
                 q::RetrieveRequest::new(ids.into_iter().map(q::PointId::Uuid).collect());
-            request.with_payload = Some(convert::with_payload(read)?);
+            request.with_payload = Some(convert::with_payload(read));
             request.with_vector = Some(q::WithVector::Bool(read.vectors));
             let records = slot.with(|shard| shard.retrieve(request))?;
             Ok(records
@@ -357,26 +388,14 @@ impl Shards for EdgeShards {
         limit: usize,
         read: Read,
     ) -> Result<Vec<Point>> {
-        self.read(shard, move |slot| {
-            let mut request = q::ScrollRequest::new();
-            request.filter = Some(convert::filter(filter)?);
-            request.offset = from.map(q::PointId::Uuid);
-            request.limit = Some(limit);
-            request.with_payload = Some(convert::with_payload(read)?);
-            request.with_vector = q::WithVector::Bool(read.vectors);
-            let (records, _) = slot.with(|shard| shard.scroll(request))?;
-            Ok(records
-                .into_iter()
-                .filter_map(|r| convert::point(r.id, r.payload, r.vector))
-                .collect())
-        })
-        .await
+        self.read(shard, move |slot| slot.scroll(filter, from, limit, read))
+            .await
     }
 
     async fn count(&self, shard: &Arc<Shard>, filter: Cond) -> Result<u64> {
         self.read(shard, move |slot| {
             let mut request = q::CountRequest::new();
-            request.filter = Some(convert::filter(filter)?);
+            request.filter = convert::restriction(filter)?;
             Ok(slot.with(|shard| shard.count(request))? as u64)
         })
         .await
@@ -392,10 +411,9 @@ impl Shards for EdgeShards {
     }
 
     async fn delete(&self, shard: &Arc<Shard>, filter: Cond) -> Result<()> {
-        self.write(shard, move |slot, disk| {
-            disk.check_delete()?;
-            let delete = q::PointOperations::DeletePointsByFilter(convert::filter(filter)?);
-            slot.update(q::UpdateOperation::PointOperation(delete))
+        self.write(shard, move |slot, inner| {
+            inner.disk.check_delete()?;
+            inner.moves.delete(slot, &filter)
         })
         .await
     }

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use parking_lot::{RwLock, RwLockReadGuard};
 use qdrant_edge as q;
+use uuid::Uuid;
 
-use super::super::shards::Shard;
+use super::super::shards::{Cond, Point, Read, Shard};
 use super::super::{Result, StoreError};
 use super::convert;
 
@@ -29,6 +30,7 @@ pub struct Slot {
     written: AtomicU64,
     flushed: AtomicU64,
     optimized: AtomicU64,
+    looked: AtomicU64,
     /// The turn of the last call: the least recently used is closed first.
     pub used: AtomicU64,
 }
@@ -44,6 +46,7 @@ impl Slot {
             written: AtomicU64::new(0),
             flushed: AtomicU64::new(0),
             optimized: AtomicU64::new(0),
+            looked: AtomicU64::new(0),
             used: AtomicU64::new(0),
         }
     }
@@ -97,6 +100,33 @@ impl Slot {
         let changed = self.with(|shard| shard.optimize_with_budget(budget.clone()))?;
         self.optimized.fetch_max(written, Ordering::AcqRel);
         Ok(changed)
+    }
+
+    /// Whether nothing was written since this was asked before.
+    pub fn looked_at(&self) -> bool {
+        let written = self.written.load(Ordering::Acquire);
+        self.looked.swap(written, Ordering::AcqRel) == written
+    }
+
+    /// Points in the order of their ids, from `from` on (inclusive).
+    pub fn scroll(
+        &self,
+        filter: Cond,
+        from: Option<Uuid>,
+        limit: usize,
+        read: Read,
+    ) -> Result<Vec<Point>> {
+        let mut request = q::ScrollRequest::new();
+        request.filter = convert::restriction(filter)?;
+        request.offset = from.map(q::PointId::Uuid);
+        request.limit = Some(limit);
+        request.with_payload = Some(convert::with_payload(read));
+        request.with_vector = q::WithVector::Bool(read.vectors);
+        let (records, _) = self.with(|shard| shard.scroll(request))?;
+        Ok(records
+            .into_iter()
+            .filter_map(|r| convert::point(r.id, r.payload, r.vector))
+            .collect())
     }
 
     pub fn is_open(&self) -> bool {
@@ -235,7 +265,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let shard = Arc::new(Shard::of(&[]));
         let slot = Slot::new(shard, dir.path().join("shard"), None);
-        let point = super::super::super::shards::Point {
+        let point = Point {
             id: uuid::Uuid::from_u128(7),
             payload: serde_json::Map::new(),
             vectors: Default::default(),

@@ -77,6 +77,7 @@ pub fn shard(name: &str, info: p::GetCollectionInfoResponse) -> Option<Shard> {
     Some(Shard {
         name: name.to_owned(),
         vectors: serde_json::from_str(&vectors).ok()?,
+        sole: None,
     })
 }
 
@@ -229,9 +230,11 @@ pub fn query(collection: String, query: Query) -> p::QueryPoints {
             )
         }
         Score::Keywords { text, corpus } => {
-            params.idf = Some(p::IdfParams {
-                corpus: Some(filter(corpus)),
-            });
+            if !corpus.is_everything() {
+                params.idf = Some(p::IdfParams {
+                    corpus: Some(filter(corpus)),
+                });
+            }
             (
                 Variant::Text(p::TextQuery {
                     query: text,

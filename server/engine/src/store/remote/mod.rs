@@ -6,7 +6,7 @@
 
 mod convert;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,7 +72,7 @@ pub struct RemoteShards {
 
 #[derive(Default)]
 struct Known {
-    shards: HashMap<String, Arc<Shard>>,
+    shards: BTreeMap<String, Arc<Shard>>,
     at: Option<Instant>,
 }
 
@@ -129,7 +129,7 @@ impl RemoteShards {
             known.shards.clone()
         };
         let listed = client.list_collections().await.map_err(convert::error)?;
-        let mut shards = HashMap::new();
+        let mut shards = BTreeMap::new();
         for name in listed
             .collections
             .into_iter()
@@ -183,6 +183,7 @@ impl RemoteShards {
     }
 }
 
+/// Every shard is shared here: a server keeps the points of a tenant together by itself.
 #[async_trait]
 impl Shards for RemoteShards {
     async fn of(&self, _namespace_id: &str, _collection_ids: &[String]) -> Result<Vec<Arc<Shard>>> {

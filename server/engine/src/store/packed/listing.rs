@@ -10,9 +10,9 @@ use loupe_wire::Value;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::packed::{Access, Packed};
-use super::shards::{Shard, Shards};
-use super::{Direction, ListPage, ListQuery, Reach, Result, Sort, StoreError, layout};
+use super::super::shards::{Shard, Shards};
+use super::super::{Direction, ListPage, ListQuery, Reach, Result, Sort, StoreError, layout};
+use super::{Access, Packed};
 use crate::filter::{sort_values, value_at};
 
 /// Where the next page begins: after this document.
@@ -74,9 +74,9 @@ impl Place {
 }
 
 /// One page.
-pub(super) async fn page<S: Shards>(
+pub async fn page<S: Shards>(
     store: &Packed<S>,
-    shards: &[Arc<Shard>],
+    shards: Vec<Arc<Shard>>,
     reach: &Reach,
     access: &Access,
     query: &ListQuery,
@@ -95,14 +95,14 @@ pub(super) async fn page<S: Shards>(
         None => {
             by_id(
                 store,
-                shards,
+                &shards,
                 access,
                 cursor.map(|cursor| cursor.after),
                 wanted,
             )
             .await?
         }
-        Some(sort) => by_value(store, shards, access, sort, cursor, wanted).await?,
+        Some(sort) => by_value(store, &shards, access, sort, cursor, wanted).await?,
     };
     let more = places.len() == wanted;
     let page: Vec<Place> = places
@@ -124,7 +124,7 @@ pub(super) async fn page<S: Shards>(
         _ => None,
     };
     let ids: Vec<Uuid> = page.iter().map(|place| place.id).collect();
-    let mut found = store.fetch(shards, reach, &ids, query.vectors).await?;
+    let mut found = store.fetch(&shards, reach, &ids, query.vectors).await?;
     Ok(ListPage {
         documents: ids.iter().filter_map(|id| found.remove(id)).collect(),
         next,
@@ -188,8 +188,9 @@ async fn by_value<S: Shards>(
                 None,
                 usize::MAX,
                 true,
-                &mut |id, document| {
-                    let value = value_at(&layout::view(&document), &sort.field).cloned();
+                &mut |id, mut document| {
+                    let value =
+                        layout::viewed(&mut document, |view| value_at(view, &sort.field).cloned());
                     let place = Place { id, value };
                     if after
                         .as_ref()
