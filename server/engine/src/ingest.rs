@@ -2,26 +2,35 @@
 //!
 //! Files are decoded one by one in worker processes; embedding happens once for the whole chunk.
 
+mod assemble;
+mod embedding;
 pub mod fields;
+mod mapping;
 mod payload;
 mod plan;
 mod source;
 
-use std::{collections::BTreeMap, sync::Arc, time::Instant};
+#[cfg(test)]
+mod tests;
+
+use std::{sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use futures::StreamExt;
-use loupe_wire::{Object, Value};
+use loupe_wire::Object;
+use tokio::task::spawn_blocking;
 
+pub use embedding::Try;
+pub use mapping::check_mappings;
 pub use plan::{CollectionPlan, PlanError};
 
 use crate::{
     embed::{EmbedError, Encoders},
     extract::{
         Claim, Decoded, ErrorKind, ExtractError, Extraction, Params, Part, TextFile, Want,
-        document, image, passthrough, registry::Source as Fills, text,
+        document, image, passthrough, text,
     },
-    store::{Document, document_id},
+    store::Document,
 };
 use source::Piece;
 
@@ -98,68 +107,108 @@ impl From<ExtractError> for Failure {
     }
 }
 
-/// The parts of one object, or why there are none.
-type Extracted = Result<Vec<Part>, Failure>;
+/// One object on its way through a chunk.
+struct Work {
+    object: ObjectInput,
+    /// Or why there are none.
+    parts: Result<Vec<Part>, Failure>,
+    /// Texts of fields that were read.
+    read: Vec<String>,
+}
+
+/// Why nothing of a chunk could be done.
+#[derive(Debug, thiserror::Error)]
+pub enum IngestError {
+    /// A model that is not available or fails: nothing of the chunk can be embedded then.
+    #[error(transparent)]
+    Model(#[from] EmbedError),
+    /// This process is stopping.
+    #[error("the work was stopped")]
+    Stopped,
+}
 
 impl Ingest {
     /// Turns objects into documents of the collection, in the order given. `now` is RFC 3339.
     ///
     /// # Errors
-    /// A model that is not available or fails: nothing of the chunk can be embedded then.
+    /// Whatever keeps the whole chunk from being done; single objects fail by themselves.
     pub async fn run(
         &self,
         plan: &CollectionPlan,
         objects: Vec<ObjectInput>,
         now: &str,
-    ) -> Result<Vec<ObjectOutcome>, EmbedError> {
-        let mut extracted: Vec<(ObjectInput, Extracted)> = futures::stream::iter(objects)
-            .map(|object| async move {
-                let parts = self.extract(plan, &object).await.map_err(Failure::from);
-                (object, parts)
-            })
+        attempt: Try,
+    ) -> Result<Vec<ObjectOutcome>, IngestError> {
+        let mut work: Vec<Work> = futures::stream::iter(objects)
+            .map(|object| self.extract(plan, object))
             .buffered(DECODING)
             .collect()
             .await;
-        let mut parts: Vec<&mut Part> = extracted
-            .iter_mut()
-            .filter_map(|(_, parts)| parts.as_mut().ok())
-            .flatten()
-            .collect();
-        self.embed_pictures(plan, &mut parts).await?;
-        self.embed_texts(plan, &mut parts).await?;
-        Ok(extracted
-            .into_iter()
-            .map(|(object, parts)| finish(plan, object, parts, now))
-            .collect())
+        embedding::embed(&*self.encoders, &plan.params, &mut work, attempt).await?;
+        let (plan, now) = (plan.clone(), now.to_owned());
+        spawn_blocking(move || {
+            let finish = |work| assemble::finish(&plan, work, &now);
+            work.into_iter().map(finish).collect()
+        })
+        .await
+        .map_err(|_| IngestError::Stopped)
     }
 
-    async fn extract(
+    async fn extract(&self, plan: &CollectionPlan, object: ObjectInput) -> Work {
+        let mut read = Vec::new();
+        let parts = self.parts(plan, &object, &mut read).await;
+        Work {
+            parts: parts.map_err(Failure::from),
+            object,
+            read,
+        }
+    }
+
+    /// The parts of one object. Notes the texts that were read of its fields.
+    async fn parts(
         &self,
         plan: &CollectionPlan,
         object: &ObjectInput,
+        read: &mut Vec<String>,
     ) -> Result<Vec<Part>, ExtractError> {
         if let Params::Passthrough(params) = &plan.params {
-            return self.pass(params, object);
+            let (params, object) = (params.clone(), object.clone());
+            return blocking(move || pass(&params, &object)).await;
         }
-        let pieces = source::pieces(plan, object)?;
         let mut parts = Vec::new();
-        for (name, piece) in pieces {
-            parts.extend(self.parts(plan, &name, piece).await?);
+        for (name, piece) in source::pieces(plan, object)? {
+            let blob = match &piece {
+                Piece::Text(text) => {
+                    read.push(text.clone());
+                    None
+                }
+                Piece::File(file) => object
+                    .blobs
+                    .iter()
+                    .position(|blob| std::ptr::eq(blob, *file)),
+            };
+            let made = self.parts_of(&plan.params, name, piece).await?;
+            parts.extend(made.into_iter().map(|part| Part { blob, ..part }));
         }
         Ok(parts)
     }
 
-    async fn parts(
+    async fn parts_of(
         &self,
-        plan: &CollectionPlan,
-        name: &str,
+        params: &Params,
+        name: String,
         piece: Piece<'_>,
     ) -> Result<Vec<Part>, ExtractError> {
         let started = Instant::now();
-        match &plan.params {
-            Params::Text(params) => text::parts(params, name, &self.text(Want::Text, piece).await?),
+        match params {
+            // Cutting a long text takes seconds.
+            Params::Text(params) => {
+                let (params, file) = (params.clone(), self.text(Want::Text, piece).await?);
+                blocking(move || text::parts(&params, &name, &file)).await
+            }
             Params::Document(params) => {
-                document::parts(params, name, &self.text(Want::Pages, piece).await?)
+                let (params, file) = (params.clone(), self.text(Want::Pages, piece).await?);
+                blocking(move || document::parts(&params, &name, &file)).await
             }
             Params::Image(params) => {
                 let Piece::File(blob) = piece else {
@@ -178,7 +227,12 @@ impl Ingest {
                     return Err(ExtractError::permanent("the file is not a picture"));
                 };
                 let milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-                Ok(vec![image::part(name, picture, &claim(blob), milliseconds)])
+                Ok(vec![image::part(
+                    &name,
+                    picture,
+                    &claim(blob),
+                    milliseconds,
+                )])
             }
             Params::Passthrough(_) => Ok(Vec::new()),
         }
@@ -202,104 +256,54 @@ impl Ingest {
             },
         }
     }
+}
 
-    /// The object as it is; with rows, one part for each row of its files.
-    fn pass(
-        &self,
-        params: &passthrough::PassthroughParams,
-        object: &ObjectInput,
-    ) -> Result<Vec<Part>, ExtractError> {
-        let mut rows = Vec::new();
-        if params.rows {
-            for blob in &object.blobs {
-                rows.extend(passthrough::rows(&blob.bytes)?);
-            }
-        }
-        let single = rows.is_empty();
-        if single {
-            rows.push(object.fields.clone());
-        }
-        rows.into_iter()
-            .enumerate()
-            .map(|(number, mut row)| {
-                let mut part = Part {
-                    key: format!("row/{number}"),
-                    ..Part::default()
-                };
-                passthrough::take_vectors(params, &mut row, &mut part)?;
-                if !single {
-                    part.extras.insert("row_index".into(), number.into());
-                }
-                if params.preserve_metadata || !single {
-                    part.extras.extend(row);
-                }
-                Ok(part)
-            })
-            .collect()
-    }
+/// Runs what would hold up the async runtime.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ExtractError> + Send + 'static,
+) -> Result<T, ExtractError> {
+    spawn_blocking(work)
+        .await
+        .unwrap_or_else(|_| Err(ExtractError::transient("extraction was stopped")))
+}
 
-    async fn embed_pictures(
-        &self,
-        plan: &CollectionPlan,
-        parts: &mut [&mut Part],
-    ) -> Result<(), EmbedError> {
-        let indexes: Vec<_> = plan
-            .params
-            .indexes()
-            .iter()
-            .filter(|index| index.source == Fills::ImageModel)
-            .collect();
-        let siglip = indexes.len() > 1;
-        for (number, index) in indexes.into_iter().enumerate() {
-            let mut with: Vec<&mut Part> = parts
-                .iter_mut()
-                .filter(|part| part.pixels.is_some())
-                .map(|part| &mut **part)
-                .collect();
-            if with.is_empty() {
-                continue;
-            }
-            let encoder = self.encoders.image(&index.output).await?;
-            let pixels = with.iter().filter_map(|part| part.pixels.clone()).collect();
-            let features = encoder.embed(pixels).await?;
-            for (part, features) in with.iter_mut().zip(features) {
-                // The first model is the one that labels; the others only place the picture in their space.
-                if number == 0 {
-                    image::describe(part, &features, siglip);
-                }
-                part.vectors.insert(index.name.clone(), features.vector);
-            }
+/// The object as it is; with rows, one part for each row of its files. Blocking.
+fn pass(
+    params: &passthrough::PassthroughParams,
+    object: &ObjectInput,
+) -> Result<Vec<Part>, ExtractError> {
+    let mut parts = Vec::new();
+    if !params.rows || object.blobs.is_empty() {
+        let blob = (!object.blobs.is_empty()).then_some(0);
+        let mut fields = object.fields.clone();
+        let mut part = Part {
+            key: "row/0".to_owned(),
+            blob,
+            ..Part::default()
+        };
+        passthrough::take_vectors(params, &mut fields, &mut part)?;
+        if params.preserve_metadata {
+            part.extras = fields;
         }
-        Ok(())
+        return Ok(vec![part]);
     }
-
-    async fn embed_texts(
-        &self,
-        plan: &CollectionPlan,
-        parts: &mut [&mut Part],
-    ) -> Result<(), EmbedError> {
-        for index in plan
-            .params
-            .indexes()
-            .iter()
-            .filter(|index| index.source == Fills::TextModel)
-        {
-            let mut with: Vec<&mut Part> = parts
-                .iter_mut()
-                .filter(|part| part.text.is_some())
-                .map(|part| &mut **part)
-                .collect();
-            if with.is_empty() {
-                continue;
-            }
-            let encoder = self.encoders.text(&index.output).await?;
-            let texts = with.iter().filter_map(|part| part.text.clone()).collect();
-            for (part, vector) in with.iter_mut().zip(encoder.embed(texts).await?) {
-                part.vectors.insert(index.name.clone(), vector);
-            }
+    for (blob, file) in object.blobs.iter().enumerate() {
+        for mut row in passthrough::rows(&file.bytes)? {
+            let number = parts.len();
+            let mut part = Part {
+                key: format!("row/{number}"),
+                blob: Some(blob),
+                ..Part::default()
+            };
+            passthrough::take_vectors(params, &mut row, &mut part)
+                .map_err(|error| error.at(&format!("row {number}")))?;
+            part.extras.insert("row_index".into(), number.into());
+            part.extras.extend(row.clone());
+            part.row = Some(row);
+            parts.push(part);
         }
-        Ok(())
     }
+    Ok(parts)
 }
 
 fn claim(blob: &BlobInput) -> Claim {
@@ -307,82 +311,5 @@ fn claim(blob: &BlobInput) -> Claim {
         filename: blob.filename.clone(),
         mime: blob.mime.clone(),
         property_type: Some(blob.kind.clone()),
-    }
-}
-
-/// The documents of one object, with the files made on the way.
-fn finish(
-    plan: &CollectionPlan,
-    object: ObjectInput,
-    parts: Extracted,
-    now: &str,
-) -> ObjectOutcome {
-    let mut generated = Vec::new();
-    let passed = plan.pass_through(&object.fields);
-    let documents = parts.and_then(|parts| {
-        let passed = passed.map_err(|error| Failure {
-            error,
-            error_type: "permanent",
-        })?;
-        Ok(parts
-            .into_iter()
-            .map(|part| build(plan, &object, &passed, part, now, &mut generated))
-            .collect())
-    });
-    if documents.is_err() {
-        generated.clear();
-    }
-    ObjectOutcome {
-        object_id: object.object_id,
-        documents,
-        generated,
-    }
-}
-
-fn build(
-    plan: &CollectionPlan,
-    object: &ObjectInput,
-    passed: &Object,
-    mut part: Part,
-    now: &str,
-    generated: &mut Vec<GeneratedBlob>,
-) -> Document {
-    let collection = &plan.spec.collection_id;
-    let id = document_id(collection, &object.object_id, &part.key);
-    let made = std::mem::take(&mut part.generated);
-    let mut blobs: Vec<Value> = object.blobs.iter().map(payload::source_blob).collect();
-    for file in made {
-        let key = format!(
-            "{}/documents/{collection}/{id}/{}",
-            plan.spec.namespace_id, file.filename
-        );
-        blobs.push(payload::generated_blob(&file, &key));
-        generated.push(GeneratedBlob {
-            key,
-            content_type: file.content_type,
-            bytes: file.bytes,
-        });
-    }
-    let internal = payload::internal(plan, object, &id, &part, blobs, now);
-    let mut payload = std::mem::take(&mut part.extras);
-    payload.extend(passed.clone());
-    payload.extend(std::mem::take(&mut part.fields));
-    let mut keywords = std::mem::take(&mut part.keywords);
-    for value in passed.values() {
-        fields::texts(value, &mut keywords);
-    }
-    if matches!(plan.params, Params::Passthrough(_)) {
-        payload
-            .values()
-            .for_each(|value| fields::texts(value, &mut keywords));
-    }
-    payload.insert("_internal".into(), internal);
-    let vectors: BTreeMap<String, Vec<f32>> = part.vectors;
-    Document {
-        document_id: id,
-        collection_id: collection.clone(),
-        payload,
-        vectors,
-        keywords: Some(keywords.join("\n")),
     }
 }

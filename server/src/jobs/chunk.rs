@@ -1,16 +1,17 @@
 //! One chunk of a batch: read the objects, make their documents, store and flush them, then tell of it, in that order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use futures::StreamExt;
 use loupe_engine::{
-    filter::Filter,
-    ingest::{BlobInput, CollectionPlan, ObjectInput, ObjectOutcome},
+    embed::EmbedError,
+    filter::{Filter, Operator},
+    ingest::{BlobInput, CollectionPlan, IngestError, ObjectInput, ObjectOutcome, Try},
     store::{Document, ListQuery, Reach, Selection},
 };
 use loupe_wire::{BatchModel, BlobModel, CollectionResponse, DedupStrategy, ObjectResponse, Value};
 
-use super::{Claim, text};
+use super::{Claim, is_last_try, text};
 use crate::{
     app::App,
     error::{ApiError, Result},
@@ -26,6 +27,8 @@ use crate::{
 
 /// Files read at once.
 const READING: usize = 8;
+/// Documents listed at once when those of an earlier run are looked for.
+const LISTED: usize = 1_000;
 
 struct Chunk {
     batch_id: String,
@@ -177,10 +180,15 @@ impl Filling<'_> {
                 )
             })
             .collect();
+        let attempt = match is_last_try(self.claim) {
+            true => Try::Last,
+            false => Try::More,
+        };
         let outcomes = app
             .ingest()
-            .run(&plan, inputs, &app.clock().now().to_rfc3339())
-            .await?;
+            .run(&plan, inputs, &app.clock().now().to_rfc3339(), attempt)
+            .await
+            .map_err(nothing_made)?;
         let mut documents = Vec::new();
         for outcome in outcomes {
             let Some((object_id, made)) =
@@ -218,35 +226,53 @@ impl Filling<'_> {
                 .iter()
                 .any(|one| one.object_id == **id && one.collection_id == collection_id)
         };
+        let objects: Vec<Value> = self
+            .again
+            .iter()
+            .filter(done)
+            .map(|id| id.as_str().into())
+            .collect();
+        if objects.is_empty() {
+            return Ok(());
+        }
+        let written: HashSet<&String> = ids.iter().collect();
         let reach = Reach {
             namespace_id: self.namespace_id.to_owned(),
             collection_ids: vec![collection_id.to_owned()],
             principal: None,
         };
-        for object_id in self.again.iter().filter(done) {
-            let filter = Some(Filter::eq(
-                "_internal.lineage.root_object_id",
-                object_id.as_str(),
-            ));
-            let query = ListQuery {
-                filter,
-                limit: 10_000,
-                ..Default::default()
-            };
-            let there = self.app.store().list(&reach, query).await?.documents;
-            let stale: Vec<String> = there
-                .into_iter()
-                .map(|document| document.document_id)
-                .filter(|id| !ids.contains(id))
-                .collect();
-            if !stale.is_empty() {
-                self.app
-                    .store()
-                    .delete(&reach, Selection::Ids(stale))
-                    .await?;
+        let root = "_internal.lineage.root_object_id";
+        let mut query = ListQuery {
+            filter: Some(Filter::leaf(root, Operator::In, Value::Array(objects))),
+            limit: LISTED,
+            ..Default::default()
+        };
+        let mut stale = Vec::new();
+        loop {
+            let page = self.app.store().list(&reach, query.clone()).await?;
+            let listed = page.documents.into_iter().map(|one| one.document_id);
+            stale.extend(listed.filter(|id| !written.contains(id)));
+            if page.next.is_none() {
+                break;
             }
+            query.cursor = page.next;
+        }
+        if !stale.is_empty() {
+            let which = Selection::Ids(stale);
+            self.app.store().delete(&reach, which).await?;
         }
         Ok(())
+    }
+}
+
+/// What the objects' owner reads when a whole chunk is given up.
+fn nothing_made(error: IngestError) -> ApiError {
+    match error {
+        IngestError::Model(error @ EmbedError::Failed(_)) => {
+            ApiError::model_unavailable("", error.to_string())
+        }
+        IngestError::Model(error) => error.into(),
+        IngestError::Stopped => ApiError::unavailable("", error.to_string()),
     }
 }
 

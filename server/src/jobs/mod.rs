@@ -111,7 +111,7 @@ async fn run(app: &App, claim: Claim) {
     };
     let Err(error) = outcome else { return };
     tracing::warn!(%error, task_id = claim.task_id, tries = claim.tries + 1, "work failed");
-    if error.is_transient() && claim.tries + 1 < MAX_TRIES {
+    if error.is_transient() && !is_last_try(&claim) {
         let pause = 2_i64.pow(u32::try_from(claim.tries + 1).unwrap_or(1)) * 1_000_000;
         requeue(app, &claim, pause).await;
     } else {
@@ -122,6 +122,11 @@ async fn run(app: &App, claim: Claim) {
         };
         give_up(app, &claim, &error.message(), kind).await;
     }
+}
+
+/// Whether a failure of this try ends the work.
+fn is_last_try(claim: &Claim) -> bool {
+    claim.tries + 1 >= MAX_TRIES
 }
 
 async fn perform(app: &App, claim: &Claim) -> Result<()> {

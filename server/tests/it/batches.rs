@@ -307,7 +307,7 @@ pub fn red_square() -> Vec<u8> {
 }
 
 /// A PNG whose header claims 100 megapixels and holds none.
-fn bomb() -> Vec<u8> {
+pub fn bomb() -> Vec<u8> {
     png(20_000, 5_000, &[])
 }
 

@@ -4,6 +4,7 @@
 
 mod harness;
 
+mod bad_input;
 mod batches;
 mod demo;
 mod documents;

@@ -106,7 +106,11 @@ fn spawn<In: Send + 'static, Out: Send + 'static>(
             // A panic in the runtime spoils one answer, not the thread that all later ones need.
             let done = catch_unwind(AssertUnwindSafe(|| work(job.input, options)));
             let done = done.unwrap_or_else(|_| {
-                Err(EmbedError::Failed("it panicked on this input".to_owned()))
+                // The same input would do it again: it is given up, not tried again.
+                tracing::error!("a model panicked on its input");
+                Err(EmbedError::Invalid(
+                    "the model cannot read this input: it panicked".to_owned(),
+                ))
             });
             let _ = job.answer.send(done);
         }

@@ -15,7 +15,7 @@ pub mod text;
 pub mod worker;
 
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 
 #[cfg(test)]
 mod tests;
@@ -72,6 +72,13 @@ impl ExtractError {
             kind: ErrorKind::Resource,
             message: message.into(),
         }
+    }
+
+    /// With the place where it happened in front.
+    #[must_use]
+    pub(crate) fn at(mut self, place: &str) -> Self {
+        self.message = format!("{place}: {}", self.message);
+        self
     }
 }
 
@@ -150,4 +157,8 @@ pub struct Part {
     /// For keyword search, besides the passed-through strings.
     pub keywords: Vec<String>,
     pub generated: Vec<Generated>,
+    /// The object's file, by its position, that this was made of. Absent: a field.
+    pub blob: Option<usize>,
+    /// The row that this was made of: what is passed through comes from here first.
+    pub row: Option<Object>,
 }

@@ -1,6 +1,6 @@
 //! Small files made by hand, honest and hostile.
 
-use std::io::{Cursor, Write};
+use std::io::Cursor;
 
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage, Rgba, RgbaImage};
 
@@ -10,20 +10,16 @@ pub fn pdf(pages: &[&str]) -> Vec<u8> {
         .iter()
         .map(|text| format!("BT /F1 24 Tf 72 700 Td ({text}) Tj ET").into_bytes())
         .collect();
-    assemble(&contents, "")
+    assemble(&contents, 1)
 }
 
-/// A PDF whose only page inflates to `bytes` blanks.
-pub fn pdf_bomb(bytes: usize) -> Vec<u8> {
-    let mut encoder = Zlib::new();
-    let blanks = vec![b' '; 1 << 20];
-    for _ in 0..bytes >> 20 {
-        encoder.write(&blanks);
-    }
-    assemble(&[encoder.finish()], "/Filter /FlateDecode ")
+/// A PDF of one megabyte whose only page is that megabyte of blanks, `times` in a row.
+pub fn pdf_bomb(times: usize) -> Vec<u8> {
+    assemble(&[vec![b' '; 1 << 20]], times)
 }
 
-fn assemble(contents: &[Vec<u8>], filter: &str) -> Vec<u8> {
+/// A PDF with one page for each content, which the page shows `times` in a row.
+fn assemble(contents: &[Vec<u8>], times: usize) -> Vec<u8> {
     let kids: Vec<String> = (0..contents.len())
         .map(|page| format!("{} 0 R", 5 + page * 2))
         .collect();
@@ -40,15 +36,15 @@ fn assemble(contents: &[Vec<u8>], filter: &str) -> Vec<u8> {
         b"<< /Title (The Two Pages) >>".to_vec(),
     ];
     for (page, content) in contents.iter().enumerate() {
-        let place = 6 + page * 2;
+        let place = format!("{} 0 R ", 6 + page * 2).repeat(times);
         objects.push(
             format!(
                 "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> \
-                 /Contents {place} 0 R >>"
+                 /Contents [{place}] >>"
             )
             .into_bytes(),
         );
-        let mut stream = format!("<< {filter}/Length {} >>\nstream\n", content.len()).into_bytes();
+        let mut stream = format!("<< /Length {} >>\nstream\n", content.len()).into_bytes();
         stream.extend(content);
         stream.extend(b"\nendstream");
         objects.push(stream);
@@ -74,55 +70,6 @@ fn assemble(contents: &[Vec<u8>], filter: &str) -> Vec<u8> {
         .bytes(),
     );
     file
-}
-
-/// A zlib stream of one repeated megabyte, squeezed by the writer that zip files use.
-struct Zlib {
-    zip: zip::ZipWriter<Cursor<Vec<u8>>>,
-    adler: (u64, u64),
-}
-
-impl Zlib {
-    fn new() -> Self {
-        let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
-        let options = zip::write::SimpleFileOptions::default()
-            .compression_method(zip::CompressionMethod::Deflated)
-            .large_file(false);
-        zip.start_file("a", options)
-            .expect("a new archive takes a file");
-        Self { zip, adler: (1, 0) }
-    }
-
-    /// Takes a run of one byte.
-    fn write(&mut self, bytes: &[u8]) {
-        // The sums of the checksum over equal bytes, without going through them one by one.
-        let (count, value) = (bytes.len() as u64, u64::from(bytes[0]));
-        let (low, high) = self.adler;
-        self.adler.1 = (high + count * low + value * (count * (count + 1) / 2 % 65_521)) % 65_521;
-        self.adler.0 = (low + count * value) % 65_521;
-        self.zip.write_all(bytes).expect("memory takes everything");
-    }
-
-    fn finish(self) -> Vec<u8> {
-        let archive = self
-            .zip
-            .finish()
-            .expect("memory takes everything")
-            .into_inner();
-        let mut reader = zip::ZipArchive::new(Cursor::new(&archive)).expect("just written");
-        let (start, length) = {
-            let file = reader.by_index_raw(0).expect("one file");
-            (file.data_start().expect("known"), file.compressed_size())
-        };
-        let start = usize::try_from(start).expect("small");
-        let length = usize::try_from(length).expect("small");
-        let mut stream = vec![0x78, 0x9c];
-        stream.extend(&archive[start..start + length]);
-        let adler =
-            u32::try_from(self.adler.1 << 16 | self.adler.0).expect("both are below 65,521");
-        stream.extend(adler.to_be_bytes());
-        stream
-    }
 }
 
 pub fn png(width: u32, height: u32) -> Vec<u8> {

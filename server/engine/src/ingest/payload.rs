@@ -3,7 +3,7 @@
 use loupe_wire::Value;
 use serde_json::json;
 
-use super::{BlobInput, CollectionPlan, ObjectInput};
+use super::{CollectionPlan, ObjectInput};
 use crate::extract::{Generated, Part};
 
 /// What a file is, in the words of blob references.
@@ -14,12 +14,18 @@ fn kind(property: &str) -> &str {
     }
 }
 
-pub(super) fn source_blob(blob: &BlobInput) -> Value {
-    json!({
-        "field": blob.property, "role": "source", "type": kind(&blob.kind), "url": blob.url,
-        "filename": blob.filename, "size_bytes": blob.bytes.len(), "content_type": blob.mime,
-        "source_blob_id": blob.blob_id,
-    })
+/// References to the object's own files; `types` are the detected ones.
+pub(super) fn source_blobs(object: &ObjectInput, types: &[String]) -> Vec<Value> {
+    let blobs = object.blobs.iter().zip(types);
+    blobs
+        .map(|(blob, mime)| {
+            json!({
+                "field": blob.property, "role": "source", "type": kind(&blob.kind), "url": blob.url,
+                "filename": blob.filename, "size_bytes": blob.bytes.len(), "content_type": mime,
+                "source_blob_id": blob.blob_id,
+            })
+        })
+        .collect()
 }
 
 pub(super) fn generated_blob(file: &Generated, key: &str) -> Value {
@@ -30,16 +36,20 @@ pub(super) fn generated_blob(file: &Generated, key: &str) -> Value {
     })
 }
 
-/// `_internal`: where the document comes from and which files belong to it.
+/// `_internal`: where the document comes from and which files belong to it. `types` are the detected types of the
+/// object's files.
 pub(super) fn internal(
     plan: &CollectionPlan,
     object: &ObjectInput,
+    types: &[String],
     id: &str,
     part: &Part,
     blobs: Vec<Value>,
     now: &str,
 ) -> Value {
-    let first = object.blobs.first();
+    let file = part
+        .blob
+        .and_then(|number| Some((object.blobs.get(number)?, types.get(number)?)));
     json!({
         "internal_id": plan.org_id,
         "namespace_id": plan.spec.namespace_id,
@@ -58,12 +68,12 @@ pub(super) fn internal(
         "processing": {
             "history": [{"extractor": plan.extractor.feature_extractor_id, "at": now}],
         },
-        "source_blobs": object.blobs.iter().map(source_blob).collect::<Vec<_>>(),
+        "source_blobs": source_blobs(object, types),
         "document_blobs": blobs,
-        "modality": first.map_or("text", |blob| kind(&blob.kind)),
+        "modality": file.map_or("text", |(blob, _)| kind(&blob.kind)),
         "metadata": part.metadata,
-        "mime_type": first.and_then(|blob| blob.mime.clone()),
-        "size_bytes": first.map(|blob| blob.bytes.len()),
+        "mime_type": file.map(|(_, mime)| mime),
+        "size_bytes": file.map(|(blob, _)| blob.bytes.len()),
         "content_hash": object.content_hash,
     })
 }

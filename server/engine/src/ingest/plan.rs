@@ -1,9 +1,11 @@
 //! A collection's extractor, parsed once for all its chunks.
 
 use loupe_wire::{FeatureExtractorConfigOutput, FieldPassthrough, Object, Value};
-use serde::Deserialize;
 
-use super::fields;
+use super::{
+    fields,
+    mapping::{self, Mapping},
+};
 use crate::{
     extract::{self, ExtractorInfo, Outputs, Params},
     store::CollectionSpec,
@@ -14,14 +16,6 @@ use crate::{
 #[error("{0}")]
 pub struct PlanError(pub String);
 
-/// Where one input of the extractor comes from.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum From {
-    /// A field's path or a property's name.
-    Path(String),
-    Literal(Value),
-}
-
 /// A collection as ingestion needs it.
 #[derive(Debug, Clone)]
 pub struct CollectionPlan {
@@ -30,7 +24,7 @@ pub struct CollectionPlan {
     pub org_id: String,
     pub extractor: &'static ExtractorInfo,
     pub params: Params,
-    pub(super) mappings: Vec<(String, From)>,
+    pub(super) mappings: Vec<Mapping>,
     pub(super) passthrough: Vec<FieldPassthrough>,
     pub(super) include_all: bool,
 }
@@ -54,14 +48,15 @@ impl CollectionPlan {
             ))
         })?;
         let parameters = config.parameters.clone().unwrap_or(Value::Null);
+        let unreadable = |fault: extract::Violation| PlanError(fault.to_string());
         let params = extractor
             .check_params(&parameters, outputs)
-            .map_err(|fault| PlanError(fault.to_string()))?;
+            .map_err(unreadable)?;
         Ok(Self {
             spec,
             org_id: org_id.to_owned(),
             extractor,
-            mappings: mappings(config.input_mappings.as_ref())?,
+            mappings: mapping::read(config.input_mappings.as_ref()).map_err(unreadable)?,
             passthrough: config.field_passthrough.clone(),
             include_all: config.include_all_source_fields
                 || matches!(params, Params::Passthrough(_)),
@@ -95,57 +90,5 @@ impl CollectionPlan {
             }
         }
         Ok(passed)
-    }
-}
-
-/// One entry of the list form.
-#[derive(Deserialize)]
-struct Entry {
-    input_key: String,
-    /// payload, literal, vector or blob.
-    source_type: Option<String>,
-    path: Option<String>,
-    r#override: Option<Value>,
-}
-
-/// `{"text": "description"}`, `{"text": {"path": …}}` or a list of mappings.
-fn mappings(config: Option<&Value>) -> Result<Vec<(String, From)>, PlanError> {
-    let wrong =
-        || PlanError("input_mappings is {input: path} or a list of {input_key, path}".into());
-    match config {
-        None | Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::Object(members)) => members
-            .iter()
-            .map(|(input, source)| match source {
-                Value::String(path) => Ok((input.clone(), From::Path(path.clone()))),
-                Value::Object(inner) => {
-                    let path = inner
-                        .get("path")
-                        .and_then(Value::as_str)
-                        .ok_or_else(wrong)?;
-                    Ok((input.clone(), From::Path(path.to_owned())))
-                }
-                _ => Err(wrong()),
-            })
-            .collect(),
-        Some(list @ Value::Array(_)) => {
-            let list: Vec<Entry> = serde_json::from_value(list.clone()).map_err(|_| wrong())?;
-            list.into_iter()
-                .map(|mapping| {
-                    let literal = mapping.r#override.or_else(|| {
-                        let is_literal = mapping.source_type.as_deref() == Some("literal");
-                        is_literal
-                            .then(|| mapping.path.clone().map(Value::String))
-                            .flatten()
-                    });
-                    match (literal, mapping.path) {
-                        (Some(value), _) => Ok((mapping.input_key, From::Literal(value))),
-                        (None, Some(path)) => Ok((mapping.input_key, From::Path(path))),
-                        (None, None) => Err(wrong()),
-                    }
-                })
-                .collect()
-        }
-        Some(_) => Err(wrong()),
     }
 }

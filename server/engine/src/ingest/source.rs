@@ -2,7 +2,10 @@
 
 use loupe_wire::Value;
 
-use super::{BlobInput, CollectionPlan, ObjectInput, fields, plan::From};
+use super::{
+    BlobInput, CollectionPlan, ObjectInput, fields,
+    mapping::{From, own},
+};
 use crate::extract::ExtractError;
 
 /// One thing to extract from.
@@ -20,10 +23,10 @@ pub(super) fn pieces<'a>(
     object: &'a ObjectInput,
 ) -> Result<Vec<(String, Piece<'a>)>, ExtractError> {
     let mut found = Vec::new();
-    for (input, from) in &plan.mappings {
-        match from {
+    for mapping in &plan.mappings {
+        match &mapping.from {
             From::Literal(value) => {
-                found.extend(text(value).map(|text| (input.clone(), Piece::Text(text))))
+                found.extend(text(value).map(|text| (mapping.input.clone(), Piece::Text(text))))
             }
             From::Path(path) => found.extend(at(object, path)),
         }
@@ -43,7 +46,7 @@ pub(super) fn pieces<'a>(
             false => plan
                 .mappings
                 .iter()
-                .map(|(input, _)| input.clone())
+                .map(|mapping| mapping.input.clone())
                 .collect(),
         };
         let message = format!(
@@ -57,10 +60,7 @@ pub(super) fn pieces<'a>(
 
 /// The files of a property, or the texts of a field.
 fn at<'a>(object: &'a ObjectInput, path: &str) -> Vec<(String, Piece<'a>)> {
-    let path = path
-        .strip_prefix("payload.")
-        .or_else(|| path.strip_prefix("metadata."))
-        .unwrap_or(path);
+    let path = own(path);
     let files: Vec<&BlobInput> = object
         .blobs
         .iter()

@@ -43,13 +43,13 @@ impl Bed for EdgeBed {
     }
 }
 
-async fn bed() -> Option<EdgeBed> {
+async fn bed() -> EdgeBed {
     let dir = tempfile::tempdir().unwrap();
     let store = Edge::open(dir.path(), options()).unwrap();
-    Some(EdgeBed {
+    EdgeBed {
         dir,
         store: Some(store),
-    })
+    }
 }
 
 crate::conformance!(bed());

@@ -1,6 +1,8 @@
-//! The suite on the remote store: against a server in this process, and, with `LOUPE_TEST_QDRANT=url`, a real one.
+//! The suite on the remote store: against a server in this process, and, when asked for, a real one:
+//! `LOUPE_TEST_QDRANT=http://localhost:6334 cargo test -p loupe-engine --features test-qdrant --test store real_server`.
 
 use std::sync::Arc;
+#[cfg(feature = "test-qdrant")]
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
@@ -33,52 +35,57 @@ impl Bed for Served {
     }
 }
 
-async fn served() -> Option<Served> {
+async fn served() -> Served {
     let dir = tempfile::tempdir().unwrap();
     let (url, state, task) = server::serve(dir.path().to_owned()).await;
     let store = Remote::connect(&RemoteOptions::new(url)).unwrap();
-    Some(Served {
+    Served {
         dir,
         state,
         task,
         store,
-    })
+    }
 }
 
 crate::conformance!(served());
 
-/// A real server keeps what it has, so every test has collections of its own.
-struct Real {
-    options: RemoteOptions,
-    store: Remote,
-}
-
-#[async_trait]
-impl Bed for Real {
-    fn store(&self) -> &dyn DocStore {
-        &self.store
-    }
-
-    async fn reopen(&mut self) {
-        self.store = Remote::connect(&self.options).unwrap();
-    }
-}
-
-async fn real() -> Option<Real> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let url = std::env::var("LOUPE_TEST_QDRANT").ok()?;
-    let mut options = RemoteOptions::new(url);
-    options.prefix = format!(
-        "loupe_test_{}_{}_",
-        std::process::id(),
-        NEXT.fetch_add(1, Ordering::Relaxed)
-    );
-    Some(Real {
-        store: Remote::connect(&options).unwrap(),
-        options,
-    })
-}
-
+/// Without the feature there are no such tests, rather than tests that pass without a server.
+#[cfg(feature = "test-qdrant")]
 mod real_server {
-    crate::conformance!(super::real());
+    use super::*;
+
+    /// A real server keeps what it has, so every test has collections of its own.
+    struct Real {
+        options: RemoteOptions,
+        store: Remote,
+    }
+
+    #[async_trait]
+    impl Bed for Real {
+        fn store(&self) -> &dyn DocStore {
+            &self.store
+        }
+
+        async fn reopen(&mut self) {
+            self.store = Remote::connect(&self.options).unwrap();
+        }
+    }
+
+    async fn real() -> Real {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let url = std::env::var("LOUPE_TEST_QDRANT")
+            .expect("LOUPE_TEST_QDRANT names the gRPC address of a Qdrant server");
+        let mut options = RemoteOptions::new(url);
+        options.prefix = format!(
+            "loupe_test_{}_{}_",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        Real {
+            store: Remote::connect(&options).unwrap(),
+            options,
+        }
+    }
+
+    crate::conformance!(real());
 }

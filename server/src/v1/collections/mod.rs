@@ -1,6 +1,7 @@
 //! Collections: a source of objects, and the feature extractor that turns them into documents with vectors.
 
 mod extractors;
+mod mappings;
 mod routes;
 pub mod store;
 
@@ -212,9 +213,11 @@ pub async fn create(
         return Err(Violation::body(&["feature_extractor"], "missing", msg, Value::Null).into());
     };
     let (feature_extractor, indexes) = check_extractor(app, config)?;
+    let schemas = source_schemas(app, &scope.namespace_id, &source).await?;
+    mappings::check(config, &schemas)?;
     let input_schema = match request.input_schema {
         Some(schema) => Some(schema),
-        None => source_schema(app, &scope.namespace_id, &source).await?,
+        None => schemas.into_iter().next().flatten(),
     };
     let (org_id, namespace_id, now) = (
         scope.caller.org_id.clone(),
@@ -270,20 +273,18 @@ pub async fn create(
         .await
 }
 
-async fn source_schema(
+/// The schemas of the buckets that a collection reads, in their order.
+async fn source_schemas(
     app: &App,
     namespace_id: &str,
     source: &loupe_wire::SourceConfig,
-) -> Result<Option<loupe_wire::BucketSchema>> {
-    let Some(first) = source.bucket_ids.as_ref().and_then(|ids| ids.first()) else {
-        return Ok(None);
-    };
-    Ok(BUCKETS
-        .find(app.db(), namespace_id, first)
-        .await?
-        .data
-        .0
-        .bucket_schema)
+) -> Result<Vec<Option<loupe_wire::BucketSchema>>> {
+    let mut schemas = Vec::new();
+    for id in source.bucket_ids.iter().flatten() {
+        let bucket = BUCKETS.find(app.db(), namespace_id, id).await?;
+        schemas.push(bucket.data.0.bucket_schema);
+    }
+    Ok(schemas)
 }
 
 /// What documents will hold, known before any processing.

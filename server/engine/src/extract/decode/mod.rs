@@ -25,17 +25,6 @@ pub enum Format {
     Pdf,
 }
 
-impl Format {
-    pub fn mime(self) -> &'static str {
-        match self {
-            Self::Text => "text/plain",
-            Self::Markdown => "text/markdown",
-            Self::Html => "text/html",
-            Self::Pdf => "application/pdf",
-        }
-    }
-}
-
 /// The text of a file. Everything but a PDF has one page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextFile {
@@ -90,6 +79,56 @@ fn run(want: Want, claim: &Claim, bytes: &[u8]) -> Result<Decoded> {
     .and_then(within_limit)
 }
 
+/// The MIME type that the bytes have. The claim only tells texts apart, which have no marks of their own.
+pub fn mime(claim: &Claim, bytes: &[u8]) -> String {
+    if let Some(known) = sniff::known(bytes) {
+        return known.mime.to_owned();
+    }
+    if sniff::is_pdf(bytes) {
+        return "application/pdf".to_owned();
+    }
+    if sniff::is_binary(bytes) {
+        let picture = image::guess_format(bytes).map(|format| format.to_mime_type());
+        return picture.unwrap_or("application/octet-stream").to_owned();
+    }
+    if claims_html(claim) || sniff::is_html(bytes) {
+        return "text/html".to_owned();
+    }
+    if claims_markdown(claim) {
+        return "text/markdown".to_owned();
+    }
+    let claimed = claim.mime.as_deref().unwrap_or_default();
+    let claimed = claimed.split(';').next().unwrap_or_default();
+    let claimed = claimed.trim().to_ascii_lowercase();
+    let textual = [
+        "json",
+        "xml",
+        "yaml",
+        "javascript",
+        "x-ndjson",
+        "jsonl",
+        "sql",
+        "toml",
+    ];
+    let named = claimed.strip_prefix("application/").is_some_and(|name| {
+        textual
+            .iter()
+            .any(|text| name == *text || name.ends_with(&format!("+{text}")))
+    });
+    if named || claimed.starts_with("text/") {
+        return claimed;
+    }
+    "text/plain".to_owned()
+}
+
+fn claims_html(claim: &Claim) -> bool {
+    claim.says("", "text/html", &["html", "htm", "xhtml"])
+}
+
+fn claims_markdown(claim: &Claim) -> bool {
+    claim.says("", "text/markdown", &["md", "markdown"])
+}
+
 fn within_limit(decoded: Decoded) -> Result<Decoded> {
     if let Decoded::Text(file) = &decoded
         && file.pages.iter().map(String::len).sum::<usize>() > MAX_TEXT_BYTES
@@ -122,11 +161,11 @@ fn text(claim: &Claim, bytes: &[u8]) -> Result<TextFile> {
             sniff::looks_like(bytes)
         )));
     }
-    if claim.says("", "text/html", &["html", "htm", "xhtml"]) || sniff::is_html(bytes) {
+    if claims_html(claim) || sniff::is_html(bytes) {
         let text = to_utf8(bytes, sniff::html_charset(bytes))?;
         return html::decode(&text);
     }
-    let format = if claim.says("", "text/markdown", &["md", "markdown"]) {
+    let format = if claims_markdown(claim) {
         Format::Markdown
     } else {
         Format::Text

@@ -11,9 +11,7 @@ fn head(bytes: &[u8]) -> &[u8] {
 
 /// Readers look for the mark in the first kilobyte, as mail programs put lines before it.
 pub fn is_pdf(bytes: &[u8]) -> bool {
-    bytes[..bytes.len().min(1024)]
-        .windows(5)
-        .any(|window| window == b"%PDF-")
+    holds(&bytes[..bytes.len().min(1024)], b"%PDF-")
 }
 
 pub fn is_html(bytes: &[u8]) -> bool {
@@ -34,7 +32,7 @@ pub fn is_binary(bytes: &[u8]) -> bool {
 /// Words for what the file is instead.
 pub fn looks_like(bytes: &[u8]) -> String {
     match known(bytes) {
-        Some(what) => format!("it looks like {what}"),
+        Some(known) => format!("it looks like {}", known.words),
         None if is_pdf(bytes) => "it looks like a PDF".to_owned(),
         None if is_html(bytes) => "it looks like a web page".to_owned(),
         None if head(bytes).contains(&0) => "it holds binary data of an unknown kind".to_owned(),
@@ -42,41 +40,89 @@ pub fn looks_like(bytes: &[u8]) -> String {
     }
 }
 
-fn known(bytes: &[u8]) -> Option<&'static str> {
-    const MARKS: &[(&[u8], &str)] = &[
-        (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
-        (b"\xff\xd8\xff", "a JPEG picture"),
-        (b"GIF8", "a GIF picture"),
-        (b"II*\0", "a TIFF picture"),
-        (b"MM\0*", "a TIFF picture"),
-        (b"PK\x03\x04", "a ZIP archive or an office file"),
-        (b"\x1f\x8b", "a gzip archive"),
-        (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
-        (b"Rar!", "a RAR archive"),
-        (b"\xd0\xcf\x11\xe0", "an old office file"),
-        (b"\x7fELF", "a program"),
-        (b"OggS", "an Ogg recording"),
-        (b"ID3", "an MP3 recording"),
-        (b"fLaC", "a FLAC recording"),
-        (b"\x1aE\xdf\xa3", "a Matroska or WebM video"),
-        (b"SQLite format 3\0", "an SQLite database"),
+/// What a mark at the beginning of a file tells.
+pub struct Known {
+    pub mime: &'static str,
+    /// For people, such as `a PNG picture`.
+    words: &'static str,
+}
+
+/// The kind of a file with a mark that is known.
+pub fn known(bytes: &[u8]) -> Option<Known> {
+    const MARKS: &[(&[u8], &str, &str)] = &[
+        (b"\x89PNG\r\n\x1a\n", "image/png", "a PNG picture"),
+        (b"\xff\xd8\xff", "image/jpeg", "a JPEG picture"),
+        (b"GIF8", "image/gif", "a GIF picture"),
+        (b"II*\0", "image/tiff", "a TIFF picture"),
+        (b"MM\0*", "image/tiff", "a TIFF picture"),
+        (
+            b"PK\x03\x04",
+            "application/zip",
+            "a ZIP archive or an office file",
+        ),
+        (b"\x1f\x8b", "application/gzip", "a gzip archive"),
+        (
+            b"7z\xbc\xaf\x27\x1c",
+            "application/x-7z-compressed",
+            "a 7z archive",
+        ),
+        (b"Rar!", "application/vnd.rar", "a RAR archive"),
+        (
+            b"\xd0\xcf\x11\xe0",
+            "application/x-ole-storage",
+            "an old office file",
+        ),
+        (b"\x7fELF", "application/x-executable", "a program"),
+        (b"OggS", "audio/ogg", "an Ogg recording"),
+        (b"ID3", "audio/mpeg", "an MP3 recording"),
+        (b"fLaC", "audio/flac", "a FLAC recording"),
+        (
+            b"\x1aE\xdf\xa3",
+            "video/x-matroska",
+            "a Matroska or WebM video",
+        ),
+        (
+            b"SQLite format 3\0",
+            "application/vnd.sqlite3",
+            "an SQLite database",
+        ),
     ];
-    if let Some((_, what)) = MARKS.iter().find(|(mark, _)| bytes.starts_with(mark)) {
-        return Some(what);
-    }
+    let mark = MARKS.iter().find(|(mark, ..)| bytes.starts_with(mark));
+    let (mime, words) = match mark {
+        Some((_, "video/x-matroska", words)) if holds(head(bytes), b"webm") => {
+            ("video/webm", *words)
+        }
+        Some((_, mime, words)) => (*mime, *words),
+        None => container(bytes)?,
+    };
+    Some(Known { mime, words })
+}
+
+/// Files that say what they are a few bytes later.
+fn container(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
+    let brand = bytes.get(8..12)?;
     if bytes.starts_with(b"RIFF") {
-        return match bytes.get(8..12) {
-            Some(b"WEBP") => Some("a WebP picture"),
-            Some(b"WAVE") => Some("a WAV recording"),
-            _ => Some("a RIFF file"),
-        };
+        return Some(match brand {
+            b"WEBP" => ("image/webp", "a WebP picture"),
+            b"WAVE" => ("audio/wav", "a WAV recording"),
+            b"AVI " => ("video/x-msvideo", "an AVI video"),
+            _ => ("application/octet-stream", "a RIFF file"),
+        });
     }
-    match (bytes.get(4..8), bytes.get(8..12)) {
-        (Some(b"ftyp"), Some(b"heic" | b"heix" | b"mif1" | b"msf1")) => Some("a HEIC picture"),
-        (Some(b"ftyp"), Some(b"avif" | b"avis")) => Some("an AVIF picture"),
-        (Some(b"ftyp"), _) => Some("an MP4 video"),
-        _ => None,
+    if bytes.get(4..8) != Some(b"ftyp") {
+        return None;
     }
+    Some(match brand {
+        b"heic" | b"heix" | b"mif1" | b"msf1" => ("image/heic", "a HEIC picture"),
+        b"avif" | b"avis" => ("image/avif", "an AVIF picture"),
+        b"qt  " => ("video/quicktime", "a QuickTime video"),
+        b"M4A " => ("audio/mp4", "an MP4 recording"),
+        _ => ("video/mp4", "an MP4 video"),
+    })
+}
+
+fn holds(bytes: &[u8], needle: &[u8]) -> bool {
+    bytes.windows(needle.len()).any(|window| window == needle)
 }
 
 /// `charset=` of a MIME type.

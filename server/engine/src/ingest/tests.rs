@@ -1,0 +1,460 @@
+//! Chunks through the real extraction and the real embedded store; the model is one whose failures are in the texts.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use loupe_wire::{FeatureExtractorConfigOutput, Value};
+use serde_json::json;
+
+use super::*;
+use crate::embed::{ImageEncoder, Result as EmbedResult, TextEncoder};
+use crate::extract::{Outputs, registry::TEXT_OUTPUT, samples};
+use crate::store::{
+    CollectionSpec, DocStore, Edge, EdgeOptions, Ranking, Reach, SearchQuery, WithVectors, edge,
+};
+
+const DIMS: usize = 384;
+const NOW: &str = "2026-11-21T08:00:00Z";
+const URI: &str = "text_extractor_v1_all_minilm_l6_v2_v1";
+
+/// Refuses, fails or answers nonsense when a text of a call holds the word for it.
+#[derive(Clone, Default)]
+struct Moody {
+    away: bool,
+    /// Texts of each call.
+    calls: Arc<Mutex<Vec<usize>>>,
+}
+
+#[async_trait]
+impl Encoders for Moody {
+    async fn text(&self, _: &str) -> EmbedResult<Arc<dyn TextEncoder>> {
+        Ok(Arc::new(self.clone()))
+    }
+    async fn image(&self, output: &str) -> EmbedResult<Arc<dyn ImageEncoder>> {
+        Err(EmbedError::Unavailable(format!("no model gives {output}")))
+    }
+}
+
+#[async_trait]
+impl TextEncoder for Moody {
+    fn output(&self) -> &str {
+        TEXT_OUTPUT
+    }
+    fn dims(&self) -> usize {
+        DIMS
+    }
+    async fn embed(&self, texts: Vec<String>) -> EmbedResult<Vec<Vec<f32>>> {
+        self.calls.lock().unwrap().push(texts.len());
+        let any = |word: &str| texts.iter().any(|text| text.contains(word));
+        if self.away || any("FAIL") {
+            return Err(EmbedError::Failed("nobody answers".into()));
+        }
+        if any("REFUSE") {
+            return Err(EmbedError::Invalid("the text cannot be split".into()));
+        }
+        let mut vectors: Vec<Vec<f32>> = texts.iter().map(|text| vector(text)).collect();
+        if any("TWICE") {
+            vectors.push(vector("once more"));
+        }
+        Ok(vectors)
+    }
+}
+
+fn vector(text: &str) -> Vec<f32> {
+    let mut vector = vec![0.0; if text.contains("SHORT") { 3 } else { DIMS }];
+    vector[0] = if text.contains("HOLE") { f32::NAN } else { 1.0 };
+    vector[1] = text.len() as f32;
+    vector
+}
+
+/// A collection of the extractor, with more of its configuration.
+fn plan(extractor: &str, more: Value) -> CollectionPlan {
+    let mut config = json!({
+        "feature_extractor_name": extractor, "version": "v1", "feature_extractor_id": format!("{extractor}_v1"),
+    });
+    config
+        .as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
+    let config: FeatureExtractorConfigOutput = serde_json::from_value(config).unwrap();
+    let outputs = Outputs::builtin();
+    let spec = CollectionSpec {
+        namespace_id: "ns_1".into(),
+        collection_id: "col_1".into(),
+        vectors: Vec::new(),
+    };
+    let mut plan = CollectionPlan::new(spec, "org_1", &config, &outputs).unwrap();
+    plan.spec.vectors = plan.params.indexes().iter().map(|i| i.spec()).collect();
+    plan
+}
+
+fn object(number: usize, fields: Value) -> ObjectInput {
+    ObjectInput {
+        object_id: format!("obj_{number}"),
+        bucket_id: "bkt_1".into(),
+        fields: fields.as_object().unwrap().clone(),
+        ..Default::default()
+    }
+}
+
+fn file(name: &str, kind: &str, mime: &str, bytes: impl Into<Bytes>) -> BlobInput {
+    BlobInput {
+        blob_id: "blob_1".into(),
+        property: "file".into(),
+        kind: kind.into(),
+        filename: Some(name.into()),
+        mime: Some(mime.into()),
+        url: format!("blob://{name}"),
+        bytes: bytes.into(),
+    }
+}
+
+fn texts(texts: &[&str]) -> Vec<ObjectInput> {
+    let numbered = texts.iter().enumerate();
+    numbered
+        .map(|(number, text)| object(number, json!({ "text": text })))
+        .collect()
+}
+
+async fn run(
+    model: &Moody,
+    plan: &CollectionPlan,
+    objects: Vec<ObjectInput>,
+    attempt: Try,
+) -> Result<Vec<ObjectOutcome>, IngestError> {
+    let ingest = Ingest {
+        extraction: Extraction::in_process(),
+        encoders: Arc::new(model.clone()),
+    };
+    ingest.run(plan, objects, NOW, attempt).await
+}
+
+/// Runs one chunk without a failure of the model and answers the documents of its first object.
+async fn documents(plan: &CollectionPlan, object: ObjectInput) -> Result<Vec<Document>, Failure> {
+    let outcomes = run(&Moody::default(), plan, vec![object], Try::More).await;
+    outcomes.unwrap().remove(0).documents
+}
+
+/// Which objects failed, with reason and kind.
+fn failures(outcomes: &[ObjectOutcome]) -> Vec<(&str, &str, &'static str)> {
+    let failed = outcomes.iter().filter_map(|outcome| {
+        let failure = outcome.documents.as_ref().err()?;
+        let id = outcome.object_id.as_str();
+        Some((id, failure.error.as_str(), failure.error_type))
+    });
+    failed.collect()
+}
+
+/// Writes what was made into an embedded store and answers which objects a search finds there.
+async fn found_in_store(plan: &CollectionPlan, outcomes: Vec<ObjectOutcome>) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let options = EdgeOptions {
+        free_space: Arc::new(|_: &std::path::Path| {
+            Ok(edge::Space {
+                free: 1 << 40,
+                total: 1 << 40,
+            })
+        }),
+        ..EdgeOptions::default()
+    };
+    let store = Edge::open(folder.path(), options).unwrap();
+    let made = outcomes.into_iter().filter_map(|one| one.documents.ok());
+    store
+        .upsert(&plan.spec, made.flatten().collect())
+        .await
+        .unwrap();
+    let reach = Reach {
+        namespace_id: "ns_1".into(),
+        collection_ids: vec!["col_1".into()],
+        principal: None,
+    };
+    let query = SearchQuery {
+        ranking: Ranking::Nearest {
+            index: URI.into(),
+            vector: vector("a question"),
+        },
+        filter: None,
+        limit: 1_000,
+        min_score: None,
+        vectors: WithVectors::No,
+    };
+    let hits = store.search(&reach, query).await.unwrap();
+    let object = |payload: &Object| {
+        let id = payload["_internal"]["lineage"]["root_object_id"].as_str();
+        id.unwrap().to_owned()
+    };
+    let mut found: Vec<String> = hits
+        .iter()
+        .map(|hit| object(&hit.document.payload))
+        .collect();
+    found.sort();
+    store.close().await.unwrap();
+    found
+}
+
+#[tokio::test]
+async fn a_refused_text_costs_only_its_object() {
+    let plan = plan("text_extractor", json!({}));
+    let mut sent = vec!["a text"; 64];
+    for guilty in [0, 1, 40, 63] {
+        sent[guilty] = "REFUSE";
+    }
+    let model = Moody::default();
+    let outcomes = run(&model, &plan, texts(&sent), Try::More).await.unwrap();
+    let reason = "the text cannot be split";
+    let expected = ["obj_0", "obj_1", "obj_40", "obj_63"].map(|id| (id, reason, "permanent"));
+    assert_eq!(failures(&outcomes), expected);
+    let calls = model.calls.lock().unwrap().len();
+    assert!(calls < 40, "{calls} calls find four of 64");
+    assert_eq!(found_in_store(&plan, outcomes).await.len(), 60);
+}
+
+#[tokio::test]
+async fn one_refused_chunk_fails_its_whole_object() {
+    let parameters = json!({"split_by": "words", "chunk_size": 2, "chunk_overlap": 0});
+    let plan = plan("text_extractor", json!({ "parameters": parameters }));
+    let sent = texts(&["one two three REFUSE five six", "one two three"]);
+    let outcomes = run(&Moody::default(), &plan, sent, Try::More)
+        .await
+        .unwrap();
+    assert_eq!(failures(&outcomes).len(), 1, "{outcomes:?}");
+    assert_eq!(found_in_store(&plan, outcomes).await, ["obj_1", "obj_1"]);
+}
+
+#[tokio::test]
+async fn vectors_that_no_index_takes_fail_before_the_store() {
+    let plan = plan("text_extractor", json!({}));
+    let sent = texts(&["good", "HOLE", "SHORT", "also good"]);
+    let outcomes = run(&Moody::default(), &plan, sent, Try::More)
+        .await
+        .unwrap();
+    let model = "the model failed: all_minilm_l6_v2_v1 gave a vector";
+    let hole = format!("{model} that is not a finite number at 0");
+    let short = format!("{model} of 3 dimensions; the index has 384");
+    assert_eq!(
+        failures(&outcomes),
+        [
+            ("obj_1", hole.as_str(), "transient"),
+            ("obj_2", short.as_str(), "transient")
+        ]
+    );
+    assert_eq!(found_in_store(&plan, outcomes).await, ["obj_0", "obj_3"]);
+}
+
+#[tokio::test]
+async fn a_model_that_fails_is_tried_again_and_at_last_costs_only_what_it_fails_on() {
+    let plan = plan("text_extractor", json!({}));
+    for (guilty, reason) in [
+        ("FAIL", "the model failed: nobody answers"),
+        ("TWICE", "the model failed: it gave 2 vectors for 1 inputs"),
+    ] {
+        let sent = texts(&["good", "also good", guilty, "the last"]);
+        let early = run(&Moody::default(), &plan, sent.clone(), Try::More).await;
+        let early = early.expect_err("the chunk is tried again");
+        assert!(matches!(early, IngestError::Model(EmbedError::Failed(_))));
+        let outcomes = run(&Moody::default(), &plan, sent, Try::Last).await;
+        let outcomes = outcomes.unwrap();
+        assert_eq!(failures(&outcomes), [("obj_2", reason, "transient")]);
+        let found = found_in_store(&plan, outcomes).await;
+        assert_eq!(found, ["obj_0", "obj_1", "obj_3"]);
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_is_away_is_not_asked_for_every_text() {
+    let plan = plan("text_extractor", json!({}));
+    let model = Moody {
+        away: true,
+        ..Moody::default()
+    };
+    let sent = texts(&["a text"; 64]);
+    let error = run(&model, &plan, sent, Try::Last).await.unwrap_err();
+    assert_eq!(error.to_string(), "the model failed: nobody answers");
+    assert_eq!(*model.calls.lock().unwrap(), [64, 1, 63, 1]);
+}
+
+#[tokio::test]
+async fn a_chunk_is_found_by_its_own_words_and_by_the_other_fields() {
+    let plan = plan(
+        "text_extractor",
+        json!({
+            "parameters": {"split_by": "words", "chunk_size": 2, "chunk_overlap": 0},
+            "input_mappings": {"text": "story"},
+            "include_all_source_fields": true,
+        }),
+    );
+    let fields = json!({"story": "one two three four", "author": "Ada"});
+    let made = documents(&plan, object(0, fields.clone())).await.unwrap();
+    let words: Vec<&str> = made.iter().filter_map(|d| d.keywords.as_deref()).collect();
+    assert_eq!(words, ["one two\nAda", "three four\nAda"]);
+    assert_eq!(
+        made[1].payload["story"], fields["story"],
+        "kept, not indexed"
+    );
+    assert_eq!(made[1].payload["text"], "three four");
+}
+
+#[tokio::test]
+async fn rows_bring_their_own_fields() {
+    let plan = plan(
+        "passthrough_extractor",
+        json!({
+            "parameters": {
+                "row_format": "jsonl",
+                "vector_fields": [{"field": "v", "name": "own", "dimensions": 2}],
+            },
+            "field_passthrough": [
+                {"source_path": "name.first", "target_path": "first", "required": true},
+                {"source_path": "shelf"},
+            ],
+        }),
+    );
+    let rows = concat!(
+        "{\"name\": {\"first\": \"Ada\"}, \"v\": [1, 2], \"shelf\": \"own\"}\n\n",
+        "{\"name\": {\"first\": \"Bo\"}, \"v\": [3, 4]}\n",
+    );
+    let with = |rows: &str| {
+        let mut one = object(0, json!({"shelf": "of the file"}));
+        one.blobs = vec![file(
+            "people.jsonl",
+            "text",
+            "application/x-ndjson",
+            rows.to_owned(),
+        )];
+        one
+    };
+    let made = documents(&plan, with(rows)).await.unwrap();
+    let seen: Vec<Value> = made
+        .iter()
+        .map(|d| {
+            json!([
+                d.payload["row_index"],
+                d.payload["first"],
+                d.payload["shelf"],
+                d.vectors["own"]
+            ])
+        })
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            json!([0, "Ada", "own", [1.0, 2.0]]),
+            json!([1, "Bo", "of the file", [3.0, 4.0]])
+        ]
+    );
+    assert_eq!(
+        made[0].payload["_internal"]["mime_type"],
+        "application/x-ndjson"
+    );
+    assert_eq!(made[0].keywords.as_deref(), Some("Ada\nown\nAda"));
+    for (rows, reason) in [
+        (
+            "{\"v\": [1, 2]}",
+            "the object has no field name.first, which the collection requires",
+        ),
+        (
+            "{\"name\": {\"first\": \"Ada\"}, \"v\": [1, 2]}\n{\"v\": [1]}",
+            "row 1: the vector in the field v has 1 numbers; the index has 2 dimensions",
+        ),
+        ("{\"v\": ", "line 1 of the file is not a JSON object"),
+    ] {
+        let failure = documents(&plan, with(rows)).await.unwrap_err();
+        assert!(failure.error.starts_with(reason), "{failure:?}");
+        assert_eq!(failure.error_type, "permanent");
+    }
+}
+
+#[tokio::test]
+async fn documents_tell_the_type_that_their_file_has() {
+    let passthrough = plan("passthrough_extractor", json!({}));
+    let text = plan("text_extractor", json!({}));
+    let png = samples::png(4, 4);
+    for (plan, name, kind, claimed, bytes, mime) in [
+        (
+            &passthrough,
+            "a.jpg",
+            "image",
+            "image/jpeg",
+            png,
+            "image/png",
+        ),
+        (
+            &passthrough,
+            "b.pdf",
+            "pdf",
+            "application/pdf",
+            b"words".to_vec(),
+            "text/plain",
+        ),
+        (
+            &passthrough,
+            "c",
+            "text",
+            "text/plain",
+            b"\x00\x01".to_vec(),
+            "application/octet-stream",
+        ),
+        (
+            &text,
+            "d.txt",
+            "text",
+            "image/png",
+            b"BM is no bitmap".to_vec(),
+            "text/plain",
+        ),
+        (
+            &text,
+            "e.txt",
+            "text",
+            "text/csv; charset=utf-8",
+            b"a,b".to_vec(),
+            "text/csv",
+        ),
+        (
+            &text,
+            "f.txt",
+            "pdf",
+            "text/plain",
+            samples::pdf(&["words"]),
+            "application/pdf",
+        ),
+        (
+            &text,
+            "g.txt",
+            "text",
+            "text/plain",
+            b"<!doctype html><p>words".to_vec(),
+            "text/html",
+        ),
+        (
+            &text,
+            "h.md",
+            "text",
+            "text/plain",
+            b"# words".to_vec(),
+            "text/markdown",
+        ),
+    ] {
+        let mut one = object(0, json!({}));
+        one.blobs = vec![file(name, kind, claimed, bytes)];
+        let internal = &documents(plan, one).await.expect(name)[0].payload["_internal"];
+        assert_eq!(internal["mime_type"], mime, "{name}");
+        assert_eq!(internal["source_blobs"][0]["content_type"], mime, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_text_of_a_field_is_told_apart_from_the_files_beside_it() {
+    let plan = plan(
+        "text_extractor",
+        json!({"input_mappings": {"text": "note"}}),
+    );
+    let mut one = object(0, json!({"note": "words"}));
+    one.blobs = vec![file("a.png", "image", "image/png", samples::png(4, 4))];
+    let made = documents(&plan, one).await.unwrap();
+    let internal = &made[0].payload["_internal"];
+    assert_eq!(
+        (&internal["modality"], &internal["mime_type"]),
+        (&json!("text"), &Value::Null)
+    );
+}
