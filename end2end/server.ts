@@ -48,8 +48,8 @@ async function ready(child: ChildProcess, url: string): Promise<string> {
   throw new Error(`the server did not start:\n${said.slice(-4000)}`);
 }
 
-/** Starts the server and runs `loupe demo` against it. */
-export async function start(): Promise<Running> {
+/** Starts the server and, unless told otherwise, runs `loupe demo` against it; without it `page` is empty. */
+export async function start({ demo: wanted = true } = {}): Promise<Running> {
   const folder = mkdtempSync(join(tmpdir(), "loupe-journey-"));
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -75,6 +75,7 @@ export async function start(): Promise<Running> {
   };
   try {
     const key = await ready(child, url);
+    if (!wanted) return { url, key, page: "", stop };
     const demo = spawnSync(binary(), ["demo", "--url", url, "--key", key], {
       cwd: folder,
       env: environment,

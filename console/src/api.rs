@@ -186,10 +186,7 @@ mod tests {
             (problem.kind.as_str(), problem.message.as_str()),
             ("forbidden", "no")
         );
-        assert_eq!(
-            problem.notes,
-            [("required".to_owned(), "admin".to_owned())]
-        );
+        assert_eq!(problem.notes, [("required".to_owned(), "admin".to_owned())]);
 
         let list = json!({"detail": [{"loc": ["body", "stages", 0, "config"], "msg": "unknown", "type": "x"}]});
         let problem = Problem::from_body(422, &list);

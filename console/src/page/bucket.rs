@@ -90,7 +90,7 @@ pub fn Bucket() -> impl IntoView {
         }}
         <Upload api bucket schema=Signal::derive(move || about.good().map(|b| b.record("bucket_schema"))) done=refresh/>
         <Listing load=objects offset label="Objects" empty=empty.into() row=Callback::from(row)
-            columns=vec![Column("Object", ""), Column("Files", ""), Column("Status", ""), Column("Documents", "num"), Column("Created", "")]/>
+            columns=vec![Column("Object", ""), Column("Files", ""), Column("Status", ""), Column("Created", "")]/>
     }
 }
 
@@ -138,7 +138,6 @@ fn row(one: Record) -> AnyView {
             <th scope="row"><span class="row nowrap">{thumb}<span class="grow">{name.clone().unwrap_or_else(|| id.clone())}<span class="sub mono">{id.clone()}</span></span></span></th>
             <td>{files.map(|f| view! { <span class="tag">{f}</span>" " }).collect_view()}</td>
             <td><Badge status=one.text("status")/>{one.opt("error").map(|error| view! { <span class="sub">{error}</span> })}</td>
-            <td class="num">{one.int("document_count").map(text::count)}</td>
             <td class="nowrap"><When at=one.opt("created_at")/></td>
         </tr>
     }

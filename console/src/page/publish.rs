@@ -178,8 +178,12 @@ fn Form(
     let change = Change::new();
     let submit = move |event: leptos::ev::SubmitEvent| {
         event.prevent_default();
-        let mut display =
-            json!({"title": title.get_untracked(), "exposed_fields": chosen.get_untracked()});
+        // Without inputs of its own the page asks for those of the retriever.
+        let mut display = json!({
+            "title": title.get_untracked(),
+            "inputs": [],
+            "exposed_fields": chosen.get_untracked(),
+        });
         let mut body =
             json!({"public_name": name.get_untracked(), "display_name": title.get_untracked()});
         let text = description.get_untracked();

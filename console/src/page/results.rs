@@ -127,7 +127,7 @@ pub fn plan(plan: Record) -> AnyView {
         view! {
             <tr><th scope="row">{s.text("stage_name")}<span class="sub">{s.text("stage_type")}</span></th>
                 <td class="num">{text::count(s.int("estimated_input").unwrap_or(0))}</td><td class="num">{text::count(s.int("estimated_output").unwrap_or(0))}</td>
-                <td class="num">{text::millis(s.float("estimated_duration_ms").unwrap_or(0.0))}</td><td>{notes}</td></tr>
+                <td class="num">{text::millis(s.float("estimated_duration_ms").unwrap_or(0.0))}</td><td class="text-cell">{notes}</td></tr>
         }
     });
     let rows = rows.collect_view().into_any();

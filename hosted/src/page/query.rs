@@ -394,7 +394,14 @@ fn implied(name: &str, schema: &RetrieverInputSchemaField) -> InputRenderingConf
         Kind::Date | Kind::Datetime => "date",
         _ => "text",
     };
-    let label = name.replace(['_', '-'], " ");
+    let mut letters = name.chars();
+    let label: String = letters
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .chain(letters)
+        .map(|letter| if matches!(letter, '_' | '-') { ' ' } else { letter })
+        .collect();
     InputRenderingConfig {
         field_name: name.to_owned(),
         field_schema: schema.clone(),

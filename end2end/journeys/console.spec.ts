@@ -1,0 +1,174 @@
+import { expect, test, type Page } from "@playwright/test";
+import { accessible, key, noSideways, picturesLoaded, url } from "./help.ts";
+
+/** Whatever a page logs as an error or throws is a fault, also when the page looks right. */
+const watch = (page: Page): string[] => {
+  const faults: string[] = [];
+  page.on("pageerror", (error) => faults.push(error.message));
+  page.on("console", (message) => {
+    if (message.type() === "error") faults.push(message.text());
+  });
+  return faults;
+};
+
+const signIn = async (page: Page): Promise<void> => {
+  await page.goto(`${url()}/console/`);
+  await page.getByLabel("API key").fill(key());
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Namespaces" })).toBeVisible();
+};
+
+/** Opens a page of the demo's namespace by the side bar. */
+const open = async (page: Page, name: string): Promise<void> => {
+  await page.getByRole("navigation", { name: "Console" }).getByRole("link", { name, exact: true }).click();
+  await expect(page.getByRole("heading", { level: 1, name })).toBeVisible();
+};
+
+test("a wrong key is refused in words, the right one signs in, and it can be undone", async ({ page }) => {
+  await page.goto(`${url()}/console/`);
+  await expect(page.getByRole("heading", { level: 1, name: "Sign in" })).toBeVisible();
+  await accessible(page);
+  await page.getByLabel("API key").fill("loupe_sk_wrong");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(page.getByRole("alert")).toContainText("401");
+  await signIn(page);
+  await page.reload();
+  await expect(page.getByRole("heading", { level: 1, name: "Namespaces" })).toBeVisible();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Sign in" })).toBeVisible();
+});
+
+test("every page of the demo's namespace shows what is there, in both colours and on a phone", async ({ page }) => {
+  test.setTimeout(240_000);
+  const faults = watch(page);
+  await signIn(page);
+  await page.getByRole("main").getByRole("row").getByRole("link").first().click();
+  for (const name of ["Buckets", "Batches", "Collections", "Retrievers", "Published pages", "API keys", "Tasks"]) {
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await open(page, name);
+    const rows = page.getByRole("main").locator("tbody tr");
+    await expect(rows.first()).toBeVisible();
+    await expect(page.locator(".skeleton")).toHaveCount(0);
+    await accessible(page);
+    await page.setViewportSize({ width: 390, height: 800 });
+    await noSideways(page);
+  }
+  expect(faults).toEqual([]);
+});
+
+test("a document opens beside its list and closes with Escape", async ({ page }) => {
+  const faults = watch(page);
+  await signIn(page);
+  await page.getByRole("main").getByRole("row").getByRole("link").first().click();
+  await expect(page.getByRole("heading", { level: 1, name: "Collections" })).toBeVisible();
+  await page.getByRole("main").getByRole("row").getByRole("link").first().click();
+  const first = page.getByRole("main").locator("tbody tr").first();
+  await first.getByRole("button").first().click();
+  const dialog = page.getByRole("dialog", { name: "Document" });
+  await expect(dialog.getByRole("heading", { name: "Vectors" })).toBeVisible();
+  await expect(page).toHaveURL(/document=doc_/);
+  await accessible(page);
+  await page.keyboard.press("Escape");
+  await expect(dialog).toBeHidden();
+  expect(faults).toEqual([]);
+});
+
+test("the playground runs the demo's retriever and explains it", async ({ page }) => {
+  const faults = watch(page);
+  await signIn(page);
+  await page.getByRole("main").getByRole("row").getByRole("link").first().click();
+  await open(page, "Retrievers");
+  await page.getByRole("link", { name: "picture-book-search" }).click();
+  await page.getByLabel(/^query/).fill("striped animal of the savanna");
+  await page.getByRole("button", { name: "Run" }).click();
+  const answer = page.getByRole("tabpanel");
+  await expect(answer.getByText(/zebra/i).first()).toBeVisible();
+  await picturesLoaded(page);
+  await accessible(page);
+  for (const [tab, words] of [
+    ["Stages", /^In all/],
+    ["Explain", /^finds up to/],
+    ["JSON", /"documents"/],
+  ] as const) {
+    await page.getByRole("tab", { name: tab }).click();
+    await expect(answer.getByText(words).first()).toBeVisible();
+    await accessible(page);
+  }
+  expect(faults).toEqual([]);
+});
+
+test("from nothing to a published search: bucket, upload, collection, batch, retriever, page", async ({ page }) => {
+  test.setTimeout(240_000);
+  const faults = watch(page);
+  await signIn(page);
+
+  await page.getByRole("button", { name: "Create namespace" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("field-notes");
+  await accessible(page);
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Buckets" })).toBeVisible();
+
+  await page.getByRole("button", { name: "Create bucket" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("notes");
+  await accessible(page);
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "notes" })).toBeVisible();
+
+  await page.locator('input[type="file"]').setInputFiles([
+    { name: "glacier.txt", mimeType: "text/plain", buffer: Buffer.from("Glaciers are slow rivers of ice that carve valleys.") },
+    { name: "bread.txt", mimeType: "text/plain", buffer: Buffer.from("Sourdough rises because wild yeast eats the sugar of flour.") },
+  ]);
+  await expect(page.getByText("glacier.txt").first()).toBeVisible();
+  await expect(page.getByRole("main").locator("tbody tr")).toHaveCount(2);
+  await accessible(page);
+
+  await open(page, "Collections");
+  await page.getByRole("button", { name: "Create collection" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("passages");
+  await accessible(page);
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "passages" })).toBeVisible();
+
+  await open(page, "Buckets");
+  await page.getByRole("link", { name: "notes", exact: true }).click();
+  await page.getByRole("button", { name: "Process" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: /^Batch/ })).toBeVisible();
+  await expect(page.getByRole("main").getByText("completed", { exact: true }).first()).toBeVisible({ timeout: 60_000 });
+  await expect(page.getByRole("main").locator("dl.stats")).toContainText("Documents written2");
+  await accessible(page);
+
+  await open(page, "Retrievers");
+  await page.getByRole("button", { name: "Create retriever" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("ask-the-notes");
+  await expect(page.getByLabel("Stages (JSON)")).toHaveValue(/feature_search/);
+  await accessible(page);
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "ask-the-notes" })).toBeVisible();
+  await page.getByLabel(/^query/).fill("frozen landscape");
+  await page.getByRole("button", { name: "Run" }).click();
+  await expect(page.getByRole("tabpanel").getByRole("article").first()).toContainText("slow rivers of ice");
+
+  await page.getByRole("button", { name: "Publish" }).click();
+  const dialog = page.getByRole("dialog");
+  await expect(dialog.getByText("/r/ask-the-notes is free.")).toBeVisible();
+  await accessible(page);
+  await dialog.getByRole("button", { name: "Publish" }).click();
+  await expect(dialog.getByRole("link", { name: /\/r\/ask-the-notes$/ })).toBeVisible();
+  await page.goto(`${url()}/r/ask-the-notes?q=${encodeURIComponent("baking with yeast")}`);
+  await expect(page.getByRole("article").first()).toContainText("Sourdough");
+  expect(faults).toEqual([]);
+});
+
+test("a key is made, shown once and never again", async ({ page }) => {
+  await signIn(page);
+  await open(page, "API keys");
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("journey");
+  await page.getByRole("dialog").getByRole("button", { name: "Create key" }).click();
+  const secret = page.getByRole("dialog", { name: "Copy this secret now" });
+  await expect(secret).toContainText(/loupe_sk_\w{30,}/);
+  const text = await secret.locator("code").innerText();
+  await page.getByRole("button", { name: "I have stored it" }).click();
+  await expect(page.getByRole("row", { name: /journey/ })).toBeVisible();
+  expect(await page.content()).not.toContain(text);
+});
