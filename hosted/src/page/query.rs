@@ -400,7 +400,13 @@ fn implied(name: &str, schema: &RetrieverInputSchemaField) -> InputRenderingConf
         .into_iter()
         .flat_map(char::to_uppercase)
         .chain(letters)
-        .map(|letter| if matches!(letter, '_' | '-') { ' ' } else { letter })
+        .map(|letter| {
+            if matches!(letter, '_' | '-') {
+                ' '
+            } else {
+                letter
+            }
+        })
         .collect();
     InputRenderingConfig {
         field_name: name.to_owned(),
