@@ -114,6 +114,11 @@ impl Change {
         self.boxed(Box::pin(call), Box::new(done));
     }
 
+    /// Says what is wrong before anything is sent.
+    pub fn refuse(self, message: &str) {
+        self.problem.set(Some(Problem::local(message)));
+    }
+
     fn boxed(self, call: Answer, done: Box<dyn FnOnce(Record)>) {
         if self.busy.get_untracked() {
             return;

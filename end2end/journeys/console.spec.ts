@@ -156,6 +156,19 @@ test("from nothing to a published search: bucket, upload, collection, batch, ret
   await expect(dialog.getByRole("link", { name: /\/r\/ask-the-notes$/ })).toBeVisible();
   await page.goto(`${url()}/r/ask-the-notes?q=${encodeURIComponent("baking with yeast")}`);
   await expect(page.getByRole("article").first()).toContainText("Sourdough");
+
+  await page.goto(`${url()}/console/namespaces`);
+  const row = page.getByRole("row", { name: /field-notes/ });
+  await row.getByRole("button", { name: "Delete" }).click();
+  const question = page.getByRole("dialog", { name: "Delete this namespace?" });
+  await question.getByLabel(/^Type field-notes/).fill("notes");
+  await question.getByRole("button", { name: "Delete" }).click();
+  await expect(question.getByRole("alert")).toContainText("not its name");
+  await accessible(page);
+  await question.getByLabel(/^Type field-notes/).fill("field-notes");
+  await question.getByRole("button", { name: "Delete" }).click();
+  await expect(row).toHaveCount(0);
+  expect((await page.request.get(`${url()}/r/ask-the-notes`)).status()).toBe(404);
   expect(faults).toEqual([]);
 });
 

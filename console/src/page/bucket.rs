@@ -42,6 +42,11 @@ pub fn Bucket() -> impl IntoView {
     });
     let change = Change::new();
     let go = StoredValue::new_local(use_navigate());
+    let path = Signal::derive(move || format!("/v1/buckets/{}", text::escape(&bucket.get())));
+    let removed = Callback::new(move |()| {
+        let list = format!("/ns/{}/buckets", ns.get_untracked());
+        go.with_value(|go| go(&list, Default::default()));
+    });
     // Without ids a batch takes every object of the bucket; what was processed unchanged is skipped by the server.
     let process = move |_| {
         let (api, bucket, ns) = (
@@ -80,6 +85,7 @@ pub fn Bucket() -> impl IntoView {
     };
     view! {
         <Head title text="Drop files in, then process them into documents of the collections over this bucket.">
+            <Remove what="bucket" name=title loses="Its objects, their files and their documents go with it." api path done=removed/>
             <button type="button" class="btn primary" on:click=process aria-busy=move || change.busy.get().to_string()><Icon name="play"/>"Process"</button>
         </Head>
         {move || change.problem.get().map(|problem| view! { <Explain problem/> })}

@@ -1,4 +1,5 @@
 use leptos::prelude::*;
+use leptos_router::hooks::use_navigate;
 use serde_json::{Value, json};
 
 use super::document::Document;
@@ -39,6 +40,11 @@ pub fn Documents() -> impl IntoView {
             .good()
             .map_or_else(|| collection.get(), |c| c.text("collection_name"))
     });
+    let go = StoredValue::new_local(use_navigate());
+    let removed = Callback::new(move |()| {
+        let list = format!("/ns/{}/collections", ns.get_untracked());
+        go.with_value(|go| go(&list, Default::default()));
+    });
     let narrowed = move || !(search.value.get().is_empty() && filter.value.get().is_empty());
     let empty = move || {
         if narrowed() {
@@ -49,6 +55,7 @@ pub fn Documents() -> impl IntoView {
     };
     view! {
         <Head title text="Documents of one collection, with their fields, files and vectors.">
+            <Remove what="collection" name=title loses="Its documents and vectors go with it; the files stay in their bucket." api=Signal::derive(move || session.api_in(ns.get())) path=base done=removed/>
             <a class="btn" href=move || format!("/console/ns/{}/retrievers", ns.get())>"Search it"</a>
         </Head>
         {move || match about.value.get() {

@@ -7,7 +7,7 @@ use crate::{
     load::{Change, Load, Query},
     part::*,
     record::{Record, page},
-    session::use_session,
+    session::{Session, use_session},
     text,
 };
 
@@ -48,19 +48,23 @@ pub fn Namespaces() -> impl IntoView {
         </Head>
         {move || made.get().map(|answer| view! { <Running answer/> })}
         <div class="row"><SearchBox query=search label="Search namespaces"/></div>
-        <Listing load offset label="Namespaces" empty=empty.into() row=Callback::from(row)
-            columns=vec![Column("Name", ""), Column("Description", ""), Column("Created", "")]/>
+        <Listing load offset label="Namespaces" empty=empty.into() row=Callback::from(move |one| row(session, one))
+            columns=vec![Column("Name", ""), Column("Description", ""), Column("Created", ""), Column("", "actions")]/>
         <Create open=create/>
     }
 }
 
-fn row(one: Record) -> AnyView {
+fn row(session: Session, one: Record) -> AnyView {
     let id = one.first(&["namespace_id", "namespace_name"]);
+    let path = format!("/v1/namespaces/{}", text::escape(&id));
+    let removed = Callback::new(move |()| session.namespaces_changed.update(|n| *n += 1));
     view! {
         <tr>
             <th scope="row"><a href=format!("/console/ns/{}/collections", text::escape(&id))>{one.text("namespace_name")}</a><span class="sub mono">{id.clone()}</span></th>
             <td class="text-cell">{one.text("description")}</td>
             <td class="nowrap"><When at=one.opt("created_at")/></td>
+            <td class="actions"><Remove what="namespace" name=Signal::stored(one.text("namespace_name")) loses="Its buckets, files, collections, documents, retrievers and pages go with it."
+                api=Signal::derive(move || session.api()) path=Signal::stored(path) done=removed/></td>
         </tr>
     }
     .into_any()

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use leptos::prelude::*;
+use leptos_router::hooks::use_navigate;
 use serde_json::{Map, Value, json};
 
 use super::{publish::Publish, results};
@@ -27,10 +28,13 @@ type Values = RwSignal<BTreeMap<String, String>>;
 pub fn Playground() -> impl IntoView {
     let session = use_session();
     let (ns, id) = (param("ns"), param("retriever"));
-    let load = Load::<Record>::new(move || {
-        session
-            .api_in(ns.get())
-            .get(&format!("/v1/retrievers/{}", text::escape(&id.get())))
+    let api = Signal::derive(move || session.api_in(ns.get()));
+    let path = Signal::derive(move || format!("/v1/retrievers/{}", text::escape(&id.get())));
+    let load = Load::<Record>::new(move || api.get().get(&path.get()));
+    let go = StoredValue::new_local(use_navigate());
+    let removed = Callback::new(move |()| {
+        let list = format!("/ns/{}/retrievers", ns.get_untracked());
+        go.with_value(|go| go(&list, Default::default()));
     });
     let publish = RwSignal::new(false);
     let title = Signal::derive(move || {
@@ -39,6 +43,7 @@ pub fn Playground() -> impl IntoView {
     });
     view! {
         <Head title text="Try it here; publish it as a page that everyone can search.">
+            <Remove what="retriever" name=title loses="Its public page goes with it; the collections stay." api path done=removed/>
             <button type="button" class="btn primary" disabled=move || load.good().is_none() on:click=move |_| publish.set(true)><Icon name="globe"/>"Publish"</button>
         </Head>
         {move || match load.value.get() {

@@ -89,12 +89,20 @@ pub fn Check(
 
 /// The end of a form: what went wrong, a way out, a way on.
 #[component]
-pub fn Submit(change: Change, open: RwSignal<bool>, #[prop(into)] label: String) -> impl IntoView {
+pub fn Submit(
+    change: Change,
+    open: RwSignal<bool>,
+    #[prop(into)] label: String,
+    /// What is about to happen cannot be undone.
+    #[prop(optional)]
+    danger: bool,
+) -> impl IntoView {
+    let class = if danger { "btn danger" } else { "btn primary" };
     view! {
         {move || change.problem.get().map(|problem| view! { <Explain problem/> })}
         <footer>
             <button type="button" class="btn" on:click=move |_| open.set(false)>"Cancel"</button>
-            <button class="btn primary" aria-busy=move || change.busy.get().to_string() disabled=move || change.busy.get()>{label}</button>
+            <button class=class aria-busy=move || change.busy.get().to_string() disabled=move || change.busy.get()>{label}</button>
         </footer>
     }
 }
