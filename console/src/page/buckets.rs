@@ -3,9 +3,9 @@ use leptos_router::hooks::use_navigate;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    load::{Change, Load, Query, param},
+    load::{Change, param},
     part::*,
-    record::{Record, page},
+    record::Record,
     session::use_session,
     text,
 };
@@ -19,18 +19,11 @@ const TYPES: [&str; 12] = [
 pub fn Buckets() -> impl IntoView {
     let session = use_session();
     let ns = param("ns");
-    let (search, offset) = (Query::new("q"), Query::new("offset"));
-    let load = Load::new(move || {
-        let (api, path) = (
-            session.api_in(ns.get()),
-            format!("/v1/buckets/list{}", page_query(offset)),
-        );
-        let body = match search.value.get() {
-            q if q.is_empty() => json!({}),
-            q => json!({"search": q}),
-        };
-        async move { api.post(&path, &body).await.map(page) }
-    });
+    let Searched {
+        search,
+        offset,
+        load,
+    } = searched("/v1/buckets/list", move || session.api_in(ns.get()));
     let create = RwSignal::new(false);
     let empty = move || {
         view! {

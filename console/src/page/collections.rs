@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     api::Problem,
-    load::{Change, Load, Query, param},
+    load::{Change, Load, param},
     part::*,
-    record::{Record, items, page, plain},
+    record::{Record, items, plain},
     session::use_session,
     text,
 };
@@ -15,18 +15,11 @@ use crate::{
 pub fn Collections() -> impl IntoView {
     let session = use_session();
     let ns = param("ns");
-    let (search, offset) = (Query::new("q"), Query::new("offset"));
-    let load = Load::new(move || {
-        let (api, path) = (
-            session.api_in(ns.get()),
-            format!("/v1/collections/list{}", page_query(offset)),
-        );
-        let body = match search.value.get() {
-            q if q.is_empty() => json!({}),
-            q => json!({"search": q}),
-        };
-        async move { api.post(&path, &body).await.map(page) }
-    });
+    let Searched {
+        search,
+        offset,
+        load,
+    } = searched("/v1/collections/list", move || session.api_in(ns.get()));
     let create = RwSignal::new(false);
     let empty = move || {
         view! {

@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::demo::{Demo, Running};
 use crate::{
-    load::{Change, Load, Query},
+    load::Change,
     part::*,
-    record::{Record, page},
+    record::Record,
     session::{Session, use_session},
     text,
 };
@@ -14,18 +14,13 @@ use crate::{
 #[component]
 pub fn Namespaces() -> impl IntoView {
     let session = use_session();
-    let (search, offset) = (Query::new("q"), Query::new("offset"));
-    let load = Load::new(move || {
+    let Searched {
+        search,
+        offset,
+        load,
+    } = searched("/v1/namespaces/list", move || {
         session.namespaces_changed.track();
-        let (api, path) = (
-            session.api(),
-            format!("/v1/namespaces/list{}", page_query(offset)),
-        );
-        let body = match search.value.get() {
-            q if q.is_empty() => json!({}),
-            q => json!({"search": q}),
-        };
-        async move { api.post(&path, &body).await.map(page) }
+        session.api()
     });
     let create = RwSignal::new(false);
     let made = RwSignal::new(None::<Record>);

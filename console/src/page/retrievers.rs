@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::template;
 use crate::{
     api::Problem,
-    load::{Change, Load, Query, param},
+    load::{Change, Load, param},
     part::*,
-    record::{Record, page},
+    record::Record,
     session::use_session,
     text,
 };
@@ -16,18 +16,11 @@ use crate::{
 pub fn Retrievers() -> impl IntoView {
     let session = use_session();
     let ns = param("ns");
-    let (search, offset) = (Query::new("q"), Query::new("offset"));
-    let load = Load::new(move || {
-        let (api, path) = (
-            session.api_in(ns.get()),
-            format!("/v1/retrievers/list{}", page_query(offset)),
-        );
-        let body = match search.value.get() {
-            q if q.is_empty() => json!({}),
-            q => json!({"search": q}),
-        };
-        async move { api.post(&path, &body).await.map(page) }
-    });
+    let Searched {
+        search,
+        offset,
+        load,
+    } = searched("/v1/retrievers/list", move || session.api_in(ns.get()));
     let create = RwSignal::new(false);
     let empty = move || {
         view! {

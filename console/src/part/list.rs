@@ -1,9 +1,11 @@
 use leptos::prelude::*;
+use serde_json::json;
 
 use super::{Explain, Icon};
 use crate::{
+    api::Api,
     load::{Load, Query},
-    record::{Page, Record},
+    record::{Page, Record, page},
     text,
 };
 
@@ -110,6 +112,31 @@ fn pager(offset: Query, shown: i64, total: i64) -> AnyView {
         </nav>
     }
     .into_any()
+}
+
+/// A list of the API: what is searched for and the page live in the address.
+pub struct Searched {
+    pub search: Query,
+    pub offset: Query,
+    pub load: Load<Page>,
+}
+
+/// Asks `path` anew whenever the address, or a signal that `api` reads, changes.
+pub fn searched(path: &'static str, api: impl Fn() -> Api + 'static) -> Searched {
+    let (search, offset) = (Query::new("q"), Query::new("offset"));
+    let load = Load::new(move || {
+        let (api, path) = (api(), format!("{path}{}", page_query(offset)));
+        let body = match search.value.get() {
+            q if q.is_empty() => json!({}),
+            q => json!({"search": q}),
+        };
+        async move { api.post(&path, &body).await.map(page) }
+    });
+    Searched {
+        search,
+        offset,
+        load,
+    }
 }
 
 /// The query of a list call.
