@@ -3,11 +3,12 @@
 //! | field | holds | index |
 //! | --- | --- | --- |
 //! | `_s` | namespace and collection | keyword, `is_tenant` |
-//! | `_d` | the document's payload | keywords and bool of `_internal._acl` |
+//! | `_d` | the document's payload | |
+//! | `_a` | whom `_internal._acl` lets see the document | keyword |
 //! | `_k` | the text of keyword search | text, BM25 |
 //! | `_t` | hashes of the facts filters ask for, see [`super::pushdown`] | integer, lookup |
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use loupe_wire::{Object, Value};
 use uuid::Uuid;
@@ -20,10 +21,10 @@ pub const SCOPE: &str = "_s";
 pub const DOCUMENT: &str = "_d";
 pub const KEYWORDS: &str = "_k";
 pub const TERMS: &str = "_t";
-pub const ACL_OWNER: &str = "_d._internal._acl.owner";
-pub const ACL_READ: &str = "_d._internal._acl.read";
-pub const ACL_WRITE: &str = "_d._internal._acl.write";
-pub const ACL_PUBLIC: &str = "_d._internal._acl.public";
+pub const ACL: &str = "_a";
+
+/// Among those who may see a document: everybody. Names of principals have a `=` before them.
+const EVERYBODY: &str = "*";
 
 /// Between namespace and collection: no id contains it.
 const SEPARATOR: char = '\u{1f}';
@@ -42,19 +43,35 @@ pub fn scopes(reach: &Reach) -> Vec<String> {
 /// The condition on the principal, for keys of end users.
 pub fn principal(reach: &Reach) -> Option<Cond> {
     let principal = reach.principal.as_ref()?;
-    let is = |path| Cond::Keyword {
-        path,
-        any: vec![principal.clone()],
-    };
-    Some(Cond::Any(vec![
-        is(ACL_OWNER),
-        is(ACL_READ),
-        is(ACL_WRITE),
-        Cond::Bool {
-            path: ACL_PUBLIC,
-            is: true,
-        },
-    ]))
+    Some(Cond::Keyword {
+        path: ACL,
+        any: vec![format!("={principal}"), EVERYBODY.to_owned()],
+    })
+}
+
+/// Whom a document's access list lets see it; nothing when it has none.
+fn acl(payload: &Object) -> Option<Value> {
+    let acl = payload.get("_internal")?.get("_acl")?;
+    let mut names = BTreeSet::new();
+    for list in ["owner", "read", "write"].map(|key| acl.get(key)) {
+        match list {
+            Some(Value::String(one)) => {
+                names.insert(format!("={one}"));
+            }
+            Some(Value::Array(many)) => {
+                names.extend(
+                    many.iter()
+                        .filter_map(Value::as_str)
+                        .map(|one| format!("={one}")),
+                );
+            }
+            _ => {}
+        }
+    }
+    if acl.get("public") == Some(&Value::Bool(true)) {
+        names.insert(EVERYBODY.to_owned());
+    }
+    (!names.is_empty()).then(|| names.into_iter().map(Value::String).collect())
 }
 
 /// The condition that every access carries.
@@ -192,12 +209,16 @@ fn point(collection: &CollectionSpec, mut document: Document) -> Result<Point> {
         check_vector(collection, &document.document_id, name, vector)?;
     }
     let terms = viewed(&mut document, pushdown::terms);
+    let acl = acl(&document.payload);
     let mut payload = Object::new();
     payload.insert(
         SCOPE.to_owned(),
         Value::String(scope(&collection.namespace_id, &collection.collection_id)),
     );
     payload.insert(DOCUMENT.to_owned(), Value::Object(document.payload));
+    if let Some(acl) = acl {
+        payload.insert(ACL.to_owned(), acl);
+    }
     if let Some(text) = document.keywords.take().filter(|text| !text.is_empty()) {
         payload.insert(KEYWORDS.to_owned(), Value::String(text));
     }

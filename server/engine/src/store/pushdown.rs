@@ -11,7 +11,7 @@ use loupe_wire::Value;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::layout::{TERMS, point_id};
+use super::layout::{self, SCOPE, TERMS, point_id};
 use super::shards::Cond;
 use crate::filter::{Condition, Filter, Operator};
 
@@ -36,9 +36,21 @@ impl Pushed {
     }
 }
 
-/// The narrowest condition an engine can decide for a filter.
-pub fn push(filter: Option<&Filter>) -> Pushed {
-    filter.map_or_else(|| Pushed::exact(everything()), node)
+/// Fields that all documents of a collection, or no two documents, have the same value of: facts of them would cost
+/// more than they save.
+const WITHOUT_FACTS: [&str; 4] = [
+    "_internal.internal_id",
+    "_internal.namespace_id",
+    "_internal.collection_id",
+    "_internal.document_id",
+];
+
+/// The narrowest condition an engine can decide for a filter on documents of a namespace.
+pub fn push(filter: Option<&Filter>, namespace_id: &str) -> Pushed {
+    filter.map_or_else(
+        || Pushed::exact(everything()),
+        |filter| node(filter, namespace_id),
+    )
 }
 
 fn everything() -> Cond {
@@ -53,9 +65,12 @@ fn not(cond: Cond) -> Cond {
     Cond::Not(Box::new(cond))
 }
 
-fn node(filter: &Filter) -> Pushed {
+fn node(filter: &Filter, namespace_id: &str) -> Pushed {
     let pushed = |members: &[Filter]| -> (Vec<Cond>, bool) {
-        let pushed: Vec<Pushed> = members.iter().map(node).collect();
+        let pushed: Vec<Pushed> = members
+            .iter()
+            .map(|member| node(member, namespace_id))
+            .collect();
         let exact = pushed.iter().all(|p| p.exact);
         (pushed.into_iter().map(|p| p.cond).collect(), exact)
     };
@@ -76,7 +91,10 @@ fn node(filter: &Filter) -> Pushed {
         }
         Filter::None(members) => {
             // The negation of a wider condition would be a narrower one: only exact members may be negated.
-            let members: Vec<Pushed> = members.iter().map(node).collect();
+            let members: Vec<Pushed> = members
+                .iter()
+                .map(|member| node(member, namespace_id))
+                .collect();
             let exact = members.iter().all(|p| p.exact);
             let conds = members
                 .into_iter()
@@ -88,13 +106,18 @@ fn node(filter: &Filter) -> Pushed {
                 exact,
             }
         }
-        Filter::Leaf(condition) => leaf(condition),
+        Filter::Leaf(condition) => leaf(condition, namespace_id),
     }
 }
 
-fn leaf(condition: &Condition) -> Pushed {
-    if condition.field == "document_id" {
-        return by_id(condition);
+fn leaf(condition: &Condition, namespace_id: &str) -> Pushed {
+    match condition.field.as_str() {
+        "document_id" => return by_id(condition),
+        "collection_id" => return by_collection(condition, namespace_id),
+        field if WITHOUT_FACTS.iter().any(|path| is_within(field, path)) => {
+            return Pushed::wider(everything());
+        }
+        _ => {}
     }
     // A number in a path may be a place in an array or a name; there are no facts for it.
     if condition
@@ -166,6 +189,36 @@ fn by_id(condition: &Condition) -> Pushed {
         }
         (Operator::In, Value::Array(values)) => Pushed::exact(Cond::Ids(ids(values))),
         (Operator::Nin, Value::Array(values)) => Pushed::exact(not(Cond::Ids(ids(values)))),
+        _ => Pushed::wider(everything()),
+    }
+}
+
+fn is_within(field: &str, path: &str) -> bool {
+    field
+        .strip_prefix(path)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// The collection is part of a document's scope.
+fn by_collection(condition: &Condition, namespace_id: &str) -> Pushed {
+    let among = |values: &[Value]| -> Option<Cond> {
+        let scope = |value: &Value| Some(layout::scope(namespace_id, value.as_str()?));
+        Some(Cond::Keyword {
+            path: SCOPE,
+            any: values.iter().map(scope).collect::<Option<_>>()?,
+        })
+    };
+    let values = match &condition.value {
+        Value::Array(values) => values.as_slice(),
+        value => std::slice::from_ref(value),
+    };
+    let list = condition.value.is_array();
+    match (condition.operator, among(values)) {
+        _ if !condition.case_sensitive => Pushed::wider(everything()),
+        (Operator::Eq, Some(cond)) if !list => Pushed::exact(cond),
+        (Operator::Ne, Some(cond)) if !list => Pushed::exact(not(cond)),
+        (Operator::In, Some(cond)) if list => Pushed::exact(cond),
+        (Operator::Nin, Some(cond)) if list => Pushed::exact(not(cond)),
         _ => Pushed::wider(everything()),
     }
 }
@@ -274,11 +327,14 @@ fn collect(value: &Value, path: Option<&str>, terms: &mut BTreeSet<i64>) {
                 // No path reaches such a name, except by a number; and ids are asked for as ids.
                 if key.contains('.')
                     || key.parse::<usize>().is_ok()
-                    || (path.is_none() && key == "document_id")
+                    || (path.is_none() && matches!(key.as_str(), "document_id" | "collection_id"))
                 {
                     continue;
                 }
                 let path = path.map_or_else(|| key.clone(), |path| format!("{path}.{key}"));
+                if WITHOUT_FACTS.contains(&path.as_str()) {
+                    continue;
+                }
                 note(&path, value, terms);
                 collect(value, Some(&path), terms);
             }

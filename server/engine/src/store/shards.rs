@@ -105,10 +105,6 @@ pub enum Cond {
         path: &'static str,
         any: Vec<String>,
     },
-    Bool {
-        path: &'static str,
-        is: bool,
-    },
     /// The integer (or one of the array) is one of these.
     Term {
         path: &'static str,

@@ -14,7 +14,17 @@ use crate::world;
 
 /// Few names and few values, so that filters and documents meet.
 fn key() -> impl Strategy<Value = String> {
-    prop::sample::select(vec!["a", "b", "c", "0", "a.b", ""]).prop_map(str::to_owned)
+    prop::sample::select(vec![
+        "a",
+        "b",
+        "c",
+        "0",
+        "a.b",
+        "",
+        "_internal",
+        "namespace_id",
+    ])
+    .prop_map(str::to_owned)
 }
 
 fn path() -> impl Strategy<Value = String> {
@@ -32,6 +42,8 @@ fn path() -> impl Strategy<Value = String> {
         "a.",
         "document_id",
         "collection_id",
+        "_internal.namespace_id",
+        "_internal.a",
     ];
     prop::sample::select(known.to_vec()).prop_map(str::to_owned)
 }
@@ -113,7 +125,14 @@ fn holds(cond: &Cond, document: &Document, terms: &BTreeSet<i64>) -> bool {
         Cond::Ids(ids) => {
             layout::point_id(&document.document_id).is_some_and(|id| ids.contains(&id))
         }
-        Cond::Keyword { .. } | Cond::Bool { .. } => panic!("no filter becomes {cond:?}"),
+        Cond::Keyword { path, any } => {
+            assert_eq!(
+                *path,
+                layout::SCOPE,
+                "of filters only those on the collection"
+            );
+            any.contains(&layout::scope("ns_p", &document.collection_id))
+        }
     }
 }
 
@@ -124,7 +143,7 @@ proptest! {
     fn a_condition_is_as_wide_as_its_filter(filter in filter(), payload in payload()) {
         let document = world::document("col_p", "1", payload);
         let seen = view(&document);
-        let pushed = pushdown::push(Some(&filter));
+        let pushed = pushdown::push(Some(&filter), "ns_p");
         let (held, matched) = (holds(&pushed.cond, &document, &pushdown::terms(&seen)), filter.matches(&seen));
         prop_assert!(held || !matched, "too narrow: {pushed:?}");
         prop_assert!(!pushed.exact || held == matched, "said to be exact: {pushed:?}");

@@ -76,10 +76,7 @@ pub fn payload_indexes() -> Result<Vec<(q::JsonPath, q::PayloadFieldSchema)>> {
                 "enable_hnsw": false,
             }),
         ),
-        (layout::ACL_OWNER, keyword(false)),
-        (layout::ACL_READ, keyword(false)),
-        (layout::ACL_WRITE, keyword(false)),
-        (layout::ACL_PUBLIC, json!({"type": "bool"})),
+        (layout::ACL, keyword(false)),
     ];
     schemas
         .into_iter()
@@ -156,10 +153,6 @@ fn condition(cond: Cond) -> Result<q::Condition> {
         Cond::Term { path, any } => {
             matching(path, q::AnyVariants::Integers(any.into_iter().collect()))
         }
-        Cond::Bool { path: at, is } => Ok(q::Condition::Field(q::FieldCondition::new_match(
-            path(at)?,
-            q::Match::from(is),
-        ))),
         Cond::Ids(ids) => Ok(q::Condition::HasId(
             ids.into_iter().map(q::PointId::Uuid).collect(),
         )),

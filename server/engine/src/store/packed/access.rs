@@ -14,7 +14,7 @@ pub struct Access {
 
 impl Access {
     pub fn new(reach: &Reach, filter: Option<&Filter>) -> Self {
-        let pushed = pushdown::push(filter);
+        let pushed = pushdown::push(filter, &reach.namespace_id);
         let residual = if pushed.exact {
             None
         } else {

@@ -119,7 +119,6 @@ pub fn payload_indexes(collection: &str) -> Vec<p::CreateFieldIndexCollection> {
         range: Some(false),
         ..Default::default()
     };
-    let public = p::BoolIndexParams::default();
     [
         (layout::SCOPE, keyword(true)),
         (
@@ -133,13 +132,7 @@ pub fn payload_indexes(collection: &str) -> Vec<p::CreateFieldIndexCollection> {
             layout::KEYWORDS,
             (p::FieldType::Text, IndexParams::TextIndexParams(text)),
         ),
-        (layout::ACL_OWNER, keyword(false)),
-        (layout::ACL_READ, keyword(false)),
-        (layout::ACL_WRITE, keyword(false)),
-        (
-            layout::ACL_PUBLIC,
-            (p::FieldType::Bool, IndexParams::BoolIndexParams(public)),
-        ),
+        (layout::ACL, keyword(false)),
     ]
     .into_iter()
     .map(|(field, (kind, params))| p::CreateFieldIndexCollection {
@@ -203,7 +196,6 @@ fn condition(cond: Cond) -> p::Condition {
             path,
             MatchValue::Integers(p::RepeatedIntegers { integers: any }),
         ),
-        Cond::Bool { path, is } => p::Condition::matches(path, MatchValue::Boolean(is)),
         Cond::Ids(ids) => p::Condition::has_id(ids.into_iter().map(id_out)),
     }
 }
