@@ -67,7 +67,7 @@ fn main() -> anyhow::Result<()> {
 
 fn compare(what: &str, bare: Duration, ours: Duration) {
     println!(
-        "{what:34} bare {bare:10.3?}  store {ours:10.3?}  = {:.2}x",
+        "{what:44} bare {bare:10.3?}  store {ours:10.3?}  = {:.2}x",
         ours.as_secs_f64() / bare.as_secs_f64()
     );
 }
@@ -98,8 +98,13 @@ fn search(
         let ([p50, p99], [own50, own99]) = (theirs.percentiles(), own.percentiles());
         compare(&format!("search {when}, {what}, p50"), p50, own50);
         compare(&format!("search {when}, {what}, p99"), p99, own99);
+        compare(
+            &format!("search {when}, {what}, CPU of all"),
+            theirs.cpu,
+            own.cpu,
+        );
         println!(
-            "{:34} bare {:10.4}  store {:10.4}",
+            "{:44} bare {:10.4}  store {:10.4}",
             "  recall@10",
             theirs.recall(),
             own.recall()
@@ -201,6 +206,7 @@ fn unit(vector: Vec<f32>) -> Vec<f32> {
 #[derive(Default)]
 struct Searches {
     times: Vec<Duration>,
+    cpu: Duration,
     found: usize,
     wanted: usize,
 }
@@ -211,9 +217,10 @@ impl Searches {
         exact: &[usize],
         search: impl FnOnce() -> anyhow::Result<Vec<String>>,
     ) -> anyhow::Result<()> {
-        let start = Instant::now();
+        let (start, cpu) = (Instant::now(), cpu());
         let found = search()?;
         self.times.push(start.elapsed());
+        self.cpu += self::cpu().saturating_sub(cpu);
         let is_found = |place: &&usize| found.contains(&World::id("col", **place));
         self.found += exact.iter().filter(is_found).count();
         self.wanted += exact.len();
