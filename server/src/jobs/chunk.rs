@@ -27,6 +27,8 @@ use crate::{
 
 /// Files read at once.
 const READING: usize = 8;
+/// Bytes of files in memory at once, for each worker. A larger object is alone there.
+const BYTES_AT_ONCE: i64 = 128 << 20;
 /// Documents listed at once when those of an earlier run are looked for.
 const LISTED: usize = 1_000;
 
@@ -170,14 +172,29 @@ impl Filling<'_> {
             app.outputs(),
         )
         .map_err(|error| ApiError::bad_request("", error.0))?;
+        let mut ids = Vec::new();
+        for group in groups(objects) {
+            ids.extend(self.make(&plan, group, end).await?);
+        }
+        self.remove_stale(&spec.collection_id, &ids, end).await?;
+        end.written.push((spec.collection_id, ids));
+        Ok(())
+    }
+
+    /// Makes and stores the documents of objects that fit into memory together; answers their ids.
+    async fn make(
+        &self,
+        plan: &CollectionPlan,
+        objects: Vec<(ObjectResponse, String)>,
+        end: &mut ChunkEnd,
+    ) -> Result<Vec<String>> {
+        let (app, collection_id) = (self.app, &plan.spec.collection_id);
         let inputs = read_files(app, objects, &mut end.objects).await?;
         let hashes: BTreeMap<String, String> = inputs
             .iter()
             .map(|input| {
-                (
-                    input.object_id.clone(),
-                    input.content_hash.clone().unwrap_or_default(),
-                )
+                let hash = input.content_hash.clone().unwrap_or_default();
+                (input.object_id.clone(), hash)
             })
             .collect();
         let attempt = match is_last_try(self.claim) {
@@ -186,32 +203,29 @@ impl Filling<'_> {
         };
         let outcomes = app
             .ingest()
-            .run(&plan, inputs, &app.clock().now().to_rfc3339(), attempt)
+            .run(plan, inputs, &app.clock().now().to_rfc3339(), attempt)
             .await
             .map_err(nothing_made)?;
         let mut documents = Vec::new();
         for outcome in outcomes {
-            let Some((object_id, made)) =
-                take(app, outcome, &spec.collection_id, &mut end.objects).await?
-            else {
+            let taken = take(app, outcome, collection_id, &mut end.objects).await?;
+            let Some((object_id, made)) = taken else {
                 continue;
             };
             end.processed.push(Processed {
                 content_hash: hashes.get(&object_id).cloned().unwrap_or_default(),
                 documents: i64::try_from(made.len()).unwrap_or(0),
-                collection_id: spec.collection_id.clone(),
+                collection_id: collection_id.clone(),
                 object_id,
             });
             documents.extend(made);
         }
-        let ids: Vec<String> = documents
+        let ids = documents
             .iter()
             .map(|document| document.document_id.clone())
             .collect();
-        app.store().upsert(&spec, documents).await?;
-        self.remove_stale(&spec.collection_id, &ids, end).await?;
-        end.written.push((spec.collection_id, ids));
-        Ok(())
+        app.store().upsert(&plan.spec, documents).await?;
+        Ok(ids)
     }
 
     /// Documents of an earlier run that this one did not write again: a shorter text has fewer chunks.
@@ -263,6 +277,32 @@ impl Filling<'_> {
         }
         Ok(())
     }
+}
+
+/// Objects in their order, cut where the files of a group would become too much. An object is never cut.
+fn groups(objects: Vec<(ObjectResponse, String)>) -> Vec<Vec<(ObjectResponse, String)>> {
+    let mut groups: Vec<Vec<_>> = Vec::new();
+    let mut bytes = 0;
+    for object in objects {
+        let size = size(&object.0);
+        match groups.last_mut() {
+            Some(group) if bytes + size <= BYTES_AT_ONCE => group.push(object),
+            _ => {
+                bytes = 0;
+                groups.push(vec![object]);
+            }
+        }
+        bytes += size;
+    }
+    groups
+}
+
+/// Bytes of all files of an object.
+fn size(object: &ObjectResponse) -> i64 {
+    let blobs = object.blobs.iter();
+    blobs
+        .filter_map(|blob| blob.details.as_ref()?.size_bytes)
+        .fold(0, i64::saturating_add)
 }
 
 /// What the objects' owner reads when a whole chunk is given up.
@@ -374,4 +414,34 @@ async fn read_blob(app: &App, blob: &BlobModel) -> Result<BlobInput> {
 pub(super) async fn give_up(app: &App, claim: &Claim, reason: &str, kind: &str) -> Result<()> {
     let chunk = load(app, claim).await?;
     batches::fail_chunk(app, claim, &chunk.batch_id, chunk.pending, reason, kind).await
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn files_that_are_in_memory_together_are_not_too_many() {
+        let object = |mebibytes: i64| {
+            let blob = json!({"property": "file", "type": "video", "details": {"size_bytes": mebibytes << 20}});
+            let object = json!({"bucket_id": "bkt_1", "blobs": [blob]});
+            (serde_json::from_value(object).unwrap(), String::new())
+        };
+        let sizes = [1, 100, 27, 1, 500, 500, 64, 64, 0, 1];
+        let groups: Vec<Vec<i64>> = groups(sizes.map(object).to_vec())
+            .iter()
+            .map(|group| group.iter().map(|(one, _)| size(one) >> 20).collect())
+            .collect();
+        let expected = [
+            vec![1, 100, 27],
+            vec![1],
+            vec![500],
+            vec![500],
+            vec![64, 64, 0],
+            vec![1],
+        ];
+        assert_eq!(groups, expected);
+    }
 }

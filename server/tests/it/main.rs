@@ -13,6 +13,7 @@ mod isolation;
 mod objects;
 mod openapi;
 mod removal;
+mod reprocessing;
 mod resources;
 mod sql;
 mod uploads;

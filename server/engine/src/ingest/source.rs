@@ -1,5 +1,7 @@
 //! What of an object an extractor reads: by its mappings, else by the types that fit.
 
+use std::collections::HashSet;
+
 use loupe_wire::Value;
 
 use super::{
@@ -23,14 +25,18 @@ pub(super) fn pieces<'a>(
     object: &'a ObjectInput,
 ) -> Result<Vec<(String, Piece<'a>)>, ExtractError> {
     let mut found = Vec::new();
-    for mapping in &plan.mappings {
+    for (number, mapping) in plan.mappings.iter().enumerate() {
         match &mapping.from {
             From::Literal(value) => {
-                found.extend(text(value).map(|text| (mapping.input.clone(), Piece::Text(text))))
+                let name = format!("{}={number}", mapping.input);
+                found.extend(text(value).map(|text| (name, Piece::Text(text))));
             }
             From::Path(path) => found.extend(at(object, path)),
         }
     }
+    // What is mapped twice would be two documents of one id.
+    let mut names = HashSet::new();
+    found.retain(|(name, _)| names.insert(name.clone()));
     if plan.mappings.is_empty() {
         found = fitting(plan, object);
     }

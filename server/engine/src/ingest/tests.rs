@@ -458,3 +458,26 @@ async fn a_text_of_a_field_is_told_apart_from_the_files_beside_it() {
         (&json!("text"), &Value::Null)
     );
 }
+
+#[tokio::test]
+async fn what_is_mapped_twice_is_one_document() {
+    let mapping = |source: Value| {
+        let mut mapping = json!({"input_key": "text"});
+        let members = mapping.as_object_mut().unwrap();
+        members.extend(source.as_object().unwrap().clone());
+        mapping
+    };
+    let mappings = json!([
+        mapping(json!({"path": "note"})),
+        mapping(json!({"path": "payload.note"})),
+        mapping(json!({"override": "one"})),
+        mapping(json!({"override": "two"})),
+    ]);
+    let plan = plan("text_extractor", json!({ "input_mappings": mappings }));
+    let made = documents(&plan, object(0, json!({"note": "words"}))).await;
+    let made = made.unwrap();
+    let texts: Vec<&Value> = made.iter().map(|d| &d.payload["text"]).collect();
+    assert_eq!(texts, ["words", "one", "two"]);
+    let ids: std::collections::HashSet<&String> = made.iter().map(|d| &d.document_id).collect();
+    assert_eq!(ids.len(), 3);
+}
