@@ -83,15 +83,16 @@ pub fn from_value<T: DeserializeOwned + Validate + ToSchema>(
     value: Value,
     strict: bool,
 ) -> Result<T> {
-    let mut unknown = Vec::new();
-    let mut track = serde_path_to_error::Track::new();
-    let deserializer = serde_path_to_error::Deserializer::new(&value, &mut track);
-    let read =
-        serde_ignored::deserialize::<_, _, T>(deserializer, |path| unknown.push(path.to_string()));
-    let parsed = read.map_err(|error| {
-        let path = track.path().to_string();
-        ApiError::from(type_violation(&path, &error.to_string(), &value))
-    })?;
+    let mut parsed = None;
+    let unknown = read(&value, &mut |deserializer| {
+        parsed = Some(erased_serde::deserialize::<T>(deserializer)?);
+        Ok(())
+    })
+    .map_err(|(path, message)| type_violation(&path, &message, &value))?;
+    // The closure above either filled it or failed.
+    let Some(parsed) = parsed else {
+        return Err(type_violation("", "the body was not read", &value).into());
+    };
     let mut violations = Vec::new();
     if strict {
         violations.extend(unknown.iter().map(|path| unknown_key::<T>(path, &value)));
@@ -103,6 +104,27 @@ pub fn from_value<T: DeserializeOwned + Validate + ToSchema>(
         Ok(parsed)
     } else {
         Err(ApiError::Validation(violations))
+    }
+}
+
+/// What reads one type out of a deserializer.
+type Seed<'s> =
+    dyn FnMut(&mut dyn erased_serde::Deserializer<'_>) -> Result<(), erased_serde::Error> + 's;
+
+/// Lets `seed` read `value`; the paths of the keys that it ignored, or the path and the message of what stopped it.
+///
+/// Types are read through one erased deserializer: told apart, the layers for paths and unknown keys would be compiled
+/// anew for every type of the interface, a quarter of this crate's code.
+fn read(value: &Value, seed: &mut Seed<'_>) -> Result<Vec<String>, (String, String)> {
+    let mut unknown = Vec::new();
+    let mut track = serde_path_to_error::Track::new();
+    let mut callback = |path: serde_ignored::Path<'_>| unknown.push(path.to_string());
+    let tracked = serde_path_to_error::Deserializer::new(value, &mut track);
+    let layers = serde_ignored::Deserializer::new(tracked, &mut callback);
+    let outcome = seed(&mut <dyn erased_serde::Deserializer>::erase(layers));
+    match outcome {
+        Ok(()) => Ok(unknown),
+        Err(error) => Err((track.path().to_string(), error.to_string())),
     }
 }
 
