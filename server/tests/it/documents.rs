@@ -90,6 +90,41 @@ both! {
         assert_eq!(count["count"], 2);
     }
 
+    async fn one_set_of_members_goes_to_every_document_that_matches(server) {
+        let (namespace, collection) = films(&server).await;
+        let documents = format!("/v1/collections/{collection}/documents");
+        let bulk = json!({"filters": {"AND": [{"field": "year", "operator": "lt", "value": 1927}]}, "update_data": {"era": "silent"}});
+        let answer = server.call_in(&namespace, "PATCH", &format!("{documents}/bulk"), bulk).await.ok();
+        assert_eq!((&answer["updated_count"], &answer["status"]), (&json!(2), &json!("COMPLETED")));
+        let list = json!({"filters": {"field": "era", "operator": "eq", "value": "silent"}, "sort": {"field": "year", "direction": "asc"}});
+        let page = server.call_in(&namespace, "POST", &format!("{documents}/list"), list).await.ok();
+        let titles: Vec<&str> = page["results"].as_array().unwrap().iter().map(|d| d["title"].as_str().unwrap()).collect();
+        assert_eq!(titles, ["Nosferatu", "Faust"]);
+        let all = server.call_in(&namespace, "PATCH", &format!("{documents}/bulk"), json!({"update_data": {"kind": "film"}})).await.ok();
+        assert_eq!(all["updated_count"], 3);
+        let none = server.call_in(&namespace, "PATCH", &format!("{documents}/bulk"), json!({"filters": null})).await;
+        none.invalid(&["body", "update_data"], "missing");
+    }
+
+    async fn a_collection_is_made_after_another(server) {
+        let (namespace, collection) = films(&server).await;
+        let clone = format!("/v1/collections/{collection}/clone");
+        let answer = server.call_in(&namespace, "POST", &clone, json!({"collection_name": "plays", "metadata": {"own": 1}})).await.ok();
+        assert_eq!(answer["source_collection_id"], collection.as_str());
+        let made = answer["collection_id"].as_str().unwrap();
+        assert_ne!(made, collection);
+        let pattern = server.call_in(&namespace, "GET", &format!("/v1/collections/{collection}"), Value::Null).await.ok();
+        let found = server.call_in(&namespace, "GET", &format!("/v1/collections/{made}"), Value::Null).await.ok();
+        assert_eq!((&found["collection_name"], &found["metadata"], &found["document_count"]), (&json!("plays"), &json!({"own": 1}), &json!(0)));
+        for member in ["feature_extractor", "source", "vector_indexes"] {
+            assert_eq!(found[member], pattern[member], "{member}");
+        }
+        server.call_in(&namespace, "POST", &clone, json!({"collection_name": "plays"})).await.error(409, "AlreadyExistsError");
+        server.call_in(&namespace, "POST", &clone, json!({})).await.invalid(&["body", "collection_name"], "missing");
+        let stranger = server.namespace("stranger").await;
+        server.call_in(&stranger, "POST", &clone, json!({"collection_name": "plays"})).await.error(404, "NotFoundError");
+    }
+
     async fn wrong_vectors_are_refused_before_the_store(server) {
         let (namespace, collection) = films(&server).await;
         let documents = format!("/v1/collections/{collection}/documents");

@@ -33,6 +33,48 @@ both! {
         assert_eq!(found["results"][0]["bucket_name"], "gamma");
     }
 
+    async fn a_schema_that_objects_may_not_fit_needs_force(server) {
+        let namespace = server.namespace("schemas").await;
+        let schema = |properties: Value| json!({"bucket_schema": {"properties": properties}});
+        let mut body = schema(json!({"title": {"type": "string"}, "year": {"type": "integer"}}));
+        body["bucket_name"] = "things".into();
+        let bucket = server.call_in(&namespace, "POST", "/v1/buckets", body).await.ok();
+        let path = format!("/v1/buckets/{}", bucket["bucket_id"].as_str().unwrap());
+        let send = async |method: &str, query: &str, body: Value| server.call_in(&namespace, method, &format!("{path}{query}"), body).await;
+        // Nothing was checked against it yet.
+        send("PUT", "", schema(json!({"title": {"type": "string"}, "year": {"type": "number"}}))).await.ok();
+        server.call_in(&namespace, "POST", &format!("{path}/objects"), json!({"title": "a", "year": 1.5})).await.ok();
+        let dropped = schema(json!({"title": {"type": "string"}}));
+        send("PATCH", "", dropped.clone()).await.error(409, "ConflictError");
+        let retyped = schema(json!({"title": {"type": "string"}, "year": {"type": "integer"}}));
+        let refused = send("PUT", "", retyped).await.error(409, "ConflictError");
+        assert_eq!(refused["error"]["details"]["property"], "year");
+        let wider = schema(json!({"title": {"type": "string"}, "year": {"type": "number"}, "own": {"type": "text"}}));
+        send("PUT", "", wider).await.ok();
+        let forced = send("PATCH", "?force_schema_break=true", dropped).await.ok();
+        assert_eq!(forced["bucket_schema"]["properties"].as_object().unwrap().len(), 1);
+        let put = send("PUT", "", json!({"bucket_name": "kept", "storage_class": "nearline"})).await.ok();
+        assert_eq!((&put["bucket_name"], &put["storage_class"], &put["bucket_schema"]), (&json!("kept"), &json!("nearline"), &forced["bucket_schema"]));
+        let adapter = json!({"source_adapter": {"adapter_type": "webhook"}});
+        send("PATCH", "", adapter).await.invalid(&["body", "source_adapter"], "not_enabled");
+    }
+
+    async fn a_namespace_is_renamed_by_put(server) {
+        let id = server.namespace("before").await;
+        let path = format!("/v1/namespaces/{id}");
+        let put = server.call("PUT", &path, json!({"namespace_name": " after "})).await.ok();
+        assert_eq!((&put["namespace_name"], &put["namespace_id"]), (&json!("after"), &json!(id)));
+        let found = server.call("GET", "/v1/namespaces/after", Value::Null).await.ok();
+        assert_eq!(found["namespace_id"], id.as_str());
+        let wrong = json!({"namespace_name": "a/b/c"});
+        for method in ["PUT", "PATCH"] {
+            server.call(method, &path, wrong.clone()).await.invalid(&["body", "namespace_name"], "string_pattern_mismatch");
+        }
+        server.namespace("other").await;
+        server.call("PUT", &path, json!({"namespace_name": "other"})).await.error(409, "AlreadyExistsError");
+        server.call("PUT", "/v1/namespaces/ns_unknown", json!({"namespace_name": "new"})).await.error(404, "NotFoundError");
+    }
+
     async fn an_empty_body_lists(server) {
         let namespace = server.namespace("empty").await;
         let request = server

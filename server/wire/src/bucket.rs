@@ -283,6 +283,21 @@ pub struct BucketUpdateRequest {
     pub unique_key: Option<UniqueKeyConfig>,
 }
 
+impl From<BucketPatchRequest> for BucketUpdateRequest {
+    fn from(patch: BucketPatchRequest) -> Self {
+        Self {
+            bucket_name: patch.bucket_name,
+            description: patch.description,
+            metadata: patch.metadata,
+            bucket_schema: patch.bucket_schema,
+            storage_class: None,
+            destination: patch.destination,
+            ingest_filter: patch.ingest_filter,
+            unique_key: patch.unique_key,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct EventFilter {

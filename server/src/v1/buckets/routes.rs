@@ -5,7 +5,7 @@ use axum::{
 };
 use loupe_wire::{
     BucketCreateRequest, BucketDeleteResponse, BucketPatchRequest, BucketResponse,
-    ListBucketsRequest, ListBucketsResponse,
+    BucketUpdateRequest, ListBucketsRequest, ListBucketsResponse,
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -22,7 +22,12 @@ pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(list_buckets, create_bucket))
         .routes(routes!(search_buckets))
-        .routes(routes!(get_bucket, update_bucket, delete_bucket))
+        .routes(routes!(
+            get_bucket,
+            update_bucket,
+            put_bucket,
+            delete_bucket
+        ))
 }
 
 async fn page(
@@ -98,15 +103,40 @@ async fn get_bucket(
     super::get(&app, &scope, &identifier).await.map(Json)
 }
 
+#[derive(Debug, Default, serde::Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ChangeQuery {
+    /// Takes a schema that objects of the bucket may no longer fit.
+    force_schema_break: Option<bool>,
+}
+
 /// Changes members of a bucket.
-#[utoipa::path(patch, path = "/v1/buckets/{bucket_identifier}", tag = "buckets", request_body = BucketPatchRequest, responses((status = 200, body = BucketResponse)))]
+#[utoipa::path(patch, path = "/v1/buckets/{bucket_identifier}", tag = "buckets", params(ChangeQuery), request_body = BucketPatchRequest, responses((status = 200, body = BucketResponse)))]
 async fn update_bucket(
     State(app): State<App>,
     scope: Scope<Write>,
     Path(identifier): Path<String>,
+    Query(query): Query<ChangeQuery>,
     Body(request): Body<BucketPatchRequest>,
 ) -> Result<Json<BucketResponse>> {
-    super::update(&app, &scope, &identifier, request)
+    super::check_adapter(request.source_adapter.as_ref())?;
+    let force = query.force_schema_break == Some(true);
+    super::update(&app, &scope, &identifier, request.into(), force)
+        .await
+        .map(Json)
+}
+
+/// Changes members of a bucket, its storage class among them.
+#[utoipa::path(put, path = "/v1/buckets/{bucket_identifier}", tag = "buckets", params(ChangeQuery), request_body = BucketUpdateRequest, responses((status = 200, body = BucketResponse)))]
+async fn put_bucket(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(identifier): Path<String>,
+    Query(query): Query<ChangeQuery>,
+    Body(request): Body<BucketUpdateRequest>,
+) -> Result<Json<BucketResponse>> {
+    let force = query.force_schema_break == Some(true);
+    super::update(&app, &scope, &identifier, request, force)
         .await
         .map(Json)
 }

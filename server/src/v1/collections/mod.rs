@@ -1,5 +1,6 @@
 //! Collections: a source of objects, and the feature extractor that turns them into documents with vectors.
 
+mod cloning;
 mod extractors;
 mod mappings;
 mod routes;
@@ -18,6 +19,7 @@ use loupe_wire::{
 };
 use serde_json::json;
 
+pub use cloning::clone;
 pub use routes::router;
 pub use store::COLLECTIONS;
 

@@ -4,9 +4,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use loupe_wire::{
-    CollectionResponse, CreateCollectionRequest, DescribeCollectionFeaturesResponse,
-    GenericDeleteResponse, ListCollectionsRequest, ListCollectionsResponse,
-    UpdateCollectionRequest,
+    CloneCollectionRequest, CloneCollectionResponse, CollectionResponse, CreateCollectionRequest,
+    DescribeCollectionFeaturesResponse, GenericDeleteResponse, ListCollectionsRequest,
+    ListCollectionsResponse, UpdateCollectionRequest,
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -28,6 +28,7 @@ pub fn router() -> OpenApiRouter<App> {
             update_collection,
             delete_collection
         ))
+        .routes(routes!(clone_collection))
         .routes(routes!(describe_features))
 }
 
@@ -139,4 +140,18 @@ async fn describe_features(
     Path(identifier): Path<String>,
 ) -> Result<Json<DescribeCollectionFeaturesResponse>> {
     super::features(&app, &scope, &identifier).await.map(Json)
+}
+
+/// Makes a collection like this one, with the members that are sent in place of its own. Documents are not copied:
+/// trigger the new collection to fill it.
+#[utoipa::path(post, path = "/v1/collections/{collection_identifier}/clone", tag = "collections", request_body = CloneCollectionRequest, responses((status = 200, body = CloneCollectionResponse)))]
+async fn clone_collection(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(identifier): Path<String>,
+    Body(request): Body<CloneCollectionRequest>,
+) -> Result<Json<CloneCollectionResponse>> {
+    super::clone(&app, &scope, &identifier, request)
+        .await
+        .map(Json)
 }

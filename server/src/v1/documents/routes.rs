@@ -6,10 +6,11 @@ use axum::{
 use loupe_engine::store::{Direction, Sort, WithVectors};
 use loupe_wire::{
     BatchDeleteDocumentsRequest, BatchDeleteDocumentsResponse, BatchDocumentDeleteResult,
-    BatchUpdateDocumentsRequest, BatchUpdateDocumentsResponse, DocumentCountResponse,
-    DocumentCreateRequest, DocumentPatchRequest, DocumentReplaceRequest, DocumentResponse,
-    GenericDeleteResponse, ListDocumentsRequest, ListDocumentsResponse, NamespaceOperation, Object,
-    SortDirection, UpdateDocumentACLRequest, Value,
+    BatchUpdateDocumentsRequest, BatchUpdateDocumentsResponse, BulkUpdateDocumentsRequest,
+    BulkUpdateDocumentsResponse, DocumentCountResponse, DocumentCreateRequest,
+    DocumentPatchRequest, DocumentReplaceRequest, DocumentResponse, GenericDeleteResponse,
+    ListDocumentsRequest, ListDocumentsResponse, NamespaceOperation, Object, SortDirection,
+    UpdateDocumentACLRequest, Value,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -31,6 +32,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(search_documents))
         .routes(routes!(count_documents))
         .routes(routes!(update_documents, delete_documents))
+        .routes(routes!(update_matching_documents))
         .routes(routes!(
             get_document,
             patch_document,
@@ -392,6 +394,28 @@ async fn update_documents(
         updated_count,
         failed_count,
         results: Some(results),
+        ..Default::default()
+    }))
+}
+
+/// Sets members of every document that matches; of all without a filter.
+#[utoipa::path(patch, path = "/v1/collections/{collection_identifier}/documents/bulk", tag = "documents", request_body = BulkUpdateDocumentsRequest, responses((status = 200, body = BulkUpdateDocumentsResponse)))]
+async fn update_matching_documents(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(collection): Path<String>,
+    Body(request): Body<BulkUpdateDocumentsRequest>,
+) -> Result<Json<BulkUpdateDocumentsResponse>> {
+    let request = BatchUpdateDocumentsRequest {
+        updates: None,
+        filters: request.filters,
+        update_data: Some(request.update_data),
+    };
+    let updated = super::update_many(&app, &scope, &collection, request).await?;
+    Ok(Json(BulkUpdateDocumentsResponse {
+        status: Some("COMPLETED".into()),
+        updated_count: i64::try_from(updated.len()).ok(),
+        message: "the documents are updated".into(),
         ..Default::default()
     }))
 }

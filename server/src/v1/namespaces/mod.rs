@@ -41,6 +41,25 @@ pub async fn exists(app: &App, caller: &Caller, namespace_id: &str) -> Result<bo
     Ok(true)
 }
 
+/// The name without spaces around it.
+fn check_name(sent: &str) -> Result<String> {
+    let name = sent.trim().to_owned();
+    let well_formed = name
+        .chars()
+        .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ' | '.'));
+    if well_formed && name.len() >= 3 {
+        return Ok(name);
+    }
+    let msg = "use letters, digits, spaces, dots, hyphens and underscores; at least 3 characters";
+    Err(Violation::body(
+        &["namespace_name"],
+        "string_pattern_mismatch",
+        msg,
+        sent.into(),
+    )
+    .into())
+}
+
 pub async fn create(
     app: &App,
     caller: &Caller,
@@ -51,21 +70,7 @@ pub async fn create(
         "*",
         NamespaceOperation::ModifyInfrastructure,
     )?;
-    let name = request.namespace_name.trim().to_owned();
-    let well_formed = name
-        .chars()
-        .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ' | '.'));
-    if !well_formed || name.len() < 3 {
-        let msg =
-            "use letters, digits, spaces, dots, hyphens and underscores; at least 3 characters";
-        return Err(Violation::body(
-            &["namespace_name"],
-            "string_pattern_mismatch",
-            msg,
-            request.namespace_name.into(),
-        )
-        .into());
-    }
+    let name = check_name(&request.namespace_name)?;
     if let Some(asked) = &request.namespace_id
         && !asked
             .strip_prefix("ns_")
@@ -140,6 +145,8 @@ pub async fn update(
         identifier,
         NamespaceOperation::ModifyInfrastructure,
     )?;
+    let name = request.namespace_name.as_deref().map(check_name);
+    let name = name.transpose()?;
     let (org_id, identifier, now) = (
         caller.org_id.clone(),
         identifier.to_owned(),
@@ -150,8 +157,7 @@ pub async fn update(
             Box::pin(async move {
                 let record = NAMESPACES.find_in(tx, &org_id, &identifier).await?;
                 let mut namespace = record.data.0;
-                namespace.namespace_name =
-                    request.namespace_name.unwrap_or(namespace.namespace_name);
+                namespace.namespace_name = name.unwrap_or(namespace.namespace_name);
                 namespace.description = request.description.or(namespace.description);
                 namespace.payload_indexes = request.payload_indexes.or(namespace.payload_indexes);
                 namespace.auto_create_indexes = request

@@ -4,7 +4,7 @@ use axum::{
 };
 use loupe_wire::{
     CreateNamespaceRequest, ListNamespacesRequest, ListNamespacesResponse, NamespaceDeleteResponse,
-    NamespaceModel, PatchNamespaceRequest,
+    NamespaceModel, PatchNamespaceRequest, UpdateNamespaceRequest,
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -21,7 +21,12 @@ pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(list_namespaces, create_namespace))
         .routes(routes!(search_namespaces))
-        .routes(routes!(get_namespace, update_namespace, delete_namespace))
+        .routes(routes!(
+            get_namespace,
+            update_namespace,
+            put_namespace,
+            delete_namespace
+        ))
 }
 
 async fn page(
@@ -92,6 +97,24 @@ async fn update_namespace(
     Path(identifier): Path<String>,
     Body(request): Body<PatchNamespaceRequest>,
 ) -> Result<Json<NamespaceModel>> {
+    super::update(&app, &org.caller, &identifier, request)
+        .await
+        .map(Json)
+}
+
+/// Changes a namespace's name or payload indexes.
+#[utoipa::path(put, path = "/v1/namespaces/{namespace_identifier}", tag = "namespaces", request_body = UpdateNamespaceRequest, responses((status = 200, body = NamespaceModel)))]
+async fn put_namespace(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Path(identifier): Path<String>,
+    Body(request): Body<UpdateNamespaceRequest>,
+) -> Result<Json<NamespaceModel>> {
+    let request = PatchNamespaceRequest {
+        namespace_name: request.namespace_name,
+        payload_indexes: request.payload_indexes,
+        ..Default::default()
+    };
     super::update(&app, &org.caller, &identifier, request)
         .await
         .map(Json)

@@ -179,6 +179,10 @@ pub async fn count(db: &Db, namespace_id: &str, bucket_id: &str) -> Result<i64> 
     db.number(COUNT, args![namespace_id, bucket_id]).await
 }
 
+pub async fn count_in(tx: &mut Tx, namespace_id: &str, bucket_id: &str) -> Result<i64> {
+    tx.number(COUNT, args![namespace_id, bucket_id]).await
+}
+
 pub async fn delete(tx: &mut Tx, namespace_id: &str, object_id: &str) -> Result<u64> {
     tx.run(DELETE, args![namespace_id, object_id]).await
 }

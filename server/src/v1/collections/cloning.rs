@@ -1,0 +1,67 @@
+//! A new collection after the pattern of another.
+
+use loupe_wire::{
+    CloneCollectionRequest, CloneCollectionResponse, CreateCollectionRequest,
+    FeatureExtractorConfigInput, FeatureExtractorConfigOutput, NamespaceOperation, Value,
+};
+
+use super::{create, find};
+use crate::{
+    app::App,
+    auth::{Scope, Write},
+    error::{ApiError, Result, Violation},
+};
+
+fn as_sent(extractor: FeatureExtractorConfigOutput) -> FeatureExtractorConfigInput {
+    FeatureExtractorConfigInput {
+        feature_extractor_name: extractor.feature_extractor_name,
+        version: extractor.version,
+        params: extractor.params,
+        parameters: extractor.parameters,
+        input_mappings: extractor.input_mappings,
+        field_passthrough: extractor.field_passthrough,
+        include_all_source_fields: extractor.include_all_source_fields,
+    }
+}
+
+/// Makes a collection like the named one; members of the request win over its own.
+pub async fn clone(
+    app: &App,
+    scope: &Scope<Write>,
+    identifier: &str,
+    request: CloneCollectionRequest,
+) -> Result<CloneCollectionResponse> {
+    if request.taxonomy_applications.is_some() {
+        let msg = "taxonomies are not available yet";
+        let path = ["taxonomy_applications"];
+        return Err(Violation::body(&path, "not_enabled", msg, Value::Null).into());
+    }
+    let pattern = find(app, scope, identifier, NamespaceOperation::ReadData).await?;
+    // Another source has a schema of its own.
+    let same_source = request.source.is_none();
+    let create_request = CreateCollectionRequest {
+        collection_name: request.collection_name,
+        description: request.description.or(pattern.description),
+        source: request.source.unwrap_or(pattern.source),
+        input_schema: pattern.input_schema.filter(|_| same_source),
+        feature_extractor: request
+            .feature_extractor
+            .or_else(|| Some(as_sent(pattern.feature_extractor))),
+        enabled: request.enabled.unwrap_or(pattern.enabled),
+        metadata: request.metadata.or(pattern.metadata),
+        schedule: pattern.schedule,
+        embedding_task: pattern.embedding_task,
+        ..Default::default()
+    };
+    let made = create(app, scope, create_request).await?;
+    let collection_id = made.collection_id.clone();
+    // Two faces of one resource: the members are the same.
+    let collection = serde_json::to_value(made)
+        .and_then(serde_json::from_value)
+        .map_err(ApiError::internal)?;
+    Ok(CloneCollectionResponse {
+        collection,
+        source_collection_id: pattern.collection_id.unwrap_or_default(),
+        collection_id,
+    })
+}
