@@ -13,7 +13,7 @@ use crate::{
     app::App,
     error::Result,
     id,
-    v1::{batches, tasks, uploads},
+    v1::{batches, uploads},
 };
 
 /// Ends in an error that may pass before work is given up.
@@ -132,7 +132,7 @@ fn is_last_try(claim: &Claim) -> bool {
 async fn perform(app: &App, claim: &Claim) -> Result<()> {
     match claim.kind.as_str() {
         batches::CHUNK => chunk::run(app, claim).await,
-        other => crate::v1::run_task(app, claim, other).await,
+        _ => crate::v1::run_task(app, claim).await,
     }
 }
 
@@ -184,7 +184,7 @@ async fn requeue(app: &App, claim: &Claim, pause: i64) {
 async fn give_up(app: &App, claim: &Claim, reason: &str, kind: &str) {
     let ended = match claim.kind.as_str() {
         batches::CHUNK => chunk::give_up(app, claim, reason, kind).await,
-        _ => tasks::fail(app, claim, reason).await,
+        _ => crate::v1::give_up(app, claim, reason).await,
     };
     if let Err(error) = ended {
         tracing::error!(%error, task_id = claim.task_id, "failed work could not be ended");

@@ -5,6 +5,7 @@ pub mod api_keys;
 pub mod batches;
 pub mod buckets;
 pub mod collections;
+pub mod copying;
 pub mod documents;
 pub mod events;
 pub mod health;
@@ -63,13 +64,27 @@ pub fn router() -> (Router<App>, OpenApi) {
 ///
 /// # Errors
 /// The work fails, or this version does not know its kind.
-pub async fn run_task(app: &App, claim: &Claim, kind: &str) -> Result<()> {
-    if !removal::runs(kind) {
-        return Err(ApiError::bad_request(
-            "",
-            format!("this version cannot do work of the kind {kind}"),
-        ));
+pub async fn run_task(app: &App, claim: &Claim) -> Result<()> {
+    match claim.kind.as_str() {
+        copying::COPY => copying::run(app, claim).await?,
+        kind if removal::runs(kind) => removal::run(app, claim).await?,
+        kind => {
+            return Err(ApiError::bad_request(
+                "",
+                format!("this version cannot do work of the kind {kind}"),
+            ));
+        }
     }
-    removal::run(app, claim).await?;
     tasks::succeed(app, claim, Vec::new()).await
+}
+
+/// Ends a claimed piece of work that cannot be done.
+///
+/// # Errors
+/// The lease was lost, or the database fails.
+pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
+    if claim.kind == copying::COPY {
+        copying::give_up(app, claim, reason).await?;
+    }
+    tasks::fail(app, claim, reason).await
 }

@@ -106,25 +106,6 @@ both! {
         none.invalid(&["body", "update_data"], "missing");
     }
 
-    async fn a_collection_is_made_after_another(server) {
-        let (namespace, collection) = films(&server).await;
-        let clone = format!("/v1/collections/{collection}/clone");
-        let answer = server.call_in(&namespace, "POST", &clone, json!({"collection_name": "plays", "metadata": {"own": 1}})).await.ok();
-        assert_eq!(answer["source_collection_id"], collection.as_str());
-        let made = answer["collection_id"].as_str().unwrap();
-        assert_ne!(made, collection);
-        let pattern = server.call_in(&namespace, "GET", &format!("/v1/collections/{collection}"), Value::Null).await.ok();
-        let found = server.call_in(&namespace, "GET", &format!("/v1/collections/{made}"), Value::Null).await.ok();
-        assert_eq!((&found["collection_name"], &found["metadata"], &found["document_count"]), (&json!("plays"), &json!({"own": 1}), &json!(0)));
-        for member in ["feature_extractor", "source", "vector_indexes"] {
-            assert_eq!(found[member], pattern[member], "{member}");
-        }
-        server.call_in(&namespace, "POST", &clone, json!({"collection_name": "plays"})).await.error(409, "AlreadyExistsError");
-        server.call_in(&namespace, "POST", &clone, json!({})).await.invalid(&["body", "collection_name"], "missing");
-        let stranger = server.namespace("stranger").await;
-        server.call_in(&stranger, "POST", &clone, json!({"collection_name": "plays"})).await.error(404, "NotFoundError");
-    }
-
     async fn wrong_vectors_are_refused_before_the_store(server) {
         let (namespace, collection) = films(&server).await;
         let documents = format!("/v1/collections/{collection}/documents");

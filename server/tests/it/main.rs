@@ -6,6 +6,7 @@ mod harness;
 
 mod bad_input;
 mod batches;
+mod cloning;
 mod demo;
 mod documents;
 mod first_run;

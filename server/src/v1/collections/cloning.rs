@@ -5,11 +5,12 @@ use loupe_wire::{
     FeatureExtractorConfigInput, FeatureExtractorConfigOutput, NamespaceOperation, Value,
 };
 
-use super::{create, find};
+use super::{draft, find, insert};
 use crate::{
     app::App,
     auth::{Scope, Write},
     error::{ApiError, Result, Violation},
+    v1::copying::{self, Copy},
 };
 
 fn as_sent(extractor: FeatureExtractorConfigOutput) -> FeatureExtractorConfigInput {
@@ -24,7 +25,8 @@ fn as_sent(extractor: FeatureExtractorConfigOutput) -> FeatureExtractorConfigInp
     }
 }
 
-/// Makes a collection like the named one; members of the request win over its own.
+/// Makes a collection like the named one; members of the request win over its own. With the same source and extractor a
+/// task copies the documents with their vectors, else the new collection is to be triggered.
 pub async fn clone(
     app: &App,
     scope: &Scope<Write>,
@@ -37,31 +39,60 @@ pub async fn clone(
         return Err(Violation::body(&path, "not_enabled", msg, Value::Null).into());
     }
     let pattern = find(app, scope, identifier, NamespaceOperation::ReadData).await?;
+    let (source, own_extractor) = (pattern.source, pattern.feature_extractor);
     // Another source has a schema of its own.
     let same_source = request.source.is_none();
     let create_request = CreateCollectionRequest {
         collection_name: request.collection_name,
         description: request.description.or(pattern.description),
-        source: request.source.unwrap_or(pattern.source),
+        source: request.source.unwrap_or_else(|| source.clone()),
         input_schema: pattern.input_schema.filter(|_| same_source),
         feature_extractor: request
             .feature_extractor
-            .or_else(|| Some(as_sent(pattern.feature_extractor))),
+            .or_else(|| Some(as_sent(own_extractor.clone()))),
         enabled: request.enabled.unwrap_or(pattern.enabled),
         metadata: request.metadata.or(pattern.metadata),
         schedule: pattern.schedule,
         embedding_task: pattern.embedding_task,
         ..Default::default()
     };
-    let made = create(app, scope, create_request).await?;
-    let collection_id = made.collection_id.clone();
+    let made = draft(app, scope, create_request).await?;
+    let extractor = &made.feature_extractor;
+    let same = made.source == source && as_sent(extractor.clone()) == as_sent(own_extractor);
+    let (collection_id, source_id) = (
+        made.collection_id.clone(),
+        pattern.collection_id.unwrap_or_default(),
+    );
+    let copy = Copy {
+        from_namespace: scope.namespace_id.clone(),
+        collections: [(source_id.clone(), collection_id.clone().unwrap_or_default())].into(),
+        whole: false,
+    };
+    let (org_id, namespace_id, now) = (
+        scope.caller.org_id.clone(),
+        scope.namespace_id.clone(),
+        app.clock().micros(),
+    );
+    let made = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                insert(tx, &org_id, &namespace_id, &made, now).await?;
+                if same {
+                    copying::enqueue(tx, &org_id, &namespace_id, &copy, now).await?;
+                }
+                Ok(made)
+            })
+        })
+        .await?;
+    app.work.notify_one();
     // Two faces of one resource: the members are the same.
     let collection = serde_json::to_value(made)
         .and_then(serde_json::from_value)
         .map_err(ApiError::internal)?;
     Ok(CloneCollectionResponse {
         collection,
-        source_collection_id: pattern.collection_id.unwrap_or_default(),
+        source_collection_id: source_id,
         collection_id,
     })
 }

@@ -28,6 +28,7 @@ use crate::{
     app::App,
     auth::{Delete, Level, Scope, Write},
     clock,
+    db::Tx,
     error::{ApiError, Result, Violation},
     id,
 };
@@ -199,7 +200,8 @@ fn check_name(name: &str) -> Result<()> {
     .into())
 }
 
-pub async fn create(
+/// The collection that a request asks for, checked and not yet written.
+async fn draft(
     app: &App,
     scope: &Scope<Write>,
     request: CreateCollectionRequest,
@@ -221,12 +223,8 @@ pub async fn create(
         Some(schema) => Some(schema),
         None => schemas.into_iter().next().flatten(),
     };
-    let (org_id, namespace_id, now) = (
-        scope.caller.org_id.clone(),
-        scope.namespace_id.clone(),
-        app.clock().micros(),
-    );
-    let collection = CollectionResponse {
+    let now = app.clock().micros();
+    Ok(CollectionResponse {
         collection_id: Some(id::new("col_")),
         collection_name: request.collection_name,
         description: request.description,
@@ -243,32 +241,43 @@ pub async fn create(
         created_at: Some(clock::time(now)),
         updated_at: Some(clock::time(now)),
         ..Default::default()
-    };
+    })
+}
+
+/// Writes a new collection and its event.
+pub async fn insert(
+    tx: &mut Tx,
+    org_id: &str,
+    namespace_id: &str,
+    collection: &CollectionResponse,
+    now: i64,
+) -> Result<()> {
+    let (id, name) = (
+        collection.collection_id.as_deref().unwrap_or_default(),
+        &collection.collection_name,
+    );
+    COLLECTIONS
+        .insert(tx, namespace_id, id, name, now, collection)
+        .await?;
+    let payload = json!({"collection_id": id, "collection_name": name});
+    push_event(tx, org_id, namespace_id, "collection.created", payload, now).await
+}
+
+pub async fn create(
+    app: &App,
+    scope: &Scope<Write>,
+    request: CreateCollectionRequest,
+) -> Result<CollectionResponse> {
+    let collection = draft(app, scope, request).await?;
+    let (org_id, namespace_id, now) = (
+        scope.caller.org_id.clone(),
+        scope.namespace_id.clone(),
+        app.clock().micros(),
+    );
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let id = collection.collection_id.clone().unwrap_or_default();
-                COLLECTIONS
-                    .insert(
-                        tx,
-                        &namespace_id,
-                        &id,
-                        &collection.collection_name,
-                        now,
-                        &collection,
-                    )
-                    .await?;
-                let payload =
-                    json!({"collection_id": id, "collection_name": collection.collection_name});
-                push_event(
-                    tx,
-                    &org_id,
-                    &namespace_id,
-                    "collection.created",
-                    payload,
-                    now,
-                )
-                .await?;
+                insert(tx, &org_id, &namespace_id, &collection, now).await?;
                 Ok(collection)
             })
         })

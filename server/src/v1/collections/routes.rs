@@ -142,8 +142,8 @@ async fn describe_features(
     super::features(&app, &scope, &identifier).await.map(Json)
 }
 
-/// Makes a collection like this one, with the members that are sent in place of its own. Documents are not copied:
-/// trigger the new collection to fill it.
+/// Makes a collection like this one, with the members that are sent in place of its own. With the same source and
+/// extractor its documents are copied with their vectors, by a task; otherwise trigger the new collection to fill it.
 #[utoipa::path(post, path = "/v1/collections/{collection_identifier}/clone", tag = "collections", request_body = CloneCollectionRequest, responses((status = 200, body = CloneCollectionResponse)))]
 async fn clone_collection(
     State(app): State<App>,

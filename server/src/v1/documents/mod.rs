@@ -12,7 +12,7 @@ pub use journal::{recover, trim};
 pub use listing::{Listing, list, parse_sort};
 pub use routes::router;
 pub use view::{Shape, VectorNames, presign, view};
-pub use writing::{create, delete, patch, replace, set_acl, update_many};
+pub use writing::{create, delete, keywords, patch, replace, set_acl, update_many};
 
 use loupe_engine::store::{Document, WithVectors};
 use loupe_wire::{CollectionResponse, NamespaceOperation};

@@ -124,7 +124,7 @@ fn check_vectors(
 }
 
 /// The text that keyword search reads: every text member, in order.
-fn keywords(payload: &Object) -> String {
+pub fn keywords(payload: &Object) -> String {
     fn collect(value: &Value, out: &mut String) {
         match value {
             Value::String(text) => {

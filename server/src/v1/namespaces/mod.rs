@@ -1,5 +1,6 @@
 //! Namespaces: isolation boundaries inside an organization.
 
+mod cloning;
 mod routes;
 mod store;
 
@@ -8,6 +9,7 @@ use loupe_wire::{
     PatchNamespaceRequest, ResourceType, TaskType,
 };
 
+pub use cloning::{clone, set_clone_status};
 pub use routes::router;
 pub use store::NAMESPACES;
 

@@ -3,8 +3,9 @@ use axum::{
     extract::{Path, Query, State},
 };
 use loupe_wire::{
-    CreateNamespaceRequest, ListNamespacesRequest, ListNamespacesResponse, NamespaceDeleteResponse,
-    NamespaceModel, PatchNamespaceRequest, UpdateNamespaceRequest,
+    CloneNamespaceRequest, CloneNamespaceResponse, CreateNamespaceRequest, ListNamespacesRequest,
+    ListNamespacesResponse, NamespaceDeleteResponse, NamespaceModel, PatchNamespaceRequest,
+    UpdateNamespaceRequest,
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -21,6 +22,7 @@ pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(list_namespaces, create_namespace))
         .routes(routes!(search_namespaces))
+        .routes(routes!(clone_namespace))
         .routes(routes!(
             get_namespace,
             update_namespace,
@@ -116,6 +118,20 @@ async fn put_namespace(
         ..Default::default()
     };
     super::update(&app, &org.caller, &identifier, request)
+        .await
+        .map(Json)
+}
+
+/// Makes a namespace like this one: collections with their documents, retrievers, buckets without their objects.
+/// Documents are copied by a task; `clone_status` tells when they are there.
+#[utoipa::path(post, path = "/v1/namespaces/{namespace_identifier}/clone", tag = "namespaces", request_body = CloneNamespaceRequest, responses((status = 200, body = CloneNamespaceResponse)))]
+async fn clone_namespace(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Path(identifier): Path<String>,
+    Body(request): Body<CloneNamespaceRequest>,
+) -> Result<Json<CloneNamespaceResponse>> {
+    super::clone(&app, &org.caller, &identifier, request)
         .await
         .map(Json)
 }

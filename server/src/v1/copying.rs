@@ -1,0 +1,277 @@
+//! Copies of collections: documents with their vectors and the files made with them; nothing is processed again. A copy
+//! writes the ids that processing would write, so one that was cut off starts again, and a later run replaces its work.
+
+use std::collections::BTreeMap;
+
+use loupe_engine::store::{Document, ListQuery, Reach, WithVectors, document_id};
+use loupe_wire::{TaskResponse, TaskType, Value};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{
+    collections::{self, COLLECTIONS},
+    documents,
+    namespaces::{self, push_event},
+    tasks,
+};
+use crate::{
+    app::App,
+    args,
+    db::Tx,
+    error::{ApiError, Result},
+    jobs::Claim,
+};
+
+/// The queue's word for a copy.
+pub const COPY: &str = "copy_collections";
+
+/// Documents of one step.
+const PAGE: usize = 200;
+
+crate::sql! {
+    // What was made of each object is known of the copy too: its next batch passes over what is done.
+    const COPY_PROCESSED = "INSERT INTO processed (object_id, collection_id, namespace_id, content_hash, documents, updated_at) SELECT object_id, $3, namespace_id, content_hash, documents, $4 FROM processed WHERE namespace_id = $1 AND collection_id = $2 ON CONFLICT (object_id, collection_id) DO NOTHING";
+}
+
+/// What is copied into the task's namespace.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Copy {
+    pub from_namespace: String,
+    /// Source id and the id of its copy.
+    pub collections: BTreeMap<String, String>,
+    /// The namespace itself is a clone, and ready when its documents are there.
+    pub whole: bool,
+}
+
+/// Leaves the task of a copy.
+pub async fn enqueue(
+    tx: &mut Tx,
+    org_id: &str,
+    namespace_id: &str,
+    copy: &Copy,
+    now: i64,
+) -> Result<TaskResponse> {
+    let work = serde_json::to_value(copy).map_err(ApiError::internal)?;
+    let task_type = if copy.whole {
+        TaskType::ApiNamespacesCreate
+    } else {
+        TaskType::ApiCollectionsDocumentsCreate
+    };
+    let mut task = tasks::NewTask::work(org_id, namespace_id, task_type, COPY, work);
+    task.inputs = copy.collections.keys().cloned().map(Value::from).collect();
+    task.description = format!("copy of {} collections", copy.collections.len());
+    tasks::insert(tx, task, now).await
+}
+
+/// Runs one copy; safe to repeat.
+///
+/// # Errors
+/// A store or the database fails; what was copied stays.
+pub async fn run(app: &App, claim: &Claim) -> Result<()> {
+    let copy = Copy::deserialize(&claim.work).map_err(ApiError::internal)?;
+    let namespace_id = claim.namespace_id.as_deref().unwrap_or_default();
+    if copy.whole {
+        namespaces::set_clone_status(app, claim, "cloning", Some("copying"), None).await?;
+    }
+    for (from, to) in &copy.collections {
+        match COLLECTIONS.find(app.db(), namespace_id, to).await {
+            Ok(record) => {
+                let target = collections::spec(app, namespace_id, &record.data.0);
+                let pair = Pair {
+                    app,
+                    claim,
+                    from_namespace: &copy.from_namespace,
+                    from,
+                    target: &target,
+                };
+                pair.copy().await?;
+            }
+            // Deleted meanwhile: nothing to fill.
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if copy.whole {
+        namespaces::set_clone_status(app, claim, "ready", None, None).await?;
+    }
+    Ok(())
+}
+
+/// Marks what a copy that was given up was to fill.
+///
+/// # Errors
+/// The database fails.
+pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
+    let copy = Copy::deserialize(&claim.work).map_err(ApiError::internal)?;
+    if copy.whole {
+        namespaces::set_clone_status(app, claim, "failed", None, Some(reason)).await?;
+    }
+    Ok(())
+}
+
+/// One collection being copied into another.
+struct Pair<'a> {
+    app: &'a App,
+    claim: &'a Claim,
+    from_namespace: &'a str,
+    from: &'a str,
+    target: &'a loupe_engine::store::CollectionSpec,
+}
+
+impl Pair<'_> {
+    async fn copy(&self) -> Result<()> {
+        let store = self.app.store();
+        let reach = Reach {
+            namespace_id: self.from_namespace.into(),
+            collection_ids: vec![self.from.into()],
+            principal: None,
+        };
+        let mut query = ListQuery {
+            limit: PAGE,
+            vectors: WithVectors::Yes,
+            ..Default::default()
+        };
+        loop {
+            let page = store.list(&reach, query.clone()).await?;
+            let mut copies = Vec::with_capacity(page.documents.len());
+            for document in page.documents {
+                copies.push(self.document(document).await?);
+            }
+            let ids: Vec<String> = copies.iter().map(|one| one.document_id.clone()).collect();
+            store.upsert(self.target, copies).await?;
+            store.flush().await?;
+            self.tell(ids).await?;
+            query.cursor = page.next;
+            if query.cursor.is_none() {
+                return self.remember().await;
+            }
+        }
+    }
+
+    /// The copy of one document, its files copied.
+    async fn document(&self, mut document: Document) -> Result<Document> {
+        let (namespace_id, collection_id) = (&self.target.namespace_id, &self.target.collection_id);
+        let id = copied_id(collection_id, &document);
+        let old = format!(
+            "blob://{}/documents/{}/{}/",
+            self.from_namespace, self.from, document.document_id
+        );
+        let new = format!("blob://{namespace_id}/documents/{collection_id}/{id}/");
+        if let Some(internal) = document.payload.get_mut("_internal") {
+            internal["namespace_id"] = namespace_id.as_str().into();
+            internal["collection_id"] = collection_id.as_str().into();
+            internal["document_id"] = id.as_str().into();
+            let files = internal
+                .get_mut("document_blobs")
+                .and_then(Value::as_array_mut);
+            for file in files.into_iter().flatten() {
+                let name = file.get("url").and_then(Value::as_str);
+                let Some(name) = name
+                    .and_then(|url| url.strip_prefix(&old))
+                    .map(String::from)
+                else {
+                    continue;
+                };
+                let key = |folder: &str| format!("{}{name}", folder.trim_start_matches("blob://"));
+                self.app.blobs().copy(&key(&old), &key(&new)).await?;
+                file["url"] = format!("{new}{name}").into();
+            }
+        }
+        document.keywords = Some(documents::keywords(&document.payload));
+        document.collection_id.clone_from(collection_id);
+        document.document_id = id;
+        Ok(document)
+    }
+
+    /// Tells of documents that are safely stored.
+    async fn tell(&self, document_ids: Vec<String>) -> Result<()> {
+        if document_ids.is_empty() {
+            return Ok(());
+        }
+        let (org_id, namespace_id) = (self.claim.org_id.clone(), self.target.namespace_id.clone());
+        let payload = json!({
+            "namespace_id": namespace_id, "collection_id": self.target.collection_id, "batch_id": null,
+            "document_ids": document_ids, "count": document_ids.len(),
+        });
+        let now = self.app.clock().micros();
+        self.app
+            .db()
+            .write(move |tx| {
+                Box::pin(async move {
+                    let kind = "collection.documents.written";
+                    push_event(tx, &org_id, &namespace_id, kind, payload, now).await
+                })
+            })
+            .await
+    }
+
+    async fn remember(&self) -> Result<()> {
+        // Objects are not copied into another namespace: nothing is known of its own.
+        if self.from_namespace != self.target.namespace_id {
+            return Ok(());
+        }
+        let (namespace_id, from, to, now) = (
+            self.from_namespace.to_owned(),
+            self.from.to_owned(),
+            self.target.collection_id.clone(),
+            self.app.clock().micros(),
+        );
+        self.app
+            .db()
+            .write(move |tx| {
+                Box::pin(async move {
+                    tx.run(COPY_PROCESSED, args![namespace_id, from, to, now])
+                        .await?;
+                    Ok(())
+                })
+            })
+            .await
+    }
+}
+
+/// The id that processing would give: a part of an object keeps its place. What a caller wrote is named after its source.
+fn copied_id(collection_id: &str, document: &Document) -> String {
+    let lineage = document
+        .payload
+        .get("_internal")
+        .and_then(|internal| internal.get("lineage"));
+    let text = |member: &str| {
+        lineage
+            .and_then(|lineage| lineage.get(member)?.as_str())
+            .unwrap_or_default()
+    };
+    let (bucket, object) = (text("root_bucket_id"), text("root_object_id"));
+    match text("path").strip_prefix(&format!("{bucket}/{object}/")) {
+        Some(part) if !object.is_empty() => document_id(collection_id, object, part),
+        _ => document_id(collection_id, &document.document_id, "copy"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_has_the_id_that_processing_would_give() {
+        let lineage = json!({"root_bucket_id": "bkt_1", "root_object_id": "obj_1", "path": "bkt_1/obj_1/text/3"});
+        let document = |internal: Value| Document {
+            document_id: "doc_1".into(),
+            payload: json!({ "_internal": internal })
+                .as_object()
+                .cloned()
+                .unwrap(),
+            ..Default::default()
+        };
+        let made = document(json!({ "lineage": lineage }));
+        assert_eq!(
+            copied_id("col_2", &made),
+            document_id("col_2", "obj_1", "text/3")
+        );
+        let written = document(json!({"lineage": {"path": null}}));
+        assert_eq!(
+            copied_id("col_2", &written),
+            document_id("col_2", "doc_1", "copy")
+        );
+        assert_ne!(copied_id("col_2", &written), copied_id("col_3", &written));
+    }
+}

@@ -1,0 +1,272 @@
+//! A namespace after the pattern of another: rows at once, documents by a task.
+
+use indexmap::IndexMap;
+use loupe_wire::{
+    BucketResponse, CloneNamespaceRequest, CloneNamespaceRequestMode, CloneNamespaceResponse,
+    ClonedResourceSummary, CollectionResponse, NamespaceModel, NamespaceOperation, ResourceType,
+    RetrieverModelOutput, Value,
+};
+
+use super::{NAMESPACES, check_name};
+use crate::{
+    app::App,
+    auth::Caller,
+    clock,
+    db::Tx,
+    error::{ApiError, Result, Violation},
+    id,
+    jobs::Claim,
+    v1::{
+        buckets::BUCKETS,
+        collections::{self, COLLECTIONS},
+        copying::{self, Copy},
+        retrievers::RETRIEVERS,
+    },
+};
+
+type Ids = IndexMap<String, String>;
+
+fn check(caller: &Caller, request: &CloneNamespaceRequest) -> Result<()> {
+    let refuse = |path: &[&str], msg: &str| {
+        ApiError::from(Violation::body(path, "not_enabled", msg, Value::Null))
+    };
+    let wanted = request.include_resources.clone().unwrap_or_default();
+    if wanted.taxonomies {
+        let path = ["include_resources", "taxonomies"];
+        return Err(refuse(&path, "taxonomies are not available yet"));
+    }
+    if wanted.retrievers && !wanted.collections {
+        let path = ["include_resources", "retrievers"];
+        let msg = "retrievers search their collections: include both, or neither";
+        return Err(Violation::body(&path, "value_error", msg, Value::Null).into());
+    }
+    if request.mode == CloneNamespaceRequestMode::Branch {
+        return Err(refuse(&["mode"], "branches are not available yet: copy"));
+    }
+    let other = request.source_organization_id.as_ref();
+    if other.is_some_and(|other| *other != caller.org_id) {
+        return Err(ApiError::not_found(
+            "organization",
+            other.map(String::as_str).unwrap_or_default(),
+        ));
+    }
+    Ok(())
+}
+
+/// What is written for a clone.
+struct Clone {
+    namespace: NamespaceModel,
+    buckets: Vec<BucketResponse>,
+    collections: Vec<CollectionResponse>,
+    retrievers: Vec<RetrieverModelOutput>,
+    ids: ClonedResourceSummary,
+}
+
+impl Clone {
+    /// Reads the pattern and gives everything new ids.
+    async fn of(app: &App, source_id: &str, request: &CloneNamespaceRequest) -> Result<Self> {
+        let wanted = request.include_resources.clone().unwrap_or_default();
+        let (db, at) = (app.db(), Some(app.clock().now()));
+        let mut clone = Self {
+            namespace: NamespaceModel::default(),
+            buckets: Vec::new(),
+            collections: Vec::new(),
+            retrievers: Vec::new(),
+            ids: ClonedResourceSummary::default(),
+        };
+        for record in BUCKETS.all(db, source_id).await? {
+            let new = renamed(&mut clone.ids.buckets, record.id, "bkt_");
+            clone.buckets.push(BucketResponse {
+                bucket_id: Some(new),
+                created_at: at,
+                updated_at: at,
+                ..record.data.0
+            });
+        }
+        if wanted.collections {
+            for record in COLLECTIONS.all(db, source_id).await? {
+                let new = renamed(&mut clone.ids.collections, record.id, "col_");
+                let mut collection = CollectionResponse {
+                    collection_id: Some(new),
+                    created_at: at,
+                    updated_at: at,
+                    ..record.data.0
+                };
+                remap(
+                    collection.source.bucket_ids.iter_mut().flatten(),
+                    &clone.ids.buckets,
+                );
+                clone.collections.push(collection);
+            }
+        }
+        if wanted.retrievers {
+            for record in RETRIEVERS.all(db, source_id).await? {
+                let new = renamed(&mut clone.ids.retrievers, record.id, "ret_");
+                let mut retriever = RetrieverModelOutput {
+                    retriever_id: Some(new),
+                    created_at: at,
+                    updated_at: at,
+                    ..record.data.0
+                };
+                remap(&mut retriever.collection_ids, &clone.ids.collections);
+                remap(
+                    &mut retriever.collection_identifiers,
+                    &clone.ids.collections,
+                );
+                clone.retrievers.push(retriever);
+            }
+        }
+        Ok(clone)
+    }
+
+    async fn insert(&self, tx: &mut Tx, org_id: &str, namespace_id: &str, now: i64) -> Result<()> {
+        for bucket in &self.buckets {
+            let id = bucket.bucket_id.as_deref().unwrap_or_default();
+            BUCKETS
+                .insert(tx, namespace_id, id, &bucket.bucket_name, now, bucket)
+                .await?;
+        }
+        for collection in &self.collections {
+            collections::insert(tx, org_id, namespace_id, collection, now).await?;
+        }
+        for one in &self.retrievers {
+            let id = one.retriever_id.as_deref().unwrap_or_default();
+            RETRIEVERS
+                .insert(tx, namespace_id, id, &one.retriever_name, now, one)
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+/// A new id, noted beside the old one.
+fn renamed(ids: &mut Ids, old: String, prefix: &'static str) -> String {
+    let new = id::new(prefix);
+    ids.insert(old, new.clone());
+    new
+}
+
+/// Names stay as they are, for they are the clone's too.
+fn remap<'a>(references: impl IntoIterator<Item = &'a mut String>, ids: &Ids) {
+    for reference in references {
+        if let Some(new) = ids.get(reference) {
+            reference.clone_from(new);
+        }
+    }
+}
+
+/// Clones collections with their documents, retrievers that search them, and buckets without their objects.
+pub async fn clone(
+    app: &App,
+    caller: &Caller,
+    identifier: &str,
+    request: CloneNamespaceRequest,
+) -> Result<CloneNamespaceResponse> {
+    let source = NAMESPACES
+        .find(app.db(), &caller.org_id, identifier)
+        .await?;
+    let operation = NamespaceOperation::ModifyInfrastructure;
+    caller.allow(ResourceType::Namespace, "*", operation)?;
+    caller.allow(ResourceType::Namespace, &source.id, operation)?;
+    check(caller, &request)?;
+    let name = check_name(&request.namespace_name)?;
+    let mut clone = Clone::of(app, &source.id, &request).await?;
+    let (org_id, now) = (caller.org_id.clone(), app.clock().micros());
+    let at = clock::time(now);
+    clone.namespace = NamespaceModel {
+        namespace_id: Some(id::new("ns_")),
+        namespace_name: name,
+        description: request.description.or(source.data.0.description.clone()),
+        clone_status: Some("cloning".into()),
+        clone_phase: Some("queued".into()),
+        clone_dispatched_at: Some(at),
+        source_namespace_id: Some(source.id.clone()),
+        namespace_ready: false,
+        created_at: Some(at),
+        updated_at: Some(at),
+        expires_at: request
+            .ttl_seconds
+            .map(|seconds| at + chrono::Duration::seconds(seconds)),
+        ..source.data.0
+    };
+    let copy = Copy {
+        from_namespace: source.id.clone(),
+        collections: clone.ids.collections.clone().into_iter().collect(),
+        whole: true,
+    };
+    let clone = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let id = clone.namespace.namespace_id.clone().unwrap_or_default();
+                let task = copying::enqueue(tx, &org_id, &id, &copy, now).await?;
+                clone.namespace.clone_task_id = Some(task.task_id);
+                let namespace = &clone.namespace;
+                NAMESPACES
+                    .insert(tx, &org_id, &id, &namespace.namespace_name, now, namespace)
+                    .await?;
+                clone.insert(tx, &org_id, &id, now).await?;
+                Ok(clone)
+            })
+        })
+        .await?;
+    app.work.notify_one();
+    Ok(answer(clone, source.id))
+}
+
+fn answer(clone: Clone, source_namespace_id: String) -> CloneNamespaceResponse {
+    let counts = [
+        ("collections", clone.collections.len()),
+        ("retrievers", clone.retrievers.len()),
+        ("buckets", clone.buckets.len()),
+    ];
+    let count = |(name, count): (&str, usize)| (name.to_owned(), i64::try_from(count).unwrap_or(0));
+    CloneNamespaceResponse {
+        source_namespace_id,
+        status: "cloning".into(),
+        task_id: clone.namespace.clone_task_id.clone(),
+        cloned_resource_counts: counts.into_iter().map(count).collect(),
+        primary_retriever_id: clone.ids.retrievers.first().map(|(_, new)| new.clone()),
+        cloned_resources: Some(clone.ids),
+        namespace: clone.namespace,
+    }
+}
+
+/// Notes how far the copy of a cloned namespace is.
+///
+/// # Errors
+/// The database fails.
+pub async fn set_clone_status(
+    app: &App,
+    claim: &Claim,
+    status: &'static str,
+    phase: Option<&'static str>,
+    error: Option<&str>,
+) -> Result<()> {
+    let (org_id, now) = (claim.org_id.clone(), app.clock().micros());
+    let id = claim.namespace_id.clone().unwrap_or_default();
+    let error = error.map(ToOwned::to_owned);
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let record = match NAMESPACES.find_in(tx, &org_id, &id).await {
+                    Ok(record) => record,
+                    // Removed meanwhile.
+                    Err(error) if error.is_not_found() => return Ok(()),
+                    Err(error) => return Err(error),
+                };
+                let namespace = NamespaceModel {
+                    clone_status: Some(status.into()),
+                    clone_phase: phase.map(Into::into),
+                    clone_error: error,
+                    namespace_ready: status == "ready",
+                    updated_at: Some(clock::time(now)),
+                    ..record.data.0
+                };
+                NAMESPACES
+                    .update(tx, &org_id, &id, &record.name, now, &namespace)
+                    .await
+            })
+        })
+        .await
+}
