@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -32,7 +32,8 @@ use tower_http::{
 };
 
 use crate::{
-    blob::Blobs, clock::Clock, config::Config, db::Db, error::ApiError, v1, v1::retrievers::History,
+    blob::Blobs, clock::Clock, config::Config, db::Db, error::ApiError, gate, limits::Limits,
+    usage::Usage, v1, v1::retrievers::History,
 };
 
 /// Cheap to clone; one a process.
@@ -58,6 +59,12 @@ pub struct Inner {
     journal_applied: Mutex<Vec<i64>>,
     /// Accepted secrets' hashes. Entries live a few seconds, and changes on this process drop them at once.
     pub keys: Cache<String, Arc<APIKeyModel>>,
+    /// Counts changes of keys, so that what was read before one is not kept after it.
+    pub keys_changed: AtomicU64,
+    /// How much each key may still ask for.
+    pub limits: Limits,
+    /// Requests on their way to the usage of their keys.
+    pub usage: Usage,
     /// Key ids whose use was recorded within the last minute.
     pub touched: Cache<String, ()>,
     /// (organization, namespace) pairs known to exist.
@@ -105,6 +112,7 @@ impl App {
                 .time_to_live(Duration::from_secs(seconds))
                 .build()
         };
+        let several = config.is_postgres();
         let shield = Arc::new(Semaphore::new(config.limits.concurrent_requests));
         Self(Arc::new(Inner {
             config,
@@ -118,7 +126,11 @@ impl App {
             history: History::default(),
             journal_seq: AtomicI64::new(0),
             journal_applied: Mutex::new(Vec::new()),
-            keys: cache(5),
+            // Another process may revoke a key; it must be refused everywhere within a second.
+            keys: cache(if several { 1 } else { 5 }),
+            keys_changed: AtomicU64::new(0),
+            limits: Limits::default(),
+            usage: Usage::default(),
             touched: Cache::builder()
                 .max_capacity(10_000)
                 .time_to_live(Duration::from_secs(60))
@@ -226,7 +238,7 @@ pub fn router(app: App) -> Router {
         .layer(middleware::from_fn_with_state(app.clone(), shield))
         .layer(DefaultBodyLimit::max(app.config().limits.body_bytes));
     Router::new()
-        .merge(api)
+        .merge(api.layer(middleware::from_fn_with_state(app.clone(), gate::gate)))
         .merge(crate::web::router(&app, document))
         .method_not_allowed_fallback(|| async {
             ApiError::method_not_allowed("", "this path does not take this method")
@@ -245,6 +257,7 @@ fn cors() -> CorsLayer {
         "x-ratelimit-remaining",
         "x-ratelimit-reset",
         "x-ratelimit-window",
+        "idempotency-replayed",
         "etag",
     ];
     CorsLayer::new()
@@ -264,6 +277,7 @@ fn cors() -> CorsLayer {
             HeaderName::from_static("idempotency-key"),
             HeaderName::from_static("x-retriever-password"),
             HeaderName::from_static("x-session-id"),
+            HeaderName::from_static("x-change-reason"),
         ])
         .expose_headers(exposed.map(HeaderName::from_static))
         .max_age(Duration::from_secs(600))

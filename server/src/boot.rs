@@ -30,7 +30,7 @@ use crate::{
     clock::Clock,
     config::Config,
     db::Db,
-    folder, jobs, progress,
+    folder, idempotency, jobs, limits, progress, usage,
     v1::{collections, documents, organizations, retrievers::History},
 };
 
@@ -53,6 +53,9 @@ impl Started {
             .is_err()
         {
             tracing::warn!("background work did not end in time");
+        }
+        if let Err(error) = usage::flush(&self.app).await {
+            tracing::warn!(%error, "the usage of the last seconds is lost");
         }
         if let Err(error) = documents::trim(&self.app).await {
             tracing::warn!(%error, "the document journal is kept for the next start");
@@ -227,6 +230,18 @@ pub fn start_work(app: &App) {
     History::start(app);
     jobs::start(app);
     warm(app);
+    let keeper = app.clone();
+    app.spawn(async move {
+        let mut round = 0_u32;
+        while !keeper.stop.is_cancelled() {
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_secs(5)) => {}
+                () = keeper.stop.cancelled() => {}
+            }
+            keep_house(&keeper, round).await;
+            round = round.wrapping_add(1);
+        }
+    });
     let trimmer = app.clone();
     app.spawn(async move {
         while !trimmer.stop.is_cancelled() {
@@ -239,6 +254,18 @@ pub fn start_work(app: &App) {
             }
         }
     });
+}
+
+/// Writes the usage of keys every round, and forgets what is old once in a while.
+async fn keep_house(app: &App, round: u32) {
+    let mut outcomes = vec![usage::flush(app).await];
+    if round.is_multiple_of(120) {
+        outcomes.push(idempotency::sweep(app).await);
+        outcomes.push(limits::sweep(app).await);
+    }
+    for error in outcomes.into_iter().filter_map(Result::err) {
+        tracing::warn!(%error, "the records of keys could not be kept up");
+    }
 }
 
 /// Sends log lines to stderr, in the configured format.

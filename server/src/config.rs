@@ -32,6 +32,7 @@ pub struct Config {
     /// The program that decodes files, run with `extract-worker`; empty = this one.
     pub extractor: PathBuf,
     pub limits: Limits,
+    pub rates: Rates,
     pub jobs: Jobs,
     /// `text` or `json`.
     pub log_format: String,
@@ -73,6 +74,21 @@ pub struct Limits {
     pub batch_objects: usize,
     /// Free disk below which writes are refused: max of this and 5 % of the disk.
     pub free_disk_bytes: u64,
+}
+
+/// How much a key of an `enterprise` organization may ask for, which the installation's own organization is. The other
+/// tiers have fixed figures.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rates {
+    /// Requests of one key in a minute.
+    pub per_minute: i64,
+    /// Requests of one key in a second.
+    pub per_second: i64,
+    /// Requests that an idle key has banked.
+    pub burst: i64,
+    /// Requests of one organization under way at once.
+    pub concurrent: i64,
 }
 
 /// How background work runs.
@@ -119,6 +135,12 @@ impl Default for Config {
                 published_retrievers: 10,
                 batch_objects: 50_000,
                 free_disk_bytes: 1 << 30,
+            },
+            rates: Rates {
+                per_minute: 6_000_000,
+                per_second: 100_000,
+                burst: 100_000,
+                concurrent: 512,
             },
             jobs: Jobs {
                 running_batches: 2,

@@ -5,6 +5,7 @@ use axum::{
     http::{HeaderName, HeaderValue, request::Parts},
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use chrono::{DateTime, NaiveDate, Utc};
 use loupe_engine::filter::{self, Filter};
 use loupe_wire::{DegradedEntry, PaginationResponse, Value};
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,29 @@ pub async fn query<T: serde::de::DeserializeOwned + 'static>(parts: &mut Parts) 
     match Query::<T>::try_from_uri(&parts.uri) {
         Ok(Query(query)) => Ok(query),
         Err(rejection) => Err(query_violation(&rejection.body_text()).into()),
+    }
+}
+
+/// A moment in a query: RFC 3339, or a day of UTC.
+///
+/// # Errors
+/// The 422 list when it is neither.
+pub fn moment(name: &str, text: Option<&str>) -> Result<Option<DateTime<Utc>>> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    // A plus sign in a query reads as a blank.
+    let rfc = DateTime::parse_from_rfc3339(&text.replace(' ', "+")).map(|at| at.to_utc());
+    let day = || text.parse::<NaiveDate>().ok()?.and_hms_opt(0, 0, 0);
+    match rfc.ok().or_else(|| day().map(|at| at.and_utc())) {
+        Some(at) => Ok(Some(at)),
+        None => Err(Violation::query(
+            name,
+            "datetime_parsing",
+            "this is no moment such as 2026-01-31T12:00:00Z",
+            text.into(),
+        )
+        .into()),
     }
 }
 

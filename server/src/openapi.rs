@@ -1,12 +1,17 @@
 //! The description of the API: what every operation shares is added here, so that handlers declare only their own.
 
+use axum::http::Method;
+use loupe_wire::Permission;
 use utoipa::openapi::{
-    Components, Content, InfoBuilder, OpenApi, OpenApiBuilder, PathItem, Ref, RefOr, Response,
-    ResponseBuilder,
-    path::Operation,
+    Components, Content, InfoBuilder, OpenApi, OpenApiBuilder, PathItem, Ref, RefOr, Required,
+    Response, ResponseBuilder,
+    path::{Operation, ParameterBuilder, ParameterIn},
+    schema::{ObjectBuilder, Type},
     security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme},
 };
 use utoipa::{PartialSchema, ToSchema};
+
+use crate::auth::table::{self, Access, Found};
 
 /// Version of the interface, not of the program.
 pub const INTERFACE_VERSION: &str = "0.82";
@@ -79,13 +84,10 @@ fn validation_schema() -> RefOr<utoipa::openapi::Schema> {
     .expect("a literal schema that the snapshot test reads")
 }
 
-/// Adds the shared errors, the key and the namespace header.
+/// Adds what operations share: errors, the key and its level, the name of a request.
 pub fn finish(document: &mut OpenApi) {
     for (path, item) in &mut document.paths.paths {
-        let public = path.starts_with("/v1/public/")
-            || path.starts_with("/v1/health")
-            || path.starts_with("/v1/blobs");
-        for operation in operations(item) {
+        for (method, operation) in operations(item) {
             for (status, description) in ERRORS {
                 let response = RefOr::T(json_response(description, "ErrorResponse"));
                 operation
@@ -103,14 +105,58 @@ pub fn finish(document: &mut OpenApi) {
                 .responses
                 .entry("422".into())
                 .or_insert(RefOr::T(invalid));
-            if !public {
-                operation.security = Some(vec![SecurityRequirement::new(
-                    "bearer",
-                    Vec::<String>::new(),
-                )]);
+            let Found::Row(row) = table::find(&method, path) else {
+                continue;
+            };
+            if row.access == Access::Public {
+                continue;
+            }
+            operation.security = Some(vec![SecurityRequirement::new(
+                "bearer",
+                Vec::<String>::new(),
+            )]);
+            let level = match row.access {
+                Access::Level(level) => level,
+                _ => Permission::Read,
+            };
+            let extension = ("x-required-permission", serde_json::json!(level));
+            operation.extensions = Some([extension].into_iter().collect());
+            if method == Method::POST {
+                name_requests(operation);
             }
         }
     }
+}
+
+/// Every POST with a key takes the header that makes repetitions harmless.
+fn name_requests(operation: &mut Operation) {
+    let conflict = json_response(
+        "The Idempotency-Key belongs to another request, or to one under way",
+        "ErrorResponse",
+    );
+    operation
+        .responses
+        .responses
+        .entry("409".into())
+        .or_insert(RefOr::T(conflict));
+    let header = ParameterBuilder::new()
+        .name("Idempotency-Key")
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some(
+            "A repetition within 24 hours gets the answer of the first request with this key.",
+        ))
+        .schema(Some(
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .min_length(Some(1))
+                .max_length(Some(255)),
+        ))
+        .build();
+    operation
+        .parameters
+        .get_or_insert_default()
+        .push(RefOr::T(header));
 }
 
 fn json_response(description: &str, schema: &str) -> Response {
@@ -121,14 +167,14 @@ fn json_response(description: &str, schema: &str) -> Response {
         .build()
 }
 
-fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+fn operations(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Operation)> {
     [
-        &mut item.get,
-        &mut item.post,
-        &mut item.put,
-        &mut item.patch,
-        &mut item.delete,
+        (Method::GET, &mut item.get),
+        (Method::POST, &mut item.post),
+        (Method::PUT, &mut item.put),
+        (Method::PATCH, &mut item.patch),
+        (Method::DELETE, &mut item.delete),
     ]
     .into_iter()
-    .flatten()
+    .filter_map(|(method, operation)| operation.as_mut().map(|operation| (method, operation)))
 }

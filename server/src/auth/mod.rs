@@ -3,7 +3,10 @@
 
 pub mod key;
 mod level;
+pub mod origin;
 mod scope;
+pub mod table;
 
-pub use level::{Admin, Delete, Level, Read, Write};
-pub use scope::{Caller, ListScope, OptionalScope, Org, Scope, authenticate};
+pub use level::{Admin, Delete, Level, Read, Write, rank};
+pub use scope::{Caller, ListScope, OptionalScope, Org, Scope, Via, authenticate};
+pub(crate) use scope::{check_level, namespace_header};

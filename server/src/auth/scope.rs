@@ -8,13 +8,17 @@ use axum::{
 };
 use loupe_engine::store::Reach;
 use loupe_wire::{
-    APIKeyModel, KeyStatus, NamespaceOperation, Permission, ResourceScope, ResourceType,
+    APIKeyModel, APIKeyType, KeyStatus, NamespaceOperation, Permission, ResourceType,
 };
 
-use super::{Level, key, level::rank};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{Level, key, level::rank, origin};
 use crate::{
     app::App,
+    db::Table,
     error::{ApiError, Result},
+    list::{ListParams, Page},
     v1::{api_keys, namespaces},
 };
 
@@ -25,9 +29,58 @@ const NAMESPACE_HEADER: &str = "x-namespace";
 pub struct Caller {
     pub org_id: String,
     pub key: Arc<APIKeyModel>,
+    /// What the request says about itself.
+    pub via: Arc<Via>,
+    /// The namespace that the request is about: a scope of it covers what it holds.
+    pub within: Option<Arc<str>>,
+}
+
+/// What the audit log tells about a request besides its key.
+#[derive(Debug, Clone, Default)]
+pub struct Via {
+    /// `X-Change-Reason`.
+    pub reason: Option<String>,
+    pub user_agent: Option<String>,
+    pub address: Option<String>,
+}
+
+impl Via {
+    fn of(headers: &HeaderMap, address: Option<&str>) -> Self {
+        let text = |name: &str| {
+            let value = headers.get(name)?.to_str().ok()?.trim();
+            // A header may be long; a record is not.
+            (!value.is_empty()).then(|| value.chars().take(500).collect())
+        };
+        Self {
+            reason: text("x-change-reason"),
+            user_agent: text("user-agent"),
+            address: address.map(ToOwned::to_owned),
+        }
+    }
 }
 
 impl Caller {
+    /// A caller that is the server itself or whoever sits at it.
+    pub fn internal(key: APIKeyModel) -> Self {
+        Self {
+            org_id: key.organization_id.clone().unwrap_or_default(),
+            key: Arc::new(key),
+            via: Arc::default(),
+            within: None,
+        }
+    }
+
+    /// The server itself, in an organization.
+    pub fn system(org_id: &str) -> Self {
+        Self::internal(APIKeyModel {
+            key_id: Some("system".into()),
+            internal_id: org_id.to_owned(),
+            organization_id: Some(org_id.to_owned()),
+            permissions: vec![Permission::Admin],
+            ..Default::default()
+        })
+    }
+
     /// Id that changes of this caller are recorded under.
     pub fn actor(&self) -> &str {
         self.key.key_id.as_deref().unwrap_or_default()
@@ -38,22 +91,64 @@ impl Caller {
         self.key.principal_id.as_deref()
     }
 
-    fn has(&self, permission: Permission) -> bool {
+    /// A key for browsers that executes one retriever and can do nothing else.
+    pub fn is_retriever_key(&self) -> bool {
+        self.key.key_type == APIKeyType::Retriever
+    }
+
+    pub fn has(&self, permission: Permission) -> bool {
         self.key
             .permissions
             .iter()
             .any(|held| rank(*held) >= rank(permission))
     }
 
-    /// Whether the key's scopes let it do `operation` on this resource. No scopes: everything the level grants.
+    /// Whether the key's scopes let it do `operation` on this resource. No scopes: everything the level grants. A scope
+    /// of the namespace or of the organization covers what they hold.
+    pub fn covers(&self, kind: ResourceType, id: &str, operation: NamespaceOperation) -> bool {
+        let within = self.within.as_deref();
+        self.key.scopes.is_empty()
+            || self.key.scopes.iter().any(|scope| {
+                let operations = scope.operations.as_ref();
+                let held = match scope.resource_type {
+                    ResourceType::Organization => Some(self.org_id.as_str()),
+                    ResourceType::Namespace if kind != ResourceType::Namespace => within,
+                    of if of == kind => Some(id),
+                    _ => None,
+                };
+                held.is_some_and(|id| matches(&scope.resource_id, id))
+                    && operations.is_none_or(|operations| operations.contains(&operation))
+            })
+    }
+
+    /// A page of what the key may read: all of the owner's, or what its scopes cover.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub async fn list<T>(
+        &self,
+        app: &App,
+        table: &Table<T>,
+        kind: ResourceType,
+        owner: &str,
+        params: &ListParams,
+    ) -> Result<Page<T>>
+    where
+        T: Serialize + DeserializeOwned + Send + Sync + Unpin + 'static,
+    {
+        if self.key.scopes.is_empty() {
+            return table.list(app.db(), owner, params).await;
+        }
+        let covered = |id: &str| self.covers(kind, id, NamespaceOperation::ReadData);
+        table.list_some(app.db(), owner, params, covered).await
+    }
+
+    /// As [`Caller::covers`].
+    ///
+    /// # Errors
+    /// 403 when the scopes do not cover the resource.
     pub fn allow(&self, kind: ResourceType, id: &str, operation: NamespaceOperation) -> Result<()> {
-        if self.key.scopes.is_empty()
-            || self
-                .key
-                .scopes
-                .iter()
-                .any(|scope| covers(scope, kind, id, operation))
-        {
+        if self.covers(kind, id, operation) {
             return Ok(());
         }
         Err(ApiError::forbidden(
@@ -63,20 +158,12 @@ impl Caller {
     }
 }
 
-fn covers(
-    scope: &ResourceScope,
-    kind: ResourceType,
-    id: &str,
-    operation: NamespaceOperation,
-) -> bool {
-    let matches = match scope.resource_id.strip_suffix('*') {
+/// An id, `*`, or the beginning of ids followed by `*`.
+fn matches(pattern: &str, id: &str) -> bool {
+    match pattern.strip_suffix('*') {
         Some(prefix) => id.starts_with(prefix),
-        None => scope.resource_id == id,
-    };
-    let operations = scope.operations.as_ref();
-    matches
-        && scope.resource_type == kind
-        && operations.is_none_or(|operations| operations.contains(&operation))
+        None => pattern == id,
+    }
 }
 
 /// A caller of at least level `L`, for organization-wide operations.
@@ -121,7 +208,8 @@ impl<L: Level> Scope<L> {
     }
 
     /// A scope made by the server itself: jobs, public pages, the demo.
-    pub fn internal(caller: Caller, namespace_id: String) -> Self {
+    pub fn internal(mut caller: Caller, namespace_id: String) -> Self {
+        caller.within = Some(namespace_id.as_str().into());
         Self {
             caller,
             namespace_id,
@@ -134,7 +222,7 @@ impl<L: Level> Scope<L> {
 ///
 /// # Errors
 /// 401 for every kind of wrong key, 403 for a wrong origin.
-pub async fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller> {
+pub async fn authenticate(app: &App, headers: &HeaderMap, address: Option<&str>) -> Result<Caller> {
     let Some(header) = headers.get(header::AUTHORIZATION) else {
         return Err(ApiError::unauthenticated(
             "api_key_missing",
@@ -172,66 +260,33 @@ pub async fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller> {
             "this API key has expired",
         ));
     }
-    check_origin(&stored, headers)?;
+    origin::check(&stored, headers)?;
     api_keys::touch(app, &stored);
     let org_id = stored.organization_id.clone().unwrap_or_default();
     Ok(Caller {
         org_id,
         key: stored,
+        via: Arc::new(Via::of(headers, address)),
+        within: None,
     })
-}
-
-fn check_origin(key: &APIKeyModel, headers: &HeaderMap) -> Result<()> {
-    let Some(allowed) = key
-        .allowed_origins
-        .as_ref()
-        .filter(|allowed| !allowed.is_empty())
-    else {
-        return Ok(());
-    };
-    let Some(origin) = headers.get(header::ORIGIN) else {
-        return Ok(());
-    };
-    let origin = origin.to_str().unwrap_or_default().to_ascii_lowercase();
-    if allowed
-        .iter()
-        .any(|pattern| origin_matches(&pattern.to_ascii_lowercase(), &origin))
-    {
-        return Ok(());
-    }
-    Err(ApiError::forbidden(
-        "origin_not_allowed",
-        "this API key may not be used from this origin",
-    ))
-}
-
-/// `https://*.example.com` matches one label or more, never the bare domain; scheme and port must be equal.
-fn origin_matches(pattern: &str, origin: &str) -> bool {
-    match pattern.split_once("://*.") {
-        None => pattern == origin,
-        Some((scheme, domain)) => origin
-            .strip_prefix(scheme)
-            .and_then(|rest| rest.strip_prefix("://"))
-            .and_then(|host| host.strip_suffix(domain))
-            .and_then(|labels| labels.strip_suffix('.'))
-            .is_some_and(|labels| {
-                !labels.is_empty()
-                    && labels
-                        .chars()
-                        .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.')
-            }),
-    }
 }
 
 async fn caller<L: Level>(parts: &Parts, app: &App) -> Result<Caller> {
     let caller = match parts.extensions.get::<Caller>() {
         Some(ready) => ready.clone(),
-        None => authenticate(app, &parts.headers).await?,
+        None => authenticate(app, &parts.headers, None).await?,
     };
-    if caller.has(L::PERMISSION) {
-        return Ok(caller);
+    check_level(&caller, L::PERMISSION)?;
+    Ok(caller)
+}
+
+/// Whether the key has the level that an operation takes. What only an admin may do is not for end users, whatever their
+/// key says: it would let them make a key that sees everything.
+pub(crate) fn check_level(caller: &Caller, needed: Permission) -> Result<()> {
+    if caller.has(needed) && !(needed == Permission::Admin && caller.principal().is_some()) {
+        return Ok(());
     }
-    let needed = serde_json::to_value(L::PERMISSION).unwrap_or_default();
+    let needed = serde_json::to_value(needed).unwrap_or_default();
     Err(ApiError::forbidden(
         "permission_denied",
         "this API key lacks the permission for this operation",
@@ -239,7 +294,7 @@ async fn caller<L: Level>(parts: &Parts, app: &App) -> Result<Caller> {
     .with("required_permission", needed))
 }
 
-fn namespace_header(headers: &HeaderMap) -> Result<Option<String>> {
+pub(crate) fn namespace_header(headers: &HeaderMap) -> Result<Option<String>> {
     let Some(value) = headers.get(NAMESPACE_HEADER) else {
         return Ok(None);
     };
@@ -282,11 +337,7 @@ where
         if !namespaces::exists(&app, &caller, &sent).await? {
             return Err(ApiError::not_found("namespace", &sent));
         }
-        Ok(Self {
-            caller,
-            namespace_id: sent,
-            level: PhantomData,
-        })
+        Ok(Self::internal(caller, sent))
     }
 }
 
@@ -303,11 +354,7 @@ where
         if !namespaces::exists(&app, &caller, &sent).await? {
             return Ok(Self::Unresolved { sent });
         }
-        Ok(Self::Resolved(Scope {
-            caller,
-            namespace_id: sent,
-            level: PhantomData,
-        }))
+        Ok(Self::Resolved(Scope::internal(caller, sent)))
     }
 }
 
@@ -319,8 +366,9 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
         let app = App::from_ref(state);
-        let caller = caller::<L>(parts, &app).await?;
+        let mut caller = caller::<L>(parts, &app).await?;
         let namespace_id = namespace_header(&parts.headers)?;
+        caller.within = namespace_id.as_deref().map(Into::into);
         if let Some(sent) = &namespace_id
             && !namespaces::exists(&app, &caller, sent).await?
         {
@@ -331,29 +379,5 @@ where
             namespace_id,
             level: PhantomData,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::origin_matches;
-
-    #[test]
-    fn wildcard_origins_match_subdomains_only() {
-        let pattern = "https://*.example.com";
-        for good in ["https://a.example.com", "https://a.b.example.com"] {
-            assert!(origin_matches(pattern, good), "{good}");
-        }
-        for bad in [
-            "https://example.com",
-            "http://a.example.com",
-            "https://a.example.com:8443",
-            "https://a.example.com.evil.org",
-            "https://evil-example.com",
-            "null",
-            "https://evil.org/.example.com",
-        ] {
-            assert!(!origin_matches(pattern, bad), "{bad}");
-        }
     }
 }

@@ -28,7 +28,9 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
         stop.cancel();
     });
     let stop = app.stop.clone();
-    axum::serve(listener, app::router(app.clone()))
+    let service =
+        app::router(app.clone()).into_make_service_with_connect_info::<std::net::SocketAddr>();
+    axum::serve(listener, service)
         .with_graceful_shutdown(stop.cancelled_owned())
         .await?;
     started.close().await;

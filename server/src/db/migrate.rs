@@ -28,6 +28,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     1 "0001_base",
     2 "0002_resources",
     3 "0003_work",
+    4 "0004_gate",
     5 "0005_uploads",
 ];
 

@@ -149,6 +149,22 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + Unpin + 'static> Table<T> {
         )
     }
 
+    /// As [`Table::list`], of those that are kept: for keys whose scopes cover some resources only.
+    pub async fn list_some(
+        &self,
+        db: &Db,
+        owner: &str,
+        params: &ListParams,
+        keep: impl Fn(&str) -> bool,
+    ) -> Result<Page<T>> {
+        let mut records = self.all(db, owner).await?;
+        records.retain(|record| keep(&record.id));
+        Page::from_all(
+            records.into_iter().map(|record| record.data.0).collect(),
+            params,
+        )
+    }
+
     /// Replaces name and data.
     pub async fn update(
         &self,

@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod api_keys;
+pub mod audit;
 pub mod batches;
 pub mod buckets;
 pub mod collections;
@@ -19,6 +20,7 @@ pub mod removal;
 pub mod retrievers;
 pub mod tasks;
 pub mod uploads;
+pub mod usage;
 pub mod users;
 
 use axum::Router;
@@ -37,6 +39,7 @@ pub fn router() -> (Router<App>, OpenApi) {
     let (router, mut document) = OpenApiRouter::with_openapi(openapi::base())
         .merge(account::router())
         .merge(api_keys::router())
+        .merge(audit::router())
         .merge(batches::router())
         .merge(crate::blob::router())
         .merge(buckets::router())
@@ -54,6 +57,7 @@ pub fn router() -> (Router<App>, OpenApi) {
         .merge(retrievers::router())
         .merge(tasks::router())
         .merge(uploads::router())
+        .merge(usage::router())
         .merge(users::router())
         .split_for_parts();
     openapi::finish(&mut document);

@@ -167,7 +167,8 @@ impl Server {
             .or(key)
             .expect("a new database makes a first key");
         boot::start_work(&started.app);
-        let router = app::router(started.app.clone());
+        let router = app::router(started.app.clone())
+            .into_make_service_with_connect_info::<std::net::SocketAddr>();
         let stop = started.app.stop.clone();
         let serving = tokio::spawn(async move {
             axum::serve(listener, router)
@@ -325,4 +326,35 @@ impl Server {
             .ok();
         namespace["namespace_id"].as_str().unwrap().to_owned()
     }
+}
+
+/// A namespace with a collection of own vectors of three numbers and a retriever over it; answers namespace and retriever.
+pub async fn retriever(server: &Server, name: &str) -> (String, String) {
+    let namespace = server.namespace(name).await;
+    let collection = json!({
+        "collection_name": "things",
+        "source": {"type": "direct_upsert"},
+        "feature_extractor": {
+            "feature_extractor_name": "passthrough_extractor",
+            "version": "v1",
+            "parameters": {"vector_fields": [{"field": "embedding", "name": "own", "dimensions": 3}]},
+        },
+    });
+    server
+        .call_in(&namespace, "POST", "/v1/collections", collection)
+        .await
+        .ok();
+    let body = json!({
+        "retriever_name": name,
+        "collection_identifiers": ["things"],
+        "input_schema": {},
+        "stages": [{"stage_name": "all", "stage_type": "filter", "config": {"stage_id": "attribute_filter", "parameters": {
+            "conditions": {"AND": [{"field": "title", "operator": "exists", "value": true}]},
+        }}}],
+    });
+    let made = server
+        .call_in(&namespace, "POST", "/v1/retrievers", body)
+        .await
+        .ok();
+    (namespace, made["retriever_id"].as_str().unwrap().to_owned())
 }

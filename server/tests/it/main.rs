@@ -4,15 +4,22 @@
 
 mod harness;
 
+mod audit;
 mod bad_input;
 mod batches;
 mod cloning;
 mod demo;
 mod documents;
 mod first_run;
+mod gate;
+mod idempotency;
 mod isolation;
+mod keys;
+mod limits;
 mod objects;
 mod openapi;
+mod principal;
+mod quotas;
 mod removal;
 mod reprocessing;
 mod resources;

@@ -27,6 +27,9 @@ pub struct APIKeyModel {
     pub name: String,
     #[serde(default)]
     pub description: String,
+    /// The description under its other name.
+    #[serde(default)]
+    pub note: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub permissions: Vec<Permission>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -68,6 +71,7 @@ impl Default for APIKeyModel {
             user_id: Default::default(),
             name: Default::default(),
             description: String::new(),
+            note: String::new(),
             permissions: Default::default(),
             scopes: Default::default(),
             rate_limit_override: None,

@@ -14,6 +14,7 @@ pub struct APIKeyCreateRequest {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(length(max = 500)))]
+    #[serde(alias = "note")]
     pub description: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Vec<Permission>>,
@@ -53,6 +54,9 @@ pub struct APIKeyCreateResponse {
     pub name: String,
     #[serde(default)]
     pub description: String,
+    /// The description under its other name.
+    #[serde(default)]
+    pub note: String,
     #[serde(default)]
     pub permissions: Vec<Permission>,
     #[serde(default)]
@@ -95,6 +99,7 @@ impl Default for APIKeyCreateResponse {
             user_id: Default::default(),
             name: Default::default(),
             description: String::new(),
+            note: String::new(),
             permissions: Default::default(),
             scopes: Default::default(),
             rate_limit_override: None,
@@ -120,17 +125,29 @@ pub struct APIKeyUpdateRequest {
     pub name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(length(max = 500)))]
+    #[serde(alias = "note")]
     pub description: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Vec<Permission>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub scopes: Option<Vec<ResourceScope>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", validate(range(min = 1)))]
-    pub rate_limit_override: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<DateTime<Utc>>,
+    /// `null` takes the cap away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<i64>, minimum = 1))]
+    pub rate_limit_override: Option<Option<i64>>,
+    /// `null` takes the expiry away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<DateTime<Utc>>))]
+    pub expires_at: Option<Option<DateTime<Utc>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<KeyStatus>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -142,5 +159,29 @@ pub struct APIKeyUpdateRequest {
 pub struct ApiKeyListResponse {
     #[cfg_attr(feature = "schema", validate(nested))]
     pub results: Vec<APIKeyModel>,
+    pub total: i64,
+}
+
+/// A key that executes one retriever and can do nothing else.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct CreateRetrieverAPIKeyRequest {
+    #[cfg_attr(feature = "schema", validate(length(min = 1, max = 100)))]
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "note")]
+    #[cfg_attr(feature = "schema", validate(length(max = 500)))]
+    pub description: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<DateTime<Utc>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_origins: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct RetrieverAPIKeyListResponse {
+    #[cfg_attr(feature = "schema", validate(nested))]
+    pub results: Vec<APIKeyModel>,
+    #[serde(default)]
     pub total: i64,
 }

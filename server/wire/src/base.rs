@@ -17,3 +17,15 @@ pub type Timestamp = chrono::DateTime<chrono::Utc>;
 #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
 #[serde(transparent)]
 pub struct Filter(pub Value);
+
+/// Reads a member whose `null` means something else than its absence: absent is `None`, `null` is `Some(None)`.
+///
+/// # Errors
+/// As the member's own type.
+pub fn sent<'de, T, D>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: serde::Deserializer<'de>,
+{
+    Option::deserialize(deserializer).map(Some)
+}

@@ -9,6 +9,7 @@ use crate::{
     app::App,
     auth::{Org, Read},
     error::Result,
+    limits,
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -21,6 +22,13 @@ async fn get_me(State(app): State<App>, org: Org<Read>) -> Result<Json<MeRespons
     let organization = organizations::find(app.db(), &org.caller.org_id).await?;
     let users = super::users::list(app.db(), &org.caller.org_id).await?;
     let key = &org.caller.key;
+    let rate = limits::rate(&app, &org.caller).await?;
+    let rate_limits = [
+        ("requests_per_minute", rate.per_minute),
+        ("requests_per_second", rate.per_second),
+        ("burst", rate.burst),
+        ("concurrent_requests", rate.concurrent),
+    ];
     Ok(Json(MeResponse {
         organization_id: organization.organization_id,
         organization_name: Some(organization.organization_name),
@@ -35,8 +43,11 @@ async fn get_me(State(app): State<App>, org: Org<Read>) -> Result<Json<MeRespons
             permissions: key.permissions.iter().map(name).collect(),
             expires_at: key.expires_at,
         },
+        rate_limits: rate_limits
+            .into_iter()
+            .map(|(name, figure)| (name.to_owned(), figure))
+            .collect(),
         principal_scoped: key.principal_id.is_some(),
-        ..Default::default()
     }))
 }
 

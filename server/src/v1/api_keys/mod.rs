@@ -1,29 +1,42 @@
 //! API keys: minted once, kept as a hash, found by it.
 
+mod check;
+mod lifecycle;
+mod retriever;
 mod routes;
 mod store;
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
-use loupe_wire::{APIKeyCreateRequest, APIKeyModel, APIKeyType, KeyStatus, Permission, UserModel};
+use loupe_wire::{
+    APIKeyCreateRequest, APIKeyModel, APIKeyType, AuditAction, KeyStatus, NamespaceOperation,
+    Permission, ResourceType, UserModel,
+};
 
+pub use lifecycle::{revoke, revoke_all_of_retriever, revoke_all_of_user, rotate, update};
+pub use retriever::{create_for_retriever, list_for_retriever, revoke_for_retriever};
 pub use routes::router;
 
-use super::users;
+use super::{
+    audit::{self, Change},
+    users,
+};
 use crate::{
     app::App,
     auth::{Caller, key},
     clock,
     db::Tx,
-    error::{ApiError, Result, Violation},
+    error::{ApiError, Result},
     id,
+    limits::quota::{self, Resource},
 };
 
 /// How a key is made, besides what its owner asks for.
 pub struct Mint<'a> {
+    pub kind: key::Kind,
     /// The organization's own key cannot be updated, rotated or deleted.
     pub protected: bool,
-    pub actor: &'a str,
+    pub caller: &'a Caller,
     pub now: i64,
 }
 
@@ -34,32 +47,27 @@ pub async fn mint(
     request: APIKeyCreateRequest,
     how: Mint<'_>,
 ) -> Result<(APIKeyModel, String)> {
-    if store::is_name_taken(tx, &user.organization_id, &user.user_id, &request.name).await? {
-        let message = format!("an active key named '{}' exists already", request.name);
-        return Err(ApiError::already_exists("name_taken", message).with("name", request.name));
-    }
-    let kind = if request.principal_id.is_some() {
-        key::Kind::UserScoped
-    } else {
-        key::Kind::Standard
-    };
-    let secret = key::generate(kind);
-    let hash = key::hash(&secret);
+    let org_id = &user.organization_id;
+    store::expire(tx, org_id, &user.user_id, how.now).await?;
+    quota::check(tx, org_id, Resource::ApiKeys).await?;
+    check_name(tx, user, &request.name, None).await?;
+    let (secret, hash, prefix) = new_secret(how.kind);
+    let description = request.description.unwrap_or_default();
     let model = APIKeyModel {
         key_id: Some(id::new("key_")),
-        // The stored hash never leaves the database; callers get a fingerprint to tell secrets apart.
-        key_hash: hash[..12].to_owned(),
-        key_prefix: Some(secret[..kind.prefix().len() + 4].to_owned()),
-        key_type: if request.principal_id.is_some() {
-            APIKeyType::UserScoped
-        } else {
-            APIKeyType::Standard
+        key_hash: fingerprint(&hash),
+        key_prefix: Some(prefix),
+        key_type: match how.kind {
+            key::Kind::Standard => APIKeyType::Standard,
+            key::Kind::UserScoped => APIKeyType::UserScoped,
+            key::Kind::Retriever => APIKeyType::Retriever,
         },
-        internal_id: user.organization_id.clone(),
-        organization_id: Some(user.organization_id.clone()),
+        internal_id: org_id.clone(),
+        organization_id: Some(org_id.clone()),
         user_id: user.user_id.clone(),
         name: request.name,
-        description: request.description.unwrap_or_default(),
+        note: description.clone(),
+        description,
         permissions: request
             .permissions
             .unwrap_or_else(|| vec![Permission::Read, Permission::Write, Permission::Delete]),
@@ -71,11 +79,51 @@ pub async fn mint(
             .allowed_origins
             .filter(|origins| !origins.is_empty()),
         created_at: Some(clock::time(how.now)),
-        created_by: Some(how.actor.to_owned()),
+        created_by: Some(how.caller.actor().to_owned()),
         ..Default::default()
     };
     store::insert(tx, &model, &hash, how.protected, how.now).await?;
+    let change = Change {
+        action: AuditAction::ApiKeyCreated,
+        resource: (
+            ResourceType::ApiKey,
+            model.key_id.as_deref().unwrap_or_default(),
+        ),
+        changes: serde_json::json!({
+            "name": model.name, "key_type": model.key_type, "permissions": model.permissions,
+            "scopes": model.scopes, "expires_at": model.expires_at, "principal_id": model.principal_id,
+        }),
+    };
+    audit::record(tx, how.caller, change, how.now).await?;
     Ok((model, secret))
+}
+
+/// A secret, what is stored of it, and the prefix that tells it apart.
+fn new_secret(kind: key::Kind) -> (String, String, String) {
+    let secret = key::generate(kind);
+    let hash = key::hash(&secret);
+    let prefix = secret[..kind.prefix().len() + 4].to_owned();
+    (secret, hash, prefix)
+}
+
+/// The stored hash never leaves the database; callers get enough of it to tell secrets apart.
+fn fingerprint(hash: &str) -> String {
+    hash.chars().take(12).collect()
+}
+
+/// Active keys of one user have different names; `own` is the key that may keep its name.
+async fn check_name(tx: &mut Tx, user: &UserModel, name: &str, own: Option<&str>) -> Result<()> {
+    let found = store::find_by_name(tx, &user.organization_id, &user.user_id, name).await?;
+    let taken = found.is_some_and(|other| {
+        other.model.status == KeyStatus::Active
+            && other.model.name == name
+            && other.model.key_id.as_deref() != own
+    });
+    if taken {
+        let message = format!("an active key named '{name}' exists already");
+        return Err(ApiError::already_exists("name_taken", message).with("name", name));
+    }
+    Ok(())
 }
 
 pub async fn create(
@@ -84,48 +132,31 @@ pub async fn create(
     email: &str,
     request: APIKeyCreateRequest,
 ) -> Result<(APIKeyModel, String)> {
-    if request.permissions.as_ref().is_some_and(Vec::is_empty) {
-        return Err(Violation::body(
-            &["permissions"],
-            "too_short",
-            "name at least one permission",
-            serde_json::json!([]),
-        )
-        .into());
-    }
+    caller.allow(
+        ResourceType::ApiKey,
+        "*",
+        NamespaceOperation::ManagePermissions,
+    )?;
     let now = app.clock().micros();
-    if request
-        .expires_at
-        .is_some_and(|at| at.timestamp_micros() <= now)
-    {
-        return Err(Violation::body(
-            &["expires_at"],
-            "value_error",
-            "expires_at lies in the past",
-            serde_json::Value::Null,
-        )
-        .into());
-    }
-    let (org_id, email, actor) = (
-        caller.org_id.clone(),
-        email.to_owned(),
-        caller.actor().to_owned(),
-    );
+    check::create(&request, now)?;
+    let kind = if request.principal_id.is_some() {
+        key::Kind::UserScoped
+    } else {
+        key::Kind::Standard
+    };
+    let (caller, email) = (caller.clone(), email.to_owned());
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let user = users::find_in(tx, &org_id, &email).await?;
-                mint(
-                    tx,
-                    &user,
-                    request,
-                    Mint {
-                        protected: false,
-                        actor: &actor,
-                        now,
-                    },
-                )
-                .await
+                let user = users::find_in(tx, &caller.org_id, &email).await?;
+                check::is_active(&user)?;
+                let how = Mint {
+                    kind,
+                    protected: false,
+                    caller: &caller,
+                    now,
+                };
+                mint(tx, &user, request, how).await
             })
         })
         .await
@@ -139,15 +170,30 @@ pub async fn list(
     include_revoked: bool,
 ) -> Result<Vec<APIKeyModel>> {
     let user = users::find(app.db(), &caller.org_id, email).await?;
+    let keys = store::list(app.db(), &caller.org_id, &user.user_id).await?;
+    Ok(shown(app, keys, include_revoked))
+}
+
+/// With expiry applied, and without revoked ones unless asked for.
+fn shown(app: &App, mut keys: Vec<APIKeyModel>, include_revoked: bool) -> Vec<APIKeyModel> {
     let now = app.clock().now();
-    let mut keys = store::list(app.db(), &caller.org_id, &user.user_id).await?;
     for key in &mut keys {
         if key.status == KeyStatus::Active && key.expires_at.is_some_and(|at| at <= now) {
             key.status = KeyStatus::Expired;
         }
     }
     keys.retain(|key| include_revoked || key.status != KeyStatus::Revoked);
-    Ok(keys)
+    keys
+}
+
+/// The key with this id, whatever its status.
+///
+/// # Errors
+/// The organization has no such key.
+pub async fn find(app: &App, org_id: &str, key_id: &str) -> Result<APIKeyModel> {
+    store::find(app.db(), org_id, key_id)
+        .await?
+        .ok_or_else(|| ApiError::not_found("api_key", key_id))
 }
 
 /// The key with this SHA-256, from the cache or one indexed read.
@@ -155,12 +201,25 @@ pub async fn find_by_hash(app: &App, hash: &str) -> Result<Option<Arc<APIKeyMode
     if let Some(key) = app.keys.get(hash).await {
         return Ok(Some(key));
     }
+    let before = app.keys_changed.load(Ordering::SeqCst);
     let Some(found) = store::find_by_hash(app.db(), hash).await? else {
         return Ok(None);
     };
     let found = Arc::new(found);
     app.keys.insert(hash.to_owned(), found.clone()).await;
+    // A change between the read and the insertion would leave what was read in the cache.
+    if app.keys_changed.load(Ordering::SeqCst) != before {
+        app.keys.invalidate(hash).await;
+    }
     Ok(Some(found))
+}
+
+/// After a change of keys was committed: the next request reads them anew.
+pub async fn forget(app: &App, hashes: &[String]) {
+    app.keys_changed.fetch_add(1, Ordering::SeqCst);
+    for hash in hashes {
+        app.keys.invalidate(hash).await;
+    }
 }
 
 /// Records the use of a key, at most once a minute and never on the request's path.

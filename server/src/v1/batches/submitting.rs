@@ -13,7 +13,9 @@ use crate::{
     auth::{Scope, Write},
     clock,
     error::{ApiError, Result, Violation},
-    id, list,
+    id,
+    limits::quota,
+    list,
     v1::{
         collections::COLLECTIONS,
         objects,
@@ -49,6 +51,7 @@ pub async fn create(
         let msg = format!("a batch has at most {most} objects: bulk-submit splits a bucket");
         return Err(Violation::body(&[member], "too_long", msg, Value::Null).into());
     }
+    quota::check_batch(app, &scope.caller, object_ids.len()).await?;
     let (org_id, namespace_id, now) = (
         scope.caller.org_id.clone(),
         scope.namespace_id.clone(),
@@ -252,6 +255,7 @@ pub async fn submit(
     request: SubmitBatchRequest,
 ) -> Result<TaskResponse> {
     let bucket_id = bucket_id(app, scope, bucket, NamespaceOperation::ExecuteJob).await?;
+    quota::check_work(app, &scope.caller).await?;
     let draft = store::find(
         app.db(),
         &scope.caller.org_id,

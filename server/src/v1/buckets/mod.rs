@@ -4,20 +4,26 @@ mod routes;
 mod store;
 
 use loupe_wire::{
-    BucketCreateRequest, BucketDeleteResponse, BucketResponse, BucketSchema, BucketSchemaField,
-    BucketUpdateRequest, NamespaceOperation, ResourceType, SourceAdapterConfig, TaskStatusEnum,
-    TaskType, UniqueKeyConfig, Value,
+    AuditAction, BucketCreateRequest, BucketDeleteResponse, BucketResponse, BucketSchema,
+    BucketSchemaField, BucketUpdateRequest, NamespaceOperation, ResourceType, SourceAdapterConfig,
+    TaskStatusEnum, TaskType, UniqueKeyConfig, Value,
 };
+use serde_json::json;
+
 pub use routes::router;
 pub use store::BUCKETS;
 
-use super::{objects, removal, tasks};
+use super::{
+    audit::{self, Change},
+    objects, removal, tasks,
+};
 use crate::{
     app::App,
     auth::{Delete, Level, Scope, Write},
     clock,
     error::{ApiError, Result, Violation},
     id,
+    limits::quota::{self, Resource},
 };
 
 fn check_unique_key(
@@ -75,6 +81,7 @@ pub async fn create(
     check_name(&request.bucket_name)?;
     check_adapter(request.source_adapter.as_ref())?;
     check_unique_key(&request.bucket_schema, request.unique_key.as_ref())?;
+    let caller = scope.caller.clone();
     let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
     let at = clock::time(now);
     let bucket_id = id::new("bkt_");
@@ -96,6 +103,7 @@ pub async fn create(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
+                quota::check(tx, &caller.org_id, Resource::Buckets).await?;
                 BUCKETS
                     .insert(
                         tx,
@@ -106,6 +114,12 @@ pub async fn create(
                         &bucket,
                     )
                     .await?;
+                let change = Change {
+                    action: AuditAction::BucketCreated,
+                    resource: (ResourceType::Bucket, &bucket_id),
+                    changes: json!({ "bucket_name": bucket.bucket_name }),
+                };
+                audit::record(tx, &caller, change, now).await?;
                 Ok(bucket)
             })
         })
@@ -181,6 +195,7 @@ pub async fn update(
         &record.id,
         NamespaceOperation::WriteData,
     )?;
+    let caller = scope.caller.clone();
     let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
     app.db()
         .write(move |tx| {
@@ -190,6 +205,7 @@ pub async fn update(
                     let objects = objects::store::count_in(tx, &namespace_id, &record.id).await?;
                     check_schema(&bucket, schema, objects)?;
                 }
+                let before = bucket.clone();
                 bucket.bucket_name = request.bucket_name.unwrap_or(bucket.bucket_name);
                 bucket.description = request.description.or(bucket.description);
                 bucket.metadata = request.metadata.unwrap_or(bucket.metadata);
@@ -212,6 +228,12 @@ pub async fn update(
                         &bucket,
                     )
                     .await?;
+                let change = Change {
+                    action: AuditAction::BucketUpdated,
+                    resource: (ResourceType::Bucket, &record.id),
+                    changes: audit::difference(&before, &bucket),
+                };
+                audit::record(tx, &caller, change, now).await?;
                 Ok(bucket)
             })
         })
@@ -233,7 +255,7 @@ pub async fn delete(
         .caller
         .allow(ResourceType::Bucket, &record.id, operation)?;
     let object_count = objects::store::count(app.db(), &scope.namespace_id, &record.id).await?;
-    let (org_id, namespace_id) = (scope.caller.org_id.clone(), scope.namespace_id.clone());
+    let (caller, namespace_id) = (scope.caller.clone(), scope.namespace_id.clone());
     let now = app.clock().micros();
     let answer = app
         .db()
@@ -241,8 +263,15 @@ pub async fn delete(
             Box::pin(async move {
                 removal::close_batches(tx, &namespace_id, &record.id, force, now).await?;
                 BUCKETS.delete(tx, &namespace_id, &record.id).await?;
+                let change = Change {
+                    action: AuditAction::BucketDeleted,
+                    resource: (ResourceType::Bucket, &record.id),
+                    changes: json!({ "bucket_name": record.name }),
+                };
+                audit::record(tx, &caller, change, now).await?;
                 let (kind, task_type) = (removal::REMOVE_BUCKET, TaskType::ApiBucketsDelete);
-                let task = removal::task(&org_id, &namespace_id, task_type, kind, &record.id);
+                let task =
+                    removal::task(&caller.org_id, &namespace_id, task_type, kind, &record.id);
                 let task = tasks::insert(tx, task, now).await?;
                 Ok(BucketDeleteResponse {
                     task_id: task.task_id,

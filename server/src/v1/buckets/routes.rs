@@ -5,7 +5,7 @@ use axum::{
 };
 use loupe_wire::{
     BucketCreateRequest, BucketDeleteResponse, BucketPatchRequest, BucketResponse,
-    BucketUpdateRequest, ListBucketsRequest, ListBucketsResponse,
+    BucketUpdateRequest, ListBucketsRequest, ListBucketsResponse, ResourceType,
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -50,7 +50,11 @@ async fn page(
             return Ok(([UNRESOLVED], Json(empty)).into_response());
         }
     };
-    let mut page = BUCKETS.list(app.db(), &scope.namespace_id, &params).await?;
+    let owner = &scope.namespace_id;
+    let mut page = scope
+        .caller
+        .list(app, &BUCKETS, ResourceType::Bucket, owner, &params)
+        .await?;
     store::count_objects(app.db(), &scope.namespace_id, &mut page.results).await?;
     let total_count = page.total_count(&params);
     Ok(Json(ListBucketsResponse {

@@ -68,8 +68,8 @@ pub async fn clone(
         collections: [(source_id.clone(), collection_id.clone().unwrap_or_default())].into(),
         whole: false,
     };
-    let (org_id, namespace_id, now) = (
-        scope.caller.org_id.clone(),
+    let (caller, namespace_id, now) = (
+        scope.caller.clone(),
         scope.namespace_id.clone(),
         app.clock().micros(),
     );
@@ -77,9 +77,9 @@ pub async fn clone(
         .db()
         .write(move |tx| {
             Box::pin(async move {
-                insert(tx, &org_id, &namespace_id, &made, now).await?;
+                insert(tx, &caller, &namespace_id, &made, now).await?;
                 if same {
-                    copying::enqueue(tx, &org_id, &namespace_id, &copy, now).await?;
+                    copying::enqueue(tx, &caller.org_id, &namespace_id, &copy, now).await?;
                 }
                 Ok(made)
             })

@@ -12,7 +12,7 @@ use loupe_engine::{
     store::CollectionSpec,
 };
 use loupe_wire::{
-    CollectionFeatureDescriptor, CollectionResponse, CollectionVectorIndex,
+    AuditAction, CollectionFeatureDescriptor, CollectionResponse, CollectionVectorIndex,
     CreateCollectionRequest, DescribeCollectionFeaturesResponse, FeatureExtractorConfigInput,
     FeatureExtractorConfigOutput, NamespaceOperation, ResourceType, SourceType,
     UpdateCollectionRequest, Value, VectorIndex, VectorType,
@@ -23,14 +23,21 @@ pub use cloning::clone;
 pub use routes::router;
 pub use store::COLLECTIONS;
 
-use super::{batches, buckets::BUCKETS, namespaces::push_event, removal};
+use super::{
+    audit::{self, Change},
+    batches,
+    buckets::BUCKETS,
+    namespaces::push_event,
+    removal,
+};
 use crate::{
     app::App,
-    auth::{Delete, Level, Scope, Write},
+    auth::{Caller, Delete, Level, Scope, Write},
     clock,
     db::Tx,
     error::{ApiError, Result, Violation},
     id,
+    limits::quota::{self, Resource},
 };
 
 /// The extractor routes live beside the collections that use them.
@@ -211,6 +218,11 @@ async fn draft(
         .allow(ResourceType::Collection, "*", NamespaceOperation::WriteData)?;
     check_name(&request.collection_name)?;
     let source = check_source(app, &scope.namespace_id, request.source).await?;
+    for id in source.bucket_ids.iter().flatten() {
+        scope
+            .caller
+            .allow(ResourceType::Bucket, id, NamespaceOperation::ReadData)?;
+    }
     let Some(config) = &request.feature_extractor else {
         let msg =
             "name the extractor: {feature_extractor_name, version, parameters, input_mappings}";
@@ -244,10 +256,10 @@ async fn draft(
     })
 }
 
-/// Writes a new collection and its event.
+/// Writes a new collection, its record and its event.
 pub async fn insert(
     tx: &mut Tx,
-    org_id: &str,
+    caller: &Caller,
     namespace_id: &str,
     collection: &CollectionResponse,
     now: i64,
@@ -256,10 +268,18 @@ pub async fn insert(
         collection.collection_id.as_deref().unwrap_or_default(),
         &collection.collection_name,
     );
+    let org_id = &caller.org_id;
+    quota::check(tx, org_id, Resource::Collections).await?;
     COLLECTIONS
         .insert(tx, namespace_id, id, name, now, collection)
         .await?;
     let payload = json!({"collection_id": id, "collection_name": name});
+    let change = Change {
+        action: AuditAction::CollectionCreated,
+        resource: (ResourceType::Collection, id),
+        changes: payload.clone(),
+    };
+    audit::record(tx, caller, change, now).await?;
     push_event(tx, org_id, namespace_id, "collection.created", payload, now).await
 }
 
@@ -269,15 +289,15 @@ pub async fn create(
     request: CreateCollectionRequest,
 ) -> Result<CollectionResponse> {
     let collection = draft(app, scope, request).await?;
-    let (org_id, namespace_id, now) = (
-        scope.caller.org_id.clone(),
+    let (caller, namespace_id, now) = (
+        scope.caller.clone(),
         scope.namespace_id.clone(),
         app.clock().micros(),
     );
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                insert(tx, &org_id, &namespace_id, &collection, now).await?;
+                insert(tx, &caller, &namespace_id, &collection, now).await?;
                 Ok(collection)
             })
         })
@@ -371,8 +391,8 @@ pub async fn update(
         .await?
         .collection_id
         .unwrap_or_default();
-    let (org_id, namespace_id, now) = (
-        scope.caller.org_id.clone(),
+    let (caller, namespace_id, now) = (
+        scope.caller.clone(),
         scope.namespace_id.clone(),
         app.clock().micros(),
     );
@@ -380,6 +400,7 @@ pub async fn update(
         .write(move |tx| {
             Box::pin(async move {
                 let mut collection = COLLECTIONS.find_in(tx, &namespace_id, &id).await?.data.0;
+                let before = collection.clone();
                 collection.collection_name = request
                     .collection_name
                     .unwrap_or(collection.collection_name);
@@ -397,9 +418,15 @@ pub async fn update(
                         &collection,
                     )
                     .await?;
+                let change = Change {
+                    action: AuditAction::CollectionUpdated,
+                    resource: (ResourceType::Collection, &id),
+                    changes: audit::difference(&before, &collection),
+                };
+                audit::record(tx, &caller, change, now).await?;
                 push_event(
                     tx,
-                    &org_id,
+                    &caller.org_id,
                     &namespace_id,
                     "collection.updated",
                     json!({"collection_id": id}),
@@ -418,8 +445,8 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Resul
         .await?
         .collection_id
         .unwrap_or_default();
-    let (org_id, namespace_id, now) = (
-        scope.caller.org_id.clone(),
+    let (caller, namespace_id, now) = (
+        scope.caller.clone(),
         scope.namespace_id.clone(),
         app.clock().micros(),
     );
@@ -428,10 +455,16 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Resul
             Box::pin(async move {
                 COLLECTIONS.delete(tx, &namespace_id, &id).await?;
                 batches::store::forget_collection(tx, &namespace_id, &id).await?;
-                removal::enqueue_collection(tx, &org_id, &namespace_id, &id, now).await?;
+                removal::enqueue_collection(tx, &caller.org_id, &namespace_id, &id, now).await?;
+                let change = Change {
+                    action: AuditAction::CollectionDeleted,
+                    resource: (ResourceType::Collection, &id),
+                    changes: Value::Null,
+                };
+                audit::record(tx, &caller, change, now).await?;
                 let payload = json!({ "collection_id": id });
                 let kind = "collection.deleted";
-                push_event(tx, &org_id, &namespace_id, kind, payload, now).await
+                push_event(tx, &caller.org_id, &namespace_id, kind, payload, now).await
             })
         })
         .await?;

@@ -6,7 +6,7 @@ use axum::{
 use loupe_wire::{
     CloneCollectionRequest, CloneCollectionResponse, CollectionResponse, CreateCollectionRequest,
     DescribeCollectionFeaturesResponse, GenericDeleteResponse, ListCollectionsRequest,
-    ListCollectionsResponse, UpdateCollectionRequest,
+    ListCollectionsResponse, ResourceType, UpdateCollectionRequest,
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -52,8 +52,15 @@ async fn page(
             return Ok(([UNRESOLVED], Json(empty)).into_response());
         }
     };
-    let mut page = COLLECTIONS
-        .list(app.db(), &scope.namespace_id, &params)
+    let mut page = scope
+        .caller
+        .list(
+            app,
+            &COLLECTIONS,
+            ResourceType::Collection,
+            &scope.namespace_id,
+            &params,
+        )
         .await?;
     super::count_documents(app, &scope, &mut page.results).await?;
     let total_count = page.total_count(&params);

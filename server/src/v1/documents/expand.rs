@@ -6,7 +6,7 @@ use loupe_engine::{
     filter::{self, Filter},
     store::{Document, ListQuery, Reach, WithVectors},
 };
-use loupe_wire::{Object, Value};
+use loupe_wire::{NamespaceOperation, Object, ResourceType, Value};
 
 use super::{Shape, view};
 use crate::{
@@ -33,7 +33,13 @@ pub async fn expand<L: Level>(
         return Ok(());
     }
     let everywhere = COLLECTIONS.all(app.db(), &scope.namespace_id).await?;
-    let reach = scope.reach(everywhere.into_iter().map(|record| record.id).collect());
+    // References lead anywhere in the namespace, but no further than the key's scopes.
+    let operation = NamespaceOperation::ReadData;
+    let covered = everywhere
+        .into_iter()
+        .map(|record| record.id)
+        .filter(|id| scope.caller.covers(ResourceType::Collection, id, operation));
+    let reach = scope.reach(covered.collect());
     let mut wanted: Vec<BTreeMap<String, Vec<String>>> = Vec::with_capacity(shown.len());
     for document in shown.iter() {
         wanted.push(references(fields, document)?);

@@ -19,7 +19,7 @@ use loupe_wire::{CollectionResponse, NamespaceOperation};
 
 use crate::{
     app::App,
-    auth::{Level, Scope},
+    auth::{Caller, Level, Scope},
     error::{ApiError, Result},
     v1::collections,
 };
@@ -39,8 +39,31 @@ pub async fn find<L: Level>(
         .store()
         .get(&reach, &[document_id.to_owned()], vectors)
         .await?;
-    match found.pop() {
-        Some(document) => Ok((collection, document)),
-        None => Err(ApiError::not_found("document", document_id)),
+    let Some(document) = found.pop() else {
+        return Err(ApiError::not_found("document", document_id));
+    };
+    if !may(&scope.caller, &document, operation) {
+        return Err(ApiError::forbidden(
+            "permission_denied",
+            "the document was shared for reading only",
+        ));
     }
+    Ok((collection, document))
+}
+
+/// Whether an end user may do this to a document that the user sees: change it as its owner or where granted, share it as
+/// its owner alone. Other keys may do what their level says.
+fn may(caller: &Caller, document: &Document, operation: NamespaceOperation) -> bool {
+    let Some(principal) = caller.principal() else {
+        return true;
+    };
+    if operation == NamespaceOperation::ReadData {
+        return true;
+    }
+    let acl = &document.payload.get("_internal").map(|i| &i["_acl"]);
+    let owns = acl.is_some_and(|acl| acl["owner"] == principal);
+    let granted = acl
+        .and_then(|acl| acl["write"].as_array())
+        .is_some_and(|people| people.iter().any(|one| one == principal));
+    owns || (granted && operation != NamespaceOperation::ManagePermissions)
 }

@@ -7,12 +7,16 @@ use loupe_wire::{
 };
 use serde_json::json;
 
-use super::journal::{self, Entry};
+use super::{
+    journal::{self, Entry},
+    may,
+};
 use crate::{
     app::App,
     auth::{Delete, Level, Scope, Write},
     clock,
     error::{ApiError, Result, Violation},
+    limits::quota,
     list::parse_filter,
     v1::{collections, namespaces::push_event},
 };
@@ -162,6 +166,7 @@ pub async fn create(
 ) -> Result<Document> {
     let collection =
         collections::find(app, scope, collection, NamespaceOperation::WriteData).await?;
+    quota::check_documents(app, &scope.caller, 1).await?;
     let spec = collections::spec(app, &scope.namespace_id, &collection);
     let sent = serde_json::to_value(&request).map_err(ApiError::internal)?;
     let vectors = sent
@@ -398,6 +403,7 @@ pub async fn delete(
         .await?;
     let found: Vec<String> = found
         .into_iter()
+        .filter(|one| may(&scope.caller, one, NamespaceOperation::DeleteData))
         .map(|document| document.document_id)
         .collect();
     if found.is_empty() {
@@ -440,6 +446,7 @@ pub async fn update_many(
             .map(|update| update.document_id.clone())
             .collect();
         let mut documents = app.store().get(&reach, &ids, WithVectors::Yes).await?;
+        documents.retain(|one| may(&scope.caller, one, NamespaceOperation::WriteData));
         let mut results = Vec::with_capacity(updates.len());
         for update in updates {
             match documents
@@ -479,6 +486,7 @@ pub async fn update_many(
         };
         let page = app.store().list(&reach, query).await?;
         let mut documents = page.documents;
+        documents.retain(|one| may(&scope.caller, one, NamespaceOperation::WriteData));
         documents
             .iter_mut()
             .for_each(|document| change(document, data.clone(), false, &at));

@@ -2,9 +2,9 @@
 
 use indexmap::IndexMap;
 use loupe_wire::{
-    BucketResponse, CloneNamespaceRequest, CloneNamespaceRequestMode, CloneNamespaceResponse,
-    ClonedResourceSummary, CollectionResponse, NamespaceModel, NamespaceOperation, ResourceType,
-    RetrieverModelOutput, Value,
+    AuditAction, BucketResponse, CloneNamespaceRequest, CloneNamespaceRequestMode,
+    CloneNamespaceResponse, ClonedResourceSummary, CollectionResponse, NamespaceModel,
+    NamespaceOperation, ResourceType, RetrieverModelOutput, Value,
 };
 
 use super::{NAMESPACES, check_name};
@@ -16,7 +16,9 @@ use crate::{
     error::{ApiError, Result, Violation},
     id,
     jobs::Claim,
+    limits::quota::{self, Resource},
     v1::{
+        audit::{self, Change},
         buckets::BUCKETS,
         collections::{self, COLLECTIONS},
         copying::{self, Copy},
@@ -119,18 +121,26 @@ impl Clone {
         Ok(clone)
     }
 
-    async fn insert(&self, tx: &mut Tx, org_id: &str, namespace_id: &str, now: i64) -> Result<()> {
+    async fn insert(
+        &self,
+        tx: &mut Tx,
+        caller: &Caller,
+        namespace_id: &str,
+        now: i64,
+    ) -> Result<()> {
         for bucket in &self.buckets {
             let id = bucket.bucket_id.as_deref().unwrap_or_default();
+            quota::check(tx, &caller.org_id, Resource::Buckets).await?;
             BUCKETS
                 .insert(tx, namespace_id, id, &bucket.bucket_name, now, bucket)
                 .await?;
         }
         for collection in &self.collections {
-            collections::insert(tx, org_id, namespace_id, collection, now).await?;
+            collections::insert(tx, caller, namespace_id, collection, now).await?;
         }
         for one in &self.retrievers {
             let id = one.retriever_id.as_deref().unwrap_or_default();
+            quota::check(tx, &caller.org_id, Resource::Retrievers).await?;
             RETRIEVERS
                 .insert(tx, namespace_id, id, &one.retriever_name, now, one)
                 .await?;
@@ -171,7 +181,7 @@ pub async fn clone(
     check(caller, &request)?;
     let name = check_name(&request.namespace_name)?;
     let mut clone = Clone::of(app, &source.id, &request).await?;
-    let (org_id, now) = (caller.org_id.clone(), app.clock().micros());
+    let (caller, now) = (caller.clone(), app.clock().micros());
     let at = clock::time(now);
     clone.namespace = NamespaceModel {
         namespace_id: Some(id::new("ns_")),
@@ -199,13 +209,27 @@ pub async fn clone(
         .write(move |tx| {
             Box::pin(async move {
                 let id = clone.namespace.namespace_id.clone().unwrap_or_default();
-                let task = copying::enqueue(tx, &org_id, &id, &copy, now).await?;
+                let task = copying::enqueue(tx, &caller.org_id, &id, &copy, now).await?;
                 clone.namespace.clone_task_id = Some(task.task_id);
                 let namespace = &clone.namespace;
+                quota::check(tx, &caller.org_id, Resource::Namespaces).await?;
                 NAMESPACES
-                    .insert(tx, &org_id, &id, &namespace.namespace_name, now, namespace)
+                    .insert(
+                        tx,
+                        &caller.org_id,
+                        &id,
+                        &namespace.namespace_name,
+                        now,
+                        namespace,
+                    )
                     .await?;
-                clone.insert(tx, &org_id, &id, now).await?;
+                clone.insert(tx, &caller, &id, now).await?;
+                let change = Change {
+                    action: AuditAction::NamespaceCreated,
+                    resource: (ResourceType::Namespace, &id),
+                    changes: serde_json::json!({ "cloned_from": copy.from_namespace }),
+                };
+                audit::record(tx, &caller, change, now).await?;
                 Ok(clone)
             })
         })

@@ -5,8 +5,8 @@ mod routes;
 mod store;
 
 use loupe_wire::{
-    CreateNamespaceRequest, NamespaceDeleteResponse, NamespaceModel, NamespaceOperation,
-    PatchNamespaceRequest, ResourceType, TaskType,
+    AuditAction, CreateNamespaceRequest, NamespaceDeleteResponse, NamespaceModel,
+    NamespaceOperation, PatchNamespaceRequest, ResourceType, TaskType,
 };
 
 pub use cloning::{clone, set_clone_status};
@@ -14,6 +14,7 @@ pub use routes::router;
 pub use store::NAMESPACES;
 
 use super::{
+    audit::{self, Change},
     events::{self, Event},
     removal, tasks,
 };
@@ -23,6 +24,7 @@ use crate::{
     clock,
     error::{ApiError, Result, Violation},
     id,
+    limits::quota::{self, Resource},
 };
 
 /// Whether the caller's organization has this namespace and the key's scopes cover it.
@@ -87,7 +89,7 @@ pub async fn create(
         )
         .into());
     }
-    let (org_id, now) = (caller.org_id.clone(), app.clock().micros());
+    let (caller, now) = (caller.clone(), app.clock().micros());
     let at = clock::time(now);
     let namespace = NamespaceModel {
         namespace_id: Some(request.namespace_id.unwrap_or_else(|| id::new("ns_"))),
@@ -117,9 +119,23 @@ pub async fn create(
                         "this namespace id is taken",
                     ));
                 }
+                quota::check(tx, &caller.org_id, Resource::Namespaces).await?;
                 NAMESPACES
-                    .insert(tx, &org_id, &id, &namespace.namespace_name, now, &namespace)
+                    .insert(
+                        tx,
+                        &caller.org_id,
+                        &id,
+                        &namespace.namespace_name,
+                        now,
+                        &namespace,
+                    )
                     .await?;
+                let change = Change {
+                    action: AuditAction::NamespaceCreated,
+                    resource: (ResourceType::Namespace, &id),
+                    changes: serde_json::json!({ "namespace_name": namespace.namespace_name }),
+                };
+                audit::record(tx, &caller, change, now).await?;
                 Ok(namespace)
             })
         })
@@ -131,6 +147,11 @@ pub async fn get(app: &App, caller: &Caller, identifier: &str) -> Result<Namespa
     let record = NAMESPACES
         .find(app.db(), &caller.org_id, identifier)
         .await?;
+    caller.allow(
+        ResourceType::Namespace,
+        &record.id,
+        NamespaceOperation::ReadData,
+    )?;
     let mut namespace = record.data.0;
     store::count(app.db(), &record.id, &mut namespace).await?;
     Ok(namespace)
@@ -142,23 +163,20 @@ pub async fn update(
     identifier: &str,
     request: PatchNamespaceRequest,
 ) -> Result<NamespaceModel> {
-    caller.allow(
-        ResourceType::Namespace,
-        identifier,
-        NamespaceOperation::ModifyInfrastructure,
-    )?;
     let name = request.namespace_name.as_deref().map(check_name);
     let name = name.transpose()?;
-    let (org_id, identifier, now) = (
-        caller.org_id.clone(),
-        identifier.to_owned(),
-        app.clock().micros(),
-    );
+    let (caller, identifier, now) = (caller.clone(), identifier.to_owned(), app.clock().micros());
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let record = NAMESPACES.find_in(tx, &org_id, &identifier).await?;
+                let record = NAMESPACES.find_in(tx, &caller.org_id, &identifier).await?;
+                caller.allow(
+                    ResourceType::Namespace,
+                    &record.id,
+                    NamespaceOperation::ModifyInfrastructure,
+                )?;
                 let mut namespace = record.data.0;
+                let before = namespace.clone();
                 namespace.namespace_name = name.unwrap_or(namespace.namespace_name);
                 namespace.description = request.description.or(namespace.description);
                 namespace.payload_indexes = request.payload_indexes.or(namespace.payload_indexes);
@@ -170,13 +188,19 @@ pub async fn update(
                 NAMESPACES
                     .update(
                         tx,
-                        &org_id,
+                        &caller.org_id,
                         &record.id,
                         &namespace.namespace_name,
                         now,
                         &namespace,
                     )
                     .await?;
+                let change = Change {
+                    action: AuditAction::NamespaceUpdated,
+                    resource: (ResourceType::Namespace, &record.id),
+                    changes: audit::difference(&before, &namespace),
+                };
+                audit::record(tx, &caller, change, now).await?;
                 Ok(namespace)
             })
         })
@@ -198,20 +222,22 @@ pub async fn delete(
         &record.id,
         NamespaceOperation::ModifyInfrastructure,
     )?;
-    let (org_id, id, now) = (
-        caller.org_id.clone(),
-        record.id.clone(),
-        app.clock().micros(),
-    );
+    let (acting, id, now) = (caller.clone(), record.id.clone(), app.clock().micros());
     let answer = app
         .db()
         .write(move |tx| {
             Box::pin(async move {
                 removal::close_batches(tx, &record.id, "", force, now).await?;
                 removal::unpublish(tx, &record.id).await?;
-                NAMESPACES.delete(tx, &org_id, &record.id).await?;
+                NAMESPACES.delete(tx, &acting.org_id, &record.id).await?;
+                let change = Change {
+                    action: AuditAction::NamespaceDeleted,
+                    resource: (ResourceType::Namespace, &record.id),
+                    changes: serde_json::json!({ "namespace_name": record.name }),
+                };
+                audit::record(tx, &acting, change, now).await?;
                 let (kind, task_type) = (removal::REMOVE_NAMESPACE, TaskType::ApiNamespacesDelete);
-                let task = removal::task(&org_id, &record.id, task_type, kind, &record.id);
+                let task = removal::task(&acting.org_id, &record.id, task_type, kind, &record.id);
                 let task = tasks::insert(tx, task, now).await?;
                 Ok(NamespaceDeleteResponse {
                     task_id: task.task_id,

@@ -5,7 +5,7 @@ use axum::{
 use loupe_wire::{
     CloneNamespaceRequest, CloneNamespaceResponse, CreateNamespaceRequest, ListNamespacesRequest,
     ListNamespacesResponse, NamespaceDeleteResponse, NamespaceModel, PatchNamespaceRequest,
-    UpdateNamespaceRequest,
+    ResourceType, UpdateNamespaceRequest,
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -38,8 +38,10 @@ async fn page(
     request: ListNamespacesRequest,
 ) -> Result<Json<ListNamespacesResponse>> {
     let params = ListParams::new(query, &request)?;
-    let page = NAMESPACES
-        .list(app.db(), &org.caller.org_id, &params)
+    let owner = &org.caller.org_id;
+    let page = org
+        .caller
+        .list(app, &NAMESPACES, ResourceType::Namespace, owner, &params)
         .await?;
     let total_count = page.total_count(&params);
     Ok(Json(ListNamespacesResponse {

@@ -3,8 +3,6 @@
 mod routes;
 mod store;
 
-use std::sync::Arc;
-
 use loupe_wire::{
     APIKeyModel, AccountTier, OrganizationModelResponse, OrganizationUpdateRequest, Permission,
     UserModel, UserRole, UserStatus,
@@ -38,18 +36,14 @@ pub async fn create_first(app: &App) -> Result<Option<String>> {
 /// Whoever sits at the data folder may do everything in its organization.
 pub async fn local_caller(app: &App) -> Result<Caller> {
     let org_id = store::find_first(app.db()).await?.organization_id;
-    let key = APIKeyModel {
+    Ok(Caller::internal(APIKeyModel {
         key_id: Some("command line".into()),
         organization_id: Some(org_id.clone()),
-        internal_id: org_id.clone(),
+        internal_id: org_id,
         name: "command line".into(),
         permissions: vec![Permission::Admin],
         ..Default::default()
-    };
-    Ok(Caller {
-        org_id,
-        key: Arc::new(key),
-    })
+    }))
 }
 
 async fn create(tx: &mut Tx, now: i64) -> Result<String> {
@@ -88,8 +82,9 @@ async fn create(tx: &mut Tx, now: i64) -> Result<String> {
             ..Default::default()
         },
         api_keys::Mint {
+            kind: crate::auth::key::Kind::Standard,
             protected: true,
-            actor: "system",
+            caller: &Caller::system(&organization.organization_id),
             now,
         },
     )

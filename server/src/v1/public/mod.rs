@@ -3,8 +3,6 @@
 mod host;
 mod routes;
 
-use std::sync::Arc;
-
 use loupe_engine::store::WithVectors;
 use loupe_wire::{
     APIKeyModel, APIKeyType, Object, Permission, PublicExecuteResponse, PublishedRetrieverResponse,
@@ -71,10 +69,7 @@ fn stranger(org_id: &str, retriever_id: &str) -> Caller {
         scopes: vec![scope],
         ..Default::default()
     };
-    Caller {
-        org_id: org_id.to_owned(),
-        key: Arc::new(key),
-    }
+    Caller::internal(key)
 }
 
 impl Open {

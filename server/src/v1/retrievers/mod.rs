@@ -8,9 +8,9 @@ mod store;
 use indexmap::IndexMap;
 use loupe_engine::stage::{Plan, Surroundings};
 use loupe_wire::{
-    CloneRetrieverRequest, CreateRetrieverRequest, ExplainRetrieverResponse, FeatureAddress,
-    NamespaceOperation, Object, PatchRetrieverRequest, ResourceType, RetrieverModelOutput,
-    StageConfigInput, StageConfigOutput, Value,
+    AuditAction, CloneRetrieverRequest, CreateRetrieverRequest, ExplainRetrieverResponse,
+    FeatureAddress, NamespaceOperation, Object, PatchRetrieverRequest, ResourceType,
+    RetrieverModelOutput, StageConfigInput, StageConfigOutput, Value,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
@@ -20,13 +20,18 @@ pub use history::{History, record};
 pub use routes::router;
 pub use store::{Execution, RETRIEVERS, insert_execution};
 
-use super::collections;
+use super::{
+    api_keys,
+    audit::{self, Change},
+    collections,
+};
 use crate::{
     app::App,
     auth::{Delete, Level, Scope, Write},
     clock,
     error::{ApiError, Result, Violation},
     id,
+    limits::quota::{self, Resource},
 };
 
 /// One wire type as another with the same members.
@@ -139,6 +144,15 @@ pub async fn create(
     compile(&request.stages, &schema)?;
     let identifiers = request.collection_identifiers.unwrap_or_default();
     let collections = collections::resolve(app, &scope.namespace_id, &identifiers).await?;
+    // A retriever reads its collections for whoever may execute it.
+    for id in collections
+        .iter()
+        .filter_map(|one| one.collection_id.as_deref())
+    {
+        scope
+            .caller
+            .allow(ResourceType::Collection, id, NamespaceOperation::ReadData)?;
+    }
     let now = app.clock().micros();
     let retriever = RetrieverModelOutput {
         retriever_id: Some(id::new("ret_")),
@@ -171,11 +185,12 @@ async fn insert(
     retriever: RetrieverModelOutput,
     now: i64,
 ) -> Result<RetrieverModelOutput> {
-    let namespace_id = scope.namespace_id.clone();
+    let (caller, namespace_id) = (scope.caller.clone(), scope.namespace_id.clone());
     app.db()
         .write(move |tx| {
             Box::pin(async move {
                 let id = retriever.retriever_id.clone().unwrap_or_default();
+                quota::check(tx, &caller.org_id, Resource::Retrievers).await?;
                 RETRIEVERS
                     .insert(
                         tx,
@@ -186,6 +201,12 @@ async fn insert(
                         &retriever,
                     )
                     .await?;
+                let change = Change {
+                    action: AuditAction::RetrieverCreated,
+                    resource: (ResourceType::Retriever, &id),
+                    changes: json!({ "retriever_name": retriever.retriever_name }),
+                };
+                audit::record(tx, &caller, change, now).await?;
                 Ok(retriever)
             })
         })
@@ -234,15 +255,16 @@ pub async fn update(
         .retriever_id
         .unwrap_or_default();
     let display_config: Option<Object> = request.display_config.as_ref().map(cast).transpose()?;
-    let (namespace_id, actor, now) = (
+    let (namespace_id, caller, now) = (
         scope.namespace_id.clone(),
-        scope.caller.actor().to_owned(),
+        scope.caller.clone(),
         app.clock().micros(),
     );
     app.db()
         .write(move |tx| {
             Box::pin(async move {
                 let mut retriever = RETRIEVERS.find_in(tx, &namespace_id, &id).await?.data.0;
+                let before = retriever.clone();
                 retriever.retriever_name =
                     request.retriever_name.unwrap_or(retriever.retriever_name);
                 retriever.description = request.description.or(retriever.description);
@@ -250,7 +272,7 @@ pub async fn update(
                 retriever.metadata = request.metadata.unwrap_or(retriever.metadata);
                 retriever.display_config = display_config.or(retriever.display_config);
                 retriever.updated_at = Some(clock::time(now));
-                retriever.updated_by = Some(actor);
+                retriever.updated_by = Some(caller.actor().to_owned());
                 RETRIEVERS
                     .update(
                         tx,
@@ -261,6 +283,12 @@ pub async fn update(
                         &retriever,
                     )
                     .await?;
+                let change = Change {
+                    action: AuditAction::RetrieverUpdated,
+                    resource: (ResourceType::Retriever, &id),
+                    changes: audit::difference(&before, &retriever),
+                };
+                audit::record(tx, &caller, change, now).await?;
                 Ok(retriever)
             })
         })
@@ -303,15 +331,26 @@ pub async fn clone(
 pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Result<()> {
     let retriever = find(app, scope, identifier, NamespaceOperation::DeleteRetriever).await?;
     let id = retriever.retriever_id.unwrap_or_default();
-    let namespace_id = scope.namespace_id.clone();
-    app.db()
+    let (caller, namespace_id) = (scope.caller.clone(), scope.namespace_id.clone());
+    let now = app.clock().micros();
+    let hashes = app
+        .db()
         .write(move |tx| {
             Box::pin(async move {
                 super::publishing::delete_of(tx, &namespace_id, &id).await?;
-                RETRIEVERS.delete(tx, &namespace_id, &id).await
+                RETRIEVERS.delete(tx, &namespace_id, &id).await?;
+                let change = Change {
+                    action: AuditAction::RetrieverDeleted,
+                    resource: (ResourceType::Retriever, &id),
+                    changes: Value::Null,
+                };
+                audit::record(tx, &caller, change, now).await?;
+                api_keys::revoke_all_of_retriever(tx, &caller, &id, now).await
             })
         })
-        .await
+        .await?;
+    api_keys::forget(app, &hashes).await;
+    Ok(())
 }
 
 /// What an execution would do, in words and estimates.

@@ -10,7 +10,8 @@ use loupe_wire::{
     ExecuteRetrieverResponse, ExecutionDetail, ExplainRetrieverRequest, ExplainRetrieverResponse,
     GenericDeleteResponse, ListExecutionsRequest, ListExecutionsResponse, ListRetrieversRequest,
     ListRetrieversResponse, NamespaceOperation, PaginationMetadata, PatchRetrieverRequest,
-    PatchRetrieverResponse, RetrieverConfig, RetrieverModelOutput, RetrieverStageDefinition,
+    PatchRetrieverResponse, ResourceType, RetrieverConfig, RetrieverModelOutput,
+    RetrieverStageDefinition,
 };
 use serde::Deserialize;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -80,8 +81,15 @@ async fn page(
             return Ok(([UNRESOLVED], Json(empty)).into_response());
         }
     };
-    let mut page = RETRIEVERS
-        .list(app.db(), &scope.namespace_id, &params)
+    let mut page = scope
+        .caller
+        .list(
+            app,
+            &RETRIEVERS,
+            ResourceType::Retriever,
+            &scope.namespace_id,
+            &params,
+        )
         .await?;
     crate::v1::publishing::mark_published(app, &scope.namespace_id, &mut page.results).await?;
     let total = page.total_count(&params);

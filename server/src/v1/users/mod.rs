@@ -3,19 +3,38 @@
 mod routes;
 mod store;
 
-use loupe_wire::{UserCreateRequest, UserModel, UserStatus, UserUpdateRequest};
+use loupe_wire::{
+    AuditAction, NamespaceOperation, ResourceType, UserCreateRequest, UserModel, UserStatus,
+    UserUpdateRequest,
+};
+use serde_json::json;
 
 pub use routes::router;
-pub use store::{find, find_in, insert, list};
+pub use store::{find, find_by_id_in, find_in, insert, list, list_ever};
 
+use super::{
+    api_keys,
+    audit::{self, Change},
+};
 use crate::{
     app::App,
+    auth::Caller,
     clock,
     error::{ApiError, Result, Violation},
     id,
 };
 
-pub async fn create(app: &App, org_id: &str, request: UserCreateRequest) -> Result<UserModel> {
+/// Whether the key's scopes let it manage this user.
+fn allow(caller: &Caller, user_id: &str) -> Result<()> {
+    caller.allow(
+        ResourceType::User,
+        user_id,
+        NamespaceOperation::ManagePermissions,
+    )
+}
+
+pub async fn create(app: &App, caller: &Caller, request: UserCreateRequest) -> Result<UserModel> {
+    allow(caller, "*")?;
     let well_formed = request
         .email
         .split_once('@')
@@ -29,14 +48,14 @@ pub async fn create(app: &App, org_id: &str, request: UserCreateRequest) -> Resu
         )
         .into());
     }
-    let (org_id, now) = (org_id.to_owned(), app.clock().micros());
+    let (caller, now) = (caller.clone(), app.clock().micros());
     app.db()
         .write(move |tx| {
             Box::pin(async move {
                 let at = clock::time(now);
                 let user = UserModel {
                     user_id: id::new("usr_"),
-                    organization_id: org_id,
+                    organization_id: caller.org_id.clone(),
                     email: request.email.to_lowercase(),
                     user_name: request.user_name,
                     avatar_url: request.avatar_url,
@@ -55,32 +74,84 @@ pub async fn create(app: &App, org_id: &str, request: UserCreateRequest) -> Resu
                     return Err(ApiError::already_exists("name_taken", message));
                 }
                 store::insert(tx, &user, now).await?;
+                let change = Change {
+                    action: AuditAction::UserCreated,
+                    resource: (ResourceType::User, &user.user_id),
+                    changes: json!({ "email": user.email, "role": user.role, "status": user.status }),
+                };
+                audit::record(tx, &caller, change, now).await?;
                 Ok(user)
             })
         })
         .await
 }
 
+/// Changes a user. Suspending one revokes the keys held, for good.
 pub async fn update(
     app: &App,
-    org_id: &str,
+    caller: &Caller,
     email: &str,
     request: UserUpdateRequest,
 ) -> Result<UserModel> {
-    let (org_id, email, now) = (org_id.to_owned(), email.to_owned(), app.clock().micros());
-    app.db()
+    let (caller, email, now) = (caller.clone(), email.to_owned(), app.clock().micros());
+    let (user, hashes) = app
+        .db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut user = store::find_in(tx, &org_id, &email).await?;
-                user.user_name = request.user_name.unwrap_or(user.user_name);
-                user.avatar_url = request.avatar_url.or(user.avatar_url);
-                user.role = request.role.unwrap_or(user.role);
-                user.status = request.status.unwrap_or(user.status);
-                user.metadata = request.metadata.unwrap_or(user.metadata);
-                user.updated_at = clock::time(now);
+                let before = store::find_in(tx, &caller.org_id, &email).await?;
+                allow(&caller, &before.user_id)?;
+                let user = changed(before.clone(), request, now);
                 store::update(tx, &user, now).await?;
-                Ok(user)
+                let change = Change {
+                    action: AuditAction::UserUpdated,
+                    resource: (ResourceType::User, &user.user_id),
+                    changes: audit::difference(&before, &user),
+                };
+                audit::record(tx, &caller, change, now).await?;
+                let hashes = if user.status == UserStatus::Suspended {
+                    api_keys::revoke_all_of_user(tx, &caller, &user.user_id, now).await?
+                } else {
+                    Vec::new()
+                };
+                Ok((user, hashes))
             })
         })
-        .await
+        .await?;
+    api_keys::forget(app, &hashes).await;
+    Ok(user)
+}
+
+fn changed(mut user: UserModel, request: UserUpdateRequest, now: i64) -> UserModel {
+    user.user_name = request.user_name.unwrap_or(user.user_name);
+    user.avatar_url = request.avatar_url.or(user.avatar_url);
+    user.role = request.role.unwrap_or(user.role);
+    user.status = request.status.unwrap_or(user.status);
+    user.metadata = request.metadata.unwrap_or(user.metadata);
+    user.updated_at = clock::time(now);
+    user
+}
+
+/// Removes a user and revokes the keys held. What the user made stays.
+pub async fn delete(app: &App, caller: &Caller, email: &str) -> Result<()> {
+    let (caller, email, now) = (caller.clone(), email.to_owned(), app.clock().micros());
+    let hashes = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let user = store::find_in(tx, &caller.org_id, &email).await?;
+                allow(&caller, &user.user_id)?;
+                let hashes = api_keys::revoke_all_of_user(tx, &caller, &user.user_id, now).await?;
+                store::delete(tx, &user, now).await?;
+                let change = Change {
+                    action: AuditAction::UserDeleted,
+                    resource: (ResourceType::User, &user.user_id),
+                    changes: json!({ "email": user.email }),
+                };
+                audit::record(tx, &caller, change, now).await?;
+                Ok(hashes)
+            })
+        })
+        .await?;
+    api_keys::forget(app, &hashes).await;
+    Ok(())
 }

@@ -3,7 +3,8 @@ use axum::{
     extract::{Path, State},
 };
 use loupe_wire::{
-    UserCreateRequest, UserListResponse, UserModel, UserRole, UserStatus, UserUpdateRequest,
+    GenericSuccessResponse, UserCreateRequest, UserListResponse, UserModel, UserRole, UserStatus,
+    UserUpdateRequest,
 };
 use serde::Deserialize;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -19,7 +20,7 @@ use crate::{
 pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(list_users, create_user))
-        .routes(routes!(get_user, update_user))
+        .routes(routes!(get_user, update_user, delete_user))
 }
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
@@ -79,15 +80,13 @@ async fn list_users(
 }
 
 /// Adds a user.
-#[utoipa::path(post, path = "/v1/organizations/users", tag = "users", request_body = UserCreateRequest, responses((status = 200, body = UserModel)))]
+#[utoipa::path(post, path = "/v1/organizations/users", tag = "users", request_body = UserCreateRequest, responses((status = 200, body = UserModel), (status = 409, body = loupe_wire::ErrorResponse)))]
 async fn create_user(
     State(app): State<App>,
     org: Org<Admin>,
     Body(request): Body<UserCreateRequest>,
 ) -> Result<Json<UserModel>> {
-    super::create(&app, &org.caller.org_id, request)
-        .await
-        .map(Json)
+    super::create(&app, &org.caller, request).await.map(Json)
 }
 
 /// One user.
@@ -102,7 +101,7 @@ async fn get_user(
         .map(Json)
 }
 
-/// Changes a user.
+/// Changes a user. Suspending one revokes the keys held, for good.
 #[utoipa::path(patch, path = "/v1/organizations/users/{user_email}", tag = "users", request_body = UserUpdateRequest, responses((status = 200, body = UserModel)))]
 async fn update_user(
     State(app): State<App>,
@@ -110,7 +109,21 @@ async fn update_user(
     Path(email): Path<String>,
     Body(request): Body<UserUpdateRequest>,
 ) -> Result<Json<UserModel>> {
-    super::update(&app, &org.caller.org_id, &email, request)
+    super::update(&app, &org.caller, &email, request)
         .await
         .map(Json)
+}
+
+/// Removes a user and revokes the keys held, for good. What the user made stays.
+#[utoipa::path(delete, path = "/v1/organizations/users/{user_email}", tag = "users", responses((status = 200, body = GenericSuccessResponse)))]
+async fn delete_user(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Path(email): Path<String>,
+) -> Result<Json<GenericSuccessResponse>> {
+    super::delete(&app, &org.caller, &email).await?;
+    Ok(Json(GenericSuccessResponse {
+        message: "the user was removed".into(),
+        success: true,
+    }))
 }

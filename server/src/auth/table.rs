@@ -1,0 +1,223 @@
+//! Every operation with what it takes to call it: the one table that the gate enforces, that the description of the API
+//! shows, and that a test compares with both. An operation without a row takes an admin key.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use axum::http::Method;
+use loupe_wire::Permission;
+
+/// Who may call an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// No key: health, public pages, addresses that carry their own signature.
+    Public,
+    /// Every valid key, those of retrievers included.
+    AnyKey,
+    /// Keys of this level or a higher one.
+    Level(Permission),
+    /// As `Level(Read)`, and keys of the retriever that is executed.
+    Execute,
+}
+
+/// Where the scopes of a key are held against the resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scoped {
+    /// The rules of the operation ask, once the resource is known.
+    InRules,
+    /// The operation is about the whole namespace or organization: a key with scopes needs one that covers it.
+    Whole,
+}
+
+/// One row.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    /// Method and path, as the description of the API writes them.
+    pub operation: &'static str,
+    pub access: Access,
+    pub scoped: Scoped,
+}
+
+const READ: Access = Access::Level(Permission::Read);
+const WRITE: Access = Access::Level(Permission::Write);
+const DELETE: Access = Access::Level(Permission::Delete);
+const ADMIN: Access = Access::Level(Permission::Admin);
+
+macro_rules! rows {
+    ($($scoped:ident { $($operation:literal $access:expr,)* })*) => {
+        &[$($(Row { operation: $operation, access: $access, scoped: Scoped::$scoped },)*)*]
+    };
+}
+
+/// Every operation of `/v1`.
+pub const TABLE: &[Row] = rows! {
+    InRules {
+        "GET /v1/me" Access::AnyKey,
+        "GET /v1/health" Access::Public,
+        "GET /v1/health/liveness" Access::Public,
+        "GET /v1/blobs/{*key}" Access::Public,
+        "PUT /v1/blobs/{*key}" Access::Public,
+        "GET /v1/public/retrievers/" Access::Public,
+        "GET /v1/public/retrievers/{public_name}/config" Access::Public,
+        "POST /v1/public/retrievers/{public_name}/execute" Access::Public,
+        "GET /v1/public/retrievers/{public_name}/template" Access::Public,
+
+        "GET /v1/organizations/users/{user_email}/api-keys" ADMIN,
+        "POST /v1/organizations/users/{user_email}/api-keys" ADMIN,
+        "PATCH /v1/organizations/users/{user_email}/api-keys/{key_name}" ADMIN,
+        "DELETE /v1/organizations/users/{user_email}/api-keys/{key_name}" ADMIN,
+        "POST /v1/organizations/users/{user_email}/api-keys/{key_name}/rotate" ADMIN,
+        "GET /v1/organizations/api-keys/{key_id}/usage" ADMIN,
+        "GET /v1/organizations/api-keys/{key_id}/usage/endpoints" ADMIN,
+        "GET /v1/organizations/usage/api-keys/{key_id}" ADMIN,
+        "GET /v1/retrievers/{retriever_id}/api-keys" ADMIN,
+        "POST /v1/retrievers/{retriever_id}/api-keys" ADMIN,
+        "DELETE /v1/retrievers/{retriever_id}/api-keys/{key_id}" ADMIN,
+        "POST /v1/organizations/users" ADMIN,
+        "PATCH /v1/organizations/users/{user_email}" ADMIN,
+        "DELETE /v1/organizations/users/{user_email}" ADMIN,
+
+        "GET /v1/namespaces" READ,
+        "POST /v1/namespaces/list" READ,
+        "POST /v1/namespaces" ADMIN,
+        "GET /v1/namespaces/{namespace_identifier}" READ,
+        "PATCH /v1/namespaces/{namespace_identifier}" ADMIN,
+        "PUT /v1/namespaces/{namespace_identifier}" ADMIN,
+        "POST /v1/namespaces/{namespace_identifier}/clone" ADMIN,
+        "DELETE /v1/namespaces/{namespace_identifier}" ADMIN,
+
+        "GET /v1/buckets" READ,
+        "POST /v1/buckets/list" READ,
+        "POST /v1/buckets" WRITE,
+        "GET /v1/buckets/{bucket_identifier}" READ,
+        "PATCH /v1/buckets/{bucket_identifier}" WRITE,
+        "PUT /v1/buckets/{bucket_identifier}" WRITE,
+        "DELETE /v1/buckets/{bucket_identifier}" DELETE,
+        "POST /v1/buckets/{bucket_identifier}/batches" WRITE,
+        "POST /v1/buckets/{bucket_identifier}/batches/bulk-submit" WRITE,
+        "POST /v1/buckets/{bucket_identifier}/batches/list" READ,
+        "GET /v1/buckets/{bucket_identifier}/batches/{batch_id}" READ,
+        "PATCH /v1/buckets/{bucket_identifier}/batches/{batch_id}" WRITE,
+        "DELETE /v1/buckets/{bucket_identifier}/batches/{batch_id}" DELETE,
+        "POST /v1/buckets/{bucket_identifier}/batches/{batch_id}/cancel" WRITE,
+        "GET /v1/buckets/{bucket_identifier}/batches/{batch_id}/failed-documents" READ,
+        "POST /v1/buckets/{bucket_identifier}/batches/{batch_id}/objects" WRITE,
+        "POST /v1/buckets/{bucket_identifier}/batches/{batch_id}/resubmit" WRITE,
+        "POST /v1/buckets/{bucket_identifier}/batches/{batch_id}/retry" WRITE,
+        "POST /v1/buckets/{bucket_identifier}/batches/{batch_id}/submit" WRITE,
+        "GET /v1/buckets/{bucket_identifier}/objects" READ,
+        "POST /v1/buckets/{bucket_identifier}/objects/list" READ,
+        "POST /v1/buckets/{bucket_identifier}/objects" WRITE,
+        "POST /v1/buckets/{bucket_identifier}/objects/batch" WRITE,
+        "GET /v1/buckets/{bucket_identifier}/objects/{object_identifier}" READ,
+        "PATCH /v1/buckets/{bucket_identifier}/objects/{object_identifier}" WRITE,
+        "PUT /v1/buckets/{bucket_identifier}/objects/{object_identifier}" WRITE,
+        "DELETE /v1/buckets/{bucket_identifier}/objects/{object_identifier}" DELETE,
+        "POST /v1/buckets/{bucket_identifier}/uploads" WRITE,
+        "POST /v1/buckets/{bucket_identifier}/uploads/batch" WRITE,
+        "POST /v1/buckets/{bucket_identifier}/uploads/confirm/batch" WRITE,
+        "POST /v1/buckets/{bucket_identifier}/uploads/list" READ,
+        "GET /v1/buckets/{bucket_identifier}/uploads/{upload_id}" READ,
+        "DELETE /v1/buckets/{bucket_identifier}/uploads/{upload_id}" DELETE,
+        "POST /v1/buckets/{bucket_identifier}/uploads/{upload_id}/confirm" WRITE,
+
+        "GET /v1/collections" READ,
+        "POST /v1/collections/list" READ,
+        "POST /v1/collections" WRITE,
+        "GET /v1/collections/features/extractors" Access::AnyKey,
+        "GET /v1/collections/features/extractors/{feature_extractor_id}" Access::AnyKey,
+        "GET /v1/collections/{collection_identifier}" READ,
+        "PATCH /v1/collections/{collection_identifier}" WRITE,
+        "POST /v1/collections/{collection_identifier}/clone" WRITE,
+        "DELETE /v1/collections/{collection_identifier}" DELETE,
+        "GET /v1/collections/{collection_identifier}/documents" READ,
+        "POST /v1/collections/{collection_identifier}/documents/list" READ,
+        "POST /v1/collections/{collection_identifier}/documents" WRITE,
+        "POST /v1/collections/{collection_identifier}/documents/batch" WRITE,
+        "PATCH /v1/collections/{collection_identifier}/documents/bulk" WRITE,
+        "DELETE /v1/collections/{collection_identifier}/documents/batch" DELETE,
+        "GET /v1/collections/{collection_identifier}/documents/count" READ,
+        "GET /v1/collections/{collection_identifier}/documents/{document_id}" READ,
+        "PATCH /v1/collections/{collection_identifier}/documents/{document_id}" WRITE,
+        "PUT /v1/collections/{collection_identifier}/documents/{document_id}" WRITE,
+        "DELETE /v1/collections/{collection_identifier}/documents/{document_id}" DELETE,
+        "PATCH /v1/collections/{collection_identifier}/documents/{document_id}/acl" WRITE,
+        "GET /v1/collections/{collection_identifier}/features" READ,
+        "POST /v1/collections/{collection_identifier}/trigger" WRITE,
+
+        "GET /v1/retrievers" READ,
+        "POST /v1/retrievers/list" READ,
+        "POST /v1/retrievers" WRITE,
+        "GET /v1/retrievers/stages" Access::Public,
+        "GET /v1/retrievers/{retriever_id}" READ,
+        "PATCH /v1/retrievers/{retriever_id}" WRITE,
+        "DELETE /v1/retrievers/{retriever_id}" DELETE,
+        "POST /v1/retrievers/{retriever_id}/clone" WRITE,
+        "POST /v1/retrievers/{retriever_id}/execute" Access::Execute,
+        "POST /v1/retrievers/{retriever_id}/execute/explain" READ,
+        "POST /v1/retrievers/{retriever_id}/executions/list" READ,
+        "GET /v1/retrievers/{retriever_id}/executions/{execution_id}" READ,
+        "GET /v1/retrievers/{retriever_id}/publish" READ,
+        "POST /v1/retrievers/{retriever_id}/publish" WRITE,
+        "PATCH /v1/retrievers/{retriever_id}/publish" WRITE,
+        "DELETE /v1/retrievers/{retriever_id}/publish" DELETE,
+        "GET /v1/retrievers/{retriever_id}/publish/availability" READ,
+    }
+    Whole {
+        "GET /v1/organizations" READ,
+        "PATCH /v1/organizations" ADMIN,
+        "GET /v1/organizations/audit/logs" ADMIN,
+        "GET /v1/organizations/audit/logs/export" ADMIN,
+        "GET /v1/organizations/audit/logs/{audit_id}" ADMIN,
+        "GET /v1/organizations/users" READ,
+        "GET /v1/organizations/users/{user_email}" READ,
+        "POST /v1/quickstart/demo" ADMIN,
+        "GET /v1/events" READ,
+        "GET /v1/tasks" READ,
+        "POST /v1/tasks/list" READ,
+        "GET /v1/tasks/{task_id}" READ,
+        "DELETE /v1/tasks/{task_id}" DELETE,
+        "POST /v1/batches/list" READ,
+        "GET /v1/batches/queue" READ,
+        "GET /v1/batches/{batch_id}" READ,
+        "POST /v1/batches/{batch_id}/cancel" WRITE,
+        "GET /v1/retrievers/publish/stats" READ,
+        "GET /v1/retrievers/published" READ,
+    }
+};
+
+/// Rows by path, so that a request finds its own without building a string.
+static BY_PATH: LazyLock<HashMap<&'static str, Vec<(&'static str, &'static Row)>>> =
+    LazyLock::new(|| {
+        let mut paths: HashMap<_, Vec<_>> = HashMap::new();
+        for row in TABLE {
+            if let Some((method, path)) = row.operation.split_once(' ') {
+                paths.entry(path).or_default().push((method, row));
+            }
+        }
+        paths
+    });
+
+/// The row of an operation. A path that has rows, but none for the method, has no such operation.
+pub fn find(method: &Method, path: &str) -> Found {
+    let Some(rows) = BY_PATH.get(path) else {
+        return Found::Undeclared;
+    };
+    // A HEAD is a GET without its body.
+    let method = if method == Method::HEAD {
+        "GET"
+    } else {
+        method.as_str()
+    };
+    rows.iter()
+        .find(|(name, _)| *name == method)
+        .map_or(Found::NoSuchMethod, |(_, row)| Found::Row(row))
+}
+
+/// What the table says about a request.
+#[derive(Debug)]
+pub enum Found {
+    Row(&'static Row),
+    /// Answered with 405 by the router.
+    NoSuchMethod,
+    Undeclared,
+}

@@ -1,0 +1,151 @@
+//! The way into every operation of `/v1`: whose the key is, what the table lets it do, how much it may ask for, whether the
+//! request was answered before. What comes out carries the four figures of the rate limit.
+
+use std::{net::SocketAddr, time::Instant};
+
+use axum::{
+    extract::{ConnectInfo, MatchedPath, Request, State},
+    http::{HeaderMap, Method},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use loupe_wire::{AccountTier, NamespaceOperation, Permission, ResourceType};
+
+use crate::{
+    app::App,
+    auth::{
+        self, Caller,
+        table::{self, Access, Found, Row, Scoped},
+    },
+    error::{ApiError, Result},
+    idempotency,
+    limits::{self, Figures},
+    usage,
+};
+
+/// An operation that nobody declared.
+const UNDECLARED: Row = Row {
+    operation: "",
+    access: Access::Level(Permission::Admin),
+    scoped: Scoped::Whole,
+};
+
+/// Wraps the routes of the API.
+pub async fn gate(State(app): State<App>, request: Request, next: Next) -> Response {
+    let Some(path) = request.extensions().get::<MatchedPath>().cloned() else {
+        return next.run(request).await;
+    };
+    let row = match table::find(request.method(), path.as_str()) {
+        Found::Row(row) => row,
+        Found::NoSuchMethod => return next.run(request).await,
+        Found::Undeclared => &UNDECLARED,
+    };
+    if row.access == Access::Public {
+        return anonymous(&app, request, next).await;
+    }
+    let address = address(&request);
+    let ready = request.extensions().get::<Caller>().cloned();
+    let caller = match ready {
+        Some(caller) => Ok(caller),
+        None => auth::authenticate(&app, request.headers(), address.as_deref()).await,
+    };
+    match caller {
+        Ok(caller) => known(&app, row, path.as_str(), caller, request, next).await,
+        Err(error) => refused(&app, address, error).await,
+    }
+}
+
+/// The address that a request comes from, as the listener saw it.
+fn address(request: &Request) -> Option<String> {
+    let ConnectInfo(peer) = request.extensions().get::<ConnectInfo<SocketAddr>>()?;
+    Some(peer.ip().to_string())
+}
+
+/// Callers without a key share the figures of their address.
+async fn anonymous(app: &App, request: Request, next: Next) -> Response {
+    let (figures, taken) = take_anonymous(app, address(&request)).await;
+    let response = match taken {
+        Ok(()) => next.run(request).await,
+        Err(error) => error.into_response(),
+    };
+    with(figures, response)
+}
+
+async fn refused(app: &App, address: Option<String>, error: ApiError) -> Response {
+    let (figures, taken) = take_anonymous(app, address).await;
+    with(figures, taken.err().unwrap_or(error).into_response())
+}
+
+async fn take_anonymous(app: &App, address: Option<String>) -> (Figures, Result<()>) {
+    let rate = limits::rate_of(AccountTier::Enterprise, app.config());
+    let owner = format!("from {}", address.unwrap_or_default());
+    limits::take_here(app, &owner, &rate).await
+}
+
+async fn known(
+    app: &App,
+    row: &Row,
+    path: &str,
+    caller: Caller,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let start = Instant::now();
+    let rate = match limits::rate(app, &caller).await {
+        Ok(rate) => rate,
+        Err(error) => return error.into_response(),
+    };
+    let (figures, taken) = limits::take(app, caller.actor(), &rate).await;
+    let entered = match taken.and_then(|()| admit(row, &caller, request.headers())) {
+        Ok(()) => limits::enter(app, &caller.org_id, &rate).await,
+        Err(error) => Err(error),
+    };
+    let method = request.method().clone();
+    let response = match entered {
+        Ok(_running) => {
+            request.extensions_mut().insert(caller.clone());
+            if method == Method::POST && request.headers().contains_key(idempotency::HEADER) {
+                idempotency::run(app, &caller, request, next).await
+            } else {
+                next.run(request).await
+            }
+        }
+        Err(error) => error.into_response(),
+    };
+    usage::count(app, &caller, &method, path, &response, start.elapsed());
+    with(figures, response)
+}
+
+/// Whether the table lets this key call the operation.
+fn admit(row: &Row, caller: &Caller, headers: &HeaderMap) -> Result<()> {
+    let needed = match row.access {
+        Access::AnyKey => return Ok(()),
+        Access::Execute | Access::Public => Permission::Read,
+        Access::Level(permission) => permission,
+    };
+    if caller.is_retriever_key() && row.access != Access::Execute {
+        return Err(ApiError::forbidden(
+            "permission_denied",
+            "this API key executes its one retriever and can do nothing else",
+        ));
+    }
+    auth::check_level(caller, needed)?;
+    if row.scoped == Scoped::InRules || caller.key.scopes.is_empty() {
+        return Ok(());
+    }
+    let operation = match needed {
+        Permission::Read => NamespaceOperation::ReadData,
+        Permission::Write => NamespaceOperation::WriteData,
+        Permission::Delete => NamespaceOperation::DeleteData,
+        Permission::Admin => NamespaceOperation::ManagePermissions,
+    };
+    match auth::namespace_header(headers)? {
+        Some(namespace) => caller.allow(ResourceType::Namespace, &namespace, operation),
+        None => caller.allow(ResourceType::Organization, &caller.org_id, operation),
+    }
+}
+
+fn with(figures: Figures, mut response: Response) -> Response {
+    figures.write(response.headers_mut());
+    response
+}

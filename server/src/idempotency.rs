@@ -1,0 +1,281 @@
+//! A POST with an `Idempotency-Key` is done once: a repetition within 24 hours gets the answer of the first, from any
+//! process and after a restart.
+//!
+//! Answers are kept sealed with a key derived from the caller's own secret, which the server does not keep: an answer may
+//! hold a new API key, and no secret may lie in the database.
+
+use std::time::Duration;
+
+use axum::{
+    body::{Body, Bytes},
+    extract::Request,
+    http::{HeaderMap, HeaderName, HeaderValue, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use ring::{
+    aead::{self, Aad, LessSafeKey, Nonce, UnboundKey},
+    rand::{SecureRandom, SystemRandom},
+};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    app::App,
+    args,
+    auth::Caller,
+    error::{ApiError, Result},
+    id,
+};
+
+/// The header that names a request.
+pub const HEADER: &str = "idempotency-key";
+
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+const KEPT_MICROS: i64 = 24 * 3600 * 1_000_000;
+/// Answers larger than this are not kept; the operations that make something answer far less.
+const LARGEST: usize = 4 << 20;
+/// Longest time a repetition waits for the first request.
+const PATIENCE: Duration = Duration::from_secs(25);
+
+crate::sql! {
+    // The key's id is the owner: it is unique over all organizations. A claim that ran out, and an answer that is older than
+    // a day, give way.
+    const CLAIM = "INSERT INTO idempotency_keys (key_id, idempotency_key, org_id, request_hash, owner, lease_until, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (key_id, idempotency_key) DO UPDATE SET request_hash = excluded.request_hash, owner = excluded.owner, lease_until = excluded.lease_until, created_at = excluded.created_at, status = NULL, content_type = NULL, body = NULL WHERE (idempotency_keys.status IS NULL AND idempotency_keys.lease_until < excluded.created_at) OR idempotency_keys.created_at < $8";
+    const FIND = "SELECT request_hash, status, content_type, body FROM idempotency_keys WHERE key_id = $1 AND idempotency_key = $2";
+    const ANSWER = "UPDATE idempotency_keys SET status = $4, content_type = $5, body = $6 WHERE key_id = $1 AND idempotency_key = $2 AND owner = $3";
+    const RELEASE = "DELETE FROM idempotency_keys WHERE key_id = $1 AND idempotency_key = $2 AND owner = $3 AND status IS NULL";
+    const SWEEP = "DELETE FROM idempotency_keys WHERE created_at < $1";
+}
+
+#[derive(sqlx::FromRow)]
+struct Stored {
+    request_hash: String,
+    status: Option<i64>,
+    content_type: Option<String>,
+    body: Option<Vec<u8>>,
+}
+
+/// A request that carries the header.
+struct Named {
+    key_id: String,
+    name: String,
+    hash: String,
+    owner: String,
+}
+
+/// Runs the request, or answers what the first one with its name was answered.
+pub async fn run(app: &App, caller: &Caller, request: Request, next: Next) -> Response {
+    match attempt(app, caller, request, next).await {
+        Ok(response) => response,
+        Err(error) => error.into_response(),
+    }
+}
+
+async fn attempt(app: &App, caller: &Caller, request: Request, next: Next) -> Result<Response> {
+    let (parts, body) = request.into_parts();
+    let name = name(&parts.headers)?;
+    let Some(seal) = Seal::of(&parts.headers) else {
+        // A caller made by this server has no secret; what it repeats is its own matter.
+        return Ok(next.run(Request::from_parts(parts, body)).await);
+    };
+    let limit = app.config().limits.body_bytes;
+    let bytes = axum::body::to_bytes(body, limit).await.map_err(|_| {
+        ApiError::payload_too_large("", format!("the body is larger than {limit} bytes"))
+    })?;
+    let named = Named {
+        key_id: caller.actor().to_owned(),
+        name,
+        hash: fingerprint(&parts.uri.to_string(), &parts.headers, &bytes),
+        owner: id::random_base62(20),
+    };
+    let start = std::time::Instant::now();
+    let mut pause = Duration::from_millis(10);
+    while !claim(app, caller, &named).await? {
+        if let Some(answer) = recall(app, &named, &seal).await? {
+            return Ok(answer);
+        }
+        if start.elapsed() > PATIENCE {
+            return Err(ApiError::conflict(
+                "idempotency_key_in_use",
+                "the first request with this Idempotency-Key is still under way",
+            )
+            .retry_after(5));
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_millis(250));
+    }
+    let request = Request::from_parts(parts, Body::from(bytes));
+    let state = app.clone();
+    // The request ends even when its caller goes away, so that a repetition finds its answer.
+    let work = app.tracker.spawn(async move {
+        let response = next.run(request).await;
+        keep(&state, &named, &seal, response).await
+    });
+    work.await.map_err(ApiError::internal)?
+}
+
+fn name(headers: &HeaderMap) -> Result<String> {
+    let name = headers.get(HEADER).and_then(|value| value.to_str().ok());
+    name.map(str::trim)
+        .filter(|name| !name.is_empty() && name.len() <= 255)
+        .map(ToOwned::to_owned)
+        .ok_or_else(|| {
+            ApiError::bad_request("", "an Idempotency-Key has 1 to 255 visible characters")
+        })
+}
+
+/// What makes two requests the same.
+fn fingerprint(uri: &str, headers: &HeaderMap, body: &[u8]) -> String {
+    let mut digest = Sha256::new();
+    let namespace = headers
+        .get("x-namespace")
+        .map_or(&b""[..], HeaderValue::as_bytes);
+    for piece in [uri.as_bytes(), namespace, body] {
+        digest.update((piece.len() as u64).to_be_bytes());
+        digest.update(piece);
+    }
+    hex::encode(digest.finalize())
+}
+
+async fn claim(app: &App, caller: &Caller, named: &Named) -> Result<bool> {
+    let now = app.clock().micros();
+    let seconds = i64::try_from(app.config().limits.request_seconds).unwrap_or(60);
+    let args = args![
+        &named.key_id,
+        &named.name,
+        &caller.org_id,
+        &named.hash,
+        &named.owner,
+        now + (seconds + 5) * 1_000_000,
+        now,
+        now - KEPT_MICROS,
+    ];
+    let claimed = app
+        .db()
+        .write(move |tx| Box::pin(async move { tx.run(CLAIM, args).await }))
+        .await?;
+    Ok(claimed == 1)
+}
+
+/// The answer of the first request; none while it is under way.
+async fn recall(app: &App, named: &Named, seal: &Seal) -> Result<Option<Response>> {
+    let args = args![&named.key_id, &named.name];
+    let Some(stored) = app.db().one::<Stored>(FIND, args).await? else {
+        return Ok(None);
+    };
+    if stored.request_hash != named.hash {
+        return Err(ApiError::conflict(
+            "idempotency_key_reused",
+            "this Idempotency-Key belongs to another request: send a new one",
+        ));
+    }
+    let Some(status) = stored.status else {
+        return Ok(None);
+    };
+    let body = seal
+        .open(&named.name, stored.body.unwrap_or_default())
+        .ok_or_else(|| {
+            ApiError::conflict(
+                "idempotency_key_reused",
+                "the key was rotated since the first request: its answer cannot be read any more",
+            )
+        })?;
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() =
+        axum::http::StatusCode::from_u16(u16::try_from(status).unwrap_or(200)).unwrap_or_default();
+    let headers = response.headers_mut();
+    if let Some(kind) = stored.content_type.and_then(|kind| kind.parse().ok()) {
+        headers.insert(header::CONTENT_TYPE, kind);
+    }
+    headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    Ok(Some(response))
+}
+
+/// Keeps a success for repetitions. A failure made nothing, so the next request with the name tries again.
+async fn keep(app: &App, named: &Named, seal: &Seal, response: Response) -> Result<Response> {
+    let (parts, body) = response.into_parts();
+    let kind = parts
+        .headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or_default()
+        .to_owned();
+    if !parts.status.is_success() || kind.starts_with("text/event-stream") {
+        release(app, named).await?;
+        return Ok(Response::from_parts(parts, body));
+    }
+    let Ok(bytes) = axum::body::to_bytes(body, LARGEST).await else {
+        release(app, named).await?;
+        return Err(ApiError::payload_too_large(
+            "",
+            "the answer is too large to be kept: ask for less, or send no Idempotency-Key",
+        ));
+    };
+    let args = args![
+        &named.key_id,
+        &named.name,
+        &named.owner,
+        i64::from(parts.status.as_u16()),
+        kind,
+        seal.close(&named.name, &bytes)?,
+    ];
+    app.db()
+        .write(move |tx| Box::pin(async move { tx.run(ANSWER, args).await }))
+        .await?;
+    Ok(Response::from_parts(parts, Body::from(bytes)))
+}
+
+async fn release(app: &App, named: &Named) -> Result<()> {
+    let args = args![&named.key_id, &named.name, &named.owner];
+    app.db()
+        .write(move |tx| Box::pin(async move { tx.run(RELEASE, args).await.map(|_| ()) }))
+        .await
+}
+
+/// Forgets what is older than a day.
+pub async fn sweep(app: &App) -> Result<()> {
+    let before = app.clock().micros() - KEPT_MICROS;
+    app.db()
+        .write(move |tx| Box::pin(async move { tx.run(SWEEP, args![before]).await.map(|_| ()) }))
+        .await
+}
+
+/// Seals with a key made of the caller's secret.
+struct Seal(LessSafeKey);
+
+const NONCE: usize = 12;
+
+impl Seal {
+    fn of(headers: &HeaderMap) -> Option<Self> {
+        let secret = headers.get(header::AUTHORIZATION)?.as_bytes();
+        let mut digest = Sha256::new();
+        digest.update(b"loupe idempotency 1\0");
+        digest.update(secret);
+        UnboundKey::new(&aead::AES_256_GCM, &digest.finalize())
+            .ok()
+            .map(|key| Self(LessSafeKey::new(key)))
+    }
+
+    fn close(&self, name: &str, plain: &[u8]) -> Result<Vec<u8>> {
+        let failed = |_| ApiError::internal("an answer could not be sealed");
+        let mut nonce = [0; NONCE];
+        SystemRandom::new().fill(&mut nonce).map_err(failed)?;
+        let mut sealed = plain.to_vec();
+        let unique = Nonce::assume_unique_for_key(nonce);
+        self.0
+            .seal_in_place_append_tag(unique, Aad::from(name), &mut sealed)
+            .map_err(failed)?;
+        Ok([nonce.as_slice(), &sealed].concat())
+    }
+
+    fn open(&self, name: &str, sealed: Vec<u8>) -> Option<Bytes> {
+        let (nonce, sealed) = sealed.split_at_checked(NONCE)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let mut sealed = sealed.to_vec();
+        let plain = self
+            .0
+            .open_in_place(nonce, Aad::from(name), &mut sealed)
+            .ok()?;
+        Some(Bytes::copy_from_slice(plain))
+    }
+}

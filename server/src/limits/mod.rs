@@ -1,0 +1,253 @@
+//! How much a key may ask for: tokens per minute and second, requests of its organization under way at once.
+
+pub mod bucket;
+pub mod quota;
+mod shared;
+
+pub use shared::sweep;
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use bucket::{Bucket, Rate, Verdict, Window};
+use loupe_wire::AccountTier;
+use moka::future::Cache;
+
+use crate::{
+    app::App,
+    auth::Caller,
+    config::Config,
+    error::{ApiError, Result},
+    v1::organizations,
+};
+
+/// Buckets of the keys and counters of the organizations that were seen lately. An idle bucket is full within a minute, so
+/// forgetting it after two changes nothing.
+pub struct Limits {
+    buckets: Cache<String, Arc<Entry>>,
+    running: Cache<String, Arc<AtomicI64>>,
+    tiers: Cache<String, AccountTier>,
+}
+
+/// What this process knows of a key's bucket: the bucket itself, or with several processes the tokens it has leased.
+struct Local {
+    bucket: Bucket,
+    leased: shared::Leased,
+}
+
+struct Entry {
+    local: Mutex<Local>,
+    /// Held while a block is fetched.
+    leasing: tokio::sync::Mutex<()>,
+}
+
+impl Entry {
+    fn local(&self) -> MutexGuard<'_, Local> {
+        self.local.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        fn cache<V: Clone + Send + Sync + 'static>(seconds: u64) -> Cache<String, V> {
+            Cache::builder()
+                .max_capacity(100_000)
+                .time_to_idle(Duration::from_secs(seconds))
+                .build()
+        }
+        Self {
+            buckets: cache(120),
+            running: cache(120),
+            tiers: Cache::builder()
+                .max_capacity(10_000)
+                .time_to_live(Duration::from_secs(5))
+                .build(),
+        }
+    }
+}
+
+impl Limits {
+    /// After a change of tiers: the next request reads them anew.
+    pub fn forget_tiers(&self) {
+        self.tiers.invalidate_all();
+    }
+}
+
+/// The four headers that every answer carries.
+#[derive(Debug, Clone, Copy)]
+pub struct Figures {
+    limit: i64,
+    remaining: i64,
+    /// Unix time.
+    reset: i64,
+    /// Seconds.
+    window: i64,
+}
+
+impl Figures {
+    pub fn write(&self, headers: &mut HeaderMap) {
+        for (name, value) in [
+            ("x-ratelimit-limit", self.limit),
+            ("x-ratelimit-remaining", self.remaining),
+            ("x-ratelimit-reset", self.reset),
+            ("x-ratelimit-window", self.window),
+        ] {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from(value));
+        }
+    }
+}
+
+/// A request that is under way; its end makes room for another one of its organization.
+pub struct Running(Arc<AtomicI64>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// The figures of a tier. Those of `enterprise` are the installation's own.
+pub fn rate_of(tier: AccountTier, config: &Config) -> Rate {
+    match tier {
+        AccountTier::Free | AccountTier::Build => Rate {
+            per_minute: 60,
+            per_second: 10,
+            burst: 20,
+            concurrent: 5,
+        },
+        AccountTier::Pro | AccountTier::Scale | AccountTier::Team => Rate {
+            per_minute: 600,
+            per_second: 100,
+            burst: 200,
+            concurrent: 50,
+        },
+        AccountTier::Enterprise => {
+            let rates = &config.rates;
+            Rate {
+                per_minute: rates.per_minute,
+                per_second: rates.per_second,
+                burst: rates.burst,
+                concurrent: rates.concurrent,
+            }
+        }
+    }
+}
+
+/// What a caller may do: its organization's tier, lowered by the key's own cap.
+pub async fn rate(app: &App, caller: &Caller) -> Result<Rate> {
+    let tier = tier(app, &caller.org_id).await?;
+    Ok(rate_of(tier, app.config()).capped(caller.key.rate_limit_override))
+}
+
+/// The organization's tier, at most 5 seconds old.
+pub async fn tier(app: &App, org_id: &str) -> Result<AccountTier> {
+    if let Some(tier) = app.limits.tiers.get(org_id).await {
+        return Ok(tier);
+    }
+    let tier = organizations::find(app.db(), org_id).await?.account_type;
+    app.limits.tiers.insert(org_id.to_owned(), tier).await;
+    Ok(tier)
+}
+
+/// A token of the key's bucket, which all processes share. The figures are answered either way; the error says which window
+/// is used up and when to come again.
+pub async fn take(app: &App, owner: &str, rate: &Rate) -> (Figures, Result<()>) {
+    if !app.db().is_postgres() {
+        return take_here(app, owner, rate).await;
+    }
+    let now = app.clock().micros();
+    let entry = entry(app, owner, rate, now).await;
+    decided(shared::take(app, owner, &entry, rate, now).await, rate, now)
+}
+
+/// A token of a bucket of this process.
+pub async fn take_here(app: &App, owner: &str, rate: &Rate) -> (Figures, Result<()>) {
+    let now = app.clock().micros();
+    let entry = entry(app, owner, rate, now).await;
+    let verdict = entry.local().bucket.take(rate, now);
+    decided(verdict, rate, now)
+}
+
+async fn entry(app: &App, owner: &str, rate: &Rate, now: i64) -> Arc<Entry> {
+    if let Some(entry) = app.limits.buckets.get(owner).await {
+        return entry;
+    }
+    let fresh = async {
+        Arc::new(Entry {
+            local: Mutex::new(Local {
+                bucket: Bucket::full(rate, now),
+                leased: shared::Leased::default(),
+            }),
+            leasing: tokio::sync::Mutex::default(),
+        })
+    };
+    app.limits.buckets.get_with(owner.to_owned(), fresh).await
+}
+
+fn decided(verdict: Verdict, rate: &Rate, now: i64) -> (Figures, Result<()>) {
+    let unix = |micros: i64| (micros + 999_999) / 1_000_000;
+    match verdict {
+        Verdict::Taken { remaining, full_in } => {
+            let figures = Figures {
+                limit: rate.per_minute,
+                remaining,
+                reset: unix(now + full_in),
+                window: 60,
+            };
+            (figures, Ok(()))
+        }
+        Verdict::Refused { window, wait } => {
+            let (limit, seconds, name) = match window {
+                Window::Minute => (rate.per_minute, 60, "minute"),
+                Window::Second => (rate.per_second, 1, "second"),
+            };
+            let figures = Figures {
+                limit,
+                remaining: 0,
+                reset: unix(now + wait),
+                window: seconds,
+            };
+            let wait = unix(wait).max(1);
+            let message =
+                format!("this key may send {limit} requests a {name}: wait {wait} s and try again");
+            (figures, Err(too_many(message, limit, name, wait)))
+        }
+    }
+}
+
+fn too_many(message: String, limit: i64, window: &str, wait: i64) -> ApiError {
+    ApiError::too_many_requests("rate_limited", message)
+        .with("limit", limit)
+        .with("window", window)
+        .with("retry_after", wait)
+        .retry_after(wait.unsigned_abs())
+}
+
+/// Room for one more request of the organization.
+///
+/// # Errors
+/// As many as the tier allows are under way.
+pub async fn enter(app: &App, org_id: &str, rate: &Rate) -> Result<Running> {
+    let counter = match app.limits.running.get(org_id).await {
+        Some(counter) => counter,
+        None => {
+            let fresh = async { Arc::default() };
+            app.limits.running.get_with(org_id.to_owned(), fresh).await
+        }
+    };
+    let before = counter.fetch_add(1, Ordering::AcqRel);
+    let running = Running(counter);
+    if before < rate.concurrent {
+        return Ok(running);
+    }
+    let limit = rate.concurrent;
+    let message =
+        format!("{limit} requests of this organization are under way: wait for one to end");
+    Err(too_many(message, limit, "concurrent", 1))
+}

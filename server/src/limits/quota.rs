@@ -1,0 +1,173 @@
+//! How much an organization may hold: the table of its tier, checked in the transaction that adds.
+
+use loupe_wire::{AccountTier, OrganizationModelResponse};
+use sqlx::types::Json;
+
+use crate::{
+    app::App,
+    args,
+    auth::Caller,
+    db::Tx,
+    error::{ApiError, Result},
+    v1::{organizations, tasks::name_of},
+};
+
+/// What a quota is kept of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    Namespaces,
+    Collections,
+    Buckets,
+    Documents,
+    Retrievers,
+    ApiKeys,
+    BatchObjects,
+}
+
+impl Resource {
+    /// As the details of an error name it.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Namespaces => "namespaces",
+            Self::Collections => "collections",
+            Self::Buckets => "buckets",
+            Self::Documents => "documents",
+            Self::Retrievers => "retrievers",
+            Self::ApiKeys => "api_keys",
+            Self::BatchObjects => "batch_objects",
+        }
+    }
+
+    /// The quota of a tier; none: unlimited.
+    pub const fn of(self, tier: AccountTier) -> Option<i64> {
+        let (free, pro) = match self {
+            Self::Namespaces => (1, 10),
+            Self::Collections | Self::Buckets => (5, 50),
+            Self::Documents => (10_000, 1_000_000),
+            Self::Retrievers => (3, 50),
+            Self::ApiKeys => (2, 10),
+            Self::BatchObjects => (100, 10_000),
+        };
+        match tier {
+            AccountTier::Free | AccountTier::Build => Some(free),
+            AccountTier::Pro | AccountTier::Scale | AccountTier::Team => Some(pro),
+            AccountTier::Enterprise => None,
+        }
+    }
+
+    /// Counts what the organization holds. The protected key of the organization is nobody's making.
+    const fn count(self) -> Option<&'static str> {
+        match self {
+            Self::Namespaces => Some(NAMESPACES),
+            Self::Collections => Some(COLLECTIONS),
+            Self::Buckets => Some(BUCKETS),
+            Self::Retrievers => Some(RETRIEVERS),
+            Self::ApiKeys => Some(API_KEYS),
+            Self::Documents | Self::BatchObjects => None,
+        }
+    }
+}
+
+crate::sql! {
+    // Held until the transaction ends, so that two requests cannot both take the last place.
+    const LOCK = "UPDATE organizations SET updated_at = updated_at WHERE org_id = $1 RETURNING data";
+    const NAMESPACES = "SELECT CAST(COUNT(*) AS BIGINT) FROM namespaces WHERE owner = $1";
+    const COLLECTIONS = "SELECT CAST(COUNT(*) AS BIGINT) FROM collections WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)";
+    const BUCKETS = "SELECT CAST(COUNT(*) AS BIGINT) FROM buckets WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)";
+    const RETRIEVERS = "SELECT CAST(COUNT(*) AS BIGINT) FROM retrievers WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)";
+    const API_KEYS = "SELECT CAST(COUNT(*) AS BIGINT) FROM api_keys WHERE org_id = $1 AND status = 'active' AND is_protected = FALSE";
+    const COLLECTION_IDS = "SELECT owner, id FROM collections WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)";
+}
+
+/// Room for one more.
+///
+/// # Errors
+/// The organization holds as many as its tier allows, or has no plan yet.
+pub async fn check(tx: &mut Tx, org_id: &str, resource: Resource) -> Result<()> {
+    let found: Option<(Json<OrganizationModelResponse>,)> = tx.one(LOCK, args![org_id]).await?;
+    let (organization,) = found.ok_or_else(|| ApiError::not_found("organization", org_id))?;
+    if resource == Resource::Namespaces {
+        check_plan(&organization)?;
+    }
+    let tier = organization.account_type;
+    let (Some(limit), Some(count)) = (resource.of(tier), resource.count()) else {
+        return Ok(());
+    };
+    let current = tx.number(count, args![org_id]).await?;
+    refuse_beyond(resource, current, 1, limit, tier)
+}
+
+/// Billable work needs a plan.
+pub fn check_plan(organization: &OrganizationModelResponse) -> Result<()> {
+    if organization.requires_plan {
+        return Err(ApiError::plan_required(
+            "plan_required",
+            "this workspace has no plan yet: choose one first",
+        ));
+    }
+    Ok(())
+}
+
+/// Whether work that is paid for may begin: there is a plan, and room for a document at least.
+///
+/// # Errors
+/// As [`check`].
+pub async fn check_work(app: &App, caller: &Caller) -> Result<()> {
+    check_plan(&organizations::find(app.db(), &caller.org_id).await?)?;
+    check_documents(app, caller, 1).await
+}
+
+/// Room for `adding` more documents, over all namespaces of the organization.
+///
+/// # Errors
+/// As [`check`].
+pub async fn check_documents(app: &App, caller: &Caller, adding: i64) -> Result<()> {
+    let tier = super::tier(app, &caller.org_id).await?;
+    let Some(limit) = Resource::Documents.of(tier) else {
+        return Ok(());
+    };
+    let owned: Vec<(String, String)> = app.db().all(COLLECTION_IDS, args![&caller.org_id]).await?;
+    let mut current = 0;
+    for (namespace_id, collection_id) in owned {
+        let reach = loupe_engine::store::Reach {
+            namespace_id,
+            collection_ids: vec![collection_id],
+            principal: None,
+        };
+        let count = app.store().count(&reach, None).await?;
+        current += i64::try_from(count).unwrap_or(i64::MAX);
+    }
+    refuse_beyond(Resource::Documents, current, adding, limit, tier)
+}
+
+/// Whether a batch may have so many objects.
+///
+/// # Errors
+/// As [`check`].
+pub async fn check_batch(app: &App, caller: &Caller, objects: usize) -> Result<()> {
+    let tier = super::tier(app, &caller.org_id).await?;
+    let objects = i64::try_from(objects).unwrap_or(i64::MAX);
+    let resource = Resource::BatchObjects;
+    match resource.of(tier) {
+        Some(limit) => refuse_beyond(resource, objects, 0, limit, tier),
+        None => Ok(()),
+    }
+}
+
+fn refuse_beyond(
+    resource: Resource,
+    current: i64,
+    adding: i64,
+    limit: i64,
+    tier: AccountTier,
+) -> Result<()> {
+    if current.saturating_add(adding) <= limit {
+        return Ok(());
+    }
+    Err(ApiError::quota_exceeded(
+        resource.name(),
+        current,
+        limit,
+        &name_of(tier),
+    ))
+}

@@ -1,0 +1,120 @@
+//! How much each key is used: counted in memory, added to the hour's rows every few seconds.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use axum::{http::Method, response::Response};
+
+use crate::{app::App, args, auth::Caller, db::Tx, error::Result};
+
+const HOUR: i64 = 3600 * 1_000_000;
+
+crate::sql! {
+    const ADD = "INSERT INTO key_usage (org_id, key_id, hour, method, path, requests, errors, micros, last_used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (org_id, key_id, hour, method, path) DO UPDATE SET requests = key_usage.requests + excluded.requests, errors = key_usage.errors + excluded.errors, micros = key_usage.micros + excluded.micros, last_used_at = excluded.last_used_at";
+    const SUM = "SELECT method, path, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(errors) AS BIGINT) AS errors, CAST(SUM(micros) AS BIGINT) AS micros, MAX(last_used_at) AS last_used_at FROM key_usage WHERE org_id = $1 AND key_id = $2 AND hour >= $3 AND hour < $4 GROUP BY method, path ORDER BY CAST(SUM(requests) AS BIGINT) DESC, path, method";
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Slot {
+    org_id: String,
+    key_id: String,
+    hour: i64,
+    method: String,
+    path: String,
+}
+
+#[derive(Default)]
+struct Tally {
+    requests: i64,
+    errors: i64,
+    micros: i64,
+    last_used_at: i64,
+}
+
+/// Counts on their way to the database. One entry for each key, operation and hour.
+#[derive(Default)]
+pub struct Usage(Mutex<HashMap<Slot, Tally>>);
+
+/// One operation's share of a key's use.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct OperationUse {
+    pub method: String,
+    pub path: String,
+    pub requests: i64,
+    pub errors: i64,
+    pub micros: i64,
+    pub last_used_at: i64,
+}
+
+/// Counts one answered request.
+pub fn count(
+    app: &App,
+    caller: &Caller,
+    method: &Method,
+    path: &str,
+    response: &Response,
+    took: Duration,
+) {
+    let now = app.clock().micros();
+    let slot = Slot {
+        org_id: caller.org_id.clone(),
+        key_id: caller.actor().to_owned(),
+        hour: now - now.rem_euclid(HOUR),
+        method: method.to_string(),
+        path: path.to_owned(),
+    };
+    let mut counts = app.usage.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let tally = counts.entry(slot).or_default();
+    tally.requests += 1;
+    tally.errors += i64::from(response.status().as_u16() >= 400);
+    tally.micros += i64::try_from(took.as_micros()).unwrap_or(0);
+    tally.last_used_at = now;
+}
+
+/// Writes what was counted since the last call.
+pub async fn flush(app: &App) -> Result<()> {
+    let counts = std::mem::take(&mut *app.usage.0.lock().unwrap_or_else(PoisonError::into_inner));
+    if counts.is_empty() {
+        return Ok(());
+    }
+    app.db()
+        .write(move |tx| Box::pin(async move { write(tx, counts).await }))
+        .await
+}
+
+async fn write(tx: &mut Tx, counts: HashMap<Slot, Tally>) -> Result<()> {
+    // In one order everywhere: two processes that add to the same rows must not wait for each other.
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by(|(one, _), (other, _)| one.cmp(other));
+    for (slot, tally) in counts {
+        let args = args![
+            slot.org_id,
+            slot.key_id,
+            slot.hour,
+            slot.method,
+            slot.path,
+            tally.requests,
+            tally.errors,
+            tally.micros,
+            tally.last_used_at,
+        ];
+        tx.run(ADD, args).await?;
+    }
+    Ok(())
+}
+
+/// What a key did between two moments, by operation, the busiest first. Whole hours are counted.
+pub async fn of_key(
+    app: &App,
+    org_id: &str,
+    key_id: &str,
+    from: i64,
+    to: i64,
+) -> Result<Vec<OperationUse>> {
+    flush(app).await?;
+    let from = from - from.rem_euclid(HOUR);
+    app.db().all(SUM, args![org_id, key_id, from, to]).await
+}

@@ -1,0 +1,159 @@
+//! The audit log: who did what to which resource, and why. A record is written in the transaction of its change, so there
+//! is one for each change and none for what was rolled back.
+
+mod routes;
+mod store;
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use futures::Stream;
+use loupe_wire::{AuditAction, AuditEventResponse, ResourceType, UserModel, Value};
+
+pub use routes::router;
+pub use store::Wanted;
+
+use super::users;
+use crate::{app::App, auth::Caller, clock, db::Tx, error::Result, id, v1::tasks::name_of};
+
+/// One change of one resource.
+pub struct Change<'a> {
+    pub action: AuditAction,
+    pub resource: (ResourceType, &'a str),
+    /// Never a secret.
+    pub changes: Value,
+}
+
+/// Records a change in the transaction that makes it.
+pub async fn record(tx: &mut Tx, caller: &Caller, change: Change<'_>, now: i64) -> Result<()> {
+    let is_user = !caller.key.user_id.is_empty();
+    let (kind, id) = change.resource;
+    let event = AuditEventResponse {
+        audit_id: id::new("aud_"),
+        timestamp: Some(clock::time(now)),
+        resource_type: name_of(kind),
+        resource_id: id.to_owned(),
+        action: name_of(change.action),
+        actor_id: if is_user {
+            caller.key.user_id.clone()
+        } else {
+            caller.actor().to_owned()
+        },
+        actor_type: if is_user { "user" } else { "system" }.into(),
+        status: "success".into(),
+        changes: (!change.changes.is_null()).then_some(change.changes),
+        reason: caller.via.reason.clone(),
+        ip_address: caller.via.address.clone(),
+        user_agent: caller.via.user_agent.clone(),
+        actor_key_name: is_user.then(|| caller.key.name.clone()),
+        ..Default::default()
+    };
+    store::insert(tx, &caller.org_id, &event, now).await
+}
+
+/// The members in which two forms of a resource differ, each with its value before and after.
+pub fn difference(before: &impl serde::Serialize, after: &impl serde::Serialize) -> Value {
+    let (before, after) = (
+        serde_json::to_value(before).unwrap_or_default(),
+        serde_json::to_value(after).unwrap_or_default(),
+    );
+    let (Some(old), Some(new)) = (before.as_object(), after.as_object()) else {
+        return Value::Null;
+    };
+    let mut changes = loupe_wire::Object::new();
+    for member in old.keys().chain(new.keys()) {
+        let (from, to) = (
+            old.get(member).unwrap_or(&Value::Null),
+            new.get(member).unwrap_or(&Value::Null),
+        );
+        if from != to && member != "updated_at" {
+            changes.insert(
+                member.clone(),
+                serde_json::json!({ "before": from, "after": to }),
+            );
+        }
+    }
+    changes.into()
+}
+
+/// Records read at a time for an export.
+const EXPORT_PAGE: i64 = 500;
+
+/// A page of records, the newest first, and how many there are.
+pub async fn list(
+    app: &App,
+    caller: &Caller,
+    wanted: &Wanted,
+    skip: i64,
+    limit: i64,
+) -> Result<(Vec<AuditEventResponse>, i64)> {
+    let rows = store::list(app.db(), &caller.org_id, wanted, skip, limit).await?;
+    let total = store::count(app.db(), &caller.org_id, wanted).await?;
+    let people = people(app, caller).await?;
+    let records = rows
+        .into_iter()
+        .map(|row| named(row.data.0, &people))
+        .collect();
+    Ok((records, total))
+}
+
+/// One record.
+pub async fn get(app: &App, caller: &Caller, audit_id: &str) -> Result<AuditEventResponse> {
+    let record = store::find(app.db(), &caller.org_id, audit_id).await?;
+    Ok(named(record, &people(app, caller).await?))
+}
+
+/// Lines of JSON, a page at a time: a long log is never held whole.
+pub fn export(
+    app: App,
+    caller: Caller,
+    wanted: Wanted,
+    most: Option<i64>,
+) -> impl Stream<Item = Result<Bytes>> {
+    // Before every record: the largest moment there is.
+    let start = (Some((i64::MAX, String::new())), most.unwrap_or(i64::MAX));
+    futures::stream::try_unfold(start, move |(place, left)| {
+        let (app, caller, wanted) = (app.clone(), caller.clone(), wanted.clone());
+        async move {
+            let Some(place) = place.filter(|_| left > 0) else {
+                return Ok(None);
+            };
+            let size = left.min(EXPORT_PAGE);
+            let rows = store::after(app.db(), &caller.org_id, &wanted, place, size).await?;
+            let Some(last) = rows.last().map(store::Row::place) else {
+                return Ok(None);
+            };
+            let people = people(&app, &caller).await?;
+            let count = i64::try_from(rows.len()).unwrap_or(size);
+            let mut lines = Vec::new();
+            for row in rows {
+                let record = named(row.data.0, &people);
+                serde_json::to_writer(&mut lines, &record)
+                    .map_err(crate::error::ApiError::internal)?;
+                lines.push(b'\n');
+            }
+            let next = (count == size).then_some(last);
+            Ok(Some((Bytes::from(lines), (next, left - count))))
+        }
+    })
+}
+
+/// Everybody who was ever a user, by id.
+async fn people(app: &App, caller: &Caller) -> Result<HashMap<String, UserModel>> {
+    let users = users::list_ever(app.db(), &caller.org_id).await?;
+    Ok(users
+        .into_iter()
+        .map(|user| (user.user_id.clone(), user))
+        .collect())
+}
+
+fn named(
+    mut record: AuditEventResponse,
+    people: &HashMap<String, UserModel>,
+) -> AuditEventResponse {
+    if let Some(user) = people.get(&record.actor_id) {
+        record.actor_name = Some(user.user_name.clone());
+        record.actor_email = Some(user.email.clone());
+    }
+    record
+}

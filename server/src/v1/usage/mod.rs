@@ -1,0 +1,171 @@
+//! What each key was used for.
+
+use axum::{
+    Json,
+    extract::{Path, State},
+};
+use chrono::{DateTime, Duration, Utc};
+use loupe_wire::{
+    APIKeyModel, ApiKeyEndpointUsage, ApiKeyUsageResponse, NamespaceOperation, ResourceType,
+};
+use serde::Deserialize;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::api_keys;
+use crate::{
+    app::App,
+    auth::{Admin, Org},
+    clock,
+    error::{ApiError, Result, Violation},
+    list,
+    usage::{self, OperationUse},
+};
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(get_key_usage))
+        .routes(routes!(get_key_usage_by_endpoint))
+        .routes(routes!(get_usage_of_key))
+}
+
+/// Dollars of one query beyond the included ones: 2 for a million.
+const DOLLARS_A_QUERY: f64 = 2.0e-6;
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct PeriodQuery {
+    /// ISO 8601; seven days ago when left out. Whole hours are counted.
+    start: Option<String>,
+    /// ISO 8601; now when left out.
+    end: Option<String>,
+}
+
+impl<S: Send + Sync> axum::extract::FromRequestParts<S> for PeriodQuery {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut axum::http::request::Parts, _: &S) -> Result<Self> {
+        list::query(parts).await
+    }
+}
+
+/// The key, the period and what was done in it.
+struct Found {
+    key: APIKeyModel,
+    start: DateTime<Utc>,
+    end: DateTime<Utc>,
+    operations: Vec<OperationUse>,
+}
+
+async fn find(app: &App, org: &Org<Admin>, key_id: &str, period: &PeriodQuery) -> Result<Found> {
+    let key = api_keys::find(app, &org.caller.org_id, key_id).await?;
+    org.caller
+        .allow(ResourceType::ApiKey, key_id, NamespaceOperation::ReadData)?;
+    let end = list::moment("end", period.end.as_deref())?.unwrap_or_else(|| app.clock().now());
+    let start =
+        list::moment("start", period.start.as_deref())?.unwrap_or_else(|| end - Duration::days(7));
+    if start > end {
+        let msg = "start lies after end";
+        return Err(
+            Violation::query("start", "value_error", msg, start.to_rfc3339().into()).into(),
+        );
+    }
+    let (from, to) = (start.timestamp_micros(), end.timestamp_micros());
+    let operations = usage::of_key(app, &org.caller.org_id, key_id, from, to).await?;
+    Ok(Found {
+        key,
+        start,
+        end,
+        operations,
+    })
+}
+
+fn category(operation: &OperationUse) -> &'static str {
+    let path = operation.path.as_str();
+    let made = ["/objects", "/batches", "/documents", "/uploads", "/trigger"];
+    if path.ends_with("/execute") {
+        "search"
+    } else if operation.method != "GET"
+        && !path.ends_with("/list")
+        && made.iter().any(|piece| path.contains(piece))
+    {
+        "ingestion"
+    } else {
+        "other"
+    }
+}
+
+fn sum(key_id: String, found: Found) -> ApiKeyUsageResponse {
+    let mut answer = ApiKeyUsageResponse {
+        key_id,
+        key_name: found.key.name,
+        start: found.start,
+        end: found.end,
+        last_used_at: found.key.last_used_at,
+        ..Default::default()
+    };
+    for name in ["search", "ingestion", "other"] {
+        answer.by_category.insert(name.into(), 0);
+    }
+    for operation in &found.operations {
+        answer.requests += operation.requests;
+        answer.errors += operation.errors;
+        if let Some(count) = answer.by_category.get_mut(category(operation)) {
+            *count += operation.requests;
+        }
+        let at = Some(clock::time(operation.last_used_at));
+        answer.last_used_at = answer.last_used_at.max(at);
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a count far below 2^52")]
+    let searches = answer.by_category.get("search").map_or(0.0, |n| *n as f64);
+    answer.spend_usd = searches * DOLLARS_A_QUERY;
+    answer
+}
+
+/// What a key was used for, in sum.
+#[utoipa::path(get, path = "/v1/organizations/api-keys/{key_id}/usage", tag = "usage", params(PeriodQuery), responses((status = 200, body = ApiKeyUsageResponse)))]
+async fn get_key_usage(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Path(key_id): Path<String>,
+    period: PeriodQuery,
+) -> Result<Json<ApiKeyUsageResponse>> {
+    let found = find(&app, &org, &key_id, &period).await?;
+    Ok(Json(sum(key_id, found)))
+}
+
+/// What a key was used for, in sum, at its other address.
+#[utoipa::path(get, path = "/v1/organizations/usage/api-keys/{key_id}", tag = "usage", params(PeriodQuery), responses((status = 200, body = ApiKeyUsageResponse)))]
+async fn get_usage_of_key(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Path(key_id): Path<String>,
+    period: PeriodQuery,
+) -> Result<Json<ApiKeyUsageResponse>> {
+    let found = find(&app, &org, &key_id, &period).await?;
+    Ok(Json(sum(key_id, found)))
+}
+
+/// What a key was used for, by operation, the busiest first.
+#[utoipa::path(get, path = "/v1/organizations/api-keys/{key_id}/usage/endpoints", tag = "usage", params(PeriodQuery), responses((status = 200, body = Vec<ApiKeyEndpointUsage>)))]
+async fn get_key_usage_by_endpoint(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Path(key_id): Path<String>,
+    period: PeriodQuery,
+) -> Result<Json<Vec<ApiKeyEndpointUsage>>> {
+    let found = find(&app, &org, &key_id, &period).await?;
+    let rows = found.operations.into_iter().map(|operation| {
+        #[expect(clippy::cast_precision_loss, reason = "sums far below 2^52")]
+        let average = operation.micros as f64 / operation.requests.max(1) as f64 / 1000.0;
+        ApiKeyEndpointUsage {
+            method: operation.method,
+            path: operation.path,
+            requests: operation.requests,
+            errors: operation.errors,
+            avg_latency_ms: Some(average),
+            p95_latency_ms: None,
+            last_used_at: Some(clock::time(operation.last_used_at)),
+        }
+    });
+    Ok(Json(rows.collect()))
+}

@@ -1,0 +1,141 @@
+//! The audit log: one record for each change, with actor, resource, change and reason.
+
+use serde_json::{Value, json};
+
+use crate::{both, harness::Server};
+
+const KEYS: &str = "/v1/organizations/users/owner@localhost/api-keys";
+const LOGS: &str = "/v1/organizations/audit/logs";
+
+async fn change(server: &Server, method: &str, path: &str, body: Value) -> Value {
+    let mut request = server
+        .request(method, path)
+        .bearer_auth(&server.key)
+        .header("x-change-reason", "ticket 7")
+        .header("user-agent", "the test");
+    if !body.is_null() {
+        request = request.json(&body);
+    }
+    Server::send(request).await.ok()
+}
+
+async fn logs(server: &Server, query: &str) -> Value {
+    server
+        .call("GET", &format!("{LOGS}{query}"), Value::Null)
+        .await
+        .ok()
+}
+
+both! {
+    async fn each_event_of_a_key_is_one_record(server) {
+        let made = change(&server, "POST", KEYS, json!({"name": "robot"})).await;
+        let id = made["key_id"].as_str().unwrap();
+        server.app.clock().advance(1);
+        change(&server, "PATCH", &format!("{KEYS}/robot"), json!({"permissions": ["read"]})).await;
+        server.app.clock().advance(1);
+        let rotated = change(&server, "POST", &format!("{KEYS}/robot/rotate"), Value::Null).await;
+        server.app.clock().advance(1);
+        change(&server, "DELETE", &format!("{KEYS}/robot?force=true"), Value::Null).await;
+        // What was refused or failed changed nothing and leaves no record.
+        server.call("POST", KEYS, json!({"name": "admin"})).await.error(409, "AlreadyExistsError");
+
+        let page = logs(&server, &format!("?resource_id={id}&resource_type=api_key")).await;
+        let records = page["results"].as_array().unwrap();
+        let actions: Vec<&str> = records.iter().map(|one| one["action"].as_str().unwrap()).collect();
+        assert_eq!(actions, ["api_key_revoked", "api_key_rotated", "api_key_scope_updated", "api_key_created"]);
+        assert_eq!((&page["total"], &page["skip"], &page["limit"]), (&json!(4), &json!(0), &json!(50)));
+        for record in records {
+            assert_eq!(record["actor_email"], "owner@localhost");
+            assert_eq!(record["actor_key_name"], "admin");
+            assert_eq!(record["reason"], "ticket 7");
+            assert_eq!(record["user_agent"], "the test");
+            assert_eq!(record["ip_address"], "127.0.0.1");
+            assert_eq!(record["status"], "success");
+            for secret in [&made, &rotated] {
+                assert!(!record.to_string().contains(secret["key"].as_str().unwrap()));
+            }
+            let one = logs(&server, &format!("/{}", record["audit_id"].as_str().unwrap())).await;
+            assert_eq!(&one, record);
+        }
+        let updated = &records[2]["changes"]["permissions"];
+        assert_eq!(*updated, json!({"before": ["read", "write", "delete"], "after": ["read"]}));
+
+        let one = logs(&server, "?action=api_key_rotated").await;
+        assert_eq!(one["total"], 1);
+        let window = logs(&server, &format!("?resource_id={id}&skip=1&limit=2")).await;
+        assert_eq!(window["results"], json!([records[1], records[2]]));
+        assert_eq!(logs(&server, "?end=2020-01-01").await["total"], 0);
+        server.call("GET", &format!("{LOGS}?start=yesterday"), Value::Null).await.invalid(&["query", "start"], "datetime_parsing");
+        server.call("GET", &format!("{LOGS}?limit=0"), Value::Null).await.invalid(&["query", "limit"], "greater_than_equal");
+        server.call("GET", &format!("{LOGS}/aud_unknown"), Value::Null).await.error(404, "NotFoundError");
+    }
+
+    async fn resources_and_people_leave_records(server) {
+        let namespace = server.namespace("audited").await;
+        server.call("PATCH", &format!("/v1/namespaces/{namespace}"), json!({"description": "looked at"})).await.ok();
+        let bucket = server.call_in(&namespace, "POST", "/v1/buckets", json!({"bucket_name": "b", "bucket_schema": {"properties": {}}})).await.ok();
+        let path = format!("/v1/buckets/{}", bucket["bucket_id"].as_str().unwrap());
+        server.call_in(&namespace, "PATCH", &path, json!({"description": "changed"})).await.ok();
+        server.call_in(&namespace, "DELETE", &path, Value::Null).await.ok();
+        let (other, retriever) = crate::harness::retriever(&server, "searcher").await;
+        server.call_in(&other, "PATCH", &format!("/v1/retrievers/{retriever}"), json!({"description": "changed"})).await.ok();
+        server.call_in(&other, "DELETE", &format!("/v1/retrievers/{retriever}"), Value::Null).await.ok();
+        server.call_in(&other, "PATCH", "/v1/collections/things", json!({"description": "changed"})).await.ok();
+        server.call_in(&other, "DELETE", "/v1/collections/things", Value::Null).await.ok();
+        server.call("DELETE", &format!("/v1/namespaces/{other}"), Value::Null).await.ok();
+        let user = "/v1/organizations/users/ada@example.org";
+        server.call("POST", "/v1/organizations/users", json!({"email": "ada@example.org", "user_name": "Ada"})).await.ok();
+        server.call("PATCH", user, json!({"role": "viewer"})).await.ok();
+        server.call("DELETE", user, Value::Null).await.ok();
+        for (action, count) in [
+            ("namespace_created", 2), ("namespace_updated", 1), ("namespace_deleted", 1),
+            ("bucket_created", 1), ("bucket_updated", 1), ("bucket_deleted", 1),
+            ("collection_created", 1), ("collection_updated", 1), ("collection_deleted", 1),
+            ("retriever_created", 1), ("retriever_updated", 1), ("retriever_deleted", 1),
+            ("user_created", 1), ("user_updated", 1), ("user_deleted", 1),
+        ] {
+            assert_eq!(logs(&server, &format!("?action={action}")).await["total"], count, "{action}");
+        }
+    }
+
+    async fn the_log_is_exported_as_lines(server) {
+        for number in 0..5 {
+            server.call("POST", KEYS, json!({"name": format!("key {number}")})).await.ok();
+        }
+        let total = logs(&server, "").await["total"].as_i64().unwrap();
+        let answer = server.call("GET", &format!("{LOGS}/export"), Value::Null).await;
+        assert_eq!(answer.headers["content-type"], "application/x-ndjson");
+        let text = answer.ok();
+        let lines: Vec<Value> = text.as_str().unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.len() as i64, total);
+        let listed = logs(&server, "?limit=1000").await;
+        assert_eq!(json!(lines), listed["results"]);
+        let two = server.call("GET", &format!("{LOGS}/export?max_events=2"), Value::Null).await.ok();
+        assert_eq!(two.as_str().unwrap().lines().count(), 2);
+        let reader = server.call("POST", KEYS, json!({"name": "reader", "permissions": ["delete"]})).await.ok();
+        let refused = server.request("GET", LOGS).bearer_auth(reader["key"].as_str().unwrap());
+        Server::send(refused).await.error(403, "ForbiddenError");
+    }
+
+    async fn the_use_of_a_key_is_counted_by_operation(server) {
+        let made = server.call("POST", KEYS, json!({"name": "busy"})).await.ok();
+        let (id, secret) = (made["key_id"].as_str().unwrap(), made["key"].as_str().unwrap());
+        for (path, times) in [("/v1/me", 3), ("/v1/namespaces/ns_unknown", 2)] {
+            for _ in 0..times {
+                Server::send(server.request("GET", path).bearer_auth(secret)).await;
+            }
+        }
+        let by_endpoint = server.call("GET", &format!("/v1/organizations/api-keys/{id}/usage/endpoints"), Value::Null).await.ok();
+        let rows: Vec<(&str, i64, i64)> = by_endpoint.as_array().unwrap().iter()
+            .map(|row| (row["path"].as_str().unwrap(), row["requests"].as_i64().unwrap(), row["errors"].as_i64().unwrap()))
+            .collect();
+        assert_eq!(rows, [("/v1/me", 3, 0), ("/v1/namespaces/{namespace_identifier}", 2, 2)]);
+        for path in [format!("/v1/organizations/api-keys/{id}/usage"), format!("/v1/organizations/usage/api-keys/{id}")] {
+            let sum = server.call("GET", &path, Value::Null).await.ok();
+            assert_eq!((&sum["requests"], &sum["errors"], &sum["key_name"]), (&json!(5), &json!(2), &json!("busy")));
+        }
+        let before = server.call("GET", &format!("/v1/organizations/api-keys/{id}/usage?start=2020-01-01&end=2020-01-02"), Value::Null).await.ok();
+        assert_eq!(before["requests"], 0);
+        server.call("GET", "/v1/organizations/api-keys/key_unknown/usage", Value::Null).await.error(404, "NotFoundError");
+    }
+}

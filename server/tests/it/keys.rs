@@ -1,0 +1,257 @@
+//! Keys: made, changed, rotated, revoked, expired; refused by the very next request.
+
+use serde_json::{Value, json};
+
+use crate::{
+    both,
+    harness::{Answer, Server},
+};
+
+const KEYS: &str = "/v1/organizations/users/owner@localhost/api-keys";
+
+async fn make(server: &Server, body: Value) -> Value {
+    server.call("POST", KEYS, body).await.ok()
+}
+
+fn secret(key: &Value) -> &str {
+    key["key"].as_str().unwrap()
+}
+
+async fn me(server: &Server, secret: &str) -> Answer {
+    Server::send(server.request("GET", "/v1/me").bearer_auth(secret)).await
+}
+
+both! {
+    async fn a_rotated_key_keeps_its_id_and_its_old_secret_is_refused_at_once(server) {
+        let made = make(&server, json!({
+            "name": "site", "note": "the shop window", "permissions": ["write"], "allowed_origins": ["https://*.example.com"],
+        })).await;
+        assert_eq!((&made["description"], &made["note"]), (&json!("the shop window"), &json!("the shop window")));
+        let old = secret(&made);
+        me(&server, old).await.ok();
+        let rotated = server.call("POST", &format!("{KEYS}/site/rotate"), Value::Null).await.ok();
+        let new = secret(&rotated);
+        assert_ne!(old, new);
+        for member in ["key_id", "permissions", "allowed_origins", "created_at", "name"] {
+            assert_eq!(made[member], rotated[member], "{member}");
+        }
+        assert_ne!(made["key_hash"], rotated["key_hash"]);
+        me(&server, old).await.error(401, "AuthenticationError");
+        me(&server, new).await.ok();
+        let elsewhere = server.request("GET", "/v1/me").bearer_auth(new).header("origin", "https://evil.example.org");
+        assert_eq!(Server::send(elsewhere).await.error(403, "ForbiddenError")["error"]["code"], "origin_not_allowed");
+        let here = server.request("GET", "/v1/me").bearer_auth(new).header("origin", "https://shop.example.com");
+        Server::send(here).await.ok();
+    }
+
+    async fn a_key_in_use_is_revoked_only_by_force(server) {
+        let made = make(&server, json!({"name": "worker"})).await;
+        me(&server, secret(&made)).await.ok();
+        let path = format!("{KEYS}/worker");
+        let refused = server.call("DELETE", &path, Value::Null).await.error(409, "ConflictError");
+        assert_eq!(refused["error"]["code"], "key_in_use");
+        assert_eq!(refused["error"]["details"]["referencing_apps"], json!([]));
+        assert!(refused["error"]["details"]["last_used_at"].is_string());
+        me(&server, secret(&made)).await.ok();
+        server.call("DELETE", &format!("{path}?force=true"), Value::Null).await.ok();
+        let error = me(&server, secret(&made)).await.error(401, "AuthenticationError");
+        assert_eq!(error["error"]["code"], "api_key_revoked");
+        // For good: no second end, no change, no rotation; the name is free again.
+        for (method, path) in [("DELETE", path.clone()), ("PATCH", path.clone()), ("POST", format!("{path}/rotate"))] {
+            let answer = server.call(method, &path, if method == "PATCH" { json!({}) } else { Value::Null }).await;
+            assert_eq!(answer.error(409, "ConflictError")["error"]["code"], "api_key_revoked");
+        }
+        make(&server, json!({"name": "worker"})).await;
+        let all = server.call("GET", &format!("{KEYS}?include_revoked=true"), Value::Null).await.ok();
+        let active = server.call("GET", KEYS, Value::Null).await.ok();
+        assert_eq!((all["total"].as_i64(), active["total"].as_i64()), (Some(3), Some(2)));
+        let revoked = all["results"].as_array().unwrap().iter().find(|key| key["status"] == "revoked").unwrap();
+        assert!(revoked["revoked_at"].is_string() && revoked["revoked_by"].is_string(), "{revoked}");
+    }
+
+    async fn a_key_nobody_used_for_a_week_is_revoked_without_force(server) {
+        let made = make(&server, json!({"name": "idle"})).await;
+        me(&server, secret(&made)).await.ok();
+        server.call("DELETE", &format!("{KEYS}/idle"), Value::Null).await.error(409, "ConflictError");
+        // A restart forgets what was used lately; the database does not.
+        let server = server.restart().await;
+        server.call("DELETE", &format!("{KEYS}/idle"), Value::Null).await.error(409, "ConflictError");
+        server.app.clock().advance(8 * 24 * 3600);
+        server.call("DELETE", &format!("{KEYS}/idle"), Value::Null).await.ok();
+    }
+
+    async fn an_expired_key_is_refused_and_stays_so(server) {
+        let at = server.app.clock().now() + chrono::Duration::seconds(100);
+        let made = make(&server, json!({"name": "brief", "expires_at": at})).await;
+        me(&server, secret(&made)).await.ok();
+        let past = json!({"name": "late", "expires_at": "2020-01-01T00:00:00Z"});
+        server.call("POST", KEYS, past).await.invalid(&["body", "expires_at"], "value_error");
+        server.app.clock().advance(101);
+        let error = me(&server, secret(&made)).await.error(401, "AuthenticationError");
+        assert_eq!(error["error"]["code"], "api_key_expired");
+        let list = server.call("GET", KEYS, Value::Null).await.ok();
+        assert_eq!(list["results"][0]["status"], "expired");
+        let later = json!({"expires_at": null});
+        server.call("PATCH", &format!("{KEYS}/brief"), later).await.error(409, "ConflictError");
+        // It keeps nobody from its name.
+        make(&server, json!({"name": "brief"})).await;
+    }
+
+    async fn a_key_is_changed_and_the_change_holds_at_once(server) {
+        let at = server.app.clock().now() + chrono::Duration::seconds(1000);
+        let made = make(&server, json!({"name": "robot", "permissions": ["admin"], "expires_at": at, "rate_limit_override": 7})).await;
+        let robot = secret(&made).to_owned();
+        let users = || async { Server::send(server.request("GET", KEYS).bearer_auth(&robot)).await };
+        users().await.ok();
+        let path = format!("{KEYS}/robot");
+        let changed = server.call("PATCH", &path, json!({"permissions": ["read"], "expires_at": null, "name": "reader"})).await.ok();
+        assert_eq!(changed["permissions"], json!(["read"]));
+        assert!(changed["expires_at"].is_null());
+        assert_eq!(changed["rate_limit_override"], 7);
+        users().await.error(403, "ForbiddenError");
+        server.call("PATCH", &path, json!({})).await.error(404, "NotFoundError");
+        let path = format!("{KEYS}/reader");
+        server.call("PATCH", &path, json!({"name": "admin"})).await.error(409, "AlreadyExistsError");
+        server.call("PATCH", &path, json!({"permissions": []})).await.invalid(&["body", "permissions"], "too_short");
+        server.call("PATCH", &path, json!({"rate_limit_override": 0})).await.invalid(&["body", "rate_limit_override"], "greater_than_equal");
+        server.call("PATCH", &path, json!({"status": "revoked"})).await.invalid(&["body", "status"], "immutable_field");
+        let origin = json!({"allowed_origins": ["https://example.com/page"]});
+        server.call("PATCH", &path, origin).await.invalid(&["body", "allowed_origins", "0"], "value_error");
+        let scope = json!({"scopes": [{"resource_type": "bucket", "resource_id": "a*b"}]});
+        server.call("PATCH", &path, scope).await.invalid(&["body", "scopes", "0", "resource_id"], "value_error");
+        let cleared = server.call("PATCH", &path, json!({"rate_limit_override": null})).await.ok();
+        assert!(cleared["rate_limit_override"].is_null());
+    }
+
+    async fn the_organizations_own_key_is_protected(server) {
+        let path = format!("{KEYS}/admin");
+        for (method, path, body) in [
+            ("PATCH", path.clone(), json!({"name": "other"})),
+            ("POST", format!("{path}/rotate"), Value::Null),
+            ("DELETE", format!("{path}?force=true"), Value::Null),
+            ("PATCH", "/v1/organizations/users/owner@localhost".into(), json!({"status": "suspended"})),
+            ("DELETE", "/v1/organizations/users/owner@localhost".into(), Value::Null),
+        ] {
+            let error = server.call(method, &path, body).await.error(403, "ForbiddenError");
+            assert_eq!(error["error"]["code"], "protected_key", "{method} {path}");
+        }
+        me(&server, &server.key).await.ok();
+    }
+
+    async fn a_suspended_or_removed_user_has_no_keys(server) {
+        for (email, end) in [("ada@example.org", "PATCH"), ("bob@example.org", "DELETE")] {
+            let user = format!("/v1/organizations/users/{email}");
+            let keys = format!("{user}/api-keys");
+            server.call("POST", "/v1/organizations/users", json!({"email": email, "user_name": "Someone"})).await.ok();
+            let one = server.call("POST", &keys, json!({"name": "one"})).await.ok();
+            let two = server.call("POST", &keys, json!({"name": "two"})).await.ok();
+            for key in [&one, &two] {
+                assert_eq!(me(&server, secret(key)).await.ok()["user_email"], email);
+            }
+            let body = if end == "PATCH" { json!({"status": "suspended"}) } else { Value::Null };
+            server.call(end, &user, body).await.ok();
+            for key in [&one, &two] {
+                me(&server, secret(key)).await.error(401, "AuthenticationError");
+            }
+            if end == "PATCH" {
+                server.call("POST", &keys, json!({"name": "three"})).await.error(409, "ConflictError");
+                server.call("PATCH", &user, json!({"status": "active"})).await.ok();
+                me(&server, secret(&one)).await.error(401, "AuthenticationError");
+            } else {
+                server.call("GET", &user, Value::Null).await.error(404, "NotFoundError");
+                // The address is free again, and its new owner is somebody else.
+                let again = server.call("POST", "/v1/organizations/users", json!({"email": email, "user_name": "Someone else"})).await.ok();
+                assert_ne!(again["user_id"], one["user_id"]);
+                assert_eq!(server.call("GET", &keys, Value::Null).await.ok()["total"], 0);
+            }
+        }
+    }
+
+    async fn a_retrievers_key_is_listed_and_revoked_with_its_retriever(server) {
+        let (namespace, retriever) = crate::harness::retriever(&server, "window").await;
+        let path = format!("/v1/retrievers/{retriever}/api-keys");
+        let made = server.call_in(&namespace, "POST", &path, json!({"name": "browser", "allowed_origins": ["https://shop.example"]})).await.ok();
+        assert!(secret(&made).starts_with("ret_sk_"), "{made}");
+        assert_eq!(made["key_type"], "retriever");
+        assert_eq!(made["scopes"], json!([{"resource_type": "retriever", "resource_id": retriever, "operations": ["execute_retriever"]}]));
+        let list = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        assert_eq!(list["total"], 1);
+        assert!(!list.to_string().contains(secret(&made)));
+        let id = made["key_id"].as_str().unwrap();
+        server.call_in(&namespace, "DELETE", &format!("{path}/key_unknown"), Value::Null).await.error(404, "NotFoundError");
+        me(&server, secret(&made)).await.ok();
+        server.call_in(&namespace, "DELETE", &format!("{path}/{id}"), Value::Null).await.ok();
+        me(&server, secret(&made)).await.error(401, "AuthenticationError");
+        assert_eq!(server.call_in(&namespace, "GET", &path, Value::Null).await.ok()["total"], 0);
+        assert_eq!(server.call_in(&namespace, "GET", &format!("{path}?include_revoked=true"), Value::Null).await.ok()["total"], 1);
+
+        let orphan = server.call_in(&namespace, "POST", &path, json!({"name": "orphan"})).await.ok();
+        server.call_in(&namespace, "DELETE", &format!("/v1/retrievers/{retriever}"), Value::Null).await.ok();
+        me(&server, secret(&orphan)).await.error(401, "AuthenticationError");
+    }
+
+    async fn ten_thousand_typing_errors_cost_no_read_of_the_database(server) {
+        let before = server.app.keys.entry_count();
+        for place in 0..server.key.len() {
+            let mut typo = server.key.clone();
+            typo.replace_range(place..=place, if &typo[place..=place] == "x" { "y" } else { "x" });
+            assert_eq!(me(&server, &typo).await.error(401, "AuthenticationError")["error"]["code"], "api_key_malformed");
+        }
+        assert_eq!(server.app.keys.entry_count(), before);
+    }
+
+    async fn no_secret_is_kept_anywhere(server) {
+        let mut secrets = vec![server.key.clone()];
+        for number in 0..20 {
+            let made = make(&server, json!({"name": format!("key {number}")})).await;
+            me(&server, secret(&made)).await.ok();
+            let rotated = server.call("POST", &format!("{KEYS}/key {number}/rotate"), Value::Null).await.ok();
+            me(&server, secret(&rotated)).await.ok();
+            secrets.extend([secret(&made).to_owned(), secret(&rotated).to_owned()]);
+        }
+        let mut folders = vec![server.folder.path().to_path_buf()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap().flatten() {
+                if entry.file_type().unwrap().is_dir() {
+                    folders.push(entry.path());
+                    continue;
+                }
+                let bytes = std::fs::read(entry.path()).unwrap();
+                for secret in &secrets {
+                    let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+                    assert!(!found, "{:?}", entry.path());
+                }
+            }
+        }
+        if server.app.db().is_postgres() {
+            let rows: Vec<(String,)> = server.app.db().all("SELECT CAST(k AS TEXT) FROM api_keys k UNION ALL SELECT CAST(a AS TEXT) FROM audit_log a", vec![]).await.unwrap();
+            assert!(rows.len() > 60);
+            for secret in &secrets {
+                assert!(!rows.iter().any(|(row,)| row.contains(secret)));
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_process_refuses_a_revoked_key_within_a_second() {
+    let first = Server::start(crate::harness::Database::Postgres).await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = first.app.config().clone();
+    config.data = folder.path().join("data");
+    config.listen.set_port(0);
+    let second = Server::start_with(config, folder, Some(first.key.clone())).await;
+    let made = make(&first, json!({"name": "shared"})).await;
+    me(&second, secret(&made)).await.ok();
+    first
+        .call("DELETE", &format!("{KEYS}/shared?force=true"), Value::Null)
+        .await
+        .ok();
+    me(&first, secret(&made))
+        .await
+        .error(401, "AuthenticationError");
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    me(&second, secret(&made))
+        .await
+        .error(401, "AuthenticationError");
+}

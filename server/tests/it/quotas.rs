@@ -1,0 +1,99 @@
+//! Quotas of the tiers, and the plan that a workspace must have.
+
+use loupe_wire::OrganizationModelResponse;
+use serde_json::{Value, json};
+use sqlx::types::Json;
+
+use crate::{both, harness::Server};
+
+/// Changes the organization as whoever sells plans would.
+async fn set(server: &Server, tier: &str, requires_plan: bool) {
+    let mut rows: Vec<(String, Json<Value>)> = server
+        .app
+        .db()
+        .all("SELECT org_id, data FROM organizations", vec![])
+        .await
+        .unwrap();
+    let (org_id, Json(mut organization)) = rows.remove(0);
+    organization["account_type"] = tier.into();
+    organization["requires_plan"] = requires_plan.into();
+    let organization: OrganizationModelResponse = serde_json::from_value(organization).unwrap();
+    server
+        .app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let args = loupe_server::args![org_id, loupe_server::db::Arg::json(&organization)];
+                tx.run("UPDATE organizations SET data = $2 WHERE org_id = $1", args)
+                    .await
+            })
+        })
+        .await
+        .unwrap();
+    server.app.limits.forget_tiers();
+    // An idle key has its burst again.
+    server.app.clock().advance(60);
+}
+
+#[track_caller]
+fn quota(answer: crate::harness::Answer, resource: &str, current: i64, limit: i64) {
+    let body = answer.error(403, "QuotaExceededError");
+    let details = json!({"resource": resource, "current": current, "limit": limit, "tier": "free"});
+    assert_eq!(body["error"]["details"], details);
+}
+
+both! {
+    async fn a_free_organization_holds_what_its_tier_allows(server) {
+        set(&server, "free", false).await;
+        let me = server.call("GET", "/v1/me", Value::Null).await.ok();
+        assert_eq!(me["rate_limits"], json!({"requests_per_minute": 60, "requests_per_second": 10, "burst": 20, "concurrent_requests": 5}));
+        let namespace = server.namespace("the only one").await;
+        let second = server.call("POST", "/v1/namespaces", json!({"namespace_name": "one more"})).await;
+        quota(second, "namespaces", 1, 1);
+        server.app.clock().advance(60);
+        for number in 0..6 {
+            let body = json!({"bucket_name": format!("bucket {number}"), "bucket_schema": {"properties": {}}});
+            let answer = server.call_in(&namespace, "POST", "/v1/buckets", body).await;
+            if number < 5 {
+                answer.ok();
+            } else {
+                quota(answer, "buckets", 5, 5);
+            }
+        }
+        server.app.clock().advance(60);
+        let keys = "/v1/organizations/users/owner@localhost/api-keys";
+        for number in 0..3 {
+            let answer = server.call("POST", keys, json!({"name": format!("key {number}")})).await;
+            if number < 2 {
+                answer.ok();
+            } else {
+                quota(answer, "api_keys", 2, 2);
+            }
+        }
+        // A revoked key makes room.
+        server.call("DELETE", &format!("{keys}/key 0"), Value::Null).await.ok();
+        server.call("POST", keys, json!({"name": "key 3"})).await.ok();
+        server.app.clock().advance(60);
+        let objects: Vec<String> = (0..101).map(|number| format!("obj_{number}")).collect();
+        let batch = server.call_in(&namespace, "POST", "/v1/buckets/bucket 0/batches", json!({"object_ids": objects})).await;
+        quota(batch, "batch_objects", 101, 100);
+    }
+
+    async fn two_requests_cannot_both_take_the_last_place(server) {
+        set(&server, "free", false).await;
+        let answers = futures::future::join_all((0..4).map(|number| {
+            let body = json!({"namespace_name": format!("rival {number}")});
+            let server = &server;
+            async move { server.call("POST", "/v1/namespaces", body).await.status }
+        })).await;
+        assert_eq!(answers.iter().filter(|status| **status == 200).count(), 1, "{answers:?}");
+        assert_eq!(answers.iter().filter(|status| **status == 403).count(), 3, "{answers:?}");
+    }
+
+    async fn a_workspace_without_a_plan_makes_no_namespace(server) {
+        set(&server, "free", true).await;
+        assert_eq!(server.call("GET", "/v1/organizations", Value::Null).await.ok()["requires_plan"], true);
+        let refused = server.call("POST", "/v1/namespaces", json!({"namespace_name": "mine"})).await;
+        refused.error(403, "PlanRequiredError");
+    }
+}
