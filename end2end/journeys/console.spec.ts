@@ -172,7 +172,7 @@ test("from nothing to a published search: bucket, upload, collection, batch, ret
   expect(faults).toEqual([]);
 });
 
-test("a key is made, shown once and never again", async ({ page }) => {
+test("a key is made, shown once and never again, rotated and revoked", async ({ page }) => {
   await signIn(page);
   await open(page, "API keys");
   await page.getByRole("button", { name: "Create key" }).click();
@@ -184,4 +184,15 @@ test("a key is made, shown once and never again", async ({ page }) => {
   await page.getByRole("button", { name: "I have stored it" }).click();
   await expect(page.getByRole("row", { name: /journey/ })).toBeVisible();
   expect(await page.content()).not.toContain(text);
+
+  await page.getByRole("button", { name: "Rotate journey" }).click();
+  await accessible(page);
+  await page.getByRole("dialog").getByRole("button", { name: "Rotate" }).click();
+  await expect(secret).toContainText(/loupe_sk_\w{30,}/);
+  expect(await secret.locator("code").innerText()).not.toBe(text);
+  await page.getByRole("button", { name: "I have stored it" }).click();
+
+  await page.getByRole("button", { name: "Revoke journey" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await expect(page.getByRole("button", { name: "Revoke journey" })).toHaveCount(0);
 });

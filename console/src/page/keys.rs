@@ -54,6 +54,14 @@ pub fn Keys() -> impl IntoView {
         }
     });
     let (create, secret) = (RwSignal::new(false), RwSignal::new(None::<String>));
+    let (acting, act) = (
+        RwSignal::new(false),
+        RwSignal::new((String::new(), Verb::Rotate)),
+    );
+    let ask = Callback::new(move |asked: (String, Verb)| {
+        act.set(asked);
+        acting.set(true);
+    });
     let empty = || {
         view! { <Empty icon="key" title="No key" text="Keys authenticate every call."/> }.into_any()
     };
@@ -61,14 +69,29 @@ pub fn Keys() -> impl IntoView {
         <Head title="API keys" text="Keys authenticate every call. A secret is shown once, at creation.">
             <button type="button" class="btn primary" on:click=move |_| create.set(true)><Icon name="plus"/>"Create key"</button>
         </Head>
-        <Listing load label="API keys" empty=empty.into() row=Callback::from(row)
-            columns=vec![Column("Name", ""), Column("Key", ""), Column("Permissions", ""), Column("Status", ""), Column("Last used", ""), Column("Expires", ""), Column("Created", "")]/>
+        <Listing load label="API keys" empty=empty.into() row=Callback::from(move |key| row(ask, key))
+            columns=vec![Column("Name", ""), Column("Key", ""), Column("Permissions", ""), Column("Status", ""), Column("Last used", ""), Column("Expires", ""), Column("Created", ""), Column("", "actions")]/>
         <Create open=create secret load/>
+        <Act open=acting act secret load/>
         <Secret secret/>
     }
 }
 
-fn row(key: Record) -> AnyView {
+/// What is about to happen to a key.
+#[derive(Clone, Copy, PartialEq)]
+enum Verb {
+    Rotate,
+    Revoke,
+}
+
+fn row(ask: Callback<(String, Verb)>, key: Record) -> AnyView {
+    let name = key.text("name");
+    let buttons = (key.text("status") == "active").then(|| {
+        [(Verb::Rotate, "Rotate"), (Verb::Revoke, "Revoke")].map(|(verb, label)| {
+            let asked = name.clone();
+            view! { <button type="button" class="btn small" aria-label=format!("{label} {name}") on:click=move |_| ask.run((asked.clone(), verb))>{label}</button>" " }
+        }).to_vec()
+    });
     let levels = key.strings("permissions").join(", ");
     let scopes: Vec<String> = key
         .list("scopes")
@@ -89,9 +112,63 @@ fn row(key: Record) -> AnyView {
             <td class="nowrap"><When at=key.opt("last_used_at")/></td>
             <td class="nowrap">{match key.opt("expires_at") { Some(at) => text::moment(&at), None => "never".into() }}</td>
             <td class="nowrap"><When at=key.opt("created_at")/></td>
+            <td class="actions">{buttons}</td>
         </tr>
     }
     .into_any()
+}
+
+/// The question before a key changes for good.
+#[component]
+fn Act(
+    open: RwSignal<bool>,
+    act: RwSignal<(String, Verb)>,
+    secret: RwSignal<Option<String>>,
+    load: Load<Page>,
+) -> impl IntoView {
+    let session = use_session();
+    let (force, change) = (RwSignal::new(false), Change::new());
+    let submit = move |event: leptos::ev::SubmitEvent| {
+        event.prevent_default();
+        let ((name, verb), api, path) = (act.get_untracked(), session.api(), path(session));
+        let forced = force.get_untracked();
+        let call = async move {
+            let path = format!("{}/{}", path?, text::escape(&name));
+            match verb {
+                Verb::Rotate => api.post(&format!("{path}/rotate"), &json!({})).await,
+                Verb::Revoke => api.delete(&format!("{path}?force={forced}")).await,
+            }
+        };
+        change.run(call, move |answer| {
+            open.set(false);
+            load.reload();
+            secret.set(answer.opt("key"));
+        });
+    };
+    let title = Signal::derive(move || {
+        let (name, verb) = act.get();
+        match verb {
+            Verb::Rotate => format!("Rotate {name}?"),
+            Verb::Revoke => format!("Revoke {name}?"),
+        }
+    });
+    view! {
+        <Modal open title>
+            <form class="form" on:submit=submit>
+                {move || match act.get().1 {
+                    Verb::Rotate => view! { <p>"The key gets a new secret and keeps its name and permissions. The old secret is refused from the next request on."</p> }.into_any(),
+                    Verb::Revoke => view! {
+                        <p>"Every call with this key is refused from now on. This cannot be undone."</p>
+                        <Check label="Also when it is in use" checked=force set=move |on| force.set(on)/>
+                    }.into_any(),
+                }}
+                {move || match act.get().1 {
+                    Verb::Rotate => view! { <Submit change open label="Rotate"/> },
+                    Verb::Revoke => view! { <Submit change open label="Revoke" danger=true/> },
+                }}
+            </form>
+        </Modal>
+    }
 }
 
 #[component]
