@@ -380,8 +380,9 @@ fn members(doc: &Value, field: &str) -> bool {
 }
 
 #[test]
-fn a_phrase_without_words_is_nowhere() {
+fn a_phrase_without_words_is_refused() {
     let node = json!({"field": "text", "operator": "phrase", "value": "!?"});
-    let filter = Filter::parse(&json!({"AND": [node]})).unwrap();
-    assert!(!filter.matches(&json!({"text": "!? some words"})));
+    let error = Filter::parse(&json!({"AND": [node]})).unwrap_err();
+    assert_eq!(error.loc, ["AND", "0"]);
+    assert!(error.msg.contains("one word or more"), "{}", error.msg);
 }
