@@ -43,7 +43,7 @@ test("every page of the demo's namespace shows what is there, in both colours an
   const faults = watch(page);
   await signIn(page);
   await page.getByRole("main").getByRole("row").getByRole("link").first().click();
-  for (const name of ["Buckets", "Batches", "Collections", "Retrievers", "Published pages", "API keys", "Tasks"]) {
+  for (const name of ["Namespaces", "Buckets", "Batches", "Collections", "Retrievers", "Published pages", "API keys", "Tasks"]) {
     await page.setViewportSize({ width: 1280, height: 900 });
     await open(page, name);
     const rows = page.getByRole("main").locator("tbody tr");
