@@ -28,6 +28,7 @@ const UNDECLARED: Row = Row {
     operation: "",
     access: Access::Level(Permission::Admin),
     scoped: Scoped::Whole,
+    end_users: false,
 };
 
 /// Wraps the routes of the API.
@@ -130,6 +131,12 @@ fn admit(row: &Row, caller: &Caller, headers: &HeaderMap) -> Result<()> {
         ));
     }
     auth::check_level(caller, needed)?;
+    if caller.principal().is_some() && !row.end_users {
+        return Err(ApiError::forbidden(
+            "permission_denied",
+            "this API key is an end user's: it reads and writes documents and executes retrievers",
+        ));
+    }
     if row.scoped == Scoped::InRules || caller.key.scopes.is_empty() {
         return Ok(());
     }

@@ -35,6 +35,9 @@ pub struct Row {
     pub operation: &'static str,
     pub access: Access,
     pub scoped: Scoped,
+    /// Whether keys of end users may call it. They read and write documents, each its own; what tells of the documents of
+    /// others, or would change them, is not for them.
+    pub end_users: bool,
 }
 
 const READ: Access = Access::Level(Permission::Read);
@@ -42,9 +45,17 @@ const WRITE: Access = Access::Level(Permission::Write);
 const DELETE: Access = Access::Level(Permission::Delete);
 const ADMIN: Access = Access::Level(Permission::Admin);
 
+/// Marks what keys of end users may call too.
+const END_USERS: bool = true;
+
 macro_rules! rows {
-    ($($scoped:ident { $($operation:literal $access:expr,)* })*) => {
-        &[$($(Row { operation: $operation, access: $access, scoped: Scoped::$scoped },)*)*]
+    ($($scoped:ident { $($operation:literal $access:expr $(=> $who:ident)?,)* })*) => {
+        &[$($(Row {
+            operation: $operation,
+            access: $access,
+            scoped: Scoped::$scoped,
+            end_users: matches!($access, Access::Public | Access::AnyKey | Access::Execute) $(|| $who)?,
+        },)*)*]
     };
 }
 
@@ -76,10 +87,10 @@ pub const TABLE: &[Row] = rows! {
         "PATCH /v1/organizations/users/{user_email}" ADMIN,
         "DELETE /v1/organizations/users/{user_email}" ADMIN,
 
-        "GET /v1/namespaces" READ,
-        "POST /v1/namespaces/list" READ,
+        "GET /v1/namespaces" READ => END_USERS,
+        "POST /v1/namespaces/list" READ => END_USERS,
         "POST /v1/namespaces" ADMIN,
-        "GET /v1/namespaces/{namespace_identifier}" READ,
+        "GET /v1/namespaces/{namespace_identifier}" READ => END_USERS,
         "PATCH /v1/namespaces/{namespace_identifier}" ADMIN,
         "PUT /v1/namespaces/{namespace_identifier}" ADMIN,
         "POST /v1/namespaces/{namespace_identifier}/clone" ADMIN,
@@ -120,40 +131,40 @@ pub const TABLE: &[Row] = rows! {
         "DELETE /v1/buckets/{bucket_identifier}/uploads/{upload_id}" DELETE,
         "POST /v1/buckets/{bucket_identifier}/uploads/{upload_id}/confirm" WRITE,
 
-        "GET /v1/collections" READ,
-        "POST /v1/collections/list" READ,
+        "GET /v1/collections" READ => END_USERS,
+        "POST /v1/collections/list" READ => END_USERS,
         "POST /v1/collections" WRITE,
         "GET /v1/collections/features/extractors" Access::AnyKey,
         "GET /v1/collections/features/extractors/{feature_extractor_id}" Access::AnyKey,
-        "GET /v1/collections/{collection_identifier}" READ,
+        "GET /v1/collections/{collection_identifier}" READ => END_USERS,
         "PATCH /v1/collections/{collection_identifier}" WRITE,
         "POST /v1/collections/{collection_identifier}/clone" WRITE,
         "DELETE /v1/collections/{collection_identifier}" DELETE,
-        "GET /v1/collections/{collection_identifier}/documents" READ,
-        "POST /v1/collections/{collection_identifier}/documents/list" READ,
-        "POST /v1/collections/{collection_identifier}/documents" WRITE,
-        "POST /v1/collections/{collection_identifier}/documents/batch" WRITE,
-        "PATCH /v1/collections/{collection_identifier}/documents/bulk" WRITE,
-        "DELETE /v1/collections/{collection_identifier}/documents/batch" DELETE,
-        "GET /v1/collections/{collection_identifier}/documents/count" READ,
-        "GET /v1/collections/{collection_identifier}/documents/{document_id}" READ,
-        "PATCH /v1/collections/{collection_identifier}/documents/{document_id}" WRITE,
-        "PUT /v1/collections/{collection_identifier}/documents/{document_id}" WRITE,
-        "DELETE /v1/collections/{collection_identifier}/documents/{document_id}" DELETE,
-        "PATCH /v1/collections/{collection_identifier}/documents/{document_id}/acl" WRITE,
-        "GET /v1/collections/{collection_identifier}/features" READ,
+        "GET /v1/collections/{collection_identifier}/documents" READ => END_USERS,
+        "POST /v1/collections/{collection_identifier}/documents/list" READ => END_USERS,
+        "POST /v1/collections/{collection_identifier}/documents" WRITE => END_USERS,
+        "POST /v1/collections/{collection_identifier}/documents/batch" WRITE => END_USERS,
+        "PATCH /v1/collections/{collection_identifier}/documents/bulk" WRITE => END_USERS,
+        "DELETE /v1/collections/{collection_identifier}/documents/batch" DELETE => END_USERS,
+        "GET /v1/collections/{collection_identifier}/documents/count" READ => END_USERS,
+        "GET /v1/collections/{collection_identifier}/documents/{document_id}" READ => END_USERS,
+        "PATCH /v1/collections/{collection_identifier}/documents/{document_id}" WRITE => END_USERS,
+        "PUT /v1/collections/{collection_identifier}/documents/{document_id}" WRITE => END_USERS,
+        "DELETE /v1/collections/{collection_identifier}/documents/{document_id}" DELETE => END_USERS,
+        "PATCH /v1/collections/{collection_identifier}/documents/{document_id}/acl" WRITE => END_USERS,
+        "GET /v1/collections/{collection_identifier}/features" READ => END_USERS,
         "POST /v1/collections/{collection_identifier}/trigger" WRITE,
 
-        "GET /v1/retrievers" READ,
-        "POST /v1/retrievers/list" READ,
+        "GET /v1/retrievers" READ => END_USERS,
+        "POST /v1/retrievers/list" READ => END_USERS,
         "POST /v1/retrievers" WRITE,
         "GET /v1/retrievers/stages" Access::Public,
-        "GET /v1/retrievers/{retriever_id}" READ,
+        "GET /v1/retrievers/{retriever_id}" READ => END_USERS,
         "PATCH /v1/retrievers/{retriever_id}" WRITE,
         "DELETE /v1/retrievers/{retriever_id}" DELETE,
         "POST /v1/retrievers/{retriever_id}/clone" WRITE,
         "POST /v1/retrievers/{retriever_id}/execute" Access::Execute,
-        "POST /v1/retrievers/{retriever_id}/execute/explain" READ,
+        "POST /v1/retrievers/{retriever_id}/execute/explain" READ => END_USERS,
         "POST /v1/retrievers/{retriever_id}/executions/list" READ,
         "GET /v1/retrievers/{retriever_id}/executions/{execution_id}" READ,
         "GET /v1/retrievers/{retriever_id}/publish" READ,
@@ -171,7 +182,7 @@ pub const TABLE: &[Row] = rows! {
         "GET /v1/organizations/users" READ,
         "GET /v1/organizations/users/{user_email}" READ,
         "POST /v1/quickstart/demo" ADMIN,
-        "GET /v1/events" READ,
+        "GET /v1/events" READ => END_USERS,
         "GET /v1/tasks" READ,
         "POST /v1/tasks/list" READ,
         "GET /v1/tasks/{task_id}" READ,

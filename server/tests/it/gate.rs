@@ -182,8 +182,8 @@ both! {
             assert_eq!(answer.body["error"]["code"] == "permission_denied", !open, "{name} with a retriever's key: {}", answer.body);
 
             let answer = call(&server, &ring, name, Some(&ring.principal)).await;
-            let admin = needed == Permission::Admin;
-            assert_eq!(answer.body["error"]["code"] == "permission_denied", admin, "{name} with an end user's key: {}", answer.body);
+            let closed = needed == Permission::Admin || !row.end_users;
+            assert_eq!(answer.body["error"]["code"] == "permission_denied", closed, "{name} with an end user's key: {}", answer.body);
 
             let answer = call(&server, &ring, name, Some(&ring.scoped)).await;
             let harmless = match answer.status {

@@ -19,6 +19,7 @@ mod limits;
 mod objects;
 mod openapi;
 mod principal;
+mod principals;
 mod quotas;
 mod removal;
 mod reprocessing;

@@ -67,3 +67,13 @@ fn may(caller: &Caller, document: &Document, operation: NamespaceOperation) -> b
         .is_some_and(|people| people.iter().any(|one| one == principal));
     owns || (granted && operation != NamespaceOperation::ManagePermissions)
 }
+
+/// Whether an access list lets a principal see its document: as the store decides for a document that it holds.
+pub fn shows(acl: &loupe_wire::Value, principal: &str) -> bool {
+    let named = |list: &str| {
+        acl[list]
+            .as_array()
+            .is_some_and(|people| people.iter().any(|one| one == principal))
+    };
+    acl["public"] == true || acl["owner"] == principal || named("read") || named("write")
+}

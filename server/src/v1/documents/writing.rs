@@ -18,7 +18,7 @@ use crate::{
     error::{ApiError, Result, Violation},
     limits::quota,
     list::parse_filter,
-    v1::{collections, namespaces::push_event},
+    v1::{collections, events, namespaces::push_event},
 };
 
 /// Members that only the server writes.
@@ -46,6 +46,7 @@ async fn write(
     entry: Entry,
     kind: &'static str,
     ids: &[String],
+    readers: Object,
 ) -> Result<()> {
     let (org_id, namespace_id, now) = (
         scope.caller.org_id.clone(),
@@ -56,10 +57,13 @@ async fn write(
         Entry::Upsert { collection, .. } => collection.collection_id.clone(),
         Entry::Delete { collection_id, .. } => collection_id.clone(),
     };
-    let payload = match ids {
+    let mut payload = match ids {
         [one] => json!({"collection_id": collection_id, "document_id": one}),
         many => json!({"collection_id": collection_id, "document_ids": many, "count": many.len()}),
     };
+    if !readers.is_empty() {
+        payload[events::READERS] = Value::Object(readers);
+    }
     let seq = app.next_journal_seq();
     let journalled = entry.clone();
     app.db()
@@ -148,16 +152,6 @@ pub fn keywords(payload: &Object) -> String {
     text
 }
 
-/// The document store's points are numbered by the 128 bits of the id.
-fn is_document_id(id: &str) -> bool {
-    id.strip_prefix("doc_").is_some_and(|hex| {
-        hex.len() == 32
-            && hex
-                .chars()
-                .all(|c| c.is_ascii_digit() || ('a'..='f').contains(&c))
-    })
-}
-
 pub async fn create(
     app: &App,
     scope: &Scope<Write>,
@@ -174,20 +168,13 @@ pub async fn create(
         .and_then(Value::as_object)
         .cloned()
         .unwrap_or_default();
-    let document_id = match request.extra.get("document_id") {
-        Some(Value::String(own)) if is_document_id(own) => own.clone(),
-        Some(other) => {
-            let msg = "an own id is doc_ and 32 lower-case hex digits";
-            return Err(Violation::body(
-                &["document_id"],
-                "string_pattern_mismatch",
-                msg,
-                other.clone(),
-            )
-            .into());
-        }
-        None => format!("doc_{}", uuid::Uuid::new_v4().simple()),
-    };
+    // The store numbers the documents of everybody by their ids: one that a caller chose could be somebody else's.
+    if let Some(chosen) = request.extra.get("document_id") {
+        let msg =
+            "ids are given by the server: change a document at its own address, with PATCH or PUT";
+        return Err(Violation::body(&["document_id"], "value_error", msg, chosen.clone()).into());
+    }
+    let document_id = format!("doc_{}", uuid::Uuid::new_v4().simple());
     let at = app.clock().now().to_rfc3339();
     let mut lineage = json!({"source_type": request.source_type, "path": request.lineage_path});
     for member in LINEAGE {
@@ -226,7 +213,7 @@ pub async fn create(
         collection: spec,
         documents: vec![document.clone()],
     };
-    write(app, scope, entry, "document.created", &ids).await?;
+    write(app, scope, entry, "document.created", &ids, Object::new()).await?;
     Ok(document)
 }
 
@@ -243,15 +230,18 @@ fn change(document: &mut Document, fields: Object, replace: bool, at: &str) {
     if let Some(internal) = document.payload.get_mut("_internal") {
         internal["updated_at"] = at.into();
     }
-    document.keywords = Some(keywords(&document.payload));
 }
 
 async fn save(
     app: &App,
     scope: &Scope<impl Level>,
     collection: &CollectionResponse,
-    documents: Vec<Document>,
+    mut documents: Vec<Document>,
 ) -> Result<()> {
+    // A document that was read comes without the text that keyword search reads.
+    for document in &mut documents {
+        document.keywords = Some(keywords(&document.payload));
+    }
     let ids: Vec<String> = documents
         .iter()
         .map(|document| document.document_id.clone())
@@ -271,6 +261,7 @@ async fn save(
         },
         kind,
         &ids,
+        Object::new(),
     )
     .await
 }
@@ -401,11 +392,17 @@ pub async fn delete(
         .store()
         .get(&reach, &document_ids, WithVectors::No)
         .await?;
-    let found: Vec<String> = found
+    let found: Vec<Document> = found
         .into_iter()
         .filter(|one| may(&scope.caller, one, NamespaceOperation::DeleteData))
-        .map(|document| document.document_id)
         .collect();
+    // Nobody can ask later who could see a document that is gone.
+    let readers = found.iter().filter_map(|one| {
+        let acl = one.payload.get("_internal")?.get("_acl")?;
+        Some((one.document_id.clone(), acl.clone()))
+    });
+    let readers = readers.collect();
+    let found: Vec<String> = found.into_iter().map(|one| one.document_id).collect();
     if found.is_empty() {
         return Ok(found);
     }
@@ -420,7 +417,7 @@ pub async fn delete(
         collection_id,
         document_ids: found.clone(),
     };
-    write(app, scope, entry, kind, &found).await?;
+    write(app, scope, entry, kind, &found, readers).await?;
     Ok(found)
 }
 

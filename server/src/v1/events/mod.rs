@@ -1,10 +1,12 @@
 //! The change feed: every change's event is written in the transaction of the change.
 
+mod own;
 mod routes;
 mod store;
 
 use loupe_wire::Object;
 
+pub use own::READERS;
 pub use routes::router;
 pub use store::list;
 

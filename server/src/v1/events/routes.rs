@@ -4,7 +4,10 @@ use loupe_wire::{ChangeEventResponse, ListEventsResponse};
 use serde::Deserialize;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::store::{self, EventRow};
+use super::{
+    own,
+    store::{self, EventRow},
+};
 use crate::{
     app::App,
     auth::{OptionalScope, Read},
@@ -67,18 +70,26 @@ async fn list_events(
         .filter(|cursor| !cursor.is_empty())
         .map_or(Ok(0), decode)?;
     let kind = query.event_type.unwrap_or_default();
-    let mut rows = store::list(
-        app.db(),
-        &scope.caller.org_id,
-        after,
-        &namespace,
-        &kind,
-        limit + 1,
-    )
-    .await?;
-    let has_more = i64::try_from(rows.len()).unwrap_or(0) > limit;
-    rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-    let next_cursor = rows.last().map(|row| encode(row.seq)).or(query.cursor);
+    let (rows, place, has_more) = match scope.caller.principal() {
+        Some(principal) => {
+            let wanted = own::Wanted {
+                org_id: &scope.caller.org_id,
+                principal,
+                after,
+                namespace: &namespace,
+                kind: &kind,
+                limit,
+            };
+            own::list(&app, wanted).await?
+        }
+        None => all(&app, &scope.caller.org_id, after, &namespace, &kind, limit).await?,
+    };
+    // A page at the end of the feed without an event answers the cursor that was sent.
+    let next_cursor = if rows.is_empty() && !has_more {
+        query.cursor
+    } else {
+        Some(encode(place))
+    };
     Ok(Json(ListEventsResponse {
         results: rows.into_iter().map(event).collect(),
         next_cursor,
@@ -86,7 +97,24 @@ async fn list_events(
     }))
 }
 
-fn event(row: EventRow) -> ChangeEventResponse {
+/// A page of all events, the place of its last one, and whether more follow.
+async fn all(
+    app: &App,
+    org_id: &str,
+    after: i64,
+    namespace: &str,
+    kind: &str,
+    limit: i64,
+) -> Result<(Vec<EventRow>, i64, bool)> {
+    let mut rows = store::list(app.db(), org_id, after, namespace, kind, limit + 1).await?;
+    let has_more = i64::try_from(rows.len()).unwrap_or(0) > limit;
+    rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let place = rows.last().map_or(after, |row| row.seq);
+    Ok((rows, place, has_more))
+}
+
+fn event(mut row: EventRow) -> ChangeEventResponse {
+    row.payload.remove(own::READERS);
     ChangeEventResponse {
         seq: row.seq,
         cursor: encode(row.seq),
