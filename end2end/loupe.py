@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -17,9 +18,22 @@ import time
 def binary():
     if path := os.environ.get("LOUPE_BINARY"):
         return path
-    cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
-    target = os.environ.get("CARGO_TARGET_DIR") or pathlib.Path(cache) / "loupe/target"
+    target = os.environ.get("CARGO_TARGET_DIR") or CACHE / "target"
     return str(pathlib.Path(target) / "release/loupe")
+
+
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "loupe"
+
+
+def python_with(*packages):
+    """A Python with these packages, in the user's cache, outside the repository."""
+    folder = CACHE / "bench-venv" / re.split("[=<>]", packages[0])[0]
+    python = folder / "bin/python"
+    if not (folder / "ready").exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", *packages], check=True)
+        (folder / "ready").touch()
+    return python
 
 
 def free_port():
@@ -109,24 +123,25 @@ class Server:
             headers["x-namespace"] = self.namespace
         return headers
 
-    def call(self, method, path, body=None, raw=False):
-        """The answer's body; anything but 2xx is raised. With `raw`, status and bytes."""
+    def call(self, method, path, body=None, raw=False, text=None):
+        """The answer's body; anything but 2xx is raised. With `raw`, status and bytes. `text` is sent as it is."""
         connection = getattr(self.local, "connection", None)
         if connection is None:
             connection = self.local.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
             connection.connect()
             connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
-            connection.request(method, path, None if body is None else json.dumps(body), self.headers())
+            sent = text if body is None else json.dumps(body)
+            connection.request(method, path, sent, self.headers() if text is None else {"content-type": "text/plain"})
             answer = connection.getresponse()
-            status, text = answer.status, answer.read()
+            status, received = answer.status, answer.read()
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             self.local.connection = None
             raise error if isinstance(error, OSError) else ConnectionResetError(str(error)) from error
         if raw:
-            return status, text
-        value = json.loads(text) if text else None
+            return status, received
+        value = json.loads(received) if received else None
         if not 200 <= status < 300:
             raise Refused(status, value)
         return value

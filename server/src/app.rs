@@ -3,18 +3,12 @@
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicI64, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
-use axum::{
-    Router,
-    extract::{DefaultBodyLimit, Request, State},
-    http::{HeaderName, Method, StatusCode, header},
-    middleware::{self, Next},
-    response::{IntoResponse, Response},
-};
+use axum::{Router, extract::DefaultBodyLimit, middleware};
 use loupe_engine::{
     embed::{Encoders, Models},
     extract::{Extraction, Outputs},
@@ -23,17 +17,22 @@ use loupe_engine::{
 };
 use loupe_wire::APIKeyModel;
 use moka::future::Cache;
-use tokio::sync::{Notify, Semaphore};
-use tower::ServiceBuilder;
-use tower_http::{
-    catch_panic::CatchPanicLayer,
-    cors::{AllowOrigin, CorsLayer},
-    request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer},
-};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
-    blob::Blobs, clock::Clock, config::Config, db::Db, error::ApiError, gate, limits::Limits,
-    usage::Usage, v1, v1::retrievers::History,
+    blob::Blobs,
+    clock::Clock,
+    config::Config,
+    db::Db,
+    error::ApiError,
+    front::{self, Shield},
+    gate,
+    limits::{Limits, turns::Turns},
+    metrics::Metrics,
+    usage::Usage,
+    v1,
+    v1::retrievers::History,
 };
 
 /// Cheap to clone; one a process.
@@ -72,10 +71,18 @@ pub struct Inner {
     /// Rings when there may be work to claim.
     pub work: Notify,
     /// Rings when the process stops.
-    pub stop: tokio_util::sync::CancellationToken,
+    pub stop: CancellationToken,
+    /// Rings when the process is told to stop, before it takes no more requests: no new work is begun from here on.
+    pub leaving: CancellationToken,
+    /// The same for what every request asks.
+    is_leaving: AtomicBool,
     /// Everything spawned, so that a stop can wait for it.
     pub tracker: tokio_util::task::TaskTracker,
-    shield: Arc<Semaphore>,
+    /// Requests under way.
+    pub shield: Shield,
+    /// Searches under way.
+    pub turns: Turns,
+    pub metrics: Metrics,
 }
 
 /// What a process is made of.
@@ -113,7 +120,13 @@ impl App {
                 .build()
         };
         let several = config.is_postgres();
-        let shield = Arc::new(Semaphore::new(config.limits.concurrent_requests));
+        // Searches keep a processor busy, unless they wait for machines elsewhere.
+        let searches = if config.qdrant_url.is_empty() && config.models.endpoints.is_empty() {
+            2 * std::thread::available_parallelism().map_or(2, usize::from)
+        } else {
+            config.limits.concurrent_requests
+        };
+        let stop = CancellationToken::new();
         Self(Arc::new(Inner {
             config,
             db,
@@ -140,9 +153,13 @@ impl App {
                 .time_to_live(Duration::from_secs(5))
                 .build(),
             work: Notify::new(),
-            stop: tokio_util::sync::CancellationToken::new(),
+            leaving: stop.child_token(),
+            stop,
+            is_leaving: AtomicBool::new(false),
             tracker: tokio_util::task::TaskTracker::new(),
-            shield,
+            shield: Shield::default(),
+            turns: Turns::new(searches),
+            metrics: Metrics::default(),
         }))
     }
 
@@ -208,6 +225,16 @@ impl App {
         )
     }
 
+    /// Begins the end: balancers are told, work that is held is given back; requests are still answered.
+    pub fn leave(&self) {
+        self.is_leaving.store(true, Ordering::Release);
+        self.leaving.cancel();
+    }
+
+    pub fn is_leaving(&self) -> bool {
+        self.is_leaving.load(Ordering::Acquire)
+    }
+
     /// Runs work that outlives its request.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.0.tracker.spawn(work);
@@ -226,99 +253,13 @@ impl std::ops::Deref for App {
 pub fn router(app: App) -> Router {
     let (api, document) = v1::router();
     let document = Arc::new(document);
-    let request_id = HeaderName::from_static("x-request-id");
-    let layers = ServiceBuilder::new()
-        .layer(SetRequestIdLayer::new(request_id.clone(), MakeRequestUuid))
-        .layer(PropagateRequestIdLayer::new(request_id))
-        .layer(middleware::from_fn(log))
-        .layer(CatchPanicLayer::custom(|_| {
-            ApiError::internal("a handler panicked").into_response()
-        }))
-        .layer(cors())
-        .layer(middleware::from_fn_with_state(app.clone(), shield))
-        .layer(DefaultBodyLimit::max(app.config().limits.body_bytes));
     Router::new()
         .merge(api.layer(middleware::from_fn_with_state(app.clone(), gate::gate)))
         .merge(crate::web::router(&app, document))
         .method_not_allowed_fallback(|| async {
             ApiError::method_not_allowed("", "this path does not take this method")
         })
-        .with_state(app)
-        .layer(layers)
-}
-
-/// Browsers may call with a key from anywhere; which origins a key may be used from is the key's own matter.
-fn cors() -> CorsLayer {
-    let exposed = [
-        "x-request-id",
-        "x-namespace-unresolved",
-        "retry-after",
-        "x-ratelimit-limit",
-        "x-ratelimit-remaining",
-        "x-ratelimit-reset",
-        "x-ratelimit-window",
-        "idempotency-replayed",
-        "etag",
-    ];
-    CorsLayer::new()
-        .allow_origin(AllowOrigin::any())
-        .allow_methods([
-            Method::GET,
-            Method::POST,
-            Method::PUT,
-            Method::PATCH,
-            Method::DELETE,
-        ])
-        .allow_headers([
-            header::AUTHORIZATION,
-            header::CONTENT_TYPE,
-            header::IF_NONE_MATCH,
-            HeaderName::from_static("x-namespace"),
-            HeaderName::from_static("idempotency-key"),
-            HeaderName::from_static("x-retriever-password"),
-            HeaderName::from_static("x-session-id"),
-            HeaderName::from_static("x-change-reason"),
-        ])
-        .expose_headers(exposed.map(HeaderName::from_static))
-        .max_age(Duration::from_secs(600))
-}
-
-/// Refuses what exceeds the requests under way, and ends what takes too long. Health and uploads are exempt.
-async fn shield(State(app): State<App>, request: Request, next: Next) -> Response {
-    let path = request.uri().path();
-    if matches!(path, "/healthz" | "/readyz") || path.starts_with("/v1/blobs/") {
-        return next.run(request).await;
-    }
-    let Ok(_permit) = app.shield.clone().try_acquire_owned() else {
-        return ApiError::unavailable("", "too many requests are under way: try again in a moment")
-            .retry_after(1)
-            .into_response();
-    };
-    let limit = Duration::from_secs(app.config().limits.request_seconds);
-    match tokio::time::timeout(limit, next.run(request)).await {
-        Ok(response) => response,
-        Err(_) => ApiError::timeout("", "the request took too long").into_response(),
-    }
-}
-
-/// One line a request; never headers, bodies or query strings, which may hold secrets.
-async fn log(request: Request, next: Next) -> Response {
-    let method = request.method().clone();
-    let path = request.uri().path().to_owned();
-    let start = std::time::Instant::now();
-    let response = next.run(request).await;
-    let (status, ms) = (response.status(), start.elapsed().as_secs_f64() * 1e3);
-    let id = response
-        .headers()
-        .get("x-request-id")
-        .and_then(|id| id.to_str().ok())
-        .unwrap_or_default();
-    if status.is_server_error() {
-        tracing::warn!(%method, path, status = status.as_u16(), ms, id, "request");
-    } else if status == StatusCode::NOT_MODIFIED || !path.starts_with("/v1") {
-        tracing::trace!(%method, path, status = status.as_u16(), ms, id, "request");
-    } else {
-        tracing::debug!(%method, path, status = status.as_u16(), ms, id, "request");
-    }
-    response
+        .with_state(app.clone())
+        .layer(DefaultBodyLimit::max(app.config().limits.body_bytes))
+        .layer(middleware::from_fn_with_state(app, front::front))
 }

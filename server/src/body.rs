@@ -15,10 +15,8 @@ use validator::{Validate, ValidationErrors, ValidationErrorsKind};
 use crate::{
     app::App,
     error::{ApiError, Result, Violation},
+    tolerance::{Ignored, Unknown},
 };
-
-/// Unknown keys were ignored until this moment, 2026-11-02T00:00:00Z; from then they are refused.
-const STRICT_FROM_MICROS: i64 = 1_793_577_600_000_000;
 
 /// A checked body. An empty body reads as `{}`, which is a valid list request.
 pub struct Body<T>(pub T);
@@ -33,6 +31,7 @@ where
 
     async fn from_request(request: Request, state: &S) -> Result<Self> {
         let app = App::from_ref(state);
+        let ignored = request.extensions().get::<Ignored>().cloned();
         let bytes = Bytes::from_request(request, state)
             .await
             .map_err(|rejection| {
@@ -48,16 +47,18 @@ where
                     ApiError::bad_request("", "the body could not be read")
                 }
             })?;
-        let strict = app.clock().micros() >= STRICT_FROM_MICROS;
-        parse(&bytes, strict).map(Self)
+        parse(&bytes, ignored.as_ref()).map(Self)
     }
 }
 
 /// Reads and checks a body.
 ///
 /// # Errors
-/// The 422 list: bad JSON, missing members, wrong types, unknown keys (when `strict`), broken limits.
-pub fn parse<T: DeserializeOwned + Validate + ToSchema>(bytes: &[u8], strict: bool) -> Result<T> {
+/// The 422 list: bad JSON, missing members, wrong types, broken limits, unknown keys (unless there is a place that keeps them).
+pub fn parse<T: DeserializeOwned + Validate + ToSchema>(
+    bytes: &[u8],
+    ignored: Option<&Ignored>,
+) -> Result<T> {
     let bytes = if bytes.iter().all(u8::is_ascii_whitespace) {
         b"{}"
     } else {
@@ -72,7 +73,7 @@ pub fn parse<T: DeserializeOwned + Validate + ToSchema>(bytes: &[u8], strict: bo
             Value::Null,
         ))
     })?;
-    from_value(value, strict)
+    from_value(value, ignored)
 }
 
 /// As [`parse`], for a value read already.
@@ -81,7 +82,7 @@ pub fn parse<T: DeserializeOwned + Validate + ToSchema>(bytes: &[u8], strict: bo
 /// As [`parse`].
 pub fn from_value<T: DeserializeOwned + Validate + ToSchema>(
     value: Value,
-    strict: bool,
+    ignored: Option<&Ignored>,
 ) -> Result<T> {
     let mut parsed = None;
     let unknown = read(&value, &mut |deserializer| {
@@ -94,8 +95,12 @@ pub fn from_value<T: DeserializeOwned + Validate + ToSchema>(
         return Err(type_violation("", "the body was not read", &value).into());
     };
     let mut violations = Vec::new();
-    if strict {
-        violations.extend(unknown.iter().map(|path| unknown_key::<T>(path, &value)));
+    match ignored {
+        Some(ignored) => ignored.add(unknown.into_iter().map(|path| Unknown {
+            accepted: accepted_beside::<T>(&pieces(&path)),
+            path,
+        })),
+        None => violations.extend(unknown.iter().map(|path| unknown_key::<T>(path, &value))),
     }
     if let Err(errors) = parsed.validate() {
         limit_violations(&errors, &mut Vec::new(), &value, &mut violations);
@@ -200,8 +205,7 @@ fn sentence(message: &str) -> String {
 
 fn unknown_key<T: ToSchema>(path: &str, value: &Value) -> Violation {
     let path = pieces(path);
-    let (parent, _) = path.split_at(path.len().saturating_sub(1));
-    let accepted = accepted_keys::<T>(parent);
+    let accepted = accepted_beside::<T>(&path);
     let msg = if accepted.is_empty() {
         "extra inputs are not permitted".to_owned()
     } else {
@@ -213,6 +217,12 @@ fn unknown_key<T: ToSchema>(path: &str, value: &Value) -> Violation {
     let mut violation = violation(&path, "extra_forbidden", msg, at(value, &path).clone());
     violation.ctx = serde_json::json!({ "accepted": accepted });
     violation
+}
+
+/// The keys that are declared where this one was found.
+fn accepted_beside<T: ToSchema>(path: &[String]) -> Vec<String> {
+    let (parent, _) = path.split_at(path.len().saturating_sub(1));
+    accepted_keys::<T>(parent)
 }
 
 /// The members that the schema declares at a path.

@@ -48,7 +48,7 @@ impl Started {
         self.app.stop.cancel();
         self.app.tracker.close();
         // Work that does not end by itself is dropped with the process; its lease runs out.
-        if tokio::time::timeout(Duration::from_secs(20), self.app.tracker.wait())
+        if tokio::time::timeout(Duration::from_secs(8), self.app.tracker.wait())
             .await
             .is_err()
         {
@@ -283,8 +283,17 @@ pub fn log(config: &Config) {
     };
 }
 
+/// Who ended the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGTERM: something that manages processes, and maybe a balancer before them.
+    Terminate,
+    /// Ctrl-C: somebody at the keyboard.
+    Interrupt,
+}
+
 /// Returns at SIGTERM or Ctrl-C.
-pub async fn signal() {
+pub async fn signal() -> Signal {
     let mut terminate =
         match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
             Ok(signal) => signal,
@@ -294,7 +303,7 @@ pub async fn signal() {
             }
         };
     tokio::select! {
-        _ = terminate.recv() => {}
-        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => Signal::Terminate,
+        _ = tokio::signal::ctrl_c() => Signal::Interrupt,
     }
 }

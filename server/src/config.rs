@@ -21,6 +21,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// The address that callers use, without a slash at the end; empty = `http://{listen}`.
     pub base_url: String,
+    /// A proxy that can be trusted stands before this server: callers' addresses are read from `X-Forwarded-For`.
+    pub trust_proxy: bool,
     /// `postgres://…`; empty = SQLite in the data folder.
     #[serde(serialize_with = "redacted")]
     pub database_url: SecretString,
@@ -34,6 +36,9 @@ pub struct Config {
     pub limits: Limits,
     pub rates: Rates,
     pub jobs: Jobs,
+    /// Bearer token for `/metrics`; empty = only this machine may ask.
+    #[serde(serialize_with = "redacted")]
+    pub metrics_token: SecretString,
     /// `text` or `json`.
     pub log_format: String,
     /// A filter such as `info,loupe_server=debug`.
@@ -68,6 +73,8 @@ pub struct Limits {
     pub request_seconds: u64,
     /// Requests under way at once before the rest is refused with 503.
     pub concurrent_requests: usize,
+    /// Seconds after SIGTERM during which requests are still taken, so that balancers see `/readyz` and go elsewhere.
+    pub drain_seconds: u64,
     /// Published retrievers a namespace may have.
     pub published_retrievers: i64,
     /// Objects of one batch.
@@ -117,6 +124,7 @@ impl Default for Config {
             data: "data".into(),
             listen: SocketAddr::from(([127, 0, 0, 1], 8420)),
             base_url: String::new(),
+            trust_proxy: false,
             database_url: SecretString::default(),
             qdrant_url: String::new(),
             qdrant_api_key: SecretString::default(),
@@ -132,6 +140,7 @@ impl Default for Config {
                 upload_bytes: 500 << 20,
                 request_seconds: 60,
                 concurrent_requests: 512,
+                drain_seconds: 1,
                 published_retrievers: 10,
                 batch_objects: 50_000,
                 free_disk_bytes: 1 << 30,
@@ -151,6 +160,7 @@ impl Default for Config {
                 archive_hours: 24,
                 extractors: 2,
             },
+            metrics_token: SecretString::default(),
             log_format: "text".into(),
             log: "info".into(),
         }

@@ -154,7 +154,7 @@ impl ApiError {
 
     /// Logs the cause; the caller learns only that something failed.
     pub fn internal(cause: impl std::fmt::Display) -> Self {
-        tracing::error!(error = %cause, "request failed");
+        tracing::error!(error = %cause, request_id = crate::front::id(), "request failed");
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "InternalServerError",
@@ -202,6 +202,19 @@ impl ApiError {
         match self {
             Self::Validation(_) => "ValidationError",
             Self::Envelope(envelope) => envelope.kind,
+        }
+    }
+
+    /// Seconds after which a caller that sends too much, or to a server that has too much to do, may come again.
+    pub fn wait(&self) -> Option<u64> {
+        match self {
+            Self::Envelope(envelope)
+                if envelope.status == StatusCode::TOO_MANY_REQUESTS
+                    || envelope.code == Some("overloaded") =>
+            {
+                envelope.retry_after
+            }
+            _ => None,
         }
     }
 

@@ -1,11 +1,11 @@
 //! The way into every operation of `/v1`: whose the key is, what the table lets it do, how much it may ask for, whether the
 //! request was answered before. What comes out carries the four figures of the rate limit.
 
-use std::{net::SocketAddr, time::Instant};
+use std::time::Instant;
 
 use axum::{
-    extract::{ConnectInfo, MatchedPath, Request, State},
-    http::{HeaderMap, Method},
+    extract::{MatchedPath, Request, State},
+    http::{HeaderMap, Method, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -17,10 +17,11 @@ use crate::{
         self, Caller,
         table::{self, Access, Found, Row, Scoped},
     },
+    cors::Readers,
     error::{ApiError, Result},
-    idempotency,
+    front, idempotency,
     limits::{self, Figures},
-    usage,
+    tolerance, usage,
 };
 
 /// An operation that nobody declared.
@@ -44,7 +45,7 @@ pub async fn gate(State(app): State<App>, request: Request, next: Next) -> Respo
     if row.access == Access::Public {
         return anonymous(&app, request, next).await;
     }
-    let address = address(&request);
+    let address = address();
     let ready = request.extensions().get::<Caller>().cloned();
     let caller = match ready {
         Some(caller) => Ok(caller),
@@ -56,17 +57,16 @@ pub async fn gate(State(app): State<App>, request: Request, next: Next) -> Respo
     }
 }
 
-/// The address that a request comes from, as the listener saw it.
-fn address(request: &Request) -> Option<String> {
-    let ConnectInfo(peer) = request.extensions().get::<ConnectInfo<SocketAddr>>()?;
-    Some(peer.ip().to_string())
+/// The address that the request comes from.
+fn address() -> Option<String> {
+    front::address().map(|address| address.to_string())
 }
 
 /// Callers without a key share the figures of their address.
 async fn anonymous(app: &App, request: Request, next: Next) -> Response {
-    let (figures, taken) = take_anonymous(app, address(&request)).await;
+    let (figures, taken) = take_anonymous(app, address()).await;
     let response = match taken {
-        Ok(()) => next.run(request).await,
+        Ok(()) => tolerance::run(app, request, next).await,
         Err(error) => error.into_response(),
     };
     with(figures, response)
@@ -74,7 +74,13 @@ async fn anonymous(app: &App, request: Request, next: Next) -> Response {
 
 async fn refused(app: &App, address: Option<String>, error: ApiError) -> Response {
     let (figures, taken) = take_anonymous(app, address).await;
-    with(figures, taken.err().unwrap_or(error).into_response())
+    // Only a wrong origin is forbidden here; everything else is not authenticated.
+    let wrong_origin = error.kind() == "ForbiddenError";
+    let mut response = taken.err().unwrap_or(error).into_response();
+    if wrong_origin {
+        response.extensions_mut().insert(Readers::Nobody);
+    }
+    with(figures, response)
 }
 
 async fn take_anonymous(app: &App, address: Option<String>) -> (Figures, Result<()>) {
@@ -102,17 +108,24 @@ async fn known(
         Err(error) => Err(error),
     };
     let method = request.method().clone();
-    let response = match entered {
+    // The key was accepted, so the origin is on its list.
+    let origins = caller.key.allowed_origins.as_ref();
+    let listed = request.headers().contains_key(header::ORIGIN)
+        && origins.is_some_and(|origins| !origins.is_empty());
+    let mut response = match entered {
         Ok(_running) => {
             request.extensions_mut().insert(caller.clone());
             if method == Method::POST && request.headers().contains_key(idempotency::HEADER) {
                 idempotency::run(app, &caller, request, next).await
             } else {
-                next.run(request).await
+                tolerance::run(app, request, next).await
             }
         }
         Err(error) => error.into_response(),
     };
+    if listed {
+        response.extensions_mut().insert(Readers::Listed);
+    }
     usage::count(app, &caller, &method, path, &response, start.elapsed());
     with(figures, response)
 }
@@ -152,7 +165,20 @@ fn admit(row: &Row, caller: &Caller, headers: &HeaderMap) -> Result<()> {
     }
 }
 
-fn with(figures: Figures, mut response: Response) -> Response {
+fn with(figures: Figures, response: Response) -> Response {
+    let mut response = in_the_envelope(response);
     figures.write(response.headers_mut());
     response
+}
+
+/// What the framework itself refuses, such as a path that is not UTF-8, is said in plain text and in words of the program.
+fn in_the_envelope(response: Response) -> Response {
+    if !response.status().is_client_error() {
+        return response;
+    }
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    if kind.is_none_or(|kind| !kind.as_bytes().starts_with(b"text/plain")) {
+        return response;
+    }
+    ApiError::bad_request("", "the path of this request cannot be read").into_response()
 }

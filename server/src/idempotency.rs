@@ -24,7 +24,7 @@ use crate::{
     args,
     auth::Caller,
     error::{ApiError, Result},
-    id,
+    front, id, tolerance,
 };
 
 /// The header that names a request.
@@ -38,10 +38,10 @@ const LARGEST: usize = 4 << 20;
 const PATIENCE: Duration = Duration::from_secs(25);
 
 crate::sql! {
-    // The key's id is the owner: it is unique over all organizations. A claim that ran out, and an answer that is older than
-    // a day, give way.
-    const CLAIM = "INSERT INTO idempotency_keys (key_id, idempotency_key, org_id, request_hash, owner, lease_until, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (key_id, idempotency_key) DO UPDATE SET request_hash = excluded.request_hash, owner = excluded.owner, lease_until = excluded.lease_until, created_at = excluded.created_at, status = NULL, content_type = NULL, body = NULL WHERE (idempotency_keys.status IS NULL AND idempotency_keys.lease_until < excluded.created_at) OR idempotency_keys.created_at < $8";
-    const FIND = "SELECT request_hash, status, content_type, body FROM idempotency_keys WHERE key_id = $1 AND idempotency_key = $2";
+    // The key's id is the owner: it is unique over all organizations. What is older than a day gives way. A claim whose time
+    // ran out does not: its process died, and nobody knows how far it came.
+    const CLAIM = "INSERT INTO idempotency_keys (key_id, idempotency_key, org_id, request_hash, owner, lease_until, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (key_id, idempotency_key) DO UPDATE SET request_hash = excluded.request_hash, owner = excluded.owner, lease_until = excluded.lease_until, created_at = excluded.created_at, status = NULL, content_type = NULL, body = NULL WHERE idempotency_keys.created_at < $8";
+    const FIND = "SELECT request_hash, lease_until, status, content_type, body FROM idempotency_keys WHERE key_id = $1 AND idempotency_key = $2";
     const ANSWER = "UPDATE idempotency_keys SET status = $4, content_type = $5, body = $6 WHERE key_id = $1 AND idempotency_key = $2 AND owner = $3";
     const RELEASE = "DELETE FROM idempotency_keys WHERE key_id = $1 AND idempotency_key = $2 AND owner = $3 AND status IS NULL";
     const SWEEP = "DELETE FROM idempotency_keys WHERE created_at < $1";
@@ -50,6 +50,7 @@ crate::sql! {
 #[derive(sqlx::FromRow)]
 struct Stored {
     request_hash: String,
+    lease_until: i64,
     status: Option<i64>,
     content_type: Option<String>,
     body: Option<Vec<u8>>,
@@ -76,7 +77,7 @@ async fn attempt(app: &App, caller: &Caller, request: Request, next: Next) -> Re
     let name = name(&parts.headers)?;
     let Some(seal) = Seal::of(&parts.headers) else {
         // A caller made by this server has no secret; what it repeats is its own matter.
-        return Ok(next.run(Request::from_parts(parts, body)).await);
+        return Ok(tolerance::run(app, Request::from_parts(parts, body), next).await);
     };
     let limit = app.config().limits.body_bytes;
     let bytes = axum::body::to_bytes(body, limit).await.map_err(|_| {
@@ -107,10 +108,10 @@ async fn attempt(app: &App, caller: &Caller, request: Request, next: Next) -> Re
     let request = Request::from_parts(parts, Body::from(bytes));
     let state = app.clone();
     // The request ends even when its caller goes away, so that a repetition finds its answer.
-    let work = app.tracker.spawn(async move {
-        let response = next.run(request).await;
+    let work = app.tracker.spawn(front::carry(async move {
+        let response = tolerance::run(&state, request, next).await;
         keep(&state, &named, &seal, response).await
-    });
+    }));
     work.await.map_err(ApiError::internal)?
 }
 
@@ -170,6 +171,12 @@ async fn recall(app: &App, named: &Named, seal: &Seal) -> Result<Option<Response
         ));
     }
     let Some(status) = stored.status else {
+        if stored.lease_until < app.clock().micros() {
+            return Err(ApiError::conflict(
+                "idempotency_outcome_unknown",
+                "the first request with this Idempotency-Key was cut off, maybe after it did its work: look whether it did, and send a new key if not",
+            ));
+        }
         return Ok(None);
     };
     let body = seal

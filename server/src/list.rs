@@ -51,6 +51,17 @@ pub async fn query<T: serde::de::DeserializeOwned + 'static>(parts: &mut Parts) 
     }
 }
 
+/// A query, read as every other: what cannot be read is in the 422 list.
+pub struct Params<T>(pub T);
+
+impl<T: serde::de::DeserializeOwned + 'static, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        query(parts).await.map(Self)
+    }
+}
+
 /// A moment in a query: RFC 3339, or a day of UTC.
 ///
 /// # Errors

@@ -1,5 +1,9 @@
 //! The description of the API: what every operation shares is added here, so that handlers declare only their own.
 
+mod examples;
+
+use std::collections::HashSet;
+
 use axum::http::Method;
 use loupe_wire::Permission;
 use utoipa::openapi::{
@@ -12,6 +16,8 @@ use utoipa::openapi::{
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::auth::table::{self, Access, Found};
+
+pub use examples::STORY;
 
 /// Version of the interface, not of the program.
 pub const INTERFACE_VERSION: &str = "0.82";
@@ -33,6 +39,22 @@ const ERRORS: &[(&str, &str)] = &[
     (
         "503",
         "A dependency is away or the server is busy: try again",
+    ),
+    ("504", "The request took too long"),
+];
+
+/// What operations with a body may answer as well.
+const TOO_LARGE: (&str, &str) = ("413", "The body is larger than this server takes");
+
+/// What operations that change something may answer as well.
+const CHANGES: [(&str, &str); 2] = [
+    (
+        "409",
+        "The name is taken, the state does not allow it, or the Idempotency-Key belongs to another request or to one under way",
+    ),
+    (
+        "507",
+        "The disk is almost full: writes are refused until space is freed",
     ),
 ];
 
@@ -86,9 +108,25 @@ fn validation_schema() -> RefOr<utoipa::openapi::Schema> {
 
 /// Adds what operations share: errors, the key and its level, the name of a request.
 pub fn finish(document: &mut OpenApi) {
+    share(document);
+    // The router's word for "all the rest of the path"; the description has none.
+    for (path, item) in std::mem::take(&mut document.paths.paths) {
+        let path = path.replace("{*", "{");
+        document.paths.paths.insert(path, item);
+    }
+    examples::add(document);
+}
+
+fn share(document: &mut OpenApi) {
     for (path, item) in &mut document.paths.paths {
         for (method, operation) in operations(item) {
-            for (status, description) in ERRORS {
+            let large = operation.request_body.as_ref().map(|_| &TOO_LARGE);
+            let changes = (method != Method::GET).then_some(&CHANGES);
+            let shared = ERRORS
+                .iter()
+                .chain(large)
+                .chain(changes.into_iter().flatten());
+            for (status, description) in shared {
                 let response = RefOr::T(json_response(description, "ErrorResponse"));
                 operation
                     .responses
@@ -130,15 +168,6 @@ pub fn finish(document: &mut OpenApi) {
 
 /// Every POST with a key takes the header that makes repetitions harmless.
 fn name_requests(operation: &mut Operation) {
-    let conflict = json_response(
-        "The Idempotency-Key belongs to another request, or to one under way",
-        "ErrorResponse",
-    );
-    operation
-        .responses
-        .responses
-        .entry("409".into())
-        .or_insert(RefOr::T(conflict));
     let header = ParameterBuilder::new()
         .name("Idempotency-Key")
         .parameter_in(ParameterIn::Header)
@@ -177,4 +206,24 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Operati
     ]
     .into_iter()
     .filter_map(|(method, operation)| operation.as_mut().map(|operation| (method, operation)))
+}
+
+/// The operations whose `warnings` are entries with a resource and a reason, and not sentences.
+pub fn warn_with_entries(document: &OpenApi) -> HashSet<(Method, String)> {
+    let described = serde_json::to_value(document).unwrap_or_default();
+    let mut paths = document.paths.paths.clone();
+    let mut found = HashSet::new();
+    for (path, item) in &mut paths {
+        for (method, _) in operations(item) {
+            let name = method.as_str().to_ascii_lowercase();
+            let answer = &described["paths"][path][name]["responses"]["200"]["content"];
+            let schema = answer["application/json"]["schema"]["$ref"].as_str();
+            let schema =
+                schema.and_then(|schema| described.pointer(schema.trim_start_matches('#')));
+            if schema.is_some_and(|it| it["properties"]["warnings"]["items"]["$ref"].is_string()) {
+                found.insert((method, path.clone()));
+            }
+        }
+    }
+    found
 }

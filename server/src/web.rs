@@ -9,12 +9,11 @@ use axum::{
     Json, Router,
     extract::{Path, State},
     http::{HeaderMap, HeaderValue, StatusCode, Uri, header},
-    response::{Html, IntoResponse, Redirect, Response},
+    response::{IntoResponse, Redirect, Response},
     routing::get,
 };
 use rust_embed::{EmbeddedFile, RustEmbed};
 use utoipa::openapi::OpenApi;
-use utoipa_scalar::Scalar;
 
 use crate::{app::App, error::ApiError, v1::public::PageHost};
 
@@ -41,16 +40,17 @@ pub fn asset(logical_name: &str) -> Option<String> {
 }
 
 pub fn router(app: &App, document: Arc<OpenApi>) -> Router<App> {
-    let reference = Scalar::new((*document).clone()).to_html();
+    let reference = crate::docs::router(app, document.clone());
     Router::new()
         .route("/", get(|| async { Redirect::temporary("/console/") }))
         .route("/healthz", get(|| async { "ok" }))
         .route("/readyz", get(ready))
+        .route("/metrics", get(crate::metrics::metrics))
         .route(
             "/v1/openapi.json",
             get(move || async move { Json((*document).clone()) }),
         )
-        .route("/docs", get(move || async move { Html(reference.clone()) }))
+        .merge(reference)
         .route("/assets/{*name}", get(file))
         .route(
             "/console",
@@ -64,7 +64,7 @@ pub fn router(app: &App, document: Arc<OpenApi>) -> Router<App> {
 
 /// 503 from the moment the process is told to stop, so that balancers send no more.
 async fn ready(State(app): State<App>) -> impl IntoResponse {
-    if app.stop.is_cancelled() || app.db().ping().await.is_err() {
+    if app.is_leaving() || app.db().ping().await.is_err() {
         return (StatusCode::SERVICE_UNAVAILABLE, "not ready");
     }
     (StatusCode::OK, "ready")

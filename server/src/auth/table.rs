@@ -65,6 +65,8 @@ pub const TABLE: &[Row] = rows! {
         "GET /v1/me" Access::AnyKey,
         "GET /v1/health" Access::Public,
         "GET /v1/health/liveness" Access::Public,
+        "GET /v1/health/beat" Access::Public,
+        "GET /v1/health/deep" Access::Level(Permission::Read),
         "GET /v1/blobs/{*key}" Access::Public,
         "PUT /v1/blobs/{*key}" Access::Public,
         "GET /v1/public/retrievers/" Access::Public,
@@ -197,31 +199,37 @@ pub const TABLE: &[Row] = rows! {
 };
 
 /// Rows by path, so that a request finds its own without building a string.
-static BY_PATH: LazyLock<HashMap<&'static str, Vec<(&'static str, &'static Row)>>> =
-    LazyLock::new(|| {
-        let mut paths: HashMap<_, Vec<_>> = HashMap::new();
-        for row in TABLE {
-            if let Some((method, path)) = row.operation.split_once(' ') {
-                paths.entry(path).or_default().push((method, row));
-            }
+static BY_PATH: LazyLock<HashMap<&'static str, Vec<(&'static str, usize)>>> = LazyLock::new(|| {
+    let mut paths: HashMap<_, Vec<_>> = HashMap::new();
+    for (number, row) in TABLE.iter().enumerate() {
+        if let Some((method, path)) = row.operation.split_once(' ') {
+            paths.entry(path).or_default().push((method, number));
         }
-        paths
-    });
+    }
+    paths
+});
 
 /// The row of an operation. A path that has rows, but none for the method, has no such operation.
 pub fn find(method: &Method, path: &str) -> Found {
-    let Some(rows) = BY_PATH.get(path) else {
+    if !BY_PATH.contains_key(path) {
         return Found::Undeclared;
-    };
+    }
+    number(method, path)
+        .and_then(|number| TABLE.get(number))
+        .map_or(Found::NoSuchMethod, Found::Row)
+}
+
+/// The place of an operation's row in the table.
+pub fn number(method: &Method, path: &str) -> Option<usize> {
+    let rows = BY_PATH.get(path)?;
     // A HEAD is a GET without its body.
     let method = if method == Method::HEAD {
         "GET"
     } else {
         method.as_str()
     };
-    rows.iter()
-        .find(|(name, _)| *name == method)
-        .map_or(Found::NoSuchMethod, |(_, row)| Found::Row(row))
+    let found = rows.iter().find(|(name, _)| *name == method);
+    found.map(|(_, number)| *number)
 }
 
 /// What the table says about a request.

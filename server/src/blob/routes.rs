@@ -2,7 +2,7 @@
 
 use axum::{
     body::Body,
-    extract::{Path, Query, State},
+    extract::{Path, State},
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -15,6 +15,7 @@ use super::{Signed, failed, parse, safe_name};
 use crate::{
     app::App,
     error::{ApiError, Result},
+    list::Params,
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -22,11 +23,11 @@ pub fn router() -> OpenApiRouter<App> {
 }
 
 /// Reads a file by its signed address. Takes `Range` and `If-None-Match`.
-#[utoipa::path(get, path = "/v1/blobs/{*key}", tag = "blobs", params(Signed), security(()), responses((status = 200, description = "the file"), (status = 206, description = "a part of it")))]
+#[utoipa::path(get, path = "/v1/blobs/{*key}", tag = "blobs", params(("key" = String, Path, description = "Namespace, kind, id and name; may hold slashes"), Signed), security(()), responses((status = 200, description = "the file", content_type = "*/*", body = Vec<u8>), (status = 206, description = "a part of it", content_type = "*/*", body = Vec<u8>), (status = 304, description = "the caller has it already"), (status = 416, description = "the file has no such part")))]
 async fn get_blob(
     State(app): State<App>,
     Path(key): Path<String>,
-    Query(signed): Query<Signed>,
+    Params(signed): Params<Signed>,
     headers: HeaderMap,
 ) -> Result<Response> {
     let blobs = app.blobs();
@@ -147,11 +148,11 @@ fn file_headers(key: &str, signed: &Signed, etag: &str) -> HeaderMap {
 }
 
 /// Takes a file by its signed address, streamed to disk. `x-checksum-sha256` (hex) is checked when sent.
-#[utoipa::path(put, path = "/v1/blobs/{*key}", tag = "blobs", params(Signed), security(()), responses((status = 200, description = "stored")))]
+#[utoipa::path(put, path = "/v1/blobs/{*key}", tag = "blobs", params(("key" = String, Path, description = "Namespace, kind, id and name; may hold slashes"), Signed), security(()), request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses((status = 200, description = "stored")))]
 async fn put_blob(
     State(app): State<App>,
     Path(key): Path<String>,
-    Query(signed): Query<Signed>,
+    Params(signed): Params<Signed>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response> {

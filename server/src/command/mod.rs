@@ -5,7 +5,7 @@ mod demo;
 mod keys;
 mod serve;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Parser, Subcommand};
 
@@ -75,12 +75,15 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    match arguments.command {
+    let outcome = match arguments.command {
         Command::Serve => runtime.block_on(serve::run(config)),
         Command::Migrate => runtime.block_on(serve::migrate(config)),
         Command::Keys(keys) => runtime.block_on(keys::run(config, keys)),
         Command::Demo(demo) => runtime.block_on(demo::run(config, demo)),
         Command::Backup { to } => runtime.block_on(backup::run(config, &to)),
         Command::Openapi | Command::ExtractWorker => Ok(()),
-    }
+    };
+    // Whatever computes on a thread of its own is not waited for: nothing of it was announced.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    outcome
 }

@@ -1,8 +1,15 @@
 //! `loupe serve`: the data folder locked, the database open, the listener bound, until a signal.
 
-use anyhow::Context;
+use std::{future::IntoFuture, time::Duration};
 
-use crate::{app, boot, config::Config};
+use anyhow::Context;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    app::{self, App},
+    boot::{self, Signal},
+    config::Config,
+};
 
 pub async fn run(config: Config) -> anyhow::Result<()> {
     boot::log(&config);
@@ -20,21 +27,42 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
         println!("  First key (shown once, keep it): {secret}");
     }
     boot::start_work(&started.app);
-    let app = started.app.clone();
-    let stop = app.stop.clone();
-    app.spawn(async move {
-        boot::signal().await;
-        tracing::info!("stopping");
-        stop.cancel();
-    });
-    let stop = app.stop.clone();
-    let service =
-        app::router(app.clone()).into_make_service_with_connect_info::<std::net::SocketAddr>();
-    axum::serve(listener, service)
-        .with_graceful_shutdown(stop.cancelled_owned())
-        .await?;
+    let service = app::router(started.app.clone())
+        .into_make_service_with_connect_info::<std::net::SocketAddr>();
+    let closing = CancellationToken::new();
+    tokio::spawn(close_when_told(started.app.clone(), closing.clone()));
+    let serving =
+        axum::serve(listener, service).with_graceful_shutdown(closing.clone().cancelled_owned());
+    let late = async {
+        closing.cancelled().await;
+        tokio::time::sleep(LAST_REQUESTS).await;
+    };
+    tokio::select! {
+        served = serving.into_future() => served?,
+        () = late => tracing::warn!("the last requests did not end in time and are cut off"),
+    }
     started.close().await;
     Ok(())
+}
+
+/// Longest time for the requests that are under way when the listener closes. With the wait for balancers before it and
+/// that for background work after it, a process ends within 30 seconds of its signal.
+const LAST_REQUESTS: Duration = Duration::from_secs(15);
+
+/// At the signal `/readyz` fails and work is given back; new requests are taken for a moment longer, because those who send
+/// them have not heard yet. Who sits at the keyboard, or says it twice, does not wait.
+async fn close_when_told(app: App, closing: CancellationToken) {
+    let signal = boot::signal().await;
+    tracing::info!("stopping");
+    app.leave();
+    if signal == Signal::Terminate {
+        let drain = Duration::from_secs(app.config().limits.drain_seconds.min(5));
+        tokio::select! {
+            () = tokio::time::sleep(drain) => {}
+            _ = boot::signal() => {}
+        }
+    }
+    closing.cancel();
 }
 
 pub async fn migrate(config: Config) -> anyhow::Result<()> {

@@ -177,6 +177,14 @@ impl Db {
         }
     }
 
+    /// Connections of the pool, and how many of them wait for work.
+    pub fn connections(&self) -> (u32, usize) {
+        match self {
+            Self::Sqlite { read, .. } => (read.size(), read.num_idle()),
+            Self::Postgres(pool) => (pool.size(), pool.num_idle()),
+        }
+    }
+
     pub const fn is_postgres(&self) -> bool {
         matches!(self, Self::Postgres(_))
     }

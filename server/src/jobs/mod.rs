@@ -58,7 +58,7 @@ pub async fn reclaim(app: &App) -> Result<()> {
 
 /// One worker: claims what waits, runs it, sleeps when there is nothing.
 async fn work(app: App, owner: String) {
-    while !app.stop.is_cancelled() {
+    while !app.leaving.is_cancelled() {
         match claim(&app, &owner).await {
             Ok(Some(claim)) => run(&app, claim).await,
             Ok(None) => idle(&app, Duration::from_secs(1)).await,
@@ -75,7 +75,7 @@ async fn idle(app: &App, pause: Duration) {
     tokio::select! {
         () = app.work.notified() => {}
         () = tokio::time::sleep(pause) => {}
-        () = app.stop.cancelled() => {}
+        () = app.leaving.cancelled() => {}
     }
 }
 
@@ -104,7 +104,7 @@ async fn run(app: &App, claim: Claim) {
             tracing::warn!(task_id = claim.task_id, "the lease was lost; the work is dropped");
             return;
         }
-        () = app.stop.cancelled() => {
+        () = app.leaving.cancelled() => {
             release(app, &claim).await;
             return;
         }
@@ -194,7 +194,7 @@ async fn give_up(app: &App, claim: &Claim, reason: &str, kind: &str) {
 /// One process at a time admits batches, moves ended tasks to the archive and ends uploads that nobody confirmed.
 async fn lead(app: App, owner: String) {
     let mut swept = 0;
-    while !app.stop.is_cancelled() {
+    while !app.leaving.is_cancelled() {
         let leading = async {
             if !hold(&app, &owner).await? {
                 return Ok(());

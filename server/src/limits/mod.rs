@@ -1,8 +1,10 @@
 //! How much a key may ask for: tokens per minute and second, requests of its organization under way at once.
 
 pub mod bucket;
+pub mod page;
 pub mod quota;
 mod shared;
+pub mod turns;
 
 pub use shared::sweep;
 
@@ -33,6 +35,7 @@ pub struct Limits {
     buckets: Cache<String, Arc<Entry>>,
     running: Cache<String, Arc<AtomicI64>>,
     tiers: Cache<String, AccountTier>,
+    pages: page::Pages,
 }
 
 /// What this process knows of a key's bucket: the bucket itself, or with several processes the tokens it has leased.
@@ -68,6 +71,7 @@ impl Default for Limits {
                 .max_capacity(10_000)
                 .time_to_live(Duration::from_secs(5))
                 .build(),
+            pages: page::Pages::default(),
         }
     }
 }

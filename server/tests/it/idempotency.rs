@@ -70,6 +70,22 @@ both! {
         post(&server, &namespace, "/v1/buckets", &long, bucket("long")).await.error(400, "BadRequestError");
     }
 
+    async fn what_was_cut_off_is_not_done_again(server) {
+        let namespace = server.namespace("cut off").await;
+        post(&server, &namespace, "/v1/buckets", "once", bucket("only")).await.ok();
+        // As a process leaves it that dies between its work and its answer.
+        server.app.db().write(|tx| Box::pin(async move {
+            tx.run("UPDATE idempotency_keys SET status = NULL, body = NULL, content_type = NULL", vec![]).await
+        })).await.unwrap();
+        server.app.clock().advance(120);
+        for body in [bucket("only"), bucket("only")] {
+            let again = post(&server, &namespace, "/v1/buckets", "once", body).await;
+            assert_eq!(again.error(409, "ConflictError")["error"]["code"], "idempotency_outcome_unknown");
+        }
+        assert_eq!(count(&server, &namespace).await, 1);
+        post(&server, &namespace, "/v1/buckets", "another", bucket("other")).await.ok();
+    }
+
     async fn two_keys_of_the_same_name_are_two_requests(server) {
         let namespace = server.namespace("apart").await;
         let made = server.call("POST", KEYS, json!({"name": "other"})).await.ok();

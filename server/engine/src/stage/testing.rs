@@ -157,6 +157,10 @@ impl DocStore for Memory {
     async fn drop_collection(&self, _: &str, _: &str) -> Result<()> {
         Ok(())
     }
+    async fn ping(&self) -> Result<()> {
+        Ok(())
+    }
+
     async fn close(&self) -> Result<()> {
         Ok(())
     }

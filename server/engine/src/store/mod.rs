@@ -217,6 +217,9 @@ pub trait DocStore: Send + Sync + 'static {
     /// Removes every document of a collection.
     async fn drop_collection(&self, namespace_id: &str, collection_id: &str) -> Result<()>;
 
+    /// Whether documents can be read and written.
+    async fn ping(&self) -> Result<()>;
+
     /// Flushes and closes; later calls answer [`StoreError::Unavailable`].
     async fn close(&self) -> Result<()>;
 }

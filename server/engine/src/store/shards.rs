@@ -199,5 +199,8 @@ pub trait Shards: Send + Sync + 'static {
 
     async fn flush(&self) -> Result<()>;
 
+    /// Whether the engine answers and has room.
+    async fn ping(&self) -> Result<()>;
+
     async fn close(&self) -> Result<()>;
 }

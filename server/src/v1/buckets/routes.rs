@@ -1,6 +1,6 @@
 use axum::{
     Json,
-    extract::{Path, Query, State},
+    extract::{Path, State},
     response::{IntoResponse, Response},
 };
 use loupe_wire::{
@@ -15,7 +15,7 @@ use crate::{
     auth::{Delete, ListScope, Read, Scope, Write},
     body::Body,
     error::Result,
-    list::{ListParams, ListQuery, UNRESOLVED, unresolved},
+    list::{ListParams, ListQuery, Params, UNRESOLVED, unresolved},
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -120,7 +120,7 @@ async fn update_bucket(
     State(app): State<App>,
     scope: Scope<Write>,
     Path(identifier): Path<String>,
-    Query(query): Query<ChangeQuery>,
+    Params(query): Params<ChangeQuery>,
     Body(request): Body<BucketPatchRequest>,
 ) -> Result<Json<BucketResponse>> {
     super::check_adapter(request.source_adapter.as_ref())?;
@@ -136,7 +136,7 @@ async fn put_bucket(
     State(app): State<App>,
     scope: Scope<Write>,
     Path(identifier): Path<String>,
-    Query(query): Query<ChangeQuery>,
+    Params(query): Params<ChangeQuery>,
     Body(request): Body<BucketUpdateRequest>,
 ) -> Result<Json<BucketResponse>> {
     let force = query.force_schema_break == Some(true);
@@ -158,7 +158,7 @@ async fn delete_bucket(
     State(app): State<App>,
     scope: Scope<Delete>,
     Path(identifier): Path<String>,
-    Query(query): Query<DeleteQuery>,
+    Params(query): Params<DeleteQuery>,
 ) -> Result<Json<BucketDeleteResponse>> {
     let force = query.force_foreclose == Some(true);
     super::delete(&app, &scope, &identifier, force)

@@ -1,6 +1,6 @@
 use axum::{
     Json,
-    extract::{Path, Query, State},
+    extract::{Path, State},
 };
 use loupe_wire::{
     CloneNamespaceRequest, CloneNamespaceResponse, CreateNamespaceRequest, ListNamespacesRequest,
@@ -15,7 +15,7 @@ use crate::{
     auth::{Admin, Org, Read},
     body::Body,
     error::Result,
-    list::{ListParams, ListQuery},
+    list::{ListParams, ListQuery, Params},
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -151,7 +151,7 @@ async fn delete_namespace(
     State(app): State<App>,
     org: Org<Admin>,
     Path(identifier): Path<String>,
-    Query(query): Query<DeleteQuery>,
+    Params(query): Params<DeleteQuery>,
 ) -> Result<Json<NamespaceDeleteResponse>> {
     let force = query.force == Some(true);
     super::delete(&app, &org.caller, &identifier, force)

@@ -14,6 +14,9 @@ use crate::{app::App, error::ApiError, v1::retrievers::RETRIEVERS, web};
 pub struct PageHost(pub App);
 
 fn failed(error: ApiError) -> HostError {
+    if let Some(retry_after_s) = error.wait() {
+        return HostError::Busy { retry_after_s };
+    }
     match &error {
         ApiError::Validation(_) => HostError::Invalid(error.message()),
         ApiError::Envelope(_) => HostError::Failed(error.message()),

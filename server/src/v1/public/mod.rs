@@ -21,6 +21,7 @@ use crate::{
     app::App,
     auth::{Caller, Read, Scope},
     error::{ApiError, Result},
+    front, limits,
 };
 
 /// An active publication, ready to run.
@@ -78,6 +79,8 @@ impl Open {
     /// # Errors
     /// As an execution.
     pub async fn execute(&self, app: &App, mut ask: Execute) -> Result<PublicExecuteResponse> {
+        let limit = &self.published.rate_limit_config;
+        limits::page::take_page(app, &self.published.public_id, limit, front::address()).await?;
         ask.expand.clear();
         ask.vectors = false;
         let most = self.published.rate_limit_config.max_results_per_query;

@@ -83,7 +83,9 @@ pub async fn execute<L: Level>(
         return_vectors: ask.vectors,
         secrets: None,
     };
+    let turn = app.turns.take().await?;
     let mut outcome = plan.run(run).await.map_err(run_error)?;
+    drop(turn);
     if ask.presigned_urls {
         outcome
             .documents

@@ -1,5 +1,5 @@
 use axum::{
-    Json,
+    Extension, Json,
     extract::{FromRequestParts, Path, State},
     http::{StatusCode, request::Parts},
 };
@@ -18,6 +18,7 @@ use crate::{
     body::{self, Body},
     error::{ApiError, Result, Violation},
     list::{self, ListParams, ListQuery, Page},
+    tolerance::Ignored,
     v1::objects,
 };
 
@@ -191,6 +192,7 @@ async fn confirm_uploads(
     scope: Scope<Write>,
     Path(bucket): Path<String>,
     query: UploadQuery,
+    ignored: Option<Extension<Ignored>>,
     Body(request): Body<BatchConfirmRequest>,
 ) -> Result<Json<BatchConfirmResponse>> {
     let mut confirmations = Vec::with_capacity(request.confirmations.len());
@@ -200,7 +202,7 @@ async fn confirm_uploads(
             let path = ["confirmations", place.as_str(), "upload_id"];
             return Err(Violation::body(&path, "missing", "field required", Value::Null).into());
         };
-        let request = body::from_value(Value::Object(confirmation), true)?;
+        let request = body::from_value(Value::Object(confirmation), ignored.as_deref())?;
         confirmations.push(Confirmation { upload_id, request });
     }
     let policy = query.policy.as_deref();

@@ -426,6 +426,13 @@ impl Shards for EdgeShards {
         self.writers.run(move || inner.flush()).await
     }
 
+    async fn ping(&self) -> Result<()> {
+        if self.inner.closed.load(Ordering::Acquire) {
+            return Err(StoreError::Unavailable("it is closed".to_owned()));
+        }
+        self.inner.disk.check_write()
+    }
+
     async fn close(&self) -> Result<()> {
         self.upkeep.stop();
         let inner = self.inner.clone();

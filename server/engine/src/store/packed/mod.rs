@@ -331,6 +331,10 @@ impl<S: Shards> DocStore for Packed<S> {
         self.shards.forget(namespace_id, collection_id).await
     }
 
+    async fn ping(&self) -> Result<()> {
+        self.shards.ping().await
+    }
+
     async fn close(&self) -> Result<()> {
         self.shards.close().await
     }

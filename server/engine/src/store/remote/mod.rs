@@ -326,6 +326,11 @@ impl Shards for RemoteShards {
         self.client().map(|_| ())
     }
 
+    async fn ping(&self) -> Result<()> {
+        let answer = self.client()?.health_check().await;
+        answer.map_err(convert::error).map(|_| ())
+    }
+
     async fn close(&self) -> Result<()> {
         self.closed.store(true, Ordering::Release);
         Ok(())

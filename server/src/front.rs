@@ -1,0 +1,218 @@
+//! What every request passes first, in one function: its id, the shield against too many at once, the time limit, the
+//! origins of browsers, the figures and the line of the log.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    panic::AssertUnwindSafe,
+    sync::{
+        LazyLock,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use axum::{
+    extract::{ConnectInfo, MatchedPath, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use futures::FutureExt;
+
+use crate::{app::App, cors, error::ApiError};
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// What is known about a request wherever it is being answered.
+#[derive(Debug, Clone)]
+struct Current {
+    id: HeaderValue,
+    address: Option<IpAddr>,
+}
+
+tokio::task_local! {
+    static CURRENT: Current;
+}
+
+/// The id of the request that is being answered, for lines of the log; empty outside of one.
+pub fn id() -> String {
+    CURRENT
+        .try_with(|current| current.id.to_str().unwrap_or_default().to_owned())
+        .unwrap_or_default()
+}
+
+/// The address that the request comes from; none outside of one.
+pub fn address() -> Option<IpAddr> {
+    CURRENT.try_with(|current| current.address).ok().flatten()
+}
+
+/// Lets spawned work log under the id of the request that it belongs to.
+pub fn carry<F: Future>(work: F) -> impl Future<Output = F::Output> {
+    let current = CURRENT.try_with(Clone::clone);
+    let nobody = |_| Current {
+        id: HeaderValue::from_static(""),
+        address: None,
+    };
+    CURRENT.scope(current.unwrap_or_else(nobody), work)
+}
+
+/// Wraps every route.
+pub async fn front(State(app): State<App>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let id = request_id(request.headers());
+    let origin = cors::origin(request.headers());
+    let (method, uri) = (request.method().clone(), request.uri().clone());
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let current = Current {
+        id: id.clone(),
+        address: peer(&app, &request),
+    };
+    let answering = AssertUnwindSafe(answer(&app, request, next)).catch_unwind();
+    let mut response = CURRENT
+        .scope(current, answering)
+        .await
+        .unwrap_or_else(|_| panicked(&id));
+    if let Some(origin) = origin {
+        cors::allow(origin, uri.path(), &mut response);
+    }
+    if app.is_leaving() {
+        // Callers that keep connections open go elsewhere instead of running into the end of this one.
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(header::CONNECTION, close);
+    }
+    let took = started.elapsed();
+    let status = response.status();
+    let route = route.as_ref().map(MatchedPath::as_str);
+    app.metrics.count(&method, route, status, took);
+    log(&method, &uri, status.as_u16(), took, &id);
+    response.headers_mut().insert(REQUEST_ID, id);
+    response
+}
+
+async fn answer(app: &App, request: Request, next: Next) -> Response {
+    if let Some(response) = cors::preflight(&request) {
+        return response;
+    }
+    if !is_known(request.method()) {
+        return ApiError::method_not_allowed("", "this server does not know this method")
+            .into_response();
+    }
+    let path = request.uri().path();
+    if matches!(path, "/healthz" | "/readyz" | "/metrics") || path.starts_with("/v1/blobs/") {
+        return next.run(request).await;
+    }
+    let Some(_running) = app.shield.enter(app.config().limits.concurrent_requests) else {
+        let message = "too many requests are under way: try again in a moment";
+        return ApiError::unavailable("overloaded", message)
+            .retry_after(1)
+            .into_response();
+    };
+    let limit = Duration::from_secs(app.config().limits.request_seconds);
+    match tokio::time::timeout(limit, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => ApiError::timeout("", "the request took too long").into_response(),
+    }
+}
+
+/// Whom the listener saw, or whom the proxy before it saw when there is one that can be trusted.
+fn peer(app: &App, request: &Request) -> Option<IpAddr> {
+    if app.config().trust_proxy
+        && let Some(forwarded) = request.headers().get_all("x-forwarded-for").iter().next_back()
+        // The last one is what the proxy itself wrote; what stands before it anybody can send.
+        && let Some(last) = forwarded.to_str().unwrap_or_default().rsplit(',').next()
+        && let Ok(address) = last.trim().parse::<IpAddr>()
+    {
+        return Some(address.to_canonical());
+    }
+    let ConnectInfo(peer) = request.extensions().get::<ConnectInfo<SocketAddr>>()?;
+    Some(peer.ip().to_canonical())
+}
+
+/// TRACE would show a caller its own headers, CONNECT is for proxies, and the others are nobody's.
+fn is_known(method: &Method) -> bool {
+    matches!(
+        *method,
+        Method::GET
+            | Method::HEAD
+            | Method::POST
+            | Method::PUT
+            | Method::PATCH
+            | Method::DELETE
+            | Method::OPTIONS
+    )
+}
+
+fn panicked(id: &HeaderValue) -> Response {
+    // The panic's own words are on stderr already.
+    let id = id.to_str().unwrap_or_default();
+    tracing::error!(request_id = id, "a handler panicked");
+    ApiError::internal("a handler panicked").into_response()
+}
+
+/// The caller's own id when it is one, else a new one: random for the process, counted within it.
+fn request_id(headers: &HeaderMap) -> HeaderValue {
+    static PROCESS: LazyLock<u64> = LazyLock::new(rand::random);
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let sent = headers.get(REQUEST_ID).filter(|id| {
+        let id = id.as_bytes();
+        (1..=128).contains(&id.len()) && id.iter().all(u8::is_ascii_graphic)
+    });
+    if let Some(sent) = sent {
+        return sent.clone();
+    }
+    let mut id = [0; 32];
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    for (digits, number) in id.chunks_exact_mut(16).zip([*PROCESS, count]) {
+        // Sixteen digits hold eight bytes.
+        let _ = hex::encode_to_slice(number.to_be_bytes(), digits);
+    }
+    HeaderValue::from_bytes(&id).unwrap_or_else(|_| HeaderValue::from_static(""))
+}
+
+/// One line a request; never headers, bodies or query strings, which may hold secrets.
+fn log(method: &Method, uri: &Uri, status: u16, took: Duration, id: &HeaderValue) {
+    macro_rules! line {
+        ($level:ident) => {
+            tracing::$level!(
+                %method,
+                path = uri.path(),
+                status,
+                ms = took.as_secs_f64() * 1e3,
+                request_id = id.to_str().unwrap_or_default(),
+                "request"
+            )
+        };
+    }
+    if status >= 500 {
+        line!(warn);
+    } else if status == 304 || !uri.path().starts_with("/v1") {
+        line!(trace);
+    } else {
+        line!(debug);
+    }
+}
+
+/// Counts the requests under way.
+#[derive(Default)]
+pub struct Shield(AtomicUsize);
+
+/// A request that is under way; its end makes room for another one.
+pub struct Running<'s>(&'s AtomicUsize);
+
+impl Shield {
+    /// Room for one more; none when there are as many as the limit.
+    fn enter(&self, limit: usize) -> Option<Running<'_>> {
+        let running = Running(&self.0);
+        (self.0.fetch_add(1, Ordering::AcqRel) < limit).then_some(running)
+    }
+
+    pub fn running(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}

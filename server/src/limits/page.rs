@@ -1,0 +1,152 @@
+//! How often strangers may search a published page: its owner's figures, or those of its tier, and a share for each address.
+//!
+//! Windows are those of the clock: a day's figure is used up once a day. Each process counts for itself.
+
+use std::{
+    net::IpAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use loupe_wire::{RateLimitConfig, RateLimitTier};
+use moka::future::Cache;
+
+use super::too_many;
+use crate::{app::App, error::Result};
+
+const MINUTE: i64 = 60;
+const HOUR: i64 = 3600;
+const DAY: i64 = 24 * HOUR;
+
+/// Requests of one address in an hour where the owner asks for such a limit and names none.
+const ADDRESS_HOUR: i64 = 1000;
+
+/// Requests counted in a window.
+#[derive(Debug, Default, Clone, Copy)]
+struct Window {
+    start: i64,
+    count: i64,
+}
+
+/// A window's length in seconds, and how many requests fit into it.
+type Limit = (i64, Option<i64>);
+
+type Windows = Arc<Mutex<[Window; 3]>>;
+
+/// The windows of pages, and of the addresses that visit them.
+pub struct Pages(Cache<String, Windows>);
+
+impl Default for Pages {
+    fn default() -> Self {
+        let windows = Cache::builder()
+            .max_capacity(100_000)
+            .time_to_idle(Duration::from_secs(DAY.unsigned_abs()));
+        Self(windows.build())
+    }
+}
+
+/// Counts one search of a page.
+///
+/// # Errors
+/// 429 when the page, or the visitor's address, has used up a window.
+pub async fn take_page(
+    app: &App,
+    page: &str,
+    config: &RateLimitConfig,
+    address: Option<IpAddr>,
+) -> Result<()> {
+    if !config.enabled {
+        return Ok(());
+    }
+    if let (true, Some(address)) = (config.enable_ip_limits, address) {
+        let limit = config.max_requests_per_ip_hour.unwrap_or(ADDRESS_HOUR);
+        let windows = [(HOUR, Some(limit)), (HOUR, None), (HOUR, None)];
+        take(app, format!("{page} {address}"), windows).await?;
+    }
+    take(app, page.to_owned(), limits(config)).await
+}
+
+/// What the owner says; where nothing is said, the tier's requests a minute.
+fn limits(config: &RateLimitConfig) -> [Limit; 3] {
+    let said = [
+        config.requests_per_minute,
+        config.requests_per_hour,
+        config.requests_per_day,
+    ];
+    let tier = match config.tier {
+        RateLimitTier::Standard => Some(600),
+        RateLimitTier::Elevated => Some(6_000),
+        RateLimitTier::Enterprise => Some(60_000),
+        RateLimitTier::Unlimited => None,
+    };
+    let minute = said[0].or(tier.filter(|_| said == [None; 3]));
+    [(MINUTE, minute), (HOUR, said[1]), (DAY, said[2])]
+}
+
+async fn take(app: &App, owner: String, limits: [Limit; 3]) -> Result<()> {
+    let now = app.clock().micros().div_euclid(1_000_000);
+    let windows = app
+        .limits
+        .pages
+        .0
+        .get_with(owner, async { Windows::default() });
+    let windows = windows.await;
+    let mut windows = windows.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some((limit, seconds)) = count(&mut windows, &limits, now) else {
+        return Ok(());
+    };
+    let wait = seconds - now.rem_euclid(seconds);
+    let name = match seconds {
+        MINUTE => "minute",
+        HOUR => "hour",
+        _ => "day",
+    };
+    let message =
+        format!("this page answers {limit} searches a {name}: wait {wait} s and try again");
+    Err(too_many(message, limit, name, wait))
+}
+
+/// Counts a request in every window, or in none: the limit and the seconds of the one that is full.
+fn count(windows: &mut [Window; 3], limits: &[Limit; 3], now: i64) -> Option<(i64, i64)> {
+    for (window, (seconds, limit)) in windows.iter_mut().zip(limits) {
+        let start = now - now.rem_euclid(*seconds);
+        if window.start != start {
+            *window = Window { start, count: 0 };
+        }
+        if let Some(limit) = limit.filter(|limit| window.count >= *limit) {
+            return Some((limit, *seconds));
+        }
+    }
+    windows.iter_mut().for_each(|window| window.count += 1);
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_window_lets_through_its_figure() {
+        let mut windows = [Window::default(); 3];
+        let limits = [(MINUTE, Some(2)), (HOUR, Some(3)), (DAY, None)];
+        let noon = 20_000 * DAY + 12 * HOUR;
+        let at = |seconds: i64, windows: &mut _| count(windows, &limits, noon + seconds);
+        assert_eq!(at(0, &mut windows), None);
+        assert_eq!(at(59, &mut windows), None);
+        assert_eq!(at(59, &mut windows), Some((2, MINUTE)));
+        assert_eq!(at(60, &mut windows), None);
+        assert_eq!(at(120, &mut windows), Some((3, HOUR)));
+        assert_eq!(at(HOUR, &mut windows), None);
+    }
+
+    #[test]
+    fn the_tier_counts_where_nothing_is_said() {
+        let mut config = RateLimitConfig::default();
+        assert_eq!(limits(&config)[0], (MINUTE, Some(600)));
+        config.requests_per_day = Some(5);
+        assert_eq!(
+            limits(&config),
+            [(MINUTE, None), (HOUR, None), (DAY, Some(5))]
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! The examples of the description, sent one after the other: each works, as the description says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use crate::{
+    both,
+    harness::{Answer, Server},
+};
+
+/// The text with what answers gave; templates of retrievers stay.
+fn filled(text: &str, saved: &BTreeMap<String, String>) -> String {
+    saved.iter().fold(text.to_owned(), |text, (name, value)| {
+        text.replace(&format!("{{{{{name}}}}}"), value)
+    })
+}
+
+/// The path of an example: what it says itself, else the id that was made last.
+fn path(example: &Value, route: &str, saved: &BTreeMap<String, String>) -> String {
+    let pieces = route.split('/').map(|piece| {
+        let Some(name) = piece
+            .strip_prefix('{')
+            .and_then(|piece| piece.strip_suffix('}'))
+        else {
+            return piece.to_owned();
+        };
+        if let Some(said) = example["path"][name].as_str() {
+            return filled(said, saved);
+        }
+        let id = name.replace("_identifier", "_id");
+        saved
+            .get(&id)
+            .unwrap_or_else(|| panic!("nothing made a {id} before {example}"))
+            .clone()
+    });
+    pieces.collect::<Vec<_>>().join("/")
+}
+
+async fn send(server: &Server, example: &Value, saved: &BTreeMap<String, String>) -> Answer {
+    let (method, route) = example["operation"]
+        .as_str()
+        .unwrap()
+        .split_once(' ')
+        .unwrap();
+    if let Some(address) = example["url"].as_str() {
+        let text = example["text"].as_str().unwrap_or_default().to_owned();
+        return Server::send(server.request(method, &filled(address, saved)).body(text)).await;
+    }
+    let query = example["query"].as_object().into_iter().flatten();
+    let query = query.map(|(name, value)| {
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), ToOwned::to_owned);
+        format!("{name}={value}")
+    });
+    let query = query.collect::<Vec<_>>().join("&");
+    let address = format!("{}?{query}", path(example, route, saved));
+    let mut request = server
+        .request(method, address.trim_end_matches('?'))
+        .bearer_auth(&server.key);
+    if let Some(namespace) = saved.get("namespace_id") {
+        request = request.header("x-namespace", namespace);
+    }
+    if !example["body"].is_null() {
+        let body: Value =
+            serde_json::from_str(&filled(&example["body"].to_string(), saved)).unwrap();
+        request = request.json(&body);
+    }
+    Server::send(request).await
+}
+
+/// Waits until no task waits or runs.
+async fn settle(server: &Server) {
+    let began = std::time::Instant::now();
+    for status in ["QUEUED", "PROCESSING"] {
+        while server
+            .call("GET", &format!("/v1/tasks?status={status}"), Value::Null)
+            .await
+            .ok()["results"]
+            != json!([])
+        {
+            assert!(began.elapsed().as_secs() < 60, "the tasks do not end");
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    }
+}
+
+both! {
+    async fn every_operation_has_an_example_that_works(server) {
+        let (_, document) = loupe_server::v1::router();
+        let document: Value = serde_json::from_str(&document.to_json().unwrap()).unwrap();
+        let story: Vec<Value> = serde_json::from_str(loupe_server::openapi::STORY).unwrap();
+        let mut missing: BTreeSet<String> = document["paths"].as_object().unwrap().iter().flat_map(|(path, item)| {
+            let methods = item.as_object().unwrap().iter().filter(|(_, operation)| operation["responses"].is_object());
+            methods.map(move |(method, _)| format!("{} {path}", method.to_uppercase()))
+        }).collect();
+        let mut saved = BTreeMap::new();
+        for example in &story {
+            let operation = example["operation"].as_str().unwrap();
+            missing.remove(operation);
+            let (method, route) = operation.split_once(' ').unwrap();
+            let mut answer = send(&server, example, &saved).await;
+            // Written behind the answer that told its id.
+            while example["soon"] == true && answer.status == 404 {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                answer = send(&server, example, &saved).await;
+            }
+            let declared = &document["paths"][route][method.to_lowercase()]["responses"][answer.status.to_string()];
+            let expected = example["status"].as_u64().map_or(answer.status < 300, |status| status == u64::from(answer.status));
+            assert!(expected && declared.is_object(), "{example}: {} {:#}", answer.status, answer.body);
+            for (name, place) in example["save"].as_object().into_iter().flatten() {
+                let value = answer.body.pointer(place.as_str().unwrap()).and_then(Value::as_str);
+                let value = value.unwrap_or_else(|| panic!("{example} answers no {place}: {:#}", answer.body));
+                saved.insert(name.clone(), value.to_owned());
+            }
+            if example["settle"] == true {
+                settle(&server).await;
+            }
+        }
+        assert_eq!(missing, BTreeSet::new(), "operations without an example in server/src/openapi/examples.json");
+    }
+}

@@ -1,0 +1,600 @@
+//! What whoever runs a server sees: health, figures, request ids, methods, origins, the log.
+
+use std::{
+    io::Read,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::{
+    both,
+    harness::{Answer, Database, Server, config},
+};
+
+const KEYS: &str = "/v1/organizations/users/owner@localhost/api-keys";
+
+/// Bytes as they are, so that a request may break the rules of HTTP; answers all that comes back.
+async fn raw(server: &Server, request: &str) -> String {
+    let address = server.url.strip_prefix("http://").unwrap();
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    stream
+        .write_all(request.replace("ADDRESS", address).as_bytes())
+        .await
+        .unwrap();
+    let mut answer = Vec::new();
+    let reading = stream.read_to_end(&mut answer);
+    tokio::time::timeout(Duration::from_secs(10), reading)
+        .await
+        .unwrap()
+        .unwrap();
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+async fn plain(server: &Server, path: &str) -> Answer {
+    Server::send(server.request("GET", path)).await
+}
+
+both! {
+    async fn health_tells_what_answers(server) {
+        assert_eq!(plain(&server, "/healthz").await.ok(), "ok");
+        assert_eq!(plain(&server, "/readyz").await.ok(), "ready");
+        let health = plain(&server, "/v1/health").await.ok();
+        assert_eq!(health["status"], "OK", "{health:#}");
+        assert_eq!(health["data"]["vector_store"], true);
+        assert_eq!(health["errors"], Value::Null);
+        plain(&server, "/v1/health/beat").await.ok();
+        plain(&server, "/v1/health/deep").await.error(401, "AuthenticationError");
+        let deep = server.call("GET", "/v1/health/deep?metrics=true", Value::Null).await.ok();
+        assert!(deep["meta"]["milliseconds"]["metadata"].as_f64().unwrap() >= 0.0, "{deep:#}");
+        assert!(!deep["meta"]["models"].as_array().unwrap().is_empty());
+
+        // A store that is closed is told, and the process that leaves is not ready.
+        server.app.store().close().await.unwrap();
+        let health = plain(&server, "/v1/health").await.ok();
+        assert_eq!((&health["status"], &health["data"]["vector_store"]), (&json!("DEGRADED"), &json!(false)));
+        assert!(health["errors"]["vector_store"].is_string(), "{health:#}");
+        server.app.leave();
+        assert_eq!(plain(&server, "/readyz").await.status, 503);
+        let still = plain(&server, "/healthz").await;
+        assert_eq!(still.headers["connection"], "close");
+        still.ok();
+    }
+
+    async fn figures_count_what_was_answered(server) {
+        let namespace = server.namespace("counted").await;
+        for _ in 0..3 {
+            server.call_in(&namespace, "GET", "/v1/buckets", Value::Null).await.ok();
+        }
+        server.call_in(&namespace, "GET", "/v1/buckets/bkt_unknown", Value::Null).await.error(404, "NotFoundError");
+        let text = plain(&server, "/metrics").await.ok();
+        let text = text.as_str().unwrap();
+        for line in [
+            r#"loupe_requests_total{operation="GET /v1/buckets",status="200"} 3"#,
+            r#"loupe_requests_total{operation="GET /v1/buckets/{bucket_identifier}",status="404"} 1"#,
+            r#"loupe_request_seconds_count{operation="GET /v1/buckets"} 3"#,
+            r#"loupe_request_seconds_bucket{operation="GET /v1/buckets",le="+Inf"} 3"#,
+        ] {
+            assert!(text.lines().any(|one| one == line), "{line} is not in\n{text}");
+        }
+        for name in ["loupe_requests_running 0", "loupe_store_bytes{store=\"documents\"} ", "loupe_database_connections ", "# TYPE loupe_batches gauge", "# TYPE loupe_queue gauge", "process_resident_memory_bytes "] {
+            assert!(text.contains(name), "{name} is not in\n{text}");
+        }
+        // Who comes over a proxy is not this machine.
+        let forwarded = server.request("GET", "/metrics").header("x-forwarded-for", "203.0.113.9");
+        Server::send(forwarded).await.error(403, "ForbiddenError");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_opens_the_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(Database::Sqlite, &folder).await;
+    config.metrics_token = "scrape".to_owned().into();
+    let server = Server::start_with(config, folder, None).await;
+    plain(&server, "/metrics")
+        .await
+        .error(403, "ForbiddenError");
+    for (token, status) in [("scrape", 200), ("scrapes", 403)] {
+        let request = server.request("GET", "/metrics").bearer_auth(token);
+        assert_eq!(Server::send(request).await.status, status);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_have_ids_and_strange_ones_are_refused() {
+    let server = Server::start(Database::Sqlite).await;
+    let ids = [
+        plain(&server, "/v1/me").await,
+        plain(&server, "/nowhere").await,
+    ];
+    let ids = ids.map(|answer| answer.headers["x-request-id"].to_str().unwrap().to_owned());
+    assert_eq!(ids[0].len(), 32);
+    assert_ne!(ids[0], ids[1]);
+    for (sent, kept) in [
+        ("mine-1", true),
+        (&"x".repeat(129), false),
+        ("with space", false),
+    ] {
+        let answer =
+            Server::send(server.request("GET", "/v1/me").header("x-request-id", sent)).await;
+        assert_eq!(answer.headers["x-request-id"] == *sent, kept, "{sent}");
+    }
+
+    for (method, path) in [
+        ("TRACE", "/v1/me"),
+        ("BREW", "/v1/me"),
+        ("CONNECT", "/v1/me"),
+        ("TRACE", "/nowhere"),
+        ("PUT", "/v1/me"),
+        ("OPTIONS", "/v1/me"),
+    ] {
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: ADDRESS\r\nconnection: close\r\nx-secret: told\r\n\r\n"
+        );
+        let answer = raw(&server, &request).await;
+        assert!(
+            answer.starts_with("HTTP/1.1 405") && answer.contains("\"success\":false"),
+            "{method} {path}: {answer}"
+        );
+        assert!(!answer.contains("told"), "{answer}");
+    }
+    let head = format!(
+        "POST /v1/namespaces/list HTTP/1.1\r\nhost: ADDRESS\r\nauthorization: Bearer {}\r\nconnection: close\r\n",
+        server.key
+    );
+    for lengths in [
+        "content-length: 2\r\ncontent-length: 3\r\n\r\n{}",
+        "content-length: 2, 3\r\n\r\n{}",
+        "transfer-encoding: chunked, identity\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+        "content-length: -2\r\n\r\n{}",
+    ] {
+        let answer = raw(&server, &format!("{head}{lengths}")).await;
+        assert!(answer.starts_with("HTTP/1.1 400"), "{lengths:?}: {answer}");
+    }
+    // Both: the length is not believed, so that no second request can hide behind the first.
+    let both = "content-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /v1/me HTTP/1.1\r\nhost: hidden\r\n\r\n";
+    let answer = raw(&server, &format!("{head}{both}")).await;
+    assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bodies_have_a_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(Database::Sqlite, &folder).await;
+    config.limits.body_bytes = 1000;
+    let server = Server::start_with(config, folder, None).await;
+    let long = json!({"namespace_name": "x".repeat(1000)});
+    let refused = server.call("POST", "/v1/namespaces", long.clone()).await;
+    refused.error(413, "BadRequestError");
+    let named = server
+        .request("POST", "/v1/namespaces")
+        .bearer_auth(&server.key)
+        .header("idempotency-key", "1")
+        .json(&long);
+    Server::send(named).await.error(413, "BadRequestError");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn origins_read_what_their_key_allows() {
+    let server = Server::start(Database::Sqlite).await;
+    let made = json!({"name": "browser", "allowed_origins": ["https://shop.example", "https://*.example.org"]});
+    let made = server.call("POST", KEYS, made).await.ok();
+    let listed = made["key"].as_str().unwrap();
+    let ask = async |key: &str, origin: &str| {
+        let request = server
+            .request("GET", "/v1/me")
+            .bearer_auth(key)
+            .header("origin", origin);
+        let answer = Server::send(request).await;
+        let echoed = answer.headers.get("access-control-allow-origin");
+        (
+            answer.status,
+            echoed.map(|value| value.to_str().unwrap().to_owned()),
+        )
+    };
+    for origin in [
+        "https://shop.example",
+        "https://a.example.org",
+        "https://a.b.example.org",
+    ] {
+        assert_eq!(ask(listed, origin).await, (200, Some(origin.to_owned())));
+    }
+    for origin in [
+        "null",
+        "https://shop.example.evil",
+        "https://evil-shop.example",
+        "https://shop.example:8443",
+        "http://shop.example",
+        "https://example.org",
+        "https://a.example.org.evil",
+        "https://evil-example.org",
+        "http://a.example.org",
+        "https://a.example.org:444",
+    ] {
+        assert_eq!(ask(listed, origin).await, (403, None), "{origin}");
+    }
+    // A key without a list is for every origin that has a name.
+    assert_eq!(
+        ask(&server.key, "https://anywhere.example").await,
+        (200, Some("*".to_owned()))
+    );
+    assert_eq!(ask(&server.key, "null").await, (200, None));
+    assert_eq!(
+        ask("nonsense", "https://anywhere.example").await,
+        (401, Some("*".to_owned()))
+    );
+
+    let preflight = async |path: &str, origin: &str| {
+        let request = server
+            .request("OPTIONS", path)
+            .header("origin", origin)
+            .header("access-control-request-method", "POST")
+            .header("access-control-request-headers", "authorization");
+        let answer = Server::send(request).await;
+        assert_eq!(
+            (answer.status, answer.headers["vary"].to_str().unwrap()),
+            (204, "origin")
+        );
+        answer
+            .headers
+            .get("access-control-allow-headers")
+            .is_some_and(|value| value.to_str().unwrap().contains("x-namespace"))
+    };
+    assert!(preflight("/v1/me", "https://shop.example").await);
+    assert!(preflight("/v1/public/retrievers/any/execute", "https://shop.example").await);
+    assert!(!preflight("/v1/me", "null").await);
+    assert!(!preflight("/console/", "https://shop.example").await);
+    // Without an origin nothing about origins is said.
+    let plain = server.call("GET", "/v1/me", Value::Null).await;
+    assert!(
+        !plain.headers.contains_key("access-control-allow-origin")
+            && !plain.headers.contains_key("vary")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_answers_as_often_as_its_owner_says() {
+    let server = Server::start(Database::Sqlite).await;
+    let (namespace, retriever) = crate::harness::retriever(&server, "shop").await;
+    let publish = format!("/v1/retrievers/{retriever}/publish");
+    let limits =
+        json!({"requests_per_minute": 3, "enable_ip_limits": true, "max_requests_per_ip_hour": 4});
+    let body = json!({"public_name": "shop", "rate_limit_config": limits});
+    server
+        .call_in(&namespace, "POST", &publish, body)
+        .await
+        .ok();
+    let search = async || {
+        let request = server
+            .request("POST", "/v1/public/retrievers/shop/execute")
+            .json(&json!({}));
+        Server::send(request).await
+    };
+    // A new minute of the clock, so that the searches fall into one.
+    let seconds = server.app.clock().now().timestamp().rem_euclid(60);
+    server.app.clock().advance(60 - seconds);
+    for _ in 0..3 {
+        search().await.ok();
+    }
+    let refused = search().await;
+    let wait: i64 = refused.headers["retry-after"]
+        .to_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    let body = refused.error(429, "TooManyRequestsError");
+    assert_eq!(
+        (
+            &body["error"]["details"]["limit"],
+            &body["error"]["details"]["window"]
+        ),
+        (&json!(3), &json!("minute"))
+    );
+    let page = plain(&server, "/r/shop").await;
+    assert!(
+        page.status == 429 && page.headers.contains_key("retry-after"),
+        "{}",
+        page.status
+    );
+    server.app.clock().advance(wait);
+    let body = search().await.error(429, "TooManyRequestsError");
+    assert_eq!(
+        (
+            &body["error"]["details"]["limit"],
+            &body["error"]["details"]["window"]
+        ),
+        (&json!(4), &json!("hour"))
+    );
+    server
+        .call_in(
+            &namespace,
+            "PATCH",
+            &publish,
+            json!({"rate_limit_config": {"enabled": false}}),
+        )
+        .await
+        .ok();
+    for _ in 0..6 {
+        search().await.ok();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_reference_shows_every_operation_and_loads_nothing_from_elsewhere() {
+    let server = Server::start(Database::Sqlite).await;
+    let document = plain(&server, "/v1/openapi.json").await.ok();
+    let answer = plain(&server, "/docs").await;
+    assert!(
+        answer.headers["content-security-policy"]
+            .to_str()
+            .unwrap()
+            .starts_with("default-src 'none'")
+    );
+    let page = answer.ok();
+    let page = page.as_str().unwrap();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for operation in item
+            .as_object()
+            .unwrap()
+            .values()
+            .filter(|operation| operation["responses"].is_object())
+        {
+            let id = operation["operationId"].as_str().unwrap();
+            assert!(
+                page.contains(&format!("<details id=\"{id}\"")),
+                "{path} {id}"
+            );
+        }
+    }
+    let models = plain(&server, "/docs/models").await.ok();
+    let models = models.as_str().unwrap();
+    for name in document["components"]["schemas"]
+        .as_object()
+        .unwrap()
+        .keys()
+    {
+        assert!(
+            models.contains(&format!("<details id=\"{name}\"")),
+            "{name}"
+        );
+    }
+    for text in [page, models] {
+        for (place, _) in text
+            .match_indices("src=\"")
+            .chain(text.match_indices("href=\""))
+        {
+            let address = text[place..].split('"').nth(1).unwrap();
+            assert!(
+                address.starts_with('/') && !address.starts_with("//") || address.starts_with('#'),
+                "{address}"
+            );
+        }
+    }
+    for path in ["/docs/style.css", "/docs/find.js"] {
+        plain(&server, path).await.ok();
+    }
+}
+
+/// The real binary at its most talkative: lines with ids, and nothing of what callers send.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_has_ids_and_no_secrets() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let url = format!("http://127.0.0.1:{port}");
+    let log = folder.path().join("log");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_loupe"))
+        .arg("serve")
+        .env("LOUPE_DATA", folder.path().join("data"))
+        .env("LOUPE_LISTEN", format!("127.0.0.1:{port}"))
+        .env("LOUPE_LOG", "trace")
+        .env("LOUPE_LOG_FORMAT", "json")
+        .env("LOUPE_METRICS_TOKEN", "TheMetricsToken")
+        .stdout(Stdio::piped())
+        .stderr(std::fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    let (sent, key) = speak(&url, &mut child).await;
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&child),
+        rustix::process::Signal::TERM,
+    )
+    .unwrap();
+    assert!(child.wait().unwrap().success());
+
+    let log = std::fs::read_to_string(log).unwrap();
+    let lines: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}")))
+        .collect();
+    let requests: Vec<&Value> = lines
+        .iter()
+        .filter(|line| line["fields"]["message"] == "request")
+        .collect();
+    assert!(requests.len() >= 10, "{log}");
+    assert!(requests.iter().all(|line| {
+        line["fields"]["request_id"]
+            .as_str()
+            .is_some_and(|id| !id.is_empty())
+    }));
+    assert!(
+        requests
+            .iter()
+            .any(|line| line["fields"]["request_id"] == "my-own-id"
+                && line["fields"]["status"] == 200)
+    );
+    for secret in sent.iter().chain([&key]) {
+        assert!(!log.contains(secret.as_str()), "the log tells {secret}");
+    }
+}
+
+/// Calls with secrets in every place that has one; answers what the log must not hold, and the admin key.
+async fn speak(url: &str, child: &mut std::process::Child) -> (Vec<String>, String) {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let http = reqwest::Client::builder()
+        .timeout(Duration::from_secs(60))
+        .build()
+        .unwrap();
+    let mut output = child.stdout.take().unwrap();
+    let said = tokio::task::spawn_blocking(move || {
+        let mut said = Vec::new();
+        let mut byte = [0];
+        while !String::from_utf8_lossy(&said).contains("First key") || !said.ends_with(b"\n") {
+            assert_eq!(
+                output.read(&mut byte).unwrap(),
+                1,
+                "{}",
+                String::from_utf8_lossy(&said)
+            );
+            said.push(byte[0]);
+        }
+        String::from_utf8(said).unwrap()
+    });
+    let said = said.await.unwrap();
+    let key = said
+        .split_whitespace()
+        .find(|word| word.starts_with("loupe_sk_"))
+        .unwrap()
+        .to_owned();
+    let call = async |method: &str, path: &str, namespace: &str, body: Value| -> Value {
+        let address = if path.starts_with("http") {
+            path.to_owned()
+        } else {
+            format!("{url}{path}")
+        };
+        let mut request = http
+            .request(method.parse().unwrap(), address)
+            .header("x-namespace", namespace)
+            .header("x-request-id", "my-own-id");
+        if !path.starts_with("http") {
+            request = request.bearer_auth(&key).header(
+                "idempotency-key",
+                format!("TheIdempotencyKey{method}{path}"),
+            );
+        }
+        if !body.is_null() {
+            request = request.json(&body);
+        }
+        request
+            .send()
+            .await
+            .unwrap()
+            .json()
+            .await
+            .unwrap_or_default()
+    };
+    let namespace = call(
+        "POST",
+        "/v1/namespaces",
+        "",
+        json!({"namespace_name": "logged"}),
+    )
+    .await;
+    let namespace = namespace["namespace_id"].as_str().unwrap();
+    let made = call("POST", KEYS, "", json!({"name": "second"})).await;
+    let bucket = json!({"bucket_name": "files", "bucket_schema": {"properties": {"title": {"type": "string"}, "text": {"type": "text"}}}});
+    let bucket = call("POST", "/v1/buckets", namespace, bucket).await;
+    let bucket = bucket["bucket_id"].as_str().unwrap();
+    let collection = json!({
+        "collection_name": "things", "source": {"type": "direct_upsert"},
+        "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1",
+            "parameters": {"vector_fields": [{"field": "embedding", "name": "own", "dimensions": 3}]}},
+    });
+    let collection = call("POST", "/v1/collections", namespace, collection).await;
+    let collection = collection["collection_id"].as_str().unwrap();
+    let documents = format!("/v1/collections/{collection}/documents");
+    call(
+        "POST",
+        &documents,
+        namespace,
+        json!({"title": "TheDocumentText"}),
+    )
+    .await;
+    call(
+        "POST",
+        &format!("{documents}/list?search=TheSearchedWords"),
+        namespace,
+        json!({"colour": "TheUnknownValue"}),
+    )
+    .await;
+    call(
+        "POST",
+        &documents,
+        namespace,
+        json!({"title": 7, "vectors": "TheWrongVector"}),
+    )
+    .await;
+    let object = json!({"title": "t", "blobs": [{"property": "text", "type": "text", "data": "TheBlobText"}]});
+    call(
+        "POST",
+        &format!("/v1/buckets/{bucket}/objects"),
+        namespace,
+        object,
+    )
+    .await;
+    let upload = json!({"filename": "a.txt", "content_type": "text/plain", "file_size_bytes": 3});
+    let upload = call(
+        "POST",
+        &format!("/v1/buckets/{bucket}/uploads"),
+        namespace,
+        upload,
+    )
+    .await;
+    let presigned = upload["presigned_url"].as_str().unwrap().to_owned();
+    let signature = url::Url::parse(&presigned)
+        .unwrap()
+        .query_pairs()
+        .find(|(name, _)| name.contains("sig"))
+        .unwrap()
+        .1
+        .into_owned();
+    let put = http
+        .put(&presigned)
+        .header("content-type", "text/plain")
+        .body("abc")
+        .send()
+        .await
+        .unwrap();
+    assert!(put.status().is_success(), "{:?}", put.text().await);
+    call(
+        "GET",
+        &presigned.replace(&signature, "TheWrongSignature"),
+        "",
+        Value::Null,
+    )
+    .await;
+    let wrong = http
+        .get(format!("{url}/v1/me?api_key=TheKeyInTheQuery"))
+        .bearer_auth("loupe_sk_TheWrongBearer")
+        .header("cookie", "session=TheCookie")
+        .header("x-retriever-password", "ThePassword");
+    assert_eq!(wrong.send().await.unwrap().status(), 401);
+    http.get(format!("{url}/metrics"))
+        .bearer_auth("TheMetricsToken")
+        .send()
+        .await
+        .unwrap();
+    let sent = [
+        made["key"].as_str().unwrap(),
+        &signature,
+        "TheDocumentText",
+        "TheSearchedWords",
+        "TheUnknownValue",
+        "TheWrongVector",
+        "TheBlobText",
+        "TheWrongSignature",
+        "TheKeyInTheQuery",
+        "TheWrongBearer",
+        "TheCookie",
+        "ThePassword",
+        "TheMetricsToken",
+        "TheIdempotencyKey",
+    ];
+    (sent.map(ToOwned::to_owned).to_vec(), key)
+}
