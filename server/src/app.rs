@@ -122,7 +122,7 @@ impl App {
         let several = config.is_postgres();
         // Searches keep a processor busy, unless they wait for machines elsewhere.
         let searches = if config.qdrant_url.is_empty() && config.models.endpoints.is_empty() {
-            2 * std::thread::available_parallelism().map_or(2, usize::from)
+            std::thread::available_parallelism().map_or(2, |processors| processors.get().max(2))
         } else {
             config.limits.concurrent_requests
         };

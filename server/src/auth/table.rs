@@ -66,7 +66,7 @@ pub const TABLE: &[Row] = rows! {
         "GET /v1/health" Access::Public,
         "GET /v1/health/liveness" Access::Public,
         "GET /v1/health/beat" Access::Public,
-        "GET /v1/health/deep" Access::Level(Permission::Read),
+        "GET /v1/health/deep" Access::AnyKey,
         "GET /v1/blobs/{*key}" Access::Public,
         "PUT /v1/blobs/{*key}" Access::Public,
         "GET /v1/public/retrievers/" Access::Public,
