@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::record::{Record, plain};
 
 /// A call under way. Boxed, so that the code of a call exists once.
-pub type Answer<T = Record> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
+pub type Answer = Pin<Box<dyn Future<Output = Result<Record, Problem>>>>;
 
 /// A failed call, as a person can use it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -22,6 +22,8 @@ pub struct Problem {
     /// What the server said beside the message: the place and fault of each refused field, or the details of the
     /// envelope, such as which permission lacks.
     pub notes: Vec<(String, String)>,
+    /// The details of the envelope as they came.
+    pub details: Box<Value>,
 }
 
 impl Problem {
@@ -64,6 +66,7 @@ impl Problem {
                     .iter()
                     .map(|(name, value)| (name.clone(), plain(value)))
                     .collect();
+                problem.details = Box::new(error["details"].clone());
             }
         } else if let Some(faults) = body.get("detail").and_then(Value::as_array) {
             problem.kind = "validation_error".into();
@@ -100,8 +103,23 @@ impl Api {
         self.call(Method::GET, path, None)
     }
 
+    /// An answer that is not JSON, as one text.
+    pub fn text(&self, path: &str) -> Answer {
+        let (api, path) = (self.clone(), path.to_owned());
+        Box::pin(async move {
+            let response = api.send(Method::GET, &path, None).await?;
+            let text = response.text().await;
+            let text = text.map_err(|e| Problem::network(e.to_string()))?;
+            Ok(Record(Value::String(text)))
+        })
+    }
+
     pub fn post(&self, path: &str, body: &Value) -> Answer {
         self.call(Method::POST, path, Some(body.to_string()))
+    }
+
+    pub fn patch(&self, path: &str, body: &Value) -> Answer {
+        self.call(Method::PATCH, path, Some(body.to_string()))
     }
 
     pub fn delete(&self, path: &str) -> Answer {

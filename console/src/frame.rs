@@ -1,16 +1,13 @@
 //! What surrounds every page: side bar, top bar, choice of namespace and colours.
 
 use leptos::prelude::*;
-use leptos_router::{
-    components::Outlet,
-    hooks::{use_location, use_navigate},
-};
+use leptos_router::hooks::use_location;
 use serde_json::json;
 
 use crate::{
-    load::Load,
+    load::{Load, navigator},
     part::{Empty, Icon},
-    record::Record,
+    route::{outlet, param},
     session::{Session, last_namespace, remember_namespace, use_session},
     text::escape,
 };
@@ -36,30 +33,24 @@ const IN_NAMESPACE: [(&str, &[Link]); 2] = [
     ),
 ];
 
-/// The namespace in the address, else the one that was open last.
-fn current(path: &str) -> Option<String> {
-    let mut pieces = path
-        .trim_start_matches("/console")
-        .trim_matches('/')
-        .split('/');
-    match (pieces.next(), pieces.next()) {
-        (Some("ns"), Some(namespace)) => Some(namespace.to_owned()),
-        _ => last_namespace(),
-    }
-}
-
 #[component]
-pub fn Frame() -> impl IntoView {
+pub fn Frame() -> AnyView {
     let session = use_session();
     let path = use_location().pathname;
-    let namespace = Memo::new(move |_| current(&path.get()));
+    let ns = param("ns");
+    // The namespace in the address, else the one that was open last.
+    let namespace = Memo::new(move |_| {
+        Some(ns.get())
+            .filter(|ns| !ns.is_empty())
+            .or_else(last_namespace)
+    });
     Effect::new(move |_| {
         if let Some(namespace) = namespace.get() {
             remember_namespace(&namespace);
         }
     });
     // A reload of the page keeps the key but not who it belongs to.
-    let me = Load::<Record>::new(move || session.api().get("/v1/me"));
+    let me = Load::of(move || session.api(), || "/v1/me".to_owned());
     Effect::new(move |_| match me.value.get() {
         Some(Ok(me)) => session.me.set(Some(me)),
         Some(Err(problem)) if problem.status == 401 => session.sign_out(),
@@ -81,20 +72,21 @@ pub fn Frame() -> impl IntoView {
                 <span class="grow"></span>
                 <Account session/>
             </header>
-            <main id="main" tabindex="-1"><div class="content stack"><Outlet/></div></main>
+            <main id="main" tabindex="-1"><div class="content stack">{outlet()}</div></main>
             <button type="button" class="veil" aria-label="Close the menu" tabindex="-1" on:click=move |_| menu.set(false)></button>
         </div>
     }
+    .into_any()
 }
 
 #[component]
-fn Side(namespace: Memo<Option<String>>, path: Memo<String>) -> impl IntoView {
+fn Side(namespace: Memo<Option<String>>, path: Memo<String>) -> AnyView {
     let link = move |href: String, label: &'static str, icon: &'static str| {
         let here = {
             let href = href.clone();
             move || path.with(|p| p == &href || p.starts_with(&format!("{href}/")))
         };
-        view! { <li><a class="side-link" href=href aria-current=move || here().then_some("page")><Icon name=icon/>{label}</a></li> }
+        view! { <li><a class="side-link" href=href aria-current=move || here().then_some("page")><Icon name=icon/>{label}</a></li> }.into_any()
     };
     view! {
         <nav id="side" class="side" aria-label="Console">
@@ -102,33 +94,34 @@ fn Side(namespace: Memo<Option<String>>, path: Memo<String>) -> impl IntoView {
             <ul class="side-list">{link("/console/namespaces".into(), "Namespaces", "layers")}</ul>
             {move || namespace.get().map(|namespace| IN_NAMESPACE.iter().map(|(group, links)| view! {
                 <p class="side-group">{*group}</p>
-                <ul class="side-list">{links.iter().map(|(page, label, icon)| link(format!("/console/ns/{namespace}/{page}"), label, icon)).collect_view()}</ul>
-            }).collect_view())}
+                <ul class="side-list">{links.iter().map(|(page, label, icon)| link(format!("/console/ns/{namespace}/{page}"), label, icon)).collect::<Vec<_>>()}</ul>
+            }.into_any()).collect::<Vec<_>>())}
             <p class="side-group">"Organization"</p>
             <ul class="side-list">
+                {link("/console/organization".into(), "Plan and usage", "home")}
+                {link("/console/users".into(), "Users", "people")}
                 {link("/console/keys".into(), "API keys", "key")}
+                {link("/console/audit".into(), "Audit log", "log")}
                 {link("/console/tasks".into(), "Tasks", "list")}
             </ul>
         </nav>
     }
+    .into_any()
 }
 
 #[component]
-fn Namespaces(session: Session, namespace: Memo<Option<String>>) -> impl IntoView {
-    let all = Load::<Record>::new(move || {
+fn Namespaces(session: Session, namespace: Memo<Option<String>>) -> AnyView {
+    let all = Load::new(move || {
         session.namespaces_changed.track();
         session
             .api()
             .post("/v1/namespaces/list?limit=100", &json!({}))
     });
-    let go = use_navigate();
+    let go = navigator();
     let choose = move |event| {
         let chosen = event_target_value(&event);
         if !chosen.is_empty() {
-            go(
-                &format!("/ns/{}/collections", escape(&chosen)),
-                Default::default(),
-            );
+            go(&format!("/ns/{}/collections", escape(&chosen)));
         }
     };
     view! {
@@ -147,11 +140,11 @@ fn Namespaces(session: Session, namespace: Memo<Option<String>>) -> impl IntoVie
                 }
             }}
         </select>
-    }
+    }.into_any()
 }
 
 #[component]
-fn Account(session: Session) -> impl IntoView {
+fn Account(session: Session) -> AnyView {
     let who = move || {
         session.me.get().map(|me| {
             let name = me.first(&["organization_name", "organization_id"]);
@@ -169,27 +162,17 @@ fn Account(session: Session) -> impl IntoView {
         <button type="button" class="btn ghost icon" aria-label=move || next().2 title=move || next().2
             on:click=move |_| session.set_theme(next().0)>{move || view! { <Icon name=next().1/> }}</button>
         <button type="button" class="btn ghost icon" aria-label="Sign out" title="Sign out" on:click=move |_| session.sign_out()><Icon name="out"/></button>
-    }
+    }.into_any()
 }
 
 /// An address that leads nowhere.
 #[component]
-pub fn Lost() -> impl IntoView {
+pub fn Lost() -> AnyView {
     view! {
-        <main class="content">
-            <Empty icon="search" title="There is no such page" text="The address may be old or mistyped.">
-                <a class="btn primary" href="/console/namespaces">"To the namespaces"</a>
-            </Empty>
-        </main>
+        <h1>"There is no such page"</h1>
+        <Empty icon="search" title="Nothing here" text="The address may be old or mistyped.">
+            <a class="btn primary" href="/console/namespaces">"To the namespaces"</a>
+        </Empty>
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::current;
-
-    #[test]
-    fn the_namespace_is_read_from_the_address() {
-        assert_eq!(current("/console/ns/ns_1/buckets").as_deref(), Some("ns_1"));
-    }
+    .into_any()
 }

@@ -6,40 +6,41 @@ use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
 use leptos_router::{
     NavigateOptions,
-    hooks::{use_location, use_navigate, use_params_map, use_query_map},
+    hooks::{use_location, use_navigate, use_query_map},
 };
 use wasm_bindgen_futures::spawn_local;
 
 use crate::{
-    api::{Answer, Problem},
-    record::Record,
+    api::{Answer, Api, Problem},
+    record::{Record, page},
 };
 
 /// One answer and the state of asking for it.
-pub struct Load<T: Send + Sync + 'static> {
-    pub value: RwSignal<Option<Result<T, Problem>>>,
+#[derive(Clone, Copy)]
+pub struct Load {
+    pub value: RwSignal<Option<Result<Record, Problem>>>,
     pub busy: RwSignal<bool>,
     again: RwSignal<u32>,
 }
 
-impl<T: Send + Sync + 'static> Clone for Load<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T: Send + Sync + 'static> Copy for Load<T> {}
-
-impl<T: Clone + Send + Sync + 'static> Load<T> {
+impl Load {
     /// Asks now, and again whenever a signal that `ask` reads changes.
     pub fn new<Fut>(ask: impl Fn() -> Fut + 'static) -> Self
     where
-        Fut: Future<Output = Result<T, Problem>> + 'static,
+        Fut: Future<Output = Result<Record, Problem>> + 'static,
     {
         Self::boxed(Box::new(move || Box::pin(ask())))
     }
 
-    fn boxed(ask: Box<dyn Fn() -> Answer<T>>) -> Self {
+    /// Asks for what `path` names at the moment; for nothing while it is empty.
+    pub fn of(api: impl Fn() -> Api + 'static, path: impl Fn() -> String + 'static) -> Self {
+        Self::boxed(Box::new(move || match path() {
+            path if path.is_empty() => Box::pin(std::future::pending()),
+            path => api().get(&path),
+        }))
+    }
+
+    fn boxed(ask: Box<dyn Fn() -> Answer>) -> Self {
         let load = Self {
             value: RwSignal::new(None),
             busy: RwSignal::new(true),
@@ -70,17 +71,15 @@ impl<T: Clone + Send + Sync + 'static> Load<T> {
     }
 
     /// The last good answer.
-    pub fn good(&self) -> Option<T> {
+    pub fn good(&self) -> Option<Record> {
         self.value.get().and_then(Result::ok)
     }
 
-    /// Asks again every second while `active` says so of the last answer.
-    pub fn poll_while(self, active: impl Fn(&T) -> bool + 'static) {
+    /// Asks again every second while `active` says so of the last answer, or of a row of it.
+    pub fn poll_while(self, active: fn(&Record) -> bool) {
         Effect::new(move |_| {
-            let go = self
-                .value
-                .with(|v| v.as_ref().is_some_and(|v| v.as_ref().is_ok_and(&active)));
-            if go {
+            let answer = self.good();
+            if answer.is_some_and(|one| active(&one) || page(&one).0.iter().any(active)) {
                 spawn_local(async move {
                     TimeoutFuture::new(1000).await;
                     self.reload();
@@ -138,14 +137,14 @@ impl Change {
     }
 }
 
-/// A part of the address: `param("bucket")`.
-pub fn param(name: &'static str) -> Memo<String> {
-    let params = use_params_map();
-    Memo::new(move |_| params.with(|p| p.get(name).unwrap_or_default()))
-}
-
 type Setter = Box<dyn Fn(&str) + Send + Sync>;
 type Go = Box<dyn Fn(&str, NavigateOptions)>;
+
+/// Leads to a page of the console.
+pub fn navigator() -> impl Fn(&str) + Copy + 'static {
+    let go = send_wrapper(use_navigate());
+    move |path: &str| go.call(path, NavigateOptions::default())
+}
 
 /// A setting kept in the address, so that it survives a reload and can be shared.
 #[derive(Clone, Copy)]

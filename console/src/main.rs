@@ -6,16 +6,14 @@ mod load;
 mod page;
 mod part;
 mod record;
+mod route;
 mod session;
 mod text;
 
 use leptos::prelude::*;
-use leptos_router::{
-    components::{ParentRoute, Redirect, Route, Router, Routes},
-    path,
-};
+use leptos_router::components::Router;
 
-use page::*;
+use page::sign_in::SignIn;
 use session::Session;
 
 fn main() {
@@ -23,39 +21,13 @@ fn main() {
 }
 
 #[component]
-fn App() -> impl IntoView {
+fn App() -> AnyView {
     let session = Session::restore();
     provide_context(session);
     provide_context(part::Toasts::default());
-    view! {
-        <Router base="/console">
-            <Show when=move || session.signed_in() fallback=|| view! { <sign_in::SignIn/> }>
-                <Pages/>
-            </Show>
-        </Router>
-        <part::ToastList/>
-    }
-}
-
-#[component]
-fn Pages() -> impl IntoView {
-    view! {
-        <Routes fallback=|| view! { <frame::Lost/> }>
-            <ParentRoute path=path!("") view=frame::Frame>
-                <Route path=path!("") view=|| view! { <Redirect path="/namespaces"/> }/>
-                <Route path=path!("namespaces") view=namespaces::Namespaces/>
-                <Route path=path!("keys") view=keys::Keys/>
-                <Route path=path!("tasks") view=tasks::Tasks/>
-                <Route path=path!("ns/:ns/buckets") view=buckets::Buckets/>
-                <Route path=path!("ns/:ns/buckets/:bucket") view=bucket::Bucket/>
-                <Route path=path!("ns/:ns/batches") view=batches::Batches/>
-                <Route path=path!("ns/:ns/batches/:bucket/:batch") view=batch::Batch/>
-                <Route path=path!("ns/:ns/collections") view=collections::Collections/>
-                <Route path=path!("ns/:ns/collections/:collection") view=documents::Documents/>
-                <Route path=path!("ns/:ns/retrievers") view=retrievers::Retrievers/>
-                <Route path=path!("ns/:ns/retrievers/:retriever") view=playground::Playground/>
-                <Route path=path!("ns/:ns/published") view=published::Published/>
-            </ParentRoute>
-        </Routes>
-    }
+    let inside = move || match session.signed_in() {
+        true => view! { <frame::Frame/> },
+        false => view! { <SignIn/> },
+    };
+    view! { <Router base=route::BASE>{inside}</Router><part::ToastList/> }.into_any()
 }

@@ -86,7 +86,7 @@ pub fn plain(value: &Value) -> String {
 pub type Page = (Vec<Record>, i64);
 
 /// Lists name their total in four ways.
-pub fn page(answer: Record) -> Page {
+pub fn page(answer: &Record) -> Page {
     let rows = answer.list("results");
     let named = ["total_count", "total", "total_documents"]
         .iter()
@@ -118,7 +118,7 @@ pub mod tests {
             (json!({"results": rows, "pagination": {"total": 9}}), 9),
             (json!({"results": rows}), 1),
         ] {
-            assert_eq!(page(Record(body)).1, total);
+            assert_eq!(page(&Record(body)).1, total);
         }
     }
 

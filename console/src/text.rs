@@ -57,6 +57,12 @@ pub fn ago(at: &str, seconds: f64) -> String {
     }
 }
 
+/// The moment so many days ago, or ahead when negative, as the API writes it.
+pub fn before(days: f64) -> String {
+    let at = js_sys::Date::new(&(js_sys::Date::now() - days * 86_400_000.0).into());
+    at.to_iso_string().into()
+}
+
 /// A piece of an address.
 pub fn escape(piece: &str) -> String {
     piece
@@ -71,11 +77,12 @@ pub fn escape(piece: &str) -> String {
 }
 
 /// The same call for a shell. The key stays out: commands end in histories.
-pub fn curl(origin: &str, namespace: &str, path: &str, body: &Value) -> String {
+pub fn curl(origin: &str, namespace: Option<&str>, path: &str, body: &Value) -> String {
+    let namespace =
+        namespace.map_or_else(String::new, |id| format!("-H 'X-Namespace: {id}' \\\n  "));
     let body = body.to_string().replace('\'', "'\\''");
     format!(
-        "curl -sS {origin}{path} \\\n  -H \"Authorization: Bearer $LOUPE_API_KEY\" \\\n  -H 'X-Namespace: {namespace}' \\\n  \
-         -H 'Content-Type: application/json' \\\n  -d '{body}'"
+        "curl -sS {origin}{path} \\\n  -H \"Authorization: Bearer $LOUPE_API_KEY\" \\\n  {namespace}-H 'Content-Type: application/json' \\\n  -d '{body}'"
     )
 }
 
@@ -106,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_command_survives_quotes_and_holds_no_key() {
-        let line = curl("http://h", "n", "/v1/x", &json!({"q": "it's"}));
+        let line = curl("http://h", Some("n"), "/v1/x", &json!({"q": "it's"}));
         assert!(line.contains(r"it'\''s"), "{line}");
         assert!(line.contains("$LOUPE_API_KEY"));
     }

@@ -11,6 +11,29 @@ export const url = (): string => set("LOUPE_JOURNEY_URL");
 export const key = (): string => set("LOUPE_JOURNEY_KEY");
 export const demoPage = (): string => set("LOUPE_JOURNEY_PAGE");
 
+/** Whatever a page logs as an error or throws is a fault, also when the page looks right. */
+export const watch = (page: Page): string[] => {
+  const faults: string[] = [];
+  page.on("pageerror", (error) => faults.push(error.message));
+  page.on("console", (message) => {
+    if (message.type() === "error") faults.push(message.text());
+  });
+  return faults;
+};
+
+export const signIn = async (page: Page): Promise<void> => {
+  await page.goto(`${url()}/console/`);
+  await page.getByLabel("API key").fill(key());
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Namespaces" })).toBeVisible();
+};
+
+/** Opens a page of the demo's namespace by the side bar. */
+export const open = async (page: Page, name: string): Promise<void> => {
+  await page.getByRole("navigation", { name: "Console" }).getByRole("link", { name, exact: true }).click();
+  await expect(page.getByRole("heading", { level: 1, name })).toBeVisible();
+};
+
 /** No violation of the accessibility rules, in light and in dark. */
 export async function accessible(page: Page): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {
@@ -23,7 +46,7 @@ export async function accessible(page: Page): Promise<void> {
     const found = await new AxeBuilder({ page })
       .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"])
       .analyze();
-    const faults = found.violations.map((rule) => `${colorScheme} ${rule.id}: ${rule.nodes.map((node) => node.target).join(" | ")}`);
+    const faults = found.violations.map((rule) => `${colorScheme} ${rule.id}: ${rule.nodes.map((node) => `${node.target}: ${node.any[0]?.message ?? ""}`).join(" | ")}`);
     expect(faults, page.url()).toEqual([]);
   }
   await page.emulateMedia({ colorScheme: null, reducedMotion: null });
@@ -45,4 +68,28 @@ export async function picturesLoaded(page: Page): Promise<void> {
   await expect
     .poll(() => images.first().evaluate((image: HTMLImageElement) => image.complete && image.naturalWidth > 0))
     .toBe(true);
+}
+
+/** A reload of the page moves nothing that was already to be seen. */
+export async function steady(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    const seen = window as unknown as { shifted: number; moved: string[] };
+    seen.shifted = 0;
+    seen.moved = [];
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries() as (PerformanceEntry & { value: number; sources: { node?: Element }[] })[]) {
+        seen.shifted += entry.value;
+        seen.moved.push(...entry.sources.map(({ node }) => `${node?.nodeName}.${node?.className}`));
+      }
+    }).observe({ type: "layout-shift", buffered: true });
+  });
+  await page.reload();
+  await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
+  await expect(page.locator(".skeleton")).toHaveCount(0);
+  await page.waitForTimeout(300);
+  const { shifted, moved } = await page.evaluate(() => {
+    const seen = window as unknown as { shifted: number; moved: string[] };
+    return { shifted: seen.shifted, moved: seen.moved };
+  });
+  expect(shifted, `${page.url()} moved ${moved.join(", ")}`).toBeLessThan(0.02);
 }

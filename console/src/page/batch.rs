@@ -3,15 +3,23 @@ use serde_json::json;
 
 use super::{batches::progress, demo::active};
 use crate::{
-    load::{Change, Load, Query, param},
+    load::{Change, Load, Query},
     part::*,
-    record::{Record, page},
+    record::Record,
+    route::param,
     session::use_session,
     text,
 };
 
-#[component]
-pub fn Batch() -> impl IntoView {
+const FAILED: &[Column] = &[
+    Column("Object", ""),
+    Column("Reason", ""),
+    Column("Kind", ""),
+    Column("Tier", "num"),
+    Column("When", ""),
+];
+
+pub fn batch() -> AnyView {
     let session = use_session();
     let (ns, bucket, id) = (param("ns"), param("bucket"), param("batch"));
     let path = Signal::derive(move || {
@@ -22,25 +30,24 @@ pub fn Batch() -> impl IntoView {
         )
     });
     let api = Signal::derive(move || session.api_in(ns.get()));
-    let load = Load::<Record>::new(move || api.get().get(&path.get()));
+    let load = Load::of(move || api.get(), move || path.get());
     load.poll_while(active);
     let ended = Memo::new(move |_| {
         load.good()
             .map(|batch| (batch.int("failed_object_count"), active(&batch)))
     });
     let offset = Query::new("offset");
-    let failed = Load::new(move || {
-        ended.track();
-        let (api, path) = (
-            api.get(),
+    let failed = Load::of(
+        move || api.get(),
+        move || {
+            ended.track();
             format!(
                 "{}/failed-documents?limit=50&offset={}",
                 path.get(),
                 offset.number()
-            ),
-        );
-        async move { api.get(&path).await.map(page) }
-    });
+            )
+        },
+    );
     let change = Change::new();
     let cancel = move |_| {
         let path = format!("{}/cancel", path.get_untracked());
@@ -65,19 +72,15 @@ pub fn Batch() -> impl IntoView {
                 <button type="button" class="btn danger" on:click=cancel aria-busy=move || change.busy.get().to_string()>"Cancel"</button>
             </Show>
         </Head>
-        {move || change.problem.get().map(|problem| view! { <Explain problem/> })}
-        {move || match load.value.get() {
-            None => view! { <Skeletons/> }.into_any(),
-            Some(Err(problem)) => view! { <Explain problem retry=Callback::new(move |()| load.reload())/> }.into_any(),
-            Some(Ok(batch)) => state(batch).into_any(),
-        }}
+        {refusal(change)}
+        {loaded(load, waiting(5), state)}
         <h2>"Failed objects"</h2>
-        <Listing load=failed offset label="Failed objects" empty=nothing.into() row=Callback::from(failure)
-            columns=vec![Column("Object", ""), Column("Reason", ""), Column("Kind", ""), Column("Tier", "num"), Column("When", "")]/>
+        <Listing load=failed offset=Some(offset) label="Failed objects" empty=ViewFn::from(nothing) row=failure columns=FAILED/>
     }
+    .into_any()
 }
 
-fn state(batch: Record) -> impl IntoView {
+fn state(batch: Record) -> AnyView {
     let (share, line) = progress(&batch);
     let failed = batch.int("failed_object_count").unwrap_or(0);
     let class = match failed {
@@ -97,7 +100,7 @@ fn state(batch: Record) -> impl IntoView {
     let tiers = batch.int("total_tiers").unwrap_or(1).max(1);
     view! {
         <div class="card stack" aria-live="polite">
-            <div class="row between"><Badge status=batch.text("status")/><span class="muted">{line}{per_second.map(|s| format!(", {s}"))}</span></div>
+            <div class="row between">{badge(&batch.text("status"))}<span class="muted">{line}{per_second.map(|s| format!(", {s}"))}</span></div>
             <Progress share=share label="Progress of the batch" class/>
             {note.map(|note| view! { <p>{note}</p> })}
             <dl class="stats">
@@ -106,32 +109,31 @@ fn state(batch: Record) -> impl IntoView {
                 <div class="stat"><dt>"Failed objects"</dt><dd>{text::count(failed)}</dd></div>
                 <div class="stat"><dt>"Tier"</dt><dd>{format!("{} of {tiers}", batch.int("current_tier").map_or(1, |t| t + 1).min(tiers))}</dd></div>
             </dl>
-            <ul class="stack-sm tiers">{batch.list("tier_tasks").into_iter().map(tier).collect_view()}</ul>
+            <ul class="stack-sm tiers">{batch.list("tier_tasks").into_iter().map(tier).collect::<Vec<_>>()}</ul>
         </div>
     }
+    .into_any()
 }
 
-fn tier(one: Record) -> impl IntoView {
+fn tier(one: Record) -> AnyView {
     let errors = one.list("errors").len();
     view! {
         <li class="row">
-            <strong>"Tier "{one.int("tier_num").unwrap_or(0) + 1}</strong><Badge status=one.text("status")/>
-            {one.strings("collection_ids").into_iter().map(|id| view! { <span class="tag mono">{id}</span> }).collect_view()}
+            <strong>"Tier "{one.int("tier_num").unwrap_or(0) + 1}</strong>{badge(&one.text("status"))}
+            {one.strings("collection_ids").into_iter().map(|id| view! { <span class="tag mono">{id}</span> }.into_any()).collect::<Vec<_>>()}
             <span class="muted">{one.int("documents_written").map(|n| format!("{} documents", text::count(n)))}" "{one.float("duration_ms").map(text::millis)}</span>
             {(errors > 0).then(|| format!("{errors} errors"))}
         </li>
     }
+    .into_any()
 }
 
 fn failure(one: Record) -> AnyView {
-    view! {
-        <tr>
-            <th scope="row" class="mono">{one.text("object_id")}</th>
-            <td>{one.text("error")}</td>
-            <td>{one.text("error_type")}</td>
-            <td class="num">{one.int("tier_num").map(|t| t + 1)}</td>
-            <td class="nowrap"><When at=one.opt("timestamp")/></td>
-        </tr>
-    }
-    .into_any()
+    line(vec![
+        name(None, String::new(), one.text("object_id")),
+        words("", one.text("error")),
+        words("", one.text("error_type")),
+        number(one.int("tier_num").map(|t| t + 1)),
+        cell("nowrap", when(one.opt("timestamp"))),
+    ])
 }

@@ -3,38 +3,42 @@ use serde_json::json;
 
 use super::demo::active;
 use crate::{
-    load::{Load, Query, param},
+    load::{Load, Query},
     part::*,
-    record::{Record, page},
+    record::Record,
+    route::{namespace, param},
     session::use_session,
     text,
 };
 
-#[component]
-pub fn Batches() -> impl IntoView {
+const COLUMNS: &[Column] = &[
+    Column("Batch", ""),
+    Column("Status", ""),
+    Column("Progress", "wide"),
+    Column("Documents", "num"),
+    Column("Failed", "num"),
+    Column("Created", ""),
+];
+
+const BLANK: Blank = Blank {
+    icon: "play",
+    title: "No batch yet",
+    text: "A batch turns a bucket's objects into documents. Open a bucket and press Process.",
+    link: Some(("buckets", "To the buckets")),
+};
+
+pub fn batches() -> AnyView {
     let session = use_session();
     let ns = param("ns");
     let offset = Query::new("offset");
     let load = Load::new(move || {
-        let (ns, at) = (ns.get(), offset.value.get().parse::<i64>().unwrap_or(0));
-        let api = session.api_in(ns.clone());
+        let ns = ns.get();
         // This list spans the organization and takes its window in the body.
-        let body = json!({"namespace_id": ns, "limit": 50, "offset": at});
-        async move { api.post("/v1/batches/list", &body).await.map(page) }
+        let body = json!({"namespace_id": ns, "limit": 50, "offset": offset.number()});
+        session.api_in(ns).post("/v1/batches/list", &body)
     });
-    load.poll_while(|(rows, _)| rows.iter().any(active));
-    let empty = move || {
-        view! {
-        <Empty icon="play" title="No batch yet" text="A batch turns a bucket's objects into documents. Open a bucket and press Process.">
-            <a class="btn primary" href=format!("/console/ns/{}/buckets", ns.get_untracked())>"To the buckets"</a>
-        </Empty>
-    }.into_any()
-    };
-    view! {
-        <Head title="Batches" text="Work that turns objects into documents."/>
-        <Listing load offset label="Batches" empty=empty.into() row=Callback::from(move |one| row(ns.get_untracked(), one))
-            columns=vec![Column("Batch", ""), Column("Status", ""), Column("Progress", "wide"), Column("Documents", "num"), Column("Failed", "num"), Column("Created", "")]/>
-    }
+    load.poll_while(active);
+    view! { <ListPage title="Batches" text="Work that turns objects into documents." load offset columns=COLUMNS row blank=BLANK/> }.into_any()
 }
 
 /// Share done and a line about it.
@@ -67,21 +71,20 @@ pub fn progress(batch: &Record) -> (f64, String) {
     (share.clamp(0.0, 1.0), line)
 }
 
-fn row(ns: String, batch: Record) -> AnyView {
-    let (share, line) = progress(&batch);
+fn row(batch: Record) -> AnyView {
+    let (share, under) = progress(&batch);
     let (id, bucket) = (batch.text("batch_id"), batch.text("bucket_id"));
-    let href = format!("/console/ns/{ns}/batches/{bucket}/{id}");
-    view! {
-        <tr>
-            <th scope="row"><a href=href>{batch.first(&["batch_name", "batch_id"])}</a><span class="sub mono">{bucket}</span></th>
-            <td><Badge status=batch.text("status")/></td>
-            <td><Progress share=share label="Progress of the batch"/><span class="sub">{line}</span></td>
-            <td class="num">{batch.int("documents_written").map(text::count)}</td>
-            <td class="num">{text::count(batch.int("failed_object_count").unwrap_or(0))}</td>
-            <td class="nowrap"><When at=batch.opt("created_at")/></td>
-        </tr>
-    }
-    .into_any()
+    let href = format!("/console/ns/{}/batches/{bucket}/{id}", namespace());
+    let bar =
+        view! { <Progress share label="Progress of the batch"/><span class="sub">{under}</span> };
+    line(vec![
+        name(Some(href), batch.first(&["batch_name", "batch_id"]), bucket),
+        cell("", badge(&batch.text("status"))),
+        cell("", bar.into_any()),
+        number(batch.int("documents_written")),
+        number(Some(batch.int("failed_object_count").unwrap_or(0))),
+        cell("nowrap", when(batch.opt("created_at"))),
+    ])
 }
 
 #[cfg(test)]

@@ -1,52 +1,42 @@
 use leptos::prelude::*;
-use leptos_router::hooks::use_navigate;
 use serde_json::json;
 
 use super::upload::Upload;
 use crate::{
-    load::{Change, Load, Query, param},
+    load::{Change, Load, Query, navigator},
     part::*,
-    record::{Record, page},
+    record::Record,
+    route::param,
     session::use_session,
     text,
 };
 
-#[component]
-pub fn Bucket() -> impl IntoView {
+const COLUMNS: &[Column] = &[
+    Column("Object", ""),
+    Column("Files", ""),
+    Column("Status", ""),
+    Column("Created", ""),
+];
+
+pub fn bucket() -> AnyView {
     let session = use_session();
     let (ns, bucket) = (param("ns"), param("bucket"));
     let offset = Query::new("offset");
     let api = Signal::derive(move || session.api_in(ns.get()));
-    let about = Load::<Record>::new(move || {
-        api.get()
-            .get(&format!("/v1/buckets/{}", text::escape(&bucket.get())))
-    });
+    let path = Signal::derive(move || format!("/v1/buckets/{}", text::escape(&bucket.get())));
+    let about = Load::of(move || api.get(), move || path.get());
     let objects = Load::new(move || {
-        let (api, path) = (
-            api.get(),
-            format!(
-                "/v1/buckets/{}/objects/list{}",
-                text::escape(&bucket.get()),
-                page_query(offset)
-            ),
-        );
-        async move {
-            api.post(&path, &json!({"return_presigned_urls": true}))
-                .await
-                .map(page)
-        }
+        let path = format!("{}/objects/list{}", path.get(), page_query(offset));
+        api.get()
+            .post(&path, &json!({"return_presigned_urls": true}))
     });
     let refresh = Callback::new(move |()| {
         about.reload();
         objects.reload();
     });
     let change = Change::new();
-    let go = StoredValue::new_local(use_navigate());
-    let path = Signal::derive(move || format!("/v1/buckets/{}", text::escape(&bucket.get())));
-    let removed = Callback::new(move |()| {
-        let list = format!("/ns/{}/buckets", ns.get_untracked());
-        go.with_value(|go| go(&list, Default::default()));
-    });
+    let go = navigator();
+    let removed = Callback::new(move |()| go(&format!("/ns/{}/buckets", ns.get_untracked())));
     // Without ids a batch takes every object of the bucket; what was processed unchanged is skipped by the server.
     let process = move |_| {
         let (api, bucket, ns) = (
@@ -66,12 +56,7 @@ pub fn Bucket() -> impl IntoView {
         };
         let open = move |batch: Record| {
             let id = batch.text("batch_id");
-            go.with_value(|go| {
-                go(
-                    &format!("/ns/{ns}/batches/{bucket}/{id}"),
-                    Default::default(),
-                )
-            });
+            go(&format!("/ns/{ns}/batches/{bucket}/{id}"));
         };
         change.run(work, open);
     };
@@ -88,19 +73,15 @@ pub fn Bucket() -> impl IntoView {
             <Remove what="bucket" name=title loses="Its objects, their files and their documents go with it." api path done=removed/>
             <button type="button" class="btn primary" on:click=process aria-busy=move || change.busy.get().to_string()><Icon name="play"/>"Process"</button>
         </Head>
-        {move || change.problem.get().map(|problem| view! { <Explain problem/> })}
-        {move || match about.value.get() {
-            Some(Err(problem)) => view! { <Explain problem retry=Callback::new(move |()| about.reload())/> }.into_any(),
-            Some(Ok(about)) => facts(about).into_any(),
-            None => view! { <Skeletons lines=2/> }.into_any(),
-        }}
+        {refusal(change)}
+        {loaded(about, ViewFn::from(|| view! { <div class="row"><span class="skeleton"></span></div> }), facts)}
         <Upload api bucket schema=Signal::derive(move || about.good().map(|b| b.record("bucket_schema"))) done=refresh/>
-        <Listing load=objects offset label="Objects" empty=empty.into() row=Callback::from(row)
-            columns=vec![Column("Object", ""), Column("Files", ""), Column("Status", ""), Column("Created", "")]/>
+        <Listing load=objects offset=Some(offset) label="Objects" empty=ViewFn::from(empty) row columns=COLUMNS/>
     }
+    .into_any()
 }
 
-fn facts(about: Record) -> impl IntoView {
+fn facts(about: Record) -> AnyView {
     let fields = about.record("bucket_schema").record("properties").members();
     let fields = fields
         .iter()
@@ -109,9 +90,10 @@ fn facts(about: Record) -> impl IntoView {
     view! {
         <div class="row">
             <span class="muted">{text::count(about.int("object_count").unwrap_or(0))}" objects, "{text::size(about.int("total_size_bytes").unwrap_or(0))}</span>
-            {fields.into_iter().map(|f| view! { <span class="tag">{f}</span> }).collect_view()}
+            {fields.into_iter().map(|f| view! { <span class="tag">{f}</span> }.into_any()).collect::<Vec<_>>()}
         </div>
     }
+    .into_any()
 }
 
 fn row(one: Record) -> AnyView {
@@ -132,20 +114,13 @@ fn row(one: Record) -> AnyView {
             .unwrap_or_default();
         format!("{} ({}) {size}", b.text("property"), b.text("type"))
     });
-    let thumb = match picture {
-        Some(url) => {
-            view! { <img class="thumb" src=url alt="" loading="lazy" width="44" height="44"/> }
-                .into_any()
-        }
-        None => view! { <span class="thumb"><Icon name="file"/></span> }.into_any(),
-    };
-    view! {
-        <tr>
-            <th scope="row"><span class="row nowrap">{thumb}<span class="grow">{name.clone().unwrap_or_else(|| id.clone())}<span class="sub mono">{id.clone()}</span></span></span></th>
-            <td>{files.map(|f| view! { <span class="tag">{f}</span>" " }).collect_view()}</td>
-            <td><Badge status=one.text("status")/>{one.opt("error").map(|error| view! { <span class="sub">{error}</span> })}</td>
-            <td class="nowrap"><When at=one.opt("created_at")/></td>
-        </tr>
-    }
-    .into_any()
+    let error = one
+        .opt("error")
+        .map(|error| view! { <span class="sub">{error}</span> });
+    line(vec![
+        pictured(picture, name.unwrap_or_else(|| id.clone()), id),
+        tags(files.collect()),
+        cell("", view! { {badge(&one.text("status"))}{error} }.into_any()),
+        cell("nowrap", when(one.opt("created_at"))),
+    ])
 }

@@ -1,11 +1,11 @@
 use leptos::prelude::*;
-use leptos_router::hooks::use_navigate;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    load::{Change, param},
+    load::{Change, navigator},
     part::*,
     record::Record,
+    route::{namespace, param},
     session::use_session,
     text,
 };
@@ -15,8 +15,23 @@ const TYPES: [&str; 12] = [
     "datetime", "object",
 ];
 
-#[component]
-pub fn Buckets() -> impl IntoView {
+const COLUMNS: &[Column] = &[
+    Column("Name", ""),
+    Column("Fields", ""),
+    Column("Objects", "num"),
+    Column("Failed", "num"),
+    Column("Size", "num"),
+    Column("Last upload", ""),
+];
+
+const BLANK: Blank = Blank {
+    icon: "bucket",
+    title: "No bucket here",
+    text: "A bucket takes your files: drop them in, then process them into searchable documents.",
+    link: None,
+};
+
+pub fn buckets() -> AnyView {
     let session = use_session();
     let ns = param("ns");
     let Searched {
@@ -25,38 +40,33 @@ pub fn Buckets() -> impl IntoView {
         load,
     } = searched("/v1/buckets/list", move || session.api_in(ns.get()));
     let create = RwSignal::new(false);
-    let empty = move || {
-        view! {
-        <Empty icon="bucket" title="No bucket here" text="A bucket takes your files: drop them in, then process them into searchable documents.">
-            <button type="button" class="btn primary" on:click=move |_| create.set(true)>"Create a bucket"</button>
-        </Empty>
-    }.into_any()
-    };
     view! {
-        <Head title="Buckets" text="Files as they came, by the fields they have.">
-            <button type="button" class="btn primary" on:click=move |_| create.set(true)><Icon name="plus"/>"Create bucket"</button>
-        </Head>
-        <div class="row"><SearchBox query=search label="Search buckets"/></div>
-        <Listing load offset label="Buckets" empty=empty.into() row=Callback::from(move |one| row(ns.get_untracked(), one))
-            columns=vec![Column("Name", ""), Column("Fields", ""), Column("Objects", "num"), Column("Failed", "num"), Column("Size", "num"), Column("Last upload", "")]/>
-        <Create open=create ns/>
-    }
-}
-
-fn row(ns: String, one: Record) -> AnyView {
-    let id = one.first(&["bucket_id", "bucket_name"]);
-    let fields = one.record("bucket_schema").record("properties").members();
-    view! {
-        <tr>
-            <th scope="row"><a href=format!("/console/ns/{ns}/buckets/{id}")>{one.text("bucket_name")}</a><span class="sub mono">{id.clone()}</span></th>
-            <td>{fields.into_iter().map(|(f, _)| view! { <span class="tag">{f}</span>" " }).collect_view()}</td>
-            <td class="num">{text::count(one.int("object_count").unwrap_or(0))}</td>
-            <td class="num">{text::count(one.int("failed_object_count").unwrap_or(0))}</td>
-            <td class="num nowrap">{text::size(one.int("total_size_bytes").unwrap_or(0))}</td>
-            <td class="nowrap"><When at=one.opt("last_upload_at")/></td>
-        </tr>
+        <ListPage title="Buckets" text="Files as they came, by the fields they have." load search offset columns=COLUMNS row blank=BLANK
+            create=Create::Dialog("Create bucket", create)/>
+        <Make open=create ns/>
     }
     .into_any()
+}
+
+fn row(one: Record) -> AnyView {
+    let id = one.first(&["bucket_id", "bucket_name"]);
+    let fields = one.record("bucket_schema").record("properties").members();
+    let count = |field: &str| number(Some(one.int(field).unwrap_or(0)));
+    line(vec![
+        name(
+            Some(format!("/console/ns/{}/buckets/{id}", namespace())),
+            one.text("bucket_name"),
+            id.clone(),
+        ),
+        tags(fields.into_iter().map(|(name, _)| name).collect()),
+        count("object_count"),
+        count("failed_object_count"),
+        words(
+            "num nowrap",
+            text::size(one.int("total_size_bytes").unwrap_or(0)),
+        ),
+        cell("nowrap", when(one.opt("last_upload_at"))),
+    ])
 }
 
 /// A line of the schema form.
@@ -67,69 +77,85 @@ struct Line {
     kind: RwSignal<String>,
 }
 
-fn line(id: usize, name: &str, kind: &str) -> Line {
-    Line {
-        id,
-        name: RwSignal::new(name.into()),
-        kind: RwSignal::new(kind.into()),
+impl Line {
+    fn new(id: usize, name: &str, kind: &str) -> Self {
+        Self {
+            id,
+            name: RwSignal::new(name.into()),
+            kind: RwSignal::new(kind.into()),
+        }
     }
 }
 
+/// The schema as the server takes it: fields without a name are left out.
+fn properties(lines: Vec<Line>) -> Value {
+    let mut properties = Map::new();
+    for one in lines {
+        let field = one.name.get_untracked().trim().to_owned();
+        if !field.is_empty() {
+            properties.insert(field, json!({"type": one.kind.get_untracked()}));
+        }
+    }
+    json!({"properties": properties})
+}
+
 #[component]
-fn Create(open: RwSignal<bool>, ns: Memo<String>) -> impl IntoView {
+fn Make(open: RwSignal<bool>, ns: Memo<String>) -> AnyView {
     let session = use_session();
     let (name, description) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
-    let lines = RwSignal::new(vec![line(0, "content", "text")]);
-    let next = RwSignal::new(1usize);
+    let lines = RwSignal::new(vec![Line::new(0, "content", "text")]);
     let change = Change::new();
-    let go = StoredValue::new_local(use_navigate());
-    let submit = move |event: leptos::ev::SubmitEvent| {
-        event.prevent_default();
-        let mut properties = Map::new();
-        for one in lines.get_untracked() {
-            let field = one.name.get_untracked().trim().to_owned();
-            if !field.is_empty() {
-                properties.insert(field, json!({"type": one.kind.get_untracked()}));
-            }
-        }
-        let mut body = json!({"bucket_name": name.get_untracked().trim(), "bucket_schema": {"properties": Value::Object(properties)}});
+    let go = navigator();
+    let submit = Callback::new(move |()| {
+        let mut body = json!({"bucket_name": name.get_untracked().trim(), "bucket_schema": properties(lines.get_untracked())});
         if !description.get_untracked().is_empty() {
             body["description"] = description.get_untracked().into();
         }
         let ns = ns.get_untracked();
-        change.run(
-            session.api_in(ns.clone()).post("/v1/buckets", &body),
-            move |made| {
-                let id = made.first(&["bucket_id", "bucket_name"]);
-                go.with_value(|go| go(&format!("/ns/{ns}/buckets/{id}"), Default::default()));
-            },
-        );
-    };
+        let call = session.api_in(ns.clone()).post("/v1/buckets", &body);
+        change.run(call, move |made| {
+            let id = made.first(&["bucket_id", "bucket_name"]);
+            go(&format!("/ns/{ns}/buckets/{id}"));
+        });
+    });
+    view! {
+        <Ask open title="Create a bucket".to_owned() label="Create" change submit>
+            <Field id="bucket-name" label="Name" value=name required=true placeholder="articles"/>
+            <Field id="bucket-text" label="Description" value=description/>
+            <Lines lines/>
+        </Ask>
+    }
+    .into_any()
+}
+
+#[component]
+fn Lines(lines: RwSignal<Vec<Line>>) -> AnyView {
+    let next = StoredValue::new(1usize);
     let add = move |_| {
-        next.update(|n| *n += 1);
-        lines.update(|all| all.push(line(next.get_untracked(), "", "string")));
+        next.update_value(|n| *n += 1);
+        lines.update(|all| all.push(Line::new(next.get_value(), "", "string")));
+    };
+    let line = move |one: Line| {
+        let types = TYPES.into_iter().map(|t| {
+            view! { <option value=t selected={one.kind.get_untracked() == t}>{t}</option> }
+                .into_any()
+        });
+        view! {
+            <div class="schema-row">
+                <input class="input" aria-label="Field name" placeholder="field" bind:value=one.name/>
+                <select class="select" aria-label="Type" on:change=move |e| one.kind.set(event_target_value(&e))>{types.collect::<Vec<_>>()}</select>
+                <button type="button" class="btn ghost icon" aria-label="Remove this field"
+                    on:click=move |_| lines.update(|all| all.retain(|l| l.id != one.id))><Icon name="close"/></button>
+            </div>
+        }
+        .into_any()
     };
     view! {
-        <Modal open title="Create a bucket">
-            <form class="form" on:submit=submit>
-                <Field id="bucket-name" label="Name" value=name required=true placeholder="articles"/>
-                <Field id="bucket-text" label="Description" value=description/>
-                <fieldset class="stack-sm">
-                    <legend><strong>"Fields of an object"</strong></legend>
-                    <For each=move || lines.get() key=|l| l.id let(one)>
-                        <div class="schema-row">
-                            <input class="input" aria-label="Field name" placeholder="field" bind:value=one.name/>
-                            <select class="select" aria-label="Type" on:change=move |e| one.kind.set(event_target_value(&e))>
-                                {TYPES.into_iter().map(|t| view! { <option value=t selected={one.kind.get_untracked() == t}>{t}</option> }).collect_view()}
-                            </select>
-                            <button type="button" class="btn ghost icon" aria-label="Remove this field"
-                                on:click=move |_| lines.update(|all| all.retain(|l| l.id != one.id))><Icon name="close"/></button>
-                        </div>
-                    </For>
-                    <div><button type="button" class="btn small" on:click=add><Icon name="plus" size=14/>"Add a field"</button></div>
-                </fieldset>
-                <Submit change open label="Create"/>
-            </form>
-        </Modal>
+        <fieldset class="stack-sm">
+            <legend><strong>"Fields of an object"</strong></legend>
+            <For each=move || lines.get() key=|l| l.id children=line/>
+            <div><button type="button" class="btn small" on:click=add><Icon name="plus" size=14/>"Add a field"</button></div>
+        </fieldset>
     }
+    .into_any()
 }

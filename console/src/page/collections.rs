@@ -1,18 +1,32 @@
 use leptos::prelude::*;
-use leptos_router::hooks::use_navigate;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    api::Problem,
-    load::{Change, Load, param},
+    load::{Change, Load, navigator},
     part::*,
     record::{Record, items, plain},
+    route::{namespace, param},
     session::use_session,
     text,
 };
 
-#[component]
-pub fn Collections() -> impl IntoView {
+const COLUMNS: &[Column] = &[
+    Column("Name", ""),
+    Column("Extractor", ""),
+    Column("Documents", "num"),
+    Column("Vector indexes", "num"),
+    Column("State", ""),
+    Column("Created", ""),
+];
+
+const BLANK: Blank = Blank {
+    icon: "grid",
+    title: "No collection here",
+    text: "A collection reads a bucket with an extractor and holds the documents and vectors that come out.",
+    link: None,
+};
+
+pub fn collections() -> AnyView {
     let session = use_session();
     let ns = param("ns");
     let Searched {
@@ -21,47 +35,44 @@ pub fn Collections() -> impl IntoView {
         load,
     } = searched("/v1/collections/list", move || session.api_in(ns.get()));
     let create = RwSignal::new(false);
-    let empty = move || {
-        view! {
-        <Empty icon="grid" title="No collection here" text="A collection reads a bucket with an extractor and holds the documents and vectors that come out.">
-            <button type="button" class="btn primary" on:click=move |_| create.set(true)>"Create a collection"</button>
-        </Empty>
-    }.into_any()
-    };
     view! {
-        <Head title="Collections" text="Documents and vectors, made from buckets by extractors.">
-            <button type="button" class="btn primary" on:click=move |_| create.set(true)><Icon name="plus"/>"Create collection"</button>
-        </Head>
-        <div class="row"><SearchBox query=search label="Search collections"/></div>
-        <Listing load offset label="Collections" empty=empty.into() row=Callback::from(move |one| row(ns.get_untracked(), one))
-            columns=vec![Column("Name", ""), Column("Extractor", ""), Column("Documents", "num"), Column("Vector indexes", "num"), Column("State", ""), Column("Created", "")]/>
-        <Create open=create ns/>
-    }
-}
-
-fn row(ns: String, one: Record) -> AnyView {
-    let id = one.first(&["collection_id", "collection_name"]);
-    let extractor = one.record("feature_extractor");
-    view! {
-        <tr>
-            <th scope="row"><a href=format!("/console/ns/{ns}/collections/{id}")>{one.text("collection_name")}</a><span class="sub mono">{id.clone()}</span></th>
-            <td>{extractor.text("feature_extractor_name")}<span class="sub">{extractor.text("version")}</span></td>
-            <td class="num">{one.int("document_count").map(text::count)}</td>
-            <td class="num">{text::count(one.list("vector_indexes").len() as i64)}</td>
-            <td><Badge status=if one.flag("enabled") { "active" } else { "disabled" }/></td>
-            <td class="nowrap"><When at=one.opt("created_at")/></td>
-        </tr>
+        <ListPage title="Collections" text="Documents and vectors, made from buckets by extractors." load search offset columns=COLUMNS row blank=BLANK
+            create=Create::Dialog("Create collection", create)/>
+        <Make open=create ns/>
     }
     .into_any()
 }
 
-/// What the form asks the server for: buckets with their fields, extractors with their inputs.
-type Sources = (Vec<Record>, Vec<Record>);
+fn row(one: Record) -> AnyView {
+    let id = one.first(&["collection_id", "collection_name"]);
+    let extractor = one.record("feature_extractor");
+    let state = if one.flag("enabled") {
+        "active"
+    } else {
+        "disabled"
+    };
+    line(vec![
+        name(
+            Some(format!("/console/ns/{}/collections/{id}", namespace())),
+            one.text("collection_name"),
+            id,
+        ),
+        two(
+            extractor.text("feature_extractor_name"),
+            extractor.text("version"),
+        ),
+        number(one.int("document_count")),
+        number(Some(one.list("vector_indexes").len() as i64)),
+        cell("", badge(state)),
+        cell("nowrap", when(one.opt("created_at"))),
+    ])
+}
 
 #[component]
-fn Create(open: RwSignal<bool>, ns: Memo<String>) -> impl IntoView {
+fn Make(open: RwSignal<bool>, ns: Memo<String>) -> AnyView {
     let session = use_session();
-    let sources = Load::<Sources>::new(move || {
+    // What the form asks the server for: buckets with their fields, extractors with their inputs.
+    let sources = Load::new(move || {
         let api = session.api_in(ns.get());
         let wanted = open.get();
         async move {
@@ -70,158 +81,187 @@ fn Create(open: RwSignal<bool>, ns: Memo<String>) -> impl IntoView {
             }
             let buckets = api.post("/v1/buckets/list?limit=100", &json!({})).await?;
             let extractors = api.get("/v1/collections/features/extractors").await?;
-            Ok((buckets.list("results"), items(&extractors.0)))
+            Ok(Record(
+                json!({"buckets": buckets.list("results").into_iter().map(|b| b.0).collect::<Vec<_>>(), "extractors": extractors.0}),
+            ))
         }
     });
-    view! {
-        <Modal open title="Create a collection">
-            {move || match sources.value.get() {
-                None => view! { <Skeletons lines=4/> }.into_any(),
-                Some(Err(problem)) => view! { <Explain problem retry=Callback::new(move |()| sources.reload())/> }.into_any(),
-                Some(Ok((buckets, _))) if buckets.is_empty() => view! {
-                    <Empty icon="bucket" title="First a bucket" text="A collection reads one, and there is none in this namespace.">
-                        <a class="btn primary" href=format!("/console/ns/{}/buckets", ns.get_untracked())>"To the buckets"</a>
-                    </Empty>
-                }.into_any(),
-                Some(Ok(sources)) => view! { <Form open ns sources/> }.into_any(),
-            }}
-        </Modal>
-    }
+    let form = move |sources: Record| {
+        if sources.list("buckets").is_empty() {
+            return view! {
+                <Empty icon="bucket" title="First a bucket" text="A collection reads one, and there is none in this namespace.">
+                    <a class="btn primary" href=format!("/console/ns/{}/buckets", ns.get_untracked())>"To the buckets"</a>
+                </Empty>
+            }
+            .into_any();
+        }
+        view! { <Form open ns sources/> }.into_any()
+    };
+    view! { <Modal open title="Create a collection".to_owned() class="wide">{loaded(sources, waiting(4), form)}</Modal> }.into_any()
 }
 
-/// The fields of a bucket that can feed an input of a kind such as `text|string`.
-fn fitting(buckets: &[Record], bucket: &str, kind: &str) -> Vec<(String, String)> {
-    let found = buckets
-        .iter()
-        .find(|b| b.text("bucket_id") == bucket || b.text("bucket_name") == bucket);
-    let fields = found
-        .map(|b| b.record("bucket_schema").record("properties").members())
-        .unwrap_or_default();
+/// The fields of a bucket that can feed an input of a kind such as `text|string`, the fitting ones first.
+fn fitting(bucket: &Record, kind: &str) -> Vec<(String, String)> {
+    let fields = bucket
+        .record("bucket_schema")
+        .record("properties")
+        .members();
     let kinds: Vec<&str> = kind.split('|').map(str::trim).collect();
-    let all = fields
+    let mut all: Vec<(String, String)> = fields
         .into_iter()
-        .map(|(name, field)| (name, field.text("type")));
-    let (mut good, rest): (Vec<_>, Vec<_>) =
-        all.partition(|(_, field)| kinds.contains(&field.as_str()));
-    good.extend(rest);
-    good.into_iter()
+        .map(|(name, field)| (name, field.text("type")))
+        .collect();
+    all.sort_by_key(|(_, field)| !kinds.contains(&field.as_str()));
+    all.into_iter()
         .map(|(name, field)| (name.clone(), format!("{name} ({field})")))
         .collect()
 }
 
-#[component]
-fn Form(open: RwSignal<bool>, ns: Memo<String>, sources: Sources) -> impl IntoView {
-    let session = use_session();
-    let (buckets, extractors) = sources;
-    let options = buckets
-        .iter()
-        .map(|b| {
-            (
-                b.first(&["bucket_id", "bucket_name"]),
-                b.text("bucket_name"),
-            )
+/// An input of the extractor, the chosen field, the fields to choose from.
+type Input = (String, RwSignal<String>, Vec<(String, String)>);
+
+/// One choice of a field for each input of the extractor.
+fn inputs(extractor: &Record, bucket: &Record) -> Vec<Input> {
+    let asked = extractor.record("expected_input_types").members();
+    let asked = asked.into_iter().filter(|(input, _)| input != "*");
+    asked
+        .map(|(input, kind)| {
+            let fields = fitting(bucket, &plain(&kind.0));
+            let first = fields.first().map(|(name, _)| name.clone());
+            (input, RwSignal::new(first.unwrap_or_default()), fields)
         })
-        .collect::<Vec<_>>();
-    let kinds = extractors
-        .iter()
-        .map(|e| {
-            (
-                e.text("feature_extractor_name"),
-                format!(
-                    "{} {}",
-                    text::words(&e.text("feature_extractor_name")),
-                    e.text("version")
-                ),
-            )
-        })
-        .collect::<Vec<_>>();
-    let first = |list: &[(String, String)]| {
-        RwSignal::new(list.first().map(|(id, _)| id.clone()).unwrap_or_default())
+        .collect()
+}
+
+/// The parameters of an extractor as a form: by its schema, or by its defaults where it has none.
+fn parameters(extractor: &Record) -> (schema::Form, Record) {
+    let form = schema::Form::new("parameter".into(), json!({}), Signal::stored(Vec::new()));
+    let shape = match extractor.record("parameter_schema") {
+        schema if schema.0.is_object() => schema,
+        _ => schema::schema_of(&extractor.record("default_parameters")),
     };
-    let (name, bucket, extractor) = (RwSignal::new(String::new()), first(&options), first(&kinds));
-    if let Some((text, _)) = kinds.iter().find(|(name, _)| name == "text_extractor") {
-        extractor.set(text.clone());
+    let mut shape = shape.0;
+    // Which extractor it is was chosen above.
+    for own in ["extractor_type", "source_type"] {
+        if let Some(fields) = shape["properties"].as_object_mut() {
+            fields.shift_remove(own);
+        }
     }
-    let (parameters, whole) = (RwSignal::new("{}".to_owned()), RwSignal::new(true));
-    let extractors = StoredValue::new(extractors);
-    let buckets = StoredValue::new(buckets);
-    let chosen = Memo::new(move |_| {
-        extractors.with_value(|all| {
-            all.iter()
-                .find(|e| e.text("feature_extractor_name") == extractor.get())
-                .cloned()
-        })
-    });
-    // One choice of a field for each input of the extractor; made anew when bucket or extractor change.
-    let inputs = Memo::new(move |_| {
-        let asked = chosen
-            .get()
-            .map(|e| e.record("expected_input_types").members())
-            .unwrap_or_default();
-        asked
-            .into_iter()
-            .filter(|(input, _)| input != "*")
-            .map(|(input, kind)| {
-                let fields = buckets.with_value(|all| fitting(all, &bucket.get(), &plain(&kind.0)));
-                let mine = RwSignal::new(
-                    fields
-                        .first()
-                        .map(|(name, _)| name.clone())
-                        .unwrap_or_default(),
-                );
-                (input, mine, fields)
-            })
-            .collect::<Vec<_>>()
-    });
+    (form, Record(shape))
+}
+
+/// Id and name of each, for a choice.
+fn options(all: &[Record], id: &str, label: &str) -> Vec<(String, String)> {
+    all.iter()
+        .map(|one| (one.first(&[id, label]), one.text(label)))
+        .collect()
+}
+
+fn of(all: StoredValue<Vec<Record>>, id: &'static str, wanted: &str) -> Record {
+    all.with_value(|all| all.iter().find(|one| one.text(id) == wanted).cloned())
+        .unwrap_or_default()
+}
+
+#[component]
+fn Form(open: RwSignal<bool>, ns: Memo<String>, sources: Record) -> AnyView {
+    let session = use_session();
+    let (buckets, extractors) = (
+        items(&sources.record("buckets").0),
+        items(&sources.record("extractors").0),
+    );
+    let names = options(&buckets, "bucket_id", "bucket_name");
+    let kinds = options(
+        &extractors,
+        "feature_extractor_name",
+        "feature_extractor_name",
+    );
+    let kinds: Vec<_> = kinds
+        .into_iter()
+        .map(|(id, name)| (id, text::words(&name)))
+        .collect();
+    let first =
+        |list: &[(String, String)]| list.first().map(|(id, _)| id.clone()).unwrap_or_default();
+    let (name, whole) = (RwSignal::new(String::new()), RwSignal::new(true));
+    let (bucket, extractor) = (RwSignal::new(first(&names)), RwSignal::new(first(&kinds)));
+    let (buckets, extractors) = (StoredValue::new(buckets), StoredValue::new(extractors));
+    let chosen = Memo::new(move |_| of(extractors, "feature_extractor_name", &extractor.get()));
+    let mapped =
+        Memo::new(move |_| inputs(&chosen.get(), &of(buckets, "bucket_id", &bucket.get())));
+    let settings = StoredValue::new(parameters(&chosen.get_untracked()));
     let change = Change::new();
-    let go = StoredValue::new_local(use_navigate());
-    let submit = move |event: leptos::ev::SubmitEvent| {
-        event.prevent_default();
-        let mappings: Map<String, Value> = inputs
+    let go = navigator();
+    let submit = Callback::new(move |()| {
+        let mappings: Map<String, Value> = mapped
             .get_untracked()
             .into_iter()
             .map(|(input, field, _)| (input, Value::from(field.get_untracked())))
             .filter(|(_, field)| field != "")
             .collect();
-        let version = chosen
-            .get_untracked()
-            .map(|e| e.text("version"))
-            .unwrap_or_default();
-        let parameters = serde_json::from_str::<Value>(&parameters.get_untracked());
-        let body = parameters.map(|parameters| json!({
+        let chosen = chosen.get_untracked();
+        let body = json!({
             "collection_name": name.get_untracked().trim(),
             "source": {"type": "bucket", "bucket_ids": [bucket.get_untracked()]},
-            "feature_extractor": {"feature_extractor_name": extractor.get_untracked(), "version": version,
-                "input_mappings": mappings, "parameters": parameters, "include_all_source_fields": whole.get_untracked()},
-        }));
-        let ns = ns.get_untracked();
-        let api = session.api_in(ns.clone());
-        let work = async move {
-            let body =
-                body.map_err(|e| Problem::local(format!("the parameters are not JSON: {e}")))?;
-            api.post("/v1/collections", &body).await
-        };
-        change.run(work, move |made| {
-            let id = made.first(&["collection_id", "collection_name"]);
-            go.with_value(|go| go(&format!("/ns/{ns}/collections/{id}"), Default::default()));
+            "feature_extractor": {
+                "feature_extractor_name": extractor.get_untracked(), "version": chosen.text("version"), "input_mappings": mappings,
+                "parameters": settings.get_value().0.value.get_untracked(), "include_all_source_fields": whole.get_untracked(),
+            },
         });
+        let ns = ns.get_untracked();
+        change.run(
+            session.api_in(ns.clone()).post("/v1/collections", &body),
+            move |made| {
+                let id = made.first(&["collection_id", "collection_name"]);
+                go(&format!("/ns/{ns}/collections/{id}"));
+            },
+        );
+    });
+    let extras = move || {
+        let made = parameters(&chosen.get());
+        settings.set_value(made.clone());
+        schema::fields(made.0, "", &made.1)
     };
     view! {
-        <form class="form" on:submit=submit>
+        <Sheet change submit label="Create" open>
             <Field id="collection-name" label="Name" value=name required=true placeholder="articles-text"/>
             <div class="form-row">
-                <Choice id="collection-bucket" label="Bucket" value=bucket options/>
+                <Choice id="collection-bucket" label="Bucket" value=bucket options=names/>
                 <Choice id="collection-extractor" label="Extractor" value=extractor options=kinds/>
             </div>
-            <p class="muted">{move || chosen.get().map(|e| e.text("description"))}</p>
-            <div class="form-row">{move || inputs.get().into_iter().map(|(input, mine, fields)| {
-                // Ids must be still there when the labels ask for them.
-                let id = match input.as_str() { "text" => "input-text", "image" => "input-image", "pdf" => "input-pdf", _ => "input-other" };
-                view! { <Choice id label=format!("Input \u{201c}{input}\u{201d} from") value=mine options=fields/> }
-            }).collect_view()}</div>
+            <p class="muted">{move || chosen.get().text("description")}</p>
+            <div class="form-row">{move || mapped.get().into_iter().map(mapping).collect::<Vec<_>>()}</div>
             <Check label="Keep every field of the object on its documents" checked=whole set=move |on| whole.set(on)/>
-            <Area id="collection-parameters" label="Parameters (JSON)" value=parameters rows=3 hint="Empty takes the extractor's own."/>
-            <Submit change open label="Create"/>
-        </form>
+            <fieldset class="stack-sm"><legend><strong>"Parameters"</strong></legend>{extras}</fieldset>
+        </Sheet>
+    }.into_any()
+}
+
+fn mapping((input, mine, fields): Input) -> AnyView {
+    // Ids must be still there when the labels ask for them.
+    let (id, label) = match input.as_str() {
+        "text" => ("input-text", "The text comes from"),
+        "image" => ("input-image", "The picture comes from"),
+        "pdf" => ("input-pdf", "The PDF comes from"),
+        _ => ("input-other", "The input comes from"),
+    };
+    view! { <Choice id label value=mine options=fields/> }.into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fitting_fields_come_first_and_parameters_have_fields() {
+        let bucket = Record(
+            json!({"bucket_schema": {"properties": {"title": {"type": "string"}, "photo": {"type": "image"}}}}),
+        );
+        let first = fitting(&bucket, "image").remove(0);
+        assert_eq!(first, ("photo".to_owned(), "photo (image)".to_owned()));
+        let extractor = Record(
+            json!({"default_parameters": {"extractor_type": "text_extractor", "chunk_size": 1000}}),
+        );
+        let shape = parameters(&extractor).1.record("properties").members();
+        assert_eq!(shape.len(), 1);
+        assert_eq!(shape[0].1.text("type"), "integer");
     }
 }

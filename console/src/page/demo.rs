@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::{
     api::Problem,
     load::{Change, Load},
-    part::{Badge, Explain, Icon, Progress},
+    part::{Explain, Icon, Progress, badge, loaded, refusal},
     record::Record,
     session::use_session,
     text,
@@ -45,7 +45,7 @@ pub fn progress(task: &Record) -> Option<(f64, String)> {
 
 /// Starts the demo. What it answers goes to the page, which stays when the list behind this button is no longer empty.
 #[component]
-pub fn Demo(made: RwSignal<Option<Record>>) -> impl IntoView {
+pub fn Demo(made: RwSignal<Option<Record>>) -> AnyView {
     let session = use_session();
     let change = Change::new();
     let start = move |_| {
@@ -59,13 +59,14 @@ pub fn Demo(made: RwSignal<Option<Record>>) -> impl IntoView {
     };
     view! {
         <button type="button" class="btn primary" on:click=start aria-busy=move || change.busy.get().to_string()><Icon name="spark"/>"Load the demo"</button>
-        {move || change.problem.get().map(|problem| view! { <Explain problem/> })}
+        {refusal(change)}
     }
+    .into_any()
 }
 
 /// How far the demo is, and where it can be seen.
 #[component]
-pub fn Running(answer: Record) -> impl IntoView {
+pub fn Running(answer: Record) -> AnyView {
     let session = use_session();
     let (task, namespace, retriever) = (
         answer.text("task_id"),
@@ -75,18 +76,15 @@ pub fn Running(answer: Record) -> impl IntoView {
     let page = answer
         .opt("public_name")
         .map_or_else(|| answer.text("public_url"), |name| format!("/r/{name}"));
-    let load = Load::<Record>::new(move || session.api().get(&format!("/v1/tasks/{task}")));
+    let load = Load::of(move || session.api(), move || format!("/v1/tasks/{task}"));
     load.poll_while(active);
     let links = StoredValue::new((namespace, retriever, page));
     view! {
         <div class="card stack demo" aria-live="polite">
-            {move || match load.value.get() {
-                None => view! { <span class="skeleton"></span> }.into_any(),
-                Some(Err(problem)) => view! { <Explain problem retry=Callback::new(move |()| load.reload())/> }.into_any(),
-                Some(Ok(task)) => state(task, links),
-            }}
+            {loaded(load, ViewFn::from(|| view! { <span class="skeleton"></span> }), move |task| state(task, links))}
         </div>
     }
+    .into_any()
 }
 
 fn state(task: Record, links: StoredValue<(String, String, String)>) -> AnyView {
@@ -96,7 +94,7 @@ fn state(task: Record, links: StoredValue<(String, String, String)>) -> AnyView 
     let worked = task.text("status").starts_with("COMPLETED");
     let (namespace, retriever, page) = links.get_value();
     view! {
-        <div class="row between"><strong>"The demo"</strong><Badge status=task.text("status")/></div>
+        <div class="row between"><strong>"The demo"</strong>{badge(&task.text("status"))}</div>
         <Progress share=if done { 1.0 } else { share } label="Progress of the demo"/>
         <p class="muted">{line}</p>
         {task.opt("error").map(|error| view! { <Explain problem=Problem::local(error)/> })}

@@ -13,7 +13,7 @@ use crate::{
 
 /// Opens for the document named in the address.
 #[component]
-pub fn Document(open: Query, ns: Memo<String>, collection: Memo<String>) -> impl IntoView {
+pub fn Document(open: Query, ns: Memo<String>, collection: Memo<String>) -> AnyView {
     let session = use_session();
     let shown = RwSignal::new(false);
     Effect::new(move |_| shown.set(!open.value.get().is_empty()));
@@ -22,32 +22,28 @@ pub fn Document(open: Query, ns: Memo<String>, collection: Memo<String>) -> impl
             open.set("");
         }
     });
-    let load = Load::<Record>::new(move || {
-        let (api, id) = (session.api_in(ns.get()), open.value.get());
-        let path = format!(
+    let path = move || match open.value.get() {
+        id if id.is_empty() => id,
+        id => format!(
             "/v1/collections/{}/documents/{}?return_presigned_urls=true&return_vectors=true&return_vector_names=true",
             text::escape(&collection.get()),
             text::escape(&id)
-        );
-        async move {
-            if id.is_empty() {
-                return std::future::pending().await;
-            }
-            api.get(&path).await
-        }
-    });
+        ),
+    };
+    let load = Load::of(move || session.api_in(ns.get()), path);
     view! {
-        <Modal open=shown title="Document" class="side">
+        <Modal open=shown title="Document".to_owned() class="side">
             {move || match load.value.get() {
-                Some(Ok(one)) if one.text("document_id") == open.value.get() => parts(one).into_any(),
+                Some(Ok(one)) if one.text("document_id") == open.value.get() => parts(one),
                 Some(Err(problem)) if !load.busy.get() => view! { <Explain problem retry=Callback::new(move |()| load.reload())/> }.into_any(),
                 _ => view! { <Skeletons lines=8/> }.into_any(),
             }}
         </Modal>
     }
+    .into_any()
 }
 
-fn parts(one: Record) -> impl IntoView {
+fn parts(one: Record) -> AnyView {
     let id = one.text("document_id");
     let internal = one.record("_internal").record("lineage");
     let raw = text::pretty(&one.0);
@@ -64,16 +60,17 @@ fn parts(one: Record) -> impl IntoView {
     view! {
         <div class="stack">
             <div><strong>{name_of(&one)}</strong><div class="uri"><code>{id.clone()}</code><Copy text=Signal::stored(id)/></div></div>
-            {(!blobs.is_empty()).then(|| view! { <section class="stack-sm"><h3>"Files"</h3><div class="blobs">{blobs.into_iter().map(blob).collect_view()}</div></section> })}
-            <section class="stack-sm"><h3>"Fields"</h3><dl class="facts">{fields.into_iter().map(|(name, value)| view! { <dt>{name}</dt><dd>{value}</dd> }).collect_view()}</dl></section>
+            {(!blobs.is_empty()).then(|| view! { <section class="stack-sm"><h3>"Files"</h3><div class="blobs">{blobs.into_iter().map(blob).collect::<Vec<_>>()}</div></section> })}
+            <section class="stack-sm"><h3>"Fields"</h3><dl class="facts">{fields.into_iter().map(|(name, value)| view! { <dt>{name}</dt><dd>{value}</dd> }.into_any()).collect::<Vec<_>>()}</dl></section>
             <section class="stack-sm"><h3>"Vectors"</h3>
                 {vectors.is_empty().then(|| view! { <p class="muted">"None."</p> })}
-                <dl class="facts">{vectors.into_iter().map(|(name, dims)| view! { <dt class="mono">{name}</dt><dd>{if dims > 0 { format!("{dims} dimensions") } else { "present".into() }}</dd> }).collect_view()}</dl>
+                <dl class="facts">{vectors.into_iter().map(|(name, dims)| view! { <dt class="mono">{name}</dt><dd>{if dims > 0 { format!("{dims} dimensions") } else { "present".into() }}</dd> }.into_any()).collect::<Vec<_>>()}</dl>
             </section>
             {(!internal.members().is_empty()).then(|| lineage(internal))}
             <details><summary>"All of it as JSON"</summary><pre class="code-block" tabindex="0">{raw}</pre></details>
         </div>
     }
+    .into_any()
 }
 
 /// Names and lengths: a vector's numbers say nothing to a person.
@@ -91,7 +88,7 @@ fn vectors(one: &Record) -> Vec<(String, usize)> {
         .collect()
 }
 
-fn blob(one: Record) -> impl IntoView {
+fn blob(one: Record) -> AnyView {
     let image = one.text("type") == "image";
     let label = format!("{} ({})", one.text("field"), one.text("role"));
     let name = one.first(&["filename", "field"]);
@@ -103,7 +100,7 @@ fn blob(one: Record) -> impl IntoView {
 }
 
 /// Where the document comes from.
-fn lineage(value: Record) -> impl IntoView {
+fn lineage(value: Record) -> AnyView {
     let lines = value
         .members()
         .into_iter()
@@ -112,7 +109,8 @@ fn lineage(value: Record) -> impl IntoView {
         .collect::<Vec<_>>();
     view! {
         <section class="stack-sm"><h3>"Lineage"</h3>
-            <dl class="facts">{lines.into_iter().map(|(name, value)| view! { <dt>{name}</dt><dd class="mono">{value}</dd> }).collect_view()}</dl>
+            <dl class="facts">{lines.into_iter().map(|(name, value)| view! { <dt>{name}</dt><dd class="mono">{value}</dd> }.into_any()).collect::<Vec<_>>()}</dl>
         </section>
     }
+    .into_any()
 }

@@ -1,20 +1,27 @@
 use leptos::prelude::*;
-use leptos_router::hooks::use_navigate;
 use serde_json::{Value, json};
 
 use super::document::Document;
 use crate::{
     api::Problem,
-    load::{Load, Query, param},
+    load::{Load, Query, navigator},
     part::*,
-    record::{Record, page, plain},
+    record::{Record, plain},
+    route::param,
     session::use_session,
     text,
 };
 
+const COLUMNS: &[Column] = &[
+    Column("Document", ""),
+    Column("Text", ""),
+    Column("Files", "num"),
+    Column("Vectors", ""),
+    Column("", "actions"),
+];
+
 /// A collection: its indexes, and its documents to look through.
-#[component]
-pub fn Documents() -> impl IntoView {
+pub fn documents() -> AnyView {
     let session = use_session();
     let (ns, collection) = (param("ns"), param("collection"));
     let (search, filter, sort, offset, open) = (
@@ -26,51 +33,44 @@ pub fn Documents() -> impl IntoView {
     );
     let base =
         Signal::derive(move || format!("/v1/collections/{}", text::escape(&collection.get())));
-    let about = Load::<Record>::new(move || session.api_in(ns.get()).get(&base.get()));
+    let api = Signal::derive(move || session.api_in(ns.get()));
+    provide_context(Open(open));
+    let about = Load::of(move || api.get(), move || base.get());
     let load = Load::new(move || {
-        let (api, path) = (
-            session.api_in(ns.get()),
-            format!("{}/documents/list{}", base.get(), page_query(offset)),
-        );
+        let path = format!("{}/documents/list{}", base.get(), page_query(offset));
+        let api = api.get();
         let body = body(&search.value.get(), &filter.value.get(), &sort.value.get());
-        async move { api.post(&path, &body?).await.map(page) }
+        async move { api.post(&path, &body?).await }
     });
     let title = Signal::derive(move || {
         about
             .good()
             .map_or_else(|| collection.get(), |c| c.text("collection_name"))
     });
-    let go = StoredValue::new_local(use_navigate());
-    let removed = Callback::new(move |()| {
-        let list = format!("/ns/{}/collections", ns.get_untracked());
-        go.with_value(|go| go(&list, Default::default()));
-    });
+    let go = navigator();
+    let removed = Callback::new(move |()| go(&format!("/ns/{}/collections", ns.get_untracked())));
     let narrowed = move || !(search.value.get().is_empty() && filter.value.get().is_empty());
     let empty = move || {
         if narrowed() {
-            view! { <Empty icon="search" title="No document matches" text="Nothing in this collection passes the search and the filter."><button type="button" class="btn" on:click=move |_| { search.set(""); filter.set(""); }>"Drop search and filter"</button></Empty> }.into_any()
+            view! { <Empty icon="search" title="No document matches" text="Nothing in this collection passes the search and the filter."><button type="button" class="btn" on:click=move |_| { search.set(""); filter.set(""); }>"Drop search and filter"</button></Empty> }
         } else {
-            view! { <Empty icon="file" title="No document yet" text="Process the bucket behind this collection to fill it."><a class="btn primary" href=format!("/console/ns/{}/buckets", ns.get_untracked())>"To the buckets"</a></Empty> }.into_any()
+            view! { <Empty icon="file" title="No document yet" text="Process the bucket behind this collection to fill it."><a class="btn primary" href=format!("/console/ns/{}/buckets", ns.get_untracked())>"To the buckets"</a></Empty> }
         }
     };
     view! {
         <Head title text="Documents of one collection, with their fields, files and vectors.">
-            <Remove what="collection" name=title loses="Its documents and vectors go with it; the files stay in their bucket." api=Signal::derive(move || session.api_in(ns.get())) path=base done=removed/>
+            <Remove what="collection" name=title loses="Its documents and vectors go with it; the files stay in their bucket." api path=base done=removed/>
             <a class="btn" href=move || format!("/console/ns/{}/retrievers", ns.get())>"Search it"</a>
         </Head>
-        {move || match about.value.get() {
-            None => view! { <Skeletons lines=2/> }.into_any(),
-            Some(Err(problem)) => view! { <Explain problem retry=Callback::new(move |()| about.reload())/> }.into_any(),
-            Some(Ok(about)) => indexes(about).into_any(),
-        }}
+        {loaded(about, waiting(2), indexes)}
         <div class="row">
-            <SearchBox query=search label="Search in these documents"/>
+            <SearchBox query=search label="Search in these documents".to_owned()/>
             <Narrow filter sort/>
         </div>
-        <Listing load offset label="Documents" empty=empty.into() row=Callback::from(move |one| row(open, one))
-            columns=vec![Column("Document", ""), Column("Text", ""), Column("Files", "num"), Column("Vectors", ""), Column("", "actions")]/>
+        <Listing load offset=Some(offset) label="Documents" empty=ViewFn::from(empty) row columns=COLUMNS/>
         <Document open ns collection/>
     }
+    .into_any()
 }
 
 /// The list's body from the words in the address.
@@ -95,7 +95,7 @@ fn body(search: &str, filter: &str, sort: &str) -> Result<Value, Problem> {
 
 /// Filter and sort, kept in the address.
 #[component]
-fn Narrow(filter: Query, sort: Query) -> impl IntoView {
+fn Narrow(filter: Query, sort: Query) -> AnyView {
     let open = RwSignal::new(false);
     let (condition, field, descending) = (
         RwSignal::new(String::new()),
@@ -124,7 +124,7 @@ fn Narrow(filter: Query, sort: Query) -> impl IntoView {
     let active = move || !filter.value.get().is_empty() || !sort.value.get().is_empty();
     view! {
         <button type="button" class="btn" on:click=show>{move || if active() { "Filter and sort (on)" } else { "Filter and sort" }}</button>
-        <Modal open title="Filter and sort">
+        <Modal open title="Filter and sort".to_owned()>
             <form class="form" on:submit=submit>
                 <Area id="filter" label="Filter (JSON)" value=condition rows=6
                     hint="For example {\"AND\": [{\"field\": \"category\", \"operator\": \"eq\", \"value\": \"birds\"}]}, or {\"category\": \"birds\"}."/>
@@ -134,9 +134,10 @@ fn Narrow(filter: Query, sort: Query) -> impl IntoView {
             </form>
         </Modal>
     }
+    .into_any()
 }
 
-fn indexes(about: Record) -> impl IntoView {
+fn indexes(about: Record) -> AnyView {
     let count = about
         .int("document_count")
         .map(|n| format!("{} documents, ", text::count(n)));
@@ -145,10 +146,11 @@ fn indexes(about: Record) -> impl IntoView {
             <p class="muted">{count}"made by "<code>{about.record("feature_extractor").text("feature_extractor_id")}</code></p>
             {about.list("vector_indexes").into_iter().filter_map(|index| Some((index.opt("feature_uri")?, index.record("index")))).map(|(uri, index)| {
                 let dims = index.text("dimensions");
-                view! { <div class="uri"><code>{uri.clone()}</code><span class="row nowrap"><span class="muted nowrap">{dims}" dims"</span><Copy text=Signal::stored(uri)/></span></div> }
-            }).collect_view()}
+                view! { <div class="uri"><code>{uri.clone()}</code><span class="row nowrap"><span class="muted nowrap">{dims}" dims"</span><Copy text=Signal::stored(uri)/></span></div> }.into_any()
+            }).collect::<Vec<_>>()}
         </div>
     }
+    .into_any()
 }
 
 /// What a document is called, as far as its fields tell.
@@ -184,30 +186,23 @@ pub fn text_of(fields: &Record) -> String {
     text.chars().take(220).collect()
 }
 
-fn row(open: Query, one: Record) -> AnyView {
+/// Opens a document beside the list.
+#[derive(Clone, Copy)]
+struct Open(Query);
+
+fn row(one: Record) -> AnyView {
+    let Open(open) = expect_context();
     let id = one.text("document_id");
     let name = name_of(&one).unwrap_or_else(|| id.clone());
-    let thumb = match picture_of(&one) {
-        Some(url) => {
-            view! { <img class="thumb" src=url alt="" loading="lazy" width="44" height="44"/> }
-                .into_any()
-        }
-        None => view! { <span class="thumb"><Icon name="file"/></span> }.into_any(),
-    };
-    let show = {
-        let id = id.clone();
-        move |_| open.set(&id)
-    };
-    view! {
-        <tr>
-            <th scope="row"><span class="row nowrap">{thumb}<span class="grow">{name.clone()}<span class="sub mono">{id.clone()}</span></span></span></th>
-            <td class="text-cell">{text_of(&one)}</td>
-            <td class="num">{one.list("document_blobs").len()}</td>
-            <td>{one.strings("_vectors").into_iter().map(|v| view! { <span class="tag">{v}</span>" " }).collect_view()}</td>
-            <td class="actions"><button type="button" class="btn small" aria-label=format!("Open {name}") on:click=show>"Open"</button></td>
-        </tr>
-    }
-    .into_any()
+    let (label, chosen) = (format!("Open {name}"), id.clone());
+    let button = view! { <button type="button" class="btn small" aria-label=label on:click=move |_| open.set(&chosen)>"Open"</button> };
+    line(vec![
+        pictured(picture_of(&one), name, id),
+        words("text-cell", text_of(&one)),
+        number(Some(one.list("document_blobs").len() as i64)),
+        tags(one.strings("_vectors")),
+        cell("actions", button.into_any()),
+    ])
 }
 
 #[cfg(test)]

@@ -1,236 +1,342 @@
 use leptos::prelude::*;
 use serde_json::json;
 
+use super::{key_form::KeyForm, key_usage::KeyUsage};
 use crate::{
-    api::Problem,
-    load::{Change, Load},
+    api::{Api, Problem},
+    load::{Change, Load, Query},
     part::*,
-    record::{Page, Record, page},
+    record::{Record, page},
     session::{Session, use_session},
     text,
 };
 
-/// Level, what a person may expect of it, and what is sent: a level contains the ones below.
-const LEVELS: [(&str, &str, &[&str]); 4] = [
-    ("read", "Read: list and search", &["read"]),
-    (
-        "write",
-        "Write: also upload, process, create",
-        &["read", "write"],
-    ),
-    (
-        "delete",
-        "Delete: also remove",
-        &["read", "write", "delete"],
-    ),
-    ("admin", "Admin: everything, keys included", &["admin"]),
+const COLUMNS: &[Column] = &[
+    Column("Name", ""),
+    Column("Access", ""),
+    Column("Status", ""),
+    Column("Requests, 7 d", "num"),
+    Column("Last used", ""),
+    Column("Expires", ""),
+    Column("", "actions"),
 ];
 
-fn path(session: Session) -> Result<String, Problem> {
-    let email = session
-        .me
-        .with_untracked(|me| me.as_ref().and_then(|me| me.opt("user_email")));
-    let email = email.ok_or_else(|| {
+const BLANK: Blank = Blank {
+    icon: "key",
+    title: "No such key",
+    text: "Keys authenticate every call. Revoked and expired ones are behind the filter.",
+    link: None,
+};
+
+const SHOWN: &[&str] = &["active", "expired", "revoked"];
+
+/// Whose keys are shown: of the user in the address, else of the one who looks.
+pub fn holder(session: Session, user: Query) -> Result<String, Problem> {
+    let chosen = Some(user.value.get()).filter(|user| !user.is_empty());
+    let own = || session.me.with(|me| me.as_ref()?.opt("user_email"));
+    chosen.or_else(own).ok_or_else(|| {
         Problem::local("this key belongs to no user; sign in with a user's key to see keys")
-    })?;
-    Ok(format!(
-        "/v1/organizations/users/{}/api-keys",
-        text::escape(&email)
-    ))
+    })
 }
 
-#[component]
-pub fn Keys() -> impl IntoView {
+/// The address of a user's keys.
+pub fn keys_path(email: &str) -> String {
+    format!("/v1/organizations/users/{}/api-keys", text::escape(email))
+}
+
+/// What rows ask for: to be done to the key.
+#[derive(Clone, Copy, PartialEq)]
+enum Verb {
+    Usage,
+    Rotate,
+    Revoke,
+}
+
+/// The key in question, for the dialogs.
+#[derive(Clone, Copy)]
+struct Asked {
+    key: RwSignal<Record>,
+    usage: RwSignal<bool>,
+    rotate: RwSignal<bool>,
+    revoke: RwSignal<bool>,
+}
+
+impl Asked {
+    fn ask(self, verb: Verb, key: Record) {
+        self.key.set(key);
+        match verb {
+            Verb::Usage => self.usage.set(true),
+            Verb::Rotate => self.rotate.set(true),
+            Verb::Revoke => self.revoke.set(true),
+        }
+    }
+}
+
+pub fn keys() -> AnyView {
     let session = use_session();
+    let (user, shown) = (Query::new("user"), Query::new("status"));
     let known = Memo::new(move |_| session.me.with(Option::is_some));
     let load = Load::new(move || {
-        let (ready, api, path) = (known.get(), session.api(), path(session));
+        let (ready, api, shown) = (known.get(), session.api(), shown.value.get());
+        let holder = holder(session, user);
         async move {
             if !ready {
                 // Who it is arrives first; then this runs again.
                 return std::future::pending().await;
             }
-            api.get(&path?).await.map(page)
+            list(api, &keys_path(&holder?), &shown).await
         }
     });
-    let (create, secret) = (RwSignal::new(false), RwSignal::new(None::<String>));
-    let (acting, act) = (
-        RwSignal::new(false),
-        RwSignal::new((String::new(), Verb::Rotate)),
-    );
-    let ask = Callback::new(move |asked: (String, Verb)| {
-        act.set(asked);
-        acting.set(true);
-    });
-    let empty = || {
-        view! { <Empty icon="key" title="No key" text="Keys authenticate every call."/> }.into_any()
+    let (create, secret) = (RwSignal::new(false), RwSignal::new(None));
+    let closed = || RwSignal::new(false);
+    let asked = Asked {
+        key: RwSignal::new(Record::default()),
+        usage: closed(),
+        rotate: closed(),
+        revoke: closed(),
+    };
+    provide_context(asked);
+    let whose = move || {
+        let user = user.value.get();
+        (!user.is_empty()).then(|| view! {
+            <div class="row"><span class="tag">"Keys of "{user}</span><a href="/console/keys">"Show mine"</a></div>
+        })
     };
     view! {
-        <Head title="API keys" text="Keys authenticate every call. A secret is shown once, at creation.">
-            <button type="button" class="btn primary" on:click=move |_| create.set(true)><Icon name="plus"/>"Create key"</button>
-        </Head>
-        <Listing load label="API keys" empty=empty.into() row=Callback::from(move |key| row(ask, key))
-            columns=vec![Column("Name", ""), Column("Key", ""), Column("Permissions", ""), Column("Status", ""), Column("Last used", ""), Column("Expires", ""), Column("Created", ""), Column("", "actions")]/>
-        <Create open=create secret load/>
-        <Act open=acting act secret load/>
+        <ListPage title="API keys" text="Keys authenticate every call. A secret is shown once, at creation or rotation." load columns=COLUMNS row
+            blank=BLANK create=Create::Dialog("Create key", create)>
+            <Pick query=shown label="Status" all="Every status" options=SHOWN/>
+            {whose}
+        </ListPage>
+        <KeyForm open=create secret load user/>
+        <Rotate asked secret load user/>
+        <Revoke asked load user/>
+        <KeyUsage open=asked.usage key=asked.key/>
         <Secret secret/>
-    }
-}
-
-/// What is about to happen to a key.
-#[derive(Clone, Copy, PartialEq)]
-enum Verb {
-    Rotate,
-    Revoke,
-}
-
-fn row(ask: Callback<(String, Verb)>, key: Record) -> AnyView {
-    let name = key.text("name");
-    let buttons = (key.text("status") == "active").then(|| {
-        [(Verb::Rotate, "Rotate"), (Verb::Revoke, "Revoke")].map(|(verb, label)| {
-            let asked = name.clone();
-            view! { <button type="button" class="btn small" aria-label=format!("{label} {name}") on:click=move |_| ask.run((asked.clone(), verb))>{label}</button>" " }
-        }).to_vec()
-    });
-    let levels = key.strings("permissions").join(", ");
-    let scopes: Vec<String> = key
-        .list("scopes")
-        .iter()
-        .map(|s| format!("{}:{}", s.text("resource_type"), s.text("resource_id")))
-        .collect();
-    let scopes = if scopes.is_empty() {
-        "Organization-wide".to_owned()
-    } else {
-        scopes.join(", ")
-    };
-    view! {
-        <tr>
-            <th scope="row">{key.text("name")}<span class="sub mono">{key.text("key_id")}</span></th>
-            <td class="mono nowrap">{key.opt("key_prefix").map(|prefix| format!("{}…", prefix.trim_end_matches('…')))}</td>
-            <td>{levels}<span class="sub">{scopes}</span></td>
-            <td><Badge status=key.text("status")/></td>
-            <td class="nowrap"><When at=key.opt("last_used_at")/></td>
-            <td class="nowrap">{match key.opt("expires_at") { Some(at) => text::moment(&at), None => "never".into() }}</td>
-            <td class="nowrap"><When at=key.opt("created_at")/></td>
-            <td class="actions">{buttons}</td>
-        </tr>
     }
     .into_any()
 }
 
-/// The question before a key changes for good.
-#[component]
-fn Act(
-    open: RwSignal<bool>,
-    act: RwSignal<(String, Verb)>,
-    secret: RwSignal<Option<String>>,
-    load: Load<Page>,
-) -> impl IntoView {
-    let session = use_session();
-    let (force, change) = (RwSignal::new(false), Change::new());
-    let submit = move |event: leptos::ev::SubmitEvent| {
-        event.prevent_default();
-        let ((name, verb), api, path) = (act.get_untracked(), session.api(), path(session));
-        let forced = force.get_untracked();
-        let call = async move {
-            let path = format!("{}/{}", path?, text::escape(&name));
-            match verb {
-                Verb::Rotate => api.post(&format!("{path}/rotate"), &json!({})).await,
-                Verb::Revoke => api.delete(&format!("{path}?force={forced}")).await,
-            }
-        };
-        change.run(call, move |answer| {
-            open.set(false);
-            load.reload();
-            secret.set(answer.opt("key"));
-        });
-    };
-    let title = Signal::derive(move || {
-        let (name, verb) = act.get();
-        match verb {
-            Verb::Rotate => format!("Rotate {name}?"),
-            Verb::Revoke => format!("Revoke {name}?"),
-        }
+/// The keys of one status; those in use when none is asked for by name.
+async fn list(api: Api, path: &str, shown: &str) -> Result<Record, Problem> {
+    let answer = api.get(&format!("{path}?include_revoked=true")).await?;
+    let (mut keys, _) = page(&answer);
+    keys.retain(|key| shown.is_empty() || key.text("status") == shown);
+    // What works comes before what does not.
+    keys.sort_by_key(|key| key.text("status") != "active");
+    let keys: Vec<_> = keys.into_iter().map(|key| key.0).collect();
+    Ok(Record(json!({"results": keys})))
+}
+
+/// Where the key counts, in a line.
+fn scopes(key: &Record) -> String {
+    let all = key.list("scopes").into_iter().map(|scope| {
+        let kind = text::words(&scope.text("resource_type"));
+        format!("{kind} {}", scope.text("resource_id"))
     });
-    view! {
-        <Modal open title>
-            <form class="form" on:submit=submit>
-                {move || match act.get().1 {
-                    Verb::Rotate => view! { <p>"The key gets a new secret and keeps its name and permissions. The old secret is refused from the next request on."</p> }.into_any(),
-                    Verb::Revoke => view! {
-                        <p>"Every call with this key is refused from now on. This cannot be undone."</p>
-                        <Check label="Also when it is in use" checked=force set=move |on| force.set(on)/>
-                    }.into_any(),
-                }}
-                {move || match act.get().1 {
-                    Verb::Rotate => view! { <Submit change open label="Rotate"/> },
-                    Verb::Revoke => view! { <Submit change open label="Revoke" danger=true/> },
-                }}
-            </form>
-        </Modal>
+    match all.collect::<Vec<_>>().join(", ") {
+        all if all.is_empty() => "the whole organization".into(),
+        all => all,
     }
 }
 
-#[component]
-fn Create(
-    open: RwSignal<bool>,
-    secret: RwSignal<Option<String>>,
-    load: Load<Page>,
-) -> impl IntoView {
-    let session = use_session();
-    let (name, note) = (RwSignal::new(String::new()), RwSignal::new(String::new()));
-    let (level, days) = (
-        RwSignal::new("read".to_owned()),
-        RwSignal::new(String::new()),
-    );
-    let change = Change::new();
-    let submit = move |event: leptos::ev::SubmitEvent| {
-        event.prevent_default();
-        let permissions = LEVELS
-            .iter()
-            .find(|(one, _, _)| *one == level.get_untracked())
-            .map_or(&["read"][..], |found| found.2);
-        let mut body = json!({"name": name.get_untracked().trim(), "permissions": permissions});
-        if !note.get_untracked().is_empty() {
-            body["description"] = note.get_untracked().into();
-        }
-        if let Ok(days) = days.get_untracked().parse::<f64>() {
-            let at = js_sys::Date::new(&(js_sys::Date::now() + days * 86_400_000.0).into());
-            body["expires_at"] = String::from(at.to_iso_string()).into();
-        }
-        let (api, path) = (session.api(), path(session));
-        change.run(async move { api.post(&path?, &body).await }, move |made| {
-            open.set(false);
-            name.set(String::new());
-            load.reload();
-            secret.set(made.opt("key"));
-        });
+fn row(key: Record) -> AnyView {
+    let asked: Asked = expect_context();
+    let title = key.text("name");
+    let live = key.text("status") == "active";
+    let button = |verb: Verb, label: &'static str| {
+        let (key, title) = (key.clone(), format!("{label} {title}"));
+        view! { <button type="button" class="btn small" aria-label=title on:click=move |_| asked.ask(verb, key.clone())>{label}</button>" " }.into_any()
     };
-    let levels = LEVELS
-        .iter()
-        .map(|(one, label, _)| (one.to_string(), label.to_string()))
-        .collect::<Vec<_>>();
-    let expiries = [
-        ("", "Never"),
-        ("7", "In 7 days"),
-        ("30", "In 30 days"),
-        ("90", "In 90 days"),
-        ("365", "In a year"),
-    ];
-    let expiries = expiries
-        .map(|(value, label)| (value.to_owned(), label.to_owned()))
-        .to_vec();
+    let mut buttons = vec![button(Verb::Usage, "Usage")];
+    if live {
+        buttons.extend([
+            button(Verb::Rotate, "Rotate"),
+            button(Verb::Revoke, "Revoke"),
+        ]);
+    }
+    let kind = match key.text("key_type").as_str() {
+        "retriever" => ", for one retriever",
+        "user_scoped" => ", for one principal",
+        "session" => ", of a session",
+        _ => "",
+    };
+    let prefix = key.text("key_prefix");
+    let prefix = format!("{}…{kind}", prefix.trim_end_matches('…'));
+    let level = key.strings("permissions").pop().unwrap_or_default();
+    let expires = key
+        .opt("expires_at")
+        .map_or_else(|| "never".into(), |at| text::moment(&at));
+    line(vec![
+        name(None, key.text("name"), prefix),
+        two(level, scopes(&key)),
+        cell("", badge(&key.text("status"))),
+        requests(&key),
+        cell("nowrap", when(key.opt("last_used_at"))),
+        words("nowrap", expires),
+        cell("actions", buttons.into_any()),
+    ])
+}
+
+/// How often the key was used within a week: asked for beside the list, which does not say.
+fn requests(key: &Record) -> AnyView {
+    let session = use_session();
+    let id = key.text("key_id");
+    let load = Load::of(
+        move || session.api(),
+        move || {
+            let start = text::escape(&text::before(7.0));
+            format!("/v1/organizations/api-keys/{id}/usage?start={start}")
+        },
+    );
+    let shown = move || match load.value.get() {
+        None => view! { <span class="skeleton short"></span> }.into_any(),
+        Some(Ok(sum)) => text::count(sum.int("requests").unwrap_or(0)).into_any(),
+        Some(Err(_)) => "–".into_any(),
+    };
+    cell("num", shown.into_any())
+}
+
+#[component]
+fn Rotate(
+    asked: Asked,
+    secret: RwSignal<Option<(String, String)>>,
+    load: Load,
+    user: Query,
+) -> AnyView {
+    let session = use_session();
+    let change = Change::new();
+    let title = Signal::derive(move || format!("Rotate {}?", asked.key.get().text("name")));
+    let submit = Callback::new(move |()| {
+        let name = asked.key.get_untracked().text("name");
+        let holder = untrack(|| holder(session, user));
+        let (api, piece) = (session.api(), text::escape(&name));
+        let call = async move {
+            let path = format!("{}/{piece}/rotate", keys_path(&holder?));
+            api.post(&path, &json!({})).await
+        };
+        change.run(call, move |answer| {
+            asked.rotate.set(false);
+            load.reload();
+            secret.set(Some((name, answer.text("key"))));
+        });
+    });
     view! {
-        <Modal open title="Create an API key">
-            <form class="form" on:submit=submit>
-                <Field id="key-name" label="Name" value=name required=true placeholder="ci-ingest"/>
-                <div class="form-row">
-                    <Choice id="key-level" label="This key can" value=level options=levels.clone()/>
-                    <Choice id="key-expiry" label="Expires" value=days options=expiries.clone()/>
+        <Ask open=asked.rotate title label="Rotate" danger=true change submit>
+            <p>"The key gets a new secret and keeps its name and permissions. "<strong class="alarm">"The old secret is refused from the next request on."</strong></p>
+            <p class="muted">"Last used: "{when(asked.key.get().opt("last_used_at"))}</p>
+            <p class="notice">"To change over without a gap: create a second key, move the callers to it, then revoke this one."</p>
+        </Ask>
+    }
+    .into_any()
+}
+
+/// What the server found that speaks against it.
+fn found(problem: &Problem) -> Vec<AnyView> {
+    let apps = Record(
+        problem
+            .details
+            .get("referencing_apps")
+            .cloned()
+            .unwrap_or_default(),
+    );
+    let apps = crate::record::items(&apps.0).into_iter().map(|app| {
+        let name = match app.first(&["name", "app_name", "slug", "app_id"]) {
+            name if name.is_empty() => crate::record::plain(&app.0),
+            name => name,
+        };
+        format!("The published app {name} carries it")
+    });
+    let used = problem
+        .details
+        .get("last_used_at")
+        .and_then(|at| at.as_str());
+    let used = used.map(|at| format!("It was used at {} UTC", text::moment(at)));
+    apps.chain(used)
+        .map(|line| view! { <li>{line}</li> }.into_any())
+        .collect()
+}
+
+#[component]
+fn Revoke(asked: Asked, load: Load, user: Query) -> AnyView {
+    let session = use_session();
+    let toasts: Toasts = expect_context();
+    let (change, typed) = (Change::new(), RwSignal::new(String::new()));
+    // The first refusal says what was found; from then on the name must be typed.
+    let refused = RwSignal::new(None::<Problem>);
+    let open = asked.revoke;
+    Effect::new(move |_| {
+        if open.get() {
+            refused.set(None);
+            typed.set(String::new());
+        }
+    });
+    let name = Signal::derive(move || asked.key.get().text("name"));
+    let submit = Callback::new(move |()| {
+        let (name, force) = (
+            name.get_untracked(),
+            refused.with_untracked(Option::is_some),
+        );
+        if force && typed.get_untracked().trim() != name {
+            change.refuse("this is not its name");
+            return;
+        }
+        let (api, holder) = (session.api(), untrack(|| holder(session, user)));
+        let piece = text::escape(&name);
+        let call = async move {
+            let path = format!("{}/{piece}?force={force}", keys_path(&holder?));
+            match api.delete(&path).await {
+                Err(problem)
+                    if problem.kind == "key_in_use"
+                        || problem.details.get("referencing_apps").is_some() =>
+                {
+                    refused.set(Some(problem));
+                    Ok(Record(json!({"kept": true})))
+                }
+                other => other,
+            }
+        };
+        change.run(call, move |answer| {
+            if !answer.flag("kept") {
+                open.set(false);
+                toasts.say(format!("{name} is revoked"));
+                load.reload();
+            }
+        });
+    });
+    let title = Signal::derive(move || format!("Revoke {}?", name.get()));
+    view! {
+        <Ask open title label="Revoke" danger=true change submit>
+            <p>"Every call with this key is refused from now on. This cannot be undone."</p>
+            {move || refused.get().map(|problem| view! {
+                <div class="notice warn" role="alert">
+                    <strong>"This key is in use"</strong>
+                    <ul>{found(&problem)}</ul>
+                    <span>"Secrets of build servers and deployments cannot be seen from here."</span>
                 </div>
-                <Field id="key-note" label="Note" value=note/>
-                <Submit change open label="Create key"/>
-            </form>
-        </Modal>
+                <Confirm name typed/>
+            }.into_any())}
+        </Ask>
+    }
+    .into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use loupe_wire::{APIKeyModel, ResourceScope, ResourceType};
+
+    use super::*;
+    use crate::record::tests::sent;
+
+    #[test]
+    fn where_a_key_counts_is_said() {
+        let mut key = APIKeyModel::default();
+        assert_eq!(scopes(&sent(&key)), "the whole organization");
+        key.scopes = vec![ResourceScope {
+            resource_type: ResourceType::Bucket,
+            resource_id: "bkt_raw*".into(),
+            ..Default::default()
+        }];
+        assert_eq!(scopes(&sent(&key)), "bucket bkt_raw*");
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use leptos::prelude::*;
-use leptos_router::hooks::use_navigate;
 use serde_json::{Map, Value, json};
 
 use super::{publish::Publish, results};
 use crate::{
-    load::{Change, Load, param},
+    load::{Change, Load, navigator},
     part::*,
     record::{Record, plain},
+    route::param,
     session::use_session,
     text,
 };
@@ -24,18 +24,14 @@ const TABS: [(&str, &str); 4] = [
 
 type Values = RwSignal<BTreeMap<String, String>>;
 
-#[component]
-pub fn Playground() -> impl IntoView {
+pub fn playground() -> AnyView {
     let session = use_session();
     let (ns, id) = (param("ns"), param("retriever"));
     let api = Signal::derive(move || session.api_in(ns.get()));
     let path = Signal::derive(move || format!("/v1/retrievers/{}", text::escape(&id.get())));
-    let load = Load::<Record>::new(move || api.get().get(&path.get()));
-    let go = StoredValue::new_local(use_navigate());
-    let removed = Callback::new(move |()| {
-        let list = format!("/ns/{}/retrievers", ns.get_untracked());
-        go.with_value(|go| go(&list, Default::default()));
-    });
+    let load = Load::of(move || api.get(), move || path.get());
+    let go = navigator();
+    let removed = Callback::new(move |()| go(&format!("/ns/{}/retrievers", ns.get_untracked())));
     let publish = RwSignal::new(false);
     let title = Signal::derive(move || {
         load.good()
@@ -44,14 +40,14 @@ pub fn Playground() -> impl IntoView {
     view! {
         <Head title text="Try it here; publish it as a page that everyone can search.">
             <Remove what="retriever" name=title loses="Its public page goes with it; the collections stay." api path done=removed/>
+            <a class="btn" href=move || format!("/console/ns/{}/retrievers/{}/edit", ns.get(), id.get())>"Change the stages"</a>
             <button type="button" class="btn primary" disabled=move || load.good().is_none() on:click=move |_| publish.set(true)><Icon name="globe"/>"Publish"</button>
         </Head>
-        {move || match load.value.get() {
-            None => view! { <Skeletons/> }.into_any(),
-            Some(Err(problem)) => view! { <Explain problem retry=Callback::new(move |()| load.reload())/> }.into_any(),
-            Some(Ok(one)) => view! { <Publish open=publish ns retriever=one.clone() done=Callback::new(move |()| load.reload())/><Trial ns one/> }.into_any(),
-        }}
+        {loaded(load, waiting(5), move |one| view! {
+            <Publish open=publish ns retriever=one.clone() done=Callback::new(move |()| load.reload())/><Trial ns one/>
+        }.into_any())}
     }
+    .into_any()
 }
 
 /// The inputs of a call: typed by the schema, absent where nothing was entered.
@@ -82,7 +78,7 @@ fn inputs(schema: &[(String, Record)], values: &BTreeMap<String, String>) -> Map
 }
 
 #[component]
-fn Trial(ns: Memo<String>, one: Record) -> impl IntoView {
+fn Trial(ns: Memo<String>, one: Record) -> AnyView {
     let session = use_session();
     let id = one.first(&["retriever_id", "retriever_name"]);
     let fields = one.record("input_schema").members();
@@ -122,7 +118,7 @@ fn Trial(ns: Memo<String>, one: Record) -> impl IntoView {
     let curl = Signal::derive(move || {
         text::curl(
             &window().location().origin().unwrap_or_default(),
-            &ns.get(),
+            Some(&ns.get()),
             &path.get_value(),
             &body(),
         )
@@ -131,7 +127,7 @@ fn Trial(ns: Memo<String>, one: Record) -> impl IntoView {
         <div class="split">
             <form class="card form" on:submit=run>
                 <h2>"Inputs"</h2>
-                {fields.into_iter().map(|(name, field)| view! { <Input name field values/> }).collect_view()}
+                {fields.into_iter().map(|(name, field)| view! { <Input name field values/> }).collect::<Vec<_>>()}
                 <div class="row"><button class="btn primary" aria-busy=move || change.busy.get().to_string()><Icon name="play"/>"Run"</button><Copy text=curl label="Copy as curl"/></div>
             </form>
             <section class="stack" aria-label="Answer">
@@ -139,10 +135,10 @@ fn Trial(ns: Memo<String>, one: Record) -> impl IntoView {
                     <button type="button" role="tab" id=format!("tab-{name}") aria-controls="answer" aria-selected=move || (tab.get() == name).to_string() on:click=move |_| show(name)>{label}</button>
                 }).collect_view()}</div>
                 <div id="answer" role="tabpanel" tabindex="0" class="stack" aria-labelledby=move || format!("tab-{}", tab.get())>
-                    {move || change.problem.get().map(|problem| view! { <Explain problem/> })}
+                    {refusal(change)}
                     {move || answer.get().map(|a| results::warnings(&a))}
                     {move || match tab.get() {
-                        "explain" => view! { {explaining.problem.get().map(|problem| view! { <Explain problem/> })}{plan.get().map(results::plan)} }.into_any(),
+                        "explain" => view! { {refusal(explaining)}{plan.get().map(results::plan)} }.into_any(),
                         tab => match answer.get() {
                             None => view! { <Empty icon="play" title="Not run yet" text="Fill in the inputs and press Run."/> }.into_any(),
                             Some(answer) => match tab { "stages" => results::stages(&answer), "json" => results::raw(&answer), _ => results::cards(answer) },
@@ -152,10 +148,11 @@ fn Trial(ns: Memo<String>, one: Record) -> impl IntoView {
             </section>
         </div>
     }
+    .into_any()
 }
 
 #[component]
-fn Input(name: String, field: Record, values: Values) -> impl IntoView {
+fn Input(name: String, field: Record, values: Values) -> AnyView {
     let id = format!("in-{name}");
     let type_name = field.text("type");
     let kind = match type_name.as_str() {
@@ -179,12 +176,12 @@ fn Input(name: String, field: Record, values: Values) -> impl IntoView {
     let control = match choices.is_empty() {
         false => view! {
             <select class="select" id=id.clone() prop:value=get on:change=move |e| set(event_target_value(&e))>
-                <option value="">"–"</option>{choices.into_iter().map(|c| view! { <option value=c.clone()>{c.clone()}</option> }).collect_view()}
+                <option value="">"–"</option>{choices.into_iter().map(|c| view! { <option value=c.clone()>{c.clone()}</option> }.into_any()).collect::<Vec<_>>()}
             </select>
         }.into_any(),
         true => view! { <input class="input" id=id.clone() type=kind step="any" required=required prop:value=get on:input=move |e| set(event_target_value(&e)) autocomplete="off"/> }.into_any(),
     };
-    view! { <div class="field"><label for=id.clone()>{name}{(!required).then_some(" (optional)")}</label>{control}{field.opt("description").map(|d| view! { <span class="hint">{d}</span> })}</div> }
+    view! { <div class="field"><label for=id.clone()>{name}{(!required).then_some(" (optional)")}</label>{control}{field.opt("description").map(|d| view! { <span class="hint">{d}</span> })}</div> }.into_any()
 }
 
 #[cfg(test)]

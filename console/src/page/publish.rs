@@ -34,7 +34,7 @@ pub fn Publish(
     ns: Memo<String>,
     retriever: Record,
     done: Callback<()>,
-) -> impl IntoView {
+) -> AnyView {
     let session = use_session();
     let retriever = StoredValue::new(retriever);
     let path = StoredValue::new(retriever.with_value(|r| {
@@ -43,7 +43,7 @@ pub fn Publish(
             text::escape(&r.first(&["retriever_id", "retriever_name"]))
         )
     }));
-    let now = Load::<Record>::new(move || {
+    let now = Load::new(move || {
         let (api, wanted) = (session.api_in(ns.get()), open.get());
         async move {
             if !wanted {
@@ -67,12 +67,10 @@ pub fn Publish(
         );
     };
     view! {
-        <Modal open title="Publish as a page">
-            {move || change.problem.get().map(|problem| view! { <Explain problem/> })}
-            {move || match now.value.get() {
-                None => view! { <Skeletons lines=4/> }.into_any(),
-                Some(Err(problem)) => view! { <Explain problem retry=Callback::new(move |()| now.reload())/> }.into_any(),
-                Some(Ok(page)) if page.value("public_name").is_some() => view! {
+        <Modal open title="Publish as a page".to_owned()>
+            {refusal(change)}
+            {loaded(now, waiting(4), move |page| match page.value("public_name").is_some() {
+                true => view! {
                     <p>"Everyone who has the address can search this retriever."</p>
                     <Address name=page.text("public_name")/>
                     <footer>
@@ -80,18 +78,19 @@ pub fn Publish(
                         <button type="button" class="btn primary" on:click=move |_| open.set(false)>"Done"</button>
                     </footer>
                 }.into_any(),
-                Some(Ok(_)) => view! { <Form open ns path retriever done=Callback::new(move |()| { now.reload(); done.run(()); })/> }.into_any(),
-            }}
+                false => view! { <Form open ns path retriever done=Callback::new(move |()| { now.reload(); done.run(()); })/> }.into_any(),
+            })}
         </Modal>
     }
+    .into_any()
 }
 
 /// The page's address: to open, to copy.
 #[component]
-pub fn Address(name: String) -> impl IntoView {
+pub fn Address(name: String) -> AnyView {
     let href = format!("/r/{name}");
     let full = format!("{}{href}", window().location().origin().unwrap_or_default());
-    view! { <div class="uri"><a href=href target="_blank" rel="noopener">{full.clone()}</a><Copy text=Signal::stored(full)/></div> }
+    view! { <div class="uri"><a href=href target="_blank" rel="noopener">{full.clone()}</a><Copy text=Signal::stored(full)/></div> }.into_any()
 }
 
 #[component]
@@ -101,83 +100,15 @@ fn Form(
     path: StoredValue<String>,
     retriever: StoredValue<Record>,
     done: Callback<()>,
-) -> impl IntoView {
+) -> AnyView {
     let session = use_session();
     let label = retriever.with_value(|r| r.text("retriever_name"));
     let (name, title) = (RwSignal::new(slug(&label)), RwSignal::new(label));
     let description = RwSignal::new(retriever.with_value(|r| r.text("description")));
-    let (fields, chosen) = (
-        RwSignal::new(Vec::<String>::new()),
-        RwSignal::new(Vec::<String>::new()),
-    );
-    let known = Load::<Record>::new(move || {
-        let api = session.api_in(ns.get());
-        let first = retriever.with_value(|r| r.strings("collection_ids").into_iter().next());
-        async move {
-            let Some(first) = first else {
-                return Ok(Record::default());
-            };
-            api.post(
-                &format!(
-                    "/v1/collections/{}/documents/list?limit=5",
-                    text::escape(&first)
-                ),
-                &json!({}),
-            )
-            .await
-        }
-    });
-    // The fields that real documents have, so that nothing is exposed by guessing.
-    Effect::new(move |_| {
-        let Some(found) = known.good() else { return };
-        let rows = found.list("results");
-        let mut names: Vec<String> = rows
-            .iter()
-            .flat_map(Record::members)
-            .map(|(name, _)| name)
-            .collect();
-        names.retain(|n| {
-            !n.starts_with('_')
-                && !matches!(
-                    n.as_str(),
-                    "document_id"
-                        | "collection_id"
-                        | "document_blobs"
-                        | "expanded"
-                        | "vector_names"
-                )
-        });
-        names.sort();
-        names.dedup();
-        chosen.set(
-            names
-                .iter()
-                .filter(|n| !n.ends_with("_id") && !n.ends_with("hash") && !n.ends_with("_ms"))
-                .cloned()
-                .collect(),
-        );
-        fields.set(names);
-    });
-    let free = Load::<Record>::new(move || {
-        let (api, name) = (session.api_in(ns.get()), name.get());
-        let path = format!(
-            "{}/availability?name={}",
-            path.get_value(),
-            text::escape(&name)
-        );
-        async move {
-            // Typing is not finished with the first letter.
-            gloo_timers::future::TimeoutFuture::new(300).await;
-            if name.len() < 3 {
-                Ok(Record::default())
-            } else {
-                api.get(&path).await
-            }
-        }
-    });
+    let Offer { fields, chosen } = offer(ns, retriever);
+    let free = availability(ns, path, name);
     let change = Change::new();
-    let submit = move |event: leptos::ev::SubmitEvent| {
-        event.prevent_default();
+    let submit = Callback::new(move |()| {
         // Without inputs of its own the page asks for those of the retriever.
         let mut display = json!({
             "title": title.get_untracked(),
@@ -192,22 +123,15 @@ fn Form(
             body["description"] = text.into();
         }
         body["display_config"] = display;
-        change.run(
-            session
-                .api_in(ns.get_untracked())
-                .post(&path.get_value(), &body),
-            move |_| done.run(()),
-        );
-    };
+        let call = session
+            .api_in(ns.get_untracked())
+            .post(&path.get_value(), &body);
+        change.run(call, move |_| done.run(()));
+    });
     view! {
-        <form class="form" on:submit=submit>
+        <Sheet change submit label="Publish" open>
             <Field id="page-name" label="Name in the address" value=name required=true hint="3 to 50 small letters, digits and dashes."/>
-            <p role="status" class="muted">{move || match free.value.get() {
-                Some(Ok(answer)) if answer.flag("available") => format!("/r/{} is free.", answer.text("name")),
-                Some(Ok(answer)) if answer.value("name").is_some() => format!("/r/{} is taken.", answer.text("name")),
-                Some(Err(problem)) => problem.notes.first().map_or(problem.message, |(_, what)| what.clone()),
-                _ => "Checking the name.".into(),
-            }}</p>
+            <p role="status" class="muted">{move || verdict(free)}</p>
             <Field id="page-title" label="Title" value=title required=true/>
             <Field id="page-text" label="Description" value=description/>
             <fieldset class="stack-sm"><legend><strong>"Fields that visitors see"</strong></legend>
@@ -215,10 +139,92 @@ fn Form(
                     let (one, same) = (field.clone(), field.clone());
                     view! { <Check label=field checked=Signal::derive(move || chosen.with(|all| all.contains(&same)))
                         set=move |on| chosen.update(|all| { all.retain(|f| *f != one); if on { all.push(one.clone()); } })/> }
-                }).collect_view()}
+                }).collect::<Vec<_>>()}
             </fieldset>
-            <Submit change open label="Publish"/>
-        </form>
+        </Sheet>
+    }.into_any()
+}
+
+/// The fields that can be shown, and those that will be.
+struct Offer {
+    fields: RwSignal<Vec<String>>,
+    chosen: RwSignal<Vec<String>>,
+}
+
+/// The fields that real documents have, so that nothing is exposed by guessing.
+fn offer(ns: Memo<String>, retriever: StoredValue<Record>) -> Offer {
+    const OWN: [&str; 5] = [
+        "document_id",
+        "collection_id",
+        "document_blobs",
+        "expanded",
+        "vector_names",
+    ];
+    let session = use_session();
+    let (fields, chosen) = (RwSignal::new(Vec::new()), RwSignal::new(Vec::new()));
+    let known = Load::new(move || {
+        let api = session.api_in(ns.get());
+        let first = retriever.with_value(|r| r.strings("collection_ids").into_iter().next());
+        async move {
+            let Some(first) = first else {
+                return Ok(Record::default());
+            };
+            let path = format!(
+                "/v1/collections/{}/documents/list?limit=5",
+                text::escape(&first)
+            );
+            api.post(&path, &json!({})).await
+        }
+    });
+    Effect::new(move |_| {
+        let Some(found) = known.good() else { return };
+        let members = found.list("results");
+        let members = members.iter().flat_map(Record::members);
+        let mut names: Vec<String> = members.map(|(name, _)| name).collect();
+        names.retain(|n| !n.starts_with('_') && !OWN.contains(&n.as_str()));
+        names.sort();
+        names.dedup();
+        let inner = |n: &String| n.ends_with("_id") || n.ends_with("hash") || n.ends_with("_ms");
+        chosen.set(names.iter().filter(|n| !inner(n)).cloned().collect());
+        fields.set(names);
+    });
+    Offer { fields, chosen }
+}
+
+/// Whether the name is still free, asked while it is typed.
+fn availability(ns: Memo<String>, path: StoredValue<String>, name: RwSignal<String>) -> Load {
+    let session = use_session();
+    Load::new(move || {
+        let (api, name) = (session.api_in(ns.get()), name.get());
+        let path = format!(
+            "{}/availability?name={}",
+            path.get_value(),
+            text::escape(&name)
+        );
+        async move {
+            // Typing is not finished with the first letter.
+            gloo_timers::future::TimeoutFuture::new(300).await;
+            if name.len() < 3 {
+                return Ok(Record::default());
+            }
+            api.get(&path).await
+        }
+    })
+}
+
+fn verdict(free: Load) -> String {
+    match free.value.get() {
+        Some(Ok(answer)) if answer.flag("available") => {
+            format!("/r/{} is free.", answer.text("name"))
+        }
+        Some(Ok(answer)) if answer.value("name").is_some() => {
+            format!("/r/{} is taken.", answer.text("name"))
+        }
+        Some(Err(problem)) => {
+            let first = problem.notes.into_iter().next();
+            first.map_or(problem.message, |(_, what)| what)
+        }
+        _ => "Checking the name.".into(),
     }
 }
 

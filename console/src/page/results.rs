@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use super::documents::{name_of, picture_of, text_of};
 use crate::{
-    part::{Column, Empty},
+    part::{Column, Empty, line, number, table, words},
     record::Record,
     text,
 };
@@ -39,7 +39,7 @@ pub fn warnings(answer: &Record) -> AnyView {
     if all.is_empty() {
         return ().into_any();
     }
-    view! { <div class="notice warn" role="status"><strong>"Mind this"</strong><ul>{all.into_iter().map(|w| view! { <li>{w}</li> }).collect_view()}</ul></div> }.into_any()
+    view! { <div class="notice warn" role="status"><strong>"Mind this"</strong><ul>{all.into_iter().map(|w| view! { <li>{w}</li> }.into_any()).collect::<Vec<_>>()}</ul></div> }.into_any()
 }
 
 pub fn cards(answer: Record) -> AnyView {
@@ -61,12 +61,12 @@ pub fn cards(answer: Record) -> AnyView {
     }
     view! {
         <p class="muted" role="status">{hits.len()}" results"{time.map(|t| format!(" in {t}"))}{cached}</p>
-        <div class="cards">{hits.into_iter().map(card).collect_view()}</div>
+        <div class="cards">{hits.into_iter().map(card).collect::<Vec<_>>()}</div>
     }
     .into_any()
 }
 
-fn card(hit: Record) -> impl IntoView {
+fn card(hit: Record) -> AnyView {
     let name = name_of(&hit).unwrap_or_else(|| hit.text("document_id"));
     let score = hit.float("score").map(|s| format!("{s:.4}"));
     let picture = match picture_of(&hit) {
@@ -83,18 +83,16 @@ fn card(hit: Record) -> impl IntoView {
             </div>
         </article>
     }
+    .into_any()
 }
 
-fn table(label: &'static str, columns: &[Column], rows: AnyView) -> AnyView {
-    view! {
-        <div class="table-wrap" tabindex="0" role="region" aria-label=label>
-            <table class="table"><caption class="sr-only">{label}</caption>
-                <thead><tr>{columns.iter().map(|Column(name, class)| view! { <th scope="col" class=*class>{*name}</th> }).collect_view()}</tr></thead>
-                <tbody>{rows}</tbody>
-            </table>
-        </div>
-    }
-    .into_any()
+/// The cell that names a row, over what is to be said about it.
+fn head(name: String, under: Option<String>) -> AnyView {
+    view! { <th scope="row">{name}{under.map(|under| view! { <span class="sub">{under}</span> })}</th> }.into_any()
+}
+
+fn time(ms: Option<f64>) -> AnyView {
+    words("num nowrap", text::millis(ms.unwrap_or(0.0)))
 }
 
 /// What went in and came out of each stage, and how long it took.
@@ -103,37 +101,59 @@ pub fn stages(answer: &Record) -> AnyView {
     if statistics.0.is_null() {
         return view! { <Empty icon="list" title="No statistics" text="The server sent none for this run."/> }.into_any();
     }
-    let rows = statistics.record("stages").members().into_iter().map(|(name, s)| {
-        let cached = s.flag("stage_cache_hit") || s.flag("cache_hit");
-        view! {
-            <tr><th scope="row">{name}{s.opt("error").map(|e| view! { <span class="sub">{e}</span> })}</th>
-                <td class="num">{text::count(s.int("input_count").unwrap_or(0))}</td><td class="num">{text::count(s.int("output_count").unwrap_or(0))}</td>
-                <td class="num">{text::millis(s.float("duration_ms").unwrap_or(0.0))}</td><td>{if cached { "yes" } else { "no" }}</td></tr>
-        }
-    });
-    let rows = rows.collect_view().into_any();
+    let rows = statistics
+        .record("stages")
+        .members()
+        .into_iter()
+        .map(|(name, s)| {
+            let cached = s.flag("stage_cache_hit") || s.flag("cache_hit");
+            line(vec![
+                head(name, s.opt("error")),
+                number(Some(s.int("input_count").unwrap_or(0))),
+                number(Some(s.int("output_count").unwrap_or(0))),
+                time(s.float("duration_ms")),
+                words("", if cached { "yes" } else { "no" }.to_owned()),
+            ])
+        });
     let total = text::millis(statistics.float("total_time_ms").unwrap_or(0.0));
     view! {
-        {table("Stages", &[Column("Stage", ""), Column("In", "num"), Column("Out", "num"), Column("Time", "num"), Column("Cached", "")], rows)}
+        {table("Stages", STAGES, rows.collect(), Signal::stored(false))}
         <p class="muted">"In all "{total}", run "<code>{answer.text("execution_id")}</code></p>
     }
     .into_any()
 }
 
+const STAGES: &[Column] = &[
+    Column("Stage", ""),
+    Column("In", "num"),
+    Column("Out", "num"),
+    Column("Time", "num"),
+    Column("Cached", ""),
+];
+
+const PLAN: &[Column] = &[
+    Column("Stage", ""),
+    Column("In, about", "num"),
+    Column("Out, about", "num"),
+    Column("Time, about", "num"),
+    Column("Notes", ""),
+];
+
 /// What the planner means to do, before it is done.
 pub fn plan(plan: Record) -> AnyView {
     let rows = plan.list("execution_plan").into_iter().map(|s| {
-        let notes = s.strings("optimization_notes").into_iter().chain(s.strings("warnings")).collect::<Vec<_>>().join(" ");
-        view! {
-            <tr><th scope="row">{s.text("stage_name")}<span class="sub">{s.text("stage_type")}</span></th>
-                <td class="num">{text::count(s.int("estimated_input").unwrap_or(0))}</td><td class="num">{text::count(s.int("estimated_output").unwrap_or(0))}</td>
-                <td class="num">{text::millis(s.float("estimated_duration_ms").unwrap_or(0.0))}</td><td class="text-cell">{notes}</td></tr>
-        }
+        let notes = [s.strings("optimization_notes"), s.strings("warnings")].concat();
+        line(vec![
+            head(s.text("stage_name"), s.opt("stage_type")),
+            number(Some(s.int("estimated_input").unwrap_or(0))),
+            number(Some(s.int("estimated_output").unwrap_or(0))),
+            time(s.float("estimated_duration_ms")),
+            words("text-cell", notes.join(" ")),
+        ])
     });
-    let rows = rows.collect_view().into_any();
     let slow = plan.strings("bottleneck_stages").join(", ");
     view! {
-        {table("Plan", &[Column("Stage", ""), Column("In, about", "num"), Column("Out, about", "num"), Column("Time, about", "num"), Column("Notes", "")], rows)}
+        {table("Plan", PLAN, rows.collect(), Signal::stored(false))}
         {(!slow.is_empty()).then(|| view! { <p class="muted">"Slowest: "{slow}</p> })}
     }
     .into_any()

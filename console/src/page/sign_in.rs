@@ -3,13 +3,13 @@ use leptos::prelude::*;
 use crate::{
     api::Api,
     load::Change,
-    part::{Explain, Icon},
+    part::{Icon, refusal},
     session::use_session,
 };
 
 /// A key is all that is asked for; it is tried before it is kept.
 #[component]
-pub fn SignIn() -> impl IntoView {
+pub fn SignIn() -> AnyView {
     let session = use_session();
     let key = RwSignal::new(String::new());
     let change = Change::new();
@@ -34,9 +34,10 @@ pub fn SignIn() -> impl IntoView {
                         autocomplete="off" spellcheck="false" autofocus=true/>
                     <span class="hint">"Kept in this tab until it is closed."</span>
                 </div>
-                {move || change.problem.get().map(|problem| view! { <Explain problem/> })}
+                {refusal(change)}
                 <button class="btn primary" aria-busy=move || change.busy.get().to_string()>"Sign in"</button>
             </form>
         </main>
     }
+    .into_any()
 }

@@ -26,6 +26,12 @@ fn features(collections: &[Record]) -> (Vec<String>, Vec<String>) {
     (words, pictures)
 }
 
+/// Every feature of `collections`.
+pub fn uris(collections: &[Record]) -> Vec<String> {
+    let (words, pictures) = features(collections);
+    [words, pictures].concat()
+}
+
 /// Stages that search by meaning and by letter, fused by rank; by likeness where only pictures are there.
 pub fn stages(collections: &[Record]) -> Value {
     let (words, pictures) = features(collections);

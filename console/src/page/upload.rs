@@ -11,7 +11,7 @@ use web_sys::{File, FileList, ProgressEvent, XmlHttpRequest};
 
 use crate::{
     api::{Api, Problem},
-    part::{Badge, Explain, Icon, Progress},
+    part::{Explain, Icon, Progress, badge},
     record::Record,
     text,
 };
@@ -57,7 +57,7 @@ pub fn Upload(
     #[prop(into)] schema: Signal<Option<Record>>,
     /// Called when every chosen file has ended.
     done: Callback<()>,
-) -> impl IntoView {
+) -> AnyView {
     let files = RwSignal::new(Vec::<Sending>::new());
     let over = RwSignal::new(false);
     let start = move |list: Option<FileList>| {
@@ -122,25 +122,27 @@ pub fn Upload(
                 <input class="sr-only" id="files" type="file" multiple=true on:change=chosen/>
             </div>
             <ul class="file-list" aria-label="Files on their way">
-                <For each=move || files.get() key=|f| f.id let(one)>{line(one)}</For>
+                <For each=move || files.get() key=|f| f.id children=line/>
             </ul>
         </div>
     }
+    .into_any()
 }
 
-fn line(one: Sending) -> impl IntoView {
+fn line(one: Sending) -> AnyView {
     let (name, size) = one.name.get_value();
     view! {
         <li>
             <span class="truncate">{name.clone()}" "<span class="muted">{text::size(size)}</span></span>
             <Progress share=one.share label=format!("Upload of {name}")/>
             {move || match one.state.get() {
-                Ok(None) => view! { <Badge status="uploading"/> }.into_any(),
-                Ok(Some(note)) => view! { <Badge status=note/> }.into_any(),
-                Err(problem) => view! { <Badge status="failed"/><div class="problem"><Explain problem/></div> }.into_any(),
+                Ok(None) => view! { {badge("uploading")} }.into_any(),
+                Ok(Some(note)) => view! { {badge(&note)} }.into_any(),
+                Err(problem) => view! { {badge("failed")}<div class="problem"><Explain problem/></div> }.into_any(),
             }}
         </li>
     }
+    .into_any()
 }
 
 /// Sends one file and says how it ended.

@@ -1,20 +1,23 @@
 use leptos::prelude::*;
 
-use crate::load::Change;
+use crate::{
+    load::{Change, Query},
+    text,
+};
 
-use super::Explain;
+use super::refusal;
 
 /// A line of text with its label.
 #[component]
 pub fn Field(
     id: &'static str,
-    #[prop(into)] label: String,
+    label: &'static str,
     value: RwSignal<String>,
-    #[prop(optional, into)] hint: String,
-    #[prop(optional, into)] placeholder: String,
+    #[prop(optional)] hint: &'static str,
+    #[prop(optional)] placeholder: &'static str,
     #[prop(default = "text")] kind: &'static str,
     #[prop(optional)] required: bool,
-) -> impl IntoView {
+) -> AnyView {
     let described = (!hint.is_empty()).then(|| format!("{id}-hint"));
     view! {
         <div class="field">
@@ -24,18 +27,19 @@ pub fn Field(
             {(!hint.is_empty()).then(|| view! { <span class="hint" id=described>{hint}</span> })}
         </div>
     }
+    .into_any()
 }
 
 /// Several lines, mostly JSON.
 #[component]
 pub fn Area(
     id: &'static str,
-    #[prop(into)] label: String,
+    label: &'static str,
     value: RwSignal<String>,
-    #[prop(optional, into)] hint: String,
+    #[prop(optional)] hint: &'static str,
     #[prop(default = 6)] rows: u32,
     #[prop(default = "textarea code")] class: &'static str,
-) -> impl IntoView {
+) -> AnyView {
     let described = (!hint.is_empty()).then(|| format!("{id}-hint"));
     view! {
         <div class="field">
@@ -44,17 +48,18 @@ pub fn Area(
             {(!hint.is_empty()).then(|| view! { <span class="hint" id=described>{hint}</span> })}
         </div>
     }
+    .into_any()
 }
 
 /// One of a few: `(value, label)`.
 #[component]
 pub fn Choice(
     id: &'static str,
-    #[prop(into)] label: String,
+    label: &'static str,
     value: RwSignal<String>,
     #[prop(into)] options: Signal<Vec<(String, String)>>,
-    #[prop(optional, into)] hint: String,
-) -> impl IntoView {
+    #[prop(optional)] hint: &'static str,
+) -> AnyView {
     let described = (!hint.is_empty()).then(|| format!("{id}-hint"));
     view! {
         <div class="field">
@@ -63,12 +68,35 @@ pub fn Choice(
                 on:change=move |event| value.set(event_target_value(&event))>
                 {move || options.get().into_iter().map(|(one, label)| {
                     let selected = value.get_untracked() == one;
-                    view! { <option value=one selected=selected>{label}</option> }
-                }).collect_view()}
+                    view! { <option value=one selected=selected>{label}</option> }.into_any()
+                }).collect::<Vec<_>>()}
             </select>
             {(!hint.is_empty()).then(|| view! { <span class="hint" id=described>{hint}</span> })}
         </div>
     }
+    .into_any()
+}
+
+/// A filter that lives in the address: one of a few values, or all.
+#[component]
+pub fn Pick(
+    query: Query,
+    label: &'static str,
+    /// The words for no filter.
+    all: &'static str,
+    options: &'static [&'static str],
+) -> AnyView {
+    let now = query.value.get_untracked();
+    let options = options.iter().map(|one| {
+        let selected = *one == now;
+        view! { <option value=*one selected=selected>{text::words(one)}</option> }.into_any()
+    });
+    view! {
+        <select class="select filter" aria-label=label prop:value=move || query.value.get() on:change=move |event| query.set(&event_target_value(&event))>
+            <option value="">{all}</option>{options.collect::<Vec<_>>()}
+        </select>
+    }
+    .into_any()
 }
 
 /// Yes or no.
@@ -76,15 +104,16 @@ pub fn Choice(
 pub fn Check(
     #[prop(into)] label: String,
     #[prop(into)] checked: Signal<bool>,
-    set: impl Fn(bool) + 'static,
+    #[prop(into)] set: Callback<(bool,)>,
     #[prop(optional, into)] hint: String,
-) -> impl IntoView {
+) -> AnyView {
     view! {
         <label class="check">
-            <input type="checkbox" prop:checked=move || checked.get() on:change=move |event| set(event_target_checked(&event))/>
+            <input type="checkbox" prop:checked=move || checked.get() on:change=move |event| set.run((event_target_checked(&event),))/>
             <span>{label}{(!hint.is_empty()).then(|| view! { <span class="hint">{hint}</span> })}</span>
         </label>
     }
+    .into_any()
 }
 
 /// The end of a form: what went wrong, a way out, a way on.
@@ -92,17 +121,18 @@ pub fn Check(
 pub fn Submit(
     change: Change,
     open: RwSignal<bool>,
-    #[prop(into)] label: String,
+    label: &'static str,
     /// What is about to happen cannot be undone.
     #[prop(optional)]
     danger: bool,
-) -> impl IntoView {
+) -> AnyView {
     let class = if danger { "btn danger" } else { "btn primary" };
     view! {
-        {move || change.problem.get().map(|problem| view! { <Explain problem/> })}
+        {refusal(change)}
         <footer>
             <button type="button" class="btn" on:click=move |_| open.set(false)>"Cancel"</button>
             <button class=class aria-busy=move || change.busy.get().to_string() disabled=move || change.busy.get()>{label}</button>
         </footer>
     }
+    .into_any()
 }

@@ -2,7 +2,7 @@ use leptos::prelude::*;
 
 /// Drawn on 16 px, in the colour of the text.
 #[component]
-pub fn Icon(name: &'static str, #[prop(default = 16)] size: u32) -> impl IntoView {
+pub fn Icon(name: &'static str, #[prop(default = 16)] size: u32) -> AnyView {
     let path = match name {
         "layers" => "M8 2 2 5l6 3 6-3zM2 8l6 3 6-3M2 11l6 3 6-3",
         "bucket" => {
@@ -33,10 +33,21 @@ pub fn Icon(name: &'static str, #[prop(default = 16)] size: u32) -> impl IntoVie
         }
         "link" => "M6.500 9.500 13 3M9 3h4v4M11 9.500V13H3V5h3.500",
         "plus" => "M8 3v10M3 8h10",
+        "people" => {
+            "M6 7.500a2.500 2.500 0 1 0 0-5 2.500 2.500 0 0 0 0 5zM1.500 13.500c0-2.500 2-4 4.500-4s4.500 1.500 4.500 4M11 7.300a2.200 2.200 0 0 0 0-4.300M12 9.700c1.600.6 2.500 1.900 2.500 3.800"
+        }
+        "home" => {
+            "M3 13.500v-11h7v11M10 6.500h3v7M1.500 13.500h13M5.300 5.300h2.400M5.300 8h2.400M5.300 10.700h2.400"
+        }
+        "log" => "M3 2.500h10v11H3zM5.500 5.500h5M5.500 8h5M5.500 10.500h3",
+        "up" => "M8 13V3M4 7l4-4 4 4",
+        "down" => "M8 3v10M4 9l4 4 4-4",
+        "chart" => "M2.500 13.500h11M4.500 11V7.500M8 11V3.500M11.500 11V6",
         _ => "M8 8h.1",
     };
     view! {
         <svg width=size height=size viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.300"
             stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><path d=path/></svg>
     }
+    .into_any()
 }

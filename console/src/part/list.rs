@@ -1,11 +1,12 @@
 use leptos::prelude::*;
 use serde_json::json;
 
-use super::{Explain, Icon};
+use super::{Empty, Icon, loaded};
 use crate::{
     api::Api,
     load::{Load, Query},
-    record::{Page, Record, page},
+    record::{Record, page},
+    route::param,
     text,
 };
 
@@ -19,9 +20,9 @@ const PAGE: i64 = 50;
 #[component]
 pub fn Head(
     #[prop(into)] title: Signal<String>,
-    #[prop(into)] text: String,
+    text: &'static str,
     #[prop(optional)] children: Option<Children>,
-) -> impl IntoView {
+) -> AnyView {
     Effect::new(move |_| document().set_title(&format!("{} · Loupe", title.get())));
     view! {
         <div class="page-head">
@@ -29,11 +30,12 @@ pub fn Head(
             {children.map(|children| view! { <div class="row">{children()}</div> })}
         </div>
     }
+    .into_any()
 }
 
 /// A search box whose text lives in the address.
 #[component]
-pub fn SearchBox(query: Query, #[prop(into)] label: String) -> impl IntoView {
+pub fn SearchBox(query: Query, label: String) -> AnyView {
     view! {
         <form role="search" class="search-field" on:submit=move |event| event.prevent_default()>
             <Icon name="search"/>
@@ -41,52 +43,194 @@ pub fn SearchBox(query: Query, #[prop(into)] label: String) -> impl IntoView {
                 on:change=move |event| query.set(&event_target_value(&event))/>
         </form>
     }
+    .into_any()
+}
+
+/// What a list shows while there is nothing in it.
+#[derive(Clone, Copy)]
+pub struct Blank {
+    pub icon: &'static str,
+    pub title: &'static str,
+    pub text: &'static str,
+    /// Another page of the namespace where it can be changed: its piece of the address, and the words on the link.
+    pub link: Option<(&'static str, &'static str)>,
+}
+
+/// What makes another row: a dialog, or a page of the namespace, under these words.
+#[derive(Clone, Copy)]
+pub enum Create {
+    Dialog(&'static str, RwSignal<bool>),
+    Page(&'static str, &'static str),
+}
+
+/// A page that is one list: head, search, table, and the dialog that makes another row.
+#[component]
+pub fn ListPage(
+    title: &'static str,
+    text: &'static str,
+    load: Load,
+    columns: &'static [Column],
+    row: fn(Record) -> AnyView,
+    blank: Blank,
+    #[prop(optional)] search: Option<Query>,
+    #[prop(optional)] offset: Option<Query>,
+    #[prop(optional)] create: Option<Create>,
+    /// More to do while nothing is there.
+    #[prop(optional)]
+    first: Option<ViewFn>,
+    /// Filters beside the search.
+    #[prop(optional)]
+    children: Option<Children>,
+) -> AnyView {
+    let ns = param("ns");
+    let button = move |icon: bool| {
+        let icon = icon.then(|| view! { <Icon name="plus"/> });
+        create.map(|create| match create {
+            Create::Dialog(label, open) => view! { <button type="button" class="btn primary" on:click=move |_| open.set(true)>{icon}{label}</button> }.into_any(),
+            Create::Page(label, piece) => view! { <a class="btn primary" href=move || format!("/console/ns/{}/{piece}", ns.get())>{icon}{label}</a> }.into_any(),
+        })
+    };
+    let empty = move || {
+        let nothing = search.is_some_and(|search| !search.value.get().is_empty());
+        if let Some(search) = search.filter(|_| nothing) {
+            return view! {
+                <Empty icon="search" title="Nothing has that name" text="Nothing matches what you typed.">
+                    <button type="button" class="btn" on:click=move |_| search.set("")>"Clear the search"</button>
+                </Empty>
+            };
+        }
+        let link = blank.link.map(|(piece, label)| view! { <a class="btn primary" href=format!("/console/ns/{}/{piece}", ns.get())>{label}</a> });
+        let first = first.as_ref().map(|first| first.run());
+        let plain = if first.is_some() { None } else { button(false) };
+        view! { <Empty icon=blank.icon title=blank.title text=blank.text>{first}{plain}{link}</Empty> }
+    };
+    view! {
+        <Head title=title.to_owned() text>{button(true)}</Head>
+        {(search.is_some() || children.is_some()).then(|| view! {
+            <div class="row filters">
+                {search.map(|query| view! { <SearchBox query label=format!("Search {}", title.to_lowercase())/> })}
+                {children.map(|children| children())}
+            </div>
+        })}
+        <Listing load offset label=title columns row empty=ViewFn::from(empty)/>
+    }
+    .into_any()
 }
 
 /// One list: skeleton, rows, nothing, refusal, pages. Rows stay while the next ones are fetched.
 #[component]
 pub fn Listing(
-    load: Load<Page>,
-    #[prop(into)] label: String,
-    columns: Vec<Column>,
-    #[prop(into)] row: Callback<(Record,), AnyView>,
+    load: Load,
+    label: &'static str,
+    columns: &'static [Column],
+    row: fn(Record) -> AnyView,
     empty: ViewFn,
-    #[prop(optional)] offset: Option<Query>,
-) -> impl IntoView {
-    let width = columns.len();
-    let heads = StoredValue::new(columns);
-    let label = StoredValue::new(label);
-    let table = move |rows: AnyView, busy: bool| {
-        view! {
-            <div class="table-wrap" tabindex="0" role="region" aria-label=label.get_value() aria-busy=busy.to_string()
-                class:refetching=move || load.busy.get() && load.value.with(Option::is_some)>
-                <table class="table">
-                    <caption class="sr-only">{label.get_value()}</caption>
-                    <thead><tr>{heads.with_value(|heads| heads.iter().map(|Column(name, class)| view! {
-                        <th scope="col" class=*class>{match *name { "" => view! { <span class="sr-only">"Actions"</span> }.into_any(), name => name.into_any() }}</th>
-                    }).collect_view())}</tr></thead>
-                    <tbody>{rows}</tbody>
-                </table>
-            </div>
-        }
+    offset: Option<Query>,
+) -> AnyView {
+    let faded = Signal::derive(move || load.busy.get() && load.value.with(Option::is_some));
+    let wait = move || {
+        let lines = (0..5).map(|_| {
+            let cells = columns
+                .iter()
+                .map(|_| cell("", view! { <span class="skeleton"></span> }.into_any()));
+            line(cells.collect())
+        });
+        table(label, columns, lines.collect(), faded)
     };
-    move || match load.value.get() {
-        None => {
-            let lines = (0..5).map(|_| view! { <tr>{(0..width).map(|_| view! { <td><span class="skeleton"></span></td> }).collect_view()}</tr> });
-            table(lines.collect_view().into_any(), true).into_any()
+    let rows = move |answer: Record| {
+        let (rows, total) = page(&answer);
+        if rows.is_empty() && offset.is_none_or(|o| o.number() == 0) {
+            return empty.run();
         }
-        Some(Err(problem)) => {
-            view! { <Explain problem retry=Callback::new(move |()| load.reload())/> }.into_any()
-        }
-        Some(Ok((rows, _))) if rows.is_empty() && offset.is_none_or(|o| o.number() == 0) => {
-            empty.run()
-        }
-        Some(Ok((rows, total))) => {
-            let shown = rows.len() as i64;
-            let rows = rows.into_iter().map(|one| row.run((one,))).collect_view();
-            view! { {table(rows.into_any(), false)} {offset.map(|offset| pager(offset, shown, total))} }.into_any()
-        }
+        let shown = rows.len() as i64;
+        let rows = rows.into_iter().map(row).collect();
+        let pages = offset.map(|offset| pager(offset, shown, total));
+        view! { {table(label, columns, rows, faded)}{pages} }.into_any()
+    };
+    loaded(load, ViewFn::from(wait), rows)
+}
+
+/// A table, for those who see it and for those who hear it.
+pub fn table(
+    label: &'static str,
+    columns: &[Column],
+    rows: Vec<AnyView>,
+    faded: Signal<bool>,
+) -> AnyView {
+    let heads = columns.iter().map(|Column(name, class)| {
+        let name = match *name {
+            "" => view! { <span class="sr-only">"Actions"</span> }.into_any(),
+            name => name.into_any(),
+        };
+        view! { <th scope="col" class=*class>{name}</th> }.into_any()
+    });
+    view! {
+        <div class="table-wrap" tabindex="0" role="region" aria-label=label class:refetching=move || faded.get()>
+            <table class="table">
+                <caption class="sr-only">{label}</caption>
+                <thead><tr>{heads.collect::<Vec<_>>()}</tr></thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
     }
+    .into_any()
+}
+
+/// A row of cells.
+pub fn line(cells: Vec<AnyView>) -> AnyView {
+    view! { <tr>{cells}</tr> }.into_any()
+}
+
+/// A cell with anything in it.
+pub fn cell(class: &'static str, inside: AnyView) -> AnyView {
+    view! { <td class=class>{inside}</td> }.into_any()
+}
+
+/// A cell of text.
+pub fn words(class: &'static str, text: String) -> AnyView {
+    cell(class, text.into_any())
+}
+
+/// A cell of text over a smaller line.
+pub fn two(text: String, under: String) -> AnyView {
+    cell(
+        "",
+        view! { {text}<span class="sub">{under}</span> }.into_any(),
+    )
+}
+
+/// A number, where there is one.
+pub fn number(n: Option<i64>) -> AnyView {
+    words("num nowrap", n.map(text::count).unwrap_or_default())
+}
+
+/// The cell that names the row, over its id.
+pub fn name(href: Option<String>, name: String, id: String) -> AnyView {
+    let name = match href {
+        Some(href) => view! { <a href=href>{name}</a> }.into_any(),
+        None => name.into_any(),
+    };
+    view! { <th scope="row">{name}<span class="sub mono">{id}</span></th> }.into_any()
+}
+
+/// The cell that names the row, beside a small picture of it.
+pub fn pictured(picture: Option<String>, name: String, id: String) -> AnyView {
+    let thumb = match picture {
+        Some(url) => {
+            view! { <img class="thumb" src=url alt="" loading="lazy" width="44" height="44"/> }
+                .into_any()
+        }
+        None => view! { <span class="thumb"><Icon name="file"/></span> }.into_any(),
+    };
+    view! { <th scope="row"><span class="row nowrap">{thumb}<span class="grow">{name}<span class="sub mono">{id}</span></span></span></th> }.into_any()
+}
+
+/// A cell of short words.
+pub fn tags(all: Vec<String>) -> AnyView {
+    let all = all
+        .into_iter()
+        .map(|one| view! { <span class="tag">{one}</span>" " }.into_any());
+    cell("", all.collect::<Vec<_>>().into_any())
 }
 
 fn pager(offset: Query, shown: i64, total: i64) -> AnyView {
@@ -94,21 +238,25 @@ fn pager(offset: Query, shown: i64, total: i64) -> AnyView {
     if at == 0 && shown >= total {
         return ().into_any();
     }
-    let back = move |_| {
-        offset.set(&if at > PAGE {
-            (at - PAGE).to_string()
+    let turn = move |to: i64, label: &'static str, end: bool| {
+        let to = if to > 0 {
+            to.to_string()
         } else {
             String::new()
-        })
+        };
+        view! { <button type="button" class="btn small" disabled=end on:click=move |_| offset.set(&to)>{label}</button> }.into_any()
     };
-    let on = move |_| offset.set(&(at + PAGE).to_string());
+    let from = if shown == 0 { 0 } else { at + 1 };
+    let words = format!(
+        "{} to {} of {}",
+        text::count(from),
+        text::count(at + shown),
+        text::count(total.max(at + shown))
+    );
     view! {
         <nav class="pager" aria-label="Pages">
-            <span>{format!("{} to {} of {}", text::count(if shown == 0 { 0 } else { at + 1 }), text::count(at + shown), text::count(total.max(at + shown)))}</span>
-            <span class="row">
-                <button type="button" class="btn small" disabled={at == 0} on:click=back>"Previous"</button>
-                <button type="button" class="btn small" disabled={at + shown >= total} on:click=on>"Next"</button>
-            </span>
+            <span>{words}</span>
+            <span class="row">{turn(at - PAGE, "Previous", at == 0)}{turn(at + PAGE, "Next", at + shown >= total)}</span>
         </nav>
     }
     .into_any()
@@ -118,19 +266,18 @@ fn pager(offset: Query, shown: i64, total: i64) -> AnyView {
 pub struct Searched {
     pub search: Query,
     pub offset: Query,
-    pub load: Load<Page>,
+    pub load: Load,
 }
 
 /// Asks `path` anew whenever the address, or a signal that `api` reads, changes.
 pub fn searched(path: &'static str, api: impl Fn() -> Api + 'static) -> Searched {
     let (search, offset) = (Query::new("q"), Query::new("offset"));
     let load = Load::new(move || {
-        let (api, path) = (api(), format!("{path}{}", page_query(offset)));
         let body = match search.value.get() {
             q if q.is_empty() => json!({}),
             q => json!({"search": q}),
         };
-        async move { api.post(&path, &body).await.map(page) }
+        api().post(&format!("{path}{}", page_query(offset)), &body)
     });
     Searched {
         search,
@@ -143,6 +290,6 @@ pub fn searched(path: &'static str, api: impl Fn() -> Api + 'static) -> Searched
 pub fn page_query(offset: Query) -> String {
     format!(
         "?limit={PAGE}&offset={}&include_total=true",
-        offset.value.with(|v| v.parse::<i64>().unwrap_or(0))
+        offset.number()
     )
 }

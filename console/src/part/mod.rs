@@ -1,15 +1,24 @@
 //! What pages are made of.
 
+pub mod chart;
 mod dialog;
 mod field;
 mod icon;
 mod list;
 mod remove;
+pub mod schema;
 mod show;
+pub mod stages;
 
-pub use dialog::{Modal, Secret};
-pub use field::{Area, Check, Choice, Field, Submit};
+pub use dialog::{Ask, Modal, Secret, Sheet, download};
+pub use field::{Area, Check, Choice, Field, Pick, Submit};
 pub use icon::Icon;
-pub use list::{Column, Head, Listing, SearchBox, Searched, page_query, searched};
-pub use remove::Remove;
-pub use show::{Badge, Copy, Empty, Explain, Progress, Skeletons, ToastList, Toasts, When};
+pub use list::{
+    Blank, Column, Create, Head, ListPage, Listing, SearchBox, Searched, cell, line, name, number,
+    page_query, pictured, searched, table, tags, two, words,
+};
+pub use remove::{Confirm, Remove};
+pub use show::{
+    Copy, Empty, Explain, Progress, Skeletons, ToastList, Toasts, badge, loaded, refusal, waiting,
+    when,
+};

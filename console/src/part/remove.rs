@@ -1,6 +1,6 @@
 use leptos::prelude::*;
 
-use super::{Field, Modal, Submit, Toasts};
+use super::{Ask, Toasts};
 use crate::{api::Api, load::Change};
 
 /// A button that deletes, behind a dialog in which the name is typed: nothing of it comes back.
@@ -13,12 +13,11 @@ pub fn Remove(
     #[prop(into)] api: Signal<Api>,
     #[prop(into)] path: Signal<String>,
     done: Callback<()>,
-) -> impl IntoView {
+) -> AnyView {
     let toasts: Toasts = expect_context();
     let (open, typed) = (RwSignal::new(false), RwSignal::new(String::new()));
     let change = Change::new();
-    let submit = move |event: leptos::ev::SubmitEvent| {
-        event.prevent_default();
+    let submit = Callback::new(move |()| {
         if typed.get_untracked().trim() != name.get_untracked() {
             change.refuse("this is not its name");
             return;
@@ -29,15 +28,25 @@ pub fn Remove(
             toasts.say(format!("The {what} is being deleted"));
             done.run(());
         });
-    };
+    });
     view! {
         <button type="button" class="btn" on:click=move |_| { typed.set(String::new()); open.set(true); }>"Delete"</button>
-        <Modal open title=format!("Delete this {what}?")>
-            <form class="form" on:submit=submit>
-                <p>{loses}" This cannot be undone."</p>
-                <Field id="remove-name" label=format!("Type {} to confirm", name.get()) value=typed required=true/>
-                <Submit change open label="Delete" danger=true/>
-            </form>
-        </Modal>
+        <Ask open title=format!("Delete this {what}?") label="Delete" danger=true change submit>
+            <p>{loses}" This cannot be undone."</p>
+            <Confirm name typed/>
+        </Ask>
     }
+    .into_any()
+}
+
+/// A name to be typed, so that what cannot be undone is not done by a slip.
+#[component]
+pub fn Confirm(#[prop(into)] name: Signal<String>, typed: RwSignal<String>) -> AnyView {
+    view! {
+        <div class="field">
+            <label for="confirm-name">"Type "<strong>{move || name.get()}</strong>" to confirm"</label>
+            <input class="input" id="confirm-name" bind:value=typed required=true autocomplete="off" spellcheck="false"/>
+        </div>
+    }
+    .into_any()
 }

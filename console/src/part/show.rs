@@ -3,7 +3,12 @@ use leptos::prelude::*;
 use wasm_bindgen_futures::{JsFuture, spawn_local};
 
 use super::Icon;
-use crate::{api::Problem, text};
+use crate::{
+    api::Problem,
+    load::{Change, Load},
+    record::Record,
+    text,
+};
 
 /// Short notes at the corner, read out as they come.
 #[derive(Clone, Copy, Default)]
@@ -23,23 +28,27 @@ impl Toasts {
 }
 
 #[component]
-pub fn ToastList() -> impl IntoView {
+pub fn ToastList() -> AnyView {
     let Toasts(all) = expect_context();
     view! {
         <div class="toasts" role="status">
-            <For each=move || all.get() key=|(id, _)| *id let((_, text))><div class="toast ok">{text}</div></For>
+            {move || all.get().into_iter().map(|(_, text)| view! { <div class="toast ok">{text}</div> }.into_any()).collect::<Vec<_>>()}
         </div>
     }
+    .into_any()
 }
 
 /// Copies and says so.
 #[component]
 pub fn Copy(
     #[prop(into)] text: Signal<String>,
-    #[prop(optional, into)] label: String,
-) -> impl IntoView {
+    #[prop(optional)] label: &'static str,
+    /// Set once a copy was made.
+    #[prop(optional)]
+    done: Option<RwSignal<bool>>,
+) -> AnyView {
     let toasts: Toasts = expect_context();
-    let done = RwSignal::new(false);
+    let ticked = RwSignal::new(false);
     let copy = move |_| {
         let promise = window()
             .navigator()
@@ -52,41 +61,41 @@ pub fn Copy(
             } else {
                 "The browser refused to copy; select the text instead"
             });
-            let _ = done.try_set(worked);
+            let _ = ticked.try_set(worked);
+            if let Some(done) = done.filter(|_| worked) {
+                let _ = done.try_set(true);
+            }
             TimeoutFuture::new(2000).await;
-            let _ = done.try_set(false);
+            let _ = ticked.try_set(false);
         });
     };
     let bare = label.is_empty();
-    let name = if bare {
-        "Copy".to_owned()
-    } else {
-        label.clone()
-    };
+    let name = if bare { "Copy" } else { label };
     view! {
         <button type="button" class=if bare { "btn ghost icon small" } else { "btn" } aria-label=name on:click=copy>
-            {move || view! { <Icon name=if done.get() { "check" } else { "copy" } size=14/> }}
+            {move || view! { <Icon name=if ticked.get() { "check" } else { "copy" } size=14/> }}
             {label}
         </button>
     }
+    .into_any()
 }
 
 /// A status: a dot and a word.
-#[component]
-pub fn Badge(#[prop(into)] status: String) -> impl IntoView {
-    let class = match status.as_str() {
-        "COMPLETED" | "ACTIVE" | "active" | "published" => "badge ok",
-        "COMPLETED_WITH_ERRORS" | "expired" | "INTERRUPTED" | "SUSPENDED" => "badge warn",
-        "FAILED" | "revoked" | "failed" => "badge bad",
+pub fn badge(status: &str) -> AnyView {
+    let class = match status {
+        "COMPLETED" | "ACTIVE" | "active" | "published" | "success" => "badge ok",
+        "COMPLETED_WITH_ERRORS" | "expired" | "INTERRUPTED" | "SUSPENDED" | "suspended" => {
+            "badge warn"
+        }
+        "FAILED" | "revoked" | "failed" | "denied" => "badge bad",
         "IN_PROGRESS" | "PROCESSING" | "QUEUED" | "PENDING" | "uploading" => "badge live",
         _ => "badge",
     };
-    view! { <span class=class>{text::words(&status)}</span> }
+    view! { <span class=class>{text::words(status)}</span> }.into_any()
 }
 
 /// A moment, relative, with the exact one on hover.
-#[component]
-pub fn When(at: Option<String>) -> impl IntoView {
+pub fn when(at: Option<String>) -> AnyView {
     match at {
         Some(at) => {
             let seconds = (js_sys::Date::now() - js_sys::Date::parse(&at)) / 1000.0;
@@ -102,10 +111,7 @@ pub fn When(at: Option<String>) -> impl IntoView {
 
 /// What went wrong, where, and what to do about it.
 #[component]
-pub fn Explain(
-    problem: Problem,
-    #[prop(optional, into)] retry: Option<Callback<()>>,
-) -> impl IntoView {
+pub fn Explain(problem: Problem, #[prop(optional, into)] retry: Option<Callback<()>>) -> AnyView {
     let Problem {
         status,
         kind,
@@ -113,13 +119,16 @@ pub fn Explain(
         request_id,
         retry_after,
         notes,
+        ..
     } = problem;
     let lines = notes.into_iter().filter(|(_, value)| !value.is_empty());
+    let lines =
+        lines.map(|(place, what)| view! { <li><code>{place}</code>": "{what}</li> }.into_any());
     view! {
         <div class="notice bad" role="alert">
             <strong>{kind}{(status > 0).then(|| format!(" ({status})"))}</strong>
             <span>{message}</span>
-            <ul>{lines.map(|(place, what)| view! { <li><code>{place}</code>": "{what}</li> }).collect_view()}</ul>
+            <ul>{lines.collect::<Vec<_>>()}</ul>
             {retry_after.map(|seconds| view! { <span>"Try again in "{seconds}" s."</span> })}
             {request_id.map(|id| view! { <span class="mono">"request "{id}</span> })}
             {retry.map(|retry| view! {
@@ -127,16 +136,55 @@ pub fn Explain(
             })}
         </div>
     }
+    .into_any()
+}
+
+/// What `load` brought, as `view` shows it; until then `wait`, and what went wrong instead.
+pub fn loaded(
+    load: Load,
+    wait: ViewFn,
+    view: impl Fn(Record) -> AnyView + Send + Sync + 'static,
+) -> AnyView {
+    shown(load, wait, Box::new(view))
+}
+
+type Shown = Box<dyn Fn(Record) -> AnyView + Send + Sync>;
+
+fn shown(load: Load, wait: ViewFn, view: Shown) -> AnyView {
+    (move || match load.value.get() {
+        None => wait.run(),
+        Some(Err(problem)) => {
+            view! { <Explain problem retry=Callback::new(move |()| load.reload())/> }.into_any()
+        }
+        Some(Ok(one)) => view(one),
+    })
+    .into_any()
+}
+
+/// So many lines of nothing yet.
+pub fn waiting(lines: usize) -> ViewFn {
+    ViewFn::from(move || view! { <Skeletons lines/> })
+}
+
+/// What was refused, as long as it stands.
+pub fn refusal(change: Change) -> AnyView {
+    (move || {
+        change
+            .problem
+            .get()
+            .map(|problem| view! { <Explain problem/> })
+    })
+    .into_any()
 }
 
 /// Nothing here yet, and what to do about it.
 #[component]
 pub fn Empty(
     icon: &'static str,
-    #[prop(into)] title: String,
-    #[prop(into)] text: String,
+    title: &'static str,
+    text: &'static str,
     #[prop(optional)] children: Option<Children>,
-) -> impl IntoView {
+) -> AnyView {
     view! {
         <div class="empty">
             <span class="art"><Icon name=icon size=24/></span>
@@ -145,15 +193,17 @@ pub fn Empty(
             {children.map(|children| view! { <div class="row">{children()}</div> })}
         </div>
     }
+    .into_any()
 }
 
 #[component]
-pub fn Skeletons(#[prop(default = 5)] lines: usize) -> impl IntoView {
+pub fn Skeletons(#[prop(default = 5)] lines: usize) -> AnyView {
     view! {
         <div class="card stack" aria-busy="true" aria-label="Loading">
-            {(0..lines).map(|_| view! { <span class="skeleton"></span> }).collect_view()}
+            {(0..lines).map(|_| view! { <span class="skeleton"></span> }.into_any()).collect::<Vec<_>>()}
         </div>
     }
+    .into_any()
 }
 
 /// How far something is, of one.
@@ -161,7 +211,7 @@ pub fn Skeletons(#[prop(default = 5)] lines: usize) -> impl IntoView {
 pub fn Progress(
     #[prop(into)] share: Signal<f64>,
     #[prop(into)] label: String,
-    #[prop(optional, into)] class: String,
-) -> impl IntoView {
-    view! { <progress class=format!("progress {class}") max="1" prop:value=move || share.get() aria-label=label></progress> }
+    #[prop(optional)] class: &'static str,
+) -> AnyView {
+    view! { <progress class=format!("progress {class}") max="1" prop:value=move || share.get() aria-label=label></progress> }.into_any()
 }

@@ -1,0 +1,176 @@
+//! Bars, for those who see them, with the same numbers as a table for those who do not.
+
+use leptos::prelude::*;
+
+use super::{Column, line, number, table, words};
+use crate::text;
+
+/// One bar: what it stands for, and its parts from the ground up.
+pub type Bar = (String, Vec<i64>);
+
+const HEIGHT: f64 = 180.0;
+const LEFT: f64 = 48.0;
+const GROUND: f64 = 156.0;
+
+/// The least round number that is not below `n`: 1, 2 or 5 with zeros.
+fn ceiling(n: i64) -> i64 {
+    let mut step = 1;
+    loop {
+        for round in [step, 2 * step, 5 * step] {
+            if round >= n {
+                return round;
+            }
+        }
+        step *= 10;
+    }
+}
+
+fn plain(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('"', "&quot;")
+}
+
+/// The picture, as text: a typed view of so many small elements would weigh more than the page around it.
+fn picture(label: &str, names: &[&str], bars: &[Bar], wide: f64) -> String {
+    let most = bars
+        .iter()
+        .map(|(_, parts)| parts.iter().sum::<i64>())
+        .max();
+    let top = ceiling(most.unwrap_or(0).max(4));
+    let high = |n: i64| (GROUND - 12.0) * n as f64 / top as f64;
+    let mut out = format!(
+        r#"<svg viewBox="0 0 {wide} {HEIGHT}" role="img" aria-labelledby="chart-title chart-text"><title id="chart-title">{}</title><desc id="chart-text">{}</desc>"#,
+        plain(label),
+        plain(&summary(names, bars)),
+    );
+    for n in [0, top / 2, top] {
+        let y = GROUND - high(n);
+        out += &format!(
+            r#"<path class="grid" d="M{LEFT} {y}H{wide}"/><text x="{}" y="{}" text-anchor="end">{}</text>"#,
+            LEFT - 8.0,
+            y + 4.0,
+            text::count(n),
+        );
+    }
+    let room = (wide - LEFT) / bars.len().max(1) as f64;
+    let thick = (room * 0.62).min(56.0);
+    for (at, (name, parts)) in bars.iter().enumerate() {
+        let middle = LEFT + room * (at as f64 + 0.5);
+        let mut ground = GROUND;
+        for (series, n) in parts.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let tall = high(*n).max(1.0);
+            ground -= tall;
+            out += &format!(
+                r#"<rect class="s{}" x="{:.1}" y="{ground:.1}" width="{thick:.1}" height="{tall:.1}" rx="2"/>"#,
+                series + 1,
+                middle - thick / 2.0,
+            );
+        }
+        // What does not fit below its bar is in the table.
+        let short: String = name.chars().take((room / 7.5) as usize).collect();
+        out += &format!(
+            r#"<text x="{middle:.1}" y="{}" text-anchor="middle">{}</text>"#,
+            HEIGHT - 6.0,
+            plain(&short),
+        );
+    }
+    out + "</svg>"
+}
+
+/// The chart in a sentence.
+fn summary(names: &[&str], bars: &[Bar]) -> String {
+    let totals = names.iter().enumerate().map(|(at, name)| {
+        let sum: i64 = bars.iter().filter_map(|(_, parts)| parts.get(at)).sum();
+        format!("{} {name}", text::count(sum))
+    });
+    format!(
+        "{} bars; in all {}",
+        bars.len(),
+        totals.collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// Stacked bars with their legend and their table; as wide as the window is beside `around`, so that letters keep their
+/// size, and at most `most`.
+pub fn chart(
+    label: &'static str,
+    names: &'static [&'static str],
+    bars: Vec<Bar>,
+    (around, most): (f64, f64),
+) -> AnyView {
+    let window = window().inner_width().ok().and_then(|width| width.as_f64());
+    let around = if window.unwrap_or(0.0) < 860.0 {
+        60.0
+    } else {
+        around
+    };
+    let wide = (window.unwrap_or(800.0) - around).clamp(240.0, most);
+    const COLUMNS: [Column; 4] = [
+        Column("", ""),
+        Column("", "num"),
+        Column("", "num"),
+        Column("", "num"),
+    ];
+    let svg = picture(label, names, &bars, wide.round());
+    let legend = names.iter().enumerate().map(|(at, name)| {
+        view! { <li><span class=format!("key s{}", at + 1)></span>{*name}</li> }.into_any()
+    });
+    let mut columns = COLUMNS[..=names.len().min(3)].to_vec();
+    columns[0].0 = "Of";
+    for (column, name) in columns.iter_mut().skip(1).zip(names) {
+        column.0 = name;
+    }
+    let rows = bars.into_iter().map(|(name, parts)| {
+        let mut cells = vec![words("", name)];
+        cells.extend(parts.into_iter().map(|n| number(Some(n))));
+        line(cells)
+    });
+    let rows = table(label, &columns, rows.collect(), Signal::stored(false));
+    view! {
+        <figure class="chart">
+            <ul class="legend">{legend.collect::<Vec<_>>()}</ul>
+            <div inner_html=svg></div>
+            <details><summary>"As a table"</summary>{rows}</details>
+        </figure>
+    }
+    .into_any()
+}
+
+/// How much of a limit is used, as a bar with words; a limit that does not exist has no bar.
+pub fn meter(label: String, used: i64, limit: Option<i64>) -> AnyView {
+    let (share, words) = match limit {
+        Some(limit) => (
+            Some(used as f64 / limit.max(1) as f64),
+            format!("{} of {}", text::count(used), text::count(limit)),
+        ),
+        None => (None, format!("{}, no limit", text::count(used))),
+    };
+    let class = match share.unwrap_or(0.0) {
+        share if share >= 0.95 => "progress bad",
+        share if share >= 0.8 => "progress warn",
+        _ => "progress",
+    };
+    let said = format!("{label}: {words}");
+    let bar = share.map(|share| view! { <progress class=class max="1" value=share.min(1.0).to_string() aria-label=said></progress> });
+    view! { <li class="meter"><span class="row between"><span>{label}</span><span class="muted num">{words}</span></span>{bar}</li> }.into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_axis_ends_at_a_round_number() {
+        assert_eq!([1, 7, 20, 21, 999].map(ceiling), [1, 10, 20, 50, 1000]);
+    }
+
+    #[test]
+    fn names_are_text_in_the_picture_and_zero_has_no_bar() {
+        let bars = [("<b>&\"".to_owned(), vec![3, 0])];
+        let svg = picture("Requests", &["search", "other"], &bars, 400.0);
+        assert!(svg.contains("&lt;b>&amp;&quot;"), "{svg}");
+        assert_eq!(svg.matches("<rect").count(), 1);
+        assert!(svg.contains("in all 3 search, 0 other"));
+    }
+}

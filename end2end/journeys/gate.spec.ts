@@ -1,0 +1,262 @@
+import { readFileSync } from "node:fs";
+import { expect, test, type Page } from "@playwright/test";
+import { accessible, key, noSideways, open, signIn, url, watch } from "./help.ts";
+
+const phone = async (page: Page): Promise<void> => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await noSideways(page);
+  await accessible(page);
+  await page.setViewportSize({ width: 1280, height: 900 });
+};
+
+const secretOf = (page: Page) => page.getByRole("dialog", { name: "Copy this secret now" });
+
+test("a key is made from words, shown once, and cannot be lost by a stray key", async ({ page }) => {
+  const faults = watch(page);
+  await signIn(page);
+  await open(page, "API keys");
+  await page.getByRole("button", { name: "Create key" }).first().click();
+  const form = page.getByRole("dialog", { name: "Create an API key" });
+  await form.getByLabel("Name", { exact: true }).fill("journey");
+  await form.getByRole("radio", { name: /^Write/ }).check();
+  await form.getByRole("button", { name: "Hold it to a resource" }).click();
+  await form.getByLabel("Kind of resource").selectOption("bucket");
+  await form.getByLabel(/^Id, or the start/).fill("raw-*");
+  await form.getByLabel("Requests a minute at most").fill("1200");
+  await expect(form.getByRole("status")).toHaveText(
+    "This key can read and change, in every bucket that starts with raw-, at most 1,200 times a minute, until it is revoked.",
+  );
+  await accessible(page);
+  await phone(page);
+  await form.getByRole("button", { name: "Create key" }).click();
+
+  const secret = secretOf(page);
+  await expect(secret).toContainText(/loupe_sk_\w{30,}/);
+  const text = await secret.locator("code").innerText();
+  for (const press of ["Escape", "Escape", "Escape"]) await page.keyboard.press(press);
+  await page.mouse.click(5, 5);
+  await expect(secret).toBeVisible();
+  await accessible(page);
+  await secret.getByRole("button", { name: "I have stored it" }).click();
+  await expect(secret).toContainText("It was not copied yet");
+  const saved = page.waitForEvent("download");
+  await secret.getByRole("button", { name: "Download .env" }).click();
+  const file = await (await saved).path();
+  expect(readFileSync(file, "utf8")).toBe(`LOUPE_API_KEY=${text}\n`);
+  await secret.getByRole("button", { name: "I have stored it" }).click();
+  await expect(secret).toBeHidden();
+  expect(await page.content()).not.toContain(text);
+  const row = page.getByRole("row", { name: /journey/ });
+  await expect(row).toContainText("bucket raw-*");
+
+  await page.getByRole("button", { name: "Rotate journey" }).click();
+  await expect(page.getByRole("dialog", { name: "Rotate journey?" })).toContainText("refused from the next request on");
+  await accessible(page);
+  await page.getByRole("dialog").getByRole("button", { name: "Rotate" }).click();
+  await expect(secret).toContainText(/loupe_sk_\w{30,}/);
+  expect(await secret.locator("code").innerText()).not.toBe(text);
+  await secret.getByRole("button", { name: "I have stored it" }).click();
+  await secret.getByRole("button", { name: "Close without a copy" }).click();
+
+  await page.getByRole("button", { name: "Revoke journey" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await expect(page.getByRole("button", { name: "Revoke journey" })).toHaveCount(0);
+  await page.getByLabel("Status", { exact: true }).selectOption("revoked");
+  await expect(page).toHaveURL(/status=revoked/);
+  await expect(page.getByRole("row", { name: /journey/ })).toContainText("revoked");
+  await expect(page.getByRole("row", { name: /admin/ })).toHaveCount(0);
+  expect(faults).toEqual([]);
+});
+
+test("a key in use is revoked only after its name is typed, and its use is drawn and told", async ({ page }) => {
+  await signIn(page);
+  await open(page, "API keys");
+  await page.getByRole("button", { name: "Create key" }).first().click();
+  const form = page.getByRole("dialog", { name: "Create an API key" });
+  await form.getByLabel("Name", { exact: true }).fill("in-use");
+  await form.getByRole("button", { name: "Create key" }).click();
+  const secret = secretOf(page);
+  const text = await secret.locator("code").innerText();
+  await secret.getByRole("button", { name: "I have stored it" }).click();
+  await secret.getByRole("button", { name: "Close without a copy" }).click();
+  for (let n = 0; n < 3; n += 1) {
+    const answer = await page.request.post(`${url()}/v1/namespaces/list`, { headers: { Authorization: `Bearer ${text}` }, data: {} });
+    expect(answer.status()).toBe(200);
+  }
+
+  // Counts are written every few seconds.
+  await expect(async () => {
+    await page.reload();
+    await expect(page.getByRole("row", { name: /in-use/ }).locator("td.num")).toHaveText("3", { timeout: 2000 });
+  }).toPass({ timeout: 40_000 });
+  await page.getByRole("button", { name: "Usage in-use" }).click();
+  const usage = page.getByRole("dialog", { name: "Usage of in-use" });
+  await expect(usage.getByRole("img", { name: "Requests over time" })).toBeVisible();
+  await expect(usage.getByRole("row", { name: /POST \/v1\/namespaces\/list/ })).toContainText("3");
+  await usage.getByText("As a table").click();
+  await expect(usage.getByRole("row", { name: /^\d\d-\d\d/ })).toHaveCount(7);
+  await accessible(page);
+  await phone(page);
+  await usage.getByRole("button", { name: "24 hours" }).click();
+  await expect(usage.getByRole("row", { name: /POST \/v1\/namespaces\/list/ })).toContainText("3");
+  await page.keyboard.press("Escape");
+
+  await page.getByRole("button", { name: "Revoke in-use" }).click();
+  const question = page.getByRole("dialog", { name: "Revoke in-use?" });
+  await question.getByRole("button", { name: "Revoke" }).click();
+  await expect(question.getByRole("alert")).toContainText("It was used at");
+  await accessible(page);
+  await question.getByLabel(/^Type in-use/).fill("in");
+  await question.getByRole("button", { name: "Revoke" }).click();
+  await expect(question).toContainText("this is not its name");
+  await question.getByLabel(/^Type in-use/).fill("in-use");
+  await question.getByRole("button", { name: "Revoke" }).click();
+  await expect(question).toBeHidden();
+  const refused = await page.request.get(`${url()}/v1/me`, { headers: { Authorization: `Bearer ${text}` } });
+  expect(refused.status()).toBe(401);
+});
+
+test("a user is added, given a key, and suspended with what that ends", async ({ page }) => {
+  const faults = watch(page);
+  await signIn(page);
+  await open(page, "Users");
+  await page.getByRole("button", { name: "Add user" }).first().click();
+  await page.getByLabel("Name", { exact: true }).fill("Ann Example");
+  await page.getByLabel("E-mail address").fill("ann@example.com");
+  await page.getByLabel("Role", { exact: true }).last().selectOption("viewer");
+  await accessible(page);
+  await page.getByRole("dialog").getByRole("button", { name: "Add user" }).click();
+  const row = page.getByRole("row", { name: /Ann Example/ });
+  await expect(row).toContainText("viewer");
+  await page.getByRole("button", { name: "Change Ann Example" }).click();
+  await page.getByRole("dialog").getByLabel("Role").selectOption("member");
+  await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+  await expect(row).toContainText("member");
+
+  await page.getByRole("link", { name: "Keys of Ann Example" }).click();
+  await expect(page.getByText("Keys of ann@example.com")).toBeVisible();
+  await page.getByRole("button", { name: "Create key" }).first().click();
+  await page.getByLabel("Name", { exact: true }).fill("ann-laptop");
+  await page.getByRole("dialog").getByRole("button", { name: "Create key" }).click();
+  await secretOf(page).getByRole("button", { name: "I have stored it" }).click();
+  await secretOf(page).getByRole("button", { name: "Close without a copy" }).click();
+
+  await open(page, "Users");
+  await page.getByRole("button", { name: "Suspend Ann Example" }).click();
+  const question = page.getByRole("dialog", { name: "Suspend Ann Example?" });
+  await expect(question).toContainText("This key is revoked for good");
+  await expect(question).toContainText("ann-laptop");
+  await accessible(page);
+  await question.getByRole("button", { name: "Confirm" }).click();
+  await expect(row).toContainText("suspended");
+  await page.getByLabel("Status", { exact: true }).selectOption("suspended");
+  await expect(page.getByRole("main").locator("tbody tr")).toHaveCount(1);
+  await phone(page);
+  expect(faults).toEqual([]);
+});
+
+test("the audit log is narrowed, opened and exported", async ({ page }) => {
+  const faults = watch(page);
+  const headers = { Authorization: `Bearer ${key()}` };
+  const users = `${url()}/v1/organizations/users`;
+  const added = await page.request.post(users, { headers, data: { email: "bob@example.com", user_name: "Bob", role: "viewer" } });
+  expect(added.ok()).toBe(true);
+  const changed = await page.request.patch(`${users}/bob@example.com`, { headers, data: { role: "member" } });
+  expect(changed.ok()).toBe(true);
+  await signIn(page);
+  await open(page, "Audit log");
+  const rows = page.getByRole("main").locator("tbody tr");
+  await page.getByLabel("Action", { exact: true }).selectOption("bucket_created");
+  await expect(page).toHaveURL(/action=bucket_created/);
+  await expect(rows.first()).toContainText("bucket created");
+  await expect(page.getByText("retriever created")).toHaveCount(1); // only the choice of the filter
+  await page.getByLabel("Action", { exact: true }).selectOption("user_updated");
+  await page.getByLabel("Within").selectOption("hour");
+  await expect(rows.first()).toContainText("user updated");
+  await rows.first().getByRole("button").click();
+  const record = page.getByRole("dialog", { name: "Audit record" });
+  await expect(record.getByRole("row", { name: /role/ })).toContainText(/viewer.*member/);
+  await accessible(page);
+  await phone(page);
+  await page.keyboard.press("Escape");
+  const saved = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Export NDJSON" }).click();
+  const lines = readFileSync(await (await saved).path(), "utf8").trim().split("\n");
+  expect(lines.map((line) => (JSON.parse(line) as { action: string }).action)).toContain("user_updated");
+  await page.getByLabel("Id of the resource").fill("nothing-has-this-id");
+  await page.getByLabel("Id of the resource").press("Enter");
+  await expect(page.getByRole("heading", { name: "Nothing was recorded" })).toBeVisible();
+  expect(faults).toEqual([]);
+});
+
+test("the organization shows its plan, its quotas and its use, and can be renamed", async ({ page }) => {
+  const faults = watch(page);
+  await signIn(page);
+  await open(page, "Plan and usage");
+  await expect(page.getByText("enterprise")).toBeVisible();
+  await expect(page.locator("li.meter", { hasText: "Documents" })).toContainText(/\d/);
+  await expect(page.getByRole("img", { name: "Requests by key" })).toBeVisible();
+  await page.getByText("As a table").click();
+  await expect(page.getByRole("row", { name: /^admin/ })).toBeVisible();
+  await page.getByRole("button", { name: "Change the settings" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("Journeys Ltd");
+  await accessible(page);
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByRole("banner").getByText("Journeys Ltd")).toBeVisible();
+  await phone(page);
+  expect(faults).toEqual([]);
+});
+
+test("stages are added, moved by keyboard, edited as JSON, and saved as another retriever", async ({ page }) => {
+  test.setTimeout(120_000);
+  const faults = watch(page);
+  await signIn(page);
+  await page.getByRole("main").getByRole("link", { name: "demo", exact: true }).click();
+  await open(page, "Retrievers");
+  await page.getByRole("link", { name: "picture-book-search" }).click();
+  await page.getByRole("link", { name: "Change the stages" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Change the stages" })).toBeVisible();
+  const stages = page.getByRole("main").locator("li.stage");
+  await expect(stages.first()).toBeVisible();
+  const before = await stages.count();
+  expect(before).toBeGreaterThan(0);
+  await accessible(page);
+
+  for (const [kind, count] of [["sort_attribute", 1], ["limit", 2]] as const) {
+    await page.getByLabel("Stage to add").selectOption(kind);
+    await page.getByRole("button", { name: "Add stage" }).click();
+    await expect(stages).toHaveCount(before + count);
+  }
+  const limit = stages.last();
+  await limit.getByLabel("limit", { exact: true }).fill("3");
+  // By keyboard: above the sort, and back below it by the button.
+  await limit.getByLabel("name", { exact: true }).focus();
+  await page.keyboard.press("Alt+ArrowUp");
+  await expect(stages.nth(before).getByLabel("name", { exact: true })).toHaveValue("limit");
+  await page.getByRole("button", { name: "Move limit down" }).click();
+  await expect(stages.last().getByLabel("name", { exact: true })).toHaveValue("limit");
+  await page.getByRole("button", { name: "Take sort_attribute out" }).click();
+  await expect(stages).toHaveCount(before + 1);
+  await accessible(page);
+  await phone(page);
+
+  await page.getByRole("button", { name: "Edit as JSON" }).click();
+  const json = page.getByLabel("Stages (JSON)");
+  await expect(json).toHaveValue(/"limit": 3/);
+  await json.fill((await json.inputValue()).replace('"limit": 3', '"limit": 2'));
+  await page.getByRole("button", { name: "Edit as JSON" }).click();
+  await expect(stages.last().getByLabel("limit", { exact: true })).toHaveValue("2");
+  await page.getByRole("button", { name: "Save as a new retriever" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "picture-book-search-v2" })).toBeVisible();
+  await page.getByLabel(/^query/).fill("a bird");
+  await page.getByRole("button", { name: "Run" }).click();
+  await expect(page.getByRole("tabpanel").getByRole("article")).toHaveCount(2);
+
+  const namespace = /\/ns\/([^/]+)\//.exec(page.url())?.[1] ?? "";
+  const id = page.url().split("/").pop() ?? "";
+  const gone = await page.request.delete(`${url()}/v1/retrievers/${id}`, {
+    headers: { Authorization: `Bearer ${key()}`, "X-Namespace": namespace },
+  });
+  expect(gone.ok()).toBe(true);
+  expect(faults).toEqual([]);
+});
