@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the real binary does when it is told to stop (R-30) and when it is asked for ten times what it can do (R-31).
 
-    end2end/load.py [stop] [shed] [--seconds 4]
+    end2end/load.py [stop] [shed] [--seconds 4] [--times 10]
 
 R-30: 200 requests are under way and 4 chunks of a batch run when SIGTERM comes. R-31: searches, the work that keeps a
 processor busy; first one at a time, then as many as saturate, then ten times that rate whether answers come or not.
@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import json
 import os
+import pathlib
 import signal
 import socket
 import sqlite3
@@ -24,10 +25,22 @@ FEATURE = "loupe://text_extractor@v1/all_minilm_l6_v2_v1"
 faults = []
 
 
-def check(figure, what, value, unit, holds, promise):
-    print(f"{figure}  {what:52} {value:>9.3f} {unit:4} {promise}{'' if holds else '   BROKEN'}", flush=True)
-    if not holds:
+def check(figure, what, value, unit, holds, promise, judged=True):
+    verdict = "" if holds else "   BROKEN" if judged else "   not judged"
+    print(f"{figure}  {what:52} {value:>9.3f} {unit:4} {promise}{verdict}", flush=True)
+    if not holds and judged:
         faults.append(what)
+
+
+def busy(seconds=1.5):
+    """The share of the processors that others use: a machine that is busy with something else cannot judge times."""
+    def now():
+        fields = [int(field) for field in pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
+        return sum(fields), fields[3] + fields[4]
+    first = now()
+    time.sleep(seconds)
+    last = now()
+    return 1 - (last[1] - first[1]) / max(1, last[0] - first[0])
 
 
 def percentile(values, part):
@@ -181,7 +194,8 @@ class Searches:
             nonlocal done
             connection = await self.connect()
             while time.perf_counter() < ends:
-                done += (await ask(connection, self.next()))[0] == 200
+                status, _ = await ask(connection, self.next())
+                done += status == 200
             connection[1].close()
         await asyncio.gather(*(caller() for _ in range(connections)))
         return done / seconds
@@ -209,12 +223,12 @@ class Searches:
         return answers, health
 
 
-async def flooded(server, retriever, seconds):
+async def flooded(server, retriever, seconds, times, judged):
     searches = Searches(server, retriever)
     await searches.alone(20)
     alone = await searches.alone(150)
     rate = await searches.saturating(2 * (os.cpu_count() or 2), 2)
-    answers, health = await searches.flood(10 * rate, seconds)
+    answers, health = await searches.flood(times * rate, seconds)
     memory = server.memory_mib()
     await asyncio.sleep(2)
     after = await searches.alone(100)
@@ -222,19 +236,19 @@ async def flooded(server, retriever, seconds):
     refused = [took for status, took in answers if status in (429, 503)]
     print(f"      alone: median {statistics.median(alone) * 1e3:.1f} ms, p99 {percentile(alone, 0.99) * 1e3:.1f} ms; saturated {rate:.0f}/s; {len(answers)} requests in {seconds} s: {len(accepted)} accepted, {len(refused)} refused")
     ratio = percentile(accepted, 0.99) / percentile(alone, 0.99)
-    check("R-31", "p99 of accepted requests / p99 of one at a time", ratio, "x", ratio <= 3, "<= 3")
+    check("R-31", "p99 of accepted requests / p99 of one at a time", ratio, "x", ratio <= 3, "<= 3", judged)
     check("R-31", "other answers than 200, 429, 503", len(answers) - len(accepted) - len(refused), "", len(answers) == len(accepted) + len(refused), "0")
     slow = percentile(refused, 0.99) if refused else 0
-    check("R-31", "p99 of refusals", slow * 1e3, "ms", bool(refused) and slow < 0.1, "< 100")
-    check("R-31", "accepted a second / a second when saturated", len(accepted) / seconds / rate, "", len(accepted) / seconds >= rate / 3, ">= 0.33")
+    check("R-31", "p99 of refusals", slow * 1e3, "ms", bool(refused) and slow < 0.1, "< 100", judged)
+    check("R-31", "accepted a second / a second when saturated", len(accepted) / seconds / rate, "", len(accepted) / seconds >= rate / 3, ">= 0.33", judged)
     ill = max(took for _, took in health)
     check("R-31", "/healthz always answers, at most after", ill * 1e3, "ms", all(status == 200 for status, _ in health) and ill < 1, "< 1000")
     check("R-31", "resident memory", memory, "MiB", memory < 512, "< 512")
     back = statistics.median(after) / statistics.median(alone)
-    check("R-31", "median 2 s later / before", back, "x", back <= 1.5, "<= 1.5")
+    check("R-31", "median 2 s later / before", back, "x", back <= 1.5, "<= 1.5", judged)
 
 
-def shed(seconds):
+def shed(seconds, times):
     with Server() as server:
         server.start()
         bucket, collection, objects = passages(server, 100)
@@ -248,10 +262,12 @@ def shed(seconds):
                 "searches": [{"feature_uri": FEATURE, "query": {"input_mode": "text", "value": "{{INPUT.query}}"}, "top_k": 10}],
                 "final_top_k": 10}}}]})["retriever_id"]
         # Times are measured beside whatever else the machine does: a second look tells a disturbance from a fault.
+        share = busy()
+        print(f"      {share * 100:.0f} % of the processors are used by others{'' if share < 0.25 else ': times are shown and not judged'}")
         before = len(faults)
         for attempt in range(2):
             del faults[before:]
-            asyncio.run(flooded(server, retriever, seconds))
+            asyncio.run(flooded(server, retriever, seconds, times, share < 0.25))
             if len(faults) == before:
                 return
 
@@ -260,11 +276,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="*", default=["stop", "shed"])
     parser.add_argument("--seconds", type=float, default=4)
+    parser.add_argument("--times", type=float, default=10, help="of the rate that saturates; a debug build refuses at a hundred times the cost")
     given = parser.parse_args()
     if "stop" in given.what:
         stop()
     if "shed" in given.what:
-        shed(given.seconds)
+        shed(given.seconds, given.times)
     sys.exit(f"broken: {', '.join(faults)}" if faults else 0)
 
 

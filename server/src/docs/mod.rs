@@ -21,7 +21,7 @@ use crate::{
     web,
 };
 
-const CSP: &str = "default-src 'none'; style-src 'self'; script-src 'self'; font-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const CSP: &str = "default-src 'none'; style-src 'self'; script-src 'self'; font-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const HEADERS: [(HeaderName, &str); 3] = [
     (header::CONTENT_SECURITY_POLICY, CSP),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -79,15 +79,27 @@ pub fn router(app: &App, document: Arc<OpenApi>) -> Router<App> {
         .route("/docs/models", get(move || show(models, Pages::models)))
         .route(
             "/docs/style.css",
-            get(|| file("text/css; charset=utf-8", PLAIN_STYLE)),
+            get(|| file("text/css; charset=utf-8", plain_style())),
         )
         .route(
             "/docs/find.js",
-            get(|| file("text/javascript; charset=utf-8", include_str!("find.js"))),
+            get(|| {
+                let script = include_str!("find.js").to_owned();
+                file("text/javascript; charset=utf-8", script)
+            }),
         )
 }
 
-async fn file(kind: &'static str, text: &'static str) -> impl IntoResponse {
+fn plain_style() -> String {
+    let fonts = |line: &&str| !line.contains("url(\"fonts/");
+    PLAIN_STYLE
+        .lines()
+        .filter(fonts)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+async fn file(kind: &'static str, text: String) -> impl IntoResponse {
     let headers = [
         (header::CONTENT_TYPE, kind),
         (header::CACHE_CONTROL, "no-cache"),
@@ -171,12 +183,14 @@ impl Pages {
             .add_template("page.html", include_str!("page.html"))
             .map_err(ApiError::internal)?;
         let style = web::asset("docs.css").unwrap_or_else(|| "/docs/style.css".into());
+        let icon = web::asset("favicon.svg").unwrap_or_else(|| "data:,".into());
         let (version, address) = (INTERFACE_VERSION, self.address.as_str());
         let areas = minijinja::Value::from(Serde(areas));
         let template = templates.get_template("page.html");
         template
             .and_then(|template| {
-                template.render(context! { title, is_reference, areas, style, version, address })
+                template
+                    .render(context! { title, is_reference, areas, style, icon, version, address })
             })
             .map_err(ApiError::internal)
     }
@@ -219,7 +233,11 @@ impl Pages {
         });
         Entry {
             id: text(&operation["operationId"]),
-            label: format!("{verb} {}", path.trim_start_matches("/v1")),
+            label: text(&operation["summary"])
+                .split(['.', ';', ','])
+                .next()
+                .filter(|label| (1..60).contains(&label.len()))
+                .map_or_else(|| format!("{verb} {path}"), ToOwned::to_owned),
             heading: path.to_owned(),
             about: text(&operation["summary"]),
             level: text(&operation["x-required-permission"]),

@@ -97,7 +97,7 @@ fn listing(query: &DocumentsQuery, request: &ListDocumentsRequest) -> Result<Lis
         .unwrap_or(10);
     let page = query
         .page
-        .map(|page| (page - 1).max(0).saturating_mul(limit));
+        .map(|page| page.saturating_sub(1).max(0).saturating_mul(limit));
     let offset = request
         .offset
         .or(query.offset)

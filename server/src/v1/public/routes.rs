@@ -102,7 +102,7 @@ async fn list_public_retrievers(
     });
     let total_count = i64::try_from(all.len()).unwrap_or(i64::MAX);
     let (skip, take) = (
-        usize::try_from((page - 1) * page_size),
+        usize::try_from((page - 1).saturating_mul(page_size)),
         usize::try_from(page_size),
     );
     let window = all
