@@ -43,7 +43,7 @@ pub async fn gate(State(app): State<App>, request: Request, next: Next) -> Respo
         Found::Undeclared => &UNDECLARED,
     };
     if row.access == Access::Public {
-        return anonymous(&app, request, next).await;
+        return anonymous(&app, row, request, next).await;
     }
     let address = address();
     let ready = request.extensions().get::<Caller>().cloned();
@@ -63,9 +63,9 @@ fn address() -> Option<String> {
 }
 
 /// Callers without a key share the figures of their address.
-async fn anonymous(app: &App, request: Request, next: Next) -> Response {
+async fn anonymous(app: &App, row: &Row, request: Request, next: Next) -> Response {
     let (figures, taken) = take_anonymous(app, address()).await;
-    let response = match taken {
+    let response = match taken.and_then(|()| room(app, row)) {
         Ok(()) => tolerance::run(app, request, next).await,
         Err(error) => error.into_response(),
     };
@@ -103,7 +103,8 @@ async fn known(
         Err(error) => return error.into_response(),
     };
     let (figures, taken) = limits::take(app, caller.actor(), &rate).await;
-    let entered = match taken.and_then(|()| admit(row, &caller, request.headers())) {
+    let admitted = taken.and_then(|()| admit(row, &caller, request.headers()));
+    let entered = match admitted.and_then(|()| room(app, row)) {
         Ok(()) => limits::enter(app, &caller.org_id, &rate).await,
         Err(error) => Err(error),
     };
@@ -128,6 +129,14 @@ async fn known(
     }
     usage::count(app, &caller, &method, path, &response, start.elapsed());
     with(figures, response)
+}
+
+/// Searches are what keeps processors busy: in an overload most are refused before they are looked at.
+fn room(app: &App, row: &Row) -> Result<()> {
+    if row.operation.ends_with("/execute") {
+        return app.turns.check();
+    }
+    Ok(())
 }
 
 /// Whether the table lets this key call the operation.

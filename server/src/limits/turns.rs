@@ -1,8 +1,8 @@
 //! Turns at work that keeps a processor busy, searches above all: so many at once, and a line before them that stays short.
 //!
-//! A line that empties now and then is a burst, and whoever stands in it is served. One that has not been empty for a while
-//! is an overload: waiting in it would make every answer late, so most are told at once to come again. (The "controlled
-//! delay" of CoDel, with the two waits of Facebook's servers.)
+//! A line that empties now and then is a burst, and whoever stands in it is served. When nobody was idle for a while it is an
+//! overload: waiting would make every answer late, so most are told at once to come again. (The "controlled delay" of CoDel,
+//! with the two waits of Facebook's servers.)
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -13,25 +13,48 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::error::{ApiError, Result};
 
-/// A line that was empty so lately is a burst. Also the longest wait in it.
+/// Whoever comes so soon after an idle moment is part of a burst. Also the longest wait in it.
 const BURST: Duration = Duration::from_millis(80);
 /// Longest wait in a line that stays.
 const OVERLOAD: Duration = Duration::from_millis(10);
 
 pub struct Turns {
+    at_once: usize,
     free: Semaphore,
     began: Instant,
-    /// Milliseconds after `began` when there was no line.
-    empty_at: AtomicU64,
+    /// Milliseconds after `began` when nobody had a turn.
+    idle_at: AtomicU64,
 }
 
 impl Turns {
     pub fn new(at_once: usize) -> Self {
+        let at_once = at_once.max(1);
         Self {
-            free: Semaphore::new(at_once.max(1)),
+            at_once,
+            free: Semaphore::new(at_once),
             began: Instant::now(),
-            empty_at: AtomicU64::new(0),
+            idle_at: AtomicU64::new(0),
         }
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn is_burst(&self) -> bool {
+        let idle_at = self.idle_at.load(Ordering::Relaxed);
+        Duration::from_millis(self.now().saturating_sub(idle_at)) <= BURST
+    }
+
+    /// Refuses before anything was done for the request, when there is no turn and has not been enough of them for a while.
+    ///
+    /// # Errors
+    /// 503 in an overload.
+    pub fn check(&self) -> Result<()> {
+        if self.free.available_permits() > 0 || self.is_burst() {
+            return Ok(());
+        }
+        Err(overloaded())
     }
 
     /// A turn, given back when it is dropped.
@@ -39,24 +62,24 @@ impl Turns {
     /// # Errors
     /// 503 when the line is too long.
     pub async fn take(&self) -> Result<SemaphorePermit<'_>> {
-        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         if let Ok(turn) = self.free.try_acquire() {
-            self.empty_at.store(now, Ordering::Relaxed);
+            if self.free.available_permits() + 1 == self.at_once {
+                self.idle_at.store(self.now(), Ordering::Relaxed);
+            }
             return Ok(turn);
         }
-        let since =
-            Duration::from_millis(now.saturating_sub(self.empty_at.load(Ordering::Relaxed)));
-        let patience = if since > BURST { OVERLOAD } else { BURST };
+        let patience = if self.is_burst() { BURST } else { OVERLOAD };
         match tokio::time::timeout(patience, self.free.acquire()).await {
             Ok(Ok(turn)) => Ok(turn),
             // Nobody closes the semaphore; either way there is no turn.
-            _ => Err(ApiError::unavailable(
-                "overloaded",
-                "the server has more searches than it can run: try again in a moment",
-            )
-            .retry_after(1)),
+            _ => Err(overloaded()),
         }
     }
+}
+
+fn overloaded() -> ApiError {
+    let message = "the server has more searches than it can run: try again in a moment";
+    ApiError::unavailable("overloaded", message).retry_after(1)
 }
 
 #[cfg(test)]
@@ -76,11 +99,15 @@ mod tests {
         };
         tokio::join!(second, end);
 
-        let _turn = turns.take().await.unwrap();
+        let held = turns.take().await.unwrap();
+        assert!(turns.check().is_ok());
         tokio::time::sleep(BURST * 2).await;
+        assert!(turns.check().is_err());
         let began = Instant::now();
         let refused = turns.take().await.err().unwrap();
         assert_eq!(refused.kind(), "ServiceUnavailableError");
         assert!(began.elapsed() < BURST, "{:?}", began.elapsed());
+        drop(held);
+        assert!(turns.check().is_ok());
     }
 }
