@@ -89,7 +89,7 @@ fn Side(namespace: Memo<Option<String>>, path: Memo<String>) -> AnyView {
         view! { <li><a class="side-link" href=href aria-current=move || here().then_some("page")><Icon name=icon/>{label}</a></li> }.into_any()
     };
     view! {
-        <nav id="side" class="side" aria-label="Console">
+        <nav id="side" class="side-bar" aria-label="Console">
             <a class="brand" href="/console/namespaces"><Icon name="search" size=18/>"Loupe"</a>
             <ul class="side-list">{link("/console/namespaces".into(), "Namespaces", "layers")}</ul>
             {move || namespace.get().map(|namespace| IN_NAMESPACE.iter().map(|(group, links)| view! {

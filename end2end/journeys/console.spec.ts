@@ -102,6 +102,7 @@ test("from nothing to a published search: bucket, upload, collection, batch, ret
   await open(page, "Collections");
   await page.getByRole("button", { name: "Create collection" }).first().click();
   await page.getByLabel("Name", { exact: true }).fill("passages");
+  await page.getByLabel("chunk size").fill("500");
   await accessible(page);
   await page.getByRole("button", { name: "Create", exact: true }).click();
   await expect(page.getByRole("heading", { level: 1, name: "passages" })).toBeVisible();

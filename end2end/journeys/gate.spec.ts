@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
-import { expect, test, type Page } from "@playwright/test";
+import { expect, test, type Locator, type Page } from "@playwright/test";
 import { accessible, key, noSideways, open, signIn, url, watch } from "./help.ts";
 
-const phone = async (page: Page): Promise<void> => {
+const phone = async (page: Page, seen?: Locator): Promise<void> => {
   await page.setViewportSize({ width: 390, height: 844 });
+  if (seen) await expect(seen).toBeVisible();
   await noSideways(page);
   await accessible(page);
   await page.setViewportSize({ width: 1280, height: 900 });
@@ -96,7 +97,7 @@ test("a key in use is revoked only after its name is typed, and its use is drawn
   await usage.getByText("As a table").click();
   await expect(usage.getByRole("row", { name: /^\d\d-\d\d/ })).toHaveCount(7);
   await accessible(page);
-  await phone(page);
+  await phone(page, usage.getByRole("img"));
   await usage.getByRole("button", { name: "24 hours" }).click();
   await expect(usage.getByRole("row", { name: /POST \/v1\/namespaces\/list/ })).toContainText("3");
   await page.keyboard.press("Escape");
@@ -177,7 +178,7 @@ test("the audit log is narrowed, opened and exported", async ({ page }) => {
   const record = page.getByRole("dialog", { name: "Audit record" });
   await expect(record.getByRole("row", { name: /role/ })).toContainText(/viewer.*member/);
   await accessible(page);
-  await phone(page);
+  await phone(page, record.getByRole("row", { name: /role/ }));
   await page.keyboard.press("Escape");
   const saved = page.waitForEvent("download");
   await page.getByRole("button", { name: "Export NDJSON" }).click();

@@ -3,6 +3,7 @@ use serde_json::json;
 
 use super::upload::Upload;
 use crate::{
+    api::{Api, Problem},
     load::{Change, Load, Query, navigator},
     part::*,
     record::Record,
@@ -37,23 +38,16 @@ pub fn bucket() -> AnyView {
     let change = Change::new();
     let go = navigator();
     let removed = Callback::new(move |()| go(&format!("/ns/{}/buckets", ns.get_untracked())));
-    // Without ids a batch takes every object of the bucket; what was processed unchanged is skipped by the server.
     let process = move |_| {
         let (api, bucket, ns) = (
             api.get_untracked(),
             bucket.get_untracked(),
             ns.get_untracked(),
         );
-        let path = format!("/v1/buckets/{}/batches", text::escape(&bucket));
-        let work = async move {
-            let batch = api.post(&path, &json!({})).await?;
-            api.post(
-                &format!("{path}/{}/submit", text::escape(&batch.text("batch_id"))),
-                &json!({}),
-            )
-            .await?;
-            Ok(batch)
-        };
+        let work = start(
+            api,
+            format!("/v1/buckets/{}/batches", text::escape(&bucket)),
+        );
         let open = move |batch: Record| {
             let id = batch.text("batch_id");
             go(&format!("/ns/{ns}/batches/{bucket}/{id}"));
@@ -79,6 +73,15 @@ pub fn bucket() -> AnyView {
         <Listing load=objects offset=Some(offset) label="Objects" empty=ViewFn::from(empty) row columns=COLUMNS/>
     }
     .into_any()
+}
+
+/// Makes a batch and submits it. Without ids it takes every object of the bucket; what was processed unchanged is skipped
+/// by the server.
+async fn start(api: Api, path: String) -> Result<Record, Problem> {
+    let batch = api.post(&path, &json!({})).await?;
+    let submit = format!("{path}/{}/submit", text::escape(&batch.text("batch_id")));
+    api.post(&submit, &json!({})).await?;
+    Ok(batch)
 }
 
 fn facts(about: Record) -> AnyView {

@@ -170,33 +170,24 @@ fn Form(open: RwSignal<bool>, ns: Memo<String>, sources: Record) -> AnyView {
         items(&sources.record("extractors").0),
     );
     let names = options(&buckets, "bucket_id", "bucket_name");
-    let kinds = options(
-        &extractors,
-        "feature_extractor_name",
-        "feature_extractor_name",
-    );
-    let kinds: Vec<_> = kinds
-        .into_iter()
-        .map(|(id, name)| (id, text::words(&name)))
-        .collect();
+    let kind = "feature_extractor_name";
+    let mut kinds = options(&extractors, kind, kind);
+    kinds
+        .iter_mut()
+        .for_each(|(_, name)| *name = text::words(name));
     let first =
         |list: &[(String, String)]| list.first().map(|(id, _)| id.clone()).unwrap_or_default();
     let (name, whole) = (RwSignal::new(String::new()), RwSignal::new(true));
     let (bucket, extractor) = (RwSignal::new(first(&names)), RwSignal::new(first(&kinds)));
     let (buckets, extractors) = (StoredValue::new(buckets), StoredValue::new(extractors));
-    let chosen = Memo::new(move |_| of(extractors, "feature_extractor_name", &extractor.get()));
+    let chosen = Memo::new(move |_| of(extractors, kind, &extractor.get()));
     let mapped =
         Memo::new(move |_| inputs(&chosen.get(), &of(buckets, "bucket_id", &bucket.get())));
     let settings = StoredValue::new(parameters(&chosen.get_untracked()));
     let change = Change::new();
     let go = navigator();
     let submit = Callback::new(move |()| {
-        let mappings: Map<String, Value> = mapped
-            .get_untracked()
-            .into_iter()
-            .map(|(input, field, _)| (input, Value::from(field.get_untracked())))
-            .filter(|(_, field)| field != "")
-            .collect();
+        let mappings = mappings(mapped.get_untracked());
         let chosen = chosen.get_untracked();
         let body = json!({
             "collection_name": name.get_untracked().trim(),
@@ -233,6 +224,13 @@ fn Form(open: RwSignal<bool>, ns: Memo<String>, sources: Record) -> AnyView {
             <fieldset class="stack-sm"><legend><strong>"Parameters"</strong></legend>{extras}</fieldset>
         </Sheet>
     }.into_any()
+}
+
+/// The chosen fields as they are sent.
+fn mappings(inputs: Vec<Input>) -> Map<String, Value> {
+    let all = inputs.into_iter();
+    let all = all.map(|(input, field, _)| (input, Value::from(field.get_untracked())));
+    all.filter(|(_, field)| field != "").collect()
 }
 
 fn mapping((input, mine, fields): Input) -> AnyView {

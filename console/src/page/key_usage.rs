@@ -60,8 +60,9 @@ async fn series(
             text::escape(&end)
         );
         let sum = api.get(&path).await?;
+        // The last bar is of today, so days are named by their end.
         let at = if days > 1.0 {
-            start.get(5..10)
+            end.get(5..10)
         } else {
             start.get(11..16)
         };

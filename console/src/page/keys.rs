@@ -257,6 +257,21 @@ fn found(problem: &Problem) -> Vec<AnyView> {
         .collect()
 }
 
+/// Revokes, or tells `refused` what speaks against it.
+async fn end(
+    api: Api,
+    path: String,
+    refused: RwSignal<Option<Problem>>,
+) -> Result<Record, Problem> {
+    match api.delete(&path).await {
+        Err(problem) if problem.details.get("referencing_apps").is_some() => {
+            refused.set(Some(problem));
+            Ok(Record(json!({"kept": true})))
+        }
+        other => other,
+    }
+}
+
 #[component]
 fn Revoke(asked: Asked, load: Load, user: Query) -> AnyView {
     let session = use_session();
@@ -285,16 +300,7 @@ fn Revoke(asked: Asked, load: Load, user: Query) -> AnyView {
         let piece = text::escape(&name);
         let call = async move {
             let path = format!("{}/{piece}?force={force}", keys_path(&holder?));
-            match api.delete(&path).await {
-                Err(problem)
-                    if problem.kind == "key_in_use"
-                        || problem.details.get("referencing_apps").is_some() =>
-                {
-                    refused.set(Some(problem));
-                    Ok(Record(json!({"kept": true})))
-                }
-                other => other,
-            }
+            end(api, path, refused).await
         };
         change.run(call, move |answer| {
             if !answer.flag("kept") {

@@ -77,6 +77,25 @@ fn inputs(schema: &[(String, Record)], values: &BTreeMap<String, String>) -> Map
     out
 }
 
+/// The fields as they are before anything is typed.
+fn defaults(fields: &[(String, Record)]) -> Values {
+    let all = fields.iter();
+    let all = all.filter_map(|(name, f)| Some((name.clone(), f.opt("default")?)));
+    RwSignal::new(all.collect())
+}
+
+/// An answer under a tab.
+fn shown(tab: &str, answer: Option<Record>) -> AnyView {
+    let Some(answer) = answer else {
+        return view! { <Empty icon="play" title="Not run yet" text="Fill in the inputs and press Run."/> }.into_any();
+    };
+    match tab {
+        "stages" => results::stages(&answer),
+        "json" => results::raw(&answer),
+        _ => results::cards(answer),
+    }
+}
+
 #[component]
 fn Trial(ns: Memo<String>, one: Record) -> AnyView {
     let session = use_session();
@@ -84,11 +103,7 @@ fn Trial(ns: Memo<String>, one: Record) -> AnyView {
     let fields = one.record("input_schema").members();
     let path = StoredValue::new(format!("/v1/retrievers/{}/execute", text::escape(&id)));
     let schema = StoredValue::new(fields.clone());
-    let first = fields
-        .iter()
-        .filter_map(|(name, f)| Some((name.clone(), f.opt("default")?)))
-        .collect();
-    let values: Values = RwSignal::new(first);
+    let values = defaults(&fields);
     let (answer, plan) = (RwSignal::new(None::<Record>), RwSignal::new(None::<Record>));
     let (change, explaining) = (Change::new(), Change::new());
     let tab = RwSignal::new("results");
@@ -139,10 +154,7 @@ fn Trial(ns: Memo<String>, one: Record) -> AnyView {
                     {move || answer.get().map(|a| results::warnings(&a))}
                     {move || match tab.get() {
                         "explain" => view! { {refusal(explaining)}{plan.get().map(results::plan)} }.into_any(),
-                        tab => match answer.get() {
-                            None => view! { <Empty icon="play" title="Not run yet" text="Fill in the inputs and press Run."/> }.into_any(),
-                            Some(answer) => match tab { "stages" => results::stages(&answer), "json" => results::raw(&answer), _ => results::cards(answer) },
-                        },
+                        tab => shown(tab, answer.get()),
                     }}
                 </div>
             </section>

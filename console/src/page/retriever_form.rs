@@ -155,18 +155,7 @@ fn Form(ns: Memo<String>, sources: Record) -> AnyView {
     let features = Signal::derive(move || template::uris(&picked.get()));
     let editor = stages::Editor::new(items(&sources.record("kinds").0), features);
     let lines: Lines = RwSignal::new(Vec::new());
-    if source.is_empty() {
-        Effect::new(move |_| {
-            let picked = picked.get();
-            editor.set(&template::stages(&picked));
-            lines.set(lines_of(&template::inputs(&picked)));
-        });
-    } else {
-        from.with_value(|from| {
-            editor.set(&sendable(from.record("stages").0));
-            lines.set(lines_of(&from.record("input_schema").0));
-        });
-    }
+    fill(from, picked, editor, lines);
     let change = Change::new();
     let go = navigator();
     let path = match source.is_empty() {
@@ -190,11 +179,7 @@ fn Form(ns: Memo<String>, sources: Record) -> AnyView {
             api.post(&path, &body).await
         };
         change.run(work, move |made| {
-            let made = match made.record("retriever") {
-                one if one.0.is_object() => one,
-                _ => made,
-            };
-            let id = made.first(&["retriever_id", "retriever_name"]);
+            let id = made_id(&made);
             go(&format!("/ns/{ns}/retrievers/{id}"));
         });
     };
@@ -218,6 +203,35 @@ fn Form(ns: Memo<String>, sources: Record) -> AnyView {
         </form>
     }
     .into_any()
+}
+
+/// Writes the stages and inputs to start with: those of the retriever, else anew for what is chosen.
+fn fill(
+    from: StoredValue<Record>,
+    picked: Signal<Vec<Record>>,
+    editor: stages::Editor,
+    lines: Lines,
+) {
+    let from = from.get_value();
+    if from.0.is_object() {
+        editor.set(&sendable(from.record("stages").0));
+        lines.set(lines_of(&from.record("input_schema").0));
+        return;
+    }
+    Effect::new(move |_| {
+        let picked = picked.get();
+        editor.set(&template::stages(&picked));
+        lines.set(lines_of(&template::inputs(&picked)));
+    });
+}
+
+/// The id of what was made: a copy's answer has it one level down.
+fn made_id(made: &Record) -> String {
+    let names = ["retriever_id", "retriever_name"];
+    let inner = made.record("retriever").first(&names);
+    Some(inner)
+        .filter(|id| !id.is_empty())
+        .unwrap_or_else(|| made.first(&names))
 }
 
 type Known = StoredValue<Vec<Record>>;

@@ -82,13 +82,7 @@ pub fn Upload(
                 schema.get_untracked(),
             );
             spawn_local(async move {
-                loop {
-                    let Some((file, sending)) = queue.borrow_mut().pop_front() else {
-                        break;
-                    };
-                    let sent = send(&api, &bucket, schema.as_ref(), file, sending.share).await;
-                    let _ = sending.state.try_set(sent.map(Some));
-                }
+                drain(queue, &api, &bucket, schema.as_ref()).await;
                 *left.borrow_mut() -= 1;
                 if *left.borrow() == 0 {
                     done.run(());
@@ -127,6 +121,22 @@ pub fn Upload(
         </div>
     }
     .into_any()
+}
+
+/// Sends one file after the other until none is left.
+async fn drain(
+    queue: Rc<RefCell<VecDeque<(File, Sending)>>>,
+    api: &Api,
+    bucket: &str,
+    schema: Option<&Record>,
+) {
+    loop {
+        let Some((file, sending)) = queue.borrow_mut().pop_front() else {
+            return;
+        };
+        let sent = send(api, bucket, schema, file, sending.share).await;
+        let _ = sending.state.try_set(sent.map(Some));
+    }
 }
 
 fn line(one: Sending) -> AnyView {

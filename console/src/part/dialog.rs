@@ -124,15 +124,11 @@ pub fn Secret(secret: RwSignal<Option<(String, String)>>) -> AnyView {
         )
     });
     let save = move |_| {
-        let Some((name, key)) = secret.get_untracked() else {
-            return;
-        };
-        download(
-            &format!("{name}.env"),
-            "text/plain",
-            &format!("LOUPE_API_KEY={key}\n"),
-        );
-        kept.set(true);
+        if let Some((name, key)) = secret.get_untracked() {
+            let line = format!("LOUPE_API_KEY={key}\n");
+            download(&format!("{name}.env"), "text/plain", &line);
+            kept.set(true);
+        }
     };
     let leave = move |_| match kept.get_untracked() || doubt.get_untracked() {
         true => open.set(false),

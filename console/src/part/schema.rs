@@ -153,7 +153,7 @@ pub fn fields(form: Form, path: &str, schema: &Record) -> AnyView {
             false => rest.push(view),
         }
     }
-    if first.is_empty() && rest.len() < 4 {
+    if first.is_empty() && rest.len() < 9 {
         first.append(&mut rest);
     }
     let more = (!rest.is_empty()).then(|| {

@@ -99,6 +99,12 @@ impl Editor {
         self.stages.update(|all| all.push(stage));
     }
 
+    fn place(self, id: usize) -> usize {
+        self.stages
+            .with(|all| all.iter().position(|one| one.id == id))
+            .unwrap_or(0)
+    }
+
     /// Moves a stage by one, up or down.
     fn shift(self, id: usize, down: bool) -> Option<usize> {
         let mut all = self.stages.get_untracked();
@@ -114,6 +120,13 @@ impl Editor {
 }
 
 impl Stage {
+    /// Moves it and says so.
+    fn shift(self, editor: Editor, toasts: Toasts, down: bool) {
+        if let Some(to) = editor.shift(self.id, down) {
+            toasts.say(format!("{} is now stage {to}", self.name.get_untracked()));
+        }
+    }
+
     fn value(self) -> Value {
         let mut one = self.rest.get_value();
         one["stage_name"] = self.name.get().trim().into();
@@ -214,43 +227,31 @@ fn cards(editor: Editor) -> AnyView {
     .into_any()
 }
 
+/// A button that moves a stage by one.
+fn arrow(editor: Editor, stage: Stage, down: bool) -> AnyView {
+    let toasts: Toasts = expect_context();
+    let word = if down { "down" } else { "up" };
+    let label = move || format!("Move {} {word}", stage.name.get());
+    let end = move || match down {
+        true => editor.place(stage.id) + 1 >= editor.stages.with(Vec::len),
+        false => editor.place(stage.id) == 0,
+    };
+    view! {
+        <button type="button" class="btn ghost icon small" aria-label=label title=format!("Alt and the arrow key move it {word}, too")
+            aria-disabled=move || end().to_string() on:click=move |_| stage.shift(editor, toasts, down)><Icon name=word/></button>
+    }
+    .into_any()
+}
+
 fn card(editor: Editor, stage: Stage) -> AnyView {
     let toasts: Toasts = expect_context();
     let kind = stage.kind.get_value();
     let about = editor.definition(&kind);
-    let place = move || {
-        editor
-            .stages
-            .with(|all| all.iter().position(|one| one.id == stage.id))
-            .unwrap_or(0)
-    };
-    let count = move || editor.stages.with(Vec::len);
-    let shift = move |down: bool| {
-        if let Some(to) = editor.shift(stage.id, down) {
-            toasts.say(format!("{} is now stage {to}", stage.name.get_untracked()));
-        }
-    };
-    let arrow = move |down: bool| {
-        let (word, icon) = if down { ("down", "down") } else { ("up", "up") };
-        let label = move || format!("Move {} {word}", stage.name.get());
-        let end = move || {
-            if down {
-                place() + 1 >= count()
-            } else {
-                place() == 0
-            }
-        };
-        view! {
-            <button type="button" class="btn ghost icon small" aria-label=label title=format!("Alt and the arrow key move it {word}, too")
-                aria-disabled=move || end().to_string() on:click=move |_| shift(down)><Icon name=icon/></button>
-        }
-        .into_any()
-    };
     let keys = move |event: leptos::ev::KeyboardEvent| {
         let down = event.key() == "ArrowDown";
         if event.alt_key() && (down || event.key() == "ArrowUp") {
             event.prevent_default();
-            shift(down);
+            stage.shift(editor, toasts, down);
         }
     };
     let remove = move |_| {
@@ -268,9 +269,9 @@ fn card(editor: Editor, stage: Stage) -> AnyView {
     view! {
         <li class="card stage" on:keydown=keys>
             <div class="stage-head">
-                <span class="stage-head grow"><span class="step num">{move || place() + 1}</span>
+                <span class="stage-head grow"><span class="step num">{move || editor.place(stage.id) + 1}</span>
                     <span class="grow"><strong>{text::words(&kind)}</strong><span class="sub muted">{about.text("description")}</span></span></span>
-                <span class="tools">{arrow(false)}{arrow(true)}
+                <span class="tools">{arrow(editor, stage, false)}{arrow(editor, stage, true)}
                     <button type="button" class="btn ghost icon small" aria-label=move || format!("Take {} out", stage.name.get()) on:click=remove><Icon name="close"/></button></span>
             </div>
             <div class="field"><label for=id.clone()>"name"</label><input class="input" id=id bind:value=stage.name autocomplete="off" spellcheck="false"/></div>
