@@ -36,6 +36,7 @@ pub fn namespaces() -> AnyView {
     });
     let create = RwSignal::new(false);
     let made = RwSignal::new(None::<Record>);
+    let above = move || move || made.get().map(|answer| view! { <Running answer/> });
     let first = move || {
         view! {
             <Demo made/>
@@ -43,9 +44,8 @@ pub fn namespaces() -> AnyView {
         }
     };
     view! {
-        {move || made.get().map(|answer| view! { <Running answer/> })}
         <ListPage title="Namespaces" text="Each holds its own files, documents and retrievers." load search offset columns=COLUMNS row
-            blank=BLANK create=Create::Dialog("Create namespace", create) first=ViewFn::from(first)/>
+            blank=BLANK create=Create::Dialog("Create namespace", create) first=ViewFn::from(first) above=ViewFn::from(above)/>
         <Make open=create/>
     }
     .into_any()

@@ -78,6 +78,9 @@ pub fn ListPage(
     /// More to do while nothing is there.
     #[prop(optional)]
     first: Option<ViewFn>,
+    /// What is under way, above the list.
+    #[prop(optional)]
+    above: Option<ViewFn>,
     /// Filters beside the search.
     #[prop(optional)]
     children: Option<Children>,
@@ -106,6 +109,7 @@ pub fn ListPage(
     };
     view! {
         <Head title=title.to_owned() text>{button(true)}</Head>
+        {above.map(|above| above.run())}
         {(search.is_some() || children.is_some()).then(|| view! {
             <div class="row filters">
                 {search.map(|query| view! { <SearchBox query label=format!("Search {}", title.to_lowercase())/> })}
