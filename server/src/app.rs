@@ -32,7 +32,8 @@ use crate::{
     metrics::Metrics,
     usage::Usage,
     v1,
-    v1::retrievers::History,
+    v1::{audit::refusals::Refusals, retrievers::History},
+    vault::Vault,
 };
 
 /// Cheap to clone; one a process.
@@ -66,6 +67,10 @@ pub struct Inner {
     pub usage: Usage,
     /// Key ids whose use was recorded within the last minute.
     pub touched: Cache<String, ()>,
+    /// Refusals on their way to the audit log.
+    pub refusals: Refusals,
+    /// Encrypts what has to be read again.
+    vault: Vault,
     /// (organization, namespace) pairs known to exist.
     pub namespaces: Cache<(String, String), ()>,
     /// Rings when there may be work to claim.
@@ -95,6 +100,7 @@ pub struct Parts {
     pub models: Models,
     pub outputs: Outputs,
     pub extraction: Extraction,
+    pub vault: Vault,
 }
 
 impl App {
@@ -108,6 +114,7 @@ impl App {
             models,
             outputs,
             extraction,
+            vault,
         } = parts;
         let ingest = Ingest {
             extraction,
@@ -148,6 +155,8 @@ impl App {
                 .max_capacity(10_000)
                 .time_to_live(Duration::from_secs(60))
                 .build(),
+            refusals: Refusals::default(),
+            vault,
             namespaces: Cache::builder()
                 .max_capacity(10_000)
                 .time_to_live(Duration::from_secs(5))
@@ -177,6 +186,10 @@ impl App {
 
     pub fn store(&self) -> &Arc<dyn DocStore> {
         &self.0.store
+    }
+
+    pub fn vault(&self) -> &Vault {
+        &self.0.vault
     }
 
     pub fn blobs(&self) -> &Blobs {

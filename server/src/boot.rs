@@ -4,7 +4,6 @@ use std::{
     fs::{File, OpenOptions},
     io::Write,
     os::unix::fs::OpenOptionsExt,
-    path::Path,
     sync::Arc,
     time::Duration,
 };
@@ -31,7 +30,8 @@ use crate::{
     config::Config,
     db::Db,
     folder, idempotency, jobs, limits, progress, usage,
-    v1::{collections, documents, organizations, retrievers::History},
+    v1::{audit::refusals, collections, documents, organizations, retrievers::History},
+    vault::Vault,
 };
 
 /// A process that is ready to serve.
@@ -56,6 +56,9 @@ impl Started {
         }
         if let Err(error) = usage::flush(&self.app).await {
             tracing::warn!(%error, "the usage of the last seconds is lost");
+        }
+        if let Err(error) = refusals::flush(&self.app, true).await {
+            tracing::warn!(%error, "the refusals of the last seconds are not in the audit log");
         }
         if let Err(error) = documents::trim(&self.app).await {
             tracing::warn!(%error, "the document journal is kept for the next start");
@@ -91,6 +94,7 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
     let clock = Clock::default();
     let blobs = open_blobs(&config, clock.clone()).context("cannot open the blobs")?;
     let extraction = open_extraction(&config)?;
+    let vault = Vault::new(&master_key(&config)?)?;
     let app = App::new(Parts {
         config,
         db,
@@ -100,6 +104,7 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
         models,
         outputs,
         extraction,
+        vault,
     });
     documents::recover(&app)
         .await
@@ -136,15 +141,22 @@ fn open_store(config: &Config) -> anyhow::Result<Arc<dyn DocStore>> {
 fn open_blobs(config: &Config, clock: Clock) -> anyhow::Result<Blobs> {
     Blobs::open(
         &config.data.join("blobs"),
-        master_key(&config.data)?,
+        master_key(config)?,
         config.address(),
         clock,
     )
 }
 
-/// The key that signs addresses, made on the first start and readable by its owner alone.
-fn master_key(folder: &Path) -> anyhow::Result<[u8; 32]> {
-    let path = folder.join("master.key");
+/// The key that signs addresses and encrypts secrets: the configured one, or one made on the first start and readable by
+/// its owner alone.
+fn master_key(config: &Config) -> anyhow::Result<[u8; 32]> {
+    let configured = config.master_key.expose_secret().trim();
+    if !configured.is_empty() {
+        let key = hex::decode(configured).ok();
+        let key = key.and_then(|key| <[u8; 32]>::try_from(key).ok());
+        return key.context("master_key is not a key of 64 hex digits");
+    }
+    let path = config.data.join("master.key");
     match std::fs::read(&path) {
         Ok(bytes) => {
             let key = hex::decode(bytes.trim_ascii())
@@ -258,7 +270,7 @@ pub fn start_work(app: &App) {
 
 /// Writes the usage of keys every round, and forgets what is old once in a while.
 async fn keep_house(app: &App, round: u32) {
-    let mut outcomes = vec![usage::flush(app).await];
+    let mut outcomes = vec![usage::flush(app).await, refusals::flush(app, false).await];
     if round.is_multiple_of(120) {
         outcomes.push(idempotency::sweep(app).await);
         outcomes.push(limits::sweep(app).await);

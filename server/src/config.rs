@@ -30,6 +30,10 @@ pub struct Config {
     pub qdrant_url: String,
     #[serde(serialize_with = "redacted")]
     pub qdrant_api_key: SecretString,
+    /// 64 hex digits that sign addresses and encrypt secrets, the same for every process of an installation; empty = a file in
+    /// the data folder, made on the first start.
+    #[serde(serialize_with = "redacted")]
+    pub master_key: SecretString,
     pub models: Models,
     /// The program that decodes files, run with `extract-worker`; empty = this one.
     pub extractor: PathBuf,
@@ -128,6 +132,7 @@ impl Default for Config {
             database_url: SecretString::default(),
             qdrant_url: String::new(),
             qdrant_api_key: SecretString::default(),
+            master_key: SecretString::default(),
             models: Models {
                 cache: PathBuf::new(),
                 path: PathBuf::new(),

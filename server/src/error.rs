@@ -29,6 +29,10 @@ pub struct Envelope {
     retry_after: Option<u64>,
 }
 
+/// Goes with the answer of a refusal, for the audit log: the code of the error.
+#[derive(Debug, Clone, Copy)]
+pub struct Refused(pub &'static str);
+
 /// One fault of a request: where, what, and the value found there.
 #[derive(Debug, Clone, Serialize)]
 pub struct Violation {
@@ -137,7 +141,13 @@ impl ApiError {
         .with("id", id)
     }
 
-    pub fn quota_exceeded(resource: &str, current: i64, limit: i64, tier: &str) -> Self {
+    pub fn quota_exceeded(
+        resource: &str,
+        current: impl Into<Value>,
+        limit: impl Into<Value>,
+        tier: &str,
+    ) -> Self {
+        let (current, limit) = (current.into(), limit.into());
         let message =
             format!("the quota of {resource} is used up: {current} of {limit} on the {tier} tier");
         Self::new(
@@ -307,6 +317,11 @@ impl IntoResponse for ApiError {
                     },
                 };
                 let mut response = (envelope.status, Json(body)).into_response();
+                if envelope.kind == "ForbiddenError" {
+                    response
+                        .extensions_mut()
+                        .insert(Refused(envelope.code.unwrap_or("forbidden")));
+                }
                 if let Some(seconds) = envelope.retry_after {
                     response
                         .headers_mut()

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use axum::{
     extract::{MatchedPath, Request, State},
-    http::{HeaderMap, Method, header},
+    http::{HeaderMap, Method, Uri, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -18,10 +18,11 @@ use crate::{
         table::{self, Access, Found, Row, Scoped},
     },
     cors::Readers,
-    error::{ApiError, Result},
+    error::{ApiError, Refused, Result},
     front, idempotency,
     limits::{self, Figures},
     tolerance, usage,
+    v1::audit::refusals,
 };
 
 /// An operation that nobody declared.
@@ -46,14 +47,32 @@ pub async fn gate(State(app): State<App>, request: Request, next: Next) -> Respo
         return anonymous(&app, row, request, next).await;
     }
     let address = address();
-    let ready = request.extensions().get::<Caller>().cloned();
-    let caller = match ready {
-        Some(caller) => Ok(caller),
-        None => auth::authenticate(&app, request.headers(), address.as_deref()).await,
+    if let Some(ready) = request.extensions().get::<Caller>().cloned() {
+        return known(&app, row, path.as_str(), ready, request, next).await;
+    }
+    let caller = match auth::identify(&app, request.headers(), address.as_deref()).await {
+        Ok(caller) => caller,
+        Err(error) => return refused(&app, address, error).await,
     };
-    match caller {
-        Ok(caller) => known(&app, row, path.as_str(), caller, request, next).await,
-        Err(error) => refused(&app, address, error).await,
+    if let Err(error) = auth::welcome(&app, &caller, request.headers()) {
+        let response = refused(&app, address, error).await;
+        let place = (path.as_str(), request.uri());
+        note_refusal(&app, &caller, request.method(), place, &response);
+        return response;
+    }
+    known(&app, row, path.as_str(), caller, request, next).await
+}
+
+/// What a key may not do is a matter for the audit log.
+fn note_refusal(
+    app: &App,
+    caller: &Caller,
+    method: &Method,
+    place: (&str, &Uri),
+    response: &Response,
+) {
+    if let Some(refused) = response.extensions().get::<Refused>() {
+        refusals::note(app, caller, method, place, *refused);
     }
 }
 
@@ -98,17 +117,21 @@ async fn known(
     next: Next,
 ) -> Response {
     let start = Instant::now();
-    let rate = match limits::rate(app, &caller).await {
-        Ok(rate) => rate,
+    let standing = match limits::standing(app, &caller.org_id).await {
+        Ok(standing) => standing,
         Err(error) => return error.into_response(),
     };
-    let (figures, taken) = limits::take(app, caller.actor(), &rate).await;
+    let rate = limits::rate(app, &caller, standing);
+    let (figures, mut taken) = limits::take(app, caller.actor(), &rate).await;
+    if taken.is_ok() {
+        taken = limits::take_of_kind(app, &caller, standing, row).await;
+    }
     let admitted = taken.and_then(|()| admit(row, &caller, request.headers()));
     let entered = match admitted.and_then(|()| room(app, row)) {
         Ok(()) => limits::enter(app, &caller.org_id, &rate).await,
         Err(error) => Err(error),
     };
-    let method = request.method().clone();
+    let (method, uri) = (request.method().clone(), request.uri().clone());
     // The key was accepted, so the origin is on its list.
     let origins = caller.key.allowed_origins.as_ref();
     let listed = request.headers().contains_key(header::ORIGIN)
@@ -127,6 +150,7 @@ async fn known(
     if listed {
         response.extensions_mut().insert(Readers::Listed);
     }
+    note_refusal(app, &caller, &method, (path, &uri), &response);
     usage::count(app, &caller, &method, path, &response, start.elapsed());
     with(figures, response)
 }

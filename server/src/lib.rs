@@ -26,4 +26,5 @@ pub mod progress;
 pub mod tolerance;
 pub mod usage;
 pub mod v1;
+pub mod vault;
 pub mod web;

@@ -17,6 +17,17 @@ crate::sql! {
     const SUM = "SELECT method, path, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(errors) AS BIGINT) AS errors, CAST(SUM(micros) AS BIGINT) AS micros, MAX(last_used_at) AS last_used_at FROM key_usage WHERE org_id = $1 AND key_id = $2 AND hour >= $3 AND hour < $4 GROUP BY method, path ORDER BY CAST(SUM(requests) AS BIGINT) DESC, path, method";
 }
 
+crate::sql! {
+    const SEARCHES = "SELECT CAST(COALESCE(SUM(requests - errors), 0) AS BIGINT) FROM key_usage WHERE org_id = $1 AND path LIKE '%/execute' AND hour >= $2 AND hour < $3";
+}
+
+/// Searches of an organization that were answered between two moments. Whole hours are counted.
+pub async fn searches(app: &App, org_id: &str, from: i64, to: i64) -> Result<i64> {
+    flush(app).await?;
+    let from = from - from.rem_euclid(HOUR);
+    app.db().number(SEARCHES, args![org_id, from, to]).await
+}
+
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Slot {
     org_id: String,

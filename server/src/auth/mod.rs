@@ -9,4 +9,4 @@ pub mod table;
 
 pub use level::{Admin, Delete, Level, Read, Write, rank};
 pub use scope::{Caller, ListScope, OptionalScope, Org, Scope, Via, authenticate};
-pub(crate) use scope::{check_level, namespace_header};
+pub(crate) use scope::{check_level, identify, namespace_header, welcome};

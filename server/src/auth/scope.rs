@@ -218,11 +218,35 @@ impl<L: Level> Scope<L> {
     }
 }
 
-/// Checks the key of a request: its checksum without I/O, then the cache, then one indexed read.
+/// Whose key a request carries, from where it may be used.
 ///
 /// # Errors
 /// 401 for every kind of wrong key, 403 for a wrong origin.
 pub async fn authenticate(app: &App, headers: &HeaderMap, address: Option<&str>) -> Result<Caller> {
+    let caller = identify(app, headers, address).await?;
+    welcome(app, &caller, headers)?;
+    Ok(caller)
+}
+
+/// Refuses origins that the key may not be used from, and notes its use.
+///
+/// # Errors
+/// 403 for a wrong origin.
+pub(crate) fn welcome(app: &App, caller: &Caller, headers: &HeaderMap) -> Result<()> {
+    origin::check(&caller.key, headers)?;
+    api_keys::touch(app, &caller.key);
+    Ok(())
+}
+
+/// Checks the key of a request: its checksum without I/O, then the cache, then one indexed read.
+///
+/// # Errors
+/// 401 for every kind of wrong key.
+pub(crate) async fn identify(
+    app: &App,
+    headers: &HeaderMap,
+    address: Option<&str>,
+) -> Result<Caller> {
     let Some(header) = headers.get(header::AUTHORIZATION) else {
         return Err(ApiError::unauthenticated(
             "api_key_missing",
@@ -260,8 +284,6 @@ pub async fn authenticate(app: &App, headers: &HeaderMap, address: Option<&str>)
             "this API key has expired",
         ));
     }
-    origin::check(&stored, headers)?;
-    api_keys::touch(app, &stored);
     let org_id = stored.organization_id.clone().unwrap_or_default();
     Ok(Caller {
         org_id,

@@ -30,6 +30,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     3 "0003_work",
     4 "0004_gate",
     5 "0005_uploads",
+    6 "0006_secrets",
 ];
 
 const SCHEMA: &str =

@@ -1,6 +1,7 @@
 //! How much a key may ask for: tokens per minute and second, requests of its organization under way at once.
 
 pub mod bucket;
+mod kinds;
 pub mod page;
 pub mod quota;
 mod shared;
@@ -23,10 +24,10 @@ use moka::future::Cache;
 
 use crate::{
     app::App,
-    auth::Caller,
+    auth::{Caller, table::Row},
     config::Config,
     error::{ApiError, Result},
-    v1::organizations,
+    v1::{billing, organizations},
 };
 
 /// Buckets of the keys and counters of the organizations that were seen lately. An idle bucket is full within a minute, so
@@ -34,7 +35,7 @@ use crate::{
 pub struct Limits {
     buckets: Cache<String, Arc<Entry>>,
     running: Cache<String, Arc<AtomicI64>>,
-    tiers: Cache<String, AccountTier>,
+    standings: Cache<String, Standing>,
     pages: page::Pages,
 }
 
@@ -67,7 +68,7 @@ impl Default for Limits {
         Self {
             buckets: cache(120),
             running: cache(120),
-            tiers: Cache::builder()
+            standings: Cache::builder()
                 .max_capacity(10_000)
                 .time_to_live(Duration::from_secs(5))
                 .build(),
@@ -77,10 +78,31 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// After a change of tiers: the next request reads them anew.
+    /// After a change of organizations: the next request reads them anew.
     pub fn forget_tiers(&self) {
-        self.tiers.invalidate_all();
+        self.standings.invalidate_all();
     }
+}
+
+/// What requests need to know of their organization.
+#[derive(Debug, Clone, Copy)]
+pub struct Standing {
+    pub tier: AccountTier,
+    /// No plan was chosen yet: what is paid for is refused.
+    pub requires_plan: bool,
+    /// Dollars spent and the limit that they have reached.
+    pub over_limit: Option<Overspent>,
+    /// Requests a second by kind of operation, where the organization has lowered them.
+    kinds: Option<[i64; 5]>,
+}
+
+/// A limit of the organization's own that its spend has reached.
+#[derive(Debug, Clone, Copy)]
+pub struct Overspent {
+    /// `daily_spend_usd` or `monthly_spend_usd`.
+    pub resource: &'static str,
+    pub spent_usd: f64,
+    pub limit_usd: f64,
 }
 
 /// The four headers that every answer carries.
@@ -144,19 +166,43 @@ pub fn rate_of(tier: AccountTier, config: &Config) -> Rate {
 }
 
 /// What a caller may do: its organization's tier, lowered by the key's own cap.
-pub async fn rate(app: &App, caller: &Caller) -> Result<Rate> {
-    let tier = tier(app, &caller.org_id).await?;
-    Ok(rate_of(tier, app.config()).capped(caller.key.rate_limit_override))
+pub fn rate(app: &App, caller: &Caller, standing: Standing) -> Rate {
+    rate_of(standing.tier, app.config()).capped(caller.key.rate_limit_override)
 }
 
-/// The organization's tier, at most 5 seconds old.
-pub async fn tier(app: &App, org_id: &str) -> Result<AccountTier> {
-    if let Some(tier) = app.limits.tiers.get(org_id).await {
-        return Ok(tier);
+/// How the organization stands, at most 5 seconds old.
+pub async fn standing(app: &App, org_id: &str) -> Result<Standing> {
+    if let Some(standing) = app.limits.standings.get(org_id).await {
+        return Ok(standing);
     }
-    let tier = organizations::find(app.db(), org_id).await?.account_type;
-    app.limits.tiers.insert(org_id.to_owned(), tier).await;
-    Ok(tier)
+    let organization = organizations::find(app.db(), org_id).await?;
+    let standing = Standing {
+        tier: organization.account_type,
+        requires_plan: organization.requires_plan,
+        over_limit: billing::overspent(app, &organization).await?,
+        kinds: kinds::overrides(&organization.rate_limits),
+    };
+    app.limits
+        .standings
+        .insert(org_id.to_owned(), standing)
+        .await;
+    Ok(standing)
+}
+
+/// A token of what the organization lets each of its keys do of one kind, where it has said so.
+pub async fn take_of_kind(app: &App, caller: &Caller, standing: Standing, row: &Row) -> Result<()> {
+    let Some(overrides) = standing.kinds else {
+        return Ok(());
+    };
+    let (name, per_second) = kinds::of(row.operation, overrides);
+    let rate = Rate {
+        per_minute: per_second.saturating_mul(60),
+        per_second,
+        burst: per_second,
+        concurrent: i64::MAX,
+    };
+    let owner = format!("{} {name}", caller.actor());
+    take(app, &owner, &rate).await.1
 }
 
 /// A token of the key's bucket, which all processes share. The figures are answered either way; the error says which window

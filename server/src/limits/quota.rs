@@ -25,8 +25,18 @@ pub enum Resource {
 }
 
 impl Resource {
+    pub const ALL: [Self; 7] = [
+        Self::Namespaces,
+        Self::Collections,
+        Self::Buckets,
+        Self::Documents,
+        Self::Retrievers,
+        Self::ApiKeys,
+        Self::BatchObjects,
+    ];
+
     /// As the details of an error name it.
-    const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Namespaces => "namespaces",
             Self::Collections => "collections",
@@ -100,10 +110,7 @@ pub async fn check(tx: &mut Tx, org_id: &str, resource: Resource) -> Result<()> 
 /// Billable work needs a plan.
 pub fn check_plan(organization: &OrganizationModelResponse) -> Result<()> {
     if organization.requires_plan {
-        return Err(ApiError::plan_required(
-            "plan_required",
-            "this workspace has no plan yet: choose one first",
-        ));
+        return Err(no_plan());
     }
     Ok(())
 }
@@ -114,7 +121,37 @@ pub fn check_plan(organization: &OrganizationModelResponse) -> Result<()> {
 /// As [`check`].
 pub async fn check_work(app: &App, caller: &Caller) -> Result<()> {
     check_plan(&organizations::find(app.db(), &caller.org_id).await?)?;
+    check_spend(app, &caller.org_id).await?;
     check_documents(app, caller, 1).await
+}
+
+/// Whether a search may run: there is a plan, and money left of what the organization lets itself spend. Told from memory,
+/// so that a search asks no database.
+///
+/// # Errors
+/// There is no plan, or nothing left.
+pub async fn check_spend(app: &App, org_id: &str) -> Result<()> {
+    let standing = super::standing(app, org_id).await?;
+    if standing.requires_plan {
+        return Err(no_plan());
+    }
+    let Some(over) = standing.over_limit else {
+        return Ok(());
+    };
+    let tier = name_of(standing.tier);
+    Err(ApiError::quota_exceeded(
+        over.resource,
+        over.spent_usd,
+        over.limit_usd,
+        &tier,
+    ))
+}
+
+fn no_plan() -> ApiError {
+    ApiError::plan_required(
+        "plan_required",
+        "this workspace has no plan yet: choose one first",
+    )
 }
 
 /// Room for `adding` more documents, over all namespaces of the organization.
@@ -122,7 +159,7 @@ pub async fn check_work(app: &App, caller: &Caller) -> Result<()> {
 /// # Errors
 /// As [`check`].
 pub async fn check_documents(app: &App, caller: &Caller, adding: i64) -> Result<()> {
-    let tier = super::tier(app, &caller.org_id).await?;
+    let tier = super::standing(app, &caller.org_id).await?.tier;
     let Some(limit) = Resource::Documents.of(tier) else {
         return Ok(());
     };
@@ -145,7 +182,7 @@ pub async fn check_documents(app: &App, caller: &Caller, adding: i64) -> Result<
 /// # Errors
 /// As [`check`].
 pub async fn check_batch(app: &App, caller: &Caller, objects: usize) -> Result<()> {
-    let tier = super::tier(app, &caller.org_id).await?;
+    let tier = super::standing(app, &caller.org_id).await?.tier;
     let objects = i64::try_from(objects).unwrap_or(i64::MAX);
     let resource = Resource::BatchObjects;
     match resource.of(tier) {

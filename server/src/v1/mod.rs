@@ -4,6 +4,7 @@ pub mod account;
 pub mod api_keys;
 pub mod audit;
 pub mod batches;
+pub mod billing;
 pub mod buckets;
 pub mod collections;
 pub mod copying;
@@ -18,6 +19,7 @@ pub mod publishing;
 pub mod quickstart;
 pub mod removal;
 pub mod retrievers;
+pub mod secrets;
 pub mod tasks;
 pub mod uploads;
 pub mod usage;
@@ -41,6 +43,7 @@ pub fn router() -> (Router<App>, OpenApi) {
         .merge(api_keys::router())
         .merge(audit::router())
         .merge(batches::router())
+        .merge(billing::router())
         .merge(crate::blob::router())
         .merge(buckets::router())
         .merge(collections::extractors_router())
@@ -55,6 +58,7 @@ pub fn router() -> (Router<App>, OpenApi) {
         .merge(publishing::router())
         .merge(quickstart::router())
         .merge(retrievers::router())
+        .merge(secrets::router())
         .merge(tasks::router())
         .merge(uploads::router())
         .merge(usage::router())

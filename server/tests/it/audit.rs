@@ -139,3 +139,110 @@ both! {
         server.call("GET", "/v1/organizations/api-keys/key_unknown/usage", Value::Null).await.error(404, "NotFoundError");
     }
 }
+
+/// A call with a key, in a namespace, from an origin.
+async fn by(
+    server: &Server,
+    key: &str,
+    namespace: &str,
+    method: &str,
+    path: &str,
+) -> crate::harness::Answer {
+    let request = server
+        .request(method, path)
+        .bearer_auth(key)
+        .header("x-namespace", namespace)
+        .header("origin", "https://other.example");
+    Server::send(if method == "GET" {
+        request
+    } else {
+        request.json(&json!({}))
+    })
+    .await
+}
+
+both! {
+    async fn each_refusal_is_one_record_and_a_flood_is_few(server) {
+        let (namespace, _) = crate::harness::retriever(&server, "refusals").await;
+        let reader = server.call("POST", KEYS, json!({"name": "reader", "permissions": ["read"]})).await.ok();
+        let scoped = json!([{"resource_type": "bucket", "resource_id": "bkt_none"}]);
+        let scoped = server.call("POST", KEYS, json!({"name": "scoped", "permissions": ["delete"], "scopes": scoped})).await.ok();
+        let far = server.call("POST", KEYS, json!({"name": "far", "allowed_origins": ["https://here.example"]})).await.ok();
+        let key = |made: &Value| made["key"].as_str().unwrap().to_owned();
+        let collection = server.call_in(&namespace, "GET", "/v1/collections/things", Value::Null).await.ok();
+        let id = collection["collection_id"].as_str().unwrap();
+        for (made, method, path, code, kind, resource) in [
+            (&reader, "DELETE", "/v1/buckets/bkt_1".to_owned(), "permission_denied", "bucket", "bkt_1"),
+            (&scoped, "GET", format!("/v1/collections/{id}"), "scope_denied", "collection", id),
+            (&far, "GET", "/v1/collections".to_owned(), "origin_not_allowed", "collection", "*"),
+        ] {
+            let refused = by(&server, &key(made), &namespace, method, &path).await.error(403, "ForbiddenError");
+            assert_eq!(refused["error"]["code"], code);
+            let page = logs(&server, &format!("?action=permission_denied&resource_type={kind}&resource_id={resource}")).await;
+            assert_eq!(page["total"], 1, "{page:#}");
+            let record = &page["results"][0];
+            assert_eq!(record["status"], "denied");
+            assert_eq!(record["actor_email"], "owner@localhost");
+            assert_eq!(record["actor_key_name"], made["name"]);
+            assert_eq!(record["ip_address"], "127.0.0.1");
+            assert_eq!((&record["changes"]["code"], &record["changes"]["refusals"]), (&json!(code), &json!(1)));
+            assert!(!record.to_string().contains(&key(made)));
+        }
+        let before = logs(&server, "?action=permission_denied").await["total"].as_i64().unwrap();
+        assert_eq!(before, 3);
+
+        // The same refusal again and again is counted; many different ones of a key are told as one.
+        for _ in 0..300 {
+            by(&server, &key(&reader), &namespace, "DELETE", "/v1/buckets/bkt_1").await.error(403, "ForbiddenError");
+        }
+        assert_eq!(logs(&server, "?action=permission_denied").await["total"], before);
+        for number in 0..300 {
+            by(&server, &key(&reader), &namespace, "DELETE", &format!("/v1/buckets/bkt_other_{number}")).await.error(403, "ForbiddenError");
+        }
+        let flood = logs(&server, "?action=permission_denied").await["total"].as_i64().unwrap();
+        assert!(flood - before <= 100, "{flood} records");
+        server.app.clock().advance(3601);
+        let page = logs(&server, "?action=permission_denied&resource_id=bkt_1").await;
+        assert_eq!(page["total"], 2);
+        assert_eq!(page["results"][0]["changes"]["refusals"], 300);
+        // What was allowed, or is not there, is no refusal.
+        by(&server, &key(&reader), &namespace, "GET", "/v1/buckets/bkt_unknown").await.error(404, "NotFoundError");
+        assert_eq!(logs(&server, "?action=permission_denied&resource_id=bkt_unknown").await["total"], 0);
+        // Nothing is lost when the process stops.
+        by(&server, &key(&reader), &namespace, "DELETE", "/v1/collections/col_last").await.error(403, "ForbiddenError");
+        let server = server.restart().await;
+        assert_eq!(logs(&server, "?action=permission_denied&resource_id=col_last").await["total"], 1);
+    }
+
+    async fn documents_and_replaced_resources_leave_records(server) {
+        let (namespace, _) = crate::harness::retriever(&server, "kept").await;
+        let things = "/v1/collections/things/documents";
+        let mut ids = Vec::new();
+        for number in 0..4 {
+            let made = server.call_in(&namespace, "POST", things, json!({"title": format!("{number}")})).await.ok();
+            ids.push(made["document_id"].as_str().unwrap().to_owned());
+        }
+        let reason = |method: &str, path: &str| server.request(method, path).bearer_auth(&server.key).header("x-namespace", &namespace).header("x-change-reason", "clean up");
+        Server::send(reason("DELETE", &format!("{things}/{}", ids[0]))).await.ok();
+        Server::send(reason("DELETE", &format!("{things}/batch")).json(&json!({"document_ids": ids[1..3]}))).await.ok();
+        let one = logs(&server, &format!("?action=document_deleted&resource_id={}", ids[0])).await;
+        assert_eq!((&one["total"], &one["results"][0]["reason"]), (&json!(1), &json!("clean up")));
+        let many = logs(&server, "?action=document_deleted&resource_id=*").await;
+        assert_eq!((&many["total"], &many["results"][0]["changes"]["count"]), (&json!(1), &json!(2)));
+        assert_eq!(many["results"][0]["changes"]["document_ids"], json!(ids[1..3]));
+        // Nothing was deleted: nothing is told.
+        server.call_in(&namespace, "DELETE", &format!("{things}/{}", ids[0]), Value::Null).await.error(404, "NotFoundError");
+        assert_eq!(logs(&server, "?action=document_deleted").await["total"], 2);
+
+        let bucket = server.call_in(&namespace, "POST", "/v1/buckets", json!({"bucket_name": "b", "bucket_schema": {"properties": {}}})).await.ok();
+        let path = format!("/v1/buckets/{}", bucket["bucket_id"].as_str().unwrap());
+        Server::send(reason("PUT", &path).json(&json!({"bucket_name": "c"}))).await.ok();
+        Server::send(reason("PUT", &format!("/v1/namespaces/{namespace}")).json(&json!({"namespace_name": "put"}))).await.ok();
+        Server::send(reason("PATCH", "/v1/organizations").json(&json!({"organization_name": "Acme"}))).await.ok();
+        for (action, member) in [("bucket_updated", "bucket_name"), ("namespace_updated", "namespace_name"), ("organization_updated", "organization_name")] {
+            let page = logs(&server, &format!("?action={action}")).await;
+            assert_eq!((&page["total"], &page["results"][0]["reason"]), (&json!(1), &json!("clean up")), "{action}");
+            assert!(page["results"][0]["changes"][member]["before"].is_string(), "{page:#}");
+        }
+    }
+}

@@ -358,3 +358,55 @@ pub async fn retriever(server: &Server, name: &str) -> (String, String) {
         .ok();
     (namespace, made["retriever_id"].as_str().unwrap().to_owned())
 }
+
+/// An organization beside the first one, as an installation for several would have it.
+pub struct Organization {
+    pub org_id: String,
+    /// Its admin key.
+    pub key: String,
+}
+
+/// Makes another organization with an owner and an admin key.
+pub async fn other_organization(server: &Server) -> Organization {
+    use loupe_server::{args, auth::key, db::Arg};
+    let (org_id, user_id, key_id) = ("org_other", "usr_other", "key_other");
+    let secret = key::generate(key::Kind::Standard);
+    let hash = key::hash(&secret);
+    let organization = loupe_wire::OrganizationModelResponse {
+        organization_id: org_id.into(),
+        organization_name: "Another".into(),
+        account_type: loupe_wire::AccountTier::Enterprise,
+        ..Default::default()
+    };
+    let user = loupe_wire::UserModel {
+        user_id: user_id.into(),
+        organization_id: org_id.into(),
+        email: "owner@elsewhere.example".into(),
+        user_name: "Other".into(),
+        role: loupe_wire::UserRole::Admin,
+        status: loupe_wire::UserStatus::Active,
+        ..Default::default()
+    };
+    let model = loupe_wire::APIKeyModel {
+        key_id: Some(key_id.into()),
+        key_hash: hash[..12].into(),
+        internal_id: org_id.into(),
+        organization_id: Some(org_id.into()),
+        user_id: user_id.into(),
+        name: "other admin".into(),
+        permissions: vec![loupe_wire::Permission::Admin],
+        ..Default::default()
+    };
+    let write = server.app.db().write(move |tx| {
+        Box::pin(async move {
+            tx.run("INSERT INTO organizations (org_id, created_at, updated_at, data) VALUES ($1, 9000000000000000, 1, $2)", args![org_id, Arg::json(&organization)]).await?;
+            tx.run("INSERT INTO users (user_id, org_id, email, created_at, updated_at, data) VALUES ($1, $2, $3, 1, 1, $4)", args![user_id, org_id, "owner@elsewhere.example", Arg::json(&user)]).await?;
+            tx.run("INSERT INTO api_keys (key_id, org_id, user_id, name, secret_hash, status, is_protected, created_at, updated_at, data) VALUES ($1, $2, $3, 'other admin', $4, 'active', TRUE, 1, 1, $5)", args![key_id, org_id, user_id, hash, Arg::json(&model)]).await
+        })
+    });
+    write.await.unwrap();
+    Organization {
+        org_id: org_id.to_owned(),
+        key: secret,
+    }
+}

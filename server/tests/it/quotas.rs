@@ -96,4 +96,16 @@ both! {
         let refused = server.call("POST", "/v1/namespaces", json!({"namespace_name": "mine"})).await;
         refused.error(403, "PlanRequiredError");
     }
+
+    async fn a_search_waits_for_a_plan_like_other_work(server) {
+        let (namespace, retriever) = crate::harness::retriever(&server, "plan").await;
+        let execute = format!("/v1/retrievers/{retriever}/execute");
+        server.call_in(&namespace, "POST", &execute, json!({"inputs": {}})).await.ok();
+        set(&server, "build", true).await;
+        let refused = server.call_in(&namespace, "POST", &execute, json!({"inputs": {}})).await;
+        refused.error(403, "PlanRequiredError");
+        server.call_in(&namespace, "GET", "/v1/collections/things/documents", Value::Null).await.ok();
+        set(&server, "build", false).await;
+        server.call_in(&namespace, "POST", &execute, json!({"inputs": {}})).await.ok();
+    }
 }

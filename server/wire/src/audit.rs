@@ -18,6 +18,8 @@ pub enum AuditAction {
     ApiKeyScopeUpdated,
     ApiKeyInternalFlagged,
     PermissionUpdated,
+    PermissionDenied,
+    OrganizationUpdated,
     StorageConnectionCreated,
     StorageConnectionUpdated,
     StorageConnectionDeleted,

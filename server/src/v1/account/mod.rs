@@ -22,7 +22,8 @@ async fn get_me(State(app): State<App>, org: Org<Read>) -> Result<Json<MeRespons
     let organization = organizations::find(app.db(), &org.caller.org_id).await?;
     let users = super::users::list(app.db(), &org.caller.org_id).await?;
     let key = &org.caller.key;
-    let rate = limits::rate(&app, &org.caller).await?;
+    let standing = limits::standing(&app, &org.caller.org_id).await?;
+    let rate = limits::rate(&app, &org.caller, standing);
     let rate_limits = [
         ("requests_per_minute", rate.per_minute),
         ("requests_per_second", rate.per_second),

@@ -1,6 +1,7 @@
 //! The audit log: who did what to which resource, and why. A record is written in the transaction of its change, so there
 //! is one for each change and none for what was rolled back.
 
+pub mod refusals;
 mod routes;
 mod store;
 
@@ -26,9 +27,14 @@ pub struct Change<'a> {
 
 /// Records a change in the transaction that makes it.
 pub async fn record(tx: &mut Tx, caller: &Caller, change: Change<'_>, now: i64) -> Result<()> {
+    let event = event(caller, &change, "success", now);
+    store::insert(tx, &caller.org_id, &event, now).await
+}
+
+fn event(caller: &Caller, change: &Change<'_>, status: &str, now: i64) -> AuditEventResponse {
     let is_user = !caller.key.user_id.is_empty();
     let (kind, id) = change.resource;
-    let event = AuditEventResponse {
+    AuditEventResponse {
         audit_id: id::new("aud_"),
         timestamp: Some(clock::time(now)),
         resource_type: name_of(kind),
@@ -40,15 +46,14 @@ pub async fn record(tx: &mut Tx, caller: &Caller, change: Change<'_>, now: i64) 
             caller.actor().to_owned()
         },
         actor_type: if is_user { "user" } else { "system" }.into(),
-        status: "success".into(),
-        changes: (!change.changes.is_null()).then_some(change.changes),
+        status: status.into(),
+        changes: (!change.changes.is_null()).then(|| change.changes.clone()),
         reason: caller.via.reason.clone(),
         ip_address: caller.via.address.clone(),
         user_agent: caller.via.user_agent.clone(),
         actor_key_name: is_user.then(|| caller.key.name.clone()),
         ..Default::default()
-    };
-    store::insert(tx, &caller.org_id, &event, now).await
+    }
 }
 
 /// The members in which two forms of a resource differ, each with its value before and after.
@@ -87,6 +92,7 @@ pub async fn list(
     skip: i64,
     limit: i64,
 ) -> Result<(Vec<AuditEventResponse>, i64)> {
+    refusals::flush(app, false).await?;
     let rows = store::list(app.db(), &caller.org_id, wanted, skip, limit).await?;
     let total = store::count(app.db(), &caller.org_id, wanted).await?;
     let people = people(app, caller).await?;

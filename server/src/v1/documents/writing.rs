@@ -2,8 +2,9 @@
 
 use loupe_engine::store::{CollectionSpec, Document, ListQuery, WithVectors};
 use loupe_wire::{
-    BatchDocumentUpdateResult, BatchUpdateDocumentsRequest, CollectionResponse,
-    DocumentCreateRequest, NamespaceOperation, Object, UpdateDocumentACLRequest, Value,
+    AuditAction, BatchDocumentUpdateResult, BatchUpdateDocumentsRequest, CollectionResponse,
+    DocumentCreateRequest, NamespaceOperation, Object, ResourceType, UpdateDocumentACLRequest,
+    Value,
 };
 use serde_json::json;
 
@@ -18,7 +19,11 @@ use crate::{
     error::{ApiError, Result, Violation},
     limits::quota,
     list::parse_filter,
-    v1::{collections, events, namespaces::push_event},
+    v1::{
+        audit::{self, Change},
+        collections, events,
+        namespaces::push_event,
+    },
 };
 
 /// Members that only the server writes.
@@ -64,12 +69,17 @@ async fn write(
     if !readers.is_empty() {
         payload[events::READERS] = Value::Object(readers);
     }
+    let removed = matches!(entry, Entry::Delete { .. }).then(|| Removed::of(&collection_id, ids));
+    let caller = scope.caller.clone();
     let seq = app.next_journal_seq();
     let journalled = entry.clone();
     app.db()
         .write(move |tx| {
             Box::pin(async move {
                 journal::insert(tx, seq, &journalled, now).await?;
+                if let Some(removed) = removed {
+                    audit::record(tx, &caller, removed.change(), now).await?;
+                }
                 push_event(tx, &org_id, &namespace_id, kind, payload, now).await
             })
         })
@@ -77,6 +87,37 @@ async fn write(
     journal::apply(app, entry).await?;
     app.journal_applied(seq);
     Ok(())
+}
+
+/// Documents named in a record of their deletion.
+const NAMED: usize = 100;
+
+/// What the audit log tells of deleted documents.
+struct Removed {
+    /// The document's id, or `*` for several.
+    id: String,
+    changes: Value,
+}
+
+impl Removed {
+    fn of(collection_id: &str, ids: &[String]) -> Self {
+        let named: Vec<&String> = ids.iter().take(NAMED).collect();
+        Self {
+            id: match ids {
+                [one] => one.clone(),
+                _ => "*".into(),
+            },
+            changes: json!({"collection_id": collection_id, "document_ids": named, "count": ids.len()}),
+        }
+    }
+
+    fn change(&self) -> Change<'_> {
+        Change {
+            action: AuditAction::DocumentDeleted,
+            resource: (ResourceType::Document, &self.id),
+            changes: self.changes.clone(),
+        }
+    }
 }
 
 /// Refuses vectors that the collection has no index for, of a wrong length or with numbers that are none.

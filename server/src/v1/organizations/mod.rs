@@ -4,15 +4,26 @@ mod routes;
 mod store;
 
 use loupe_wire::{
-    APIKeyModel, AccountTier, OrganizationModelResponse, OrganizationUpdateRequest, Permission,
-    UserModel, UserRole, UserStatus,
+    APIKeyModel, AccountTier, AuditAction, OrganizationModelResponse, OrganizationUpdateRequest,
+    Permission, ResourceType, UserModel, UserRole, UserStatus, Value,
 };
 
 pub use routes::router;
 pub use store::find;
 
-use super::{api_keys, users};
-use crate::{app::App, auth::Caller, clock, db::Tx, error::Result, id};
+use super::{
+    api_keys,
+    audit::{self, Change},
+    secrets, users,
+};
+use crate::{
+    app::App,
+    auth::Caller,
+    clock,
+    db::Tx,
+    error::{ApiError, Result, Violation},
+    id,
+};
 
 /// The user that the first key belongs to.
 pub const OWNER_EMAIL: &str = "owner@localhost";
@@ -92,16 +103,19 @@ async fn create(tx: &mut Tx, now: i64) -> Result<String> {
     Ok(secret)
 }
 
+/// Changes the organization's settings; a limit that is sent replaces its own alone.
 pub async fn update(
     app: &App,
-    org_id: &str,
+    caller: &Caller,
     request: OrganizationUpdateRequest,
 ) -> Result<OrganizationModelResponse> {
-    let (org_id, now) = (org_id.to_owned(), app.clock().micros());
-    app.db()
+    let (caller, now) = (caller.clone(), app.clock().micros());
+    let changed = app
+        .db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut organization = store::find_in(tx, &org_id).await?;
+                let mut organization = store::find_in(tx, &caller.org_id).await?;
+                let before = organization.clone();
                 if let Some(name) = request.organization_name {
                     organization.organization_name = name;
                 }
@@ -113,10 +127,48 @@ pub async fn update(
                 organization.notifications_email = request
                     .notifications_email
                     .or(organization.notifications_email);
+                if let Some(credentials) = request.default_llm_credentials {
+                    check_credentials(tx, &caller.org_id, &credentials).await?;
+                    organization.default_llm_credentials = credentials;
+                }
+                organization.rate_limits = request
+                    .rate_limit_overrides
+                    .unwrap_or(organization.rate_limits);
+                if let Some(limits) = &request.spend_limits {
+                    let sent = serde_json::to_value(limits).map_err(ApiError::internal)?;
+                    organization
+                        .spend_limits
+                        .extend(sent.as_object().cloned().unwrap_or_default());
+                }
                 organization.updated_at = clock::time(now);
                 store::update(tx, &organization, now).await?;
+                let change = Change {
+                    action: AuditAction::OrganizationUpdated,
+                    resource: (ResourceType::Organization, &caller.org_id),
+                    changes: audit::difference(&before, &organization),
+                };
+                audit::record(tx, &caller, change, now).await?;
                 Ok(organization)
             })
         })
-        .await
+        .await?;
+    app.limits.forget_tiers();
+    Ok(changed)
+}
+
+/// Credentials of providers are kept as secrets; the organization names them, for its settings are shown.
+async fn check_credentials(
+    tx: &mut Tx,
+    org_id: &str,
+    credentials: &indexmap::IndexMap<String, String>,
+) -> Result<()> {
+    for (provider, secret) in credentials {
+        if !secrets::exists(tx, org_id, secret).await? {
+            let path = ["default_llm_credentials", provider];
+            let msg =
+                "name a secret of this organization: POST /v1/organizations/secrets makes one";
+            return Err(Violation::body(&path, "value_error", msg, Value::Null).into());
+        }
+    }
+    Ok(())
 }

@@ -29,7 +29,5 @@ async fn update_organization(
     org: Org<Admin>,
     Body(request): Body<OrganizationUpdateRequest>,
 ) -> Result<Json<OrganizationModelResponse>> {
-    super::update(&app, &org.caller.org_id, request)
-        .await
-        .map(Json)
+    super::update(&app, &org.caller, request).await.map(Json)
 }

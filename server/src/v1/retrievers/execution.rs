@@ -15,6 +15,7 @@ use crate::{
     auth::{Level, Scope},
     error::{ApiError, Result, Violation},
     id,
+    limits::quota,
     list::parse_filter,
     v1::{collections, documents},
 };
@@ -42,6 +43,7 @@ pub async fn execute<L: Level>(
     retriever: &RetrieverModelOutput,
     ask: Execute,
 ) -> Result<ExecuteRetrieverResponse> {
+    quota::check_spend(app, &scope.caller.org_id).await?;
     let started = Instant::now();
     let created_at = app.clock().micros();
     let inputs = check_inputs(&retriever.input_schema, &ask.inputs).map_err(|violations| {

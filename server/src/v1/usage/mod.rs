@@ -11,7 +11,7 @@ use loupe_wire::{
 use serde::Deserialize;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::api_keys;
+use super::{api_keys, billing};
 use crate::{
     app::App,
     auth::{Admin, Org},
@@ -27,9 +27,6 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(get_key_usage_by_endpoint))
         .routes(routes!(get_usage_of_key))
 }
-
-/// Dollars of one query beyond the included ones: 2 for a million.
-const DOLLARS_A_QUERY: f64 = 2.0e-6;
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -117,7 +114,7 @@ fn sum(key_id: String, found: Found) -> ApiKeyUsageResponse {
     }
     #[expect(clippy::cast_precision_loss, reason = "a count far below 2^52")]
     let searches = answer.by_category.get("search").map_or(0.0, |n| *n as f64);
-    answer.spend_usd = searches * DOLLARS_A_QUERY;
+    answer.spend_usd = searches * billing::QUERY_USD;
     answer
 }
 

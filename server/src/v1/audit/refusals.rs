@@ -1,0 +1,201 @@
+//! Refusals in the audit log. The first of its kind is written within seconds; the same key refused the same thing again is
+//! counted, and told of once an hour: a flood of refusals is no flood of records.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+use axum::http::{Method, Uri};
+use loupe_wire::{AuditAction, AuditEventResponse, ResourceType};
+use serde_json::json;
+
+use super::{Change, event, store};
+use crate::{app::App, auth::Caller, error::Refused, error::Result};
+
+const HOUR: i64 = 3600 * 1_000_000;
+/// Different refusals of one key that are told apart; the others are one.
+const MOST_OF_A_KEY: usize = 100;
+/// Records of one transaction.
+const TOGETHER: usize = 500;
+
+/// Refusals on their way to the log, by organization and key.
+#[derive(Default)]
+pub struct Refusals(Mutex<HashMap<(String, String), HashMap<What, Tally>>>);
+
+/// What was refused.
+#[derive(PartialEq, Eq, Hash)]
+struct What {
+    operation: String,
+    resource: String,
+    code: &'static str,
+}
+
+struct Tally {
+    event: AuditEventResponse,
+    /// Since the last record.
+    waiting: i64,
+    last: i64,
+    told: Option<i64>,
+}
+
+/// Counts one refusal.
+pub fn note(app: &App, caller: &Caller, method: &Method, path: (&str, &Uri), refused: Refused) {
+    let now = app.clock().micros();
+    let (template, uri) = path;
+    let (kind, resource) = resource(template, uri.path(), &caller.org_id);
+    let mut what = What {
+        operation: format!("{method} {template}"),
+        resource,
+        code: refused.0,
+    };
+    let who = (caller.org_id.clone(), caller.actor().to_owned());
+    let mut all = app
+        .refusals
+        .0
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let of_key = all.entry(who).or_default();
+    if of_key.len() >= MOST_OF_A_KEY && !of_key.contains_key(&what) {
+        what.operation = "*".into();
+        what.resource = "*".into();
+    }
+    if let Some(tally) = of_key.get_mut(&what) {
+        tally.waiting += 1;
+        tally.last = now;
+        return;
+    }
+    let change = Change {
+        action: AuditAction::PermissionDenied,
+        resource: (kind, &what.resource),
+        changes: json!({"operation": what.operation, "code": what.code}),
+    };
+    let tally = Tally {
+        event: event(caller, &change, "denied", now),
+        waiting: 1,
+        last: now,
+        told: None,
+    };
+    of_key.insert(what, tally);
+}
+
+/// The last resource that a path names, and its kind.
+fn resource(template: &str, path: &str, org_id: &str) -> (ResourceType, String) {
+    let mut found = (ResourceType::Organization, org_id.to_owned());
+    let mut pieces = template.split('/').zip(path.split('/')).peekable();
+    while let Some((noun, _)) = pieces.next() {
+        let kind = match noun {
+            "users" => ResourceType::User,
+            "api-keys" => ResourceType::ApiKey,
+            "namespaces" => ResourceType::Namespace,
+            "buckets" => ResourceType::Bucket,
+            "collections" => ResourceType::Collection,
+            "documents" => ResourceType::Document,
+            "retrievers" => ResourceType::Retriever,
+            "secrets" => ResourceType::Secret,
+            _ => continue,
+        };
+        let id = pieces
+            .next_if(|(name, _)| name.starts_with('{'))
+            .map_or("*", |(_, id)| id);
+        found = (kind, id.chars().take(200).collect());
+    }
+    found
+}
+
+/// Writes what is due: what was not told of yet, and what has waited an hour; everything at the end of the process.
+pub async fn flush(app: &App, end: bool) -> Result<()> {
+    let due = due(app, end);
+    if due.is_empty() {
+        return Ok(());
+    }
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                for (org_id, event, now) in due {
+                    store::insert(tx, &org_id, &event, now).await?;
+                }
+                Ok(())
+            })
+        })
+        .await
+}
+
+fn due(app: &App, end: bool) -> Vec<(String, AuditEventResponse, i64)> {
+    let now = app.clock().micros();
+    let mut all = app
+        .refusals
+        .0
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let mut due = Vec::new();
+    for ((org_id, _), of_key) in all.iter_mut() {
+        for tally in of_key.values_mut() {
+            let is_due = end || tally.told.is_none_or(|told| now - told >= HOUR);
+            if tally.waiting == 0 || !is_due || due.len() >= TOGETHER {
+                continue;
+            }
+            let mut event = tally.event.clone();
+            event.audit_id = crate::id::new("aud_");
+            event.timestamp = Some(crate::clock::time(tally.last));
+            if let Some(changes) = event.changes.as_mut() {
+                changes["refusals"] = tally.waiting.into();
+            }
+            due.push((org_id.clone(), event, tally.last));
+            (tally.waiting, tally.told) = (0, Some(now));
+        }
+        of_key.retain(|_, tally| tally.waiting > 0 || now - tally.last < HOUR);
+    }
+    all.retain(|_, of_key| !of_key.is_empty());
+    due
+}
+
+#[cfg(test)]
+mod tests {
+    use loupe_wire::ResourceType;
+
+    use super::resource;
+
+    #[test]
+    fn the_last_resource_of_a_path_is_what_was_refused() {
+        for (template, path, kind, id) in [
+            (
+                "/v1/organizations",
+                "/v1/organizations",
+                ResourceType::Organization,
+                "org_1",
+            ),
+            ("/v1/buckets", "/v1/buckets", ResourceType::Bucket, "*"),
+            (
+                "/v1/buckets/{bucket_identifier}/objects",
+                "/v1/buckets/bkt_1/objects",
+                ResourceType::Bucket,
+                "bkt_1",
+            ),
+            (
+                "/v1/collections/{c}/documents/{d}/acl",
+                "/v1/collections/col_1/documents/doc_2/acl",
+                ResourceType::Document,
+                "doc_2",
+            ),
+            (
+                "/v1/collections/{c}/documents/list",
+                "/v1/collections/col_1/documents/list",
+                ResourceType::Document,
+                "*",
+            ),
+            (
+                "/v1/organizations/users/{u}/api-keys/{k}",
+                "/v1/organizations/users/a@b/api-keys/robot",
+                ResourceType::ApiKey,
+                "robot",
+            ),
+        ] {
+            assert_eq!(
+                resource(template, path, "org_1"),
+                (kind, id.to_owned()),
+                "{template}"
+            );
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Usage in dollars, the rate card, estimates, and the limits that an organization sets itself.
+
+use serde_json::{Value, json};
+
+use crate::{both, harness::Server};
+
+const THINGS: &str = "/v1/collections/things/documents";
+
+fn close(value: &Value, expected: f64) {
+    let value = value.as_f64().unwrap();
+    assert!((value - expected).abs() < 1e-9, "{value} is not {expected}");
+}
+
+async fn search(server: &Server, namespace: &str, retriever: &str) -> crate::harness::Answer {
+    let path = format!("/v1/retrievers/{retriever}/execute");
+    server
+        .call_in(namespace, "POST", &path, json!({"inputs": {}}))
+        .await
+}
+
+both! {
+    async fn spend_is_told_by_category_with_what_is_left_of_the_pool(server) {
+        let (namespace, retriever) = crate::harness::retriever(&server, "spend").await;
+        for number in 0..4 {
+            let vectors = json!({"own": [1.0, number, 0.0]});
+            server.call_in(&namespace, "POST", THINGS, json!({"title": "x", "vectors": vectors})).await.ok();
+        }
+        for _ in 0..3 {
+            search(&server, &namespace, &retriever).await.ok();
+        }
+        let usage = server.call("GET", "/v1/organizations/usage", Value::Null).await.ok();
+        assert_eq!((&usage["tier"], &usage["currency"]), (&json!("enterprise"), &json!("usd")));
+        close(&usage["spend"]["search_usd"], 6e-6);
+        close(&usage["spend"]["ingestion_usd"], 0.0);
+        close(&usage["spend"]["total_usd"], 6e-6 + usage["spend"]["storage_usd"].as_f64().unwrap());
+        assert!(usage["pool"]["reset_date"].as_str().unwrap() > usage["period_start"].as_str().unwrap());
+        let before = server.call("GET", "/v1/organizations/usage?start=2020-01-01&end=2020-02-01", Value::Null).await.ok();
+        close(&before["spend"]["total_usd"], 0.0);
+        server.call("GET", "/v1/organizations/usage?start=2021-01-01&end=2020-01-01", Value::Null).await.invalid(&["query", "start"], "value_error");
+
+        let path = "/v1/organizations/billing/usage/vector-backend";
+        let vectors = server.call("GET", path, Value::Null).await.ok();
+        assert_eq!((&vectors["vectors_stored"], &vectors["storage_bytes"], &vectors["queries"]), (&json!(4), &json!(48), &json!(3)));
+        assert_eq!(vectors["namespace_count"], 1);
+        assert_eq!(vectors["cost_breakdown"]["total_usd"], vectors["total_cost_usd"]);
+        let past = server.call("GET", &format!("{path}?billing_month=2020-02"), Value::Null).await.ok();
+        assert_eq!((&past["billing_month"], &past["queries"]), (&json!("2020-02"), &json!(0)));
+        for wrong in ["2020-13", "2020-2", "soon"] {
+            server.call("GET", &format!("{path}?billing_month={wrong}"), Value::Null).await.invalid(&["query", "billing_month"], "string_pattern_mismatch");
+        }
+    }
+
+    async fn the_rate_card_is_public_and_estimates_follow_it(server) {
+        let card = Server::send(server.request("GET", "/v1/billing/pricing")).await.ok();
+        assert_eq!(card["usage_pools"], json!({"build": 10.0, "scale": 100.0, "enterprise": 0.0}));
+        close(&card["mvs_usage_rates"]["storage_gb_month_usd"], 0.33);
+        close(&card["reads"]["query_million_usd"], 2.0);
+        assert_eq!(card["managed_plans"][0]["resource_limits"]["documents"], 10_000);
+        assert_eq!(card["managed_plans"][1]["rate_limits"]["requests_per_minute"], 600);
+        assert!(card["extractors"].as_array().unwrap().iter().any(|one| one["feature_extractor_name"] == "text_extractor"));
+
+        let path = "/v1/organizations/billing/estimate";
+        let items = json!([{"mime_type": "image/png", "count": 1000}, {"mime_type": "application/pdf", "count": 2, "pages": 50}, {"mime_type": "text/plain", "tokens": 10_000}]);
+        let quote = server.call("POST", path, json!({"items": items})).await.ok();
+        close(&quote["total_usd"], 1.0 + 0.05 + 0.001);
+        close(&quote["estimated_overage_usd"], quote["total_usd"].as_f64().unwrap());
+        assert_eq!(quote["line_items"].as_array().unwrap().len(), 3);
+        let full = server.call("POST", path, json!({"items": items, "full_res": true, "features": ["a", "b"]})).await.ok();
+        close(&full["total_usd"], 2.0 * (2.0 + 0.05 + 0.001));
+        server.call("POST", path, json!({"items": [{"mime_type": "image/png", "count": -1}]})).await.invalid(&["body", "items", "0", "count"], "greater_than_equal");
+        Server::send(server.request("POST", path).json(&json!({"items": items}))).await.error(401, "AuthenticationError");
+    }
+
+    async fn what_an_organization_lets_itself_spend_is_held(server) {
+        let (namespace, retriever) = crate::harness::retriever(&server, "frugal").await;
+        search(&server, &namespace, &retriever).await.ok();
+        let changed = server.call("PATCH", "/v1/organizations", json!({"spend_limits": {"monthly_usd": 1.5e-6}})).await.ok();
+        assert_eq!(changed["spend_limits"], json!({"monthly_usd": 1.5e-6}));
+        let refused = search(&server, &namespace, &retriever).await.error(403, "QuotaExceededError");
+        assert_eq!(refused["error"]["details"]["resource"], "monthly_spend_usd");
+        let changed = server.call("PATCH", "/v1/organizations", json!({"spend_limits": {"daily_usd": 1.0, "monthly_usd": 5.0}})).await.ok();
+        assert_eq!(changed["spend_limits"], json!({"monthly_usd": 5.0, "daily_usd": 1.0}));
+        search(&server, &namespace, &retriever).await.ok();
+        server.call("PATCH", "/v1/organizations", json!({"spend_limits": {"daily_usd": -1}})).await.invalid(&["body", "spend_limits", "daily_usd"], "greater_than_equal");
+        let log = server.call("GET", "/v1/organizations/audit/logs?action=organization_updated", Value::Null).await.ok();
+        assert_eq!(log["total"], 2);
+        assert_eq!(log["results"][0]["resource_type"], "organization");
+    }
+
+    async fn limits_by_kind_of_operation_are_held(server) {
+        let limits = json!({"metadata": 1000, "data": 1000, "search": 2, "upload": 1000, "compute": 1000});
+        let (namespace, retriever) = crate::harness::retriever(&server, "slow").await;
+        let changed = server.call("PATCH", "/v1/organizations", json!({"rate_limit_overrides": limits})).await.ok();
+        assert_eq!(changed["rate_limits"], limits);
+        let mut statuses = Vec::new();
+        for _ in 0..6 {
+            statuses.push(search(&server, &namespace, &retriever).await.status);
+        }
+        assert_eq!(statuses[..2], [200, 200], "{statuses:?}");
+        assert!(statuses.contains(&429), "{statuses:?}");
+        for _ in 0..6 {
+            server.call_in(&namespace, "GET", THINGS, Value::Null).await.ok();
+        }
+    }
+}
