@@ -237,6 +237,11 @@ impl ApiError {
         matches!(self, Self::Envelope(envelope) if envelope.status == StatusCode::CONFLICT)
     }
 
+    /// A unique key that another row has.
+    fn taken() -> Self {
+        Self::already_exists("name_taken", "a resource with this name exists already")
+    }
+
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Envelope(envelope) if envelope.status == StatusCode::NOT_FOUND)
     }
@@ -252,22 +257,35 @@ impl std::error::Error for ApiError {}
 
 impl From<sqlx::Error> for ApiError {
     fn from(error: sqlx::Error) -> Self {
-        if let sqlx::Error::Database(cause) = &error
-            && cause.is_unique_violation()
-        {
-            return Self::already_exists("name_taken", "a resource with this name exists already");
-        }
         match &error {
+            sqlx::Error::Database(cause) if cause.is_unique_violation() => Self::taken(),
             sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => {
                 tracing::error!(%error, "the database is not available");
                 Self::unavailable("", "the database is not available").retry_after(2)
             }
-            sqlx::Error::Database(cause) if cause.code().is_some_and(|code| code == "13") => {
+            _ => Self::internal(error),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for ApiError {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::{ErrorCode, ffi};
+        let Some(cause) = error.sqlite_error() else {
+            return Self::internal(error);
+        };
+        match (cause.code, cause.extended_code) {
+            (_, ffi::SQLITE_CONSTRAINT_UNIQUE | ffi::SQLITE_CONSTRAINT_PRIMARYKEY) => Self::taken(),
+            (ErrorCode::DiskFull, _) => {
                 tracing::error!(%error, "the disk is full");
                 Self::disk_full(
                     "",
                     "the disk is full: writes are refused until space is freed",
                 )
+            }
+            (ErrorCode::DatabaseBusy | ErrorCode::CannotOpen | ErrorCode::SystemIoFailure, _) => {
+                tracing::error!(%error, "the database is not available");
+                Self::unavailable("", "the database is not available").retry_after(2)
             }
             _ => Self::internal(error),
         }

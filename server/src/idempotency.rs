@@ -47,13 +47,14 @@ crate::sql! {
     const SWEEP = "DELETE FROM idempotency_keys WHERE created_at < $1";
 }
 
-#[derive(sqlx::FromRow)]
-struct Stored {
-    request_hash: String,
-    lease_until: i64,
-    status: Option<i64>,
-    content_type: Option<String>,
-    body: Option<Vec<u8>>,
+crate::row! {
+    struct Stored {
+        request_hash: String,
+        lease_until: i64,
+        status: Option<i64>,
+        content_type: Option<String>,
+        body: Option<Vec<u8>>,
+    }
 }
 
 /// A request that carries the header.

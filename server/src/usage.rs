@@ -49,15 +49,17 @@ struct Tally {
 #[derive(Default)]
 pub struct Usage(Mutex<HashMap<Slot, Tally>>);
 
-/// One operation's share of a key's use.
-#[derive(Debug, Clone, sqlx::FromRow)]
-pub struct OperationUse {
-    pub method: String,
-    pub path: String,
-    pub requests: i64,
-    pub errors: i64,
-    pub micros: i64,
-    pub last_used_at: i64,
+crate::row! {
+    /// One operation's share of a key's use.
+    #[derive(Debug, Clone)]
+    pub struct OperationUse {
+        pub method: String,
+        pub path: String,
+        pub requests: i64,
+        pub errors: i64,
+        pub micros: i64,
+        pub last_used_at: i64,
+    }
 }
 
 /// Counts one answered request.

@@ -34,14 +34,32 @@ pub type Secrets = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 /// What templates may read. Cheap to clone: values are shared.
 #[derive(Clone, Debug)]
 pub struct Context {
+    inputs: Arc<Inputs>,
     names: HashMap<String, Any>,
+}
+
+/// The inputs of an execution, each made a template's value when one reads it: a query vector mostly passes as it is.
+#[derive(Debug)]
+struct Inputs(serde_json::Map<String, Value>);
+
+impl Dynamic for Inputs {
+    fn get_value(self: &Arc<Self>, key: &Any) -> Option<Any> {
+        self.0
+            .get(key.as_str()?)
+            .map(|value| Any::from(Serde(value)))
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(self.0.keys().map(|name| Any::from(name.as_str())).collect())
+    }
 }
 
 impl Context {
     /// A context with the inputs of an execution and its clock.
     pub fn new(inputs: &serde_json::Map<String, Value>, now: DateTime<Utc>) -> Self {
+        let inputs = Arc::new(Inputs(inputs.clone()));
         let mut names = HashMap::new();
-        names.insert("input".to_owned(), Any::from(Serde(inputs)));
+        names.insert("input".to_owned(), Any::from_dyn_object(inputs.clone()));
         names.insert(
             "utc_now".to_owned(),
             Any::from_function(move || moment(now)),
@@ -50,12 +68,23 @@ impl Context {
             "time_ago".to_owned(),
             Any::from_function(move |by: Kwargs| time_ago(now, &by)),
         );
-        Self { names }
+        Self { inputs, names }
     }
 
     /// Gives a name a value: `DOC`, `CONTEXT`, `STAGE`, or a name of the stage's own.
     pub fn set(&mut self, name: &str, value: &Value) {
         self.names.insert(canonical(name), Any::from(Serde(value)));
+    }
+
+    /// The input that an expression names and does nothing else with.
+    fn input(&self, expression: &str) -> Option<&Value> {
+        let (root, name) = expression.split_once('.')?;
+        let is_input = root.eq_ignore_ascii_case("input") || root.eq_ignore_ascii_case("inputs");
+        if is_input {
+            self.inputs.0.get(name)
+        } else {
+            None
+        }
     }
 
     /// Makes `SECRET.name` readable.
@@ -302,8 +331,11 @@ pub fn check_value(value: &Value) -> std::result::Result<(), (Vec<String>, Templ
 fn evaluate(template: &str, context: &Context, strict: bool) -> Result<Rendered> {
     let list = pieces(template.trim())?;
     if let [Piece::Expression(source)] = list.as_slice() {
-        let value = run(source, context)?;
-        return Ok(match plain(source, &value)? {
+        let value = match context.input(source) {
+            Some(value) => sized(value.clone())?,
+            None => plain(source, &run(source, context)?)?,
+        };
+        return Ok(match value {
             Value::Null if strict => Rendered::Missing((*source).to_owned()),
             value => Rendered::Value(value),
         });
@@ -346,11 +378,15 @@ fn plain(source: &str, value: &Any) -> Result<Value> {
     }
     let json = serde_json::to_value(value)
         .map_err(|_| TemplateError(format!("`{source}` gives something that is no JSON value")))?;
-    match &json {
+    sized(json)
+}
+
+fn sized(value: Value) -> Result<Value> {
+    match &value {
         Value::String(text) if text.len() > MAX_OUTPUT_BYTES => Err(TemplateError(format!(
             "the template gives more than {MAX_OUTPUT_BYTES} bytes"
         ))),
-        _ => Ok(json),
+        _ => Ok(value),
     }
 }
 

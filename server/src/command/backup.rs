@@ -8,7 +8,6 @@ use std::{
 
 use anyhow::Context;
 use rustix::fs::{SeekFrom, seek};
-use sqlx::{Connection, SqliteConnection, sqlite::SqliteConnectOptions};
 
 use crate::{boot, config::Config, folder};
 
@@ -21,11 +20,12 @@ pub async fn run(config: Config, to: &Path) -> anyhow::Result<()> {
     anyhow::ensure!(from.is_dir(), "there is no data folder {}", from.display());
     let lock = folder::lock(&from)?;
     prepare(&from, to)?;
-    if !config.is_postgres() {
-        copy_database(&from.join("loupe.db"), &to.join("loupe.db")).await?;
-    }
+    let has_database = !config.is_postgres();
     let (source, target) = (from.clone(), to.to_owned());
     let bytes = tokio::task::spawn_blocking(move || {
+        if has_database {
+            copy_database(&source.join("loupe.db"), &target.join("loupe.db"))?;
+        }
         let bytes = copy_folder(&source, &target, &LEFT_OUT)?;
         // One call for everything that was written, instead of one a file.
         rustix::fs::syncfs(File::open(&target)?.as_fd())?;
@@ -62,17 +62,12 @@ fn prepare(from: &Path, to: &Path) -> anyhow::Result<()> {
 }
 
 /// One consistent file, whatever the journal of the original holds.
-async fn copy_database(from: &Path, to: &Path) -> anyhow::Result<()> {
-    let options = SqliteConnectOptions::new().filename(from);
-    let mut database = SqliteConnection::connect_with(&options)
-        .await
+fn copy_database(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let database = rusqlite::Connection::open(from)
         .with_context(|| format!("cannot open {}", from.display()))?;
-    sqlx::query("VACUUM INTO ?1")
-        .bind(to.to_string_lossy().into_owned())
-        .execute(&mut database)
-        .await
+    database
+        .execute("VACUUM INTO ?1", [to.to_string_lossy()])
         .context("cannot copy the database")?;
-    database.close().await?;
     Ok(())
 }
 

@@ -1,8 +1,7 @@
 //! Arguments of statements, typed so that NULL has a type on PostgreSQL.
 
 use serde::Serialize;
-use serde_json::Value;
-use sqlx::{Database, Encode, Type, query::Query, query::QueryAs, types::Json};
+use serde_json::{Value, value::RawValue};
 
 pub type Args = Vec<Arg>;
 
@@ -14,58 +13,13 @@ pub enum Arg {
     Text(Option<String>),
     Bool(Option<bool>),
     Bytes(Option<Vec<u8>>),
-    Json(Option<Value>),
-}
-
-macro_rules! bind {
-    ($self:expr, $query:expr) => {
-        match $self {
-            Arg::Int(value) => $query.bind(value),
-            Arg::Real(value) => $query.bind(value),
-            Arg::Text(value) => $query.bind(value),
-            Arg::Bool(value) => $query.bind(value),
-            Arg::Bytes(value) => $query.bind(value),
-            Arg::Json(value) => $query.bind(value.map(Json)),
-        }
-    };
+    Json(Option<Box<RawValue>>),
 }
 
 impl Arg {
     /// A wire type or any other value as JSON.
     pub fn json(value: &impl Serialize) -> Self {
-        Self::Json(serde_json::to_value(value).ok())
-    }
-
-    pub(super) fn bind<'q, DB, T>(
-        self,
-        query: QueryAs<'q, DB, T, DB::Arguments>,
-    ) -> QueryAs<'q, DB, T, DB::Arguments>
-    where
-        DB: Database,
-        Option<i64>: Encode<'q, DB> + Type<DB>,
-        Option<f64>: Encode<'q, DB> + Type<DB>,
-        Option<String>: Encode<'q, DB> + Type<DB>,
-        Option<bool>: Encode<'q, DB> + Type<DB>,
-        Option<Vec<u8>>: Encode<'q, DB> + Type<DB>,
-        Option<Json<Value>>: Encode<'q, DB> + Type<DB>,
-    {
-        bind!(self, query)
-    }
-
-    pub(super) fn bind_plain<'q, DB>(
-        self,
-        query: Query<'q, DB, DB::Arguments>,
-    ) -> Query<'q, DB, DB::Arguments>
-    where
-        DB: Database,
-        Option<i64>: Encode<'q, DB> + Type<DB>,
-        Option<f64>: Encode<'q, DB> + Type<DB>,
-        Option<String>: Encode<'q, DB> + Type<DB>,
-        Option<bool>: Encode<'q, DB> + Type<DB>,
-        Option<Vec<u8>>: Encode<'q, DB> + Type<DB>,
-        Option<Json<Value>>: Encode<'q, DB> + Type<DB>,
-    {
-        bind!(self, query)
+        Self::Json(serde_json::value::to_raw_value(value).ok())
     }
 }
 
@@ -84,7 +38,19 @@ macro_rules! from {
     };
 }
 
-from!(i64 => Int, i32 => Int, u32 => Int, f64 => Real, String => Text, &str => Text, bool => Bool, Vec<u8> => Bytes, Value => Json);
+from!(i64 => Int, i32 => Int, u32 => Int, f64 => Real, String => Text, &str => Text, bool => Bool, Vec<u8> => Bytes);
+
+impl From<Value> for Arg {
+    fn from(value: Value) -> Self {
+        Self::json(&value)
+    }
+}
+
+impl From<Option<Value>> for Arg {
+    fn from(value: Option<Value>) -> Self {
+        value.map_or(Self::Json(None), Self::from)
+    }
+}
 
 impl From<&String> for Arg {
     fn from(value: &String) -> Self {

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 
-use super::Db;
+use super::{Db, Link, TxLink};
 
 /// One step, with its text for each database.
 pub struct Migration {
@@ -38,8 +38,8 @@ const SCHEMA: &str =
 
 /// Applies what is missing, each step in its own transaction.
 pub(super) async fn run(db: &Db) -> anyhow::Result<()> {
-    match db {
-        Db::Sqlite { .. } => {
+    match &db.link {
+        Link::Sqlite { .. } => {
             db.write(|tx| {
                 Box::pin(async move {
                     tx.run(SCHEMA, vec![]).await?;
@@ -48,7 +48,7 @@ pub(super) async fn run(db: &Db) -> anyhow::Result<()> {
             })
             .await?;
         }
-        Db::Postgres(pool) => {
+        Link::Postgres(pool) => {
             // Several processes may start at once; the first one migrates, the others wait.
             let mut connection = pool.acquire().await?;
             sqlx::query("SELECT pg_advisory_lock(725316)")
@@ -100,13 +100,10 @@ async fn step(db: &Db, migration: &'static Migration) -> anyhow::Result<()> {
     };
     db.write(move |tx| {
         Box::pin(async move {
-            match tx {
-                super::Tx::Sqlite(connection) => {
-                    sqlx::raw_sql(text).execute(connection).await.map(|_| ())?
-                }
-                super::Tx::Postgres(tx) => {
-                    sqlx::raw_sql(text).execute(&mut **tx).await.map(|_| ())?
-                }
+            match &mut tx.link {
+                TxLink::Sqlite(connection) => connection.execute_batch(text)?,
+                TxLink::Postgres(tx) => sqlx::raw_sql(text).execute(&mut **tx).await.map(|_| ())?,
+                TxLink::Ended => {}
             }
             let record = "INSERT INTO schema_migrations (number, name) VALUES ($1, $2)";
             tx.run(record, crate::args![migration.number, migration.name])

@@ -1,20 +1,25 @@
 //! One text of SQL on two databases. Dialect differences live in this folder alone.
 //!
 //! Statements are constants made by [`sql!`], which registers them: one test prepares every one on both databases.
-//! Time is BIGINT microseconds, JSON goes through [`sqlx::types::Json`], booleans are booleans.
+//! Time is BIGINT microseconds, JSON goes through [`Json`], booleans are booleans.
 
 mod arg;
+mod known;
 mod migrate;
+mod postgres;
+mod row;
+mod sqlite;
 mod table;
 mod writer;
 
+use std::sync::Arc;
+
 use futures::future::BoxFuture;
-use sqlx::{
-    PgConnection, PgPool, SqliteConnection, SqlitePool, postgres::PgRow, sqlite::SqliteRow,
-};
+use sqlx::PgPool;
 
 pub use arg::{Arg, Args};
 pub use migrate::{MIGRATIONS, Migration};
+pub use row::{Cell, Cells, FromCell, Json, Row, Rows};
 pub use table::{Record, Table, TableSql};
 
 use crate::error::{ApiError, Result};
@@ -42,44 +47,40 @@ macro_rules! args {
     ($($value:expr),* $(,)?) => { vec![$($crate::db::Arg::from($value)),*] };
 }
 
-/// A type that both databases' rows decode to; derive `sqlx::FromRow`.
-pub trait Row:
-    for<'r> sqlx::FromRow<'r, SqliteRow> + for<'r> sqlx::FromRow<'r, PgRow> + Send + Unpin + 'static
-{
-}
-impl<T> Row for T where
-    T: for<'r> sqlx::FromRow<'r, SqliteRow>
-        + for<'r> sqlx::FromRow<'r, PgRow>
-        + Send
-        + Unpin
-        + 'static
-{
+crate::sql! {
+    const NEWEST_EVENT = "SELECT event_seq FROM organizations WHERE org_id = $1";
 }
 
 /// The resource database.
 #[derive(Clone)]
-pub enum Db {
+pub struct Db {
+    link: Link,
+    known: Arc<known::Known>,
+}
+
+#[derive(Clone)]
+enum Link {
     Sqlite {
-        read: SqlitePool,
+        read: sqlite::Readers,
         writer: writer::Writer,
     },
     Postgres(PgPool),
 }
 
 /// An open transaction.
-pub enum Tx {
-    Sqlite(SqliteConnection),
-    Postgres(sqlx::Transaction<'static, sqlx::Postgres>),
+pub struct Tx {
+    link: TxLink,
+    /// Whether it wrote to a table whose rows are kept in memory.
+    changed_known: bool,
+    /// The newest event of each organization that it wrote.
+    events: Vec<(String, i64)>,
 }
 
-macro_rules! fetch {
-    ($executor:expr, $sql:expr, $args:expr, $method:ident) => {{
-        let mut query = sqlx::query_as($sql);
-        for arg in $args {
-            query = arg.bind(query);
-        }
-        query.$method($executor).await
-    }};
+enum TxLink {
+    Sqlite(rusqlite::Connection),
+    Postgres(sqlx::Transaction<'static, sqlx::Postgres>),
+    /// Being committed.
+    Ended,
 }
 
 impl Db {
@@ -88,8 +89,17 @@ impl Db {
     /// # Errors
     /// Settings that would lose data, a newer schema, or a file that cannot be opened.
     pub async fn sqlite(file: &std::path::Path) -> anyhow::Result<Self> {
-        let (read, writer) = writer::open(file).await?;
-        let db = Self::Sqlite { read, writer };
+        let path = file.to_owned();
+        let known = Arc::new(known::Known::new(false));
+        let kept = known.clone();
+        let link = tokio::task::spawn_blocking(move || {
+            anyhow::Ok(Link::Sqlite {
+                writer: writer::start(&path, kept)?,
+                read: sqlite::Readers::new(&path),
+            })
+        })
+        .await??;
+        let db = Self { link, known };
         migrate::run(&db).await?;
         Ok(db)
     }
@@ -111,23 +121,32 @@ impl Db {
             commit != "off",
             "synchronous_commit is off on this PostgreSQL: acknowledged writes could be lost"
         );
-        let db = Self::Postgres(pool);
+        let db = Self {
+            link: Link::Postgres(pool),
+            known: Arc::new(known::Known::new(true)),
+        };
         migrate::run(&db).await?;
         Ok(db)
     }
 
     pub async fn all<T: Row>(&self, sql: &'static str, args: Args) -> Result<Vec<T>> {
-        Ok(match self {
-            Self::Sqlite { read, .. } => fetch!(read, sql, args, fetch_all)?,
-            Self::Postgres(pool) => fetch!(pool, sql, args, fetch_all)?,
-        })
+        let rows = match &self.link {
+            Link::Sqlite { read, .. } => read.fetch(sql, args, usize::MAX).await?,
+            Link::Postgres(pool) => {
+                postgres::fetch_all(&mut *pool.acquire().await?, sql, args).await?
+            }
+        };
+        rows.read()
     }
 
     pub async fn one<T: Row>(&self, sql: &'static str, args: Args) -> Result<Option<T>> {
-        Ok(match self {
-            Self::Sqlite { read, .. } => fetch!(read, sql, args, fetch_optional)?,
-            Self::Postgres(pool) => fetch!(pool, sql, args, fetch_optional)?,
-        })
+        let rows = match &self.link {
+            Link::Sqlite { read, .. } => read.fetch(sql, args, 1).await?,
+            Link::Postgres(pool) => {
+                postgres::fetch_one(&mut *pool.acquire().await?, sql, args).await?
+            }
+        };
+        Ok(rows.read()?.pop())
     }
 
     /// The single number of a `SELECT CAST(COUNT(*) AS BIGINT) …`.
@@ -146,18 +165,33 @@ impl Db {
         T: Send + 'static,
         F: for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<T>> + Send + 'static,
     {
-        match self {
-            Self::Sqlite { writer, .. } => writer.write(work).await,
-            Self::Postgres(pool) => {
-                let mut tx = Tx::Postgres(pool.begin().await?);
+        match &self.link {
+            Link::Sqlite { writer, .. } => writer.write(work).await,
+            Link::Postgres(pool) => {
+                let mut tx = Tx::new(TxLink::Postgres(pool.begin().await?));
                 let answer = work(&mut tx).await?;
-                let Tx::Postgres(tx) = tx else {
+                let link = std::mem::replace(&mut tx.link, TxLink::Ended);
+                let TxLink::Postgres(link) = link else {
                     return Err(ApiError::internal("a transaction changed its database"));
                 };
-                tx.commit().await?;
+                link.commit().await?;
+                tx.committed(&self.known);
                 Ok(answer)
             }
         }
+    }
+
+    /// Whether an organization's feed is known to end with this event. Where several processes write, nobody knows.
+    pub async fn ends_feed(&self, org_id: &str, seq: i64) -> Result<bool> {
+        if self.is_postgres() {
+            return Ok(false);
+        }
+        if let Some(newest) = self.known.newest_event(org_id) {
+            return Ok(newest == seq);
+        }
+        let newest = self.number(NEWEST_EVENT, crate::args![org_id]).await?;
+        self.known.event(org_id.to_owned(), newest);
+        Ok(newest == seq)
     }
 
     /// Whether the database answers.
@@ -167,13 +201,21 @@ impl Db {
             .map(|_| ())
     }
 
+    /// Compiles a statement without running it: what the tests ask of every one.
+    pub async fn prepare(&self, sql: &'static str) -> Result<()> {
+        match &self.link {
+            Link::Sqlite { read, .. } => read.prepare(sql).await,
+            Link::Postgres(pool) => postgres::prepare(&mut *pool.acquire().await?, sql).await,
+        }
+    }
+
     pub async fn close(&self) {
-        match self {
-            Self::Sqlite { read, writer } => {
+        match &self.link {
+            Link::Sqlite { read, writer } => {
                 writer.close().await;
                 read.close().await;
             }
-            Self::Postgres(pool) => pool.close().await,
+            Link::Postgres(pool) => pool.close().await,
         }
     }
 
@@ -186,32 +228,61 @@ impl Db {
     }
 
     pub const fn is_postgres(&self) -> bool {
-        matches!(self, Self::Postgres(_))
+        matches!(self.link, Link::Postgres(_))
     }
 }
 
 impl Tx {
+    const fn new(link: TxLink) -> Self {
+        Self {
+            link,
+            changed_known: false,
+            events: Vec::new(),
+        }
+    }
+
+    /// Notes an event that is told when this transaction commits.
+    pub fn note_event(&mut self, org_id: &str, seq: i64) {
+        match self.events.iter_mut().find(|(org, _)| org == org_id) {
+            Some((_, newest)) => *newest = seq,
+            None => self.events.push((org_id.to_owned(), seq)),
+        }
+    }
+
+    /// Drops what was noted: the transaction did not commit.
+    fn forget(&mut self) {
+        self.changed_known = false;
+        self.events.clear();
+    }
+
+    /// What memory has to learn of a commit, before anybody hears of it.
+    fn committed(&mut self, known: &known::Known) {
+        if std::mem::take(&mut self.changed_known) {
+            known.changed();
+        }
+        for (org_id, seq) in self.events.drain(..) {
+            known.event(org_id, seq);
+        }
+    }
+
     pub async fn all<T: Row>(&mut self, sql: &'static str, args: Args) -> Result<Vec<T>> {
-        Ok(match self {
-            Self::Sqlite(connection) => {
-                fetch!(connection as &mut SqliteConnection, sql, args, fetch_all)?
-            }
-            Self::Postgres(tx) => fetch!(&mut **tx as &mut PgConnection, sql, args, fetch_all)?,
-        })
+        self.changed_known |= known::writes(sql);
+        let rows = match &mut self.link {
+            TxLink::Sqlite(connection) => sqlite::fetch(connection, sql, args, usize::MAX)?,
+            TxLink::Postgres(tx) => postgres::fetch_all(tx, sql, args).await?,
+            TxLink::Ended => return Err(ended()),
+        };
+        rows.read()
     }
 
     pub async fn one<T: Row>(&mut self, sql: &'static str, args: Args) -> Result<Option<T>> {
-        Ok(match self {
-            Self::Sqlite(connection) => fetch!(
-                connection as &mut SqliteConnection,
-                sql,
-                args,
-                fetch_optional
-            )?,
-            Self::Postgres(tx) => {
-                fetch!(&mut **tx as &mut PgConnection, sql, args, fetch_optional)?
-            }
-        })
+        self.changed_known |= known::writes(sql);
+        let rows = match &mut self.link {
+            TxLink::Sqlite(connection) => sqlite::fetch(connection, sql, args, 1)?,
+            TxLink::Postgres(tx) => postgres::fetch_one(tx, sql, args).await?,
+            TxLink::Ended => return Err(ended()),
+        };
+        Ok(rows.read()?.pop())
     }
 
     pub async fn number(&mut self, sql: &'static str, args: Args) -> Result<i64> {
@@ -220,27 +291,15 @@ impl Tx {
 
     /// Rows changed.
     pub async fn run(&mut self, sql: &'static str, args: Args) -> Result<u64> {
-        Ok(match self {
-            Self::Sqlite(connection) => {
-                let mut query = sqlx::query(sql);
-                for arg in args {
-                    query = arg.bind_plain(query);
-                }
-                query
-                    .execute(connection as &mut SqliteConnection)
-                    .await?
-                    .rows_affected()
-            }
-            Self::Postgres(tx) => {
-                let mut query = sqlx::query(sql);
-                for arg in args {
-                    query = arg.bind_plain(query);
-                }
-                query
-                    .execute(&mut **tx as &mut PgConnection)
-                    .await?
-                    .rows_affected()
-            }
+        self.changed_known |= known::writes(sql);
+        Ok(match &mut self.link {
+            TxLink::Sqlite(connection) => sqlite::run(connection, sql, args)? as u64,
+            TxLink::Postgres(tx) => postgres::run(tx, sql, args).await?,
+            TxLink::Ended => return Err(ended()),
         })
     }
+}
+
+fn ended() -> ApiError {
+    ApiError::internal("a statement came after its transaction's end")
 }

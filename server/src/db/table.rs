@@ -3,10 +3,11 @@
 //! The owner is the namespace of a namespaced resource and the organization of the others; no statement can be run
 //! without it.
 
-use serde::{Serialize, de::DeserializeOwned};
-use sqlx::types::Json;
+use std::sync::Arc;
 
-use super::{Arg, Db, Tx};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{Arg, Cells, Db, Json, Row, Tx};
 use crate::{
     args,
     error::{ApiError, Result},
@@ -27,13 +28,33 @@ pub struct TableSql {
 }
 
 /// A stored resource.
-#[derive(Debug, Clone, sqlx::FromRow)]
+#[derive(Debug, Clone)]
 pub struct Record<T: DeserializeOwned> {
     pub id: String,
     pub name: String,
     pub created_at: i64,
     pub updated_at: i64,
     pub data: Json<T>,
+}
+
+impl<T: DeserializeOwned> std::ops::Deref for Record<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.data.0
+    }
+}
+
+impl<T: DeserializeOwned + Send + 'static> Row for Record<T> {
+    fn read(mut cells: Cells<'_>) -> Result<Self> {
+        Ok(Self {
+            id: cells.next()?,
+            name: cells.next()?,
+            created_at: cells.next()?,
+            updated_at: cells.next()?,
+            data: cells.next()?,
+        })
+    }
 }
 
 /// A table of resources whose model is the wire type `T`.
@@ -103,6 +124,19 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + Unpin + 'static> Table<T> {
     pub async fn find(&self, db: &Db, owner: &str, identifier: &str) -> Result<Record<T>> {
         let found = db.one(self.sql.find, args![owner, identifier]).await?;
         found.ok_or_else(|| ApiError::not_found(self.sql.resource, identifier))
+    }
+
+    /// As [`Table::find`], from memory if nothing changed: for what is asked for through the resource, not for showing or
+    /// changing the resource itself.
+    pub async fn known(&self, db: &Db, owner: &str, identifier: &str) -> Result<Arc<Record<T>>> {
+        let key = (self.sql.resource, owner.to_owned(), identifier.to_owned());
+        if let Some(record) = db.known.get(&key) {
+            return Ok(record);
+        }
+        let changes = db.known.changes();
+        let record = Arc::new(self.find(db, owner, identifier).await?);
+        db.known.keep(key, changes, record.clone());
+        Ok(record)
     }
 
     /// As [`Table::find`], inside a transaction.

@@ -1,15 +1,12 @@
-//! SQLite's one writer: up to 256 waiting closures share one transaction (a SAVEPOINT each) and one fsync.
+//! SQLite's one writer, a thread of its own: up to 256 waiting closures share one transaction (a SAVEPOINT each) and one
+//! fsync. On its thread a statement is a call; handed to another thread, each would cost two switches of it.
 
-use std::{panic::AssertUnwindSafe, path::Path, time::Duration};
+use std::{panic::AssertUnwindSafe, path::Path, sync::Arc, thread};
 
 use futures::{FutureExt, future::BoxFuture};
-use sqlx::{
-    ConnectOptions, Connection, SqliteConnection, SqlitePool,
-    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
-};
 use tokio::sync::{mpsc, oneshot};
 
-use super::Tx;
+use super::{Tx, TxLink, known::Known, sqlite};
 use crate::error::{ApiError, Result};
 
 /// Closures that share one commit at most.
@@ -31,48 +28,15 @@ pub struct Writer {
     queue: mpsc::Sender<Message>,
 }
 
-/// Opens `file` for reading by many and writing by one.
-pub(super) async fn open(file: &Path) -> anyhow::Result<(SqlitePool, Writer)> {
-    let options = SqliteConnectOptions::new()
-        .filename(file)
-        .create_if_missing(true)
-        .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Full)
-        .foreign_keys(true)
-        .busy_timeout(Duration::from_secs(5))
-        .pragma("temp_store", "memory")
-        .optimize_on_close(true, None);
-    let mut connection = options.connect().await?;
-    check_settings(&mut connection).await?;
-    let read = SqlitePoolOptions::new()
-        .max_connections(8)
-        .acquire_timeout(Duration::from_secs(4))
-        .connect_with(options.clone().pragma("query_only", "on"))
-        .await?;
+/// Opens `file` and starts its writer.
+pub(super) fn start(file: &Path, known: Arc<Known>) -> anyhow::Result<Writer> {
+    let connection = sqlite::open(file)?;
+    sqlite::check_settings(&connection)?;
     let (queue, messages) = mpsc::channel(4 * GROUP);
-    tokio::spawn(serve(Tx::Sqlite(connection), messages));
-    Ok((read, Writer { queue }))
-}
-
-/// Reads the settings back: a database that could lose acknowledged writes is not served.
-async fn check_settings(connection: &mut SqliteConnection) -> anyhow::Result<()> {
-    let (journal,): (String,) = sqlx::query_as("PRAGMA journal_mode")
-        .fetch_one(&mut *connection)
-        .await?;
-    let (synchronous,): (i64,) = sqlx::query_as("PRAGMA synchronous")
-        .fetch_one(&mut *connection)
-        .await?;
-    let (foreign_keys,): (i64,) = sqlx::query_as("PRAGMA foreign_keys")
-        .fetch_one(&mut *connection)
-        .await?;
-    let (busy_timeout,): (i64,) = sqlx::query_as("PRAGMA busy_timeout")
-        .fetch_one(&mut *connection)
-        .await?;
-    anyhow::ensure!(
-        journal == "wal" && synchronous == 2 && foreign_keys == 1 && busy_timeout == 5000,
-        "sqlite refused its settings: journal_mode={journal} synchronous={synchronous} foreign_keys={foreign_keys} busy_timeout={busy_timeout}"
-    );
-    Ok(())
+    thread::Builder::new()
+        .name("database writer".into())
+        .spawn(move || serve(Tx::new(TxLink::Sqlite(connection)), messages, &known))?;
+    Ok(Writer { queue })
 }
 
 impl Writer {
@@ -128,8 +92,8 @@ fn lost_commit() -> ApiError {
     .retry_after(1)
 }
 
-async fn serve(mut tx: Tx, mut messages: mpsc::Receiver<Message>) {
-    while let Some(first) = messages.recv().await {
+fn serve(mut tx: Tx, mut messages: mpsc::Receiver<Message>, known: &Known) {
+    while let Some(first) = messages.blocking_recv() {
         let mut group = Vec::new();
         let mut close = None;
         let mut next = Some(first);
@@ -145,62 +109,66 @@ async fn serve(mut tx: Tx, mut messages: mpsc::Receiver<Message>) {
                 next = messages.try_recv().ok();
             }
         }
-        commit(&mut tx, group).await;
+        commit(&mut tx, group, known);
         if let Some(done) = close {
-            if let Tx::Sqlite(connection) = tx {
-                let _ = connection.close().await;
-            }
+            execute(&tx, "PRAGMA optimize");
+            drop(tx);
             let _ = done.send(());
             return;
         }
     }
 }
 
-async fn commit(tx: &mut Tx, group: Vec<Work>) {
+fn commit(tx: &mut Tx, group: Vec<Work>, known: &Known) {
     if group.is_empty() {
         return;
     }
-    if let Err(error) = execute(tx, "BEGIN IMMEDIATE").await {
-        tracing::error!(%error, "cannot begin a transaction");
-        for work in group {
-            // Dropping the closure drops its sender: the caller hears that the database is not available.
-            drop(work);
-        }
+    if !execute(tx, "BEGIN IMMEDIATE") {
+        // Dropping the closures drops their senders: the callers hear that the database is not available.
         return;
     }
     let mut finishes = Vec::with_capacity(group.len());
     for work in group {
-        if execute(tx, "SAVEPOINT work").await.is_err() {
+        if !execute(tx, "SAVEPOINT work") {
             break;
         }
-        let (keep, finish) = work(tx).await;
-        finishes.push(finish);
-        let end = if keep {
-            "RELEASE work"
-        } else {
-            "ROLLBACK TO work; RELEASE work"
+        // Every statement of this transaction is a call, so a closure that speaks to it alone never waits.
+        let Some((keep, finish)) = work(tx).now_or_never() else {
+            tracing::error!("a database closure waited for something other than its transaction");
+            if execute(tx, "ROLLBACK TO work") && execute(tx, "RELEASE work") {
+                continue;
+            }
+            break;
         };
-        if let Err(error) = execute(tx, end).await {
-            tracing::error!(%error, "cannot end a savepoint");
+        finishes.push(finish);
+        let ended = (keep || execute(tx, "ROLLBACK TO work")) && execute(tx, "RELEASE work");
+        if !ended {
             break;
         }
     }
-    let committed = match execute(tx, "COMMIT").await {
-        Ok(()) => true,
-        Err(error) => {
-            tracing::error!(%error, "cannot commit");
-            let _ = execute(tx, "ROLLBACK").await;
-            false
-        }
-    };
+    let committed = execute(tx, "COMMIT");
+    if !committed {
+        execute(tx, "ROLLBACK");
+    }
+    // Before the callers hear of it: what they ask next is not answered from before their write.
+    if committed {
+        tx.committed(known);
+    } else {
+        tx.forget();
+    }
     for finish in finishes {
         finish(committed);
     }
 }
 
-async fn execute(tx: &mut Tx, sql: &'static str) -> Result<(), sqlx::Error> {
-    let Tx::Sqlite(connection) = tx else {
-        return Ok(());
+/// Whether the statement ran; if not, the log says why.
+fn execute(tx: &Tx, sql: &'static str) -> bool {
+    let TxLink::Sqlite(connection) = &tx.link else {
+        return false;
     };
-    sqlx::raw_sql(sql).execute(connection).await.map(|_| ())
+    let outcome = sqlite::run(connection, sql, Vec::new());
+    if let Err(error) = &outcome {
+        tracing::error!(%error, statement = sql, "the database refused a transaction's statement");
+    }
+    outcome.is_ok()
 }

@@ -1,7 +1,11 @@
 use loupe_wire::{TaskStatusEnum, Value};
-use sqlx::types::Json;
 
-use crate::{args, db::Tx, error::Result, v1::tasks::name_of};
+use crate::{
+    args,
+    db::{Json, Tx},
+    error::Result,
+    v1::tasks::name_of,
+};
 
 crate::sql! {
     // Work of every organization: the queue is one. The outer condition is checked again after a concurrent claim of
@@ -36,17 +40,18 @@ pub struct Claim {
     pub tries: i64,
 }
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    task_id: String,
-    org_id: String,
-    namespace_id: Option<String>,
-    parent_id: Option<String>,
-    kind: String,
-    work: Option<Json<Value>>,
-    lease_owner: String,
-    attempt: i64,
-    tries: i64,
+crate::row! {
+    struct Row {
+        task_id: String,
+        org_id: String,
+        namespace_id: Option<String>,
+        parent_id: Option<String>,
+        kind: String,
+        work: Option<Json<Value>>,
+        lease_owner: String,
+        attempt: i64,
+        tries: i64,
+    }
 }
 
 pub(super) async fn claim(tx: &mut Tx, owner: &str, now: i64, until: i64) -> Result<Option<Claim>> {

@@ -1,13 +1,12 @@
 //! How much an organization may hold: the table of its tier, checked in the transaction that adds.
 
 use loupe_wire::{AccountTier, OrganizationModelResponse};
-use sqlx::types::Json;
 
 use crate::{
     app::App,
     args,
     auth::Caller,
-    db::Tx,
+    db::{Json, Tx},
     error::{ApiError, Result},
     v1::{organizations, tasks::name_of},
 };

@@ -8,7 +8,6 @@ use loupe_engine::{
 use loupe_wire::{ObjectResponse, TaskType, Value};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sqlx::types::Json;
 
 use super::{
     collections::COLLECTIONS,
@@ -20,7 +19,7 @@ use super::{
 use crate::{
     app::App,
     args,
-    db::Tx,
+    db::{Json, Tx},
     error::{ApiError, Result},
     jobs::Claim,
 };

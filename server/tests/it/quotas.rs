@@ -1,8 +1,8 @@
 //! Quotas of the tiers, and the plan that a workspace must have.
 
+use loupe_server::db::Json;
 use loupe_wire::OrganizationModelResponse;
 use serde_json::{Value, json};
-use sqlx::types::Json;
 
 use crate::{both, harness::Server};
 

@@ -39,12 +39,15 @@ pub(crate) fn size(
     }
 }
 
+/// Names the search that a cursor belongs to. Made when a cursor is read or given: inputs may be long.
+pub(crate) type Fingerprint<'a> = &'a (dyn Fn() -> String + Sync);
+
 /// Cuts the page. A set that no stage has read is listed for this page alone.
 pub(crate) async fn cut(
     at: &Execution,
     set: Working,
     size: usize,
-    fingerprint: &str,
+    fingerprint: Fingerprint<'_>,
 ) -> Result<Cut, RunError> {
     let pagination = at
         .run
@@ -59,11 +62,11 @@ pub(crate) async fn cut(
         Pagination::Cursor(p) => p
             .cursor
             .as_deref()
-            .map_or(Ok(0), |c| decode(c, fingerprint, at))?,
+            .map_or(Ok(0), |c| decode(c, &fingerprint(), at))?,
         Pagination::Scroll(p) => p
             .scroll_id
             .as_deref()
-            .map_or(Ok(0), |c| decode(c, fingerprint, at))?,
+            .map_or(Ok(0), |c| decode(c, &fingerprint(), at))?,
         Pagination::Keyset(_) => 0,
     };
     let by_key = matches!(pagination, Pagination::Keyset(_));
@@ -125,11 +128,11 @@ fn describe(
     pagination: &Pagination,
     rows: &[Row],
     place: Place,
-    fingerprint: &str,
+    fingerprint: Fingerprint<'_>,
 ) -> Object {
     let next = place.offset + rows.len();
     let has_next = !rows.is_empty() && (next as u64) < place.total;
-    let token = |expires: Option<i64>| has_next.then(|| encode(next, fingerprint, expires));
+    let token = |expires: Option<i64>| has_next.then(|| encode(next, &fingerprint(), expires));
     let mut told = Object::new();
     let mut set = |name: &str, value: Value| told.insert(name.to_owned(), value);
     set("total", json!(place.total));

@@ -137,7 +137,6 @@ impl Plan {
     /// Runs the stages and cuts the page.
     pub async fn run(&self, run: Run) -> Result<Outcome, RunError> {
         let size = page::size(&run.pagination, run.limit, self.default_page())?;
-        let fingerprint = self.fingerprint(&run);
         let mut at = Execution::new(run);
         let mut set = Working::Unread {
             filter: at.run.filter.clone(),
@@ -182,7 +181,7 @@ impl Plan {
                 break;
             }
         }
-        let cut = page::cut(&at, set, size, &fingerprint).await?;
+        let cut = page::cut(&at, set, size, &|| self.fingerprint(&at.run)).await?;
         Ok(at.finish(cut, statistics, timed_out))
     }
 

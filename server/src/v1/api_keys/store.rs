@@ -1,9 +1,8 @@
 use loupe_wire::{APIKeyModel, APIKeyType, KeyStatus};
-use sqlx::types::Json;
 
 use crate::{
     args, clock,
-    db::{Arg, Db, Tx},
+    db::{Arg, Db, Json, Tx},
     error::Result,
 };
 
@@ -21,15 +20,16 @@ crate::sql! {
     const EXPIRE = "UPDATE api_keys SET status = 'expired' WHERE org_id = $1 AND user_id = $2 AND status = 'active' AND expires_at <= $3";
 }
 
-/// A stored key. The status of a key whose time is over may still read `active`.
-#[derive(sqlx::FromRow)]
-struct Row {
-    key_id: String,
-    secret_hash: String,
-    status: String,
-    is_protected: bool,
-    last_used_at: Option<i64>,
-    data: Json<APIKeyModel>,
+crate::row! {
+    /// A stored key. The status of a key whose time is over may still read `active`.
+    struct Row {
+        key_id: String,
+        secret_hash: String,
+        status: String,
+        is_protected: bool,
+        last_used_at: Option<i64>,
+        data: Json<APIKeyModel>,
+    }
 }
 
 /// A key with what callers never see.

@@ -1,9 +1,8 @@
 use loupe_wire::AuditEventResponse;
-use sqlx::types::Json;
 
 use crate::{
     args,
-    db::{Arg, Args, Db, Tx},
+    db::{Arg, Args, Db, Json, Tx},
     error::{ApiError, Result},
 };
 
@@ -19,11 +18,12 @@ crate::sql! {
 /// Where a record stands: its moment and its id.
 pub(super) type Place = (i64, String);
 
-#[derive(sqlx::FromRow)]
-pub(super) struct Row {
-    created_at: i64,
-    audit_id: String,
-    pub data: Json<AuditEventResponse>,
+crate::row! {
+    pub(super) struct Row {
+        created_at: i64,
+        audit_id: String,
+        pub data: Json<AuditEventResponse>,
+    }
 }
 
 impl Row {

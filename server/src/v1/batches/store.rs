@@ -1,9 +1,8 @@
 use loupe_wire::{BatchModel, ObjectResponse, TaskStatusEnum, Value};
-use sqlx::types::Json;
 
 use crate::{
     args,
-    db::{Arg, Db, Tx},
+    db::{Arg, Db, Json, Tx},
     error::{ApiError, Result},
     v1::tasks::name_of,
 };
@@ -53,14 +52,16 @@ fn model((data, status, _): Row) -> BatchModel {
     BatchModel { status, ..data.0 }
 }
 
-/// A batch in the queue.
-#[derive(Debug, Clone, sqlx::FromRow)]
-pub struct Waiting {
-    pub batch_id: String,
-    pub org_id: String,
-    pub namespace_id: String,
-    pub bucket_id: String,
-    pub queued_at: Option<i64>,
+crate::row! {
+    /// A batch in the queue.
+    #[derive(Debug, Clone)]
+    pub struct Waiting {
+        pub batch_id: String,
+        pub org_id: String,
+        pub namespace_id: String,
+        pub bucket_id: String,
+        pub queued_at: Option<i64>,
+    }
 }
 
 /// What became of one object.
@@ -76,14 +77,7 @@ pub struct ObjectEnd {
 }
 
 /// One failed object.
-#[derive(Debug, Clone, sqlx::FromRow)]
-pub struct FailedRow(
-    pub String,
-    pub Option<String>,
-    pub String,
-    pub String,
-    pub i64,
-);
+pub type FailedRow = (String, Option<String>, String, String, i64);
 
 /// How many objects of a batch stand where.
 #[derive(Debug, Clone, Copy, Default)]

@@ -6,6 +6,8 @@ mod mappings;
 mod routes;
 pub mod store;
 
+use std::sync::Arc;
+
 use loupe_engine::{
     extract::{self, IndexInfo, registry::Source},
     stage::{SearchIndex, Searchable},
@@ -34,7 +36,7 @@ use crate::{
     app::App,
     auth::{Caller, Delete, Level, Scope, Write},
     clock,
-    db::Tx,
+    db::{Record, Tx},
     error::{ApiError, Result, Violation},
     id,
     limits::quota::{self, Resource},
@@ -361,6 +363,22 @@ pub async fn find<L: Level>(
     Ok(record.data.0)
 }
 
+/// As [`find`], from memory if nothing changed: for what is asked for through the collection.
+pub async fn known<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    identifier: &str,
+    operation: NamespaceOperation,
+) -> Result<Arc<Record<CollectionResponse>>> {
+    let record = COLLECTIONS
+        .known(app.db(), &scope.namespace_id, identifier)
+        .await?;
+    scope
+        .caller
+        .allow(ResourceType::Collection, &record.id, operation)?;
+    Ok(record)
+}
+
 /// Fills in how many documents each collection holds, as this caller sees them.
 pub async fn count_documents<L: Level>(
     app: &App,
@@ -505,20 +523,18 @@ pub async fn features<L: Level>(
     Ok(DescribeCollectionFeaturesResponse { features })
 }
 
-/// Stored collections by id or name, in the order named; the first unknown one is a 404.
+/// Collections by id or name, in the order named, from memory if nothing changed; the first unknown one is a 404.
 pub async fn resolve(
     app: &App,
     namespace_id: &str,
     identifiers: &[String],
-) -> Result<Vec<CollectionResponse>> {
+) -> Result<Vec<Arc<Record<CollectionResponse>>>> {
     let mut found = Vec::with_capacity(identifiers.len());
     for identifier in identifiers {
         found.push(
             COLLECTIONS
-                .find(app.db(), namespace_id, identifier)
-                .await?
-                .data
-                .0,
+                .known(app.db(), namespace_id, identifier)
+                .await?,
         );
     }
     Ok(found)

@@ -4,12 +4,11 @@
 
 use loupe_engine::store::{CollectionSpec, Document, Reach, Selection};
 use serde::{Deserialize, Serialize};
-use sqlx::types::Json;
 
 use crate::{
     app::App,
     args,
-    db::{Arg, Tx},
+    db::{Arg, Json, Tx},
     error::Result,
 };
 

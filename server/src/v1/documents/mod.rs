@@ -14,12 +14,15 @@ pub use routes::router;
 pub use view::{Shape, VectorNames, presign, view};
 pub use writing::{create, delete, keywords, patch, replace, set_acl, update_many};
 
+use std::sync::Arc;
+
 use loupe_engine::store::{Document, WithVectors};
 use loupe_wire::{CollectionResponse, NamespaceOperation};
 
 use crate::{
     app::App,
     auth::{Caller, Level, Scope},
+    db::Record,
     error::{ApiError, Result},
     v1::collections,
 };
@@ -32,8 +35,8 @@ pub async fn find<L: Level>(
     document_id: &str,
     operation: NamespaceOperation,
     vectors: WithVectors,
-) -> Result<(CollectionResponse, Document)> {
-    let collection = collections::find(app, scope, collection, operation).await?;
+) -> Result<(Arc<Record<CollectionResponse>>, Document)> {
+    let collection = collections::known(app, scope, collection, operation).await?;
     let reach = scope.reach(collection.collection_id.iter().cloned().collect());
     let mut found = app
         .store()

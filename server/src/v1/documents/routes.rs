@@ -185,8 +185,8 @@ async fn page(
     request: ListDocumentsRequest,
 ) -> Result<Json<Value>> {
     let collection =
-        collections::find(app, scope, collection, NamespaceOperation::ReadData).await?;
-    let reach = scope.reach(collection.collection_id.into_iter().collect());
+        collections::known(app, scope, collection, NamespaceOperation::ReadData).await?;
+    let reach = scope.reach(vec![collection.id.clone()]);
     let (listing, shape) = (listing(&query, &request)?, shape(&query, &request));
     let page = super::list(app, &reach, listing).await?;
     let mut shown: Vec<Object> = page

@@ -200,7 +200,7 @@ pub async fn create(
     request: DocumentCreateRequest,
 ) -> Result<Document> {
     let collection =
-        collections::find(app, scope, collection, NamespaceOperation::WriteData).await?;
+        collections::known(app, scope, collection, NamespaceOperation::WriteData).await?;
     quota::check_documents(app, &scope.caller, 1).await?;
     let spec = collections::spec(app, &scope.namespace_id, &collection);
     let sent = serde_json::to_value(&request).map_err(ApiError::internal)?;
@@ -426,8 +426,8 @@ pub async fn delete(
     document_ids: Vec<String>,
 ) -> Result<Vec<String>> {
     let collection =
-        collections::find(app, scope, collection, NamespaceOperation::DeleteData).await?;
-    let collection_id = collection.collection_id.unwrap_or_default();
+        collections::known(app, scope, collection, NamespaceOperation::DeleteData).await?;
+    let collection_id = collection.id.clone();
     let reach = scope.reach(vec![collection_id.clone()]);
     let found = app
         .store()
@@ -470,7 +470,7 @@ pub async fn update_many(
     request: BatchUpdateDocumentsRequest,
 ) -> Result<Vec<BatchDocumentUpdateResult>> {
     let collection =
-        collections::find(app, scope, collection, NamespaceOperation::WriteData).await?;
+        collections::known(app, scope, collection, NamespaceOperation::WriteData).await?;
     let reach = scope.reach(collection.collection_id.iter().cloned().collect());
     let at = app.clock().now().to_rfc3339();
     let result = |id: &str, error: Option<&str>| BatchDocumentUpdateResult {
@@ -551,8 +551,8 @@ pub(super) async fn matching(
     filter: &Value,
 ) -> Result<Vec<String>> {
     let collection =
-        collections::find(app, scope, collection, NamespaceOperation::DeleteData).await?;
-    let reach = scope.reach(collection.collection_id.into_iter().collect());
+        collections::known(app, scope, collection, NamespaceOperation::DeleteData).await?;
+    let reach = scope.reach(vec![collection.id.clone()]);
     let filter = parse_filter(filter, "filters")?;
     let (mut ids, mut cursor) = (Vec::new(), None);
     loop {

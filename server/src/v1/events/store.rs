@@ -1,10 +1,9 @@
 use loupe_wire::Object;
-use sqlx::types::Json;
 
 use super::Event;
 use crate::{
     args,
-    db::{Arg, Db, Tx},
+    db::{Arg, Db, Json, Tx},
     error::{ApiError, Result},
 };
 
@@ -14,20 +13,22 @@ crate::sql! {
     const LIST = "SELECT seq, namespace_id, event_type, operation, payload, created_at FROM events WHERE org_id = $1 AND seq > $2 AND ($3 = '' OR namespace_id = $3) AND ($4 = '' OR event_type = $4) ORDER BY seq LIMIT $5";
 }
 
-#[derive(sqlx::FromRow)]
-pub struct EventRow {
-    pub seq: i64,
-    pub namespace_id: Option<String>,
-    pub event_type: String,
-    pub operation: String,
-    pub payload: Json<Object>,
-    pub created_at: i64,
+crate::row! {
+    pub struct EventRow {
+        pub seq: i64,
+        pub namespace_id: Option<String>,
+        pub event_type: String,
+        pub operation: String,
+        pub payload: Json<Object>,
+        pub created_at: i64,
+    }
 }
 
 pub(super) async fn insert(tx: &mut Tx, event: Event, now: i64) -> Result<()> {
     let bumped: Option<(i64,)> = tx.one(BUMP, args![&event.org_id]).await?;
     let (seq,) =
         bumped.ok_or_else(|| ApiError::internal("an event names an unknown organization"))?;
+    tx.note_event(&event.org_id, seq);
     let operation = event.operation();
     let args = args![
         &event.org_id,
@@ -51,6 +52,9 @@ pub async fn list(
     kind: &str,
     limit: i64,
 ) -> Result<Vec<EventRow>> {
+    if db.ends_feed(org_id, after).await? {
+        return Ok(Vec::new());
+    }
     db.all(LIST, args![org_id, after, namespace, kind, limit])
         .await
 }

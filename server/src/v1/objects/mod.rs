@@ -6,6 +6,8 @@ mod routes;
 mod schema;
 pub mod store;
 
+use std::sync::Arc;
+
 use loupe_engine::filter::Filter;
 use loupe_wire::{
     BucketResponse, NamespaceOperation, Object, ObjectResponse, PatchObjectRequest, ResourceType,
@@ -22,26 +24,27 @@ use crate::{
     app::App,
     auth::{Delete, Level, Scope, Write},
     clock,
+    db::Record,
     error::{ApiError, Result},
 };
 
 /// Presigned addresses live this long.
 const LINK_SECONDS: u64 = 3600;
 
-/// The bucket, if the caller's scopes cover it.
+/// The bucket, from memory if nothing changed, if the caller's scopes cover it.
 pub async fn bucket<L: Level>(
     app: &App,
     scope: &Scope<L>,
     identifier: &str,
     operation: NamespaceOperation,
-) -> Result<BucketResponse> {
+) -> Result<Arc<Record<BucketResponse>>> {
     let record = BUCKETS
-        .find(app.db(), &scope.namespace_id, identifier)
+        .known(app.db(), &scope.namespace_id, identifier)
         .await?;
     scope
         .caller
         .allow(ResourceType::Bucket, &record.id, operation)?;
-    Ok(record.data.0)
+    Ok(record)
 }
 
 fn unique_key(bucket: &BucketResponse, fields: &Object) -> Result<Option<String>> {
@@ -100,7 +103,7 @@ pub async fn get<L: Level>(
     object_id: &str,
 ) -> Result<ObjectResponse> {
     let bucket = self::bucket(app, scope, bucket, NamespaceOperation::ReadData).await?;
-    let bucket_id = bucket.bucket_id.unwrap_or_default();
+    let bucket_id = bucket.id.clone();
     let found = store::find(app.db(), &scope.namespace_id, &bucket_id, object_id).await?;
     found.ok_or_else(|| ApiError::not_found("object", object_id))
 }
@@ -250,7 +253,7 @@ pub async fn update(
 /// Removes the object; its files and its documents in every collection go right after, by a task.
 pub async fn delete(app: &App, scope: &Scope<Delete>, bucket: &str, object_id: &str) -> Result<()> {
     let bucket = self::bucket(app, scope, bucket, NamespaceOperation::DeleteData).await?;
-    let bucket_id = bucket.bucket_id.unwrap_or_default();
+    let bucket_id = bucket.id.clone();
     let (org_id, namespace_id) = (scope.caller.org_id.clone(), scope.namespace_id.clone());
     let (object_id, now) = (object_id.to_owned(), app.clock().micros());
     app.db()

@@ -104,7 +104,7 @@ async fn page(
     request: ListObjectsRequest,
 ) -> Result<Json<ListObjectsResponse>> {
     let bucket = super::bucket(app, scope, bucket, NamespaceOperation::ReadData).await?;
-    let bucket_id = bucket.bucket_id.unwrap_or_default();
+    let bucket_id = bucket.id.clone();
     let namespace_id = &scope.namespace_id;
     let params = ListParams::new(query, &request)?;
     let mut page = if params.is_plain() {

@@ -1,10 +1,9 @@
 use loupe_engine::filter::Filter;
 use loupe_wire::{ObjectResponse, TaskStatusEnum};
-use sqlx::types::Json;
 
 use crate::{
     args,
-    db::{Arg, Db, Tx},
+    db::{Arg, Db, Json, Tx},
     error::{ApiError, Result},
     v1::tasks::name_of,
 };

@@ -1,9 +1,8 @@
 use loupe_wire::OrganizationModelResponse;
-use sqlx::types::Json;
 
 use crate::{
     args,
-    db::{Arg, Db, Tx},
+    db::{Arg, Db, Json, Tx},
     error::{ApiError, Result},
 };
 

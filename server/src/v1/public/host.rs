@@ -79,9 +79,9 @@ impl Host for PageHost {
         let Some(found) = found else { return Ok(None) };
         let published = found.data.0;
         let retriever = RETRIEVERS
-            .find(self.0.db(), &found.namespace_id, &published.retriever_id)
+            .known(self.0.db(), &found.namespace_id, &published.retriever_id)
             .await;
-        let retriever = retriever.map_err(failed)?.data.0;
+        let retriever = retriever.map_err(failed)?;
         let collections = published
             .retriever_metadata
             .iter()
@@ -96,7 +96,7 @@ impl Host for PageHost {
             collections: collections.filter_map(name).collect(),
             public_name: published.public_name,
             display_config: published.display_config,
-            input_schema: retriever.input_schema,
+            input_schema: retriever.input_schema.clone(),
             password_protected: published.password_protected,
             is_active: published.is_active,
             allows_empty_query: !needs_input,

@@ -3,6 +3,8 @@
 mod host;
 mod routes;
 
+use std::sync::Arc;
+
 use loupe_engine::store::WithVectors;
 use loupe_wire::{
     APIKeyModel, APIKeyType, Object, Permission, PublicExecuteResponse, PublishedRetrieverResponse,
@@ -20,6 +22,7 @@ use super::{
 use crate::{
     app::App,
     auth::{Caller, Read, Scope},
+    db::Record,
     error::{ApiError, Result},
     front, limits,
 };
@@ -27,7 +30,7 @@ use crate::{
 /// An active publication, ready to run.
 pub struct Open {
     pub published: PublishedRetrieverResponse,
-    pub retriever: RetrieverModelOutput,
+    pub retriever: Arc<Record<RetrieverModelOutput>>,
     scope: Scope<Read>,
 }
 
@@ -42,10 +45,8 @@ pub async fn open(app: &App, public_name: &str) -> Result<Open> {
     } = found.ok_or_else(|| ApiError::not_found("published_retriever", public_name))?;
     let published = data.0;
     let retriever = RETRIEVERS
-        .find(app.db(), &namespace_id, &published.retriever_id)
-        .await?
-        .data
-        .0;
+        .known(app.db(), &namespace_id, &published.retriever_id)
+        .await?;
     let scope = Scope::internal(stranger(&org_id, &published.retriever_id), namespace_id);
     Ok(Open {
         published,

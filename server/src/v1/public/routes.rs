@@ -182,18 +182,18 @@ async fn get_public_template(
             .map(ToOwned::to_owned)
     };
     Ok(Json(PublicRetrieverTemplateResponse {
-        retriever_name: retriever.retriever_name,
-        description: retriever.description,
+        retriever_name: retriever.retriever_name.clone(),
+        description: retriever.description.clone(),
         collection_identifiers: collections.iter().filter_map(name).collect(),
         stages: retriever.stages.iter().map(cast).collect::<Result<_>>()?,
-        input_schema: retriever.input_schema,
+        input_schema: retriever.input_schema.clone(),
         budget_limits: retriever
             .budget_limits
             .as_ref()
             .map(cast)
             .transpose()?
             .unwrap_or_default(),
-        tags: retriever.tags,
+        tags: retriever.tags.clone(),
         display_config: Some(open.published.display_config),
         source_public_url: publishing::public_url(&app, &open.published.public_name),
         source_public_name: open.published.public_name,

@@ -1,12 +1,11 @@
 use std::collections::BTreeSet;
 
 use loupe_wire::{PublishedRetrieverResponse, RetrieverModelOutput};
-use sqlx::types::Json;
 
 use crate::{
     app::App,
     args,
-    db::{Arg, Db, Tx},
+    db::{Arg, Db, Json, Tx},
     error::Result,
 };
 
@@ -26,12 +25,14 @@ crate::sql! {
 
 type Row = (Json<PublishedRetrieverResponse>,);
 
-/// A publication with what its searches run as.
-#[derive(Debug, Clone, sqlx::FromRow)]
-pub struct Published {
-    pub org_id: String,
-    pub namespace_id: String,
-    pub data: Json<PublishedRetrieverResponse>,
+crate::row! {
+    /// A publication with what its searches run as.
+    #[derive(Debug, Clone)]
+    pub struct Published {
+        pub org_id: String,
+        pub namespace_id: String,
+        pub data: Json<PublishedRetrieverResponse>,
+    }
 }
 
 pub(super) async fn insert(

@@ -5,6 +5,8 @@ mod history;
 mod routes;
 mod store;
 
+use std::sync::Arc;
+
 use indexmap::IndexMap;
 use loupe_engine::stage::{Plan, Surroundings};
 use loupe_wire::{
@@ -29,6 +31,7 @@ use crate::{
     app::App,
     auth::{Delete, Level, Scope, Write},
     clock,
+    db::Record,
     error::{ApiError, Result, Violation},
     id,
     limits::quota::{self, Resource},
@@ -160,7 +163,7 @@ pub async fn create(
         description: request.description,
         collection_ids: collections
             .into_iter()
-            .filter_map(|collection| collection.collection_id)
+            .filter_map(|collection| collection.collection_id.clone())
             .collect(),
         feature_dependencies: Some(dependencies(&request.stages)),
         stages: request.stages.into_iter().map(stage_output).collect(),
@@ -227,6 +230,22 @@ pub async fn find<L: Level>(
         .caller
         .allow(ResourceType::Retriever, &record.id, operation)?;
     Ok(record.data.0)
+}
+
+/// As [`find`], from memory if nothing changed: for running the retriever.
+pub async fn known<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    identifier: &str,
+) -> Result<Arc<Record<RetrieverModelOutput>>> {
+    let record = RETRIEVERS
+        .known(app.db(), &scope.namespace_id, identifier)
+        .await?;
+    let operation = NamespaceOperation::ExecuteRetriever;
+    scope
+        .caller
+        .allow(ResourceType::Retriever, &record.id, operation)?;
+    Ok(record)
 }
 
 pub async fn update(

@@ -200,7 +200,7 @@ async fn execute_retriever(
     query: ExecuteQuery,
     Body(request): Body<ExecuteRetrieverRequest>,
 ) -> Result<Json<ExecuteRetrieverResponse>> {
-    let retriever = super::find(&app, &scope, &id, NamespaceOperation::ExecuteRetriever).await?;
+    let retriever = super::known(&app, &scope, &id).await?;
     let ask = Execute {
         inputs: request.inputs.unwrap_or_default(),
         filters: request.filters,

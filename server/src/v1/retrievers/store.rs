@@ -1,9 +1,8 @@
 use loupe_wire::{Object, RetrieverModelOutput, Value};
-use sqlx::types::Json;
 
 use crate::{
     args,
-    db::{Db, Tx},
+    db::{Db, Json, Tx},
     error::{ApiError, Result},
 };
 

@@ -1,10 +1,9 @@
 use loupe_wire::{TaskResponse, TaskStatusEnum, Value};
-use sqlx::types::Json;
 
 use super::{is_terminal, name_of};
 use crate::{
     args,
-    db::{Arg, Db, Tx},
+    db::{Arg, Db, Json, Tx},
     error::Result,
 };
 

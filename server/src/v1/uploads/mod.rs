@@ -5,6 +5,8 @@ mod expiry;
 mod routes;
 pub mod store;
 
+use std::sync::Arc;
+
 use chrono::Duration;
 use loupe_wire::{
     BucketResponse, BucketSchemaFieldType as Kind, CreateUploadRequest, NamespaceOperation,
@@ -21,6 +23,7 @@ use crate::{
     app::App,
     auth::{Delete, Level, Scope, Write},
     blob::safe_name,
+    db::Record,
     error::{ApiError, Result, Violation},
     id,
 };
@@ -165,7 +168,7 @@ pub async fn find<L: Level>(
     bucket: &str,
     upload_id: &str,
     operation: NamespaceOperation,
-) -> Result<(BucketResponse, UploadResponse)> {
+) -> Result<(Arc<Record<BucketResponse>>, UploadResponse)> {
     let bucket = objects::bucket(app, scope, bucket, operation).await?;
     let bucket_id = bucket.bucket_id.as_deref().unwrap_or_default();
     let found = store::find(app.db(), &scope.namespace_id, bucket_id, upload_id).await?;

@@ -122,7 +122,7 @@ async fn list_uploads(
 ) -> Result<Json<ListUploadsResponse>> {
     let bucket = objects::bucket(&app, &scope, &bucket, NamespaceOperation::ReadData).await?;
     let (db, namespace_id) = (app.db(), &scope.namespace_id);
-    let bucket_id = bucket.bucket_id.unwrap_or_default();
+    let bucket_id = bucket.id.clone();
     let params = ListParams::new(query, &request)?;
     let mut page = if params.is_plain() {
         let (limit, offset) = (params.limit + 1, params.offset);

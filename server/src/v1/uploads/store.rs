@@ -1,9 +1,8 @@
 use loupe_wire::{TaskStatusEnum, UploadListStats, UploadResponse};
-use sqlx::types::Json;
 
 use crate::{
     args,
-    db::{Arg, Db, Tx},
+    db::{Arg, Db, Json, Tx},
     error::Result,
     v1::tasks::name_of,
 };
