@@ -57,6 +57,12 @@ impl<T> std::ops::Deref for Json<T> {
     }
 }
 
+impl<T> std::ops::DerefMut for Json<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
 impl Rows {
     pub(super) fn read<T: Row>(mut self) -> Result<Vec<T>> {
         let Self { names, cells } = &mut self;

@@ -1,6 +1,8 @@
 //! The history of executions is written behind the answers: many in one transaction, and dropped rather than waited for
 //! when the database cannot keep up.
 
+use std::time::Duration;
+
 use tokio::sync::mpsc;
 
 use super::{Execution, insert_execution};
@@ -10,6 +12,9 @@ use crate::app::App;
 const WAITING: usize = 1024;
 /// Executions of one transaction.
 const TOGETHER: usize = 128;
+
+/// How long the first one waits for others: a commit costs the disk more than an execution costs the processor.
+const GATHERED: Duration = Duration::from_millis(50);
 
 /// Where executions are handed in.
 pub struct History {
@@ -46,13 +51,16 @@ impl History {
         let Some(mut waiting) = waiting else { return };
         let writer = app.clone();
         app.spawn(async move {
-            let mut together = Vec::with_capacity(TOGETHER);
             loop {
-                tokio::select! {
-                    received = waiting.recv_many(&mut together, TOGETHER) => if received == 0 { return },
+                let first = tokio::select! {
+                    received = waiting.recv() => match received { Some(first) => first, None => return },
                     () = writer.stop.cancelled() => return,
+                };
+                tokio::time::sleep(GATHERED).await;
+                let mut executions = vec![first];
+                while executions.len() < TOGETHER && let Ok(next) = waiting.try_recv() {
+                    executions.push(next);
                 }
-                let executions = std::mem::take(&mut together);
                 let written = writer.db().write(move |tx| {
                     Box::pin(async move {
                         for execution in &executions {
