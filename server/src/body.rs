@@ -30,25 +30,29 @@ where
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self> {
-        let app = App::from_ref(state);
-        let ignored = request.extensions().get::<Ignored>().cloned();
-        let bytes = Bytes::from_request(request, state)
-            .await
-            .map_err(|rejection| {
-                if rejection.status() == 413 {
-                    ApiError::payload_too_large(
-                        "",
-                        format!(
-                            "the body is larger than {} bytes",
-                            app.config().limits.body_bytes
-                        ),
-                    )
-                } else {
-                    ApiError::bad_request("", "the body could not be read")
-                }
-            })?;
-        parse(&bytes, ignored.as_ref()).map(Self)
+        let (value, ignored) = receive(request, &App::from_ref(state)).await?;
+        from_value(value, ignored.as_ref()).map(Self)
     }
+}
+
+/// A request's body as JSON, for [`from_value`], with the place that keeps unknown keys.
+///
+/// # Errors
+/// 413 for a body that is too large, the 422 list for bad JSON.
+pub async fn receive(request: Request, app: &App) -> Result<(Value, Option<Ignored>)> {
+    let ignored = request.extensions().get::<Ignored>().cloned();
+    let bytes = Bytes::from_request(request, app)
+        .await
+        .map_err(|rejection| {
+            if rejection.status() == 413 {
+                let limit = app.config().limits.body_bytes;
+                let message = format!("the body is larger than {limit} bytes");
+                ApiError::payload_too_large("", message)
+            } else {
+                ApiError::bad_request("", "the body could not be read")
+            }
+        })?;
+    Ok((json(&bytes)?, ignored))
 }
 
 /// Reads and checks a body.
@@ -59,12 +63,16 @@ pub fn parse<T: DeserializeOwned + Validate + ToSchema>(
     bytes: &[u8],
     ignored: Option<&Ignored>,
 ) -> Result<T> {
+    from_value(json(bytes)?, ignored)
+}
+
+fn json(bytes: &[u8]) -> Result<Value> {
     let bytes = if bytes.iter().all(u8::is_ascii_whitespace) {
         b"{}"
     } else {
         bytes
     };
-    let value: Value = serde_json::from_slice(bytes).map_err(|error| {
+    serde_json::from_slice(bytes).map_err(|error| {
         let msg = format!("the body is not valid JSON: {error}");
         ApiError::from(Violation::body(
             &[&error.column().to_string()],
@@ -72,8 +80,7 @@ pub fn parse<T: DeserializeOwned + Validate + ToSchema>(
             msg,
             Value::Null,
         ))
-    })?;
-    from_value(value, ignored)
+    })
 }
 
 /// As [`parse`], for a value read already.

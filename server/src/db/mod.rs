@@ -221,9 +221,9 @@ impl Db {
 
     /// Connections of the pool, and how many of them wait for work.
     pub fn connections(&self) -> (u32, usize) {
-        match self {
-            Self::Sqlite { read, .. } => (read.size(), read.num_idle()),
-            Self::Postgres(pool) => (pool.size(), pool.num_idle()),
+        match &self.link {
+            Link::Sqlite { read, .. } => read.connections(),
+            Link::Postgres(pool) => (pool.size(), pool.num_idle()),
         }
     }
 

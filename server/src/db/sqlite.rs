@@ -26,7 +26,7 @@ pub(super) fn open(file: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(file)?;
     connection.busy_timeout(Duration::from_secs(5))?;
     connection.execute_batch(
-        "PRAGMA journal_mode = wal; PRAGMA synchronous = full; PRAGMA foreign_keys = on; PRAGMA temp_store = memory",
+        "PRAGMA journal_mode = wal; PRAGMA synchronous = full; PRAGMA foreign_keys = on; PRAGMA temp_store = memory; PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 4000",
     )?;
     connection.set_prepared_statement_cache_capacity(PREPARED);
     Ok(connection)
@@ -80,6 +80,11 @@ impl Readers {
             prepared.map_err(|error| ApiError::bad_request("", error.to_string()))
         })
         .await
+    }
+
+    /// How many may read at once, and how many do not at the moment.
+    pub(super) fn connections(&self) -> (u32, usize) {
+        (READERS as u32, self.0.free.available_permits())
     }
 
     /// Waits for what runs, then closes.

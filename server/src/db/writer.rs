@@ -1,7 +1,7 @@
 //! SQLite's one writer, a thread of its own: up to 256 waiting closures share one transaction (a SAVEPOINT each) and one
 //! fsync. On its thread a statement is a call; handed to another thread, each would cost two switches of it.
 
-use std::{panic::AssertUnwindSafe, path::Path, sync::Arc, thread};
+use std::{panic::AssertUnwindSafe, path::Path, sync::Arc, thread, time::Duration};
 
 use futures::{FutureExt, future::BoxFuture};
 use tokio::sync::{mpsc, oneshot};
@@ -11,6 +11,13 @@ use crate::error::{ApiError, Result};
 
 /// Closures that share one commit at most.
 const GROUP: usize = 256;
+
+/// After a group of so many the next one is given a moment to gather: each commit costs a few pages of the log and an fsync,
+/// whatever is in it.
+const CROWD: usize = 4;
+
+/// That moment. Whoever writes alone never waits for it.
+const GATHERED: Duration = Duration::from_micros(400);
 
 /// Told whether the shared transaction committed; answers the caller.
 type Finish = Box<dyn FnOnce(bool) + Send>;
@@ -93,7 +100,11 @@ fn lost_commit() -> ApiError {
 }
 
 fn serve(mut tx: Tx, mut messages: mpsc::Receiver<Message>, known: &Known) {
+    let mut last = 0;
     while let Some(first) = messages.blocking_recv() {
+        if last >= CROWD {
+            thread::sleep(GATHERED);
+        }
         let mut group = Vec::new();
         let mut close = None;
         let mut next = Some(first);
@@ -109,6 +120,7 @@ fn serve(mut tx: Tx, mut messages: mpsc::Receiver<Message>, known: &Known) {
                 next = messages.try_recv().ok();
             }
         }
+        last = group.len();
         commit(&mut tx, group, known);
         if let Some(done) = close {
             execute(&tx, "PRAGMA optimize");

@@ -18,7 +18,7 @@ use super::decode::{Decoded, Picture, TextFile, Thumbnail, decode};
 use super::{Claim, ExtractError, Want};
 use crate::embed::Pixels;
 
-/// Address space of a worker.
+/// Address space that a worker may add to what it starts with.
 pub const MEMORY_BYTES: u64 = 1 << 30;
 /// Processor time of one job.
 pub const CPU_SECONDS: u64 = 20;
@@ -202,7 +202,8 @@ fn limit() -> std::io::Result<()> {
 
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // Should the parent have died before this line, the closed socket ends the worker.
-    lower(Resource::As, MEMORY_BYTES)?;
+    // The allocator reserves addresses as the process starts; what matters is what the jobs add.
+    lower(Resource::As, reserved_bytes()? + MEMORY_BYTES)?;
     lower(Resource::Nofile, OPEN_FILES)?;
     lower(Resource::Core, 0)?;
     allow_cpu_time()
@@ -211,6 +212,16 @@ fn limit() -> std::io::Result<()> {
 #[cfg(not(target_os = "linux"))]
 fn limit() -> std::io::Result<()> {
     Ok(())
+}
+
+/// The size of the address space so far.
+#[cfg(target_os = "linux")]
+fn reserved_bytes() -> std::io::Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
+    let kibibytes = size.and_then(|size| size.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    let unread = || std::io::Error::other("the size of this process cannot be read");
+    Ok(kibibytes.ok_or_else(unread)? << 10)
 }
 
 /// The soft limit to `value`, or to the hard one where that is lower.

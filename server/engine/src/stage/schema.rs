@@ -70,10 +70,20 @@ const QUERY_MODES: [(&str, &[&str]); 5] = [
     ("multi_content", &["values"]),
 ];
 
+/// When parameters are checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    /// As they are written: texts may be templates.
+    Written,
+    /// After their templates gave values, in which braces are nothing but text. Filters and operands are as written still.
+    Rendered,
+}
+
 /// Collects what is wrong with `object`.
 pub(crate) fn check(
     members: &[Member],
     object: &Object,
+    when: When,
     loc: &[String],
     out: &mut Vec<StageProblem>,
 ) {
@@ -92,7 +102,7 @@ pub(crate) fn check(
                 ));
             }
             Some(_) if value.is_null() => {}
-            Some(member) => check_kind(&member.kind, value, here, out),
+            Some(member) => check_kind(&member.kind, value, when, here, out),
         }
     }
     for member in members.iter().filter(|m| m.required) {
@@ -106,8 +116,16 @@ pub(crate) fn check(
     }
 }
 
-fn check_kind(kind: &Kind, value: &Value, here: Vec<String>, out: &mut Vec<StageProblem>) {
-    let text = value.as_str().filter(|t| template::is_template(t));
+fn check_kind(
+    kind: &Kind,
+    value: &Value,
+    when: When,
+    here: Vec<String>,
+    out: &mut Vec<StageProblem>,
+) {
+    let text = value
+        .as_str()
+        .filter(|t| when == When::Written && template::is_template(t));
     if let (Some(text), false) = (text, matches!(kind, Kind::Filter | Kind::NotBuilt)) {
         if let Err(e) = template::check(text) {
             out.push(problem(here, "invalid_template", e.to_string()));
@@ -140,7 +158,7 @@ fn check_kind(kind: &Kind, value: &Value, here: Vec<String>, out: &mut Vec<Stage
             _ => refuse("list_type", "must be a list of texts".into()),
         },
         Kind::Object(members) => match value.as_object() {
-            Some(object) => check(members, object, &here, out),
+            Some(object) => check(members, object, when, &here, out),
             None => refuse("dict_type", "must be an object".into()),
         },
         Kind::Objects(members, most) => match value.as_array() {
@@ -151,7 +169,9 @@ fn check_kind(kind: &Kind, value: &Value, here: Vec<String>, out: &mut Vec<Stage
                 .iter()
                 .enumerate()
                 .for_each(|(i, item)| match item.as_object() {
-                    Some(object) => check(members, object, &inside(&here, &i.to_string()), out),
+                    Some(object) => {
+                        check(members, object, when, &inside(&here, &i.to_string()), out);
+                    }
                     None => out.push(problem(
                         inside(&here, &i.to_string()),
                         "dict_type",
@@ -160,13 +180,13 @@ fn check_kind(kind: &Kind, value: &Value, here: Vec<String>, out: &mut Vec<Stage
                 }),
             None => refuse("list_type", "must be a list".into()),
         },
-        Kind::Filter => check_filter(value, &here, out),
-        Kind::Query => check_query(value, &here, out),
+        Kind::Filter if when == When::Written => check_filter(value, &here, out),
+        Kind::Query => check_query(value, when, &here, out),
         Kind::NotBuilt => refuse(
             "not_implemented",
             "is part of the interface, but this version does not run it yet".into(),
         ),
-        Kind::Operand | Kind::Text | Kind::Boolean | Kind::Choice(_) => {}
+        Kind::Filter | Kind::Operand | Kind::Text | Kind::Boolean | Kind::Choice(_) => {}
     }
 }
 
@@ -185,7 +205,7 @@ fn check_filter(value: &Value, here: &[String], out: &mut Vec<StageProblem>) {
 }
 
 /// A query is an object with an `input_mode`, or a text (the mode `text`).
-fn check_query(value: &Value, here: &[String], out: &mut Vec<StageProblem>) {
+fn check_query(value: &Value, when: When, here: &[String], out: &mut Vec<StageProblem>) {
     let object = match value {
         Value::String(_) => return,
         Value::Object(object) => object,
@@ -226,7 +246,9 @@ fn check_query(value: &Value, here: &[String], out: &mut Vec<StageProblem>) {
             format!("a query of the mode `{mode}` needs `{}`", keys[0]),
         ));
     }
-    if let Err((path, e)) = template::check_value(value) {
+    if when == When::Written
+        && let Err((path, e)) = template::check_value(value)
+    {
         out.push(problem(
             here.iter().cloned().chain(path).collect(),
             "invalid_template",

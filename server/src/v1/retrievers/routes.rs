@@ -1,6 +1,6 @@
 use axum::{
     Json,
-    extract::{FromRequestParts, Path, State},
+    extract::{FromRef, FromRequest, FromRequestParts, Path, Request, State},
     http::request::Parts,
     response::{IntoResponse, Response},
 };
@@ -11,7 +11,7 @@ use loupe_wire::{
     GenericDeleteResponse, ListExecutionsRequest, ListExecutionsResponse, ListRetrieversRequest,
     ListRetrieversResponse, NamespaceOperation, PaginationMetadata, PatchRetrieverRequest,
     PatchRetrieverResponse, ResourceType, RetrieverConfig, RetrieverModelOutput,
-    RetrieverStageDefinition,
+    RetrieverStageDefinition, Value,
 };
 use serde::Deserialize;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -20,7 +20,7 @@ use super::{Execute, RETRIEVERS, cast, store};
 use crate::{
     app::App,
     auth::{Delete, ListScope, Read, Scope, Write},
-    body::Body,
+    body::{self, Body},
     error::{ApiError, Result},
     list::{self, ListParams, ListQuery, UNRESOLVED, unresolved},
 };
@@ -191,6 +191,26 @@ async fn clone_retriever(
     }))
 }
 
+/// What an execution is asked. Its inputs are of any shape, a vector of a thousand numbers maybe: they are taken as they
+/// came, past the layers that find unknown keys.
+struct Asked(ExecuteRetrieverRequest);
+
+impl<S: Send + Sync> FromRequest<S> for Asked
+where
+    App: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self> {
+        let (mut value, ignored) = body::receive(request, &App::from_ref(state)).await?;
+        let inputs = value.get_mut("inputs").and_then(Value::as_object_mut);
+        let inputs = inputs.map(std::mem::take);
+        let mut asked: ExecuteRetrieverRequest = body::from_value(value, ignored.as_ref())?;
+        asked.inputs = inputs.or(asked.inputs);
+        Ok(Self(asked))
+    }
+}
+
 /// Runs a retriever.
 #[utoipa::path(post, path = "/v1/retrievers/{retriever_id}/execute", tag = "retrievers", params(ExecuteQuery), request_body = ExecuteRetrieverRequest, responses((status = 200, body = ExecuteRetrieverResponse)))]
 async fn execute_retriever(
@@ -198,7 +218,7 @@ async fn execute_retriever(
     scope: Scope<Read>,
     Path(id): Path<String>,
     query: ExecuteQuery,
-    Body(request): Body<ExecuteRetrieverRequest>,
+    Asked(request): Asked,
 ) -> Result<Json<ExecuteRetrieverResponse>> {
     let retriever = super::known(&app, &scope, &id).await?;
     let ask = Execute {

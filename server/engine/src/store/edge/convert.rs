@@ -185,10 +185,15 @@ pub fn with_payload(read: Read) -> q::WithPayloadInterface {
     q::WithPayloadInterface::Bool(read.payload)
 }
 
+/// Candidates that a walk through the graph keeps at least. Of 100,000 texts' vectors the ten nearest are found to 0.99
+/// with it; the engine's own 100 finds 0.997 in half as much time again.
+const BREADTH: usize = 64;
+
 /// A ranked read.
 pub fn query(query: Query) -> Result<q::QueryRequest> {
     let mut request = q::QueryRequest::new(query.limit);
     let mut params = q::SearchParams {
+        hnsw_ef: Some(query.limit.saturating_mul(2).max(BREADTH)),
         quantization: Some(q::QuantizationSearchParams {
             ignore: false,
             rescore: Some(true),
