@@ -6,7 +6,6 @@ use std::{
 };
 
 use futures::StreamExt;
-use loupe_server::db::Db;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
@@ -60,10 +59,7 @@ both! {
             }
             String::from_utf8(key).unwrap()
         }).collect();
-        match server.app.db() {
-            Db::Sqlite { read, .. } => read.close().await,
-            Db::Postgres(pool) => pool.close().await,
-        }
+        server.app.db().close().await;
         let unknown = loupe_server::auth::key::generate(loupe_server::auth::key::Kind::Standard);
         assert_eq!(me(&server, &unknown).await, 503, "a well-formed key is looked for");
         futures::stream::iter(&mutated).for_each_concurrent(16, |key| {

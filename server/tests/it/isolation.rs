@@ -3,10 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use loupe_server::{
-    auth::table::{Access, TABLE},
-    db::Db,
-};
+use loupe_server::auth::table::{Access, TABLE};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -290,13 +287,10 @@ fn masked(answer: &Answer, sent: &[&str]) -> String {
 /// Every row of a tenant, hashed, without the records of its own use.
 async fn rows(server: &Server, marks: &[String], own: &[String]) -> String {
     let db = server.app.db();
-    let listing = match db {
-        Db::Sqlite { .. } => {
-            "SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid"
-        }
-        Db::Postgres(_) => {
-            "SELECT CAST(table_name AS TEXT), CAST(column_name AS TEXT) FROM information_schema.columns WHERE table_schema = 'public' ORDER BY table_name, ordinal_position"
-        }
+    let listing = if db.is_postgres() {
+        "SELECT CAST(table_name AS TEXT), CAST(column_name AS TEXT) FROM information_schema.columns WHERE table_schema = 'public' ORDER BY table_name, ordinal_position"
+    } else {
+        "SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid"
     };
     let mut tables: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (table, column) in db.all::<(String, String)>(listing, vec![]).await.unwrap() {

@@ -147,7 +147,7 @@ async fn status(server: &Server, ring: &Ring, operation: &str, kind: &str) -> u1
 }
 
 async fn set_plan(server: &Server, requires_plan: bool) {
-    let row: Vec<(String, sqlx::types::Json<Value>)> = server
+    let row: Vec<(String, loupe_server::db::Json<Value>)> = server
         .app
         .db()
         .all(
@@ -156,7 +156,7 @@ async fn set_plan(server: &Server, requires_plan: bool) {
         )
         .await
         .unwrap();
-    let (org_id, sqlx::types::Json(mut organization)) = row.into_iter().next().unwrap();
+    let (org_id, loupe_server::db::Json(mut organization)) = row.into_iter().next().unwrap();
     organization["requires_plan"] = requires_plan.into();
     let organization: loupe_wire::OrganizationModelResponse =
         serde_json::from_value(organization).unwrap();

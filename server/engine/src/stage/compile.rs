@@ -117,7 +117,13 @@ fn parameters_of(
         }
         feature_table::normalize(&mut parameters);
     }
-    schema::check(definition.members, &parameters, schema::When::Written, place, out);
+    schema::check(
+        definition.members,
+        &parameters,
+        schema::When::Written,
+        place,
+        out,
+    );
     if searches {
         feature_table::check(&parameters, place, out);
     }

@@ -417,7 +417,13 @@ async fn dispatch(step: &Step, at: &mut Execution, set: Working) -> Result<Worki
     let parameters = schema::render(members, &step.parameters, &at.context)?;
     // Templates may have given what the table does not allow.
     let mut problems = Vec::new();
-    schema::check(members, &parameters, schema::When::Rendered, &[], &mut problems);
+    schema::check(
+        members,
+        &parameters,
+        schema::When::Rendered,
+        &[],
+        &mut problems,
+    );
     if let Some(first) = problems.first() {
         return Err(RunError::Invalid(format!(
             "stage `{}`: {}: {}",
