@@ -81,7 +81,7 @@ impl Rows {
 
 impl Cells<'_> {
     /// The next column.
-    pub fn next<T: FromCell>(&mut self) -> Result<T> {
+    pub fn take<T: FromCell>(&mut self) -> Result<T> {
         let at = self.next;
         self.next += 1;
         self.at(at)
@@ -152,7 +152,7 @@ macro_rules! tuples {
     ($(($($type:ident),+))*) => {
         $(impl<$($type: FromCell + Send + 'static),+> Row for ($($type,)+) {
             fn read(mut cells: Cells<'_>) -> Result<Self> {
-                Ok(($(cells.next::<$type>()?,)+))
+                Ok(($(cells.take::<$type>()?,)+))
             }
         })*
     };

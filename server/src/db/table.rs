@@ -48,11 +48,11 @@ impl<T: DeserializeOwned> std::ops::Deref for Record<T> {
 impl<T: DeserializeOwned + Send + 'static> Row for Record<T> {
     fn read(mut cells: Cells<'_>) -> Result<Self> {
         Ok(Self {
-            id: cells.next()?,
-            name: cells.next()?,
-            created_at: cells.next()?,
-            updated_at: cells.next()?,
-            data: cells.next()?,
+            id: cells.take()?,
+            name: cells.take()?,
+            created_at: cells.take()?,
+            updated_at: cells.take()?,
+            data: cells.take()?,
         })
     }
 }
