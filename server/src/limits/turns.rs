@@ -13,10 +13,12 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::error::{ApiError, Result};
 
-/// Whoever comes so soon after an idle moment is part of a burst. Also the longest wait in it.
+/// Whoever comes so soon after an idle moment is part of a burst.
 const BURST: Duration = Duration::from_millis(80);
-/// Longest wait in a line that stays.
-const OVERLOAD: Duration = Duration::from_millis(10);
+/// What a turn is taken to last before any has ended.
+const GUESS: Duration = Duration::from_millis(20);
+/// Each turn moves the mean by so small a part of the difference.
+const INERTIA: u64 = 8;
 
 pub struct Turns {
     at_once: usize,
@@ -24,6 +26,25 @@ pub struct Turns {
     began: Instant,
     /// Milliseconds after `began` when nobody had a turn.
     idle_at: AtomicU64,
+    /// Microseconds that turns have lasted lately.
+    mean: AtomicU64,
+}
+
+/// A turn, given back when it is dropped.
+pub struct Turn<'t> {
+    turns: &'t Turns,
+    since: Instant,
+    _permit: SemaphorePermit<'t>,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let took = u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let mean = self.turns.mean.load(Ordering::Relaxed);
+        // Of two that end at once one may be lost: it is a mean.
+        let mean = mean - mean / INERTIA + took / INERTIA;
+        self.turns.mean.store(mean, Ordering::Relaxed);
+    }
 }
 
 impl Turns {
@@ -34,6 +55,7 @@ impl Turns {
             free: Semaphore::new(at_once),
             began: Instant::now(),
             idle_at: AtomicU64::new(0),
+            mean: AtomicU64::new(u64::try_from(GUESS.as_micros()).unwrap_or(0)),
         }
     }
 
@@ -57,20 +79,33 @@ impl Turns {
         Err(overloaded())
     }
 
-    /// A turn, given back when it is dropped.
+    fn turn<'t>(&'t self, permit: SemaphorePermit<'t>) -> Turn<'t> {
+        Turn {
+            turns: self,
+            since: Instant::now(),
+            _permit: permit,
+        }
+    }
+
+    /// A turn. Nobody waits longer than half a turn, so that an answer that is given is not late.
     ///
     /// # Errors
     /// 503 when the line is too long.
-    pub async fn take(&self) -> Result<SemaphorePermit<'_>> {
+    pub async fn take(&self) -> Result<Turn<'_>> {
         if let Ok(turn) = self.free.try_acquire() {
             if self.free.available_permits() + 1 == self.at_once {
                 self.idle_at.store(self.now(), Ordering::Relaxed);
             }
-            return Ok(turn);
+            return Ok(self.turn(turn));
         }
-        let patience = if self.is_burst() { BURST } else { OVERLOAD };
+        let mean = Duration::from_micros(self.mean.load(Ordering::Relaxed));
+        let patience = if self.is_burst() {
+            mean * 3 / 2
+        } else {
+            mean / 4
+        };
         match tokio::time::timeout(patience, self.free.acquire()).await {
-            Ok(Ok(turn)) => Ok(turn),
+            Ok(Ok(turn)) => Ok(self.turn(turn)),
             // Nobody closes the semaphore; either way there is no turn.
             _ => Err(overloaded()),
         }
@@ -94,7 +129,7 @@ mod tests {
             let _turn = turns.take().await.unwrap();
         };
         let end = async {
-            tokio::time::sleep(BURST / 4).await;
+            tokio::time::sleep(GUESS / 10).await;
             drop(turn);
         };
         tokio::join!(second, end);

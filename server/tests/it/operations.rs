@@ -2,6 +2,7 @@
 
 use std::{
     io::Read,
+    path::Path,
     process::{Command, Stdio},
     time::Duration,
 };
@@ -388,25 +389,9 @@ async fn the_reference_shows_every_operation_and_loads_nothing_from_elsewhere() 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_log_has_ids_and_no_secrets() {
     let folder = tempfile::tempdir().unwrap();
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    let url = format!("http://127.0.0.1:{port}");
     let log = folder.path().join("log");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_loupe"))
-        .arg("serve")
-        .env("LOUPE_DATA", folder.path().join("data"))
-        .env("LOUPE_LISTEN", format!("127.0.0.1:{port}"))
-        .env("LOUPE_LOG", "trace")
-        .env("LOUPE_LOG_FORMAT", "json")
-        .env("LOUPE_METRICS_TOKEN", "TheMetricsToken")
-        .stdout(Stdio::piped())
-        .stderr(std::fs::File::create(&log).unwrap())
-        .spawn()
-        .unwrap();
-    let (sent, key) = speak(&url, &mut child).await;
+    let (url, said, mut child) = talkative(folder.path(), &log).await;
+    let (sent, key) = speak(&url, &said).await;
     rustix::process::kill_process(
         rustix::process::Pid::from_child(&child),
         rustix::process::Signal::TERM,
@@ -440,29 +425,49 @@ async fn the_log_has_ids_and_no_secrets() {
     }
 }
 
+/// Starts the binary; answers its address and what it said. A port that is free may be somebody else's a moment later.
+async fn talkative(folder: &Path, log: &Path) -> (String, String, std::process::Child) {
+    for attempt in 0..5 {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = free.local_addr().unwrap().to_string();
+        drop(free);
+        let mut child = Command::new(env!("CARGO_BIN_EXE_loupe"))
+            .arg("serve")
+            .env("LOUPE_DATA", folder.join(format!("data{attempt}")))
+            .env("LOUPE_LISTEN", &address)
+            .env("LOUPE_LOG", "trace")
+            .env("LOUPE_LOG_FORMAT", "json")
+            .env("LOUPE_METRICS_TOKEN", "TheMetricsToken")
+            .stdout(Stdio::piped())
+            .stderr(std::fs::File::create(log).unwrap())
+            .spawn()
+            .unwrap();
+        let mut output = child.stdout.take().unwrap();
+        let said = tokio::task::spawn_blocking(move || {
+            let (mut said, mut byte) = (Vec::new(), [0]);
+            while !String::from_utf8_lossy(&said).contains("First key") || !said.ends_with(b"\n") {
+                if output.read(&mut byte).unwrap() == 0 {
+                    return None;
+                }
+                said.push(byte[0]);
+            }
+            String::from_utf8(said).ok()
+        });
+        if let Some(said) = said.await.unwrap() {
+            return (format!("http://{address}"), said, child);
+        }
+        child.wait().unwrap();
+    }
+    panic!("{}", std::fs::read_to_string(log).unwrap());
+}
+
 /// Calls with secrets in every place that has one; answers what the log must not hold, and the admin key.
-async fn speak(url: &str, child: &mut std::process::Child) -> (Vec<String>, String) {
+async fn speak(url: &str, said: &str) -> (Vec<String>, String) {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let http = reqwest::Client::builder()
         .timeout(Duration::from_secs(60))
         .build()
         .unwrap();
-    let mut output = child.stdout.take().unwrap();
-    let said = tokio::task::spawn_blocking(move || {
-        let mut said = Vec::new();
-        let mut byte = [0];
-        while !String::from_utf8_lossy(&said).contains("First key") || !said.ends_with(b"\n") {
-            assert_eq!(
-                output.read(&mut byte).unwrap(),
-                1,
-                "{}",
-                String::from_utf8_lossy(&said)
-            );
-            said.push(byte[0]);
-        }
-        String::from_utf8(said).unwrap()
-    });
-    let said = said.await.unwrap();
     let key = said
         .split_whitespace()
         .find(|word| word.starts_with("loupe_sk_"))
