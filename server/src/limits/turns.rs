@@ -99,11 +99,7 @@ impl Turns {
             return Ok(self.turn(turn));
         }
         let mean = Duration::from_micros(self.mean.load(Ordering::Relaxed));
-        let patience = if self.is_burst() {
-            mean * 3 / 2
-        } else {
-            mean / 4
-        };
+        let patience = if self.is_burst() { mean / 3 } else { mean / 8 };
         match tokio::time::timeout(patience, self.free.acquire()).await {
             Ok(Ok(turn)) => Ok(self.turn(turn)),
             // Nobody closes the semaphore; either way there is no turn.
@@ -129,7 +125,7 @@ mod tests {
             let _turn = turns.take().await.unwrap();
         };
         let end = async {
-            tokio::time::sleep(GUESS / 10).await;
+            tokio::time::sleep(GUESS / 20).await;
             drop(turn);
         };
         tokio::join!(second, end);
