@@ -16,7 +16,7 @@ use crate::error::{ApiError, Result};
 /// Whoever comes so soon after an idle moment is part of a burst.
 const BURST: Duration = Duration::from_millis(80);
 /// What a turn is taken to last before any has ended.
-const GUESS: Duration = Duration::from_millis(20);
+const GUESS: Duration = Duration::from_millis(60);
 /// Each turn moves the mean by so small a part of the difference.
 const INERTIA: u64 = 8;
 
