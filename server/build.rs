@@ -1,6 +1,5 @@
 //! How the release binary is linked: functions with the same code are kept once, relocations are packed, symbols left out (the
-//! profile's `strip` leaves them in). Together
-//! they are a third of its size.
+//! profile's `strip` leaves them in). Together they are a third of its size.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -1,8 +1,8 @@
 //! Turns at work that keeps a processor busy, searches above all: so many at once, and a line before them that stays short.
 //!
-//! A line that empties now and then is a burst, and whoever stands in it is served. When nobody was idle for a while it is an
-//! overload: waiting would make every answer late, so most are told at once to come again. (The "controlled delay" of CoDel,
-//! with the two waits of Facebook's servers.)
+//! A line that empties now and then is a burst, and whoever stands in it may wait for a part of what a turn lasts. When nobody
+//! was idle for a while it is an overload: waiting would make every answer late, so most are told at once to come again. (The
+//! "controlled delay" of CoDel, with the two waits of Facebook's servers.)
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -87,7 +87,7 @@ impl Turns {
         }
     }
 
-    /// A turn. Nobody waits longer than half a turn, so that an answer that is given is not late.
+    /// A turn. Nobody waits longer than a third of what turns last, so that an answer that is given is not late.
     ///
     /// # Errors
     /// 503 when the line is too long.
