@@ -9,7 +9,8 @@ use crate::{
 crate::table!(pub static RETRIEVERS: RetrieverModelOutput = "retrievers", "retriever");
 
 crate::sql! {
-    const INSERT_EXECUTION = "INSERT INTO executions (execution_id, namespace_id, retriever_id, created_at, data) VALUES ($1, $2, $3, $4, $5)";
+    // Written behind the answer: the namespace may be gone by then, and nothing of it comes back.
+    const INSERT_EXECUTION = "INSERT INTO executions (execution_id, namespace_id, retriever_id, created_at, data) SELECT $1, id, $3, $4, $5 FROM namespaces WHERE id = $2";
     const LIST_EXECUTIONS = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 ORDER BY created_at DESC, execution_id LIMIT $3 OFFSET $4";
     const COUNT_EXECUTIONS = "SELECT CAST(COUNT(*) AS BIGINT) FROM executions WHERE namespace_id = $1 AND retriever_id = $2";
     const FIND_EXECUTION = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND execution_id = $3";
