@@ -30,6 +30,7 @@ use crate::{
     gate,
     limits::{Limits, turns::Turns},
     metrics::Metrics,
+    outbound::Outbound,
     usage::Usage,
     v1,
     v1::{audit::refusals::Refusals, retrievers::History},
@@ -71,6 +72,8 @@ pub struct Inner {
     pub refusals: Refusals,
     /// Encrypts what has to be read again.
     vault: Vault,
+    /// Asks addresses that callers aim.
+    outbound: Outbound,
     /// (organization, namespace) pairs known to exist.
     pub namespaces: Cache<(String, String), ()>,
     /// Rings when there may be work to claim.
@@ -101,6 +104,7 @@ pub struct Parts {
     pub outputs: Outputs,
     pub extraction: Extraction,
     pub vault: Vault,
+    pub outbound: Outbound,
 }
 
 impl App {
@@ -115,6 +119,7 @@ impl App {
             outputs,
             extraction,
             vault,
+            outbound,
         } = parts;
         let ingest = Ingest {
             extraction,
@@ -157,6 +162,7 @@ impl App {
                 .build(),
             refusals: Refusals::default(),
             vault,
+            outbound,
             namespaces: Cache::builder()
                 .max_capacity(10_000)
                 .time_to_live(Duration::from_secs(5))
@@ -194,6 +200,10 @@ impl App {
 
     pub fn blobs(&self) -> &Blobs {
         &self.0.blobs
+    }
+
+    pub fn outbound(&self) -> &Outbound {
+        &self.0.outbound
     }
 
     /// Where stages and ingestion get their models from.

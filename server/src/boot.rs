@@ -29,7 +29,9 @@ use crate::{
     clock::Clock,
     config::Config,
     db::Db,
-    folder, idempotency, jobs, limits, progress, usage,
+    folder, idempotency, jobs, limits,
+    outbound::Outbound,
+    progress, usage,
     v1::{audit::refusals, collections, documents, organizations, retrievers::History},
     vault::Vault,
 };
@@ -95,6 +97,7 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
     let blobs = open_blobs(&config, clock.clone()).context("cannot open the blobs")?;
     let extraction = open_extraction(&config)?;
     let vault = Vault::new(&master_key(&config)?)?;
+    let outbound = Outbound::new(&config.outbound.allow)?;
     let app = App::new(Parts {
         config,
         db,
@@ -105,6 +108,7 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
         outputs,
         extraction,
         vault,
+        outbound,
     });
     documents::recover(&app)
         .await
@@ -188,6 +192,10 @@ fn open_models(config: &Config) -> anyhow::Result<(Models, Outputs)> {
         endpoints: models.endpoints.clone(),
         ..ModelConfig::default()
     };
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "models come from places that the settings name, not a caller"
+    )]
     let client = reqwest::Client::builder()
         .connect_timeout(Duration::from_secs(5))
         .build()?;

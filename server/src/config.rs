@@ -40,6 +40,7 @@ pub struct Config {
     pub limits: Limits,
     pub rates: Rates,
     pub jobs: Jobs,
+    pub outbound: Outbound,
     /// Bearer token for `/metrics`; empty = only this machine may ask.
     #[serde(serialize_with = "redacted")]
     pub metrics_token: SecretString,
@@ -122,6 +123,14 @@ pub struct Jobs {
     pub extractors: usize,
 }
 
+/// Requests to addresses that callers name.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outbound {
+    /// Networks beside the public internet that may be asked, such as `10.1.0.0/16`: services of one's own.
+    pub allow: Vec<String>,
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -165,6 +174,7 @@ impl Default for Config {
                 archive_hours: 24,
                 extractors: 2,
             },
+            outbound: Outbound::default(),
             metrics_token: SecretString::default(),
             log_format: "text".into(),
             log: "info".into(),

@@ -22,6 +22,7 @@ pub mod limits;
 pub mod list;
 pub mod metrics;
 pub mod openapi;
+pub mod outbound;
 pub mod progress;
 pub mod tolerance;
 pub mod usage;

@@ -23,6 +23,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     rustls::crypto::ring::default_provider()
         .install_default()
         .map_err(|_| "a TLS provider is installed already")?;
+    #[expect(clippy::disallowed_methods, reason = "a bench asks for models only")]
     let client = reqwest::Client::builder().build()?;
     let show = |p: Progress| eprintln!("{}: {} {}/{}", p.model, p.what, p.done, p.total);
     let models = Models::open(ModelConfig::default(), client, Arc::new(show))?;

@@ -4,6 +4,7 @@
 //! - [`embed`]: texts and images to vectors, in process or through an endpoint
 //! - [`store`]: documents, vectors, payload filters and keywords behind one trait
 //! - [`stage`]: the stages of a retriever and the plan that runs them
+//! - [`web`]: how what fetches reaches the web
 //! - [`filter`], [`template`]: the one filter grammar and the one template grammar
 
 pub mod embed;
@@ -13,3 +14,4 @@ pub mod ingest;
 pub mod stage;
 pub mod store;
 pub mod template;
+pub mod web;

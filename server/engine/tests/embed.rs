@@ -42,6 +42,7 @@ fn cosine(a: &[f32], b: &[f32]) -> f32 {
     dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
 }
 
+#[expect(clippy::disallowed_methods, reason = "a test asks for models only")]
 fn client() -> reqwest::Client {
     static PROVIDER: OnceLock<()> = OnceLock::new();
     PROVIDER.get_or_init(|| {

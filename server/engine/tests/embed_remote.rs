@@ -91,6 +91,10 @@ fn models(endpoint: Endpoint) -> Result<Models, EmbedError> {
         endpoints: vec![endpoint],
         ..ModelConfig::default()
     };
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a test asks an endpoint of its own"
+    )]
     let client = reqwest::Client::builder().build().unwrap();
     Models::open(config, client, Arc::new(|_| ()))
 }

@@ -92,6 +92,10 @@ async fn on_server(url: &str, key: Option<SecretString>) -> anyhow::Result<()> {
         .context("a server runs on this data folder: send an admin key with --key or LOUPE_KEY")?;
     // The TLS library wants its cryptography chosen once a process.
     let _ = rustls::crypto::ring::default_provider().install_default();
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a command asks the address of its own server"
+    )]
     let http = reqwest::Client::builder()
         .connect_timeout(Duration::from_secs(5))
         .build()?;

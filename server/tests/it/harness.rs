@@ -142,6 +142,8 @@ pub async fn config(database: Database, folder: &TempDir) -> Config {
     config.limits.free_disk_bytes = 1 << 20;
     config.jobs.lease_seconds = 2;
     config.jobs.resubmit_seconds = 0;
+    // Where tests serve what is fetched; the rest of this machine stays closed.
+    config.outbound.allow = vec!["127.0.0.2".into()];
     if database == Database::Postgres {
         config.database_url = postgres().await.into();
     }
@@ -176,6 +178,7 @@ impl Server {
                 .await
                 .unwrap();
         });
+        #[expect(clippy::disallowed_methods, reason = "a test asks its own server")]
         let http = reqwest::Client::builder()
             .timeout(Duration::from_secs(60))
             .build()
