@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
-use minijinja::value::{Enumerator, Kwargs, Object as Dynamic, Serde, Value as Any};
+use minijinja::value::{Enumerator, Kwargs, Object as Dynamic, Serde, Value as Any, merge_maps};
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, filters, tests as checks};
 use serde_json::Value;
 
@@ -74,6 +74,17 @@ impl Context {
     /// Gives a name a value: `DOC`, `CONTEXT`, `STAGE`, or a name of the stage's own.
     pub fn set(&mut self, name: &str, value: &Value) {
         self.names.insert(canonical(name), Any::from(Serde(value)));
+    }
+
+    /// Adds members to those that a name has already.
+    pub fn extend(&mut self, name: &str, members: &Value) {
+        let added = Any::from(Serde(members));
+        let name = canonical(name);
+        let merged = match self.names.get(&name) {
+            Some(before) => merge_maps([added, before.clone()]),
+            None => added,
+        };
+        self.names.insert(name, merged);
     }
 
     /// The input that an expression names and does nothing else with.

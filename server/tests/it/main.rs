@@ -31,5 +31,6 @@ mod reprocessing;
 mod resources;
 mod secrets;
 mod sql;
+mod stages;
 mod tolerance;
 mod uploads;

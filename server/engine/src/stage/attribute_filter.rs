@@ -3,7 +3,7 @@
 use loupe_wire::{Object, StageCategory, Value};
 use serde_json::json;
 
-use super::plan::Execution;
+use super::execution::Execution;
 use super::schema::{Kind, member};
 use super::working::Working;
 use super::{Definition, RunError};
@@ -98,27 +98,32 @@ pub(crate) async fn run(
     at.report
         .metadata
         .insert("filter".into(), json!(filter.to_string()));
+    let kept = keep(set, filter);
+    // Not read yet: the store filters, with its indexes, when a later stage or the page reads it.
+    if let Working::Unread { filter, .. } = &kept {
+        let count = at.run.store.count(&at.reach(&[]), filter.as_ref()).await?;
+        at.report.output = Some(count);
+    }
+    Ok(kept)
+}
+
+/// The documents of a set that satisfy the filter; of a set that no stage has read the store will tell them.
+pub(super) fn keep(set: Working, filter: Filter) -> Working {
     match set {
-        // Not read yet: the store filters, with its indexes, when a later stage or the page reads it.
         Working::Unread {
             filter: before,
             sort,
-        } => {
-            let filter = match before {
+        } => Working::Unread {
+            filter: Some(match before {
                 Some(before) => before.and(filter),
                 None => filter,
-            };
-            let count = at.run.store.count(&at.reach(&[]), Some(&filter)).await?;
-            at.report.output = Some(count);
-            Ok(Working::Unread {
-                filter: Some(filter),
-                sort,
-            })
-        }
+            }),
+            sort,
+        },
         Working::Rows(mut rows) => {
             let matcher = filter.matcher();
             rows.retain(|row| matcher.matches(&row.value));
-            Ok(Working::Rows(rows))
+            Working::Rows(rows)
         }
     }
 }

@@ -2,9 +2,11 @@
 
 use loupe_wire::{Object, StageConfigInput, Value};
 
-use super::plan::Step;
-use super::schema::{self, inside, problem};
+use super::execution::MAX_BATCH;
+use super::plan::{Filters, Step};
+use super::schema::{self, When, inside, problem};
 use super::{BUILT, Definition, NOT_BUILT, StageProblem, feature_table};
+use crate::template::{self, is_template};
 
 /// Ids under which searches were known before; answered with the current shape.
 const OBSOLETE_IDS: [&str; 6] = [
@@ -63,7 +65,8 @@ pub(super) fn compile_stage(
     };
     let place = inside(&config, "parameters");
     let before = out.len();
-    let parameters = parameters_of(stage, definition, &place, out)?;
+    let mut parameters = parameters_of(stage, definition, &place, out)?;
+    let filters = filters_of(definition, &mut parameters);
     let lenient = match stage.on_error.as_deref() {
         None | Some("fail" | "error" | "raise" | "abort") => false,
         Some("skip" | "continue" | "ignore") => true,
@@ -76,12 +79,15 @@ pub(super) fn compile_stage(
             false
         }
     };
+    let batch_size = batch_size(stage, loc, out);
     (out.len() == before).then(|| Step {
         name: stage.stage_name.clone(),
         definition,
         parameters,
         lenient,
         alias: stage.output_alias.clone(),
+        filters,
+        batch_size,
     })
 }
 
@@ -117,17 +123,77 @@ fn parameters_of(
         }
         feature_table::normalize(&mut parameters);
     }
+    let (common, own): (Object, Object) = parameters
+        .clone()
+        .into_iter()
+        .partition(|(name, _)| is_common(definition, name));
+    schema::check(definition.members, &own, When::Written, place, out);
     schema::check(
-        definition.members,
-        &parameters,
-        schema::When::Written,
+        schema::COMMON,
+        &without_when(&common),
+        When::Written,
         place,
         out,
     );
+    if let Some(when) = common.get("when") {
+        let when = Object::from_iter([("when".to_owned(), when.clone())]);
+        schema::check(&[schema::WHEN], &when, When::Written, place, out);
+    }
     if searches {
         feature_table::check(&parameters, place, out);
     }
     Some(parameters)
+}
+
+/// Whether a parameter is one that every stage of this kind takes.
+fn is_common(definition: &Definition, name: &str) -> bool {
+    let own = definition.members.iter().any(|m| m.name == name);
+    match name {
+        "when" => definition.is_per_document(),
+        _ => !own && schema::COMMON.iter().any(|m| m.name == name),
+    }
+}
+
+fn without_when(common: &Object) -> Object {
+    let members = common.iter().filter(|(name, _)| *name != "when");
+    members.map(|(k, v)| (k.clone(), v.clone())).collect()
+}
+
+/// Takes the conditions around the stage out of its parameters.
+fn filters_of(definition: &Definition, parameters: &mut Object) -> Filters {
+    let mut take = |name: &str| {
+        is_common(definition, name)
+            .then(|| parameters.shift_remove(name))
+            .flatten()
+            .filter(|value| !value.is_null())
+    };
+    Filters {
+        before: take("pre_filters"),
+        after: take("post_filters"),
+        when: take("when"),
+    }
+}
+
+fn batch_size(
+    stage: &StageConfigInput,
+    loc: &[String],
+    out: &mut Vec<StageProblem>,
+) -> Option<String> {
+    let text = stage.batch_size.clone()?;
+    let here = || inside(loc, "batch_size");
+    if is_template(&text) {
+        if let Err(e) = template::check(&text) {
+            out.push(problem(here(), "invalid_template", e.to_string()));
+        }
+    } else if !text
+        .trim()
+        .parse()
+        .is_ok_and(|size| (1..=MAX_BATCH).contains(&size))
+    {
+        let msg = format!("must be a whole number from 1 to {MAX_BATCH}, or a template");
+        out.push(problem(here(), "int_parsing", msg));
+    }
+    Some(text)
 }
 
 fn unknown_stage(id: &str, loc: Vec<String>) -> StageProblem {

@@ -3,6 +3,7 @@
 use loupe_wire::{ExplainStagePlan, Value};
 use serde_json::json;
 
+use super::parameters::Parameters;
 use super::plan::{Plan, Step};
 use super::targets::targets;
 use super::{Searchable, feature_table};
@@ -33,7 +34,16 @@ impl Plan {
             .enumerate()
             .map(|(i, step)| {
                 let input = rows.unwrap_or(around.documents);
-                let told = estimate(step, input, around);
+                let mut told = estimate(step, input, around);
+                for (raw, words) in [
+                    (&step.filters.before, "only of documents where"),
+                    (&step.filters.when, "works only on documents where"),
+                    (&step.filters.after, "then keeps documents where"),
+                ] {
+                    if let Some(filter) = raw.as_ref().and_then(|raw| Filter::parse(raw).ok()) {
+                        told.notes.push(format!("{words} {filter}"));
+                    }
+                }
                 rows = Some(told.output);
                 ExplainStagePlan {
                     stage_index: i as i64,
@@ -130,17 +140,102 @@ fn estimate(step: &Step, input: u64, around: Surroundings<'_>) -> Estimate {
                 text("strategy", "field")
             ),
         ),
-        _ => (
-            input,
-            format!(
-                "brings scores to a common scale ({})",
-                text("method", "min_max")
-            ),
-        ),
+        _ => return other(step, input),
     };
     Estimate {
         output,
         millis: STAGE_MS,
+        notes: vec![note],
+        warnings: Vec::new(),
+    }
+}
+
+/// Milliseconds of work on one document, measured on two cores.
+const DOCUMENT_MS: f64 = 0.01;
+
+/// The stages whose words need nothing but their parameters.
+fn other(step: &Step, input: u64) -> Estimate {
+    let p = Parameters::new(step.definition.members, step.parameters.clone());
+    let known = step.parameters.len();
+    let (output, note) = match step.definition.id {
+        "sort_relevance" => (input, format!("orders by {}", p.word("score_field"))),
+        "score_normalize" => (
+            input,
+            format!("brings scores to a common scale ({})", p.word("method")),
+        ),
+        "maxsim_rerank" => (
+            input,
+            format!(
+                "orders by how well parts answer each sentence of the query, by `{}`",
+                p.word("feature_uri")
+            ),
+        ),
+        "aggregate" => {
+            let by: Vec<String> = p
+                .objects("group_by")
+                .iter()
+                .map(|g| g.word("field"))
+                .collect();
+            let figures = p.objects("aggregations").len();
+            match by.is_empty() {
+                true => (1, format!("computes {figures} figures over all documents")),
+                false => (
+                    ((input as f64).sqrt().ceil() as u64)
+                        .min(p.count("limit").unwrap_or(usize::MAX) as u64),
+                    format!("computes {figures} figures for each {}", by.join(", ")),
+                ),
+            }
+        }
+        "cluster" => (
+            p.count("n_clusters")
+                .map_or((input as f64 / 2.0).sqrt().ceil() as u64, |n| n as u64),
+            format!("gathers documents that are alike ({})", p.word("algorithm")),
+        ),
+        "moment_group" => (
+            input,
+            format!("tells the moments of each {}", p.word("group_by_field")),
+        ),
+        "json_transform" => (input, "gives each document another shape".to_owned()),
+        "rag_prepare" => (
+            if p.word("output_mode") == "single_context" {
+                1
+            } else {
+                input
+            },
+            format!(
+                "makes a context of up to {} tokens ({})",
+                p.count("max_tokens").unwrap_or(8000),
+                p.word("tokenizer")
+            ),
+        ),
+        "document_enrich" => (
+            input,
+            format!(
+                "adds members of documents whose {} has the value of {}",
+                p.word("target_field"),
+                p.word("source_field")
+            ),
+        ),
+        "cross_compare" => (
+            input,
+            format!(
+                "compares {} with `{}`",
+                p.word("source_field"),
+                p.word("reference_collection_id")
+            ),
+        ),
+        "unwind" => (
+            input,
+            format!("makes a document of each member of {}", p.word("field")),
+        ),
+        _ => (
+            input,
+            format!("{} ({known} parameters)", step.definition.about),
+        ),
+    };
+    Estimate {
+        output: output.min(input.max(1)),
+        millis: STAGE_MS + input.min(10_000) as f64 * DOCUMENT_MS,
         notes: vec![note],
         warnings: Vec::new(),
     }

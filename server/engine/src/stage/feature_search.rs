@@ -12,9 +12,9 @@ use rand::seq::SliceRandom as _;
 use serde_json::json;
 
 use super::RunError;
+use super::execution::{Execution, typed};
 use super::fusion::{Fused, Leg, fuse};
 use super::group::group;
-use super::plan::{Execution, typed};
 use super::query::{self, Query};
 use super::targets::{Target, targets};
 use super::working::{Row, Working};
@@ -24,6 +24,8 @@ use crate::store::{Document, Hit, ListQuery, Ranking, Reach, SearchQuery, WithVe
 
 /// One ranked list to ask the store for; several asks where collections keep the feature in different indexes.
 struct Job {
+    /// The number of its search.
+    search: usize,
     name: String,
     weight: f64,
     limit: usize,
@@ -95,6 +97,13 @@ pub(crate) async fn run(
         .map(|l| json!({"name": l.name, "found": l.hits.len()}))
         .collect();
     at.report.metadata.insert("searches".into(), json!(lists));
+    at.legs = legs
+        .iter()
+        .filter_map(|leg| {
+            let search = p.searches.get(leg.search)?;
+            Some((leg.name.clone(), search.feature_uri.clone()))
+        })
+        .collect();
     let fused = fuse(p.fusion.unwrap_or(FusionStrategy::Rrf), &legs);
     Ok(Working::Rows(rows(&p, fused, documents, legs.len())))
 }
@@ -240,22 +249,20 @@ impl Prepared {
         let filter = and(filter, itself);
         if let Some(vector) = query.vector {
             let min = search.min_score.map(|s| s as f32);
-            self.jobs
-                .push(job(at, format!("search_{i}"), asked, &filter, &|target| {
-                    let index = target.index.clone();
-                    (
-                        Ranking::Nearest {
-                            index,
-                            vector: vector.clone(),
-                        },
-                        min,
-                    )
-                }));
+            self.jobs.push(job(at, (i, ""), asked, &filter, &|target| {
+                let index = target.index.clone();
+                (
+                    Ranking::Nearest {
+                        index,
+                        vector: vector.clone(),
+                    },
+                    min,
+                )
+            }));
         }
         match query.text {
             Some(text) if search.lexical => {
-                let name = format!("search_{i}_lexical");
-                let mut keywords = job(at, name, asked, &filter, &|_| {
+                let mut keywords = job(at, (i, "_lexical"), asked, &filter, &|_| {
                     (Ranking::Keywords { text: text.clone() }, None)
                 });
                 one_reach(&mut keywords);
@@ -296,6 +303,7 @@ impl Prepared {
         self.documents
             .extend(found.into_iter().map(|d| (d.document_id.clone(), d)));
         self.legs.push(Leg {
+            search: i,
             name: format!("search_{i}_random"),
             weight: search.weight,
             hits,
@@ -307,7 +315,7 @@ impl Prepared {
 /// The list of one search, asked of every index that has the feature.
 fn job(
     at: &Execution,
-    name: String,
+    (number, kind): (usize, &str),
     (search, places): (&FeatureSearchConfig, &[Target]),
     filter: &Option<Filter>,
     rank: &dyn Fn(&Target) -> (Ranking, Option<f32>),
@@ -330,7 +338,8 @@ fn job(
         (at.reach(&target.collection_ids), query)
     };
     Job {
-        name,
+        search: number,
+        name: format!("search_{number}{kind}"),
         weight: search.weight,
         limit,
         asks: places.iter().map(ask).collect(),
@@ -388,6 +397,7 @@ async fn answers(
     for (job, hits) in jobs.iter().zip(found) {
         let hits = hits?;
         legs.push(Leg {
+            search: job.search,
             name: job.name.clone(),
             weight: job.weight,
             hits: hits

@@ -9,6 +9,8 @@ pub(crate) const RRF_K: f64 = 60.0;
 
 /// One ranked list: documents and scores, best first.
 pub(crate) struct Leg {
+    /// The number of the search that gave it.
+    pub search: usize,
     /// Under `scores` in the row, such as `search_0` or `search_0_lexical`.
     pub name: String,
     pub weight: f64,

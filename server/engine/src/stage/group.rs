@@ -3,11 +3,10 @@
 use loupe_wire::{FeatureSearchGroupByOutputMode as Mode, Object, StageCategory, Value};
 use serde_json::json;
 
-use super::plan::Execution;
+use super::execution::Execution;
 use super::schema::{Kind, member};
 use super::working::{Row, Working};
 use super::{Definition, RunError};
-use crate::filter::value_at;
 
 pub(crate) const MODES: &[&str] = &["first", "all", "flatten"];
 
@@ -77,9 +76,7 @@ pub(crate) fn group(
     let mut groups: Vec<Group> = Vec::new();
     let mut places = std::collections::HashMap::new();
     for row in rows {
-        let value = value_at(&row.value, field)
-            .filter(|v| !v.is_null())
-            .cloned();
+        let value = row.at(field).filter(|v| !v.is_null()).cloned();
         let place = value
             .as_ref()
             .and_then(|v| places.get(&v.to_string()).copied())

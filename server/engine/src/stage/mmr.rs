@@ -1,20 +1,33 @@
 //! `mmr`: relevant documents that are not alike (maximal marginal relevance).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use loupe_wire::{Object, StageCategory, Value};
+use loupe_wire::{StageCategory, Value};
 use serde_json::json;
 
-use super::plan::Execution;
-use super::schema::{Kind, member};
-use super::targets::targets;
+use super::execution::{Execution, offload};
+use super::likeness::{self, cosine, dot, nearness};
+use super::parameters::Parameters;
+use super::schema::{Kind, Member, member, required};
 use super::working::{Row, Working};
 use super::{Definition, RunError};
-use crate::filter::value_at;
-use crate::store::WithVectors;
 
 /// Rows that compete: the choice costs `top_k` times this many comparisons.
 const MAX_CANDIDATES: usize = 1_000;
+
+const FEATURE: &[Member] = &[
+    required(
+        "feature_uri",
+        Kind::Text,
+        "The feature whose vectors are compared",
+    ),
+    member(
+        "weight",
+        Kind::Number(0.0, 1.0),
+        "1.0",
+        "Its weight beside the others",
+    ),
+];
 
 pub(crate) static DEFINITION: Definition = Definition {
     id: "mmr",
@@ -39,11 +52,26 @@ pub(crate) static DEFINITION: Definition = Definition {
             "diversity_feature_uri",
             Kind::Text,
             "",
-            "The feature whose vectors tell what is alike; the documents' first where not given",
+            "The feature whose vectors tell what is alike; the documents' first where nothing is given",
         ),
-        member("diversity_features", Kind::NotBuilt, "", ""),
-        member("diversity_fields", Kind::NotBuilt, "", ""),
-        member("diversity_field_weights", Kind::NotBuilt, "", ""),
+        member(
+            "diversity_features",
+            Kind::Objects(FEATURE, 10),
+            "[]",
+            "Several features with their weights",
+        ),
+        member(
+            "diversity_fields",
+            Kind::Texts,
+            "[]",
+            "Dot paths of fields whose common values make documents alike",
+        ),
+        member(
+            "diversity_field_weights",
+            Kind::Map,
+            "{}",
+            "Weights of those fields, by their paths; 1 where not given",
+        ),
         member(
             "score_field",
             Kind::Text,
@@ -67,89 +95,115 @@ pub(crate) static DEFINITION: Definition = Definition {
 
 pub(crate) async fn run(
     at: &mut Execution,
-    parameters: Object,
+    p: &Parameters,
     set: Working,
 ) -> Result<Working, RunError> {
-    let text = |name: &str| parameters.get(name).and_then(Value::as_str);
-    let number = |name: &str, default: f64| {
-        parameters
-            .get(name)
-            .and_then(Value::as_f64)
-            .unwrap_or(default)
-    };
-    let mut rows = set.rows(&*at.run.store, &at.reach(&[])).await?;
-    rows.truncate(MAX_CANDIDATES);
-    let names: Option<Vec<String>> = match text("diversity_feature_uri") {
-        None => None,
-        Some(uri) => {
-            let found: Vec<String> = targets(&at.run.collections, uri, &[])
-                .into_iter()
-                .map(|t| t.index)
-                .collect();
-            if found.is_empty() {
-                at.warn(format!(
-                    "stage `{}`: no collection has the feature `{uri}`; the order stays",
-                    at.stage
-                ));
-            }
-            Some(found)
-        }
-    };
-    let ids: Vec<String> = rows.iter().map(|row| row.id().to_owned()).collect();
-    let documents = at
-        .run
-        .store
-        .get(&at.reach(&[]), &ids, WithVectors::Yes)
-        .await?;
-    let vectors: HashMap<String, Vec<f32>> = documents
-        .into_iter()
-        .filter_map(|mut d| {
-            let name = match &names {
-                Some(names) => names.iter().find(|n| d.vectors.contains_key(*n)).cloned(),
-                None => d.vectors.keys().next().cloned(),
-            }?;
-            Some((d.document_id, d.vectors.remove(&name)?))
-        })
-        .collect();
-    let field = text("score_field").unwrap_or("score");
-    let choice = Choice {
-        lambda: number("lambda", 0.7),
-        top_k: number("top_k", 25.0) as usize,
-        metric: text("similarity_metric").unwrap_or("cosine"),
-    };
+    let mut rows = at.rows(set).await?;
+    if rows.len() > MAX_CANDIDATES {
+        at.warn(format!(
+            "stage `{}`: only the first {MAX_CANDIDATES} of {} documents competed",
+            at.stage,
+            rows.len()
+        ));
+        rows.truncate(MAX_CANDIDATES);
+    }
+    let aspects = aspects(at, p, &rows).await?;
+    let field = p.word("score_field");
     let scores: Vec<f64> = rows
         .iter()
-        .map(|r| {
-            value_at(&r.value, field)
-                .and_then(Value::as_f64)
-                .unwrap_or(0.0)
-        })
+        .map(|r| r.at(&field).and_then(Value::as_f64).unwrap_or(0.0))
         .collect();
-    let list: Vec<Option<&[f32]>> = rows
-        .iter()
-        .map(|r| vectors.get(r.id()).map(Vec::as_slice))
-        .collect();
-    let picked = choice.pick(&scores, &list);
-    let target = text("mmr_score_field").unwrap_or("scores.mmr");
+    let choice = Choice {
+        lambda: p.number("lambda").unwrap_or(0.7),
+        top_k: p.count("top_k").unwrap_or(25),
+        aspects,
+    };
+    let picked = offload(move || choice.pick(&scores)).await?;
+    let target = p.word("mmr_score_field");
     let mut slots: Vec<Option<Row>> = rows.into_iter().map(Some).collect();
     let ordered = picked.into_iter().filter_map(|(i, score)| {
         let mut row = slots[i].take()?;
-        row.set(target, json!(score));
+        row.set(&target, json!(score));
         Some(row)
     });
     Ok(Working::Rows(ordered.collect()))
 }
 
-struct Choice<'a> {
-    lambda: f64,
-    top_k: usize,
-    metric: &'a str,
+/// One thing that makes documents alike, with what each of them is by it.
+struct Aspect {
+    weight: f64,
+    of: Traits,
 }
 
-impl Choice<'_> {
+enum Traits {
+    Vectors(Vec<Option<Vec<f32>>>, fn(&[f32], &[f32]) -> f64),
+    Values(Vec<HashSet<String>>),
+}
+
+async fn aspects(
+    at: &mut Execution,
+    p: &Parameters,
+    rows: &[Row],
+) -> Result<Vec<Aspect>, RunError> {
+    let metric: fn(&[f32], &[f32]) -> f64 = match p.word("similarity_metric").as_str() {
+        "dot" => dot,
+        "euclidean" => nearness,
+        _ => cosine,
+    };
+    let fields = p.texts("diversity_fields");
+    let mut features: Vec<(Option<String>, f64)> = p
+        .text("diversity_feature_uri")
+        .map(|uri| (Some(uri), 1.0))
+        .into_iter()
+        .collect();
+    let more = p.objects("diversity_features");
+    features.extend(
+        more.iter()
+            .map(|f| (f.text("feature_uri"), f.number("weight").unwrap_or(1.0))),
+    );
+    if features.is_empty() && fields.is_empty() {
+        features.push((None, 1.0));
+    }
+    let mut aspects = Vec::new();
+    for (feature, weight) in features {
+        let mut found: HashMap<String, Vec<f32>> =
+            likeness::vectors(at, rows, feature.as_deref()).await?;
+        let list = rows.iter().map(|row| found.remove(row.id())).collect();
+        aspects.push(Aspect {
+            weight,
+            of: Traits::Vectors(list, metric),
+        });
+    }
+    let weights = p.map("diversity_field_weights").unwrap_or_default();
+    for field in fields {
+        let values = |row: &Row| -> HashSet<String> {
+            let found = row.all_at(&field).into_iter();
+            found
+                .flat_map(|value| match value {
+                    Value::Array(items) => items.iter().map(Value::to_string).collect::<Vec<_>>(),
+                    Value::Null => Vec::new(),
+                    other => vec![other.to_string()],
+                })
+                .collect()
+        };
+        aspects.push(Aspect {
+            weight: weights.get(&field).and_then(Value::as_f64).unwrap_or(1.0),
+            of: Traits::Values(rows.iter().map(values).collect()),
+        });
+    }
+    Ok(aspects)
+}
+
+struct Choice {
+    lambda: f64,
+    top_k: usize,
+    aspects: Vec<Aspect>,
+}
+
+impl Choice {
     /// Indices in their new order with their new scores. Relevance is brought to 0..1 first, so that `lambda` weighs
     /// like with like; documents without a vector are like nothing.
-    fn pick(&self, scores: &[f64], vectors: &[Option<&[f32]>]) -> Vec<(usize, f64)> {
+    fn pick(&self, scores: &[f64]) -> Vec<(usize, f64)> {
         let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let min = scores.iter().copied().fold(f64::INFINITY, f64::min);
         let relevance = |i: usize| {
@@ -174,35 +228,32 @@ impl Choice<'_> {
             let chosen = left.remove(best);
             out.push((chosen, value(chosen)));
             for &i in &left {
-                if let (Some(a), Some(b)) = (vectors[chosen], vectors[i]) {
-                    nearest[i] = nearest[i].max(self.similarity(a, b));
-                }
+                nearest[i] = nearest[i].max(self.likeness(chosen, i));
             }
         }
         out
     }
 
-    fn similarity(&self, a: &[f32], b: &[f32]) -> f64 {
-        if a.len() != b.len() {
+    /// The weighted mean over the aspects.
+    fn likeness(&self, a: usize, b: usize) -> f64 {
+        let total: f64 = self.aspects.iter().map(|aspect| aspect.weight).sum();
+        if total <= 0.0 {
             return 0.0;
         }
-        let sum = |f: fn(f64, f64) -> f64| {
-            a.iter()
-                .zip(b)
-                .map(|(x, y)| f(f64::from(*x), f64::from(*y)))
-                .sum::<f64>()
-        };
-        match self.metric {
-            "dot" => sum(|x, y| x * y),
-            "euclidean" => 1.0 / (1.0 + sum(|x, y| (x - y).powi(2)).sqrt()),
-            _ => {
-                let norm = (sum(|x, _| x * x) * sum(|_, y| y * y)).sqrt();
-                if norm > 0.0 {
-                    sum(|x, y| x * y) / norm
-                } else {
-                    0.0
+        let part = |aspect: &Aspect| {
+            let alike = match &aspect.of {
+                Traits::Vectors(list, metric) => match (&list[a], &list[b]) {
+                    (Some(x), Some(y)) if x.len() == y.len() => metric(x, y),
+                    _ => 0.0,
+                },
+                Traits::Values(list) => {
+                    let common = list[a].intersection(&list[b]).count() as f64;
+                    let all = list[a].len() as f64 + list[b].len() as f64 - common;
+                    if all > 0.0 { common / all } else { 0.0 }
                 }
-            }
-        }
+            };
+            aspect.weight * alike
+        };
+        self.aspects.iter().map(part).sum::<f64>() / total
     }
 }

@@ -4,19 +4,31 @@
 //! one working set of rows; a filter that comes first is not run by itself but handed to the stage that reads the
 //! store, and a set that no stage has read is listed page by page.
 
+mod aggregate;
 mod attribute_filter;
+mod cluster;
 mod compile;
+mod cross_compare;
+mod document_enrich;
+mod execution;
 mod explain;
 mod feature_search;
 mod feature_table;
 mod fusion;
 mod group;
 mod inputs;
+mod json_transform;
+mod likeness;
+mod maxsim;
 mod mmr;
+mod moments;
 mod page;
+mod parameters;
 mod plan;
 mod query;
+mod rag_prepare;
 mod reduce;
+mod relevance;
 mod schema;
 mod sort;
 mod targets;
@@ -26,6 +38,8 @@ mod testing;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
+mod tokens;
+mod unwind;
 mod working;
 
 use loupe_wire::{RetrieverStageDefinition, StageCategory};
@@ -112,39 +126,46 @@ pub(crate) struct Definition {
     pub members: &'static [Member],
 }
 
+impl Definition {
+    /// Whether the stage works on each document by itself, so that it can be told which.
+    pub fn is_per_document(&self) -> bool {
+        matches!(self.category, StageCategory::Apply | StageCategory::Enrich)
+    }
+}
+
 /// The stages that run.
-pub(crate) static BUILT: [&Definition; 9] = [
+pub(crate) static BUILT: [&Definition; 19] = [
     &feature_table::DEFINITION,
     &attribute_filter::DEFINITION,
+    &relevance::DEFINITION,
     &sort::ATTRIBUTE,
-    &sort::NORMALIZE,
+    &maxsim::DEFINITION,
     &mmr::DEFINITION,
-    &reduce::LIMIT,
+    &sort::NORMALIZE,
+    &aggregate::DEFINITION,
     &reduce::SAMPLE,
-    &reduce::DEDUPLICATE,
+    &cluster::DEFINITION,
     &group::DEFINITION,
+    &reduce::LIMIT,
+    &reduce::DEDUPLICATE,
+    &moments::DEFINITION,
+    &json_transform::DEFINITION,
+    &rag_prepare::DEFINITION,
+    &cross_compare::DEFINITION,
+    &unwind::DEFINITION,
+    &document_enrich::DEFINITION,
 ];
 
 /// Stage ids of the interface that no build of this version runs.
-pub(crate) const NOT_BUILT: [&str; 25] = [
+pub(crate) const NOT_BUILT: [&str; 15] = [
     "llm_filter",
     "query_expand",
     "agent_search",
-    "sort_relevance",
     "rerank",
-    "maxsim_rerank",
-    "aggregate",
     "summarize",
-    "cluster",
-    "moment_group",
-    "json_transform",
-    "rag_prepare",
     "external_web_search",
     "external_reverse_image",
     "sql_lookup",
-    "cross_compare",
-    "unwind",
-    "document_enrich",
     "taxonomy_enrich",
     "llm_enrich",
     "api_call",
@@ -163,7 +184,30 @@ pub fn catalogue() -> Vec<RetrieverStageDefinition> {
             description: d.about.to_owned(),
             category: d.category,
             icon: d.icon.to_owned(),
-            parameter_schema: Some(schema::json_schema(d.members)),
+            parameter_schema: Some(parameter_schema(d)),
         })
         .collect()
+}
+
+fn parameter_schema(definition: &Definition) -> loupe_wire::Object {
+    let mut schema = schema::json_schema(definition.members);
+    let mut more = schema::json_schema(schema::COMMON);
+    if definition.is_per_document() {
+        let when = schema::json_schema(&[schema::WHEN]);
+        merge(&mut more, &when);
+    }
+    merge(&mut schema, &more);
+    schema
+}
+
+/// Adds the properties that a schema does not have.
+fn merge(schema: &mut loupe_wire::Object, more: &loupe_wire::Object) {
+    let more = more.get("properties").and_then(|p| p.as_object());
+    if let Some(properties) = schema.get_mut("properties").and_then(|p| p.as_object_mut()) {
+        for (name, property) in more.into_iter().flatten() {
+            properties
+                .entry(name.clone())
+                .or_insert_with(|| property.clone());
+        }
+    }
 }

@@ -7,7 +7,7 @@ use loupe_wire::{Object, RetrieverPagination as Pagination, Value};
 use serde_json::json;
 
 use super::RunError;
-use super::plan::Execution;
+use super::execution::Execution;
 use super::working::{MAX_ROWS, Row, Working, list};
 
 /// One page and the whole it is cut from.

@@ -7,7 +7,7 @@ use futures::future::join_all;
 use loupe_wire::{ContentQueryInput, Object, SearchQueryInput, Value};
 
 use super::RunError;
-use super::plan::Execution;
+use super::execution::Execution;
 use super::targets::Target;
 use crate::embed::{EmbedError, Pixels};
 use crate::store::WithVectors;

@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rand::{Rng as _, SeedableRng as _};
 
-use super::plan::{Execution, typed};
+use super::execution::{Execution, typed};
 use super::schema::{Kind, member};
 use super::working::{Row, Working, list};
 use super::{Definition, RunError};

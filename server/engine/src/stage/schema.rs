@@ -31,6 +31,10 @@ pub(crate) enum Kind {
     /// The value of a condition: rendered later, so that a missing input removes the condition.
     Operand,
     Query,
+    /// A text that is rendered later, once a document.
+    Template,
+    /// An object with any members.
+    Map,
     /// Part of the interface, but nothing runs it: refused, saying so.
     NotBuilt,
 }
@@ -134,7 +138,9 @@ fn check_kind(
     }
     let mut refuse = |r#type, msg: String| out.push(problem(here.clone(), r#type, msg));
     match kind {
-        Kind::Text if !value.is_string() => refuse("string_type", "must be a text".into()),
+        Kind::Text | Kind::Template if !value.is_string() => {
+            refuse("string_type", "must be a text".into())
+        }
         Kind::Boolean if !value.is_boolean() => refuse("bool_type", "must be true or false".into()),
         Kind::Integer(min, max) => match value.as_i64() {
             None => refuse("int_type", "must be a whole number".into()),
@@ -186,7 +192,22 @@ fn check_kind(
             "not_implemented",
             "is part of the interface, but this version does not run it yet".into(),
         ),
-        Kind::Filter | Kind::Operand | Kind::Text | Kind::Boolean | Kind::Choice(_) => {}
+        Kind::Map => match value {
+            Value::Object(_) if when == When::Written => {
+                if let Err((path, e)) = template::check_value(value) {
+                    let loc = here.into_iter().chain(path).collect();
+                    out.push(problem(loc, "invalid_template", e.to_string()));
+                }
+            }
+            Value::Object(_) => {}
+            _ => refuse("dict_type", "must be an object".into()),
+        },
+        Kind::Filter
+        | Kind::Operand
+        | Kind::Text
+        | Kind::Template
+        | Kind::Boolean
+        | Kind::Choice(_) => {}
     }
 }
 
@@ -268,7 +289,7 @@ pub(crate) fn render(
     for (key, value) in object {
         let kind = members.iter().find(|m| m.name == key).map(|m| &m.kind);
         let rendered = match (kind, value) {
-            (Some(Kind::Filter | Kind::Operand), _) => value.clone(),
+            (Some(Kind::Filter | Kind::Operand | Kind::Template), _) => value.clone(),
             (Some(Kind::Object(inner)), Value::Object(o)) => {
                 Value::Object(render(inner, o, context)?)
             }
@@ -285,6 +306,18 @@ pub(crate) fn render(
             out.insert(key.clone(), rendered);
         }
     }
+    // Defaults that are templates are rendered too, so that nothing is rendered twice.
+    for member in members.iter().filter(|m| matches!(m.kind, Kind::Text)) {
+        let written: Option<String> = serde_json::from_str(member.default).ok();
+        if let Some(text) = written.filter(|text| template::is_template(text))
+            && object.get(member.name).is_none_or(Value::is_null)
+        {
+            let value = template::render_value(&Value::String(text), context)?;
+            if !value.is_null() {
+                out.insert(member.name.to_owned(), value);
+            }
+        }
+    }
     Ok(out)
 }
 
@@ -295,6 +328,30 @@ pub(crate) fn inside(loc: &[String], step: &str) -> Vec<String> {
 pub(crate) fn problem(loc: Vec<String>, r#type: &'static str, msg: String) -> StageProblem {
     StageProblem { loc, msg, r#type }
 }
+
+/// What every stage takes beside its own parameters.
+pub(crate) const COMMON: &[Member] = &[
+    member(
+        "pre_filters",
+        Kind::Filter,
+        "",
+        "Conditions of the documents that reach the stage; the others are left out",
+    ),
+    member(
+        "post_filters",
+        Kind::Filter,
+        "",
+        "Conditions of what the stage gives; the rest is left out",
+    ),
+];
+
+/// What stages take that work on each document.
+pub(crate) const WHEN: Member = member(
+    "when",
+    Kind::Filter,
+    "",
+    "Conditions of the documents that the stage works on; the others pass as they are",
+);
 
 /// The table as a JSON schema.
 pub(crate) fn json_schema(members: &[Member]) -> Object {
@@ -323,6 +380,8 @@ pub(crate) fn json_schema(members: &[Member]) -> Object {
 fn kind_schema(kind: &Kind) -> Object {
     let schema = match kind {
         Kind::Text => json!({"type": "string"}),
+        Kind::Template => json!({"type": "string", "format": "template"}),
+        Kind::Map => json!({"type": "object"}),
         Kind::Texts => json!({"type": "array", "items": {"type": "string"}}),
         Kind::Boolean => json!({"type": "boolean"}),
         Kind::Integer(min, max) => json!({"type": "integer", "minimum": min, "maximum": max}),

@@ -3,7 +3,7 @@
 use loupe_wire::{Object, SortDirection, StageCategory, StageParamsSortAttribute, Value};
 use serde_json::json;
 
-use super::plan::{Execution, typed};
+use super::execution::{Execution, typed};
 use super::schema::{Kind, member};
 use super::working::Working;
 use super::{Definition, RunError};

@@ -4,13 +4,16 @@ use loupe_wire::{Object, Value};
 use serde_json::json;
 
 use super::RunError;
-use crate::filter::Filter;
+use crate::filter::{Filter, values_at};
 use crate::store::{DocStore, Document, ListQuery, Reach, Sort, WithVectors};
 
 /// Most rows that a working set holds.
 pub(crate) const MAX_ROWS: usize = 10_000;
 /// Rows that one listing asks the store for.
 const LIST_PAGE: usize = 1_000;
+
+/// Members of a document's lineage that are read by their own names.
+const LINEAGE: [&str; 3] = ["source_object_id", "root_object_id", "root_bucket_id"];
 
 /// One row: an object with `document_id`, `collection_id`, `score`, the user's fields and `_internal`.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,6 +47,20 @@ impl Row {
 
     pub fn score(&self) -> Option<f64> {
         self.value.get("score").and_then(Value::as_f64)
+    }
+
+    /// The first value at a dot path. The objects that documents came from are known by their short names.
+    pub fn at(&self, path: &str) -> Option<&Value> {
+        self.all_at(path).into_iter().next()
+    }
+
+    /// Every value at a dot path; see [`Row::at`].
+    pub fn all_at(&self, path: &str) -> Vec<&Value> {
+        let found = values_at(&self.value, path);
+        if found.is_empty() && LINEAGE.contains(&path) {
+            return values_at(&self.value, &format!("_internal.lineage.{path}"));
+        }
+        found
     }
 
     /// Sets a member by its dot path, making the objects on the way.

@@ -115,6 +115,12 @@ impl Clone {
                     &mut retriever.collection_identifiers,
                     &clone.ids.collections,
                 );
+                for stage in &mut retriever.stages {
+                    let config = stage.config.values_mut();
+                    config
+                        .chain(stage.parameters.values_mut())
+                        .for_each(|value| remap_inside(value, &clone.ids.collections));
+                }
                 clone.retrievers.push(retriever);
             }
         }
@@ -162,6 +168,18 @@ fn remap<'a>(references: impl IntoIterator<Item = &'a mut String>, ids: &Ids) {
         if let Some(new) = ids.get(reference) {
             reference.clone_from(new);
         }
+    }
+}
+
+/// The same for references inside the parameters of stages; an id is no other word by chance.
+fn remap_inside(value: &mut Value, ids: &Ids) {
+    match value {
+        Value::String(text) => remap([text], ids),
+        Value::Array(items) => items.iter_mut().for_each(|item| remap_inside(item, ids)),
+        Value::Object(members) => members
+            .values_mut()
+            .for_each(|item| remap_inside(item, ids)),
+        _ => {}
     }
 }
 

@@ -56,6 +56,7 @@ pub async fn execute<L: Level>(
     let plan = compile(&stage_inputs(&retriever.stages), &retriever.input_schema)?;
     let collections =
         collections::resolve(app, &scope.namespace_id, &retriever.collection_ids).await?;
+    let references = collections::resolve(app, &scope.namespace_id, &plan.references()).await?;
     let filter = match ask.filters.filter(|filters| !filters.is_empty()) {
         Some(filters) => Some(parse_filter(&Value::Object(filters), "filters")?),
         None => None,
@@ -71,6 +72,10 @@ pub async fn execute<L: Level>(
         namespace_id: scope.namespace_id.clone(),
         principal: scope.caller.principal().map(ToOwned::to_owned),
         collections: collections
+            .iter()
+            .map(|collection| collections::searchable(app, collection))
+            .collect(),
+        references: references
             .iter()
             .map(|collection| collections::searchable(app, collection))
             .collect(),

@@ -144,12 +144,14 @@ pub async fn create(
         NamespaceOperation::CreateRetriever,
     )?;
     let schema = request.input_schema.unwrap_or_default();
-    compile(&request.stages, &schema)?;
+    let plan = compile(&request.stages, &schema)?;
     let identifiers = request.collection_identifiers.unwrap_or_default();
     let collections = collections::resolve(app, &scope.namespace_id, &identifiers).await?;
-    // A retriever reads its collections for whoever may execute it.
+    let named = collections::resolve(app, &scope.namespace_id, &plan.references()).await?;
+    // A retriever reads its collections, and those that its stages name, for whoever may execute it.
     for id in collections
         .iter()
+        .chain(&named)
         .filter_map(|one| one.collection_id.as_deref())
     {
         scope

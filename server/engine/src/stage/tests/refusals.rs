@@ -33,7 +33,7 @@ fn what_is_wrong_with_a_stage_is_told_with_its_place() {
         ]
     );
     assert!(found[1].2.contains("top_k, min_score"));
-    assert_eq!(of("rerank", json!({}))[0].1, "not_implemented");
+    assert_eq!(of("code_execution", json!({}))[0].1, "not_implemented");
     assert_eq!(of("nonsense", json!({}))[0].1, "invalid_stage");
     assert_eq!(of("feature_search", json!({}))[0].1, "missing");
     assert_eq!(

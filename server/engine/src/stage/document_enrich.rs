@@ -1,0 +1,231 @@
+//! `document_enrich`: members of documents that are linked to those found, from any collection that the retriever names.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use loupe_wire::{StageCategory, Value};
+use serde_json::json;
+
+use super::execution::Execution;
+use super::parameters::Parameters;
+use super::schema::{Kind, member};
+use super::working::{Row, Working, list};
+use super::{Definition, RunError};
+use crate::filter::{Filter, MAX_MEMBERS, Operator};
+
+/// The default of `target_collection_id`: the collections of the retriever.
+const OWN: &str = "{{COLLECTION_ID}}";
+/// Most linked documents that are read.
+const MAX_LINKED: usize = 5_000;
+
+pub(crate) static DEFINITION: Definition = Definition {
+    id: "document_enrich",
+    aliases: &[],
+    category: StageCategory::Enrich,
+    icon: "link",
+    about: "Adds members of linked documents: those whose `target_field` has the value of `source_field`",
+    members: &[
+        member(
+            "target_collection_id",
+            // Not rendered: the name belongs to this stage alone.
+            Kind::Template,
+            r#""{{COLLECTION_ID}}""#,
+            "Id or name of the collection of the linked documents; the retriever's own where not given",
+        ),
+        member(
+            "source_field",
+            Kind::Text,
+            r#""source_object_id""#,
+            "Dot path, in the documents found, of the value that links",
+        ),
+        member(
+            "target_field",
+            Kind::Text,
+            r#""document_id""#,
+            "Dot path, in the linked documents, of the same value",
+        ),
+        member(
+            "fields_to_merge",
+            Kind::Texts,
+            "[]",
+            "Dot paths of the members that are added; all of the user's where not given",
+        ),
+        member(
+            "output_field",
+            Kind::Text,
+            "",
+            "Where they go, as one object; beside the document's own members where not given",
+        ),
+        member(
+            "strategy",
+            Kind::Choice(&["enrich", "replace", "append"]),
+            r#""enrich""#,
+            "enrich: members that the document has stay its own; replace: the linked ones win; append: both, as a list",
+        ),
+        member(
+            "allow_missing",
+            Kind::Boolean,
+            "true",
+            "Whether documents without a linked one stay",
+        ),
+        member(
+            "cache_behavior",
+            Kind::Choice(&["auto", "disabled", "aggressive"]),
+            r#""auto""#,
+            "Accepted",
+        ),
+        member(
+            "cache_ttl_seconds",
+            Kind::Integer(0, 31_536_000),
+            "",
+            "Accepted",
+        ),
+        member("retriever_id", Kind::NotBuilt, "", ""),
+        member("retriever_config", Kind::NotBuilt, "", ""),
+        member("retriever_inputs", Kind::NotBuilt, "", ""),
+    ],
+};
+
+pub(crate) async fn run(
+    at: &mut Execution,
+    p: &Parameters,
+    set: Working,
+) -> Result<Working, RunError> {
+    let rows = at.rows(set).await?;
+    let (source, target) = (p.word("source_field"), p.word("target_field"));
+    let linked = linked(at, p, &rows, &source, &target).await?;
+    let keep = p.flag("allow_missing");
+    let (mut out, mut missing) = (Vec::with_capacity(rows.len()), 0);
+    for mut row in rows {
+        let found = row
+            .all_at(&source)
+            .into_iter()
+            .flat_map(members)
+            .find_map(|value| linked.get(&value.to_string()));
+        match found {
+            Some(other) => merge(p, &mut row, other),
+            None => {
+                missing += 1;
+                if !keep {
+                    continue;
+                }
+            }
+        }
+        out.push(row);
+    }
+    let metadata = &mut at.report.metadata;
+    metadata.insert("linked".into(), json!(linked.len()));
+    metadata.insert("without_link".into(), json!(missing));
+    Ok(Working::Rows(out))
+}
+
+/// The linked documents by the value that links, read in one question to the store.
+async fn linked(
+    at: &mut Execution,
+    p: &Parameters,
+    rows: &[Row],
+    source: &str,
+    target: &str,
+) -> Result<HashMap<String, Row>, RunError> {
+    let mut seen = HashSet::new();
+    let mut values: Vec<Value> = rows
+        .iter()
+        .flat_map(|row| row.all_at(source))
+        .flat_map(members)
+        .filter(|value| !value.is_null() && seen.insert(value.to_string()))
+        .cloned()
+        .collect();
+    if values.len() > MAX_MEMBERS {
+        values.truncate(MAX_MEMBERS);
+        at.warn(format!(
+            "stage `{}`: only the first {MAX_MEMBERS} values were looked up",
+            at.stage
+        ));
+    }
+    if values.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let collections = match p.word("target_collection_id").replace(' ', "") {
+        own if own == OWN => at.run.collections.clone(),
+        _ => {
+            let written = p.word("target_collection_id");
+            let identifier = crate::template::render_text(&written, &at.context)?;
+            at.collections_named(&identifier)?
+        }
+    };
+    let reach = at.reach_of(&collections);
+    let filter = Filter::leaf(lineage(target), Operator::In, Value::Array(values));
+    let found = list(&*at.run.store, &reach, Some(filter), None, 0, MAX_LINKED).await?;
+    if found.len() == MAX_LINKED {
+        at.warn(format!(
+            "stage `{}`: only the first {MAX_LINKED} linked documents were read",
+            at.stage
+        ));
+    }
+    let mut linked = HashMap::new();
+    for row in found {
+        let keys: Vec<String> = row
+            .all_at(target)
+            .into_iter()
+            .flat_map(members)
+            .map(Value::to_string)
+            .collect();
+        for key in keys {
+            linked.entry(key).or_insert_with(|| row.clone());
+        }
+    }
+    Ok(linked)
+}
+
+/// The path under which the store keeps what documents are known by for short.
+fn lineage(path: &str) -> String {
+    match path {
+        "source_object_id" | "root_object_id" | "root_bucket_id" => {
+            format!("_internal.lineage.{path}")
+        }
+        other => other.to_owned(),
+    }
+}
+
+fn members(value: &Value) -> Vec<&Value> {
+    match value {
+        Value::Array(items) => items.iter().collect(),
+        other => vec![other],
+    }
+}
+
+fn merge(p: &Parameters, row: &mut Row, other: &Row) {
+    let fields = p.texts("fields_to_merge");
+    let added: BTreeMap<String, Value> = if fields.is_empty() {
+        let object = other.value.as_object().into_iter().flatten();
+        object
+            .filter(|(name, _)| {
+                !matches!(name.as_str(), "document_id" | "collection_id" | "_internal")
+            })
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
+    } else {
+        fields
+            .into_iter()
+            .filter_map(|field| Some((field.clone(), other.at(&field)?.clone())))
+            .collect()
+    };
+    let strategy = p.word("strategy");
+    let prefix = p.text("output_field");
+    for (name, value) in added {
+        let path = match &prefix {
+            Some(prefix) => format!("{prefix}.{name}"),
+            None => name,
+        };
+        let own = row.at(&path).filter(|v| !v.is_null()).cloned();
+        let value = match (strategy.as_str(), own) {
+            (_, None) | ("replace", _) => value,
+            ("append", Some(Value::Array(mut items))) => {
+                items.push(value);
+                Value::Array(items)
+            }
+            ("append", Some(own)) => json!([own, value]),
+            (_, Some(own)) => own,
+        };
+        row.set(&path, value);
+    }
+}

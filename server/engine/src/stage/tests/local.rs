@@ -1,0 +1,545 @@
+//! Stages that work on the documents found: order, shape, links, comparison.
+
+use super::*;
+use crate::store::Document;
+
+fn searched(more: Value) -> Value {
+    let mut list = json!({"feature_search": {"searches": [search(json!({}))]}});
+    for (name, value) in more.as_object().unwrap() {
+        list[name] = value.clone();
+    }
+    list
+}
+
+fn q() -> Value {
+    json!({"query": "1,0"})
+}
+
+#[tokio::test]
+async fn conditions_stand_around_every_stage() {
+    // In: without green. Worked on: only what is red. Out: without the first.
+    let out = answer(searched(json!({"json_transform": {
+        "template": r#"{"color": {{ DOC.color | upper | tojson }}, "place": {{ CONTEXT.INDEX }}, "id": {{ DOC.document_id | tojson }}}"#,
+        "pre_filters": {"color": {"$ne": "green"}}, "when": {"color": "red"},
+        "post_filters": {"NOT": {"document_id": "a"}}}})), q()).await;
+    assert_eq!(ids(&out), ["b", "c"]);
+    assert_eq!(
+        (
+            &out.documents[1]["color"],
+            &out.documents[1]["place"],
+            &out.documents[1]["id"]
+        ),
+        (&json!("RED"), &json!(1), &json!("c"))
+    );
+    assert!(
+        out.documents[1].get("n").is_none(),
+        "the template gives the whole shape"
+    );
+    let out = answer(
+        searched(json!({"json_transform": {"template": "{\"x\": 1}", "when": {"color": "red"}}})),
+        q(),
+    )
+    .await;
+    assert_eq!(
+        ids(&out),
+        ["a", "b", "c", "d"],
+        "the others keep their places"
+    );
+    assert_eq!(
+        (out.documents[0].get("x"), &out.documents[1]["x"]),
+        (None, &json!(1))
+    );
+    assert_eq!(
+        out.statistics.stages["json_transform"].metadata["when_skipped"],
+        2
+    );
+    // Conditions take inputs, and `when` is of stages that work on each document.
+    let list =
+        searched(json!({"limit": {"limit": 3, "pre_filters": {"n": {"$gte": "{{INPUT.least}}"}}}}));
+    assert_eq!(
+        ids(&answer(list, json!({"query": "1,0", "least": 2})).await),
+        ["a", "c"]
+    );
+    let refused = Plan::compile(
+        &stages(json!({"limit": {"limit": 3, "when": {"a": 1}}})),
+        &IndexMap::new(),
+    );
+    assert_eq!(refused.err().unwrap()[0].r#type, "extra_forbidden");
+}
+
+#[tokio::test]
+async fn a_document_that_cannot_be_transformed_stays_or_ends_the_execution() {
+    let with = |strict: bool| {
+        searched(
+            json!({"json_transform": {"template": "{\"n\": {{ DOC.n }} }", "fail_on_error": strict}}),
+        )
+    };
+    let out = answer(with(false), q()).await;
+    assert_eq!(
+        (&out.documents[0]["n"], &out.documents[3]["color"]),
+        (&json!(3), &json!("green"))
+    );
+    assert!(
+        out.warnings[0].contains("1 documents stayed"),
+        "{:?}",
+        out.warnings
+    );
+    assert!(failure(with(true), q()).await.contains("document `d`"));
+    // What a document holds is data, never a template.
+    let evil = Memory {
+        documents: vec![document(
+            "a",
+            [1.0, 0.0],
+            "",
+            json!({"t": "{{ INPUT.query }}"}),
+        )],
+        ..Memory::default()
+    };
+    let list = json!({"json_transform": {"template": r#"{"t": {{ DOC.t | tojson }}}"#}, "rag_prepare": {"content_field": "t"}});
+    let out = plan(list).run(run(evil, q())).await.unwrap();
+    assert_eq!(out.documents[0]["rag_context"], "1. {{ INPUT.query }}");
+}
+
+#[tokio::test]
+async fn scores_sort_and_documents_without_one_go_where_they_are_told() {
+    let with = |missing: &str| {
+        searched(
+            json!({"sort_relevance": {"score_field": "n", "missing_score": missing, "direction": "asc"}}),
+        )
+    };
+    assert_eq!(
+        ids(&answer(with("bottom"), q()).await),
+        ["b", "c", "a", "d"]
+    );
+    assert_eq!(ids(&answer(with("top"), q()).await), ["d", "b", "c", "a"]);
+    let two = json!({"feature_search": {"searches": [search(json!({})),
+        {"feature_uri": "flat_index", "query": {"input_mode": "text", "text": "0,1"}, "weight": 0.1}]},
+        "sort_relevance": {"feature_address": "flat_index"}});
+    assert_eq!(ids(&answer(two, q()).await), ["d", "b", "c", "a"]);
+    let list = json!({"sort_attribute": {"field": "document_id", "direction": "desc"},
+        "sort_relevance": {"score_field": "n", "missing_score": "preserve"}});
+    // d, c, b, a (and pictures) by id from the end: the documents with n take each other's places.
+    assert_eq!(
+        ids(&answer(list, q()).await),
+        ["pic2", "pic1", "d", "a", "c", "b"]
+    );
+}
+
+#[tokio::test]
+async fn lists_unfold_and_what_has_none_stays_on_request() {
+    let memory = || Memory {
+        documents: vec![
+            document("a", [1.0, 0.0], "", json!({"parts": [{"k": 1}, {"k": 2}]})),
+            document("b", [1.0, 0.0], "", json!({"parts": []})),
+            document("c", [1.0, 0.0], "", json!({"parts": "one"})),
+            document("d", [1.0, 0.0], "", json!({})),
+        ],
+        ..Memory::default()
+    };
+    let with = async |more: Value| {
+        let mut parameters = json!({"field": "parts", "include_array_index": "at"});
+        for (name, value) in more.as_object().unwrap() {
+            parameters[name] = value.clone();
+        }
+        plan(json!({"unwind": parameters}))
+            .run(run(memory(), q()))
+            .await
+            .unwrap()
+    };
+    let out = with(json!({"output_field": "part"})).await;
+    assert_eq!(ids(&out), ["a", "a", "c"]);
+    assert_eq!(
+        (
+            &out.documents[1]["part"],
+            &out.documents[1]["at"],
+            &out.documents[2]["part"]
+        ),
+        (&json!({"k": 2}), &json!(1), &json!("one"))
+    );
+    let out = with(json!({"preserve_null_and_empty": true})).await;
+    assert_eq!(ids(&out), ["a", "a", "b", "c", "d"]);
+    assert_eq!(
+        (&out.documents[2]["parts"], &out.documents[2]["at"]),
+        (&Value::Null, &Value::Null)
+    );
+}
+
+#[tokio::test]
+async fn moments_are_the_stretches_that_documents_cover() {
+    let part = |id: &str, object: &str, from: f64, to: f64| {
+        document(
+            id,
+            [1.0 - from as f32 / 100.0, 0.0],
+            "",
+            json!({"start_time": from, "end_time": to,
+            "_internal": {"lineage": {"source_object_id": object}}}),
+        )
+    };
+    let memory = Memory {
+        documents: vec![
+            part("a", "o1", 0.0, 5.0),
+            part("b", "o1", 6.0, 9.0),
+            part("c", "o1", 30.0, 31.0),
+            part("d", "o2", 1.0, 2.0),
+        ],
+        ..Memory::default()
+    };
+    let list =
+        searched(json!({"moment_group": {"max_gap": 1.5}, "group_by": {"output_mode": "first"}}));
+    let out = plan(list).run(run(memory, q())).await.unwrap();
+    // `group_by` knows the object that a document came from by its short name.
+    assert_eq!(ids(&out), ["a", "d"]);
+    let moments = out.documents[0]["moments"].as_array().unwrap();
+    assert_eq!(moments.len(), 2);
+    assert_eq!(
+        (
+            &moments[0]["start_time"],
+            &moments[0]["end_time"],
+            &moments[0]["document_ids"]
+        ),
+        (&json!(0.0), &json!(9.0), &json!(["a", "b"]))
+    );
+    assert_eq!(moments[1]["start_time"], 30.0);
+    assert_eq!(out.documents[1]["moments"][0]["end_time"], 2.0);
+}
+
+#[tokio::test]
+async fn a_context_keeps_within_its_tokens() {
+    let text = "one two three four five six seven eight nine ten ";
+    let memory = || {
+        Memory {
+        documents: ["a", "b", "c"].iter().map(|id| {
+            document(id, [1.0, 0.0], "", json!({"content": text.repeat(8), "title": format!("title {id}"), "url": "https://x.example"}))
+        }).chain([document("d", [1.0, 0.0], "", json!({}))]).collect(),
+        ..Memory::default()
+    }
+    };
+    let with = async |parameters: Value| {
+        plan(json!({"rag_prepare": parameters}))
+            .run(run(memory(), q()))
+            .await
+            .unwrap()
+    };
+    let bpe = tiktoken_rs::cl100k_base_singleton();
+    let whole = with(json!({})).await;
+    let [row] = whole.documents.as_slice() else {
+        panic!()
+    };
+    let context = row["rag_context"].as_str().unwrap();
+    assert!(
+        context.starts_with("1. one two") && context.contains("\n2. one"),
+        "{context}"
+    );
+    assert_eq!(row["token_count"], bpe.count_ordinary(context));
+    assert_eq!(
+        (
+            row["citations"].as_array().unwrap().len(),
+            &row["citations"][0]["title"]
+        ),
+        (3, &json!("title a"))
+    );
+    assert!(row["citations"][0].get("url").is_none());
+    assert!(whole.warnings[0].contains("1 documents have no text"));
+    for (strategy, documents) in [
+        ("priority_truncate", 2),
+        ("proportional", 3),
+        ("drop_last", 1),
+    ] {
+        let out = with(json!({"max_tokens": 120, "truncation_strategy": strategy, "citation": {"style": "bracketed", "include_url": true}})).await;
+        let row = &out.documents[0];
+        let tokens = bpe.count_ordinary(row["rag_context"].as_str().unwrap());
+        assert!(tokens <= 120 && tokens > 80, "{strategy}: {tokens}");
+        assert_eq!(
+            (&row["document_count"], &row["citations"][0]["url"]),
+            (&json!(documents), &json!("https://x.example")),
+            "{strategy}"
+        );
+    }
+    let out = with(json!({"output_mode": "formatted_list", "document_template": "{{ DOC.title | upper }}", "citation": {"style": "footnote"}})).await;
+    assert_eq!(out.documents[1]["formatted_content"], "TITLE B [^2]");
+    assert_eq!(out.documents[1]["citations"]["document_id"], "b");
+}
+
+fn makers() -> Vec<Document> {
+    let mut list = vec![
+        document(
+            "m1",
+            [1.0, 0.0],
+            "",
+            json!({"color": "blue", "name": "Blaumann", "n": 99}),
+        ),
+        document(
+            "m2",
+            [0.0, 1.0],
+            "",
+            json!({"color": "red", "name": "Rossi", "content": "red boat"}),
+        ),
+    ];
+    list.iter_mut()
+        .for_each(|d| d.collection_id = "col_m".into());
+    list
+}
+
+/// A run that may read the makers beside the retriever's own collections.
+fn beside(query: Value) -> Run {
+    let mut memory = store();
+    memory.documents.extend(makers());
+    let mut with = run(memory, query);
+    let mut makers = collections()[0].clone();
+    (makers.collection_id, makers.name) = ("col_m".into(), "makers".into());
+    with.references = vec![makers];
+    with
+}
+
+#[tokio::test]
+async fn linked_documents_lend_their_members() {
+    let with = async |more: Value| {
+        let mut parameters = json!({"target_collection_id": "makers", "source_field": "color", "target_field": "color", "fields_to_merge": ["name", "n"]});
+        for (name, value) in more.as_object().unwrap() {
+            parameters[name] = value.clone();
+        }
+        plan(searched(json!({"document_enrich": parameters})))
+            .run(beside(q()))
+            .await
+            .unwrap()
+    };
+    let out = with(json!({})).await;
+    assert_eq!(ids(&out), ["a", "b", "c", "d"]);
+    assert_eq!(
+        (&out.documents[0]["name"], &out.documents[0]["n"]),
+        (&json!("Blaumann"), &json!(3)),
+        "its own n stays"
+    );
+    assert_eq!(
+        (&out.documents[2]["name"], out.documents[3].get("name")),
+        (&json!("Rossi"), None)
+    );
+    let out = with(json!({"strategy": "replace", "allow_missing": false})).await;
+    assert_eq!(ids(&out), ["a", "b", "c"]);
+    assert_eq!(out.documents[0]["n"], 99);
+    let out = with(json!({"strategy": "append", "when": {"color": "blue"}})).await;
+    assert_eq!(
+        (&out.documents[0]["n"], out.documents[1].get("name")),
+        (&json!([3, 99]), None)
+    );
+    let out = with(json!({"output_field": "maker"})).await;
+    assert_eq!(out.documents[1]["maker"], json!({"name": "Rossi"}));
+    let list = searched(
+        json!({"document_enrich": {"target_collection_id": "{{INPUT.c}}", "source_field": "color"}}),
+    );
+    let refused = plan(list.clone())
+        .run(run(store(), json!({"query": "1,0", "c": "col_m"})))
+        .await;
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .contains("there is no collection `col_m`")
+    );
+    assert!(plan(list).references().is_empty());
+    assert_eq!(
+        plan(searched(
+            json!({"document_enrich": {"target_collection_id": "makers"}})
+        ))
+        .references(),
+        ["makers"]
+    );
+}
+
+#[tokio::test]
+async fn documents_are_compared_by_the_strictest_way_that_matches() {
+    let compare = async |more: Value| {
+        let mut parameters = json!({"reference_collection_id": "col_m", "source_field": "color", "reference_field": "color"});
+        for (name, value) in more.as_object().unwrap() {
+            parameters[name] = value.clone();
+        }
+        plan(searched(json!({"cross_compare": parameters})))
+            .run(beside(q()))
+            .await
+            .unwrap()
+    };
+    let out = compare(json!({})).await;
+    let told: Vec<_> = out
+        .documents
+        .iter()
+        .map(|f| {
+            (
+                f["item"].as_str().unwrap(),
+                f["classification"].as_str().unwrap(),
+                &f["match_tier"],
+            )
+        })
+        .collect();
+    let (exact, none) = (json!("exact"), Value::Null);
+    assert_eq!(
+        told,
+        [
+            ("blue", "exact_match", &exact),
+            ("red", "exact_match", &exact),
+            ("red", "exact_match", &exact),
+            ("green", "no_match", &none)
+        ]
+    );
+    assert_eq!(out.documents[0]["match"]["document_id"], "m1");
+    let out = compare(
+        json!({"extraction_mode": "labels", "output_mode": "enrich", "output_field": "found"}),
+    )
+    .await;
+    assert_eq!(
+        (ids(&out), &out.documents[0]["found"][0]["item"]),
+        (vec!["a", "b", "c", "d"], &json!("blue"))
+    );
+    let out = compare(json!({"match_tiers": ["visual"]})).await;
+    assert!(
+        out.degraded[0].reason.contains("no pictures"),
+        "{:?}",
+        out.degraded
+    );
+    let out = compare(json!({"match_tiers": ["semantic"], "reference_field": "content"})).await;
+    // The tests' encoder gives every word the same vector: the meaning is equal.
+    assert_eq!(
+        (
+            &out.documents[3]["match_tier"],
+            &out.documents[3]["match"]["document_id"]
+        ),
+        (&json!("semantic"), &json!("m2"))
+    );
+    let wrong = searched(
+        json!({"cross_compare": {"reference_collection_id": "col_m", "match_tiers": ["smell"]}}),
+    );
+    assert!(
+        plan(wrong)
+            .run(beside(q()))
+            .await
+            .unwrap_err()
+            .to_string()
+            .contains("no match tier `smell`")
+    );
+}
+
+#[tokio::test]
+async fn letters_tell_how_near_two_texts_are() {
+    let memory = Memory {
+        documents: vec![
+            document("a", [1.0, 0.0], "", json!({"content": "kitten\nsunday\n"})),
+            {
+                let mut other =
+                    document("m", [1.0, 0.0], "", json!({"content": "Sitten\nsaturdays"}));
+                other.collection_id = "col_p".into();
+                other
+            },
+        ],
+        ..Memory::default()
+    };
+    let list = json!({"attribute_filter": {"field": "document_id", "value": "a"},
+        "cross_compare": {"reference_collection_id": "pictures", "extraction_mode": "lines"}});
+    let out = plan(list).run(run(memory, q())).await.unwrap();
+    // kitten and sitten: one of six letters differs.
+    assert!((out.documents[0]["score"].as_f64().unwrap() - 5.0 / 6.0).abs() < 1e-12);
+    assert_eq!(
+        (
+            &out.documents[0]["classification"],
+            &out.documents[0]["match_tier"]
+        ),
+        (&json!("partial_match"), &json!("fuzzy"))
+    );
+    assert_eq!(out.documents[1]["classification"], "no_match");
+}
+
+#[tokio::test]
+async fn each_sentence_of_the_query_finds_its_best_part() {
+    let part = |id: &str, object: &str, vector: [f32; 2]| {
+        document(
+            id,
+            vector,
+            "",
+            json!({"_internal": {"lineage": {"root_object_id": object}}}),
+        )
+    };
+    let memory = || Memory {
+        documents: vec![
+            part("a", "o1", [1.0, 0.0]),
+            part("b", "o2", [0.6, 0.8]),
+            part("c", "o1", [0.0, 1.0]),
+        ],
+        ..Memory::default()
+    };
+    let with = async |more: Value, query: &str| {
+        let mut parameters = json!({"feature_uri": FLAT});
+        for (name, value) in more.as_object().unwrap() {
+            parameters[name] = value.clone();
+        }
+        plan(json!({"maxsim_rerank": parameters}))
+            .run(run(memory(), json!({"query": query})))
+            .await
+            .unwrap()
+    };
+    let out = with(json!({}), "0,1").await;
+    assert_eq!(ids(&out), ["c", "b", "a"]);
+    // Two sentences; an object is as good as its best part for each of them.
+    let out = with(json!({"match_on": "root_object_id"}), "1,0").await;
+    assert_eq!(ids(&out), ["a", "c", "b"]);
+    assert!((out.documents[1]["scores"]["maxsim"].as_f64().unwrap() - 1.0).abs() < 1e-6);
+    assert_eq!(
+        ids(&with(json!({"top_n": 1}), "0,1").await),
+        ["a", "b", "c"]
+    );
+    let out = with(json!({}), "").await;
+    assert!(out.warnings[0].contains("the query is empty"));
+}
+
+#[tokio::test]
+async fn common_values_make_documents_alike_too() {
+    let list = searched(
+        json!({"mmr": {"lambda": 0.5, "top_k": 2, "diversity_fields": ["color"], "diversity_field_weights": {"color": 2.0}}}),
+    );
+    // b and c are both red: after a (blue) b is next; then by color alone d would be, but two are kept.
+    assert_eq!(ids(&answer(list, q()).await), ["a", "b"]);
+    let list = searched(
+        json!({"attribute_filter": {"field": "color", "operator": "ne", "value": "blue"},
+        "mmr": {"lambda": 0.3, "top_k": 2, "diversity_fields": ["color"]}}),
+    );
+    assert_eq!(
+        ids(&answer(list, q()).await),
+        ["b", "d"],
+        "c has the color of b"
+    );
+    let list = searched(
+        json!({"mmr": {"lambda": 0.3, "top_k": 2, "diversity_features": [{"feature_uri": FLAT, "weight": 0.5}]}}),
+    );
+    assert_eq!(ids(&answer(list, q()).await), ["a", "d"]);
+}
+
+#[tokio::test]
+async fn stages_before_are_read_under_their_alias_and_batches_may_be_templates() {
+    let mut list = stages(searched(json!({"json_transform": {
+        "template": r#"{"of": {{ CONTEXT.found.output_count }}, "first": {{ CONTEXT.found.documents[0].document_id | tojson }}, "at": {{ CONTEXT.INDEX }}}"#}})));
+    list[0].output_alias = Some("found".into());
+    list[1].batch_size = Some("{{INPUT.size}}".into());
+    let compiled = Plan::compile(&list, &IndexMap::new())
+        .map_err(|p| panic!("{p:?}"))
+        .unwrap();
+    let out = compiled
+        .run(run(store(), json!({"query": "1,0", "size": 2})))
+        .await
+        .unwrap();
+    let row = &out.documents[2];
+    assert_eq!(
+        (&row["of"], &row["first"], &row["at"]),
+        (&json!(4), &json!("a"), &json!(2))
+    );
+    let wrong = compiled
+        .run(run(store(), json!({"query": "1,0", "size": "many"})))
+        .await;
+    assert!(
+        wrong
+            .unwrap_err()
+            .to_string()
+            .contains("batch_size is a whole number")
+    );
+    list[1].batch_size = Some("0".into());
+    assert_eq!(
+        Plan::compile(&list, &IndexMap::new()).err().unwrap()[0].loc,
+        ["stages", "1", "batch_size"]
+    );
+}
