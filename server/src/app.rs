@@ -13,6 +13,7 @@ use loupe_engine::{
     embed::{Encoders, Models},
     extract::{Extraction, Outputs},
     ingest::Ingest,
+    stage::WebSearch,
     store::DocStore,
 };
 use loupe_wire::APIKeyModel;
@@ -33,7 +34,10 @@ use crate::{
     outbound::Outbound,
     usage::Usage,
     v1,
-    v1::{audit::refusals::Refusals, retrievers::History},
+    v1::{
+        audit::refusals::Refusals,
+        retrievers::{History, Used},
+    },
     vault::Vault,
 };
 
@@ -90,6 +94,10 @@ pub struct Inner {
     pub shield: Shield,
     /// Searches under way.
     pub turns: Turns,
+    /// What organizations have used of other machines lately.
+    pub used: Used,
+    /// Searches the web for stages.
+    pub web_search: Option<Arc<WebSearch>>,
     pub metrics: Metrics,
 }
 
@@ -105,6 +113,7 @@ pub struct Parts {
     pub extraction: Extraction,
     pub vault: Vault,
     pub outbound: Outbound,
+    pub web_search: Option<Arc<WebSearch>>,
 }
 
 impl App {
@@ -120,6 +129,7 @@ impl App {
             extraction,
             vault,
             outbound,
+            web_search,
         } = parts;
         let ingest = Ingest {
             extraction,
@@ -174,6 +184,8 @@ impl App {
             tracker: tokio_util::task::TaskTracker::new(),
             shield: Shield::default(),
             turns: Turns::new(searches),
+            used: Used::default(),
+            web_search,
             metrics: Metrics::default(),
         }))
     }

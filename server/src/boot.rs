@@ -17,6 +17,7 @@ use loupe_engine::{
         Extraction, Outputs,
         registry::{Source, TEXT_OUTPUT},
     },
+    stage::WebSearch,
     store::{
         DocStore, Edge, EdgeOptions,
         remote::{Remote, RemoteOptions},
@@ -98,6 +99,7 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
     let extraction = open_extraction(&config)?;
     let vault = Vault::new(&master_key(&config)?)?;
     let outbound = Outbound::new(&config.outbound.allow)?;
+    let web_search = open_web_search(&config)?;
     let app = App::new(Parts {
         config,
         db,
@@ -109,6 +111,7 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
         extraction,
         vault,
         outbound,
+        web_search,
     });
     documents::recover(&app)
         .await
@@ -190,19 +193,33 @@ fn open_models(config: &Config) -> anyhow::Result<(Models, Outputs)> {
         model_path: (!models.path.as_os_str().is_empty()).then(|| models.path.clone()),
         offline: models.offline,
         endpoints: models.endpoints.clone(),
+        language: models.language.clone(),
+        rerankers: models.rerankers.clone(),
         ..ModelConfig::default()
     };
+    Ok((
+        Models::open(model_config, trusting_client()?, progress::of_models())?,
+        outputs(&models.endpoints),
+    ))
+}
+
+/// A client for places that the settings name.
+fn trusting_client() -> anyhow::Result<reqwest::Client> {
     #[expect(
         clippy::disallowed_methods,
-        reason = "models come from places that the settings name, not a caller"
+        reason = "models and services come from places that the settings name, not a caller"
     )]
     let client = reqwest::Client::builder()
         .connect_timeout(Duration::from_secs(5))
         .build()?;
-    Ok((
-        Models::open(model_config, client, progress::of_models())?,
-        outputs(&models.endpoints),
-    ))
+    Ok(client)
+}
+
+fn open_web_search(config: &Config) -> anyhow::Result<Option<Arc<WebSearch>>> {
+    let Some(service) = config.web_search.clone() else {
+        return Ok(None);
+    };
+    Ok(Some(Arc::new(WebSearch::new(service, trusting_client()?))))
 }
 
 /// Files of strangers are decoded by processes of their own: this program again, or the one that a test names.

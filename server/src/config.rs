@@ -6,7 +6,10 @@ use figment::{
     Figment,
     providers::{Env, Format, Serialized, Toml},
 };
-use loupe_engine::embed::Endpoint;
+use loupe_engine::{
+    embed::{Endpoint, Language, RerankEndpoint},
+    stage::WebSearchConfig,
+};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -41,6 +44,9 @@ pub struct Config {
     pub rates: Rates,
     pub jobs: Jobs,
     pub outbound: Outbound,
+    /// The service that stages search the web with; set in the file as `[web_search]`.
+    #[serde(default, skip_serializing)]
+    pub web_search: Option<WebSearchConfig>,
     /// Bearer token for `/metrics`; empty = only this machine may ask.
     #[serde(serialize_with = "redacted")]
     pub metrics_token: SecretString,
@@ -64,6 +70,12 @@ pub struct Models {
     /// built-in output takes its place.
     #[serde(default, skip_serializing)]
     pub endpoints: Vec<Endpoint>,
+    /// A language model behind an OpenAI-compatible endpoint; set in the file as `[models.language]`.
+    #[serde(default, skip_serializing)]
+    pub language: Option<Language>,
+    /// Rerankers behind HTTP, TEI or as Cohere has them; set in the file as `[[models.rerankers]]`.
+    #[serde(default, skip_serializing)]
+    pub rerankers: Vec<RerankEndpoint>,
 }
 
 /// Bounds of what callers may send and hold.
@@ -147,6 +159,8 @@ impl Default for Config {
                 path: PathBuf::new(),
                 offline: false,
                 endpoints: Vec::new(),
+                language: None,
+                rerankers: Vec::new(),
             },
             extractor: PathBuf::new(),
             limits: Limits {
@@ -175,6 +189,7 @@ impl Default for Config {
                 extractors: 2,
             },
             outbound: Outbound::default(),
+            web_search: None,
             metrics_token: SecretString::default(),
             log_format: "text".into(),
             log: "info".into(),

@@ -5,11 +5,14 @@
 //! "controlled delay" of CoDel, with the two waits of Facebook's servers.)
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::{ApiError, Result};
 
@@ -22,28 +25,28 @@ const INERTIA: u64 = 8;
 
 pub struct Turns {
     at_once: usize,
-    free: Semaphore,
+    free: Arc<Semaphore>,
     began: Instant,
     /// Milliseconds after `began` when nobody had a turn.
     idle_at: AtomicU64,
     /// Microseconds that turns have lasted lately.
-    mean: AtomicU64,
+    mean: Arc<AtomicU64>,
 }
 
 /// A turn, given back when it is dropped.
-pub struct Turn<'t> {
-    turns: &'t Turns,
+pub struct Turn {
+    mean: Arc<AtomicU64>,
     since: Instant,
-    _permit: SemaphorePermit<'t>,
+    _permit: OwnedSemaphorePermit,
 }
 
-impl Drop for Turn<'_> {
+impl Drop for Turn {
     fn drop(&mut self) {
         let took = u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let mean = self.turns.mean.load(Ordering::Relaxed);
+        let mean = self.mean.load(Ordering::Relaxed);
         // Of two that end at once one may be lost: it is a mean.
         let mean = mean - mean / INERTIA + took / INERTIA;
-        self.turns.mean.store(mean, Ordering::Relaxed);
+        self.mean.store(mean, Ordering::Relaxed);
     }
 }
 
@@ -52,10 +55,12 @@ impl Turns {
         let at_once = at_once.max(1);
         Self {
             at_once,
-            free: Semaphore::new(at_once),
+            free: Arc::new(Semaphore::new(at_once)),
             began: Instant::now(),
             idle_at: AtomicU64::new(0),
-            mean: AtomicU64::new(u64::try_from(GUESS.as_micros()).unwrap_or(0)),
+            mean: Arc::new(AtomicU64::new(
+                u64::try_from(GUESS.as_micros()).unwrap_or(0),
+            )),
         }
     }
 
@@ -79,9 +84,9 @@ impl Turns {
         Err(overloaded())
     }
 
-    fn turn<'t>(&'t self, permit: SemaphorePermit<'t>) -> Turn<'t> {
+    fn turn(&self, permit: OwnedSemaphorePermit) -> Turn {
         Turn {
-            turns: self,
+            mean: self.mean.clone(),
             since: Instant::now(),
             _permit: permit,
         }
@@ -91,8 +96,8 @@ impl Turns {
     ///
     /// # Errors
     /// 503 when the line is too long.
-    pub async fn take(&self) -> Result<Turn<'_>> {
-        if let Ok(turn) = self.free.try_acquire() {
+    pub async fn take(&self) -> Result<Turn> {
+        if let Ok(turn) = self.free.clone().try_acquire_owned() {
             if self.free.available_permits() + 1 == self.at_once {
                 self.idle_at.store(self.now(), Ordering::Relaxed);
             }
@@ -100,11 +105,20 @@ impl Turns {
         }
         let mean = Duration::from_micros(self.mean.load(Ordering::Relaxed));
         let patience = if self.is_burst() { mean / 3 } else { mean / 8 };
-        match tokio::time::timeout(patience, self.free.acquire()).await {
+        match tokio::time::timeout(patience, self.free.clone().acquire_owned()).await {
             Ok(Ok(turn)) => Ok(self.turn(turn)),
             // Nobody closes the semaphore; either way there is no turn.
             _ => Err(overloaded()),
         }
+    }
+}
+
+impl Turns {
+    /// A turn for a search that gave its own back while it waited for another machine. It was let in, so it is not
+    /// refused now: the time of its request is what bounds the wait.
+    pub async fn again(&self) -> Option<Turn> {
+        let permit = self.free.clone().acquire_owned().await;
+        permit.ok().map(|permit| self.turn(permit))
     }
 }
 

@@ -19,6 +19,7 @@ mod idempotency;
 mod isolation;
 mod keys;
 mod limits;
+mod machines;
 mod matrix;
 mod objects;
 mod openapi;

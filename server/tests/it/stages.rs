@@ -1,11 +1,18 @@
 //! Stages of retrievers through a whole server: what reads other collections, what asks other machines.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use serde_json::{Value, json};
 
 use crate::{both, harness::Server};
 
 /// A collection of documents that callers write; answers its id.
-async fn collection(server: &Server, namespace: &str, name: &str, documents: &[Value]) -> String {
+pub async fn collection(
+    server: &Server,
+    namespace: &str,
+    name: &str,
+    documents: &[Value],
+) -> String {
     let body = json!({"collection_name": name, "source": {"type": "direct_upsert"},
         "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"}});
     let made = server
@@ -23,18 +30,19 @@ async fn collection(server: &Server, namespace: &str, name: &str, documents: &[V
     id
 }
 
-fn stage(id: &str, parameters: Value) -> Value {
+pub fn stage(id: &str, parameters: Value) -> Value {
     json!({"stage_name": id, "config": {"stage_id": id, "parameters": parameters}})
 }
 
 /// Makes a retriever of one collection; answers its id.
-async fn retriever(
+pub async fn retriever(
     server: &Server,
     namespace: &str,
     collection: &str,
     stages: Vec<Value>,
 ) -> String {
-    let name = format!("r{}", stages.len() + stages[0].to_string().len());
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let name = format!("r{}", NUMBER.fetch_add(1, Ordering::Relaxed));
     let body =
         json!({"retriever_name": name, "collection_identifiers": [collection], "stages": stages});
     let made = server
@@ -44,7 +52,7 @@ async fn retriever(
     made["retriever_id"].as_str().unwrap().to_owned()
 }
 
-async fn execute(server: &Server, namespace: &str, retriever: &str, inputs: Value) -> Value {
+pub async fn execute(server: &Server, namespace: &str, retriever: &str, inputs: Value) -> Value {
     let path = format!("/v1/retrievers/{retriever}/execute");
     server
         .call_in(namespace, "POST", &path, json!({"inputs": inputs}))

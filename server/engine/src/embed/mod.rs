@@ -8,11 +8,14 @@ pub mod catalog;
 mod efficientnet;
 mod efficientnet_graph;
 pub mod fetch;
+mod http;
 mod hub;
+mod language;
 mod onnx;
 mod pth;
 pub mod registry;
 pub mod remote;
+pub mod rerank;
 mod wheel;
 mod workers;
 
@@ -21,8 +24,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 pub use fetch::{OnProgress, Progress};
+pub use language::{Language, LanguageModel, Question};
 pub use registry::{ModelConfig, ModelKind, ModelStatus, Models};
 pub use remote::{Endpoint, PictureShape, Protocol};
+pub use rerank::{RerankEndpoint, RerankProtocol, Reranker};
 
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedError {
@@ -95,6 +100,18 @@ pub trait Encoders: Send + Sync + 'static {
     async fn text(&self, output: &str) -> Result<Arc<dyn TextEncoder>>;
     /// The image encoder whose [`ImageEncoder::output`] is `output`, else [`EmbedError::Unavailable`].
     async fn image(&self, output: &str) -> Result<Arc<dyn ImageEncoder>>;
+
+    /// The language model that describes pictures and fills in structures, where one is configured.
+    fn language(&self) -> Option<Arc<LanguageModel>> {
+        None
+    }
+
+    /// The reranker of this name, else the built-in one: [`Reranker::name`] tells which it is.
+    async fn reranker(&self, name: &str) -> Result<Arc<dyn Reranker>> {
+        Err(EmbedError::Unavailable(format!(
+            "there is no reranker `{name}`"
+        )))
+    }
 }
 
 /// Scales a vector to length 1; a zero vector stays as it is.

@@ -10,12 +10,15 @@ use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use super::bert::BertEncoder;
-use super::catalog::{EFFICIENTNET, EFFICIENTNET_OUTPUT, MINILM, MINILM_DIMS, MINILM_OUTPUT};
+use super::catalog::{
+    EFFICIENTNET, EFFICIENTNET_OUTPUT, MINILM, MINILM_DIMS, MINILM_OUTPUT, RERANKER, RERANKER_NAME,
+};
 use super::efficientnet::EfficientNetEncoder;
 use super::efficientnet_graph;
 use super::fetch::{Bundle, DEFAULT_HUB, Fetcher, OnProgress, blocking};
 use super::remote::{Endpoint, RemoteEncoder};
-use super::{EmbedError, Encoders, ImageEncoder, Result, TextEncoder};
+use super::rerank::{CrossEncoder, RemoteReranker, RerankEndpoint, Reranker};
+use super::{EmbedError, Encoders, ImageEncoder, Language, LanguageModel, Result, TextEncoder};
 
 /// A model that could not be had is not asked for again within this time, so a batch fails at once.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
@@ -34,6 +37,10 @@ pub struct ModelConfig {
     pub download_timeout: Duration,
     /// Models behind HTTP; one of the name of a built-in output takes its place.
     pub endpoints: Vec<Endpoint>,
+    /// A language model behind an OpenAI-compatible endpoint.
+    pub language: Option<Language>,
+    /// Rerankers behind HTTP, by the names that stages call them.
+    pub rerankers: Vec<RerankEndpoint>,
 }
 
 impl Default for ModelConfig {
@@ -48,6 +55,8 @@ impl Default for ModelConfig {
             hub: DEFAULT_HUB.to_owned(),
             download_timeout: Duration::from_secs(15 * 60),
             endpoints: Vec::new(),
+            language: None,
+            rerankers: Vec::new(),
         }
     }
 }
@@ -79,6 +88,9 @@ struct Inner {
     fetcher: Fetcher,
     text: Vec<Slot<dyn TextEncoder>>,
     image: Vec<Slot<dyn ImageEncoder>>,
+    language: Option<Arc<LanguageModel>>,
+    /// The built-in one first.
+    rerank: Vec<Slot<dyn Reranker>>,
 }
 
 /// One model: what it is, and the encoder once loaded.
@@ -131,6 +143,19 @@ impl Models {
                 Slot::remote(&output, dims, &address, remote as _),
             );
         }
+        let language = config
+            .language
+            .map(|language| LanguageModel::new(language, client.clone()))
+            .transpose()?;
+        let mut rerank: Vec<Slot<dyn Reranker>> =
+            vec![Slot::local(RERANKER_NAME, 1, &RERANKER, |name, files| {
+                Ok(Arc::new(CrossEncoder::load(name, files)?))
+            })];
+        for endpoint in config.rerankers {
+            let (name, address) = (endpoint.name.clone(), endpoint.url.clone());
+            let remote = Arc::new(RemoteReranker::new(endpoint, client.clone())?);
+            put(&mut rerank, Slot::remote(&name, 1, &address, remote as _));
+        }
         let fetcher = Fetcher {
             cache_dir: config.cache_dir,
             model_path: config.model_path,
@@ -144,6 +169,8 @@ impl Models {
             fetcher,
             text,
             image,
+            language: language.map(Arc::new),
+            rerank,
         })))
     }
 
@@ -167,6 +194,7 @@ impl Models {
             fetcher,
             text,
             image,
+            ..
         } = &*self.0;
         let texts = text
             .iter()
@@ -192,6 +220,23 @@ impl Encoders for Models {
 
     async fn image(&self, output: &str) -> Result<Arc<dyn ImageEncoder>> {
         Models::image(self, output).await
+    }
+
+    fn language(&self) -> Option<Arc<LanguageModel>> {
+        self.0.language.clone()
+    }
+
+    async fn reranker(&self, name: &str) -> Result<Arc<dyn Reranker>> {
+        let slots = &self.0.rerank;
+        let named = slots.iter().find(|slot| slot.output == name);
+        // One configured alone is the server's reranker, whatever a stage calls it.
+        let slot = named.or(slots.last());
+        match slot {
+            Some(slot) => slot.get(&self.0.fetcher).await,
+            None => Err(EmbedError::Unavailable(format!(
+                "there is no reranker `{name}`"
+            ))),
+        }
     }
 }
 

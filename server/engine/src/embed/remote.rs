@@ -6,20 +6,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use futures::StreamExt;
 use image::ExtendedColorType;
 use image::codecs::jpeg::JpegEncoder;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::hub::explain;
+use super::http::Call;
 use super::{EmbedError, ImageEncoder, ImageFeatures, Pixels, Result, TextEncoder, normalize};
 
-/// The wait before the one retry, unless the endpoint names a shorter or longer one within reason.
-const RETRY_WAIT: Duration = Duration::from_millis(500);
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// JSON spends about 12 bytes on a number.
 const BYTES_A_NUMBER: usize = 32;
 const JPEG_QUALITY: u8 = 90;
@@ -153,56 +149,15 @@ impl RemoteEncoder {
         Ok(vectors)
     }
 
-    /// One request, repeated once after 429, 5xx or a broken connection.
     async fn ask(&self, body: &Value, count: usize) -> Result<Vec<u8>> {
-        match self.send(body, count).await {
-            Err(Trouble::Passing(_, wait)) => {
-                tokio::time::sleep(wait).await;
-                self.send(body, count).await
-            }
-            other => other,
-        }
-        .map_err(|trouble| match trouble {
-            Trouble::Passing(reason, _) => EmbedError::Failed(reason),
-            Trouble::Lasting(error) => error,
-        })
-    }
-
-    async fn send(&self, body: &Value, count: usize) -> std::result::Result<Vec<u8>, Trouble> {
-        let address = self.endpoint.address();
-        let passing = |error: &reqwest::Error| {
-            Trouble::Passing(format!("{address}: {}", explain(error)), RETRY_WAIT)
+        let call = Call {
+            address: &self.endpoint.address(),
+            key: self.endpoint.api_key.as_ref(),
+            timeout: Duration::from_secs(self.endpoint.timeout_seconds),
+            most: 64 * 1024 + count * self.endpoint.dims * BYTES_A_NUMBER,
         };
-        let timeout = Duration::from_secs(self.endpoint.timeout_seconds);
-        let mut request = self.client.post(&address).timeout(timeout).json(body);
-        if let Some(key) = &self.endpoint.api_key {
-            request = request.bearer_auth(key.expose_secret());
-        }
-        let answer = request.send().await.map_err(|error| passing(&error))?;
-        let status = answer.status();
-        let wait = retry_after(answer.headers());
-        let limit = 64 * 1024 + count * self.endpoint.dims * BYTES_A_NUMBER;
-        let mut bytes = Vec::new();
-        let mut stream = answer.bytes_stream();
-        while let Some(part) = stream.next().await {
-            bytes.extend_from_slice(&part.map_err(|error| passing(&error))?);
-            if bytes.len() > limit {
-                let reason = format!("{address} answered with more than {limit} bytes");
-                return Err(Trouble::Lasting(EmbedError::Failed(reason)));
-            }
-        }
-        if status.is_success() {
-            return Ok(bytes);
-        }
-        let said: String = String::from_utf8_lossy(&bytes).chars().take(200).collect();
-        let reason = format!("{address} answered {status}: {said}");
-        Err(if status.is_server_error() || status.as_u16() == 429 {
-            Trouble::Passing(reason, wait)
-        } else if matches!(status.as_u16(), 400 | 413 | 422) {
-            Trouble::Lasting(EmbedError::Invalid(reason))
-        } else {
-            Trouble::Lasting(EmbedError::Unavailable(reason))
-        })
+        call.post(&self.client, "application/json", body.to_string().into())
+            .await
     }
 
     fn parse(&self, answer: &[u8], count: usize) -> Result<Vec<Vec<f32>>> {
@@ -258,12 +213,6 @@ impl RemoteEncoder {
     }
 }
 
-enum Trouble {
-    /// Perhaps gone after a while.
-    Passing(String, Duration),
-    Lasting(EmbedError),
-}
-
 #[derive(Deserialize)]
 struct Answer {
     data: Vec<Row>,
@@ -274,16 +223,6 @@ struct Row {
     #[serde(default)]
     index: usize,
     embedding: Vec<f32>,
-}
-
-fn retry_after(headers: &reqwest::header::HeaderMap) -> Duration {
-    let seconds = headers
-        .get("retry-after")
-        .and_then(|value| value.to_str().ok());
-    let seconds = seconds.and_then(|text| text.trim().parse().ok());
-    seconds.map_or(RETRY_WAIT, |seconds| {
-        Duration::from_secs(seconds).min(LONGEST_WAIT)
-    })
 }
 
 #[async_trait]

@@ -5,7 +5,7 @@ use loupe_wire::{Object, StageConfigInput, Value};
 use super::execution::MAX_BATCH;
 use super::plan::{Filters, Step};
 use super::schema::{self, When, inside, problem};
-use super::{BUILT, Definition, NOT_BUILT, StageProblem, feature_table};
+use super::{BUILT, Definition, NOT_BUILT, StageProblem, feature_table, query_expand};
 use crate::template::{self, is_template};
 
 /// Ids under which searches were known before; answered with the current shape.
@@ -111,6 +111,9 @@ fn parameters_of(
         }
     };
     let searches = definition.id == feature_table::DEFINITION.id;
+    if definition.id == query_expand::DEFINITION.id {
+        query_expand::normalize(&mut parameters);
+    }
     if searches {
         if let Some(key) = parameters
             .keys()
@@ -138,6 +141,9 @@ fn parameters_of(
     if let Some(when) = common.get("when") {
         let when = Object::from_iter([("when".to_owned(), when.clone())]);
         schema::check(&[schema::WHEN], &when, When::Written, place, out);
+    }
+    if definition.id == query_expand::DEFINITION.id {
+        query_expand::check(&parameters, place, out);
     }
     if searches {
         feature_table::check(&parameters, place, out);

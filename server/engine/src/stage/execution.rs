@@ -6,14 +6,16 @@ use indexmap::IndexMap;
 use loupe_wire::{DegradedEntry, Object, RetrieverExecutionStatistics, StageStatistics, Value};
 use serde_json::json;
 
+use super::around::Metered;
 use super::parameters::Parameters;
-use super::plan::{Outcome, Run, Step};
+use super::plan::{Outcome, Run, StageEvent, Step};
 use super::schema::{self, When};
 use super::working::{MAX_ROWS, Row, Working};
 use super::{RunError, Searchable, page};
 use super::{
-    aggregate, attribute_filter, cluster, cross_compare, document_enrich, feature_search, group,
-    json_transform, maxsim, mmr, moments, rag_prepare, reduce, relevance, sort, unwind,
+    aggregate, api_call, attribute_filter, cluster, cross_compare, document_enrich, feature_search,
+    group, json_transform, llm_enrich, llm_filter, maxsim, mmr, moments, query_expand, rag_prepare,
+    reduce, relevance, rerank, sort, summarize, unwind, web_search,
 };
 use crate::filter::{Filter, Resolved};
 use crate::store::{Reach, StoreError};
@@ -35,6 +37,9 @@ pub(crate) struct Report {
     pub metadata: Object,
     /// Of the stage that runs, where it is not the number of rows.
     pub output: Option<u64>,
+    /// Questions of the stage to a language model, and their tokens.
+    pub llm_calls: u64,
+    pub tokens: u64,
 }
 
 pub(crate) struct Execution {
@@ -55,9 +60,6 @@ pub(crate) struct Execution {
 impl Execution {
     pub fn new(run: Run) -> Self {
         let mut context = Context::new(&run.inputs, run.now);
-        if let Some(secrets) = run.secrets.clone() {
-            context.set_secrets(secrets);
-        }
         context.set("CONTEXT", &json!({}));
         context.set("STAGE", &json!({}));
         Self {
@@ -77,6 +79,7 @@ impl Execution {
         self.batch = None;
         self.report.metadata.clear();
         self.report.output = None;
+        (self.report.llm_calls, self.report.tokens) = (0, 0);
     }
 
     /// `None`: the time ran out.
@@ -171,6 +174,56 @@ impl Execution {
         context
     }
 
+    /// Tells whoever watches, with the first rows of what a stage left.
+    pub async fn tell(&self, mut event: StageEvent, left: Option<(&Working, usize)>) {
+        let Some(watch) = &self.run.watch else { return };
+        if let Some((Working::Rows(rows), most)) = left {
+            let objects = rows.iter().take(most).filter_map(|r| r.value.as_object());
+            event.documents = objects.cloned().collect();
+        }
+        // Nobody reads any more: whoever dropped the other end drops the execution, too.
+        let _ = watch.send(event).await;
+    }
+
+    /// Waits for another machine without holding a search's turn.
+    pub async fn away<T>(&self, work: impl Future<Output = T>) -> T {
+        let Some(around) = &self.run.around else {
+            return work.await;
+        };
+        around.leave();
+        let done = work.await;
+        around.back().await;
+        done
+    }
+
+    /// Takes a turn again after a wait that was cut off.
+    pub async fn back(&self) {
+        if let Some(around) = &self.run.around {
+            around.back().await;
+        }
+    }
+
+    /// Counts what the organization uses, before it does.
+    pub fn spend(&self, what: Metered, amount: u64) -> Result<(), RunError> {
+        let Some(around) = &self.run.around else {
+            return Ok(());
+        };
+        around.spend(what, amount).map_err(|retry_after| {
+            let what = match what {
+                Metered::LanguageTokens => "tokens of language models",
+                Metered::WebSearches => "searches of the web",
+            };
+            let message = format!(
+                "stage `{}`: the organization has used its {what} of this minute",
+                self.stage
+            );
+            RunError::Limited {
+                message,
+                retry_after,
+            }
+        })
+    }
+
     /// The collections of that id or name: of the retriever, else among those that its stages name.
     pub fn collections_named(&self, identifier: &str) -> Result<Vec<Searchable>, RunError> {
         let named = |c: &&Searchable| c.collection_id == identifier || c.name == identifier;
@@ -229,6 +282,8 @@ impl Execution {
                 output as f64 / input as f64
             },
             error,
+            llm_calls: (self.report.llm_calls > 0).then_some(self.report.llm_calls as i64),
+            tokens_used: (self.report.tokens > 0).then_some(self.report.tokens as i64),
             metadata: std::mem::take(&mut self.report.metadata),
             ..Default::default()
         }
@@ -403,6 +458,13 @@ async fn dispatch(step: &Step, at: &mut Execution, set: Working) -> Result<Worki
         "rag_prepare" => rag_prepare::run(at, &p(), set).await,
         "document_enrich" => document_enrich::run(at, &p(), set).await,
         "cross_compare" => cross_compare::run(at, &p(), set).await,
+        "rerank" => rerank::run(at, &p(), set).await,
+        "llm_filter" => llm_filter::run(at, &p(), set).await,
+        "llm_enrich" => llm_enrich::run(at, &p(), set).await,
+        "summarize" => summarize::run(at, &p(), set).await,
+        "query_expand" => query_expand::run(at, &p(), set).await,
+        "external_web_search" => web_search::run(at, &p(), set).await,
+        "api_call" => api_call::run(at, &p(), set).await,
         "unwind" => unwind::run(at, &p(), set).await,
         "score_normalize" => sort::normalize(at, parameters, set).await,
         "mmr" => mmr::run(at, &p(), set).await,

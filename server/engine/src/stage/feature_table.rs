@@ -109,70 +109,73 @@ pub(crate) static DEFINITION: Definition = Definition {
     category: StageCategory::Filter,
     icon: "search",
     about: "Finds documents by similarity to a text, picture, vector or document, and by keywords",
-    members: &[
-        member(
-            "searches",
-            Kind::Objects(SEARCH, 10),
-            "[]",
-            "What is searched; several are fused",
-        ),
-        member(
-            "final_top_k",
-            Kind::Integer(1, 5000),
-            "25",
-            "Most documents that the stage gives",
-        ),
-        member(
-            "fusion",
-            Kind::Choice(&["rrf", "dbsf", "weighted", "max"]),
-            r#""rrf""#,
-            "How several searches become one ranking",
-        ),
-        member("filters", Kind::Filter, "", "Conditions for every search"),
-        member("pre_filters", Kind::Filter, "", "The same as `filters`"),
-        member(
-            "facets",
-            Kind::Objects(FACET, 20),
-            "[]",
-            "Fields whose values are counted over the documents that satisfy the filters",
-        ),
-        member(
-            "group_by",
-            Kind::Object(GROUP_BY),
-            "",
-            "Gathers documents that share a field's value",
-        ),
-        member(
-            "collection_identifiers",
-            Kind::Texts,
-            "[]",
-            "Ids or names of the collections searched; all where not given",
-        ),
-        member(
-            "hard_timeout_ms",
-            Kind::Integer(1, 600_000),
-            "",
-            "The stage gives nothing when the store takes longer",
-        ),
-        member("interactive", Kind::Boolean, "false", "Accepted"),
-        member("degrade_retry", Kind::Boolean, "false", "Accepted"),
-        member("auto_preprocess", Kind::Boolean, "true", "Accepted"),
-        member(
-            "cache_behavior",
-            Kind::Choice(&["auto", "disabled", "aggressive"]),
-            r#""auto""#,
-            "Accepted",
-        ),
-        member(
-            "cache_ttl_seconds",
-            Kind::Integer(0, 31_536_000),
-            "",
-            "Accepted",
-        ),
-        member("learning_config", Kind::NotBuilt, "", ""),
-        member("query_preprocessing", Kind::NotBuilt, "", ""),
-    ],
+    members: MEMBERS,
 };
+
+/// Its parameters, which other stages that search take, too.
+pub(crate) const MEMBERS: &[Member] = &[
+    member(
+        "searches",
+        Kind::Objects(SEARCH, 10),
+        "[]",
+        "What is searched; several are fused",
+    ),
+    member(
+        "final_top_k",
+        Kind::Integer(1, 5000),
+        "25",
+        "Most documents that the stage gives",
+    ),
+    member(
+        "fusion",
+        Kind::Choice(&["rrf", "dbsf", "weighted", "max"]),
+        r#""rrf""#,
+        "How several searches become one ranking",
+    ),
+    member("filters", Kind::Filter, "", "Conditions for every search"),
+    member("pre_filters", Kind::Filter, "", "The same as `filters`"),
+    member(
+        "facets",
+        Kind::Objects(FACET, 20),
+        "[]",
+        "Fields whose values are counted over the documents that satisfy the filters",
+    ),
+    member(
+        "group_by",
+        Kind::Object(GROUP_BY),
+        "",
+        "Gathers documents that share a field's value",
+    ),
+    member(
+        "collection_identifiers",
+        Kind::Texts,
+        "[]",
+        "Ids or names of the collections searched; all where not given",
+    ),
+    member(
+        "hard_timeout_ms",
+        Kind::Integer(1, 600_000),
+        "",
+        "The stage gives nothing when the store takes longer",
+    ),
+    member("interactive", Kind::Boolean, "false", "Accepted"),
+    member("degrade_retry", Kind::Boolean, "false", "Accepted"),
+    member("auto_preprocess", Kind::Boolean, "true", "Accepted"),
+    member(
+        "cache_behavior",
+        Kind::Choice(&["auto", "disabled", "aggressive"]),
+        r#""auto""#,
+        "Accepted",
+    ),
+    member(
+        "cache_ttl_seconds",
+        Kind::Integer(0, 31_536_000),
+        "",
+        "Accepted",
+    ),
+    member("learning_config", Kind::NotBuilt, "", ""),
+    member("query_preprocessing", Kind::NotBuilt, "", ""),
+];
 
 /// The short form of one search (`feature_uri`, `query` beside `final_top_k`) becomes a list of one; a query that is a
 /// text becomes the mode `text`.

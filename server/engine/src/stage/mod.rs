@@ -5,6 +5,8 @@
 //! store, and a set that no stage has read is listed page by page.
 
 mod aggregate;
+mod api_call;
+mod around;
 mod attribute_filter;
 mod cluster;
 mod compile;
@@ -18,7 +20,10 @@ mod fusion;
 mod group;
 mod inputs;
 mod json_transform;
+mod language;
 mod likeness;
+mod llm_enrich;
+mod llm_filter;
 mod maxsim;
 mod mmr;
 mod moments;
@@ -26,11 +31,14 @@ mod page;
 mod parameters;
 mod plan;
 mod query;
+mod query_expand;
 mod rag_prepare;
 mod reduce;
 mod relevance;
+mod rerank;
 mod schema;
 mod sort;
+mod summarize;
 mod targets;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -40,13 +48,16 @@ mod testing;
 mod tests;
 mod tokens;
 mod unwind;
+mod web_search;
 mod working;
 
 use loupe_wire::{RetrieverStageDefinition, StageCategory};
 
+pub use around::{Around, Metered};
 pub use explain::Surroundings;
 pub use inputs::{Violation, check_inputs};
-pub use plan::{Outcome, Plan, Run};
+pub use plan::{Outcome, Plan, Run, StageEvent};
+pub use web_search::{WebSearch, WebSearchConfig, WebSearchProtocol};
 
 use crate::embed::EmbedError;
 use crate::store::StoreError;
@@ -71,6 +82,9 @@ pub enum RunError {
     /// The cursor, scroll or key of the page is not one of this search.
     #[error("{0}")]
     Cursor(String),
+    /// The organization used so much in this minute that it has to wait.
+    #[error("{message}")]
+    Limited { message: String, retry_after: u64 },
     #[error(transparent)]
     Embed(#[from] EmbedError),
     #[error(transparent)]
@@ -134,16 +148,20 @@ impl Definition {
 }
 
 /// The stages that run.
-pub(crate) static BUILT: [&Definition; 19] = [
+pub(crate) static BUILT: [&Definition; 26] = [
     &feature_table::DEFINITION,
     &attribute_filter::DEFINITION,
+    &llm_filter::DEFINITION,
+    &query_expand::DEFINITION,
     &relevance::DEFINITION,
     &sort::ATTRIBUTE,
+    &rerank::DEFINITION,
     &maxsim::DEFINITION,
     &mmr::DEFINITION,
     &sort::NORMALIZE,
     &aggregate::DEFINITION,
     &reduce::SAMPLE,
+    &summarize::DEFINITION,
     &cluster::DEFINITION,
     &group::DEFINITION,
     &reduce::LIMIT,
@@ -151,24 +169,20 @@ pub(crate) static BUILT: [&Definition; 19] = [
     &moments::DEFINITION,
     &json_transform::DEFINITION,
     &rag_prepare::DEFINITION,
+    &web_search::DEFINITION,
     &cross_compare::DEFINITION,
     &unwind::DEFINITION,
     &document_enrich::DEFINITION,
+    &llm_enrich::DEFINITION,
+    &api_call::DEFINITION,
 ];
 
 /// Stage ids of the interface that no build of this version runs.
-pub(crate) const NOT_BUILT: [&str; 15] = [
-    "llm_filter",
-    "query_expand",
+pub(crate) const NOT_BUILT: [&str; 8] = [
     "agent_search",
-    "rerank",
-    "summarize",
-    "external_web_search",
     "external_reverse_image",
     "sql_lookup",
     "taxonomy_enrich",
-    "llm_enrich",
-    "api_call",
     "web_scrape",
     "code_execution",
     "agentic_enrich",

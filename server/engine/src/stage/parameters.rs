@@ -22,7 +22,9 @@ impl Parameters {
             let member = self.members.iter().find(|m| m.name == name)?;
             let default: Option<Value> = serde_json::from_str(member.default).ok();
             // A default that had to be rendered, and gave nothing, is nothing.
-            default.filter(|d| matches!(member.kind, Kind::Template) || !has_template(d))
+            default.filter(|d| {
+                matches!(member.kind, Kind::Template | Kind::Templates) || !has_template(d)
+            })
         })
     }
 

@@ -1,5 +1,6 @@
 //! Stages compiled once, run in order.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -10,16 +11,18 @@ use loupe_wire::{
     RetrieverPagination, StageConfigInput, StageStatistics, Value,
 };
 use serde_json::json;
+use tokio::sync::mpsc;
 
 use super::compile::compile_stage;
 use super::execution::Execution;
 use super::schema::{inside, problem};
 use super::working::Working;
-use super::{Definition, Fetch, RunError, Searchable, StageProblem, feature_table, page};
+use super::{Around, Definition, Fetch, RunError, Searchable, StageProblem, WebSearch, page};
 use crate::embed::Encoders;
 use crate::filter::Filter;
 use crate::store::DocStore;
-use crate::template::{Secrets, is_template};
+use crate::template::is_template;
+use crate::web::Web;
 
 /// Most stages of one retriever.
 const MAX_STAGES: usize = 20;
@@ -74,7 +77,28 @@ pub struct Run {
     /// The request's `limit`: the page size, whatever the method.
     pub limit: Option<i64>,
     pub return_vectors: bool,
-    pub secrets: Option<Secrets>,
+    /// The values of the secrets that stages send along; see [`Plan::secrets`].
+    pub secrets: HashMap<String, String>,
+    /// Asks other services for stages; without it they are refused.
+    pub web: Option<Arc<dyn Web>>,
+    /// The search service of the web, where one is configured.
+    pub web_search: Option<Arc<WebSearch>>,
+    /// Is told of every stage; a slow reader makes the stages wait.
+    pub watch: Option<mpsc::Sender<StageEvent>>,
+    /// What the server holds and counts of this execution.
+    pub around: Option<Arc<dyn Around>>,
+}
+
+/// What happened to a stage: it began, it ended with statistics, or it failed.
+#[derive(Debug, Clone)]
+pub struct StageEvent {
+    pub name: String,
+    pub index: usize,
+    pub total: usize,
+    pub statistics: Option<StageStatistics>,
+    /// The first rows that the stage leaves, a page of them.
+    pub documents: Vec<Object>,
+    pub error: Option<String>,
 }
 
 /// What an execution gave.
@@ -136,7 +160,8 @@ impl Plan {
         };
         let mut statistics = IndexMap::new();
         let mut timed_out = false;
-        for step in &self.steps {
+        for (index, step) in self.steps.iter().enumerate() {
+            at.tell(self.event(index), None).await;
             let (started, input) = (Instant::now(), set.len() as u64);
             at.begin(step);
             // Kept only where the stage may leave no rows behind.
@@ -159,10 +184,19 @@ impl Plan {
                     error = Some(e.to_string());
                     kept.unwrap_or(Working::Rows(Vec::new()))
                 }
-                Err(e) => return Err(e),
+                Err(e) => {
+                    let mut event = self.event(index);
+                    event.error = Some(e.to_string());
+                    at.tell(event, None).await;
+                    return Err(e);
+                }
             };
             let output = at.report.output.take().unwrap_or(set.len() as u64);
             let told = at.statistics(input, output, started.elapsed(), error);
+            let mut event = self.event(index);
+            event.error.clone_from(&told.error);
+            event.statistics = Some(told.clone());
+            at.tell(event, Some((&set, size))).await;
             record(&mut statistics, &step.name, told);
             at.expose(step, &set, input, output);
             if timed_out {
@@ -175,6 +209,17 @@ impl Plan {
         }
         let cut = page::cut(&at, set, size, &|| self.fingerprint(&at.run)).await?;
         Ok(at.finish(cut, statistics, timed_out))
+    }
+
+    fn event(&self, index: usize) -> StageEvent {
+        StageEvent {
+            name: self.steps[index].name.clone(),
+            index,
+            total: self.steps.len(),
+            statistics: None,
+            documents: Vec::new(),
+            error: None,
+        }
     }
 
     /// The collections that stages name by id or name beyond those of the retriever. Whoever makes a retriever must be
@@ -194,16 +239,30 @@ impl Plan {
         list
     }
 
+    /// The names of the secrets that stages send to other services. Who makes such a retriever could read them.
+    pub fn secrets(&self) -> Vec<String> {
+        let named = self.steps.iter().filter_map(|step| {
+            let auth = step.parameters.get("auth")?;
+            auth.get("secret_ref")?.as_str().map(str::to_owned)
+        });
+        let mut list: Vec<String> = named.collect();
+        list.sort();
+        list.dedup();
+        list
+    }
+
     /// The page without pagination: what the last search returns, else 10.
     fn default_page(&self) -> usize {
         let search = self
             .steps
             .iter()
             .rev()
-            .find(|s| s.definition.id == feature_table::DEFINITION.id);
+            .find(|s| matches!(s.definition.id, "feature_search" | "query_expand"));
         search.map_or(10, |step| {
-            step.parameters
-                .get("final_top_k")
+            let inside = step.parameters.get("feature_search_config");
+            inside
+                .and_then(|search| search.get("final_top_k"))
+                .or_else(|| step.parameters.get("final_top_k"))
                 .and_then(Value::as_u64)
                 .unwrap_or(25) as usize
         })

@@ -7,7 +7,7 @@ use tiktoken_rs::CoreBPE;
 use super::execution::{Execution, offload};
 use super::parameters::Parameters;
 use super::schema::{Kind, Member, member};
-use super::tokens::{self, TOKENIZERS};
+use super::tokens::{self, Fit, TOKENIZERS};
 use super::working::{Row, Working};
 use super::{Definition, RunError};
 use crate::template::render_text;
@@ -259,7 +259,7 @@ fn within(bpe: &CoreBPE, parts: &mut Vec<Part>, separator: &str, budget: usize) 
     }
 }
 
-/// Brings the parts within the budget. Separators count.
+/// Brings the parts within the budget.
 fn fit(
     bpe: &CoreBPE,
     parts: Vec<Part>,
@@ -267,37 +267,16 @@ fn fit(
     budget: usize,
     strategy: &str,
 ) -> Vec<Part> {
-    let between = bpe.count_ordinary(separator);
-    let sizes: Vec<usize> = parts
-        .iter()
-        .map(|part| tokens::count(bpe, &part.text, budget))
-        .collect();
-    let total: usize = sizes.iter().sum::<usize>() + between * sizes.len().saturating_sub(1);
-    if strategy == "proportional" && total > budget {
-        let room = budget.saturating_sub(between * sizes.len().saturating_sub(1));
-        let share = room as f64 / sizes.iter().sum::<usize>().max(1) as f64;
-        let cut = parts.into_iter().zip(sizes).map(|(mut part, size)| {
-            part.text = tokens::cut(bpe, &part.text, (size as f64 * share) as usize);
-            part.cut = true;
-            part
-        });
-        return cut.filter(|part| !part.text.is_empty()).collect();
-    }
-    let (mut left, mut kept) = (budget, Vec::new());
-    for (mut part, size) in parts.into_iter().zip(sizes) {
-        let before = if kept.is_empty() { 0 } else { between };
-        if size + before <= left {
-            left -= size + before;
-            kept.push(part);
-            continue;
-        }
-        // What is left of the budget goes to the document that no longer fits, where it may be cut.
-        if strategy == "priority_truncate" && left > before {
-            part.text = tokens::cut(bpe, &part.text, left - before);
-            part.cut = true;
-            kept.push(part);
-        }
-        break;
-    }
-    kept
+    let how = match strategy {
+        "proportional" => Fit::Share,
+        "drop_last" => Fit::Whole,
+        _ => Fit::CutLast,
+    };
+    let texts = parts.iter().map(|part| part.text.clone()).collect();
+    let fitted = tokens::fit(bpe, texts, separator, budget, how);
+    let kept = parts.into_iter().zip(fitted).filter_map(|(part, fitted)| {
+        let (text, cut) = fitted?;
+        Some(Part { text, cut, ..part })
+    });
+    kept.collect()
 }

@@ -35,6 +35,8 @@ pub(crate) enum Kind {
     Template,
     /// An object with any members.
     Map,
+    /// An object with any members whose texts are rendered later, once a document.
+    Templates,
     /// Part of the interface, but nothing runs it: refused, saying so.
     NotBuilt,
 }
@@ -192,7 +194,7 @@ fn check_kind(
             "not_implemented",
             "is part of the interface, but this version does not run it yet".into(),
         ),
-        Kind::Map => match value {
+        Kind::Map | Kind::Templates => match value {
             Value::Object(_) if when == When::Written => {
                 if let Err((path, e)) = template::check_value(value) {
                     let loc = here.into_iter().chain(path).collect();
@@ -289,7 +291,9 @@ pub(crate) fn render(
     for (key, value) in object {
         let kind = members.iter().find(|m| m.name == key).map(|m| &m.kind);
         let rendered = match (kind, value) {
-            (Some(Kind::Filter | Kind::Operand | Kind::Template), _) => value.clone(),
+            (Some(Kind::Filter | Kind::Operand | Kind::Template | Kind::Templates), _) => {
+                value.clone()
+            }
             (Some(Kind::Object(inner)), Value::Object(o)) => {
                 Value::Object(render(inner, o, context)?)
             }
@@ -381,7 +385,7 @@ fn kind_schema(kind: &Kind) -> Object {
     let schema = match kind {
         Kind::Text => json!({"type": "string"}),
         Kind::Template => json!({"type": "string", "format": "template"}),
-        Kind::Map => json!({"type": "object"}),
+        Kind::Map | Kind::Templates => json!({"type": "object"}),
         Kind::Texts => json!({"type": "array", "items": {"type": "string"}}),
         Kind::Boolean => json!({"type": "boolean"}),
         Kind::Integer(min, max) => json!({"type": "integer", "minimum": min, "maximum": max}),

@@ -124,7 +124,11 @@ fn run(store: Memory, inputs: Value) -> Run {
         pagination: None,
         limit: None,
         return_vectors: false,
-        secrets: None,
+        secrets: Default::default(),
+        web: None,
+        web_search: None,
+        watch: None,
+        around: None,
     }
 }
 

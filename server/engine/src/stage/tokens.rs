@@ -52,3 +52,60 @@ fn beginning(text: &str, limit: usize) -> &str {
     let most = limit.saturating_add(1).saturating_mul(CHARS_A_TOKEN);
     &text[..text.floor_char_boundary(most.min(text.len()))]
 }
+
+/// What gives way where texts have more tokens than they may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fit {
+    /// Only whole texts, from the first on.
+    Whole,
+    /// The first whole; the one that no longer fits is cut.
+    CutLast,
+    /// Each is cut by the same share.
+    Share,
+    /// Each is cut to the same number.
+    Each,
+}
+
+/// The texts that are kept, and whether each was cut. Separators count.
+pub(crate) fn fit(
+    bpe: &CoreBPE,
+    texts: Vec<String>,
+    separator: &str,
+    budget: usize,
+    how: Fit,
+) -> Vec<Option<(String, bool)>> {
+    let between = bpe.count_ordinary(separator);
+    let sizes: Vec<usize> = texts.iter().map(|t| count(bpe, t, budget)).collect();
+    let room = budget.saturating_sub(between * sizes.len().saturating_sub(1));
+    let all: usize = sizes.iter().sum();
+    if all <= room {
+        return texts.into_iter().map(|text| Some((text, false))).collect();
+    }
+    if matches!(how, Fit::Share | Fit::Each) {
+        let share = room as f64 / all as f64;
+        let equal = room / sizes.len().max(1);
+        let one = |(text, size): (String, usize)| {
+            let most = if how == Fit::Each {
+                equal
+            } else {
+                (size as f64 * share) as usize
+            };
+            let kept = cut(bpe, &text, most);
+            (!kept.is_empty()).then(|| (kept.clone(), kept.len() < text.len()))
+        };
+        return texts.into_iter().zip(sizes).map(one).collect();
+    }
+    let (mut left, mut open, mut kept) = (budget, true, Vec::new());
+    for (text, size) in texts.into_iter().zip(sizes) {
+        let before = if kept.is_empty() { 0 } else { between };
+        if open && size + before <= left {
+            left -= size + before;
+            kept.push(Some((text, false)));
+            continue;
+        }
+        let cut_here = open && how == Fit::CutLast && left > before;
+        kept.push(cut_here.then(|| (cut(bpe, &text, left - before), true)));
+        open = false;
+    }
+    kept
+}

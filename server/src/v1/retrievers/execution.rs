@@ -1,15 +1,16 @@
 //! Running a retriever: inputs checked, plan run, answer shaped, execution recorded.
 
-use std::time::Instant;
+use std::{collections::HashMap, sync::Arc, time::Instant};
 
-use loupe_engine::stage::{Outcome, Run, RunError, check_inputs};
+use loupe_engine::stage::{Around as _, Outcome, Plan, Run, RunError, StageEvent, check_inputs};
 use loupe_wire::{
     ExecuteRetrieverResponse, Object, RetrieverExecutionSummary, RetrieverModelOutput,
     RetrieverPagination, Value,
 };
 use serde_json::json;
+use tokio::sync::mpsc;
 
-use super::{Execution, compile, record, stage_inputs};
+use super::{Execution, around::Held, compile, record, stage_inputs};
 use crate::{
     app::App,
     auth::{Level, Scope},
@@ -17,7 +18,7 @@ use crate::{
     id,
     limits::quota,
     list::parse_filter,
-    v1::{collections, documents},
+    v1::{collections, documents, secrets},
 };
 
 /// What an execution is asked for, whoever asks: the API, a public page, an alert.
@@ -31,6 +32,10 @@ pub struct Execute {
     pub presigned_urls: bool,
     pub vectors: bool,
     pub explain: bool,
+    /// Is told of every stage.
+    pub watch: Option<mpsc::Sender<StageEvent>>,
+    /// A new one where it is absent.
+    pub execution_id: Option<String>,
 }
 
 /// Runs a stored retriever.
@@ -65,6 +70,8 @@ pub async fn execute<L: Level>(
         .budget_limits
         .as_ref()
         .and_then(|budget| budget.max_time_ms);
+    let turn = app.turns.take().await?;
+    let held = Arc::new(Held::new(app, &scope.caller.org_id, turn));
     let run = Run {
         store: app.store().clone(),
         encoders: app.encoders(),
@@ -88,11 +95,14 @@ pub async fn execute<L: Level>(
         pagination: ask.pagination,
         limit: ask.limit,
         return_vectors: ask.vectors,
-        secrets: None,
+        secrets: secrets_of(app, &scope.caller.org_id, &plan).await?,
+        web: Some(Arc::new(app.outbound().clone())),
+        web_search: app.web_search.clone(),
+        watch: ask.watch,
+        around: Some(held.clone()),
     };
-    let turn = app.turns.take().await?;
     let mut outcome = plan.run(run).await.map_err(run_error)?;
-    drop(turn);
+    held.leave();
     if ask.presigned_urls {
         outcome
             .documents
@@ -102,6 +112,9 @@ pub async fn execute<L: Level>(
     documents::expand(app, scope, &ask.expand, &mut outcome.documents).await?;
     let milliseconds = started.elapsed().as_secs_f64() * 1e3;
     let mut response = answer(retriever, outcome, milliseconds);
+    if let Some(id) = ask.execution_id {
+        response.execution_id = id;
+    }
     if ask.explain {
         let explained = super::explain(app, scope, &response.retriever_id).await?;
         response.explain_plan = super::cast(&explained)?;
@@ -111,10 +124,29 @@ pub async fn execute<L: Level>(
     Ok(response)
 }
 
+/// The values of the secrets that the stages name. One that is gone is told by the stage that needs it.
+async fn secrets_of(app: &App, org_id: &str, plan: &Plan) -> Result<HashMap<String, String>> {
+    let mut values = HashMap::new();
+    for name in plan.secrets() {
+        match secrets::value(app, org_id, &name).await {
+            Ok(value) => {
+                values.insert(name, value);
+            }
+            Err(error) if error.kind() == "NotFoundError" => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(values)
+}
+
 fn run_error(error: RunError) -> ApiError {
     match error {
         RunError::Invalid(message) => ApiError::bad_request("", message),
         RunError::Cursor(message) => ApiError::bad_request("cursor_invalid", message),
+        RunError::Limited {
+            message,
+            retry_after,
+        } => ApiError::too_many_requests("usage_limited", message).retry_after(retry_after),
         RunError::Embed(error) => error.into(),
         RunError::Store(error) => error.into(),
     }

@@ -1,9 +1,11 @@
 //! Retrievers: stages that run over collections. Stages are immutable; changes are made on clones.
 
+mod around;
 mod execution;
 mod history;
 mod routes;
 mod store;
+mod streaming;
 
 use std::sync::Arc;
 
@@ -11,12 +13,13 @@ use indexmap::IndexMap;
 use loupe_engine::stage::{Plan, Surroundings};
 use loupe_wire::{
     AuditAction, CloneRetrieverRequest, CreateRetrieverRequest, ExplainRetrieverResponse,
-    FeatureAddress, NamespaceOperation, Object, PatchRetrieverRequest, ResourceType,
+    FeatureAddress, NamespaceOperation, Object, PatchRetrieverRequest, Permission, ResourceType,
     RetrieverModelOutput, StageConfigInput, StageConfigOutput, Value,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 
+pub use around::Used;
 pub use execution::{Execute, execute};
 pub use history::{History, record};
 pub use routes::router;
@@ -25,11 +28,11 @@ pub use store::{Execution, RETRIEVERS, insert_execution};
 use super::{
     api_keys,
     audit::{self, Change},
-    collections,
+    collections, secrets,
 };
 use crate::{
     app::App,
-    auth::{Delete, Level, Scope, Write},
+    auth::{Caller, Delete, Level, Scope, Write},
     clock,
     db::Record,
     error::{ApiError, Result, Violation},
@@ -145,6 +148,7 @@ pub async fn create(
     )?;
     let schema = request.input_schema.unwrap_or_default();
     let plan = compile(&request.stages, &schema)?;
+    check_secrets(app, &scope.caller, &plan).await?;
     let identifiers = request.collection_identifiers.unwrap_or_default();
     let collections = collections::resolve(app, &scope.namespace_id, &identifiers).await?;
     let named = collections::resolve(app, &scope.namespace_id, &plan.references()).await?;
@@ -182,6 +186,24 @@ pub async fn create(
         ..Default::default()
     };
     insert(app, scope, retriever, now).await
+}
+
+/// Whoever says where a secret is sent could read it: that is for keys that may manage secrets.
+async fn check_secrets(app: &App, caller: &Caller, plan: &Plan) -> Result<()> {
+    let names = plan.secrets();
+    if names.is_empty() {
+        return Ok(());
+    }
+    if !caller.has(Permission::Admin) {
+        let message = "stages that send a secret are made with a key of the permission admin";
+        return Err(ApiError::forbidden("permission_denied", message));
+    }
+    for name in names {
+        let operation = NamespaceOperation::ManagePermissions;
+        caller.allow(ResourceType::Secret, &name, operation)?;
+        secrets::value(app, &caller.org_id, &name).await?;
+    }
+    Ok(())
 }
 
 async fn insert(

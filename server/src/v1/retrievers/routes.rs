@@ -11,7 +11,7 @@ use loupe_wire::{
     GenericDeleteResponse, ListExecutionsRequest, ListExecutionsResponse, ListRetrieversRequest,
     ListRetrieversResponse, NamespaceOperation, PaginationMetadata, PatchRetrieverRequest,
     PatchRetrieverResponse, ResourceType, RetrieverConfig, RetrieverModelOutput,
-    RetrieverStageDefinition, Value,
+    RetrieverStageDefinition, StreamStageEvent, Value,
 };
 use serde::Deserialize;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -211,16 +211,17 @@ where
     }
 }
 
-/// Runs a retriever.
-#[utoipa::path(post, path = "/v1/retrievers/{retriever_id}/execute", tag = "retrievers", params(ExecuteQuery), request_body = ExecuteRetrieverRequest, responses((status = 200, body = ExecuteRetrieverResponse)))]
+/// Runs a retriever. With `stream` the answer is `text/event-stream`: each stage when it begins and ends, the whole last.
+#[utoipa::path(post, path = "/v1/retrievers/{retriever_id}/execute", tag = "retrievers", params(ExecuteQuery), request_body = ExecuteRetrieverRequest, responses((status = 200, content((ExecuteRetrieverResponse = "application/json"), (StreamStageEvent = "text/event-stream")))))]
 async fn execute_retriever(
     State(app): State<App>,
     scope: Scope<Read>,
     Path(id): Path<String>,
     query: ExecuteQuery,
     Asked(request): Asked,
-) -> Result<Json<ExecuteRetrieverResponse>> {
+) -> Result<Response> {
     let retriever = super::known(&app, &scope, &id).await?;
+    let stream = request.stream;
     let ask = Execute {
         inputs: request.inputs.unwrap_or_default(),
         filters: request.filters,
@@ -231,12 +232,16 @@ async fn execute_retriever(
             || query.return_presigned_urls.unwrap_or(false),
         vectors: request.return_vectors || query.return_vectors.unwrap_or(false),
         explain: request.explain || query.explain.unwrap_or(false),
+        ..Execute::default()
     };
+    if stream {
+        return super::streaming::stream(app, scope, retriever, ask).await;
+    }
     let mut response = super::execute(&app, &scope, &retriever, ask).await?;
     if query.include_legacy_results.unwrap_or(false) {
         response.results = response.documents.clone();
     }
-    Ok(Json(response))
+    Ok(Json(response).into_response())
 }
 
 /// What an execution would do.

@@ -543,3 +543,93 @@ async fn stages_before_are_read_under_their_alias_and_batches_may_be_templates()
         ["stages", "1", "batch_size"]
     );
 }
+
+#[tokio::test]
+async fn a_query_is_expanded_by_the_words_of_what_it_finds() {
+    let text = |id: &str, vector: [f32; 2], said: &str| {
+        document(id, vector, said, json!({"content": said}))
+    };
+    let memory = Memory {
+        documents: vec![
+            text("a", [0.9, 0.0], "castle vampire night"),
+            text("b", [0.8, 0.0], "vampire castle coffin"),
+            text("c", [0.7, 0.0], "vampire morning sunlight"),
+            text("d", [0.1, 0.0], "castle architecture"),
+        ],
+        ..Memory::default()
+    };
+    let list = |more: Value| {
+        let mut parameters = json!({"num_expansions": 1, "feature_search_config": {"feature_uri": FLAT, "query": "{{INPUT.query}}", "lexical": true,
+            "top_k": 3, "final_top_k": 10, "facets": [{"key": "content"}]}});
+        for (name, value) in more.as_object().unwrap() {
+            parameters[name] = value.clone();
+        }
+        json!({"query_expand": parameters})
+    };
+    let store = Arc::new(memory);
+    let with = |query: &str| {
+        let mut with = run(Memory::default(), json!({"query": query}));
+        with.store = store.clone();
+        with
+    };
+    let out = plan(list(json!({}))).run(with("vampire")).await.unwrap();
+    let told = &out.statistics.stages["query_expand"].metadata;
+    // "castle" is in two of the three documents found; the other words are in one alone, "vampire" is the query's own.
+    assert_eq!(
+        (&told["method"], &told["expansions"]),
+        (
+            &json!("pseudo_relevance_feedback"),
+            &json!(["vampire castle"])
+        )
+    );
+    assert!(
+        out.degraded[0]
+            .reason
+            .contains("no language model is configured"),
+        "{:?}",
+        out.degraded
+    );
+    assert_eq!(out.facets.len(), 1, "each field is counted once");
+    // a and b are best by both queries: twice 1/61 for the first.
+    assert_eq!(ids(&out)[..2], ["a", "b"]);
+    let twice = plan(list(json!({"deduplicate": false})))
+        .run(with("vampire"))
+        .await
+        .unwrap();
+    assert!(twice.documents.len() > out.documents.len());
+    let vector = list(
+        json!({"feature_search_config": {"feature_uri": FLAT, "query": {"input_mode": "vector", "value": [1, 0]}}}),
+    );
+    let out = plan(vector).run(with("")).await.unwrap();
+    assert!(out.warnings[0].contains("no text to say in other ways") && out.documents.len() == 4);
+    let wrong = Plan::compile(
+        &stages(json!({"query_expand": {"feature_search_config": {"final_top_k": 5}}})),
+        &IndexMap::new(),
+    );
+    assert_eq!(
+        wrong.err().unwrap()[0].loc.join("."),
+        "stages.0.config.parameters.feature_search_config.searches"
+    );
+}
+
+#[tokio::test]
+async fn without_a_machine_to_ask_stages_say_so() {
+    for (stage, parameters) in [
+        ("llm_filter", json!({"criteria": "good"})),
+        ("llm_enrich", json!({})),
+        ("summarize", json!({})),
+        ("external_web_search", json!({})),
+    ] {
+        let wrong = failure(searched(json!({stage: parameters})), q()).await;
+        assert!(wrong.contains("is configured; set `"), "{stage}: {wrong}");
+    }
+    let call = json!({"url": "https://x.example", "allowed_domains": ["x.example"]});
+    assert!(
+        failure(searched(json!({"api_call": call})), q())
+            .await
+            .contains("not enabled")
+    );
+    // A rerank without its model leaves the order and says so.
+    let out = answer(searched(json!({"rerank": {"top_k": 2}})), q()).await;
+    assert_eq!((ids(&out), out.degraded.len()), (vec!["a", "b"], 1));
+}

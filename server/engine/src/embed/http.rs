@@ -1,0 +1,112 @@
+//! One request to a model's endpoint, repeated once when the trouble may pass.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use secrecy::{ExposeSecret, SecretString};
+use url::Url;
+
+use super::hub::explain;
+use super::{EmbedError, Result};
+
+/// The wait before the one retry, unless the endpoint names a shorter or longer one within reason.
+const RETRY_WAIT: Duration = Duration::from_millis(500);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// Where to, and how much may come back.
+pub(super) struct Call<'a> {
+    pub address: &'a str,
+    pub key: Option<&'a SecretString>,
+    pub timeout: Duration,
+    /// Bytes of the answer.
+    pub most: usize,
+}
+
+enum Trouble {
+    /// Perhaps gone after a while.
+    Passing(String, Duration),
+    Lasting(EmbedError),
+}
+
+impl Call<'_> {
+    /// Sends the body, and once more after 429, 5xx or a broken connection.
+    pub async fn post(&self, client: &reqwest::Client, kind: &str, body: Bytes) -> Result<Vec<u8>> {
+        match self.send(client, kind, body.clone()).await {
+            Err(Trouble::Passing(_, wait)) => {
+                tokio::time::sleep(wait).await;
+                self.send(client, kind, body).await
+            }
+            other => other,
+        }
+        .map_err(|trouble| match trouble {
+            Trouble::Passing(reason, _) => EmbedError::Failed(reason),
+            Trouble::Lasting(error) => error,
+        })
+    }
+
+    async fn send(
+        &self,
+        client: &reqwest::Client,
+        kind: &str,
+        body: Bytes,
+    ) -> std::result::Result<Vec<u8>, Trouble> {
+        let (address, most) = (self.address, self.most);
+        let passing = |error: &reqwest::Error| {
+            Trouble::Passing(format!("{address}: {}", explain(error)), RETRY_WAIT)
+        };
+        let mut request = client
+            .post(address)
+            .timeout(self.timeout)
+            .header("content-type", kind)
+            .body(body);
+        if let Some(key) = self.key {
+            request = request.bearer_auth(key.expose_secret());
+        }
+        let answer = request.send().await.map_err(|error| passing(&error))?;
+        let status = answer.status();
+        let wait = retry_after(answer.headers());
+        let mut bytes = Vec::new();
+        let mut stream = answer.bytes_stream();
+        while let Some(part) = stream.next().await {
+            bytes.extend_from_slice(&part.map_err(|error| passing(&error))?);
+            if bytes.len() > most {
+                let reason = format!("{address} answered with more than {most} bytes");
+                return Err(Trouble::Lasting(EmbedError::Failed(reason)));
+            }
+        }
+        if status.is_success() {
+            return Ok(bytes);
+        }
+        let said: String = String::from_utf8_lossy(&bytes).chars().take(200).collect();
+        let reason = format!("{address} answered {status}: {said}");
+        Err(if status.is_server_error() || status.as_u16() == 429 {
+            Trouble::Passing(reason, wait)
+        } else if matches!(status.as_u16(), 400 | 413 | 422) {
+            Trouble::Lasting(EmbedError::Invalid(reason))
+        } else {
+            Trouble::Lasting(EmbedError::Unavailable(reason))
+        })
+    }
+}
+
+fn retry_after(headers: &reqwest::header::HeaderMap) -> Duration {
+    let seconds = headers
+        .get("retry-after")
+        .and_then(|value| value.to_str().ok());
+    let seconds = seconds.and_then(|text| text.trim().parse().ok());
+    seconds.map_or(RETRY_WAIT, |seconds| {
+        Duration::from_secs(seconds).min(LONGEST_WAIT)
+    })
+}
+
+/// Refuses an address that is none, with the words for whoever configured it.
+pub(super) fn check_address(url: &str, what: &str) -> Result<()> {
+    let parsed = Url::parse(url);
+    if parsed.is_ok_and(|url| matches!(url.scheme(), "http" | "https")) {
+        return Ok(());
+    }
+    Err(EmbedError::Unavailable(format!(
+        "the endpoint of {what} is misconfigured: the url must be one of http:// or https://"
+    )))
+}

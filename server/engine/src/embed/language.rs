@@ -1,0 +1,158 @@
+//! A language model behind an OpenAI-compatible `/chat/completions`.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use secrecy::SecretString;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::http::{Call, check_address};
+use super::{EmbedError, Result};
+
+/// Bytes of one answer.
+const MOST: usize = 4 << 20;
+/// Characters of a text that are sent.
+const MOST_CHARACTERS: usize = 60_000;
+
+/// The endpoint of a language model.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Language {
+    /// The address up to, and without, `/chat/completions`.
+    pub url: String,
+    pub model: String,
+    #[serde(default)]
+    pub api_key: Option<SecretString>,
+    /// It looks at pictures too.
+    #[serde(default)]
+    pub pictures: bool,
+    #[serde(default = "default_timeout")]
+    pub timeout_seconds: u64,
+}
+
+fn default_timeout() -> u64 {
+    120
+}
+
+/// What a model is asked.
+#[derive(Debug, Clone, Default)]
+pub struct Question {
+    /// What to do, as the server says it.
+    pub task: String,
+    /// What to do it on, as strangers wrote it.
+    pub text: String,
+    /// JPEGs.
+    pub pictures: Vec<Bytes>,
+    /// A JSON schema of the answer; absent: words.
+    pub shape: Option<Value>,
+    /// Another model of the same endpoint.
+    pub model: Option<String>,
+    pub temperature: f64,
+    pub most_tokens: Option<i64>,
+}
+
+/// Asks one model.
+pub struct LanguageModel {
+    config: Language,
+    client: reqwest::Client,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    choices: Vec<Choice>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    message: Message,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    content: Option<String>,
+}
+
+impl LanguageModel {
+    pub fn new(config: Language, client: reqwest::Client) -> Result<Self> {
+        check_address(&config.url, "the language model")?;
+        Ok(Self { config, client })
+    }
+
+    pub fn sees_pictures(&self) -> bool {
+        self.config.pictures
+    }
+
+    /// The answer in words.
+    pub async fn words(&self, question: &Question) -> Result<String> {
+        let address = format!("{}/chat/completions", self.config.url.trim_end_matches('/'));
+        let call = Call {
+            address: &address,
+            key: self.config.api_key.as_ref(),
+            timeout: Duration::from_secs(self.config.timeout_seconds),
+            most: MOST,
+        };
+        let body = self.body(question).to_string();
+        let answer = call
+            .post(&self.client, "application/json", body.into())
+            .await?;
+        let answer: Answer = serde_json::from_slice(&answer).map_err(|error| {
+            EmbedError::Failed(format!(
+                "the answer of {address} is not understood: {error}"
+            ))
+        })?;
+        let content = answer.choices.into_iter().next();
+        let content = content.and_then(|choice| choice.message.content);
+        content.ok_or_else(|| EmbedError::Failed(format!("{address} answered without words")))
+    }
+
+    /// The answer as a JSON object.
+    pub async fn object(&self, question: &Question) -> Result<loupe_wire::Object> {
+        let words = self.words(question).await?;
+        // Small models wrap what they were asked for into marks of code or a sentence.
+        let object = words.find('{').zip(words.rfind('}'));
+        let object = object.and_then(|(from, to)| words.get(from..=to));
+        let parsed = object.map(serde_json::from_str::<Value>);
+        match parsed {
+            Some(Ok(Value::Object(object))) => Ok(object),
+            _ => Err(EmbedError::Failed(
+                "the language model did not answer with a JSON object".to_owned(),
+            )),
+        }
+    }
+
+    fn body(&self, question: &Question) -> Value {
+        let text: String = question.text.chars().take(MOST_CHARACTERS).collect();
+        let content = if question.pictures.is_empty() {
+            json!(text)
+        } else {
+            let pictures = question.pictures.iter().map(|jpeg| {
+                let packed = STANDARD.encode(jpeg);
+                json!({"type": "image_url", "image_url": {"url": format!("data:image/jpeg;base64,{packed}")}})
+            });
+            std::iter::once(json!({"type": "text", "text": text}))
+                .chain(pictures)
+                .collect()
+        };
+        let mut body = json!({
+            "model": question.model.as_ref().unwrap_or(&self.config.model),
+            "temperature": question.temperature,
+            "messages": [
+                {"role": "system", "content": question.task},
+                {"role": "user", "content": content},
+            ],
+        });
+        if let Some(most) = question.most_tokens {
+            body["max_tokens"] = json!(most);
+        }
+        if let Some(shape) = &question.shape {
+            body["response_format"] = json!({
+                "type": "json_schema",
+                "json_schema": {"name": "answer", "schema": shape, "strict": false},
+            });
+        }
+        body
+    }
+}

@@ -1,0 +1,329 @@
+//! `api_call`: what another service says of each document, asked through the guarded client and only of domains that the
+//! retriever lists.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures::StreamExt as _;
+use loupe_wire::{Object, StageCategory, Value};
+use reqwest::Method;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::json;
+use url::Url;
+
+use super::execution::Execution;
+use super::parameters::Parameters;
+use super::schema::{Kind, Member, member, required};
+use super::working::{Row, Working};
+use super::{Definition, RunError};
+use crate::filter::value_at;
+use crate::template::{Context, render_text, render_value};
+use crate::web::Ask;
+
+/// Calls under way at once where `batch_size` does not say.
+const AT_ONCE: usize = 5;
+/// Documents that are asked about.
+pub(super) const MAX_CALLS: usize = 100;
+const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE"];
+
+const AUTH: &[Member] = &[
+    member(
+        "type",
+        Kind::Choice(&["none", "api_key", "bearer", "basic", "custom_header"]),
+        r#""none""#,
+        "How the secret is sent",
+    ),
+    member(
+        "secret_ref",
+        Kind::Text,
+        "",
+        "The name of a secret of the organization; basic: `user:password`",
+    ),
+    member(
+        "location",
+        Kind::Choice(&["header", "query"]),
+        r#""header""#,
+        "Where an api_key goes",
+    ),
+    member(
+        "key",
+        Kind::Text,
+        r#""X-API-Key""#,
+        "The name of the header or parameter",
+    ),
+];
+
+const RATE: &[Member] = &[
+    member(
+        "requests_per_minute",
+        Kind::Integer(1, 100_000),
+        "",
+        "Accepted",
+    ),
+    member(
+        "requests_per_hour",
+        Kind::Integer(1, 1_000_000),
+        "",
+        "Accepted",
+    ),
+];
+
+/// What happens to a document whose call failed.
+pub(super) const ON_ERROR: Member = member(
+    "on_error",
+    Kind::Choice(&["skip", "remove", "raise"]),
+    r#""skip""#,
+    "skip: the document stays as it is; remove: it is left out; raise: the execution fails",
+);
+
+pub(crate) static DEFINITION: Definition = Definition {
+    id: "api_call",
+    aliases: &[],
+    category: StageCategory::Enrich,
+    icon: "plug",
+    about: "Asks another service about each document and keeps its answer",
+    members: &[
+        required(
+            "url",
+            Kind::Template,
+            "The address, with the document in it",
+        ),
+        required(
+            "allowed_domains",
+            Kind::Texts,
+            "The domains that may be asked; `*.example.com` is every name below",
+        ),
+        member(
+            "method",
+            Kind::Choice(METHODS),
+            r#""GET""#,
+            "How it is asked",
+        ),
+        member(
+            "auth",
+            Kind::Object(AUTH),
+            "{}",
+            "The secret that is sent along",
+        ),
+        member("headers", Kind::Templates, "{}", "More headers"),
+        member("body", Kind::Templates, "", "What is sent, as JSON"),
+        member(
+            "output_field",
+            Kind::Text,
+            r#""api_response""#,
+            "Where the answer goes",
+        ),
+        member(
+            "timeout",
+            Kind::Integer(1, 60),
+            "10",
+            "Seconds that one call may take",
+        ),
+        member(
+            "max_response_size",
+            Kind::Integer(1024, 10 << 20),
+            "10485760",
+            "Largest answer, in bytes",
+        ),
+        member("rate_limit", Kind::Object(RATE), "{}", "Accepted"),
+        member(
+            "response_path",
+            Kind::Text,
+            "",
+            "Dot path of what is kept of the answer",
+        ),
+        ON_ERROR,
+    ],
+};
+
+pub(crate) async fn run(
+    at: &mut Execution,
+    p: &Parameters,
+    set: Working,
+) -> Result<Working, RunError> {
+    let mut rows = at.rows(set).await?;
+    let rest = rows.split_off(rows.len().min(MAX_CALLS));
+    if !rest.is_empty() {
+        at.warn(format!(
+            "stage `{}`: only the first {MAX_CALLS} documents were asked about",
+            at.stage
+        ));
+    }
+    let Some(web) = at.run.web.clone() else {
+        return Err(RunError::Invalid(
+            "calls of other services are not enabled here".into(),
+        ));
+    };
+    let asks: Vec<Result<Ask, String>> = rows
+        .iter()
+        .enumerate()
+        .map(|(index, row)| ask(at, p, &at.context_of(row, index)))
+        .collect();
+    let path = p.text("response_path");
+    let work = asks.into_iter().map(|ask| {
+        let (web, path) = (web.clone(), path.clone());
+        async move {
+            let answer = web.ask(ask?).await.map_err(|e| e.to_string())?;
+            if !answer.status.is_success() {
+                return Err(format!(
+                    "{} answered {}",
+                    answer.url.host_str().unwrap_or("it"),
+                    answer.status
+                ));
+            }
+            let text = String::from_utf8_lossy(&answer.body);
+            let value = serde_json::from_str(&text).unwrap_or_else(|_| json!(text));
+            match &path {
+                None => Ok(value),
+                Some(path) => value_at(&value, path)
+                    .cloned()
+                    .ok_or_else(|| format!("the answer has nothing at `{path}`")),
+            }
+        }
+    });
+    let at_once = at.batch.unwrap_or(AT_ONCE);
+    let all = futures::stream::iter(work)
+        .buffered(at_once)
+        .collect::<Vec<_>>();
+    let answers = at.away(all).await;
+    let mut out = settle(at, p, rows, answers)?;
+    out.extend(rest);
+    Ok(Working::Rows(out))
+}
+
+/// Gives each document its answer, or does with it what `on_error` says.
+pub(super) fn settle(
+    at: &mut Execution,
+    p: &Parameters,
+    rows: Vec<Row>,
+    answers: Vec<Result<Value, String>>,
+) -> Result<Vec<Row>, RunError> {
+    let (target, on_error) = (p.word("output_field"), p.word("on_error"));
+    let (mut out, mut failed, mut first) = (Vec::with_capacity(rows.len()), 0, None);
+    for (mut row, answer) in rows.into_iter().zip(answers) {
+        match answer {
+            Ok(value) => row.set(&target, value),
+            Err(reason) if on_error == "raise" => {
+                return Err(RunError::Invalid(format!(
+                    "stage `{}`: document `{}`: {reason}",
+                    at.stage,
+                    row.id()
+                )));
+            }
+            Err(reason) => {
+                failed += 1;
+                first.get_or_insert(reason);
+                if on_error == "remove" {
+                    continue;
+                }
+            }
+        }
+        out.push(row);
+    }
+    if let Some(reason) = first {
+        let stage = at.stage.clone();
+        let told = format!("{failed} documents got no answer, the first because {reason}");
+        at.degrade("stage", &stage, &told, "ask again, or correct the stage");
+    }
+    Ok(out)
+}
+
+fn ask(at: &Execution, p: &Parameters, context: &Context) -> Result<Ask, String> {
+    let mut url = address(p, &render_text(&p.word("url"), context).map_err(|e| e.0)?)?;
+    let method = p
+        .word("method")
+        .parse::<Method>()
+        .map_err(|e| e.to_string())?;
+    let mut headers = HeaderMap::new();
+    for (name, value) in templates(p, "headers", context)? {
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        put(&mut headers, &name, &text)?;
+    }
+    authenticate(at, &p.object("auth"), &mut url, &mut headers)?;
+    let body = match p.map("body") {
+        None => Vec::new(),
+        Some(_) => {
+            headers.insert("content-type", HeaderValue::from_static("application/json"));
+            Value::Object(templates(p, "body", context)?)
+                .to_string()
+                .into_bytes()
+        }
+    };
+    Ok(Ask {
+        headers,
+        max_bytes: p.count("max_response_size").unwrap_or(10 << 20) as u64,
+        timeout: Duration::from_secs(p.count("timeout").unwrap_or(10) as u64),
+        ..Ask::call(method, url.to_string(), body)
+    })
+}
+
+fn templates(p: &Parameters, name: &str, context: &Context) -> Result<Object, String> {
+    let written = Value::Object(p.map(name).unwrap_or_default());
+    match render_value(&written, context).map_err(|e| e.0)? {
+        Value::Object(object) => Ok(object),
+        _ => Ok(Object::new()),
+    }
+}
+
+/// An address of an allowed domain; whatever a document holds, nothing else is asked.
+fn address(p: &Parameters, text: &str) -> Result<Url, String> {
+    let url = Url::parse(text.trim()).map_err(|_| format!("`{text}` is not an address"))?;
+    let host = url.host_str().unwrap_or_default().to_lowercase();
+    let allowed = |domain: &String| {
+        let domain = domain.to_lowercase();
+        match domain.strip_prefix("*.") {
+            Some(parent) => host.ends_with(&format!(".{parent}")),
+            None => host == domain,
+        }
+    };
+    if p.texts("allowed_domains").iter().any(allowed) {
+        Ok(url)
+    } else {
+        Err(format!("`{host}` is not among the allowed domains"))
+    }
+}
+
+fn put(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), String> {
+    let wrong = |_| format!("the header `{name}` cannot be sent");
+    let header = name
+        .parse::<HeaderName>()
+        .map_err(|e| wrong(e.to_string()))?;
+    let mut value = HeaderValue::from_str(value).map_err(|e| wrong(e.to_string()))?;
+    value.set_sensitive(true);
+    headers.insert(header, value);
+    Ok(())
+}
+
+fn authenticate(
+    at: &Execution,
+    auth: &Parameters,
+    url: &mut Url,
+    headers: &mut HeaderMap,
+) -> Result<(), String> {
+    let kind = auth.word("type");
+    if kind == "none" {
+        return Ok(());
+    }
+    let name = auth.text("secret_ref").ok_or("`auth` needs `secret_ref`")?;
+    let secret = at
+        .run
+        .secrets
+        .get(&name)
+        .ok_or_else(|| format!("there is no secret `{name}`"))?;
+    match (kind.as_str(), auth.word("location").as_str()) {
+        ("bearer", _) => put(headers, "authorization", &format!("Bearer {secret}")),
+        ("basic", _) => put(
+            headers,
+            "authorization",
+            &format!("Basic {}", STANDARD.encode(secret)),
+        ),
+        ("api_key", "query") => {
+            url.query_pairs_mut().append_pair(&auth.word("key"), secret);
+            Ok(())
+        }
+        _ => put(headers, &auth.word("key"), secret),
+    }
+}

@@ -1,0 +1,23 @@
+//! What an execution holds of its server and what the server counts of it.
+
+use async_trait::async_trait;
+
+/// Things that an organization may use so much of in a minute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Metered {
+    /// Tokens of language models.
+    LanguageTokens,
+    /// Searches of the web.
+    WebSearches,
+}
+
+/// The server around an execution.
+#[async_trait]
+pub trait Around: Send + Sync + 'static {
+    /// Gives the processor to other searches: this one waits for another machine.
+    fn leave(&self);
+    /// Waits until this search has a turn again.
+    async fn back(&self);
+    /// Counts a use before it happens; the seconds after which to come again where it would be too much.
+    fn spend(&self, what: Metered, amount: u64) -> Result<(), u64>;
+}

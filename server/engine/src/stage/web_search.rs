@@ -1,0 +1,221 @@
+//! `external_web_search`: pages of the web beside the documents, from a search service that the operator configures.
+
+use std::time::Duration;
+
+use loupe_wire::{Object, StageCategory, Value};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::around::Metered;
+use super::execution::Execution;
+use super::parameters::Parameters;
+use super::schema::{Kind, member};
+use super::working::{Row, Working};
+use super::{Definition, RunError};
+use crate::embed::EmbedError;
+
+/// Bytes of the service's answer.
+const MOST: usize = 10 << 20;
+
+/// How the service is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WebSearchProtocol {
+    /// `POST {url}/search` with `query` and `numResults`, as Exa has it.
+    Exa,
+    /// `GET {url}/search?format=json&q=`, as SearXNG has it.
+    Searxng,
+}
+
+/// The search service.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WebSearchConfig {
+    pub protocol: WebSearchProtocol,
+    /// The address up to, and without, `/search`.
+    pub url: String,
+    #[serde(default)]
+    pub api_key: Option<SecretString>,
+}
+
+/// Asks the configured service.
+pub struct WebSearch {
+    config: WebSearchConfig,
+    client: reqwest::Client,
+}
+
+impl WebSearch {
+    pub fn new(config: WebSearchConfig, client: reqwest::Client) -> Self {
+        Self { config, client }
+    }
+
+    /// The pages found, as the service tells them.
+    async fn find(&self, query: &str, p: &Parameters) -> Result<Vec<Value>, String> {
+        let address = format!("{}/search", self.config.url.trim_end_matches('/'));
+        let count = p.count("num_results").unwrap_or(10);
+        let request = match self.config.protocol {
+            WebSearchProtocol::Exa => {
+                let mut body = json!({"query": query, "numResults": count, "useAutoprompt": p.flag("use_autoprompt")});
+                for (ours, theirs) in [
+                    ("start_published_date", "startPublishedDate"),
+                    ("category", "category"),
+                ] {
+                    if let Some(text) = p.text(ours) {
+                        body[theirs] = json!(text);
+                    }
+                }
+                if p.flag("include_text") {
+                    body["contents"] = json!({"text": true});
+                }
+                let request = self.client.post(&address).json(&body);
+                match &self.config.api_key {
+                    Some(key) => request.header("x-api-key", key.expose_secret()),
+                    None => request,
+                }
+            }
+            WebSearchProtocol::Searxng => {
+                let mut url = url::Url::parse(&address).map_err(|e| e.to_string())?;
+                url.query_pairs_mut()
+                    .append_pair("format", "json")
+                    .append_pair("q", query);
+                let request = self.client.get(url);
+                match &self.config.api_key {
+                    Some(key) => request.bearer_auth(key.expose_secret()),
+                    None => request,
+                }
+            }
+        };
+        let answer = request.timeout(Duration::from_secs(20)).send().await;
+        let mut answer =
+            answer.map_err(|e| format!("the search service cannot be reached: {e}"))?;
+        if !answer.status().is_success() {
+            return Err(format!("the search service answered {}", answer.status()));
+        }
+        let mut bytes = Vec::new();
+        while let Some(part) = answer.chunk().await.map_err(|e| e.to_string())? {
+            bytes.extend_from_slice(&part);
+            if bytes.len() > MOST {
+                return Err(format!(
+                    "the search service answered with more than {MOST} bytes"
+                ));
+            }
+        }
+        let answer: Value = serde_json::from_slice(&bytes)
+            .map_err(|e| format!("the search service's answer is not understood: {e}"))?;
+        let results = answer.get("results").and_then(Value::as_array).cloned();
+        let mut results = results.ok_or("the search service's answer has no results")?;
+        results.truncate(count);
+        Ok(results)
+    }
+}
+
+pub(crate) static DEFINITION: Definition = Definition {
+    id: "external_web_search",
+    aliases: &[],
+    category: StageCategory::Apply,
+    icon: "globe",
+    about: "Adds pages of the web, found by the search service that the server is configured with",
+    members: &[
+        member(
+            "query",
+            Kind::Text,
+            r#""{{INPUT.query}}""#,
+            "What is searched for",
+        ),
+        member("num_results", Kind::Integer(1, 100), "10", "Most pages"),
+        member(
+            "use_autoprompt",
+            Kind::Boolean,
+            "true",
+            "Whether the service may say the query in its own way",
+        ),
+        member(
+            "start_published_date",
+            Kind::Text,
+            "",
+            "Only pages of this day or later, such as 2026-01-31",
+        ),
+        member(
+            "category",
+            Kind::Text,
+            "",
+            "Only pages of this kind, in the words of the service",
+        ),
+        member(
+            "include_text",
+            Kind::Boolean,
+            "true",
+            "Whether pages come with their text",
+        ),
+    ],
+};
+
+pub(crate) async fn run(
+    at: &mut Execution,
+    p: &Parameters,
+    set: Working,
+) -> Result<Working, RunError> {
+    // What nobody has read stays unread: the pages alone are the answer then.
+    let mut rows = match set {
+        Working::Unread { .. } => Vec::new(),
+        read => at.rows(read).await?,
+    };
+    let Some(service) = at.run.web_search.clone() else {
+        return Err(RunError::Embed(EmbedError::Unavailable(format!(
+            "stage `{}`: no web search is configured; set `web_search` of the server",
+            at.stage
+        ))));
+    };
+    let query = p.word("query");
+    if query.trim().is_empty() {
+        return Err(RunError::Invalid(format!(
+            "stage `{}`: the query is empty",
+            at.stage
+        )));
+    }
+    at.spend(Metered::WebSearches, 1)?;
+    let found = at.away(service.find(&query, p)).await;
+    let found = found.map_err(|reason| RunError::Embed(EmbedError::Failed(reason)))?;
+    at.report
+        .metadata
+        .insert("pages".into(), json!(found.len()));
+    rows.extend(
+        found
+            .into_iter()
+            .enumerate()
+            .map(|(rank, page)| row(rank, &page)),
+    );
+    Ok(Working::Rows(rows))
+}
+
+/// A page as a row: named by its address, so that later stages can tell pages apart.
+fn row(rank: usize, page: &Value) -> Row {
+    let text = |names: &[&str]| {
+        let found = names
+            .iter()
+            .find_map(|name| page.get(*name).filter(|v| !v.is_null()));
+        found.cloned().unwrap_or(Value::Null)
+    };
+    let mut row = Object::new();
+    let url = text(&["url"]);
+    row.insert(
+        "document_id".into(),
+        json!(format!("web:{}", url.as_str().unwrap_or_default())),
+    );
+    row.insert("collection_id".into(), json!("web"));
+    let given = text(&["score"]);
+    let score = given.as_f64().unwrap_or(1.0 / (rank as f64 + 1.0));
+    row.insert("score".into(), json!(score));
+    row.insert("url".into(), url);
+    row.insert("title".into(), text(&["title"]));
+    row.insert("content".into(), text(&["text", "content", "snippet"]));
+    row.insert(
+        "published_date".into(),
+        text(&["publishedDate", "published_date"]),
+    );
+    row.insert("source".into(), json!("web"));
+    Row {
+        value: Value::Object(row),
+    }
+}

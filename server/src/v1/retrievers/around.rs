@@ -1,0 +1,137 @@
+//! What an execution holds of this server, and what an organization may use in a minute.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use loupe_engine::stage::{Around, Metered};
+use moka::sync::Cache;
+
+use crate::{app::App, limits::turns::Turn};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// The interface's limits, of one organization in one minute.
+const fn most(what: Metered) -> u64 {
+    match what {
+        Metered::LanguageTokens => 100_000,
+        Metered::WebSearches => 10,
+    }
+}
+
+/// What the organizations have used lately, on this process.
+pub struct Used {
+    windows: Cache<(String, Metered), Arc<Mutex<Window>>>,
+}
+
+#[derive(Debug)]
+struct Window {
+    /// In microseconds.
+    since: i64,
+    used: u64,
+}
+
+impl Default for Used {
+    fn default() -> Self {
+        let windows = Cache::builder()
+            .max_capacity(100_000)
+            .time_to_idle(MINUTE * 2)
+            .build();
+        Self { windows }
+    }
+}
+
+impl Used {
+    /// Counts a use; the seconds to wait where the minute has no room for it. What alone is more than a minute allows is
+    /// let in when nothing else was used.
+    fn spend(&self, org_id: &str, what: Metered, amount: u64, now: i64) -> Result<(), u64> {
+        let minute = i64::try_from(MINUTE.as_micros()).unwrap_or(i64::MAX);
+        let key = (org_id.to_owned(), what);
+        let first = || {
+            Arc::new(Mutex::new(Window {
+                since: now,
+                used: 0,
+            }))
+        };
+        let window = self.windows.get_with(key, first);
+        let mut window = window.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.saturating_sub(window.since) >= minute {
+            *window = Window {
+                since: now,
+                used: 0,
+            };
+        }
+        if window.used > 0 && window.used.saturating_add(amount) > most(what) {
+            let left = window.since.saturating_add(minute).saturating_sub(now);
+            return Err(u64::try_from(left / 1_000_000).unwrap_or(0) + 1);
+        }
+        window.used = window.used.saturating_add(amount);
+        Ok(())
+    }
+}
+
+/// The server around one execution: its turn, and its organization's use.
+pub struct Held {
+    app: App,
+    org_id: String,
+    turn: Mutex<Option<Turn>>,
+}
+
+impl Held {
+    pub fn new(app: &App, org_id: &str, turn: Turn) -> Self {
+        Self {
+            app: app.clone(),
+            org_id: org_id.to_owned(),
+            turn: Mutex::new(Some(turn)),
+        }
+    }
+
+    fn put(&self, turn: Option<Turn>) {
+        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = turn;
+    }
+
+    fn has_turn(&self) -> bool {
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        turn.is_some()
+    }
+}
+
+#[async_trait]
+impl Around for Held {
+    fn leave(&self) {
+        self.put(None);
+    }
+
+    async fn back(&self) {
+        if !self.has_turn() {
+            self.put(self.app.turns.again().await);
+        }
+    }
+
+    fn spend(&self, what: Metered, amount: u64) -> Result<(), u64> {
+        let now = self.app.clock().micros();
+        self.app.used.spend(&self.org_id, what, amount, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_minute_has_its_measure() {
+        let used = Used::default();
+        let spend = |org: &str, amount, now| used.spend(org, Metered::WebSearches, amount, now);
+        for _ in 0..10 {
+            assert_eq!(spend("a", 1, 5_000_000), Ok(()));
+        }
+        assert_eq!(spend("a", 1, 35_000_000), Err(31));
+        assert_eq!(spend("b", 1, 35_000_000), Ok(()));
+        assert_eq!(spend("a", 1, 65_000_000), Ok(()));
+        let tokens = |amount, now| used.spend("a", Metered::LanguageTokens, amount, now);
+        assert_eq!(tokens(150_000, 1), Ok(()));
+        assert_eq!(tokens(1, 2), Err(60));
+    }
+}
