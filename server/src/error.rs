@@ -195,6 +195,19 @@ impl ApiError {
         self
     }
 
+    /// Faults of a part of the body, at their places in the whole.
+    #[must_use]
+    pub fn under(mut self, path: &[&str]) -> Self {
+        if let Self::Validation(violations) = &mut self {
+            for violation in violations {
+                let whole = Violation::body(path, "", "", Value::Null).loc;
+                let rest = violation.loc.drain(..).skip(1);
+                violation.loc = whole.into_iter().chain(rest).collect();
+            }
+        }
+        self
+    }
+
     /// What a record of a failure keeps, such as the `error` of a task.
     pub fn message(&self) -> String {
         match self {

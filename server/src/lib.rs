@@ -1,5 +1,6 @@
 //! The server: the `/v1` API, the console, the public search pages.
 
+pub mod aggregate;
 pub mod app;
 pub mod auth;
 pub mod blob;

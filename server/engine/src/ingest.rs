@@ -70,6 +70,9 @@ pub struct GeneratedBlob {
     pub bytes: Bytes,
 }
 
+/// How the failure of an object begins that has nothing for the extractor: another collection may take it.
+pub const NO_INPUT: &str = "the object has nothing for the extractor's input";
+
 /// Why an object gave no documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {

@@ -7,9 +7,11 @@ mod routes;
 use std::{path::Path as FilePath, sync::Arc};
 
 use bytes::Bytes;
-use futures::TryStreamExt;
+use futures::{Stream, TryStreamExt};
 use hmac::{Hmac, KeyInit, Mac};
-use object_store::{ObjectStore, ObjectStoreExt, local::LocalFileSystem, path::Path as Key};
+use object_store::{
+    ObjectStore, ObjectStoreExt, WriteMultipart, local::LocalFileSystem, path::Path as Key,
+};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -38,6 +40,41 @@ struct Inner {
 pub struct Stored {
     pub size: u64,
     pub etag: String,
+}
+
+/// A file that came in pieces.
+#[derive(Debug, Clone)]
+pub struct Kept {
+    pub size: u64,
+    /// In hex.
+    pub sha256: String,
+    pub etag: String,
+}
+
+/// Bytes that go to the store at once. At most two such parts wait for it.
+const PART: usize = 5 << 20;
+
+/// Writes every piece; answers size and SHA-256 in hex.
+async fn receive(
+    writer: &mut WriteMultipart,
+    pieces: &mut (impl Stream<Item = Result<Bytes>> + Unpin),
+    limit: u64,
+) -> Result<(u64, String)> {
+    let (mut hash, mut size) = (Sha256::new(), 0_u64);
+    while let Some(piece) = pieces.try_next().await? {
+        size += piece.len() as u64;
+        if size > limit {
+            return Err(too_large(limit));
+        }
+        hash.update(&piece);
+        writer.wait_for_capacity(2).await.map_err(failed)?;
+        writer.put(piece);
+    }
+    Ok((size, hex::encode(hash.finalize())))
+}
+
+fn too_large(limit: u64) -> ApiError {
+    ApiError::payload_too_large("", format!("the file is larger than {limit} bytes"))
 }
 
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
@@ -89,6 +126,44 @@ impl Blobs {
             size,
             etag: put.e_tag.unwrap_or_default(),
         })
+    }
+
+    /// Keeps pieces as they come, at most `limit` bytes of them, in flat memory. Nothing is kept unless all came and
+    /// `check` accepts size and SHA-256 (hex).
+    pub async fn put_stream(
+        &self,
+        key: &str,
+        mut pieces: impl Stream<Item = Result<Bytes>> + Unpin,
+        limit: u64,
+        check: impl FnOnce(u64, &str) -> Result<()>,
+    ) -> Result<Kept> {
+        let location = parse(key)?;
+        let upload = self
+            .0
+            .store
+            .put_multipart(&location)
+            .await
+            .map_err(failed)?;
+        let mut writer = WriteMultipart::new_with_chunk_size(upload, PART);
+        let received = receive(&mut writer, &mut pieces, limit).await;
+        let checked = received.and_then(|(size, sha256)| {
+            check(size, &sha256)?;
+            Ok((size, sha256))
+        });
+        match checked {
+            Ok((size, sha256)) => {
+                let put = writer.finish().await.map_err(failed)?;
+                let etag = put.e_tag.unwrap_or_default();
+                Ok(Kept { size, sha256, etag })
+            }
+            Err(error) => {
+                // What was written so far is a file of its own until it is finished; nothing replaces the old one.
+                if let Err(error) = writer.abort().await {
+                    tracing::warn!(%error, "an upload that failed left its part behind");
+                }
+                Err(error)
+            }
+        }
     }
 
     pub async fn get(&self, key: &str) -> Result<Bytes> {

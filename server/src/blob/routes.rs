@@ -6,12 +6,12 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use futures::StreamExt;
-use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, WriteMultipart};
-use sha2::{Digest, Sha256};
+use bytes::Bytes;
+use futures::{Stream, TryStreamExt};
+use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Signed, failed, parse, safe_name};
+use super::{Signed, failed, parse, safe_name, too_large};
 use crate::{
     app::App,
     error::{ApiError, Result},
@@ -166,75 +166,36 @@ async fn put_blob(
         return Err(too_large(limit));
     }
     let checksum = text("x-checksum-sha256").map(str::to_ascii_lowercase);
-    let location = parse(&key)?;
-    let upload = app
-        .blobs()
-        .0
-        .store
-        .put_multipart(&location)
-        .await
-        .map_err(failed)?;
-    let mut writer = WriteMultipart::new_with_chunk_size(upload, 5 << 20);
-    match receive(&mut writer, body, limit, announced, checksum.as_deref()).await {
-        Ok(()) => {
-            let put = writer.finish().await.map_err(failed)?;
-            let etag = format!("\"{}\"", put.e_tag.unwrap_or_default().trim_matches('"'));
-            Ok((StatusCode::OK, [(header::ETAG, etag)]).into_response())
+    let check = |size: u64, sha256: &str| {
+        if announced.is_some_and(|announced| announced != size) {
+            let message = "the upload is not as long as its Content-Length says";
+            return Err(ApiError::bad_request("", message));
         }
-        Err(error) => {
-            // What was written so far is a file of its own until it is finished; nothing replaces the old one.
-            if let Err(error) = writer.abort().await {
-                tracing::warn!(%error, "an upload that failed left its part behind");
-            }
-            Err(error)
+        if checksum.is_some_and(|checksum| checksum != sha256) {
+            let message = format!("the upload's sha256 is {sha256}, not the one that was sent");
+            return Err(ApiError::bad_request("", message));
         }
-    }
+        Ok(())
+    };
+    let kept = app.blobs().put_stream(&key, pieces(body), limit, check);
+    let etag = format!("\"{}\"", kept.await?.etag.trim_matches('"'));
+    Ok((StatusCode::OK, [(header::ETAG, etag)]).into_response())
 }
 
-fn too_large(limit: u64) -> ApiError {
-    ApiError::payload_too_large("", format!("the file is larger than {limit} bytes"))
-}
-
-async fn receive(
-    writer: &mut WriteMultipart,
-    body: Body,
-    limit: u64,
-    announced: Option<u64>,
-    checksum: Option<&str>,
-) -> Result<()> {
-    let (mut hash, mut size) = (Sha256::new(), 0_u64);
-    let mut body = body.into_data_stream();
-    // A sender that stays silent this long is cut off.
-    let patience = std::time::Duration::from_secs(60);
-    while let Some(piece) = tokio::time::timeout(patience, body.next())
-        .await
-        .map_err(|_| ApiError::timeout("", "no bytes arrived for a minute"))?
-    {
-        let piece =
-            piece.map_err(|_| ApiError::bad_request("", "the upload broke off before its end"))?;
-        size += piece.len() as u64;
-        if size > limit {
-            return Err(too_large(limit));
-        }
-        hash.update(&piece);
-        // At most two parts wait for the disk.
-        writer.wait_for_capacity(2).await.map_err(failed)?;
-        writer.put(piece);
-    }
-    if announced.is_some_and(|announced| announced != size) {
-        return Err(ApiError::bad_request(
-            "",
-            "the upload is not as long as its Content-Length says",
-        ));
-    }
-    let found = hex::encode(hash.finalize());
-    if checksum.is_some_and(|checksum| checksum != found) {
-        return Err(ApiError::bad_request(
-            "",
-            format!("the upload's sha256 is {found}, not the one that was sent"),
-        ));
-    }
-    Ok(())
+/// The pieces of a body. A sender that stays silent for a minute is cut off.
+fn pieces(body: Body) -> impl Stream<Item = Result<Bytes>> + Unpin {
+    const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+    Box::pin(futures::stream::try_unfold(
+        body.into_data_stream(),
+        |mut body| async move {
+            let piece = tokio::time::timeout(PATIENCE, body.try_next())
+                .await
+                .map_err(|_| ApiError::timeout("", "no bytes arrived for a minute"))?;
+            let piece = piece
+                .map_err(|_| ApiError::bad_request("", "the upload broke off before its end"))?;
+            Ok(piece.map(|piece| (piece, body)))
+        },
+    ))
 }
 
 #[cfg(test)]

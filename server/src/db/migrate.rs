@@ -31,6 +31,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     4 "0004_gate",
     5 "0005_uploads",
     6 "0006_secrets",
+    7 "0007_connections",
 ];
 
 const SCHEMA: &str =

@@ -6,7 +6,7 @@ use futures::StreamExt;
 use loupe_engine::{
     embed::EmbedError,
     filter::{Filter, Operator},
-    ingest::{BlobInput, CollectionPlan, IngestError, ObjectInput, ObjectOutcome, Try},
+    ingest::{BlobInput, CollectionPlan, IngestError, NO_INPUT, ObjectInput, ObjectOutcome, Try},
     store::{Document, ListQuery, Reach, Selection},
 };
 use loupe_wire::{BatchModel, BlobModel, CollectionResponse, DedupStrategy, ObjectResponse, Value};
@@ -87,6 +87,13 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
         .batch
         .effective_dedup_strategy
         .unwrap_or(DedupStrategy::Skip);
+    let several = chunk
+        .batch
+        .collection_ids
+        .as_ref()
+        .is_some_and(|ids| ids.len() > 1);
+    // Objects that some collection was filled from before, and is not filled from again.
+    let mut done: HashSet<String> = HashSet::new();
     for collection_id in chunk.batch.collection_ids.iter().flatten() {
         let record = match COLLECTIONS
             .find(app.db(), namespace_id, collection_id)
@@ -105,11 +112,15 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
                     .iter()
                     .any(|(done, content)| done == id && content == hash)
         };
-        let todo = found
+        let (passed, todo): (Vec<_>, Vec<_>) = found
             .iter()
-            .filter(|(object, hash)| !is_done(object, hash))
             .cloned()
-            .collect();
+            .partition(|(object, hash)| is_done(object, hash));
+        done.extend(
+            passed
+                .into_iter()
+                .filter_map(|(object, _)| object.object_id),
+        );
         let again = before.iter().map(|(id, _)| id.clone()).collect();
         Filling {
             app,
@@ -117,19 +128,33 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
             namespace_id,
             collection: &record.data.0,
             again,
+            several,
         }
         .fill(todo, &mut end)
         .await?;
     }
-    for object in end
-        .objects
-        .iter_mut()
-        .filter(|object| object.status == "PENDING")
-    {
-        object.status = "SKIPPED";
+    for object in &mut end.objects {
+        settle(object, done.contains(&object.object_id));
     }
     app.store().flush().await?;
     batches::end_chunk(app, claim, batch_id, end).await
+}
+
+/// Where an object stands after the last collection: one that none took although some were to fails for the reason noted
+/// on the way, one that is unchanged is passed over.
+fn settle(object: &mut ObjectEnd, is_done: bool) {
+    match object.status {
+        "PENDING" if object.error.is_some() && !is_done => {
+            object.status = "FAILED";
+            object.error_type = Some("permanent".into());
+        }
+        "PENDING" => {
+            object.status = "SKIPPED";
+            object.error = None;
+        }
+        "COMPLETED" => object.error = None,
+        _ => {}
+    }
 }
 
 /// Where an object stands before any collection was filled.
@@ -155,6 +180,8 @@ struct Filling<'a> {
     collection: &'a CollectionResponse,
     /// Objects that the collection was filled from before.
     again: Vec<String>,
+    /// Other collections are filled from the same objects.
+    several: bool,
 }
 
 impl Filling<'_> {
@@ -189,7 +216,7 @@ impl Filling<'_> {
         end: &mut ChunkEnd,
     ) -> Result<Vec<String>> {
         let (app, collection_id) = (self.app, &plan.spec.collection_id);
-        let inputs = read_files(app, objects, &mut end.objects).await?;
+        let inputs = self.read_files(objects, &mut end.objects).await?;
         let hashes: BTreeMap<String, String> = inputs
             .iter()
             .map(|input| {
@@ -208,7 +235,7 @@ impl Filling<'_> {
             .map_err(nothing_made)?;
         let mut documents = Vec::new();
         for outcome in outcomes {
-            let taken = take(app, outcome, collection_id, &mut end.objects).await?;
+            let taken = self.take(outcome, collection_id, &mut end.objects).await?;
             let Some((object_id, made)) = taken else {
                 continue;
             };
@@ -226,6 +253,101 @@ impl Filling<'_> {
             .collect();
         app.store().upsert(&plan.spec, documents).await?;
         Ok(ids)
+    }
+
+    /// Keeps the files made on the way and notes how the object ended.
+    async fn take(
+        &self,
+        outcome: ObjectOutcome,
+        collection_id: &str,
+        ends: &mut [ObjectEnd],
+    ) -> Result<Option<(String, Vec<Document>)>> {
+        let same = |end: &&mut ObjectEnd| end.object_id == outcome.object_id;
+        let Some(end) = ends.iter_mut().find(same) else {
+            return Ok(None);
+        };
+        match outcome.documents {
+            Err(failure) if self.several && failure.error.starts_with(NO_INPUT) => {
+                end.error.get_or_insert(failure.error);
+                Ok(None)
+            }
+            Err(failure) => {
+                let mut error = failure.error;
+                if self.again.contains(&outcome.object_id) {
+                    error += "; the collection keeps the documents of the object as it was before";
+                }
+                end.status = "FAILED";
+                end.error = Some(error);
+                end.error_type = Some(failure.error_type.to_owned());
+                end.collection_id = Some(collection_id.to_owned());
+                Ok(None)
+            }
+            Ok(documents) => {
+                for file in outcome.generated {
+                    self.app.blobs().put(&file.key, file.bytes).await?;
+                }
+                if end.status == "PENDING" {
+                    end.status = "COMPLETED";
+                }
+                end.documents += i64::try_from(documents.len()).unwrap_or(0);
+                Ok(Some((outcome.object_id, documents)))
+            }
+        }
+    }
+
+    /// Objects with their files' bytes; an object whose file is gone fails by itself.
+    async fn read_files(
+        &self,
+        objects: Vec<(ObjectResponse, String)>,
+        ends: &mut [ObjectEnd],
+    ) -> Result<Vec<ObjectInput>> {
+        let app = self.app;
+        let mut read = futures::stream::iter(objects)
+            .map(|(object, hash)| async move {
+                let input = read_object(app, object.clone(), hash).await;
+                (object, input)
+            })
+            .buffered(READING);
+        let mut inputs = Vec::new();
+        while let Some((object, input)) = read.next().await {
+            match input {
+                Ok(input) => inputs.push(input),
+                Err(error) if error.is_not_found() => self.gone(&object, ends).await?,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(inputs)
+    }
+
+    /// A file was not there. Where the object has other files by now, the chunk is done again with those.
+    async fn gone(&self, object: &ObjectResponse, ends: &mut [ObjectEnd]) -> Result<()> {
+        let id = object.object_id.as_deref().unwrap_or_default();
+        let db = self.app.db();
+        let now = objects::store::find_anywhere(db, self.namespace_id, id).await?;
+        let keys = |object: &ObjectResponse| objects::blobs::keys(object).collect::<Vec<_>>();
+        let (error, kind) = match now {
+            None => (
+                "the object was deleted before it was processed",
+                "permanent",
+            ),
+            Some(now) if keys(&now) == keys(object) => {
+                ("a file of the object is gone", "permanent")
+            }
+            Some(_) if is_last_try(self.claim) => (
+                "the object's files changed each time it was processed",
+                "transient",
+            ),
+            Some(_) => {
+                let message = "files of an object changed while it was processed";
+                return Err(ApiError::unavailable("", message));
+            }
+        };
+        if let Some(end) = ends.iter_mut().find(|end| end.object_id == id) {
+            end.status = "FAILED";
+            end.error = Some(error.into());
+            end.error_type = Some(kind.into());
+        }
+        Ok(())
     }
 
     /// Documents of an earlier run that this one did not write again: a shorter text has fewer chunks.
@@ -314,71 +436,6 @@ fn nothing_made(error: IngestError) -> ApiError {
         IngestError::Model(error) => error.into(),
         IngestError::Stopped => ApiError::unavailable("", error.to_string()),
     }
-}
-
-/// Keeps the files made on the way and notes how the object ended.
-async fn take(
-    app: &App,
-    outcome: ObjectOutcome,
-    collection_id: &str,
-    ends: &mut [ObjectEnd],
-) -> Result<Option<(String, Vec<Document>)>> {
-    let Some(end) = ends
-        .iter_mut()
-        .find(|end| end.object_id == outcome.object_id)
-    else {
-        return Ok(None);
-    };
-    match outcome.documents {
-        Err(failure) => {
-            end.status = "FAILED";
-            end.error = Some(failure.error);
-            end.error_type = Some(failure.error_type.to_owned());
-            end.collection_id = Some(collection_id.to_owned());
-            Ok(None)
-        }
-        Ok(documents) => {
-            for file in outcome.generated {
-                app.blobs().put(&file.key, file.bytes).await?;
-            }
-            if end.status == "PENDING" {
-                end.status = "COMPLETED";
-            }
-            end.documents += i64::try_from(documents.len()).unwrap_or(0);
-            Ok(Some((outcome.object_id, documents)))
-        }
-    }
-}
-
-/// Objects with their files' bytes; an object whose file is gone fails by itself.
-async fn read_files(
-    app: &App,
-    objects: Vec<(ObjectResponse, String)>,
-    ends: &mut [ObjectEnd],
-) -> Result<Vec<ObjectInput>> {
-    let read: Vec<(String, Result<ObjectInput>)> = futures::stream::iter(objects)
-        .map(|(object, hash)| async move {
-            let id = object.object_id.clone().unwrap_or_default();
-            (id, read_object(app, object, hash).await)
-        })
-        .buffered(READING)
-        .collect()
-        .await;
-    let mut inputs = Vec::with_capacity(read.len());
-    for (id, input) in read {
-        match input {
-            Ok(input) => inputs.push(input),
-            Err(error) if error.is_not_found() => {
-                if let Some(end) = ends.iter_mut().find(|end| end.object_id == id) {
-                    end.status = "FAILED";
-                    end.error = Some("a file of the object is gone".into());
-                    end.error_type = Some("permanent".into());
-                }
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(inputs)
 }
 
 async fn read_object(app: &App, object: ObjectResponse, hash: String) -> Result<ObjectInput> {

@@ -7,6 +7,7 @@ pub mod batches;
 pub mod billing;
 pub mod buckets;
 pub mod collections;
+pub mod connections;
 pub mod copying;
 pub mod documents;
 pub mod events;
@@ -48,6 +49,7 @@ pub fn router() -> (Router<App>, OpenApi) {
         .merge(buckets::router())
         .merge(collections::extractors_router())
         .merge(collections::router())
+        .merge(connections::router())
         .merge(documents::router())
         .merge(events::router())
         .merge(health::router())

@@ -157,6 +157,12 @@ async fn tenant(server: &Server, key: &str, email: &str, word: &str) -> Tenant {
         json!({"secret_name": format!("{word}-secret"), "secret_value": "v"}),
     )
     .await;
+    let connection = json!({
+        "name": format!("{word}-storage"), "provider_type": "s3", "test_before_save": false, "provider_config": {
+            "credentials": {"access_key_id": word, "secret_access_key": "s"}, "endpoint_url": "http://127.0.0.2:39999"},
+    });
+    let path = "/v1/organizations/connections".to_owned();
+    let connection = inside("POST", path, connection).await;
     let clone = inside(
         "POST",
         format!("/v1/collections/{collection}/clone"),
@@ -180,7 +186,8 @@ async fn tenant(server: &Server, key: &str, email: &str, word: &str) -> Tenant {
     let ids = BTreeMap::from([
         ("namespace_identifier", namespace.clone()),
         ("bucket_identifier", bucket),
-        ("object_identifier", object),
+        ("object_identifier", object.clone()),
+        ("object_id", object),
         ("batch_id", batch),
         ("upload_id", text(&upload, "upload_id")),
         ("collection_identifier", collection),
@@ -191,6 +198,7 @@ async fn tenant(server: &Server, key: &str, email: &str, word: &str) -> Tenant {
         ("key_id", text(&minted, "key_id")),
         ("user_email", user),
         ("secret_name", format!("{word}-secret")),
+        ("connection_identifier", text(&connection, "connection_id")),
         ("task_id", task.unwrap_or_else(|| "task".into())),
         ("audit_id", text(&log["results"][0], "audit_id")),
     ]);
@@ -360,6 +368,10 @@ fn bodies() -> Vec<(&'static str, Value)> {
         (
             "POST /v1/buckets/@bucket_identifier/objects",
             json!({"title": "x", "blobs": [{"property": "text", "type": "text", "upload_id": "$upload_id"}]}),
+        ),
+        (
+            "POST /v1/buckets/@bucket_identifier/objects",
+            json!({"title": "x", "blobs": [{"property": "picture", "type": "image", "data": "s3://b/k", "metadata": {"connection_id": "$connection_identifier"}}]}),
         ),
         (
             "POST /v1/buckets/@bucket_identifier/objects/list",

@@ -4,6 +4,7 @@
 
 mod harness;
 
+mod anywhere;
 mod audit;
 mod bad_input;
 mod batches;
@@ -12,10 +13,12 @@ mod cloning;
 mod demo;
 mod documents;
 mod examples;
+mod fetching;
 mod first_run;
 mod gate;
 mod holding;
 mod idempotency;
+mod intake;
 mod isolation;
 mod keys;
 mod limits;

@@ -405,3 +405,57 @@ pub struct UpdateDocumentACLRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub public: Option<bool>,
 }
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct BatchGetDocumentsRequest {
+    #[cfg_attr(feature = "schema", validate(length(min = 1, max = 1000)))]
+    pub document_ids: Vec<String>,
+    #[serde(default = "crate::defaults::yes")]
+    pub return_presigned_urls: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct BatchGetDocumentsResponse {
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", validate(nested))]
+    pub documents: Vec<DocumentResponse>,
+    #[serde(default)]
+    pub not_found: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct BatchListDocumentsRequest {
+    #[cfg_attr(feature = "schema", validate(length(min = 1, max = 10), nested))]
+    pub queries: Vec<BatchListQuery>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct BatchListQuery {
+    /// What the answer names this list.
+    #[cfg_attr(feature = "schema", validate(length(min = 1, max = 128)))]
+    pub key: String,
+    #[cfg_attr(feature = "schema", validate(nested))]
+    pub request: NamespaceListDocumentsRequest,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct BatchListDocumentsResponse {
+    #[cfg_attr(feature = "schema", validate(nested))]
+    pub results: Vec<BatchListResult>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct BatchListResult {
+    pub key: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(nested))]
+    pub response: Option<ListDocumentsResponse>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}

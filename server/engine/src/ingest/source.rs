@@ -55,10 +55,7 @@ pub(super) fn pieces<'a>(
                 .map(|mapping| mapping.input.clone())
                 .collect(),
         };
-        let message = format!(
-            "the object has nothing for the extractor's input: {}",
-            wanted.join(", ")
-        );
+        let message = format!("{}: {}", super::NO_INPUT, wanted.join(", "));
         return Err(ExtractError::permanent(message));
     }
     Ok(found)

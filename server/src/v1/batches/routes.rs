@@ -89,6 +89,7 @@ async fn page(
     }
     let asked = Asked {
         status: request.status.map(name_of).unwrap_or_default(),
+        collection_id: request.collection_id.clone().unwrap_or_default(),
         ..asked
     };
     let total_count = store::count(app.db(), &asked).await?;

@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use loupe_wire::{BatchModel, ObjectResponse, TaskStatusEnum, Value};
 
 use crate::{
@@ -10,8 +12,8 @@ use crate::{
 crate::sql! {
     const INSERT = "INSERT INTO batches (batch_id, org_id, namespace_id, bucket_id, status, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $6, $6, $7)";
     const FIND = "SELECT data, status, queued_at FROM batches WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR bucket_id = $3) AND batch_id = $4";
-    const LIST = "SELECT data, status, queued_at FROM batches WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR bucket_id = $3) AND ($4 = '' OR status = $4) ORDER BY created_at DESC, batch_id LIMIT $5 OFFSET $6";
-    const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR bucket_id = $3) AND ($4 = '' OR status = $4)";
+    const LIST = "SELECT data, status, queued_at FROM batches WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR bucket_id = $3) AND ($4 = '' OR status = $4) AND ($5 = '' OR CAST(data AS TEXT) LIKE $5 ESCAPE '!') ORDER BY created_at DESC, batch_id LIMIT $6 OFFSET $7";
+    const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR bucket_id = $3) AND ($4 = '' OR status = $4) AND ($5 = '' OR CAST(data AS TEXT) LIKE $5 ESCAPE '!')";
     const UPDATE = "UPDATE batches SET status = $2, updated_at = $3, data = $4 WHERE batch_id = $1";
     // Locks the row: of two chunks that end at once, the second sees what the first wrote.
     const LOCK = "UPDATE batches SET updated_at = $2 WHERE batch_id = $1";
@@ -29,7 +31,8 @@ crate::sql! {
     const NEXT_POSITION = "SELECT CAST(COALESCE(MAX(position) + 1, 0) AS BIGINT) FROM batch_objects WHERE batch_id = $1";
     const OBJECT_IDS = "SELECT object_id FROM batch_objects WHERE batch_id = $1 ORDER BY position";
     const BUCKET_OBJECTS = "SELECT object_id FROM objects WHERE namespace_id = $1 AND bucket_id = $2 ORDER BY created_at, object_id LIMIT $3";
-    const KNOWN_OBJECT = "SELECT CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND object_id = $3";
+    // A hundred ids at once: fewer are filled up with the last one.
+    const KNOWN_OBJECTS = "SELECT object_id FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND object_id IN ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101, $102)";
     const SPAN = "SELECT object_id, status FROM batch_objects WHERE batch_id = $1 AND position >= $2 AND position < $3 ORDER BY position";
     const CHUNK = "SELECT o.data, o.content_hash FROM batch_objects b JOIN objects o ON o.object_id = b.object_id AND o.namespace_id = $2 WHERE b.batch_id = $1 AND b.position >= $3 AND b.position < $4 AND b.status = 'PENDING' ORDER BY b.position";
     const PROCESSED = "SELECT p.object_id, p.content_hash FROM batch_objects b JOIN processed p ON p.object_id = b.object_id AND p.collection_id = $2 WHERE b.batch_id = $1 AND b.position >= $3 AND b.position < $4";
@@ -161,6 +164,28 @@ pub struct Asked {
     pub namespace_id: String,
     pub bucket_id: String,
     pub status: String,
+    /// Batches that were made for this collection, or have filled it.
+    pub collection_id: String,
+}
+
+impl Asked {
+    /// What a batch that names the collection looks like; ids need no other form in JSON.
+    fn naming(&self) -> String {
+        if self.collection_id.is_empty() {
+            return String::new();
+        }
+        let escaped: String = self
+            .collection_id
+            .chars()
+            .flat_map(|c| {
+                matches!(c, '!' | '%' | '_')
+                    .then_some('!')
+                    .into_iter()
+                    .chain([c])
+            })
+            .collect();
+        format!("%\"{escaped}\"%")
+    }
 }
 
 pub async fn list(db: &Db, asked: &Asked, limit: i64, offset: i64) -> Result<Vec<BatchModel>> {
@@ -169,11 +194,21 @@ pub async fn list(db: &Db, asked: &Asked, limit: i64, offset: i64) -> Result<Vec
         namespace_id,
         bucket_id,
         status,
+        ..
     } = asked;
+    let naming = asked.naming();
     let rows: Vec<Row> = db
         .all(
             LIST,
-            args![org_id, namespace_id, bucket_id, status, limit, offset],
+            args![
+                org_id,
+                namespace_id,
+                bucket_id,
+                status,
+                naming,
+                limit,
+                offset
+            ],
         )
         .await?;
     Ok(rows.into_iter().map(model).collect())
@@ -185,9 +220,10 @@ pub async fn count(db: &Db, asked: &Asked) -> Result<i64> {
         namespace_id,
         bucket_id,
         status,
+        ..
     } = asked;
-    db.number(COUNT, args![org_id, namespace_id, bucket_id, status])
-        .await
+    let args = args![org_id, namespace_id, bucket_id, status, asked.naming()];
+    db.number(COUNT, args).await
 }
 
 pub async fn update(tx: &mut Tx, batch: &BatchModel, now: i64) -> Result<()> {
@@ -292,16 +328,27 @@ pub async fn bucket_objects(
     Ok(rows.into_iter().map(|(id,)| id).collect())
 }
 
-pub async fn is_object(
+/// Ids looked up by one statement.
+const LOOKED_UP: usize = 100;
+
+/// The first id that no object of the bucket has.
+pub async fn first_unknown<'i>(
     tx: &mut Tx,
     namespace_id: &str,
     bucket_id: &str,
-    object_id: &str,
-) -> Result<bool> {
-    Ok(tx
-        .number(KNOWN_OBJECT, args![namespace_id, bucket_id, object_id])
-        .await?
-        > 0)
+    ids: &'i [String],
+) -> Result<Option<&'i str>> {
+    for some in ids.chunks(LOOKED_UP) {
+        let mut args = args![namespace_id, bucket_id];
+        let last = some.last().into_iter().cycle();
+        args.extend(some.iter().chain(last).take(LOOKED_UP).map(Arg::from));
+        let known: Vec<(String,)> = tx.all(KNOWN_OBJECTS, args).await?;
+        let known: HashSet<&str> = known.iter().map(|(id,)| id.as_str()).collect();
+        if let Some(unknown) = some.iter().find(|id| !known.contains(id.as_str())) {
+            return Ok(Some(unknown));
+        }
+    }
+    Ok(None)
 }
 
 /// Objects of a chunk with where they stand.

@@ -52,6 +52,12 @@ pub async fn create(
         return Err(Violation::body(&[member], "too_long", msg, Value::Null).into());
     }
     quota::check_batch(app, &scope.caller, object_ids.len()).await?;
+    let mut collection_ids = request.collection_ids;
+    for identifier in collection_ids.iter_mut().flatten() {
+        let (db, namespace_id) = (app.db(), &scope.namespace_id);
+        let found = COLLECTIONS.known(db, namespace_id, identifier).await?;
+        identifier.clone_from(&found.id);
+    }
     let (org_id, namespace_id, now) = (
         scope.caller.org_id.clone(),
         scope.namespace_id.clone(),
@@ -64,7 +70,7 @@ pub async fn create(
         batch_name: request.batch_name,
         status: TaskStatusEnum::Draft,
         dedup_strategy: request.dedup_strategy,
-        collection_ids: request.collection_ids.clone(),
+        collection_ids,
         metadata: request.metadata,
         created_at: Some(clock::time(now)),
         updated_at: Some(clock::time(now)),
@@ -154,12 +160,10 @@ async fn check_objects(
     bucket_id: &str,
     ids: &[String],
 ) -> Result<()> {
-    for object_id in ids {
-        if !store::is_object(tx, namespace_id, bucket_id, object_id).await? {
-            return Err(ApiError::not_found("object", object_id));
-        }
+    match store::first_unknown(tx, namespace_id, bucket_id, ids).await? {
+        Some(unknown) => Err(ApiError::not_found("object", unknown)),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Adds objects to a draft.

@@ -6,14 +6,13 @@ use loupe_engine::{
     filter::{self, Filter},
     store::{Document, ListQuery, Reach, WithVectors},
 };
-use loupe_wire::{NamespaceOperation, Object, ResourceType, Value};
+use loupe_wire::{Object, Value};
 
 use super::{Shape, view};
 use crate::{
     app::App,
     auth::{Level, Scope},
     error::{Result, Violation},
-    v1::collections::COLLECTIONS,
 };
 
 const MAX_REFERENCES: usize = 50;
@@ -32,14 +31,8 @@ pub async fn expand<L: Level>(
     if fields.is_empty() || shown.is_empty() {
         return Ok(());
     }
-    let everywhere = COLLECTIONS.all(app.db(), &scope.namespace_id).await?;
     // References lead anywhere in the namespace, but no further than the key's scopes.
-    let operation = NamespaceOperation::ReadData;
-    let covered = everywhere
-        .into_iter()
-        .map(|record| record.id)
-        .filter(|id| scope.caller.covers(ResourceType::Collection, id, operation));
-    let reach = scope.reach(covered.collect());
+    let reach = super::anywhere::everywhere(app, scope).await?;
     let mut wanted: Vec<BTreeMap<String, Vec<String>>> = Vec::with_capacity(shown.len());
     for document in shown.iter() {
         wanted.push(references(fields, document)?);
@@ -126,7 +119,8 @@ fn references(fields: &[String], document: &Object) -> Result<BTreeMap<String, V
     Ok(wanted)
 }
 
-fn chain(document: &Object) -> Vec<String> {
+/// Ids of the documents that lead to this one, the first one first.
+pub(super) fn chain(document: &Object) -> Vec<String> {
     let chain = document
         .get("_internal")
         .and_then(|internal| internal.get("lineage"))

@@ -1,12 +1,16 @@
 //! Documents: what extractors make of objects, or what callers write themselves.
 
+mod anywhere;
 mod expand;
+mod figures;
 mod journal;
 mod listing;
+mod related;
 mod routes;
 mod view;
 mod writing;
 
+pub use anywhere::everywhere;
 pub use expand::expand;
 pub use journal::{recover, trim};
 pub use listing::{Listing, list, parse_sort};

@@ -3,7 +3,7 @@ use axum::{
     extract::{FromRequestParts, Path, State},
     http::request::Parts,
 };
-use loupe_engine::store::{Direction, Sort, WithVectors};
+use loupe_engine::store::{Direction, Reach, Sort, WithVectors};
 use loupe_wire::{
     BatchDeleteDocumentsRequest, BatchDeleteDocumentsResponse, BatchDocumentDeleteResult,
     BatchUpdateDocumentsRequest, BatchUpdateDocumentsResponse, BulkUpdateDocumentsRequest,
@@ -40,6 +40,9 @@ pub fn router() -> OpenApiRouter<App> {
             delete_document
         ))
         .routes(routes!(set_document_acl))
+        .merge(super::anywhere::router())
+        .merge(super::figures::router())
+        .merge(super::related::router())
 }
 
 macro_rules! query_extractor {
@@ -57,7 +60,7 @@ macro_rules! query_extractor {
 /// The query of a document list; the body of a POST wins over it.
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
-struct DocumentsQuery {
+pub(super) struct DocumentsQuery {
     return_presigned_urls: Option<bool>,
     return_vectors: Option<bool>,
     /// A filter tree as JSON.
@@ -78,7 +81,7 @@ query_extractor!(DocumentsQuery);
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
-struct DocumentQuery {
+pub(super) struct DocumentQuery {
     /// Fresh addresses of the blobs.
     return_presigned_urls: Option<bool>,
     return_vectors: Option<bool>,
@@ -187,8 +190,21 @@ async fn page(
     let collection =
         collections::known(app, scope, collection, NamespaceOperation::ReadData).await?;
     let reach = scope.reach(vec![collection.id.clone()]);
-    let (listing, shape) = (listing(&query, &request)?, shape(&query, &request));
-    let page = super::list(app, &reach, listing).await?;
+    list_page(app, scope, &reach, &query, request)
+        .await
+        .map(Json)
+}
+
+/// One page of what the reach holds.
+pub(super) async fn list_page(
+    app: &App,
+    scope: &Scope<Read>,
+    reach: &Reach,
+    query: &DocumentsQuery,
+    request: ListDocumentsRequest,
+) -> Result<Value> {
+    let (listing, shape) = (listing(query, &request)?, shape(query, &request));
+    let page = super::list(app, reach, listing).await?;
     let mut shown: Vec<Object> = page
         .documents
         .into_iter()
@@ -212,7 +228,7 @@ async fn page(
             answer["group_by_field"] = field.into();
         }
     }
-    Ok(Json(answer))
+    Ok(answer)
 }
 
 /// The page's documents by the value of a field, in the order first met.
@@ -297,6 +313,19 @@ async fn get_document(
     Path((collection, document_id)): Path<(String, String)>,
     query: DocumentQuery,
 ) -> Result<Json<Object>> {
+    show_one(&app, &scope, &collection, &document_id, query)
+        .await
+        .map(Json)
+}
+
+/// One document as the query wants to see it.
+pub(super) async fn show_one(
+    app: &App,
+    scope: &Scope<Read>,
+    collection: &str,
+    document_id: &str,
+    query: DocumentQuery,
+) -> Result<Object> {
     let shape = Shape {
         presigned_urls: query.return_presigned_urls.unwrap_or(false),
         vectors: query.return_vectors.unwrap_or(false),
@@ -310,17 +339,17 @@ async fn get_document(
     };
     let operation = NamespaceOperation::ReadData;
     let (_, document) =
-        super::find(&app, &scope, &collection, &document_id, operation, vectors).await?;
-    let mut shown = [view(&app, document, &shape)];
+        super::find(app, scope, collection, document_id, operation, vectors).await?;
+    let mut shown = [view(app, document, &shape)];
     let fields = query.expand.unwrap_or_default();
     let fields: Vec<String> = fields
         .split(',')
         .map(|field| field.trim().to_owned())
         .filter(|field| !field.is_empty())
         .collect();
-    super::expand(&app, &scope, &fields, &mut shown).await?;
+    super::expand(app, scope, &fields, &mut shown).await?;
     let [shown] = shown;
-    Ok(Json(shown))
+    Ok(shown)
 }
 
 /// Sets the members sent and keeps the others.

@@ -1,4 +1,4 @@
-//! The files of an object: given inline, as base64, or by an upload.
+//! The files of an object: given inline, as base64, by an address, or by an upload.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
@@ -8,9 +8,13 @@ use loupe_wire::{
 };
 use sha2::{Digest, Sha256};
 
-use super::schema::is_file;
+use super::{
+    fetching::{self, Fetched},
+    schema::is_file,
+};
 use crate::{
     app::App,
+    auth::{Scope, Write},
     blob::safe_name,
     error::{ApiError, Result, Violation},
     id,
@@ -47,17 +51,34 @@ pub enum Source {
     },
     /// A confirmed upload's file.
     Upload(Box<UploadResponse>),
+    /// A file that was fetched, and is kept already.
+    Fetched(Box<Fetched>),
 }
 
-/// Reads one blob of a request, without keeping anything.
+/// What a blob is read for.
+#[derive(Clone, Copy)]
+pub struct Reading<'a> {
+    pub app: &'a App,
+    pub scope: &'a Scope<Write>,
+    pub bucket_id: &'a str,
+    pub object_id: &'a str,
+    /// An upload that may be used although its confirmation is still under way.
+    pub confirming: Option<&'a UploadResponse>,
+}
+
+/// Reads one blob of a request. Only a file that is fetched is kept at once.
 pub async fn read(
-    app: &App,
-    namespace_id: &str,
-    bucket_id: &str,
+    reading: Reading<'_>,
     index: usize,
     request: &CreateBlobRequest,
-    confirming: Option<&UploadResponse>,
 ) -> Result<Source> {
+    let Reading {
+        app,
+        scope,
+        bucket_id,
+        object_id,
+        confirming,
+    } = reading;
     let place = index.to_string();
     let fault = |member: &str, msg: &str| {
         let path = ["blobs", place.as_str(), member];
@@ -70,7 +91,8 @@ pub async fn read(
             if let Some(upload) = confirming.filter(|upload| upload.upload_id == *upload_id) {
                 return Ok(Source::Upload(Box::new(upload.clone())));
             }
-            let upload = uploads::store::find(app.db(), namespace_id, bucket_id, upload_id).await?;
+            let upload =
+                uploads::store::find(app.db(), &scope.namespace_id, bucket_id, upload_id).await?;
             let upload = upload.ok_or_else(|| ApiError::not_found("upload", upload_id))?;
             if upload.status != TaskStatusEnum::Completed {
                 return Err(
@@ -80,12 +102,21 @@ pub async fn read(
             }
             Ok(Source::Upload(Box::new(upload)))
         }
+        (Some(Value::String(address)), None)
+            if is_file(request.r#type) && fetching::is_address(address) =>
+        {
+            let fetched = fetching::fetch(app, scope, object_id, request, address).await;
+            let fetched = fetched.map_err(|error| match error.kind() {
+                "BadRequestError" => fetching::fault(index, &error),
+                _ => error,
+            });
+            Ok(Source::Fetched(Box::new(fetched?)))
+        }
         (Some(data), None) => {
             let source = inline(request, data).map_err(|msg| fault("data", &msg))?;
             if let (Source::Bytes { bytes, .. }, Some(checksum)) = (&source, &request.checksum) {
                 let found = hex::encode(Sha256::digest(bytes));
-                let checksum = checksum.strip_prefix("sha256:").unwrap_or(checksum);
-                if checksum.len() == 64 && !checksum.eq_ignore_ascii_case(&found) {
+                if !is_sha256(checksum, &found) {
                     return Err(fault("checksum", "the data has another sha256"));
                 }
             }
@@ -98,23 +129,21 @@ fn inline(request: &CreateBlobRequest, data: &Value) -> std::result::Result<Sour
     let text = match data {
         Value::String(text) => text,
         _ if is_file(request.r#type) => {
-            return Err("a file is sent as base64 text or a data URI, or by upload_id".into());
+            return Err(
+                "a file is sent as base64 text, a data URI or an address, or by upload_id".into(),
+            );
         }
         other => {
             let bytes = serde_json::to_vec(other).map_err(|error| error.to_string())?;
             return Ok(bytes_named(request, bytes, "application/json"));
         }
     };
-    if text.starts_with("http://") || text.starts_with("https://") {
-        if is_file(request.r#type) {
-            return Err("files are not fetched from addresses: upload the file (POST …/uploads) and send its upload_id, or send it as base64".into());
-        }
-    } else if let Some((mime, bytes)) = data_uri(text)? {
+    if let Some((mime, bytes)) = data_uri(text)? {
         return Ok(bytes_named(request, bytes, &mime));
     } else if is_file(request.r#type) {
-        let bytes = STANDARD
-            .decode(text.as_bytes())
-            .map_err(|_| "the data is neither base64 nor a data URI")?;
+        let bytes = STANDARD.decode(text.as_bytes()).map_err(
+            |_| "the data is neither base64 nor a data URI nor an address (http, https, s3)",
+        )?;
         return Ok(bytes_named(request, bytes, default_mime(request.r#type)));
     }
     Ok(bytes_named(request, text.as_bytes().to_vec(), "text/plain"))
@@ -137,7 +166,8 @@ fn data_uri(text: &str) -> std::result::Result<Option<(String, Vec<u8>)>, String
     Ok(Some((mime.to_owned(), bytes)))
 }
 
-const fn default_mime(kind: Kind) -> &'static str {
+/// What a file of a kind mostly is.
+pub const fn default_mime(kind: Kind) -> &'static str {
     match kind {
         Kind::Image => "image/jpeg",
         Kind::Audio => "audio/mpeg",
@@ -148,17 +178,25 @@ const fn default_mime(kind: Kind) -> &'static str {
     }
 }
 
-fn bytes_named(request: &CreateBlobRequest, bytes: Vec<u8>, mime: &str) -> Source {
-    let given = request
-        .metadata
-        .as_ref()
-        .and_then(|metadata| metadata.get("filename"))
-        .and_then(Value::as_str)
+/// The name that the request gives its file.
+pub fn given_name(request: &CreateBlobRequest) -> Option<&str> {
+    let metadata = request.metadata.as_ref();
+    metadata
+        .and_then(|metadata| metadata.get("filename")?.as_str())
         .or(request
             .key_prefix
             .as_deref()
-            .filter(|key| key.contains('.')));
-    let filename = given.map_or_else(
+            .filter(|key| key.contains('.')))
+}
+
+/// Whether a checksum is this SHA-256, or of another kind, which is not judged.
+pub fn is_sha256(checksum: &str, found: &str) -> bool {
+    let checksum = checksum.strip_prefix("sha256:").unwrap_or(checksum);
+    checksum.len() != 64 || checksum.eq_ignore_ascii_case(found)
+}
+
+fn bytes_named(request: &CreateBlobRequest, bytes: Vec<u8>, mime: &str) -> Source {
+    let filename = given_name(request).map_or_else(
         || {
             let extension = match mime {
                 "text/plain" => "txt",
@@ -184,6 +222,7 @@ pub fn hash(source: &Source) -> String {
     match source {
         Source::Bytes { bytes, .. } => hex::encode(Sha256::digest(bytes)),
         Source::Upload(upload) => upload.file_hash.clone().unwrap_or_default(),
+        Source::Fetched(fetched) => fetched.sha256.clone(),
     }
 }
 
@@ -196,7 +235,8 @@ pub async fn keep(
     source: Source,
 ) -> Result<BlobModel> {
     let hash = hash(&source);
-    let blob_id = id::new("blob_");
+    let mut properties = request.metadata.unwrap_or_default();
+    let mut blob_id = id::new("blob_");
     let (filename, mime, size) = match &source {
         Source::Bytes {
             bytes,
@@ -208,8 +248,9 @@ pub async fn keep(
             upload.content_type.clone(),
             u64::try_from(upload.file_size_bytes.unwrap_or(0)).unwrap_or(0),
         ),
+        Source::Fetched(fetched) => (fetched.filename.clone(), fetched.mime.clone(), fetched.size),
     };
-    let key = format!(
+    let mut key = format!(
         "{}/{blob_id}/{}",
         folder(namespace_id, object_id),
         safe_name(&filename)
@@ -219,8 +260,11 @@ pub async fn keep(
             app.blobs().put(&key, bytes).await?;
         }
         Source::Upload(upload) => app.blobs().copy(&upload.s3_key, &key).await?,
+        Source::Fetched(fetched) => {
+            (blob_id, key) = (fetched.blob_id, fetched.key);
+            properties.insert("source_url".into(), fetched.from.into());
+        }
     }
-    let mut properties = request.metadata.unwrap_or_default();
     properties.insert("url".into(), format!("blob://{key}").into());
     Ok(BlobModel {
         blob_id: Some(blob_id),

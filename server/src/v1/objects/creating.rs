@@ -1,8 +1,9 @@
 //! Making objects: checked, their files kept, then written by the unique key's policy in one transaction.
 
+use futures::StreamExt;
 use loupe_wire::{
-    BlobModel, BucketResponse, CreateBlobRequest, CreateObjectRequest, ObjectResponse,
-    UniqueKeyConfigDefaultPolicy, UploadResponse,
+    BucketResponse, CreateObjectRequest, ObjectResponse, UniqueKeyConfigDefaultPolicy,
+    UploadResponse,
 };
 use serde_json::json;
 
@@ -19,6 +20,9 @@ use crate::{
         removal::{self, Gone},
     },
 };
+
+/// Objects of one request whose files are kept or fetched at once.
+const PREPARED: usize = 8;
 
 /// What a create does when the unique key exists.
 pub type Policy = UniqueKeyConfigDefaultPolicy;
@@ -63,18 +67,40 @@ pub enum Outcome {
     ReplayedByIdempotencyKey,
 }
 
-/// Checks the request against the bucket and keeps its files.
+/// Checks the request against the bucket and keeps its files; none stay when it is refused.
 async fn prepare(
     app: &App,
-    namespace_id: &str,
+    scope: &Scope<Write>,
     bucket: &BucketResponse,
-    mut request: CreateObjectRequest,
+    request: CreateObjectRequest,
     policy: Policy,
     confirming: Option<&UploadResponse>,
 ) -> Result<Draft> {
+    let object_id = id::new("obj_");
+    let bucket_id = bucket.bucket_id.clone().unwrap_or_default();
+    let reading = blobs::Reading {
+        app,
+        scope,
+        bucket_id: &bucket_id,
+        object_id: &object_id,
+        confirming,
+    };
+    let draft = draft(reading, bucket, request, policy).await;
+    if draft.is_err() {
+        discard(app, &scope.namespace_id, &object_id).await;
+    }
+    draft
+}
+
+async fn draft(
+    reading: blobs::Reading<'_>,
+    bucket: &BucketResponse,
+    mut request: CreateObjectRequest,
+    policy: Policy,
+) -> Result<Draft> {
+    let app = reading.app;
     app.blobs()
         .check_room(app.config().limits.free_disk_bytes)?;
-    let bucket_id = bucket.bucket_id.clone().unwrap_or_default();
     let asked = request.blobs.take().unwrap_or_default();
     let kinds: Vec<_> = asked
         .iter()
@@ -88,26 +114,23 @@ async fn prepare(
     let unique_key = unique_key(bucket, &fields)?;
     let mut sources = Vec::with_capacity(asked.len());
     for (index, blob) in asked.iter().enumerate() {
-        sources.push(blobs::read(app, namespace_id, &bucket_id, index, blob, confirming).await?);
+        sources.push(blobs::read(reading, index, blob).await?);
     }
     let hashes: Vec<String> = sources.iter().map(blobs::hash).collect();
     let content_hash = content_hash(&fields, kinds.iter().map(|(name, _)| name).zip(&hashes));
-    let object_id = id::new("obj_");
-    let kept = keep_all(
-        app,
-        namespace_id,
-        &object_id,
-        asked.into_iter().zip(sources),
-    )
-    .await?;
+    let mut kept = Vec::with_capacity(asked.len());
+    for (blob, source) in asked.into_iter().zip(sources) {
+        let namespace_id = &reading.scope.namespace_id;
+        kept.push(blobs::keep(app, namespace_id, reading.object_id, blob, source).await?);
+    }
     let size_bytes = kept
         .iter()
         .filter_map(|blob| blob.details.as_ref()?.size_bytes)
         .sum();
     let at = app.clock().now();
     let object = ObjectResponse {
-        object_id: Some(object_id),
-        bucket_id,
+        object_id: Some(reading.object_id.to_owned()),
+        bucket_id: reading.bucket_id.to_owned(),
         key_prefix: request.key_prefix,
         blobs: kept,
         edges: request.edges.unwrap_or_default(),
@@ -128,26 +151,6 @@ async fn prepare(
         skip_duplicates: request.skip_duplicates,
         policy,
     })
-}
-
-/// Keeps every file, or none.
-async fn keep_all(
-    app: &App,
-    namespace_id: &str,
-    object_id: &str,
-    sources: impl Iterator<Item = (CreateBlobRequest, blobs::Source)>,
-) -> Result<Vec<BlobModel>> {
-    let mut kept = Vec::new();
-    for (blob, source) in sources {
-        match blobs::keep(app, namespace_id, object_id, blob, source).await {
-            Ok(blob) => kept.push(blob),
-            Err(error) => {
-                discard(app, namespace_id, object_id).await;
-                return Err(error);
-            }
-        }
-    }
-    Ok(kept)
 }
 
 /// Writes the draft by its policy and notes the files that it replaced. What is not written leaves its files to [`discard`].
@@ -223,15 +226,7 @@ pub async fn create(
     policy: Policy,
     confirming: Option<&UploadResponse>,
 ) -> Result<(ObjectResponse, Outcome)> {
-    let draft = prepare(
-        app,
-        &scope.namespace_id,
-        bucket,
-        request,
-        policy,
-        confirming,
-    )
-    .await?;
+    let draft = prepare(app, scope, bucket, request, policy, confirming).await?;
     let mut made = write(app, scope, vec![draft]).await?;
     made.pop()
         .unwrap_or_else(|| Err(ApiError::internal("an object was neither made nor refused")))
@@ -340,8 +335,11 @@ pub async fn create_many(
     let policy = policy(bucket, None)?;
     let mut slots: Vec<Option<ApiError>> = Vec::with_capacity(requests.len());
     let mut drafts = Vec::new();
-    for request in requests {
-        match prepare(app, &scope.namespace_id, bucket, request, policy, None).await {
+    let mut prepared = futures::stream::iter(requests)
+        .map(|request| prepare(app, scope, bucket, request, policy, None))
+        .buffered(PREPARED);
+    while let Some(prepared) = prepared.next().await {
+        match prepared {
             Ok(draft) => {
                 drafts.push(draft);
                 slots.push(None);

@@ -2,6 +2,8 @@
 
 pub mod blobs;
 mod creating;
+mod decomposing;
+mod fetching;
 mod routes;
 mod schema;
 pub mod store;
@@ -17,7 +19,12 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 pub use creating::{Outcome, Policy, create, create_many, policy};
-pub use routes::router;
+use utoipa_axum::router::OpenApiRouter;
+
+/// Every operation on objects.
+pub fn router() -> OpenApiRouter<App> {
+    routes::router().merge(decomposing::router())
+}
 
 use super::{buckets::BUCKETS, collections::COLLECTIONS, namespaces::push_event, removal};
 use crate::{

@@ -12,6 +12,7 @@ crate::sql! {
     const INSERT = "INSERT INTO objects (object_id, namespace_id, bucket_id, key_prefix, unique_key, content_hash, idempotency_key, status, size_bytes, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11)";
     const UPDATE = "UPDATE objects SET key_prefix = $3, unique_key = $4, content_hash = $5, status = $6, size_bytes = $7, updated_at = $8, data = $9 WHERE namespace_id = $1 AND object_id = $2";
     const FIND = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND object_id = $3";
+    const FIND_ANYWHERE = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND object_id = $2";
     const BY_UNIQUE = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND unique_key = $3";
     const BY_HASH = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND content_hash = $3 ORDER BY created_at LIMIT 1";
     const BY_IDEMPOTENCY = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND idempotency_key = $3";
@@ -95,6 +96,32 @@ pub async fn find(
     Ok(row.map(read))
 }
 
+/// In whichever bucket of the namespace it is.
+pub async fn find_anywhere(
+    db: &Db,
+    namespace_id: &str,
+    object_id: &str,
+) -> Result<Option<ObjectResponse>> {
+    let row = db
+        .one::<Row>(FIND_ANYWHERE, args![namespace_id, object_id])
+        .await?;
+    Ok(row.map(read))
+}
+
+/// Up to 1,000 objects made after this moment, or then with a greater id; each with its moment.
+pub async fn after(
+    db: &Db,
+    namespace_id: &str,
+    bucket_id: &str,
+    at: i64,
+    id: &str,
+) -> Result<Vec<(ObjectResponse, i64)>> {
+    let args = args![namespace_id, bucket_id, at, id];
+    let rows: Vec<(String, String, i64, Json<ObjectResponse>, i64)> = db.all(AFTER, args).await?;
+    let object = |(id, status, size, data, at)| (read((id, status, size, data)), at);
+    Ok(rows.into_iter().map(object).collect())
+}
+
 pub async fn find_in(
     tx: &mut Tx,
     namespace_id: &str,
@@ -154,15 +181,13 @@ pub async fn matching(
 ) -> Result<Vec<String>> {
     let (mut found, mut at, mut id) = (Vec::new(), i64::MIN, String::new());
     loop {
-        let args = args![namespace_id, bucket_id, at, &id];
-        let rows: Vec<(String, String, i64, Json<ObjectResponse>, i64)> =
-            db.all(AFTER, args).await?;
-        let Some(last) = rows.last() else {
+        let rows = after(db, namespace_id, bucket_id, at, &id).await?;
+        let Some((last, created)) = rows.last() else {
             return Ok(found);
         };
-        (id, at) = (last.0.clone(), last.4);
-        for (object_id, status, size, data, _) in rows {
-            let object = read((object_id.clone(), status, size, data));
+        (id, at) = (last.object_id.clone().unwrap_or_default(), *created);
+        for (object, _) in rows {
+            let object_id = object.object_id.clone().unwrap_or_default();
             let value = serde_json::to_value(object).map_err(ApiError::internal)?;
             if filter.matches(&value) {
                 found.push(object_id);

@@ -197,12 +197,13 @@ async fn confirm_uploads(
 ) -> Result<Json<BatchConfirmResponse>> {
     let mut confirmations = Vec::with_capacity(request.confirmations.len());
     for (index, mut confirmation) in request.confirmations.into_iter().enumerate() {
+        let place = index.to_string();
         let Some(Value::String(upload_id)) = confirmation.shift_remove("upload_id") else {
-            let place = index.to_string();
             let path = ["confirmations", place.as_str(), "upload_id"];
             return Err(Violation::body(&path, "missing", "field required", Value::Null).into());
         };
-        let request = body::from_value(Value::Object(confirmation), ignored.as_deref())?;
+        let request = body::from_value(Value::Object(confirmation), ignored.as_deref())
+            .map_err(|error| error.under(&["confirmations", &place]))?;
         confirmations.push(Confirmation { upload_id, request });
     }
     let policy = query.policy.as_deref();

@@ -1,0 +1,3 @@
+use loupe_wire::StorageConnectionModel;
+
+crate::table!(pub static CONNECTIONS: StorageConnectionModel = "connections", "connection");

@@ -1,0 +1,203 @@
+//! Documents of a namespace, in whichever collection they are.
+
+use std::collections::BTreeMap;
+
+use axum::{
+    Json,
+    extract::{Path, State},
+};
+use futures::StreamExt;
+use loupe_engine::store::{Document, Reach, WithVectors};
+use loupe_wire::{
+    BatchGetDocumentsRequest, BatchGetDocumentsResponse, BatchListDocumentsRequest,
+    BatchListDocumentsResponse, BatchListQuery, DocumentPatchRequest, DocumentReplaceRequest,
+    DocumentResponse, ListDocumentsRequest, ListDocumentsResponse, NamespaceListDocumentsRequest,
+    NamespaceOperation, Object, ResourceType, Value,
+};
+use serde_json::json;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    Shape,
+    routes::{DocumentQuery, DocumentsQuery, list_page, show_one},
+    view,
+};
+use crate::{
+    app::App,
+    auth::{Level, Read, Scope, Write},
+    body::Body,
+    error::{ApiError, Result},
+    v1::collections::COLLECTIONS,
+};
+
+/// Lists of one request that are read at once.
+const AT_ONCE: usize = 4;
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list_namespace_documents))
+        .routes(routes!(list_many_documents))
+        .routes(routes!(get_documents))
+        .routes(routes!(
+            get_any_document,
+            patch_any_document,
+            replace_any_document
+        ))
+}
+
+/// Every collection of the namespace that the key's scopes cover.
+pub async fn everywhere<L: Level>(app: &App, scope: &Scope<L>) -> Result<Reach> {
+    let all = COLLECTIONS.all(app.db(), &scope.namespace_id).await?;
+    let (kind, operation) = (ResourceType::Collection, NamespaceOperation::ReadData);
+    let ids = all.into_iter().map(|record| record.id);
+    let covered = ids.filter(|id| scope.caller.covers(kind, id, operation));
+    Ok(scope.reach(covered.collect()))
+}
+
+/// The collection that a document is in, among those that the key's scopes cover.
+async fn collection_of<L: Level>(app: &App, scope: &Scope<L>, document_id: &str) -> Result<String> {
+    let reach = everywhere(app, scope).await?;
+    let ids = [document_id.to_owned()];
+    let mut found = app.store().get(&reach, &ids, WithVectors::No).await?;
+    let found = found.pop().map(|document| document.collection_id);
+    found.ok_or_else(|| ApiError::not_found("document", document_id))
+}
+
+/// One document, whichever collection it is in.
+#[utoipa::path(get, path = "/v1/documents/{document_id}", tag = "documents", params(DocumentQuery), responses((status = 200, body = DocumentResponse)))]
+async fn get_any_document(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path(document_id): Path<String>,
+    query: DocumentQuery,
+) -> Result<Json<Object>> {
+    let collection = collection_of(&app, &scope, &document_id).await?;
+    show_one(&app, &scope, &collection, &document_id, query)
+        .await
+        .map(Json)
+}
+
+/// Sets the members sent and keeps the others.
+#[utoipa::path(patch, path = "/v1/documents/{document_id}", tag = "documents", request_body = DocumentPatchRequest, responses((status = 200, body = DocumentResponse)))]
+async fn patch_any_document(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(document_id): Path<String>,
+    Body(request): Body<DocumentPatchRequest>,
+) -> Result<Json<Object>> {
+    let collection = collection_of(&app, &scope, &document_id).await?;
+    let document = super::patch(&app, &scope, &collection, &document_id, request).await?;
+    Ok(Json(view(&app, document, &Shape::default())))
+}
+
+/// Replaces the user members.
+#[utoipa::path(put, path = "/v1/documents/{document_id}", tag = "documents", request_body = DocumentReplaceRequest, responses((status = 200, body = DocumentResponse)))]
+async fn replace_any_document(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(document_id): Path<String>,
+    Body(request): Body<DocumentReplaceRequest>,
+) -> Result<Json<Object>> {
+    let collection = collection_of(&app, &scope, &document_id).await?;
+    let document = super::replace(&app, &scope, &collection, &document_id, request).await?;
+    Ok(Json(view(&app, document, &Shape::default())))
+}
+
+/// Up to 1,000 documents by their ids, in that order, and the ids that nothing was found for.
+#[utoipa::path(post, path = "/v1/documents/batch-get", tag = "documents", request_body = BatchGetDocumentsRequest, responses((status = 200, body = BatchGetDocumentsResponse)))]
+async fn get_documents(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Body(request): Body<BatchGetDocumentsRequest>,
+) -> Result<Json<Value>> {
+    let reach = everywhere(&app, &scope).await?;
+    let ids = request.document_ids;
+    let found = app.store().get(&reach, &ids, WithVectors::No).await?;
+    let mut found: BTreeMap<String, Document> = found
+        .into_iter()
+        .map(|document| (document.document_id.clone(), document))
+        .collect();
+    let shape = Shape {
+        presigned_urls: request.return_presigned_urls,
+        ..Default::default()
+    };
+    let (mut documents, mut not_found) = (Vec::new(), Vec::new());
+    for id in ids {
+        match found.remove(&id) {
+            Some(document) => documents.push(view(&app, document, &shape)),
+            None => not_found.push(id),
+        }
+    }
+    Ok(Json(
+        json!({ "documents": documents, "not_found": not_found }),
+    ))
+}
+
+/// Documents of several collections, or of every one.
+#[utoipa::path(post, path = "/v1/documents/list", tag = "documents", params(DocumentsQuery), request_body = NamespaceListDocumentsRequest, responses((status = 200, body = ListDocumentsResponse)))]
+async fn list_namespace_documents(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    query: DocumentsQuery,
+    Body(request): Body<NamespaceListDocumentsRequest>,
+) -> Result<Json<Value>> {
+    page(&app, &scope, query, request).await.map(Json)
+}
+
+async fn page(
+    app: &App,
+    scope: &Scope<Read>,
+    query: DocumentsQuery,
+    request: NamespaceListDocumentsRequest,
+) -> Result<Value> {
+    let mut reach = everywhere(app, scope).await?;
+    let mut unknown = Vec::new();
+    if let Some(wanted) = &request.collection_ids {
+        unknown.extend(
+            wanted
+                .iter()
+                .filter(|id| !reach.collection_ids.contains(id))
+                .cloned(),
+        );
+        reach.collection_ids.retain(|id| wanted.contains(id));
+    }
+    let request = ListDocumentsRequest {
+        filters: request.filters,
+        sort: request.sort,
+        search: request.search,
+        cursor: request.cursor,
+        partition: request.partition,
+        include_total: request.include_total,
+        return_presigned_urls: request.return_presigned_urls,
+        return_vectors: Some(request.return_vectors),
+        return_vector_names: request.return_vector_names,
+        group_by: request.group_by,
+        select: request.select,
+        expand: request.expand,
+        // What the query says counts where the body says nothing.
+        limit: (request.limit != 10).then_some(request.limit),
+        offset: (request.offset != 0).then_some(request.offset),
+    };
+    let mut answer = list_page(app, scope, &reach, &query, request).await?;
+    answer["unknown_collection_ids"] = unknown.into();
+    Ok(answer)
+}
+
+/// Up to 10 lists in one request; each is answered or refused by itself.
+#[utoipa::path(post, path = "/v1/documents/list/batch", tag = "documents", request_body = BatchListDocumentsRequest, responses((status = 200, body = BatchListDocumentsResponse)))]
+async fn list_many_documents(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Body(request): Body<BatchListDocumentsRequest>,
+) -> Result<Json<Value>> {
+    let (app, scope) = (&app, &scope);
+    let one = |query: BatchListQuery| async move {
+        match page(app, scope, DocumentsQuery::default(), query.request).await {
+            Ok(answer) => json!({ "key": query.key, "response": answer }),
+            Err(error) => json!({ "key": query.key, "error": error.message() }),
+        }
+    };
+    let lists = futures::stream::iter(request.queries.into_iter().map(one));
+    let results: Vec<Value> = lists.buffered(AT_ONCE).collect().await;
+    Ok(Json(json!({ "results": results })))
+}

@@ -1,0 +1,254 @@
+//! Files that a request names by their address: `http` and `https` through the guarded client, `s3` through a storage
+//! connection. They are kept as they come, in flat memory.
+
+use std::{pin::Pin, time::Duration};
+
+use bytes::Bytes;
+use futures::Stream;
+use loupe_engine::web::Ask;
+use loupe_wire::{CreateBlobRequest, Object, Value};
+use reqwest::header::{self, HeaderMap};
+use url::Url;
+
+use super::blobs::{default_mime, folder, given_name};
+use crate::{
+    app::App,
+    auth::{Scope, Write},
+    blob::safe_name,
+    error::{ApiError, Result},
+    id,
+    v1::connections,
+};
+
+/// A file that is kept under its object already.
+pub struct Fetched {
+    pub blob_id: String,
+    pub key: String,
+    pub filename: String,
+    pub mime: String,
+    pub size: u64,
+    pub sha256: String,
+    /// Where it came from, without what may be secret in an address.
+    pub from: String,
+}
+
+/// A file's head, and its bytes as they come.
+struct Found {
+    name: Option<String>,
+    mime: Option<String>,
+    pieces: Pin<Box<dyn Stream<Item = Result<Bytes>> + Send>>,
+}
+
+/// Whether the text is an address that files are fetched from.
+pub fn is_address(text: &str) -> bool {
+    ["http://", "https://", "s3://"]
+        .iter()
+        .any(|scheme| text.starts_with(scheme))
+}
+
+/// Fetches the file and keeps it under its object.
+///
+/// # Errors
+/// The address is refused, does not answer with a file, or takes longer than the request may.
+pub async fn fetch(
+    app: &App,
+    scope: &Scope<Write>,
+    object_id: &str,
+    request: &CreateBlobRequest,
+    address: &str,
+) -> Result<Fetched> {
+    let url = Url::parse(address)
+        .map_err(|error| ApiError::bad_request("", format!("this is no address: {error}")))?;
+    // The answer has to leave before the request is cut off.
+    let seconds = app.config().limits.request_seconds.saturating_sub(5).max(1);
+    let patience = Duration::from_secs(seconds);
+    let fetching = async {
+        let found = match url.scheme() {
+            "s3" => from_s3(app, scope, request, address).await?,
+            _ => from_web(app, &url, patience).await?,
+        };
+        keep(app, &scope.namespace_id, object_id, request, &url, found).await
+    };
+    let fetched = tokio::time::timeout(patience, fetching).await;
+    fetched.unwrap_or_else(|_| {
+        let message =
+            format!("the file did not arrive within {seconds} seconds: upload it instead");
+        Err(ApiError::bad_request("", message))
+    })
+}
+
+async fn from_web(app: &App, url: &Url, patience: Duration) -> Result<Found> {
+    let ask = Ask {
+        max_bytes: app.config().limits.upload_bytes,
+        timeout: patience,
+        ..Ask::get(url.as_str())
+    };
+    let opened = app.outbound().open(ask).await?;
+    if !opened.status.is_success() {
+        let message = format!("the address answers {}", opened.status.as_u16());
+        return Err(ApiError::bad_request("", message));
+    }
+    let text = |name| opened.headers.get(name)?.to_str().ok();
+    let mime = text(header::CONTENT_TYPE).map(|mime| essence(mime).to_owned());
+    let name = disposition(&opened.headers).or_else(|| last_segment(&opened.url));
+    let pieces = futures::stream::try_unfold(opened, |mut opened| async move {
+        let piece = opened.next().await?;
+        Ok(piece.map(|piece| (piece, opened)))
+    });
+    Ok(Found {
+        name,
+        mime,
+        pieces: Box::pin(pieces),
+    })
+}
+
+async fn from_s3(
+    app: &App,
+    scope: &Scope<Write>,
+    request: &CreateBlobRequest,
+    address: &str,
+) -> Result<Found> {
+    let member = |metadata: &Object| {
+        metadata
+            .get("connection_id")?
+            .as_str()
+            .map(ToOwned::to_owned)
+    };
+    let named = request.metadata.as_ref().and_then(member);
+    let access = connections::for_s3(app, &scope.caller, named.as_deref()).await?;
+    // A key is what stands there, letter by letter: nothing in it is an escape.
+    let place = address
+        .strip_prefix("s3://")
+        .and_then(|rest| rest.split_once('/'));
+    let Some((bucket, key)) = place.filter(|(bucket, key)| !bucket.is_empty() && !key.is_empty())
+    else {
+        return Err(ApiError::bad_request("", "the address is s3://BUCKET/KEY"));
+    };
+    let opened = access.open(app.outbound(), bucket, key).await?;
+    if opened.size > app.config().limits.upload_bytes {
+        let limit = app.config().limits.upload_bytes;
+        let message = format!("the file is larger than {limit} bytes");
+        return Err(ApiError::payload_too_large("", message));
+    }
+    Ok(Found {
+        name: key.rsplit('/').next().map(ToOwned::to_owned),
+        mime: opened
+            .content_type
+            .as_deref()
+            .map(|mime| essence(mime).to_owned()),
+        pieces: opened.pieces,
+    })
+}
+
+async fn keep(
+    app: &App,
+    namespace_id: &str,
+    object_id: &str,
+    request: &CreateBlobRequest,
+    url: &Url,
+    found: Found,
+) -> Result<Fetched> {
+    let filename = match (given_name(request), found.name) {
+        (Some(given), _) => safe_name(given),
+        (None, Some(name)) => safe_name(&name),
+        (None, None) => request.property.clone(),
+    };
+    let said = found.mime.filter(|mime| mime != "application/octet-stream");
+    let guess = || {
+        mime_guess::from_path(&filename)
+            .first_raw()
+            .map(ToOwned::to_owned)
+    };
+    let mime = said.or_else(guess);
+    let blob_id = id::new("blob_");
+    let key = format!(
+        "{}/{blob_id}/{}",
+        folder(namespace_id, object_id),
+        safe_name(&filename)
+    );
+    let check = |_: u64, sha256: &str| match &request.checksum {
+        Some(checksum) if !super::blobs::is_sha256(checksum, sha256) => {
+            Err(ApiError::bad_request("", "the file has another sha256"))
+        }
+        _ => Ok(()),
+    };
+    let limit = app.config().limits.upload_bytes;
+    let kept = app
+        .blobs()
+        .put_stream(&key, found.pieces, limit, check)
+        .await?;
+    let mut from = url.clone();
+    from.set_query(None);
+    from.set_fragment(None);
+    Ok(Fetched {
+        blob_id,
+        key,
+        mime: mime.unwrap_or_else(|| default_mime(request.r#type).to_owned()),
+        filename,
+        size: kept.size,
+        sha256: kept.sha256,
+        from: from.into(),
+    })
+}
+
+fn essence(mime: &str) -> &str {
+    mime.split(';').next().unwrap_or_default().trim()
+}
+
+/// The name that an answer gives its file.
+fn disposition(headers: &HeaderMap) -> Option<String> {
+    let text = headers.get(header::CONTENT_DISPOSITION)?.to_str().ok()?;
+    let mut parts = text.split(';').map(str::trim);
+    let name = parts.find_map(|part| part.strip_prefix("filename="))?;
+    let name = name.trim_matches('"');
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+fn last_segment(url: &Url) -> Option<String> {
+    let last = url.path_segments()?.next_back()?;
+    let name = percent_decoded(last);
+    (!name.is_empty()).then_some(name)
+}
+
+/// `%20` and the like as what they stand for.
+fn percent_decoded(text: &str) -> String {
+    // A pair of a form whose name is empty: the one decoder that is at hand, which reads a plus as a blank.
+    let text = text.replace('+', "%2B");
+    let mut pairs = url::form_urlencoded::parse(text.as_bytes());
+    pairs
+        .next()
+        .map(|(name, _)| name.into_owned())
+        .unwrap_or_default()
+}
+
+/// A fault of a file's address, at its place in the request.
+pub fn fault(index: usize, error: &ApiError) -> ApiError {
+    let path = ["blobs", &index.to_string(), "data"];
+    let message = error.message();
+    crate::error::Violation::body(&path, "value_error", message, Value::Null).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_from_the_answer_or_the_address() {
+        let url = Url::parse("https://example.com/a/my%20file+1.pdf?token=secret").unwrap();
+        assert_eq!(last_segment(&url).unwrap(), "my file+1.pdf");
+        assert_eq!(
+            last_segment(&Url::parse("https://example.com/").unwrap()),
+            None
+        );
+        for (said, name) in [
+            ("attachment; filename=\"a b.pdf\"", Some("a b.pdf")),
+            ("inline; filename=x.png; size=3", Some("x.png")),
+            ("attachment", None),
+            ("attachment; filename=\"\"", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_DISPOSITION, said.parse().unwrap());
+            assert_eq!(disposition(&headers).as_deref(), name, "{said}");
+        }
+    }
+}
