@@ -48,8 +48,16 @@ async function ready(child: ChildProcess, url: string): Promise<string> {
   throw new Error(`the server did not start:\n${said.slice(-4000)}`);
 }
 
-/** Starts the server and, unless told otherwise, runs `loupe demo` against it; without it `page` is empty. */
-export async function start({ demo: wanted = true } = {}): Promise<Running> {
+/** How a server is started. */
+export interface Wanted {
+  /** Whether `loupe demo` runs against it; without it `page` is empty. */
+  demo?: boolean;
+  /** Settings besides those that every server of the tests has. */
+  settings?: Record<string, string>;
+}
+
+/** Starts the server and, unless told otherwise, runs `loupe demo` against it. */
+export async function start({ demo: wanted = true, settings = {} }: Wanted = {}): Promise<Running> {
   const folder = mkdtempSync(join(tmpdir(), "loupe-journey-"));
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -61,6 +69,7 @@ export async function start({ demo: wanted = true } = {}): Promise<Running> {
     LOUPE_LISTEN: `127.0.0.1:${port}`,
     LOUPE_MODELS__CACHE: process.env.LOUPE_MODEL_CACHE ?? join(homedir(), ".cache/loupe/models"),
     LOUPE_JOBS__RESUBMIT_SECONDS: "0",
+    ...settings,
   };
   const child = spawn(binary(), ["serve"], { cwd: folder, env: environment, stdio: ["ignore", "pipe", "pipe"] });
   const stop = async (): Promise<void> => {

@@ -33,7 +33,7 @@ use crate::{
     folder, idempotency, jobs, limits,
     outbound::Outbound,
     progress, usage,
-    v1::{audit::refusals, collections, documents, organizations, retrievers::History},
+    v1::{audit::refusals, collections, documents, organizations, retrievers::History, webhooks},
     vault::Vault,
 };
 
@@ -266,6 +266,7 @@ fn outputs(endpoints: &[Endpoint]) -> Outputs {
 pub fn start_work(app: &App) {
     History::start(app);
     jobs::start(app);
+    webhooks::start(app);
     warm(app);
     let keeper = app.clone();
     app.spawn(async move {

@@ -63,8 +63,16 @@ impl Violation {
     }
 
     pub fn query(name: &str, kind: &str, msg: impl Into<String>, input: Value) -> Self {
+        Self::at("query", name, kind, msg, input)
+    }
+
+    pub fn path(name: &str, kind: &str, msg: impl Into<String>, input: Value) -> Self {
+        Self::at("path", name, kind, msg, input)
+    }
+
+    fn at(place: &str, name: &str, kind: &str, msg: impl Into<String>, input: Value) -> Self {
         Self {
-            loc: vec!["query".into(), name.into()],
+            loc: vec![place.into(), name.into()],
             msg: msg.into(),
             kind: kind.into(),
             input,
@@ -244,6 +252,14 @@ impl ApiError {
     /// Whether the same request may succeed later.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Envelope(envelope) if envelope.status.is_server_error() || envelope.status == StatusCode::TOO_MANY_REQUESTS)
+    }
+
+    /// Whether the request itself is at fault: sending it again changes nothing.
+    pub fn is_callers(&self) -> bool {
+        match self {
+            Self::Validation(_) => true,
+            Self::Envelope(envelope) => envelope.status.is_client_error() && !self.is_transient(),
+        }
     }
 
     pub fn is_conflict(&self) -> bool {

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use axum::http::Method;
 use loupe_wire::Permission;
+use utoipa::ToSchema;
 use utoipa::openapi::{
     Components, Content, InfoBuilder, OpenApi, OpenApiBuilder, PathItem, Ref, RefOr, Required,
     Response, ResponseBuilder,
@@ -13,7 +14,6 @@ use utoipa::openapi::{
     schema::{ObjectBuilder, Type},
     security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme},
 };
-use utoipa::{PartialSchema, ToSchema};
 
 use crate::auth::table::{self, Access, Found};
 
@@ -58,6 +58,16 @@ const CHANGES: [(&str, &str); 2] = [
     ),
 ];
 
+/// A type, with those that it is made of.
+fn add<T: ToSchema>(components: &mut Components) {
+    components
+        .schemas
+        .insert(T::name().into_owned(), T::schema());
+    let mut nested = Vec::new();
+    T::schemas(&mut nested);
+    components.schemas.extend(nested);
+}
+
 /// The document before the operations are added.
 pub fn base() -> OpenApi {
     let mut components = Components::new();
@@ -65,13 +75,9 @@ pub fn base() -> OpenApi {
         "bearer",
         SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)),
     );
-    let error = loupe_wire::ErrorResponse::name().into_owned();
-    components
-        .schemas
-        .insert(error, loupe_wire::ErrorResponse::schema());
-    let mut nested = Vec::new();
-    loupe_wire::ErrorResponse::schemas(&mut nested);
-    components.schemas.extend(nested);
+    add::<loupe_wire::ErrorResponse>(&mut components);
+    // What only a query names.
+    add::<loupe_wire::AuditAction>(&mut components);
     components
         .schemas
         .insert("ValidationErrorResponse".into(), validation_schema());

@@ -32,6 +32,10 @@ pub const MIGRATIONS: &[Migration] = migrations![
     5 "0005_uploads",
     6 "0006_secrets",
     7 "0007_connections",
+    8 "0008_annotations",
+    9 "0009_notifications",
+    10 "0010_webhooks",
+    11 "0011_triggers",
 ];
 
 const SCHEMA: &str =

@@ -13,7 +13,7 @@ use crate::{
     app::App,
     error::Result,
     id,
-    v1::{batches, uploads},
+    v1::{batches, notifications, triggers, uploads, webhooks},
 };
 
 /// Ends in an error that may pass before work is given up.
@@ -200,11 +200,16 @@ async fn lead(app: App, owner: String) {
                 return Ok(());
             }
             batches::admit(&app).await?;
+            triggers::tick(&app).await?;
+            triggers::count_events(&app).await?;
             let now = app.clock().micros();
             if now - swept > 60_000_000 {
                 swept = now;
                 archive(&app).await?;
                 uploads::sweep(&app).await?;
+                notifications::sweep(&app).await?;
+                webhooks::sweep(&app).await?;
+                triggers::sweep(&app).await?;
             }
             Ok::<(), crate::error::ApiError>(())
         };

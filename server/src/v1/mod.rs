@@ -1,6 +1,7 @@
 //! The `/v1` API: a folder a resource, with its rules (`mod.rs`), HTTP (`routes.rs`) and SQL (`store.rs`).
 
 pub mod account;
+pub mod annotations;
 pub mod api_keys;
 pub mod audit;
 pub mod batches;
@@ -13,6 +14,7 @@ pub mod documents;
 pub mod events;
 pub mod health;
 pub mod namespaces;
+pub mod notifications;
 pub mod objects;
 pub mod organizations;
 pub mod public;
@@ -22,9 +24,11 @@ pub mod removal;
 pub mod retrievers;
 pub mod secrets;
 pub mod tasks;
+pub mod triggers;
 pub mod uploads;
 pub mod usage;
 pub mod users;
+pub mod webhooks;
 
 use axum::Router;
 use utoipa::openapi::OpenApi;
@@ -41,6 +45,7 @@ use crate::{
 pub fn router() -> (Router<App>, OpenApi) {
     let (router, mut document) = OpenApiRouter::with_openapi(openapi::base())
         .merge(account::router())
+        .merge(annotations::router())
         .merge(api_keys::router())
         .merge(audit::router())
         .merge(batches::router())
@@ -54,6 +59,7 @@ pub fn router() -> (Router<App>, OpenApi) {
         .merge(events::router())
         .merge(health::router())
         .merge(namespaces::router())
+        .merge(notifications::router())
         .merge(objects::router())
         .merge(organizations::router())
         .merge(public::router())
@@ -62,9 +68,11 @@ pub fn router() -> (Router<App>, OpenApi) {
         .merge(retrievers::router())
         .merge(secrets::router())
         .merge(tasks::router())
+        .merge(triggers::router())
         .merge(uploads::router())
         .merge(usage::router())
         .merge(users::router())
+        .merge(webhooks::router())
         .split_for_parts();
     openapi::finish(&mut document);
     (router, document)
@@ -77,6 +85,8 @@ pub fn router() -> (Router<App>, OpenApi) {
 pub async fn run_task(app: &App, claim: &Claim) -> Result<()> {
     match claim.kind.as_str() {
         copying::COPY => copying::run(app, claim).await?,
+        // It ends its task itself, with what the action made.
+        triggers::RUN => return triggers::run(app, claim).await,
         kind if removal::runs(kind) => removal::run(app, claim).await?,
         kind => {
             return Err(ApiError::bad_request(
@@ -95,6 +105,9 @@ pub async fn run_task(app: &App, claim: &Claim) -> Result<()> {
 pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
     if claim.kind == copying::COPY {
         copying::give_up(app, claim, reason).await?;
+    }
+    if claim.kind == triggers::RUN {
+        triggers::fail(app, claim, reason).await?;
     }
     tasks::fail(app, claim, reason).await
 }

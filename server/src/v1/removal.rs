@@ -51,6 +51,9 @@ crate::sql! {
     const DELETE_RETRIEVERS = "DELETE FROM retrievers WHERE owner = $1";
     const DELETE_PUBLISHED = "DELETE FROM published_retrievers WHERE namespace_id = $1";
     const DELETE_EXECUTIONS = "DELETE FROM executions WHERE namespace_id = $1";
+    const DELETE_ANNOTATIONS = "DELETE FROM annotations WHERE namespace_id = $1";
+    const DELETE_TRIGGERS = "DELETE FROM triggers WHERE namespace_id = $1";
+    const DELETE_FIRINGS = "DELETE FROM trigger_firings WHERE namespace_id = $1";
     const FORGET = "DELETE FROM processed WHERE namespace_id = $1";
     const DELETE_JOURNAL = "DELETE FROM document_journal WHERE namespace_id = $1";
 }
@@ -419,6 +422,9 @@ async fn remove_namespace(app: &App, org_id: &str, namespace_id: &str) -> Result
                     DELETE_RETRIEVERS,
                     DELETE_PUBLISHED,
                     DELETE_EXECUTIONS,
+                    DELETE_ANNOTATIONS,
+                    DELETE_TRIGGERS,
+                    DELETE_FIRINGS,
                     DELETE_JOURNAL,
                     FORGET,
                 ] {

@@ -5,6 +5,7 @@
 mod harness;
 
 mod anywhere;
+mod annotations;
 mod audit;
 mod bad_input;
 mod batches;
@@ -24,6 +25,7 @@ mod keys;
 mod limits;
 mod machines;
 mod matrix;
+mod notifications;
 mod objects;
 mod openapi;
 mod operations;
@@ -37,4 +39,6 @@ mod secrets;
 mod sql;
 mod stages;
 mod tolerance;
+mod triggers;
 mod uploads;
+mod webhooks;

@@ -17,7 +17,7 @@ use crate::{
 };
 
 const KEYS: &str = "/v1/organizations/users/owner@localhost/api-keys";
-const KINDS: [&str; 15] = [
+const KINDS: [&str; 16] = [
     "none",
     "garbage",
     "revoked",
@@ -28,6 +28,7 @@ const KINDS: [&str; 15] = [
     "admin",
     "usr",
     "ret",
+    "prk",
     "origin",
     "scope",
     "namespace",
@@ -51,7 +52,11 @@ async fn mint(server: &Server, name: &str, body: Value) -> String {
 
 async fn ring(server: &Server) -> Ring {
     let (namespace, retriever) = crate::harness::retriever(server, "matrix").await;
-    let mut keys = BTreeMap::from([("garbage", "loupe_sk_garbage".to_owned())]);
+    let mut keys = BTreeMap::from([
+        ("garbage", "loupe_sk_garbage".to_owned()),
+        // The keys that pages once had are never made, and open nothing.
+        ("prk", format!("prk_{}", "0aB".repeat(12))),
+    ]);
     let at = server.app.clock().now() + chrono::Duration::seconds(30);
     keys.insert(
         "expired",
@@ -188,7 +193,7 @@ fn check(row: &Row, cells: &BTreeMap<&str, u16>) {
         );
         return;
     }
-    for kind in ["none", "garbage", "revoked", "expired"] {
+    for kind in ["none", "garbage", "prk", "revoked", "expired"] {
         assert_eq!(cells[kind], 401, "{name} with {kind}");
     }
     assert_eq!(cells["origin"], 403, "{name} from another origin");

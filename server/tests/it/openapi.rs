@@ -14,3 +14,27 @@ fn the_description_equals_the_committed_snapshot() {
         "the description of the API changed: look at the difference, then run the tests with UPDATE_SNAPSHOTS=1 and commit openapi.json"
     );
 }
+
+/// A description that refers to what it does not hold generates no client.
+#[test]
+fn every_reference_resolves() {
+    let (_, document) = loupe_server::v1::router();
+    let document = serde_json::to_value(document).unwrap();
+    let mut places = vec![&document];
+    let mut count = 0;
+    while let Some(place) = places.pop() {
+        if let Some(target) = place.get("$ref").and_then(|target| target.as_str()) {
+            assert!(
+                document.pointer(&target[1..]).is_some(),
+                "{target} is not there"
+            );
+            count += 1;
+        }
+        match place {
+            serde_json::Value::Object(members) => places.extend(members.values()),
+            serde_json::Value::Array(items) => places.extend(items),
+            _ => {}
+        }
+    }
+    assert!(count > 500, "only {count} references");
+}

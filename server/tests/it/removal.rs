@@ -95,6 +95,14 @@ async fn rows(server: &Server, namespace: &str) -> Vec<(&'static str, i64)> {
             "SELECT CAST(COUNT(*) AS BIGINT) FROM executions WHERE namespace_id = $1",
         ),
         (
+            "triggers",
+            "SELECT CAST(COUNT(*) AS BIGINT) FROM triggers WHERE namespace_id = $1",
+        ),
+        (
+            "annotations",
+            "SELECT CAST(COUNT(*) AS BIGINT) FROM annotations WHERE namespace_id = $1",
+        ),
+        (
             "document_journal",
             "SELECT CAST(COUNT(*) AS BIGINT) FROM document_journal WHERE namespace_id = $1",
         ),

@@ -119,11 +119,19 @@ const WITHOUT_OWNER: &[(&str, &[(&str, usize)])] = &[
             ("uploads/store.rs", 2),
             ("documents/journal.rs", 2),
             ("collections/store.rs", 1),
+            ("notifications/store.rs", 1),
+            ("webhooks/store.rs", 1),
+            ("triggers/store.rs", 1),
         ],
     ),
     (
         "the work queue is everybody's; a claim is fenced by its lease",
-        &[("jobs/store.rs", 7), ("tasks/store.rs", 2)],
+        &[
+            ("jobs/store.rs", 7),
+            ("tasks/store.rs", 2),
+            ("webhooks/store.rs", 1),
+            ("triggers/store.rs", 1),
+        ],
     ),
     (
         "batches are admitted in one order for all, and changed in the transaction that found them with their owner",

@@ -490,3 +490,31 @@ pub fn write_back_field_mapping_mode_first() -> crate::WriteBackFieldMappingMode
 pub fn yes() -> bool {
     true
 }
+
+pub fn text_system() -> String {
+    "system".to_owned()
+}
+
+pub fn f64_10_0() -> f64 {
+    10.0
+}
+
+pub fn i64_50() -> i64 {
+    50
+}
+
+pub fn text_created_at() -> String {
+    "created_at".to_owned()
+}
+
+pub fn text_desc() -> String {
+    "desc".to_owned()
+}
+
+pub fn text_change() -> String {
+    "change".to_owned()
+}
+
+pub fn trigger_status_active() -> crate::TriggerStatus {
+    crate::TriggerStatus::Active
+}

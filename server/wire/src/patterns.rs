@@ -19,3 +19,9 @@ pub static P3: LazyLock<Regex> = LazyLock::new(|| {
 pub static P4: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^[a-z0-9][a-z0-9-]*[a-z0-9]$").expect("a literal pattern that a test compiles")
 });
+pub static P5: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^wh_[a-fA-F0-9]{16}$").expect("a literal pattern that a test compiles")
+});
+pub static P6: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(change|failure|always)$").expect("a literal pattern that a test compiles")
+});

@@ -1,7 +1,8 @@
 //! How a batch moves: admitted, its chunks ended, itself ended. Every step is one transaction.
 
 use loupe_wire::{
-    BatchModel, CancellationOutcome, Object, TaskResponse, TaskStatusEnum, TaskType, Value,
+    BatchModel, CancellationOutcome, NotificationPriority, NotificationType, Object, TaskResponse,
+    TaskStatusEnum, TaskType, Value,
 };
 use serde_json::json;
 
@@ -14,6 +15,7 @@ use crate::{
     jobs::{self, Claim},
     v1::{
         namespaces::push_event,
+        notifications::{self, Notice},
         tasks::{self, NewTask},
     },
 };
@@ -247,7 +249,49 @@ async fn end_batch_if_done(
         )
         .await?;
     }
-    Ok(())
+    let notice = notice(&batch, namespace_id, &counts);
+    notifications::notify(tx, org_id, notice, now).await
+}
+
+/// What people are told about a batch that ended.
+fn notice(batch: &BatchModel, namespace_id: &str, counts: &store::Counts) -> Notice {
+    let batch_id = batch.batch_id.as_deref().unwrap_or_default();
+    let name = batch.batch_name.as_deref().unwrap_or(batch_id);
+    let (failed, total, documents) = (counts.failed, counts.total, counts.documents);
+    let (kind, priority, title) = match failed {
+        0 => (
+            NotificationType::PipelineSuccess,
+            NotificationPriority::Low,
+            format!("Batch {name} is done"),
+        ),
+        _ if failed == total => (
+            NotificationType::PipelineFailure,
+            NotificationPriority::High,
+            format!("Batch {name} failed"),
+        ),
+        _ => (
+            NotificationType::PipelineFailure,
+            NotificationPriority::Medium,
+            format!("Batch {name} is done, but {failed} of {total} objects failed"),
+        ),
+    };
+    let content = match &batch.error {
+        Some(error) if failed > 0 => format!(
+            "{documents} documents were written from {} objects. The first error: {error}",
+            total - failed
+        ),
+        _ => format!("{documents} documents were written from {total} objects."),
+    };
+    let about = json!({
+        "namespace_id": namespace_id, "bucket_id": batch.bucket_id, "batch_id": batch_id,
+    });
+    Notice {
+        kind,
+        priority,
+        title,
+        content,
+        about,
+    }
 }
 
 /// Cancels a batch that waits or runs. Chunks that run lose their lease and write nothing more.

@@ -1,14 +1,16 @@
 //! The change feed: every change's event is written in the transaction of the change.
 
 mod own;
+mod reader;
 mod routes;
 mod store;
 
 use loupe_wire::Object;
 
 pub use own::READERS;
-pub use routes::router;
-pub use store::list;
+pub use reader::Reader;
+pub use routes::{router, told};
+pub use store::{EventRow, list};
 
 use crate::{db::Tx, error::Result};
 

@@ -91,7 +91,7 @@ async fn list_events(
         Some(encode(place))
     };
     Ok(Json(ListEventsResponse {
-        results: rows.into_iter().map(event).collect(),
+        results: rows.into_iter().map(told).collect(),
         next_cursor,
         has_more,
     }))
@@ -113,7 +113,8 @@ async fn all(
     Ok((rows, place, has_more))
 }
 
-fn event(mut row: EventRow) -> ChangeEventResponse {
+/// An event as the interface has it.
+pub fn told(mut row: EventRow) -> ChangeEventResponse {
     row.payload.remove(own::READERS);
     ChangeEventResponse {
         seq: row.seq,

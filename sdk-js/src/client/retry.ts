@@ -1,0 +1,61 @@
+/** How often a request that may go better later is sent again. */
+export interface RetryOptions {
+  /** Further attempts, default 3; 0 sends once. */
+  retries?: number;
+  /** Longest pause in milliseconds, also against what the server asks for; default 30 s. */
+  longestPause?: number;
+}
+
+type Fetch = (request: Request) => Promise<Response>;
+
+const LATER = new Set([429, 502, 503, 504]);
+
+/**
+ * Sends again what the server had no room for, after the pause it asks for, and what the network lost. Every POST carries an
+ * `Idempotency-Key`, so none is done twice.
+ */
+export function retrying(send: Fetch, { retries = 3, longestPause = 30_000 }: RetryOptions = {}): Fetch {
+  return async (request) => {
+    const asked = request.method === "POST" && !request.headers.has("idempotency-key") ? withKey(request) : request;
+    for (let attempt = 0; ; attempt += 1) {
+      const last = attempt >= retries;
+      // A body can be read once: each attempt but the last sends a copy.
+      const answer = await send(last ? asked : asked.clone()).catch((error: unknown) => {
+        if (last || asked.signal.aborted) throw error;
+        return undefined;
+      });
+      if (answer && (last || !LATER.has(answer.status))) return answer;
+      const pause = Math.min(asks(answer) ?? 250 * 2 ** attempt * (0.75 + Math.random() / 2), longestPause);
+      await answer?.body?.cancel();
+      await wait(pause, asked.signal);
+    }
+  };
+}
+
+function withKey(request: Request): Request {
+  const headers = new Headers(request.headers);
+  headers.set("idempotency-key", crypto.randomUUID());
+  return new Request(request, { headers });
+}
+
+/** Milliseconds that the server asks to wait for. */
+function asks(answer: Response | undefined): number | undefined {
+  const seconds = Number(answer?.headers.get("retry-after") ?? Number.NaN);
+  return Number.isFinite(seconds) ? seconds * 1000 : undefined;
+}
+
+/** A pause that ends early when the request is given up. */
+export function wait(milliseconds: number, signal?: AbortSignal | null): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      reject(signal?.reason as Error);
+    };
+    if (signal?.aborted) return reject(signal.reason as Error);
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", end);
+      resolve();
+    }, milliseconds);
+    signal?.addEventListener("abort", end, { once: true });
+  });
+}

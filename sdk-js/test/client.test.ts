@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+
+import { start, type Running } from "../../end2end/server.ts";
+import { Loupe, LoupeError } from "../dist/client/client.js";
+
+describe("the client on a real server", () => {
+  let server: Running;
+  let loupe: Loupe;
+
+  before(async () => {
+    server = await start({ demo: false });
+    const admin = new Loupe({ url: server.url, key: server.key });
+    const { data } = await admin.api.POST("/v1/namespaces", { body: { namespace_name: "sdk" } });
+    loupe = admin.in(data?.namespace_id ?? "");
+  });
+  after(() => server.stop());
+
+  it("uploads, processes, searches and follows the change feed", { timeout: 120_000 }, async () => {
+    const { data: bucket } = await loupe.api.POST("/v1/buckets", {
+      body: { bucket_name: "stories", bucket_schema: { properties: { title: { type: "string" }, story: { type: "text" } } } },
+    });
+    const id = bucket?.bucket_id ?? "";
+    await loupe.api.POST("/v1/collections", {
+      body: {
+        collection_name: "passages",
+        source: { type: "bucket", bucket_ids: [id] },
+        feature_extractor: { feature_extractor_name: "text_extractor", version: "v1", field_passthrough: [{ source_path: "title" }] },
+      },
+    });
+    const stories = { Whale: "The largest animal that ever lived swims in every ocean.", Bread: "Flour, water, salt and yeast, baked until the crust sings." };
+    const objects = await Promise.all(
+      Object.entries(stories).map(([title, story]) =>
+        loupe.upload(id, { filename: `${title}.txt`, contentType: "text/plain", data: story, fields: { title } }),
+      ),
+    );
+    assert.equal(new Set(objects).size, 2);
+    const batch = await loupe.process(id, objects);
+    assert.equal(batch.status, "COMPLETED", JSON.stringify(batch));
+    const task = await loupe.task(batch.task_id ?? "");
+    assert.equal(task.status, "COMPLETED");
+
+    const { data: retriever } = await loupe.api.POST("/v1/retrievers", {
+      body: {
+        retriever_name: "search",
+        collection_identifiers: ["passages"],
+        input_schema: { query: { type: "text", required: true } },
+        stages: [
+          {
+            stage_name: "search",
+            stage_type: "filter",
+            config: {
+              stage_id: "feature_search",
+              parameters: {
+                searches: [
+                  { feature_uri: "loupe://text_extractor@v1/all_minilm_l6_v2_v1", query: { input_mode: "text", value: "{{INPUT.query}}" }, top_k: 5 },
+                ],
+                final_top_k: 1,
+              },
+            },
+          },
+        ],
+      },
+    });
+    const found = await loupe.search(retriever?.retriever_id ?? "", { query: "baking a loaf" }, { limit: 1 });
+    assert.equal((found[0] as { title?: string }).title, "Bread");
+
+    const written = new Set<string>();
+    for await (const event of loupe.events({ type: "collection.documents.written" })) {
+      for (const document of event.payload?.["document_ids"] as string[]) written.add(document);
+      if (written.size === 2) break;
+    }
+  });
+
+  it("throws what the server refuses, with its type and its place", async () => {
+    const missing = loupe.api.GET("/v1/buckets/{bucket_identifier}", { params: { path: { bucket_identifier: "bkt_none" } } });
+    await assert.rejects(missing, (error: unknown) => {
+      assert.ok(error instanceof LoupeError);
+      assert.deepEqual([error.status, error.type], [404, "NotFoundError"]);
+      assert.ok(error.requestId);
+      return true;
+    });
+    // @ts-expect-error: the types know that a bucket has a name
+    const wrong = loupe.api.POST("/v1/buckets", { body: { bucket_schema: { properties: {} } } });
+    await assert.rejects(wrong, (error: unknown) => {
+      assert.ok(error instanceof LoupeError);
+      assert.deepEqual([error.status, error.type, error.violations[0]?.loc], [422, "ValidationError", ["body", "bucket_name"]]);
+      return true;
+    });
+    const stranger = new Loupe({ url: server.url, key: "loupe_sk_wrong" });
+    await assert.rejects(stranger.api.GET("/v1/me"), { status: 401, type: "AuthenticationError" });
+  });
+
+  it("sends again what there was no room for, and does nothing twice", async () => {
+    const sent: string[] = [];
+    const flaky = new Loupe({
+      url: server.url,
+      key: server.key,
+      longestPause: 20,
+      fetch: async (request) => {
+        sent.push(request.headers.get("idempotency-key") ?? "");
+        if (sent.length === 1) return new Response(null, { status: 503, headers: { "retry-after": "1" } });
+        const answer = await fetch(request);
+        // The second answer is lost on its way.
+        if (sent.length === 2) throw new TypeError("the connection broke");
+        return answer;
+      },
+    });
+    const { data } = await flaky.api.POST("/v1/namespaces", { body: { namespace_name: "once" } });
+    assert.equal(sent.length, 3);
+    assert.equal(new Set(sent).size, 1);
+    assert.ok(sent[0]);
+    const { data: list } = await flaky.api.POST("/v1/namespaces/list", { body: { search: "once" } });
+    assert.deepEqual(list?.results.map((one) => one.namespace_id), [data?.namespace_id]);
+  });
+
+  it("gives up when it is told to", async () => {
+    const stop = new AbortController();
+    const waiting = (async () => {
+      for await (const _ of loupe.events({ type: "alert.triggered", signal: stop.signal })) assert.fail("there is none");
+    })();
+    setTimeout(() => stop.abort(), 100);
+    await assert.rejects(waiting, { name: "AbortError" });
+  });
+});

@@ -1,0 +1,150 @@
+//! Notifications: what the people of an organization should know, kept until read or removed. They are made by what
+//! happens on the server, in the transaction of what happened.
+
+mod routes;
+mod store;
+
+use loupe_wire::{
+    ListNotificationsRequest, ListNotificationsResponse, Notification, NotificationPriority,
+    NotificationType, Object, Value,
+};
+use serde::Serialize;
+
+pub use routes::router;
+
+use crate::{
+    app::App,
+    auth::Caller,
+    clock,
+    db::Tx,
+    error::{ApiError, Result},
+    id,
+    list::{ListParams, Page},
+};
+
+/// How long a notification is kept.
+const KEPT_DAYS: i64 = 90;
+
+/// Something that people should know.
+#[derive(Debug, Clone, Default)]
+pub struct Notice {
+    pub kind: NotificationType,
+    pub priority: NotificationPriority,
+    /// One line.
+    pub title: String,
+    /// What happened, and what can be done about it.
+    pub content: String,
+    /// Ids of what it is about, for links.
+    pub about: Value,
+}
+
+/// Leaves a notification for everybody in the organization.
+pub async fn notify(tx: &mut Tx, org_id: &str, notice: Notice, now: i64) -> Result<()> {
+    let metadata = match notice.about {
+        Value::Object(about) => about,
+        _ => Object::new(),
+    };
+    let notification = Notification {
+        id: Some(id::new("ntf_")),
+        r#type: notice.kind,
+        priority: notice.priority,
+        title: notice.title,
+        content: notice.content,
+        created_at: Some(clock::time(now)),
+        organization_id: org_id.to_owned(),
+        metadata,
+        delivery_status: [("in_app".to_owned(), "delivered".to_owned())].into(),
+        ..Default::default()
+    };
+    let (kind, priority) = (name_of(notice.kind), name_of(notice.priority));
+    store::insert(tx, &notification, &kind, &priority, now).await
+}
+
+/// The word of the interface for a case of an enumeration.
+fn name_of(case: impl Serialize) -> String {
+    match serde_json::to_value(case) {
+        Ok(Value::String(name)) => name,
+        _ => String::new(),
+    }
+}
+
+pub async fn list(
+    app: &App,
+    caller: &Caller,
+    params: &ListParams,
+    request: ListNotificationsRequest,
+) -> Result<ListNotificationsResponse> {
+    let wanted = store::Wanted {
+        kind: request.notification_type.map(name_of).unwrap_or_default(),
+        priority: request.priority.map(name_of).unwrap_or_default(),
+        read: request.read,
+        user_id: request.user_id.unwrap_or_default(),
+    };
+    let rows = store::list(app.db(), &caller.org_id, &wanted, params).await?;
+    let total = store::count(app.db(), &caller.org_id, &wanted).await?;
+    let page = Page::from_window(rows, params, params.include_total.then_some(total));
+    let pagination = match serde_json::to_value(&page.pagination).map_err(ApiError::internal)? {
+        Value::Object(pagination) => pagination,
+        _ => Object::new(),
+    };
+    Ok(ListNotificationsResponse {
+        results: page.results,
+        pagination,
+        total,
+    })
+}
+
+pub async fn count_unread(app: &App, caller: &Caller, user_id: Option<String>) -> Result<i64> {
+    let wanted = store::Wanted {
+        read: Some(false),
+        user_id: user_id.unwrap_or_default(),
+        ..Default::default()
+    };
+    store::count(app.db(), &caller.org_id, &wanted).await
+}
+
+pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<Notification> {
+    store::find(app.db(), &caller.org_id, id).await
+}
+
+pub async fn read(app: &App, caller: &Caller, id: &str) -> Result<Notification> {
+    let (org_id, id, now) = (caller.org_id.clone(), id.to_owned(), app.clock().micros());
+    app.db()
+        .write(move |tx| Box::pin(async move { store::read(tx, &org_id, &id, now).await }))
+        .await
+}
+
+/// How many were unread.
+pub async fn read_all(app: &App, caller: &Caller, user_id: Option<String>) -> Result<i64> {
+    let (org_id, user_id) = (caller.org_id.clone(), user_id.unwrap_or_default());
+    let now = app.clock().micros();
+    let read = app
+        .db()
+        .write(move |tx| Box::pin(async move { store::read_all(tx, &org_id, &user_id, now).await }))
+        .await?;
+    Ok(i64::try_from(read).unwrap_or(i64::MAX))
+}
+
+pub async fn delete(app: &App, caller: &Caller, id: &str) -> Result<()> {
+    let (org_id, id) = (caller.org_id.clone(), id.to_owned());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                if store::delete(tx, &org_id, &id).await? {
+                    Ok(())
+                } else {
+                    Err(ApiError::not_found("notification", &id))
+                }
+            })
+        })
+        .await
+}
+
+/// Removes what was kept long enough.
+pub async fn sweep(app: &App) -> Result<()> {
+    let before = app.clock().micros() - KEPT_DAYS * 86_400_000_000;
+    app.db()
+        .write(move |tx| Box::pin(async move { store::sweep(tx, before).await }))
+        .await?;
+    Ok(())
+}

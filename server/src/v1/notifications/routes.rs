@@ -1,0 +1,104 @@
+use axum::{
+    Json,
+    extract::{Path, State},
+    http::StatusCode,
+};
+use loupe_wire::{
+    ListNotificationsRequest, ListNotificationsResponse, MarkAllReadResponse, MarkAsReadRequest,
+    Notification, UnreadCountResponse,
+};
+use serde::Deserialize;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    app::App,
+    auth::{Org, Read},
+    body::Body,
+    error::Result,
+    list::{ListParams, ListQuery, Params},
+};
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list_notifications))
+        .routes(routes!(read_all_notifications))
+        .routes(routes!(count_unread_notifications))
+        .routes(routes!(get_notification, delete_notification))
+        .routes(routes!(read_notification))
+}
+
+/// Notifications of the organization, newest first. With `user_id`, those for this user and those for everybody.
+#[utoipa::path(post, path = "/v1/notifications/list", tag = "notifications", params(ListQuery), request_body = Option<ListNotificationsRequest>, responses((status = 200, body = ListNotificationsResponse)))]
+async fn list_notifications(
+    State(app): State<App>,
+    org: Org<Read>,
+    query: ListQuery,
+    Body(request): Body<ListNotificationsRequest>,
+) -> Result<Json<ListNotificationsResponse>> {
+    let params = ListParams::new(query, &request)?;
+    super::list(&app, &org.caller, &params, request)
+        .await
+        .map(Json)
+}
+
+/// Marks every notification as read, or those of one user and of everybody.
+#[utoipa::path(post, path = "/v1/notifications/read/all", tag = "notifications", request_body = Option<MarkAsReadRequest>, responses((status = 200, body = MarkAllReadResponse)))]
+async fn read_all_notifications(
+    State(app): State<App>,
+    org: Org<Read>,
+    Body(request): Body<MarkAsReadRequest>,
+) -> Result<Json<MarkAllReadResponse>> {
+    let updated_count = super::read_all(&app, &org.caller, request.user_id).await?;
+    Ok(Json(MarkAllReadResponse {
+        success: true,
+        updated_count,
+    }))
+}
+
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct UnreadQuery {
+    user_id: Option<String>,
+}
+
+/// How many notifications nobody has read yet.
+#[utoipa::path(get, path = "/v1/notifications/unread/count", tag = "notifications", params(UnreadQuery), responses((status = 200, body = UnreadCountResponse)))]
+async fn count_unread_notifications(
+    State(app): State<App>,
+    org: Org<Read>,
+    Params(query): Params<UnreadQuery>,
+) -> Result<Json<UnreadCountResponse>> {
+    let count = super::count_unread(&app, &org.caller, query.user_id).await?;
+    Ok(Json(UnreadCountResponse { count }))
+}
+
+/// One notification.
+#[utoipa::path(get, path = "/v1/notifications/{notification_id}", tag = "notifications", responses((status = 200, body = Notification)))]
+async fn get_notification(
+    State(app): State<App>,
+    org: Org<Read>,
+    Path(id): Path<String>,
+) -> Result<Json<Notification>> {
+    super::get(&app, &org.caller, &id).await.map(Json)
+}
+
+/// Marks a notification as read.
+#[utoipa::path(post, path = "/v1/notifications/{notification_id}/read", tag = "notifications", responses((status = 200, body = Notification)))]
+async fn read_notification(
+    State(app): State<App>,
+    org: Org<Read>,
+    Path(id): Path<String>,
+) -> Result<Json<Notification>> {
+    super::read(&app, &org.caller, &id).await.map(Json)
+}
+
+/// Removes a notification.
+#[utoipa::path(delete, path = "/v1/notifications/{notification_id}", tag = "notifications", responses((status = 204)))]
+async fn delete_notification(
+    State(app): State<App>,
+    org: Org<Read>,
+    Path(id): Path<String>,
+) -> Result<StatusCode> {
+    super::delete(&app, &org.caller, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

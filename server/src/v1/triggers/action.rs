@@ -1,0 +1,196 @@
+//! What triggers do: checked when one is made, done when one fires, with the rights of the server itself in the trigger's
+//! namespace.
+
+use loupe_wire::{
+    BatchModel, CreateBatchRequest, Filter, NamespaceOperation, Object, Trigger,
+    TriggerActionConfigBatchRerun, TriggerActionConfigCollectionTrigger,
+    TriggerActionConfigRetrieverExecution, TriggerActionType, Value,
+};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use crate::{
+    app::App,
+    auth::{Caller, Scope, Write},
+    error::{ApiError, Result, Violation},
+    v1::{
+        batches, collections,
+        retrievers::{self, Execute},
+        tasks::name_of,
+    },
+};
+
+/// Refuses what could not be done.
+///
+/// # Errors
+/// The 422 list for settings that are not those of the action, 404 for what is not there.
+pub async fn check(
+    app: &App,
+    scope: &Scope<Write>,
+    kind: TriggerActionType,
+    config: &Object,
+) -> Result<()> {
+    match kind {
+        TriggerActionType::RetrieverExecution => {
+            let config: TriggerActionConfigRetrieverExecution = read(config)?;
+            retrievers::known(app, scope, &config.retriever_id).await?;
+        }
+        TriggerActionType::CollectionTrigger => {
+            let config: TriggerActionConfigCollectionTrigger = read(config)?;
+            buckets(app, scope, &config).await?;
+        }
+        TriggerActionType::BatchRerun => {
+            let config: TriggerActionConfigBatchRerun = read(config)?;
+            batch(app, scope, &config.batch_id).await?;
+        }
+        TriggerActionType::Cluster
+        | TriggerActionType::TaxonomyEnrichment
+        | TriggerActionType::AlertEvaluation => {
+            let msg = "this server cannot do that by a trigger yet";
+            let input = name_of(kind).into();
+            return Err(Violation::body(&["action_type"], "not_enabled", msg, input).into());
+        }
+    }
+    Ok(())
+}
+
+fn read<T: DeserializeOwned>(config: &Object) -> Result<T> {
+    serde_json::from_value(Value::Object(config.clone())).map_err(|error| {
+        let msg = format!("these are no settings of the action: {error}");
+        Violation::body(
+            &["action_config"],
+            "value_error",
+            msg,
+            config.clone().into(),
+        )
+        .into()
+    })
+}
+
+/// The buckets whose objects are processed.
+async fn buckets(
+    app: &App,
+    scope: &Scope<Write>,
+    config: &TriggerActionConfigCollectionTrigger,
+) -> Result<(String, Vec<String>)> {
+    let operation = NamespaceOperation::ExecuteJob;
+    let collection = collections::find(app, scope, &config.collection_id, operation).await?;
+    let mut buckets = collection.source.bucket_ids.clone().unwrap_or_default();
+    if !config.include_buckets.is_empty() {
+        buckets.retain(|bucket| config.include_buckets.contains(bucket));
+    }
+    if buckets.is_empty() {
+        let message = "the collection has none of these buckets as its source";
+        return Err(ApiError::bad_request("", message));
+    }
+    Ok((
+        collection.collection_id.clone().unwrap_or_default(),
+        buckets,
+    ))
+}
+
+/// Does it, and answers what came of it.
+///
+/// # Errors
+/// What the action ends in; a retriever that does not do as well as it should is a failure too.
+pub async fn perform(app: &App, trigger: &Trigger) -> Result<Vec<Value>> {
+    let caller = Caller::system(&trigger.internal_id);
+    let scope: Scope<Write> = Scope::internal(caller, trigger.namespace_id.clone());
+    let config = &trigger.action_config;
+    match trigger.action_type {
+        TriggerActionType::RetrieverExecution => search(app, &scope, read(config)?).await,
+        TriggerActionType::CollectionTrigger => process(app, &scope, read(config)?).await,
+        TriggerActionType::BatchRerun => rerun(app, &scope, read(config)?).await,
+        kind => Err(ApiError::bad_request(
+            "",
+            format!("this version cannot do {} by a trigger", name_of(kind)),
+        )),
+    }
+}
+
+async fn search(
+    app: &App,
+    scope: &Scope<Write>,
+    config: TriggerActionConfigRetrieverExecution,
+) -> Result<Vec<Value>> {
+    let retriever = retrievers::known(app, scope, &config.retriever_id).await?;
+    let ask = Execute {
+        inputs: config.inputs,
+        filters: (!config.filters.is_empty()).then_some(config.filters),
+        ..Default::default()
+    };
+    let answer = retrievers::execute(app, scope, &retriever, ask).await?;
+    let results = i64::try_from(answer.documents.len()).unwrap_or(i64::MAX);
+    let took = answer
+        .stage_statistics
+        .as_ref()
+        .map(|statistics| statistics.total_time_ms)
+        .unwrap_or_default();
+    if let Some(acceptance) = config.acceptance {
+        if acceptance.min_results.is_some_and(|least| results < least) {
+            let least = acceptance.min_results.unwrap_or_default();
+            let message = format!("the retriever found {results} documents of at least {least}");
+            return Err(ApiError::bad_request("", message));
+        }
+        if acceptance.max_total_time_ms.is_some_and(|most| took > most) {
+            let most = acceptance.max_total_time_ms.unwrap_or_default();
+            let message = format!("the retriever took {took:.1} ms of at most {most}");
+            return Err(ApiError::bad_request("", message));
+        }
+    }
+    Ok(vec![json!({
+        "execution_id": answer.execution_id, "retriever_id": config.retriever_id,
+        "results": results, "total_time_ms": took,
+    })])
+}
+
+async fn process(
+    app: &App,
+    scope: &Scope<Write>,
+    config: TriggerActionConfigCollectionTrigger,
+) -> Result<Vec<Value>> {
+    let (collection_id, buckets) = buckets(app, scope, &config).await?;
+    let mut made = Vec::new();
+    for bucket in buckets {
+        let filters = config.source_filters.clone();
+        let create = CreateBatchRequest {
+            filters: (!filters.is_empty()).then(|| Filter(filters.into())),
+            collection_ids: Some(vec![collection_id.clone()]),
+            auto_submit: Some(true),
+            ..Default::default()
+        };
+        let batch = batches::create(app, scope, &bucket, create).await?;
+        made.push(json!({ "batch_id": batch.batch_id, "task_id": batch.task_id }));
+    }
+    Ok(made)
+}
+
+async fn batch(app: &App, scope: &Scope<Write>, id: &str) -> Result<BatchModel> {
+    batches::get(app, &scope.caller.org_id, &scope.namespace_id, "", id).await
+}
+
+async fn rerun(
+    app: &App,
+    scope: &Scope<Write>,
+    config: TriggerActionConfigBatchRerun,
+) -> Result<Vec<Value>> {
+    let batch = batch(app, scope, &config.batch_id).await?;
+    if config.retry_failed_only {
+        let bucket = &batch.bucket_id;
+        let (task, objects) = batches::retry(app, scope, bucket, &config.batch_id, "").await?;
+        return Ok(vec![json!({ "task_id": task.task_id, "objects": objects })]);
+    }
+    // A batch that ended stays what it was: its objects are processed by a new one.
+    let filters = config.filters;
+    let create = CreateBatchRequest {
+        object_ids: filters.is_empty().then_some(batch.object_ids),
+        filters: (!filters.is_empty()).then(|| Filter(filters.into())),
+        collection_ids: batch.collection_ids,
+        auto_submit: Some(true),
+        ..Default::default()
+    };
+    let again = batches::create(app, scope, &batch.bucket_id, create).await?;
+    Ok(vec![
+        json!({ "batch_id": again.batch_id, "task_id": again.task_id }),
+    ])
+}

@@ -1,0 +1,350 @@
+//! Firing: by the clock, by events, and what comes of it. What decides that a trigger fires and the task that it leaves are
+//! one transaction, fenced, so a moment fires once however many processes look at it.
+
+use loupe_wire::{
+    NotificationPriority, NotificationType, TaskResponse, TaskType, Trigger, TriggerActionType,
+    TriggerStatus, Value,
+};
+use serde_json::json;
+
+use super::{
+    READER, action,
+    condition::{self, Measurement},
+    member,
+    schedule::{Condition, Schedule},
+    store::{self, Due},
+    tell,
+};
+use crate::{
+    app::App,
+    clock,
+    db::Tx,
+    error::Result,
+    jobs::{Claim, text},
+    v1::{
+        events::{self, EventRow},
+        notifications::{self, Notice},
+        tasks::{self, NewTask},
+    },
+};
+
+/// The queue's word for a trigger that fired.
+pub const RUN: &str = "trigger";
+
+/// Failures in a row after which a trigger fires no more.
+const PATIENCE: i64 = 5;
+
+/// Events that are counted in one transaction.
+const EVENTS: i64 = 500;
+
+/// Days that firings are kept.
+const KEPT_DAYS: i64 = 90;
+
+/// Fires what is due. A moment that passed while nothing ran fires once, whatever number of them passed.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn tick(app: &App) -> Result<()> {
+    let now = app.clock().micros();
+    let due = store::due(app.db(), now).await?;
+    let found = !due.is_empty();
+    for due in due {
+        let id = due.data.0.trigger_id.clone();
+        if let Err(error) = fire_due(app, due, now).await {
+            tracing::warn!(%error, trigger_id = id, "a trigger could not be fired");
+        }
+    }
+    if found {
+        app.work.notify_one();
+    }
+    Ok(())
+}
+
+async fn fire_due(app: &App, due: Due, now: i64) -> Result<()> {
+    let mut trigger = due.data.0;
+    let schedule = Schedule::read(trigger.trigger_type, &trigger.schedule_config)?;
+    trigger.next_scheduled_at = schedule.next(now)?.map(clock::time);
+    let fires = match &schedule {
+        Schedule::Condition(condition) => look(app, &mut trigger, condition, now).await?,
+        // It waited for its cooldown to end.
+        Schedule::Event { threshold, .. } => trigger.event_counter >= *threshold,
+        _ => true,
+    };
+    if fires && let Schedule::Event { .. } = schedule {
+        trigger.event_counter = 0;
+    }
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                if store::advance(tx, &trigger, due.next_at, now).await? && fires {
+                    fire(tx, &mut trigger, now).await?;
+                }
+                Ok(())
+            })
+        })
+        .await
+}
+
+/// Whether a condition holds and the last firing is long enough ago.
+async fn look(app: &App, trigger: &mut Trigger, condition: &Condition, now: i64) -> Result<bool> {
+    let Measurement {
+        holds,
+        found,
+        baseline,
+    } = condition::measure(app, trigger, condition).await?;
+    trigger.last_condition_check_at = Some(clock::time(now));
+    match condition.kind {
+        super::schedule::Measured::Drift => trigger.last_drift_measurement = Some(found),
+        super::schedule::Measured::Volume => trigger.last_volume_measurement = found,
+    }
+    let fires = holds && is_rested(trigger, condition.cooldown, now);
+    if fires || trigger.baseline_snapshot.is_none() {
+        trigger.baseline_snapshot = Some(baseline);
+    }
+    if fires && condition.cooldown > 0 {
+        trigger.last_cooldown_at = Some(clock::time(now));
+    }
+    Ok(fires)
+}
+
+/// Whether so many seconds have passed since it fired.
+fn is_rested(trigger: &Trigger, cooldown: i64, now: i64) -> bool {
+    trigger
+        .last_triggered_at
+        .is_none_or(|at| at.timestamp_micros() + cooldown * 1_000_000 <= now)
+}
+
+/// Leaves the task of the action.
+///
+/// # Errors
+/// The database does not answer.
+pub(super) async fn fire(tx: &mut Tx, trigger: &mut Trigger, now: i64) -> Result<TaskResponse> {
+    let id = trigger.trigger_id.clone().unwrap_or_default();
+    let task_type = match trigger.action_type {
+        TriggerActionType::RetrieverExecution => TaskType::ApiRetrieversExecute,
+        TriggerActionType::CollectionTrigger => TaskType::ApiCollectionsTrigger,
+        TriggerActionType::BatchRerun => TaskType::ApiBucketsBatchesProcess,
+        TriggerActionType::Cluster => TaskType::EngineClusterBuild,
+        TriggerActionType::TaxonomyEnrichment => TaskType::ApiTaxonomiesExecute,
+        TriggerActionType::AlertEvaluation => TaskType::ApiRetrieversExecute,
+    };
+    let work = json!({ "trigger_id": id });
+    let mut task = NewTask::work(
+        &trigger.internal_id,
+        &trigger.namespace_id,
+        task_type,
+        RUN,
+        work,
+    );
+    task.inputs = vec![id.clone().into()];
+    task.description = format!("trigger {}", trigger.name.as_deref().unwrap_or(&id));
+    task.additional_data.insert("trigger_id".into(), id.into());
+    let task = tasks::insert(tx, task, now).await?;
+    trigger.last_triggered_at = Some(clock::time(now));
+    trigger.last_execution_task_id = Some(task.task_id.clone());
+    trigger.last_execution_status = Some("QUEUED".into());
+    trigger.last_execution_error = None;
+    trigger.execution_count += 1;
+    store::update(tx, trigger, now).await?;
+    store::insert_firing(tx, trigger, &task.task_id, now).await?;
+    tell(tx, trigger, "trigger.fired", now).await?;
+    Ok(task)
+}
+
+/// Counts the events that nobody looked at yet, and fires what they fill.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn count_events(app: &App) -> Result<()> {
+    for (org_id, mut seen) in READER.behind(app.db()).await? {
+        loop {
+            let events = events::list(app.db(), &org_id, seen, "", "", EVENTS).await?;
+            let Some(last) = events.last().map(|event| event.seq) else {
+                break;
+            };
+            if !count(app, &org_id, seen, last, events).await? {
+                // Another process was faster.
+                break;
+            }
+            seen = last;
+        }
+    }
+    Ok(())
+}
+
+async fn count(app: &App, org_id: &str, from: i64, to: i64, events: Vec<EventRow>) -> Result<bool> {
+    let (org_id, now) = (org_id.to_owned(), app.clock().micros());
+    let counted = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                if !READER.advance(tx, &org_id, from, to).await? {
+                    return Ok(None);
+                }
+                let mut fired = false;
+                let waiting = store::waiting(tx, &org_id).await?;
+                if waiting.is_empty() {
+                    READER.stop(tx, &org_id).await?;
+                }
+                for trigger in waiting {
+                    fired |= take(tx, trigger, &events, now).await?;
+                }
+                Ok(Some(fired))
+            })
+        })
+        .await?;
+    if counted == Some(true) {
+        app.work.notify_one();
+    }
+    Ok(counted.is_some())
+}
+
+/// Adds what the events bring; whether the trigger fired.
+async fn take(tx: &mut Tx, mut trigger: Trigger, events: &[EventRow], now: i64) -> Result<bool> {
+    let schedule = Schedule::read(trigger.trigger_type, &trigger.schedule_config)?;
+    let Schedule::Event {
+        event_type,
+        threshold,
+        collection_id,
+        cooldown,
+    } = schedule
+    else {
+        return Ok(false);
+    };
+    let of_interest = events.iter().filter(|event| {
+        event.event_type == event_type
+            && event.namespace_id.as_deref() == Some(&trigger.namespace_id)
+            && collection_id
+                .as_deref()
+                .is_none_or(|wanted| member(&event.payload, "collection_id") == Some(wanted))
+    });
+    let brought: i64 = of_interest.map(weight).sum();
+    if brought == 0 {
+        return Ok(false);
+    }
+    trigger.event_counter += brought;
+    if trigger.event_counter < threshold {
+        store::update(tx, &trigger, now).await?;
+        return Ok(false);
+    }
+    if !is_rested(&trigger, cooldown, now) {
+        // It fires when the cooldown ends, whether or not more comes.
+        let rested = trigger
+            .last_triggered_at
+            .map(|at| at + chrono::Duration::seconds(cooldown));
+        trigger.next_scheduled_at = rested;
+        store::update(tx, &trigger, now).await?;
+        return Ok(false);
+    }
+    trigger.event_counter = 0;
+    trigger.next_scheduled_at = None;
+    if cooldown > 0 {
+        trigger.last_cooldown_at = Some(clock::time(now));
+    }
+    fire(tx, &mut trigger, now).await?;
+    Ok(true)
+}
+
+/// What an event counts: the documents that it tells of, else one.
+fn weight(event: &EventRow) -> i64 {
+    let documents = event.payload.get("document_ids").and_then(Value::as_array);
+    documents.map_or(1, |ids| i64::try_from(ids.len()).unwrap_or(1))
+}
+
+/// Does what a fired trigger is for.
+///
+/// # Errors
+/// What the action ends in; the queue tries again what may pass.
+pub async fn run(app: &App, claim: &Claim) -> Result<()> {
+    let namespace_id = claim.namespace_id.clone().unwrap_or_default();
+    let trigger = store::find(app.db(), &namespace_id, text(claim, "trigger_id")).await?;
+    let outputs = action::perform(app, &trigger).await?;
+    settle(app, claim, None).await?;
+    tasks::succeed(app, claim, outputs).await
+}
+
+/// Writes down that the action failed for good.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn fail(app: &App, claim: &Claim, reason: &str) -> Result<()> {
+    settle(app, claim, Some(reason.to_owned())).await
+}
+
+async fn settle(app: &App, claim: &Claim, error: Option<String>) -> Result<()> {
+    let namespace_id = claim.namespace_id.clone().unwrap_or_default();
+    let (id, task_id) = (text(claim, "trigger_id").to_owned(), claim.task_id.clone());
+    let now = app.clock().micros();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let status = if error.is_some() {
+                    "FAILED"
+                } else {
+                    "COMPLETED"
+                };
+                let why = error.as_deref().unwrap_or_default();
+                store::end_firing(tx, &namespace_id, &task_id, status, why, now).await?;
+                let mut trigger = match store::find_in(tx, &namespace_id, &id).await {
+                    Ok(trigger) => trigger,
+                    // Its namespace went meanwhile.
+                    Err(error) if error.is_not_found() => return Ok(()),
+                    Err(error) => return Err(error),
+                };
+                note(&mut trigger, status, error);
+                store::update(tx, &trigger, now).await?;
+                let kind = match status {
+                    "FAILED" => "trigger.execution.failed",
+                    _ => "trigger.execution.completed",
+                };
+                tell(tx, &trigger, kind, now).await?;
+                if trigger.status == TriggerStatus::Failed
+                    && trigger.consecutive_failures == PATIENCE
+                {
+                    give_notice(tx, &trigger, now).await?;
+                }
+                Ok(())
+            })
+        })
+        .await
+}
+
+fn note(trigger: &mut Trigger, status: &str, error: Option<String>) {
+    trigger.last_execution_status = Some(status.to_owned());
+    trigger.consecutive_failures = match error {
+        Some(_) => trigger.consecutive_failures + 1,
+        None => 0,
+    };
+    trigger.last_execution_error = error;
+    if trigger.consecutive_failures >= PATIENCE && trigger.status == TriggerStatus::Active {
+        trigger.status = TriggerStatus::Failed;
+        trigger.next_scheduled_at = None;
+    }
+}
+
+async fn give_notice(tx: &mut Tx, trigger: &Trigger, now: i64) -> Result<()> {
+    let name = trigger.name.as_deref().unwrap_or_default();
+    let why = trigger.last_execution_error.as_deref().unwrap_or_default();
+    let notice = Notice {
+        kind: NotificationType::SystemAlert,
+        priority: NotificationPriority::High,
+        title: format!("Trigger {name} was stopped"),
+        content: format!(
+            "It failed {PATIENCE} times in a row, the last time with: {why}. Resume it when the cause is gone."
+        ),
+        about: json!({ "trigger_id": trigger.trigger_id, "namespace_id": trigger.namespace_id }),
+    };
+    notifications::notify(tx, &trigger.internal_id, notice, now).await
+}
+
+/// Removes firings that were kept long enough.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn sweep(app: &App) -> Result<()> {
+    let before = app.clock().micros() - KEPT_DAYS * 86_400_000_000;
+    app.db()
+        .write(move |tx| Box::pin(async move { store::sweep(tx, before).await }))
+        .await?;
+    Ok(())
+}

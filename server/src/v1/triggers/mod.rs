@@ -1,0 +1,361 @@
+//! Triggers: actions that run by the clock, on events, or when a condition holds. Each moment fires once, over any number
+//! of processes; one that was missed while nothing ran fires once when something runs again.
+
+mod action;
+mod condition;
+mod firing;
+mod routes;
+mod schedule;
+mod store;
+
+use loupe_wire::{
+    CreateTriggerRequest, ListTriggersRequest, ListTriggersResponse, Object, TaskResponse, Trigger,
+    TriggerHistoryResponse, TriggerStatus, TriggerType, UpdateTriggerRequest, Value,
+};
+use serde_json::json;
+
+pub use firing::{RUN, count_events, fail, run, sweep, tick};
+pub use routes::router;
+
+use self::schedule::Schedule;
+use super::{events::Reader, namespaces::push_event, tasks::name_of};
+use crate::{
+    app::App,
+    auth::{Delete, Level, Read, Scope, Write},
+    clock,
+    db::Tx,
+    error::{ApiError, Result, Violation},
+    id,
+};
+
+/// What counts events for triggers.
+const READER: Reader = Reader("triggers");
+
+/// Triggers of one namespace, those that were removed included.
+const MOST: i64 = 200;
+
+/// Seconds after its moment that an active trigger counts as overdue.
+const OVERDUE: i64 = 60;
+
+/// The id that a trigger acts on, for lists.
+fn resource_of(config: &Object) -> String {
+    store::resource(config).unwrap_or_default().to_owned()
+}
+
+/// As the interface has it at this moment.
+fn present(app: &App, mut trigger: Trigger) -> Trigger {
+    let late = app.clock().now() - chrono::Duration::seconds(OVERDUE);
+    trigger.is_overdue = trigger.status == TriggerStatus::Active
+        && trigger.next_scheduled_at.is_some_and(|at| at < late);
+    trigger
+}
+
+pub async fn create(
+    app: &App,
+    scope: &Scope<Write>,
+    request: CreateTriggerRequest,
+) -> Result<Trigger> {
+    let now = app.clock().micros();
+    if !matches!(
+        request.status,
+        TriggerStatus::Active | TriggerStatus::Paused
+    ) {
+        return Err(not_settable(request.status));
+    }
+    let mut schedule_config = request.schedule_config;
+    schedule::normal(request.trigger_type, &mut schedule_config);
+    let schedule = Schedule::read(request.trigger_type, &schedule_config)?;
+    check_collection(app, scope, &schedule).await?;
+    action::check(app, scope, request.action_type, &request.action_config).await?;
+    let next = match request.status {
+        TriggerStatus::Active => schedule.first(now)?,
+        _ => None,
+    };
+    let trigger_id = id::new("trg_");
+    let trigger = Trigger {
+        name: Some(request.name.unwrap_or_else(|| trigger_id.clone())),
+        trigger_id: Some(trigger_id),
+        namespace_id: scope.namespace_id.clone(),
+        internal_id: scope.caller.org_id.clone(),
+        action_type: request.action_type,
+        action_config: request.action_config,
+        trigger_type: request.trigger_type,
+        schedule_config,
+        status: request.status,
+        next_scheduled_at: next.map(clock::time),
+        description: request.description,
+        created_at: Some(clock::time(now)),
+        updated_at: Some(clock::time(now)),
+        created_by: Some(scope.caller.actor().to_owned()),
+        ..Default::default()
+    };
+    let (kept, org_id) = (trigger.clone(), scope.caller.org_id.clone());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                if store::count_in(tx, &kept.namespace_id).await? >= MOST {
+                    let message = format!("a namespace has at most {MOST} triggers");
+                    return Err(ApiError::conflict("", message).with("limit", MOST));
+                }
+                store::insert(tx, &org_id, &kept, now).await?;
+                if kept.trigger_type == TriggerType::Event {
+                    READER.ensure(tx, &org_id).await?;
+                }
+                tell(tx, &kept, "trigger.created", now).await
+            })
+        })
+        .await?;
+    Ok(present(app, trigger))
+}
+
+/// A schedule that looks at a collection looks at one that is there.
+async fn check_collection<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    schedule: &Schedule,
+) -> Result<()> {
+    let collection = match schedule {
+        Schedule::Condition(condition) => Some(&condition.collection_id),
+        Schedule::Event { collection_id, .. } => collection_id.as_ref(),
+        _ => None,
+    };
+    if let Some(collection) = collection {
+        super::collections::resolve(app, &scope.namespace_id, std::slice::from_ref(collection))
+            .await?;
+    }
+    Ok(())
+}
+
+fn not_settable(status: TriggerStatus) -> ApiError {
+    let msg = "a trigger is set active or paused: the other states come by themselves";
+    Violation::body(&["status"], "value_error", msg, name_of(status).into()).into()
+}
+
+async fn tell(tx: &mut Tx, trigger: &Trigger, kind: &'static str, now: i64) -> Result<()> {
+    let payload = json!({
+        "trigger_id": trigger.trigger_id, "name": trigger.name, "action_type": trigger.action_type,
+        "trigger_type": trigger.trigger_type, "status": trigger.status,
+        "task_id": trigger.last_execution_task_id,
+    });
+    // The organization is what the interface calls the internal id.
+    push_event(
+        tx,
+        &trigger.internal_id,
+        &trigger.namespace_id,
+        kind,
+        payload,
+        now,
+    )
+    .await
+}
+
+pub async fn list(
+    app: &App,
+    scope: &Scope<Read>,
+    request: ListTriggersRequest,
+) -> Result<ListTriggersResponse> {
+    let wanted = store::Wanted {
+        action_type: request.action_type.map(name_of).unwrap_or_default(),
+        trigger_type: request.trigger_type.map(name_of).unwrap_or_default(),
+        status: request.status.map(name_of).unwrap_or_default(),
+        resource_id: request.resource_id.unwrap_or_default(),
+    };
+    let descending = match request.direction.as_str() {
+        "desc" => true,
+        "asc" => false,
+        other => {
+            let msg = "a direction is asc or desc";
+            return Err(Violation::body(&["direction"], "enum", msg, other.into()).into());
+        }
+    };
+    let mut triggers = store::list(app.db(), &scope.namespace_id, &wanted).await?;
+    sort(&mut triggers, &request.sort_by)?;
+    if descending {
+        triggers.reverse();
+    }
+    let total = i64::try_from(triggers.len()).unwrap_or(i64::MAX);
+    let window = |number: i64| usize::try_from(number).unwrap_or(usize::MAX);
+    let page = triggers
+        .into_iter()
+        .skip(window(request.offset))
+        .take(window(request.limit));
+    Ok(ListTriggersResponse {
+        results: page.map(|trigger| present(app, trigger)).collect(),
+        total,
+        offset: request.offset,
+        limit: request.limit,
+    })
+}
+
+/// Lowest first; what lacks the member comes before the rest. The list is short: a namespace has few triggers.
+fn sort(triggers: &mut [Trigger], by: &str) -> Result<()> {
+    match by {
+        "created_at" => triggers.sort_by_key(|one| one.created_at),
+        "updated_at" => triggers.sort_by_key(|one| one.updated_at),
+        "name" => triggers.sort_by(|a, b| a.name.cmp(&b.name)),
+        "status" => triggers.sort_by_key(|one| name_of(one.status)),
+        "next_scheduled_at" => triggers.sort_by_key(|one| one.next_scheduled_at),
+        "last_triggered_at" => triggers.sort_by_key(|one| one.last_triggered_at),
+        "execution_count" => triggers.sort_by_key(|one| one.execution_count),
+        other => {
+            let msg = "triggers are sorted by created_at, updated_at, name, status, next_scheduled_at, last_triggered_at or execution_count";
+            return Err(Violation::body(&["sort_by"], "enum", msg, other.into()).into());
+        }
+    }
+    Ok(())
+}
+
+pub async fn get(app: &App, scope: &Scope<Read>, id: &str) -> Result<Trigger> {
+    let trigger = store::find(app.db(), &scope.namespace_id, id).await?;
+    Ok(present(app, trigger))
+}
+
+/// Changes what is sent. A schedule that is changed begins now.
+pub async fn update(
+    app: &App,
+    scope: &Scope<Write>,
+    id: &str,
+    request: UpdateTriggerRequest,
+) -> Result<Trigger> {
+    let before = store::find(app.db(), &scope.namespace_id, id).await?;
+    let mut config = request.schedule_config.clone();
+    if let Some(config) = &mut config {
+        schedule::normal(before.trigger_type, config);
+        let schedule = Schedule::read(before.trigger_type, config)?;
+        check_collection(app, scope, &schedule).await?;
+    }
+    let status = request.status;
+    if let Some(status) = status
+        && !matches!(status, TriggerStatus::Active | TriggerStatus::Paused)
+    {
+        return Err(not_settable(status));
+    }
+    change(app, scope, id, "trigger.updated", move |trigger, now| {
+        trigger.name = request.name.or_else(|| trigger.name.take());
+        trigger.description = request.description.or_else(|| trigger.description.take());
+        if let Some(status) = status {
+            trigger.status = status;
+        }
+        let renewed = config.is_some() || status.is_some();
+        if let Some(config) = config {
+            trigger.schedule_config = config;
+            trigger.event_counter = 0;
+        }
+        if renewed {
+            schedule_anew(trigger, now)
+        } else {
+            Ok(())
+        }
+    })
+    .await
+}
+
+/// The next moment of a trigger that was changed: none unless it is active.
+fn schedule_anew(trigger: &mut Trigger, now: i64) -> Result<()> {
+    trigger.next_scheduled_at = None;
+    if trigger.status == TriggerStatus::Active {
+        let schedule = Schedule::read(trigger.trigger_type, &trigger.schedule_config)?;
+        trigger.next_scheduled_at = schedule.next(now)?.map(clock::time);
+    }
+    Ok(())
+}
+
+pub async fn pause(app: &App, scope: &Scope<Write>, id: &str) -> Result<Trigger> {
+    change(app, scope, id, "trigger.paused", |trigger, now| {
+        trigger.status = TriggerStatus::Paused;
+        schedule_anew(trigger, now)
+    })
+    .await
+}
+
+/// Runs it by its schedule again, also after it failed too often.
+pub async fn resume(app: &App, scope: &Scope<Write>, id: &str) -> Result<Trigger> {
+    change(app, scope, id, "trigger.resumed", |trigger, now| {
+        trigger.status = TriggerStatus::Active;
+        trigger.consecutive_failures = 0;
+        schedule_anew(trigger, now)
+    })
+    .await
+}
+
+/// Removes a trigger: it stays readable as disabled, with its history.
+pub async fn delete(app: &App, scope: &Scope<Delete>, id: &str) -> Result<()> {
+    change(app, scope, id, "trigger.deleted", |trigger, now| {
+        trigger.status = TriggerStatus::Disabled;
+        schedule_anew(trigger, now)
+    })
+    .await?;
+    Ok(())
+}
+
+async fn change<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    id: &str,
+    kind: &'static str,
+    edit: impl FnOnce(&mut Trigger, i64) -> Result<()> + Send + 'static,
+) -> Result<Trigger> {
+    let (namespace_id, id) = (scope.namespace_id.clone(), id.to_owned());
+    let now = app.clock().micros();
+    let changed = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let mut trigger = store::find_in(tx, &namespace_id, &id).await?;
+                if trigger.status == TriggerStatus::Disabled {
+                    return Err(ApiError::conflict("", "the trigger was removed"));
+                }
+                edit(&mut trigger, now)?;
+                trigger.updated_at = Some(clock::time(now));
+                store::update(tx, &trigger, now).await?;
+                tell(tx, &trigger, kind, now).await?;
+                Ok(trigger)
+            })
+        })
+        .await?;
+    Ok(present(app, changed))
+}
+
+/// Runs the action now, whatever the schedule says.
+pub async fn execute(app: &App, scope: &Scope<Write>, id: &str) -> Result<TaskResponse> {
+    let (namespace_id, id) = (scope.namespace_id.clone(), id.to_owned());
+    let now = app.clock().micros();
+    let task = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let mut trigger = store::find_in(tx, &namespace_id, &id).await?;
+                if trigger.status == TriggerStatus::Disabled {
+                    return Err(ApiError::conflict("", "the trigger was removed"));
+                }
+                firing::fire(tx, &mut trigger, now).await
+            })
+        })
+        .await?;
+    app.work.notify_one();
+    Ok(task)
+}
+
+pub async fn history(
+    app: &App,
+    scope: &Scope<Read>,
+    id: &str,
+    limit: i64,
+    offset: i64,
+) -> Result<TriggerHistoryResponse> {
+    store::find(app.db(), &scope.namespace_id, id).await?;
+    let (executions, total) =
+        store::firings(app.db(), &scope.namespace_id, id, limit, offset).await?;
+    Ok(TriggerHistoryResponse {
+        trigger_id: id.to_owned(),
+        executions,
+        total,
+        offset,
+        limit,
+    })
+}
+
+/// The text of a member of an action.
+fn member<'c>(config: &'c Object, name: &str) -> Option<&'c str> {
+    config.get(name).and_then(Value::as_str)
+}

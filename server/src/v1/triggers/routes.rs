@@ -1,0 +1,154 @@
+use axum::{
+    Json,
+    extract::{Path, State},
+    http::StatusCode,
+};
+use loupe_wire::{
+    CreateTriggerRequest, ListTriggersRequest, ListTriggersResponse, TaskResponse, Trigger,
+    TriggerHistoryResponse, UpdateTriggerRequest,
+};
+use serde::Deserialize;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    app::App,
+    auth::{Delete, Read, Scope, Write},
+    body::Body,
+    error::{Result, Violation},
+    list::Params,
+};
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list_triggers, create_trigger))
+        .routes(routes!(search_triggers))
+        .routes(routes!(get_trigger, update_trigger, delete_trigger))
+        .routes(routes!(execute_trigger))
+        .routes(routes!(pause_trigger))
+        .routes(routes!(resume_trigger))
+        .routes(routes!(trigger_history))
+}
+
+/// Triggers of the namespace, newest first.
+#[utoipa::path(get, path = "/v1/triggers", tag = "triggers", responses((status = 200, body = ListTriggersResponse)))]
+async fn list_triggers(
+    State(app): State<App>,
+    scope: Scope<Read>,
+) -> Result<Json<ListTriggersResponse>> {
+    super::list(&app, &scope, ListTriggersRequest::default())
+        .await
+        .map(Json)
+}
+
+/// Triggers that match.
+#[utoipa::path(post, path = "/v1/triggers/list", tag = "triggers", request_body = Option<ListTriggersRequest>, responses((status = 200, body = ListTriggersResponse)))]
+async fn search_triggers(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Body(request): Body<ListTriggersRequest>,
+) -> Result<Json<ListTriggersResponse>> {
+    super::list(&app, &scope, request).await.map(Json)
+}
+
+/// Makes a trigger: an action that runs by the clock, on events, or when a condition holds.
+#[utoipa::path(post, path = "/v1/triggers", tag = "triggers", request_body = CreateTriggerRequest, responses((status = 200, body = Trigger)))]
+async fn create_trigger(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Body(request): Body<CreateTriggerRequest>,
+) -> Result<Json<Trigger>> {
+    super::create(&app, &scope, request).await.map(Json)
+}
+
+/// One trigger.
+#[utoipa::path(get, path = "/v1/triggers/{trigger_id}", tag = "triggers", responses((status = 200, body = Trigger)))]
+async fn get_trigger(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path(id): Path<String>,
+) -> Result<Json<Trigger>> {
+    super::get(&app, &scope, &id).await.map(Json)
+}
+
+/// Changes a trigger; a schedule that is changed begins now.
+#[utoipa::path(patch, path = "/v1/triggers/{trigger_id}", tag = "triggers", request_body = UpdateTriggerRequest, responses((status = 200, body = Trigger)))]
+async fn update_trigger(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(id): Path<String>,
+    Body(request): Body<UpdateTriggerRequest>,
+) -> Result<Json<Trigger>> {
+    super::update(&app, &scope, &id, request).await.map(Json)
+}
+
+/// Removes a trigger: it stays readable as disabled.
+#[utoipa::path(delete, path = "/v1/triggers/{trigger_id}", tag = "triggers", responses((status = 204)))]
+async fn delete_trigger(
+    State(app): State<App>,
+    scope: Scope<Delete>,
+    Path(id): Path<String>,
+) -> Result<StatusCode> {
+    super::delete(&app, &scope, &id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Runs the action now, whatever the schedule says.
+#[utoipa::path(post, path = "/v1/triggers/{trigger_id}/execute", tag = "triggers", responses((status = 200, body = TaskResponse)))]
+async fn execute_trigger(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(id): Path<String>,
+) -> Result<Json<TaskResponse>> {
+    super::execute(&app, &scope, &id).await.map(Json)
+}
+
+/// Stops a trigger until it is resumed.
+#[utoipa::path(post, path = "/v1/triggers/{trigger_id}/pause", tag = "triggers", responses((status = 200, body = Trigger)))]
+async fn pause_trigger(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(id): Path<String>,
+) -> Result<Json<Trigger>> {
+    super::pause(&app, &scope, &id).await.map(Json)
+}
+
+/// Runs a trigger by its schedule again.
+#[utoipa::path(post, path = "/v1/triggers/{trigger_id}/resume", tag = "triggers", responses((status = 200, body = Trigger)))]
+async fn resume_trigger(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(id): Path<String>,
+) -> Result<Json<Trigger>> {
+    super::resume(&app, &scope, &id).await.map(Json)
+}
+
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct HistoryQuery {
+    /// How many to pass over, default 0.
+    offset: Option<i64>,
+    /// 1 to 1000, default 50.
+    limit: Option<i64>,
+}
+
+/// When a trigger fired and what came of it, newest first, kept for 90 days.
+#[utoipa::path(get, path = "/v1/triggers/{trigger_id}/history", tag = "triggers", params(HistoryQuery), responses((status = 200, body = TriggerHistoryResponse)))]
+async fn trigger_history(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path(id): Path<String>,
+    Params(query): Params<HistoryQuery>,
+) -> Result<Json<TriggerHistoryResponse>> {
+    let (offset, limit) = (query.offset.unwrap_or(0), query.limit.unwrap_or(50));
+    if !(1..=1000).contains(&limit) {
+        let msg = "must be between 1 and 1000";
+        return Err(Violation::query("limit", "range", msg, limit.into()).into());
+    }
+    if offset < 0 {
+        let msg = "must be at least 0";
+        return Err(Violation::query("offset", "range", msg, offset.into()).into());
+    }
+    super::history(&app, &scope, &id, limit, offset)
+        .await
+        .map(Json)
+}

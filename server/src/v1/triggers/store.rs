@@ -1,0 +1,234 @@
+use loupe_wire::{Object, Trigger, TriggerExecutionHistory, Value};
+
+use crate::{
+    args, clock,
+    db::{Arg, Args, Db, Json, Tx},
+    error::{ApiError, Result},
+};
+
+/// The moment of what waits for none.
+const NEVER: i64 = 0;
+
+crate::sql! {
+    const INSERT = "INSERT INTO triggers (trigger_id, org_id, namespace_id, action_type, trigger_type, status, resource_id, next_at, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10)";
+    const FIND = "SELECT next_at, data FROM triggers WHERE namespace_id = $1 AND trigger_id = $2";
+    const UPDATE = "UPDATE triggers SET status = $3, resource_id = $4, next_at = $5, updated_at = $6, data = $7 WHERE namespace_id = $1 AND trigger_id = $2";
+    // Whoever fires moves the moment in the same statement: a second one changes no row.
+    const MOVE = "UPDATE triggers SET next_at = $4, updated_at = $5, data = $6 WHERE namespace_id = $1 AND trigger_id = $2 AND next_at = $3 AND status = 'active'";
+    const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM triggers WHERE namespace_id = $1 AND ($2 = '' OR action_type = $2) AND ($3 = '' OR trigger_type = $3) AND ($4 = '' OR status = $4) AND ($5 = '' OR resource_id = $5)";
+    const ALL = "SELECT next_at, data FROM triggers WHERE namespace_id = $1 AND ($2 = '' OR action_type = $2) AND ($3 = '' OR trigger_type = $3) AND ($4 = '' OR status = $4) AND ($5 = '' OR resource_id = $5) ORDER BY created_at, trigger_id";
+    // Of every organization: the clock is one.
+    const DUE = "SELECT next_at, data FROM triggers WHERE status = 'active' AND next_at > 0 AND next_at <= $1 ORDER BY next_at, trigger_id LIMIT 100";
+    const WAITING = "SELECT next_at, data FROM triggers WHERE org_id = $1 AND status = 'active' AND trigger_type = 'event'";
+
+    const INSERT_FIRING = "INSERT INTO trigger_firings (task_id, trigger_id, namespace_id, triggered_at, status, ended_at, error) VALUES ($1, $2, $3, $4, 'QUEUED', 0, '')";
+    const END_FIRING = "UPDATE trigger_firings SET status = $3, ended_at = $4, error = $5 WHERE namespace_id = $1 AND task_id = $2";
+    const FIRINGS = "SELECT task_id, triggered_at, status, ended_at, error FROM trigger_firings WHERE namespace_id = $1 AND trigger_id = $2 ORDER BY triggered_at DESC, task_id LIMIT $3 OFFSET $4";
+    const COUNT_FIRINGS = "SELECT CAST(COUNT(*) AS BIGINT) FROM trigger_firings WHERE namespace_id = $1 AND trigger_id = $2";
+    const SWEEP = "DELETE FROM trigger_firings WHERE triggered_at < $1";
+
+}
+
+type Row = (i64, Json<Trigger>);
+
+/// A trigger with the moment that it waits for.
+fn trigger((next_at, data): Row) -> Trigger {
+    Trigger {
+        next_scheduled_at: (next_at > NEVER).then(|| clock::time(next_at)),
+        ..data.0
+    }
+}
+
+/// The moment of a trigger in the database's numbers.
+fn next_at(trigger: &Trigger) -> i64 {
+    trigger
+        .next_scheduled_at
+        .map_or(NEVER, |at| at.timestamp_micros())
+}
+
+pub(super) async fn insert(tx: &mut Tx, org_id: &str, trigger: &Trigger, now: i64) -> Result<()> {
+    let row = args![
+        trigger.trigger_id.as_deref().unwrap_or_default(),
+        org_id,
+        &trigger.namespace_id,
+        super::name_of(trigger.action_type),
+        super::name_of(trigger.trigger_type),
+        super::name_of(trigger.status),
+        super::resource_of(&trigger.action_config),
+        next_at(trigger),
+        now,
+        Arg::json(trigger)
+    ];
+    tx.run(INSERT, row).await?;
+    Ok(())
+}
+
+pub(super) async fn find(db: &Db, namespace_id: &str, id: &str) -> Result<Trigger> {
+    let row: Option<Row> = db.one(FIND, args![namespace_id, id]).await?;
+    row.map(trigger)
+        .ok_or_else(|| ApiError::not_found("trigger", id))
+}
+
+pub(super) async fn find_in(tx: &mut Tx, namespace_id: &str, id: &str) -> Result<Trigger> {
+    let row: Option<Row> = tx.one(FIND, args![namespace_id, id]).await?;
+    row.map(trigger)
+        .ok_or_else(|| ApiError::not_found("trigger", id))
+}
+
+pub(super) async fn update(tx: &mut Tx, trigger: &Trigger, now: i64) -> Result<()> {
+    let row = args![
+        &trigger.namespace_id,
+        trigger.trigger_id.as_deref().unwrap_or_default(),
+        super::name_of(trigger.status),
+        super::resource_of(&trigger.action_config),
+        next_at(trigger),
+        now,
+        Arg::json(trigger)
+    ];
+    tx.run(UPDATE, row).await?;
+    Ok(())
+}
+
+/// Whether nobody moved it since it waited for `from`.
+pub(super) async fn advance(tx: &mut Tx, trigger: &Trigger, from: i64, now: i64) -> Result<bool> {
+    let row = args![
+        &trigger.namespace_id,
+        trigger.trigger_id.as_deref().unwrap_or_default(),
+        from,
+        next_at(trigger),
+        now,
+        Arg::json(trigger)
+    ];
+    Ok(tx.run(MOVE, row).await? > 0)
+}
+
+/// What a list is narrowed to; empty members match everything.
+#[derive(Debug, Default)]
+pub(super) struct Wanted {
+    pub action_type: String,
+    pub trigger_type: String,
+    pub status: String,
+    pub resource_id: String,
+}
+
+impl Wanted {
+    fn args(&self, namespace_id: &str) -> Args {
+        args![
+            namespace_id,
+            &self.action_type,
+            &self.trigger_type,
+            &self.status,
+            &self.resource_id
+        ]
+    }
+}
+
+/// Oldest first.
+pub(super) async fn list(db: &Db, namespace_id: &str, wanted: &Wanted) -> Result<Vec<Trigger>> {
+    let rows: Vec<Row> = db.all(ALL, wanted.args(namespace_id)).await?;
+    Ok(rows.into_iter().map(trigger).collect())
+}
+
+pub(super) async fn count_in(tx: &mut Tx, namespace_id: &str) -> Result<i64> {
+    tx.number(COUNT, Wanted::default().args(namespace_id)).await
+}
+
+crate::row! {
+    /// A trigger whose moment has come.
+    #[derive(Debug, Clone)]
+    pub(super) struct Due {
+        pub next_at: i64,
+        pub data: Json<Trigger>,
+    }
+}
+
+pub(super) async fn due(db: &Db, now: i64) -> Result<Vec<Due>> {
+    db.all(DUE, args![now]).await
+}
+
+/// Active triggers that wait for events.
+pub(super) async fn waiting(tx: &mut Tx, org_id: &str) -> Result<Vec<Trigger>> {
+    let rows: Vec<Row> = tx.all(WAITING, args![org_id]).await?;
+    Ok(rows.into_iter().map(trigger).collect())
+}
+
+pub(super) async fn insert_firing(
+    tx: &mut Tx,
+    trigger: &Trigger,
+    task_id: &str,
+    now: i64,
+) -> Result<()> {
+    let id = trigger.trigger_id.as_deref().unwrap_or_default();
+    tx.run(
+        INSERT_FIRING,
+        args![task_id, id, &trigger.namespace_id, now],
+    )
+    .await?;
+    Ok(())
+}
+
+pub(super) async fn end_firing(
+    tx: &mut Tx,
+    namespace_id: &str,
+    task_id: &str,
+    status: &str,
+    error: &str,
+    now: i64,
+) -> Result<()> {
+    let args = args![namespace_id, task_id, status, now, error];
+    tx.run(END_FIRING, args).await?;
+    Ok(())
+}
+
+crate::row! {
+    struct Firing {
+        task_id: String,
+        triggered_at: i64,
+        status: String,
+        ended_at: i64,
+        error: String,
+    }
+}
+
+/// Newest first, and how many there are.
+pub(super) async fn firings(
+    db: &Db,
+    namespace_id: &str,
+    id: &str,
+    limit: i64,
+    offset: i64,
+) -> Result<(Vec<TriggerExecutionHistory>, i64)> {
+    let rows: Vec<Firing> = db
+        .all(FIRINGS, args![namespace_id, id, limit, offset])
+        .await?;
+    let total = db.number(COUNT_FIRINGS, args![namespace_id, id]).await?;
+    let told = rows.into_iter().map(|row| TriggerExecutionHistory {
+        task_id: row.task_id,
+        triggered_at: clock::time(row.triggered_at),
+        status: row.status,
+        execution_time_ms: (row.ended_at > 0)
+            .then(|| (row.ended_at - row.triggered_at) as f64 / 1000.0),
+        error: (!row.error.is_empty()).then_some(row.error),
+    });
+    Ok((told.collect(), total))
+}
+
+/// Removes firings of before a moment.
+pub(super) async fn sweep(tx: &mut Tx, before: i64) -> Result<u64> {
+    tx.run(SWEEP, args![before]).await
+}
+
+/// Members of an action that name what it acts on, as the list's `resource_id` finds them.
+pub(super) fn resource(config: &Object) -> Option<&str> {
+    const NAMES: [&str; 6] = [
+        "cluster_id",
+        "taxonomy_id",
+        "retriever_id",
+        "collection_id",
+        "batch_id",
+        "alert_id",
+    ];
+    NAMES
+        .iter()
+        .find_map(|name| config.get(*name).and_then(Value::as_str))
+}

@@ -1,0 +1,182 @@
+//! Where a webhook sends to. What a channel is configured with lies encrypted: addresses of chats and headers of receivers
+//! are secrets as much as the signing secret, which is told once and never again.
+
+use loupe_wire::{
+    NotificationChannel, NotificationEmailConfig, SlackConfig, Value, WebhookChannel, WebhookConfig,
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::signature;
+use crate::{
+    app::App,
+    error::{ApiError, Result, Violation},
+};
+
+/// Seconds that a secret stays valid beside the one that replaced it.
+const OVERLAP: i64 = 86_400;
+
+/// A channel as the database has it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Kept {
+    pub channel: NotificationChannel,
+    sealed: String,
+}
+
+/// A channel in the open.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Channel {
+    pub config: Config,
+    /// The secret before the last rotation, and the second until which it signs too.
+    #[serde(default)]
+    before: Option<(String, i64)>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Config {
+    Webhook(Box<WebhookConfig>),
+    Chat(Box<SlackConfig>),
+    Email(Box<NotificationEmailConfig>),
+}
+
+impl Channel {
+    /// Reads and checks what a caller sent as channel `number`; a receiver without a secret gets one.
+    pub fn read(app: &App, sent: WebhookChannel, number: usize) -> Result<Self> {
+        let config = match sent.channel {
+            NotificationChannel::Webhook => {
+                let mut config: WebhookConfig = config(sent.configs, number)?;
+                reachable(app, &config.url, number, "url")?;
+                if !(0.1..=30.0).contains(&config.timeout) {
+                    let msg = "a receiver may take 0.1 to 30 seconds";
+                    return Err(fault(number, "timeout", msg, config.timeout.into()));
+                }
+                named(&config, number)?;
+                config
+                    .signing_secret
+                    .get_or_insert_with(signature::generate);
+                Config::Webhook(Box::new(config))
+            }
+            NotificationChannel::Slack => {
+                let config: SlackConfig = config(sent.configs, number)?;
+                reachable(app, &config.webhook_url, number, "webhook_url")?;
+                Config::Chat(Box::new(config))
+            }
+            NotificationChannel::Email => Config::Email(Box::new(config(sent.configs, number)?)),
+        };
+        Ok(Self {
+            config,
+            before: None,
+        })
+    }
+
+    /// Takes the place of a channel: a secret that was not sent stays, one that was changed leaves the other valid for a day.
+    pub fn replacing(mut self, old: Self, sent_secret: bool, now: i64) -> Self {
+        let (Config::Webhook(new), Config::Webhook(was)) = (&mut self.config, old.config) else {
+            return self;
+        };
+        if !sent_secret {
+            new.signing_secret = was.signing_secret;
+            self.before = old.before;
+        } else if new.signing_secret != was.signing_secret {
+            self.before = was
+                .signing_secret
+                .map(|secret| (secret, now / 1_000_000 + OVERLAP));
+        } else {
+            self.before = old.before;
+        }
+        self
+    }
+
+    /// The secrets that sign at this second.
+    pub fn secrets(&self, seconds: i64) -> Vec<String> {
+        let Config::Webhook(config) = &self.config else {
+            return Vec::new();
+        };
+        let before = self.before.iter().filter(|(_, until)| seconds < *until);
+        let before = before.map(|(secret, _)| secret.clone());
+        config
+            .signing_secret
+            .iter()
+            .cloned()
+            .chain(before)
+            .collect()
+    }
+
+    /// As the interface has it; the signing secret only where it is `told`.
+    pub fn view(self, told: bool) -> Result<WebhookChannel> {
+        let (channel, configs) = match self.config {
+            Config::Webhook(mut config) => {
+                if !told {
+                    config.signing_secret = None;
+                }
+                (NotificationChannel::Webhook, serde_json::to_value(config))
+            }
+            Config::Chat(config) => (NotificationChannel::Slack, serde_json::to_value(config)),
+            Config::Email(config) => (NotificationChannel::Email, serde_json::to_value(config)),
+        };
+        Ok(WebhookChannel {
+            channel,
+            configs: configs.map_err(ApiError::internal)?,
+        })
+    }
+
+    pub fn seal(&self, app: &App, org_id: &str, webhook_id: &str) -> Result<Kept> {
+        let text = serde_json::to_string(self).map_err(ApiError::internal)?;
+        Ok(Kept {
+            channel: match self.config {
+                Config::Webhook(_) => NotificationChannel::Webhook,
+                Config::Chat(_) => NotificationChannel::Slack,
+                Config::Email(_) => NotificationChannel::Email,
+            },
+            sealed: app.vault().seal(&[org_id, webhook_id], &text)?,
+        })
+    }
+}
+
+impl Kept {
+    pub fn open(&self, app: &App, org_id: &str, webhook_id: &str) -> Result<Channel> {
+        let text = app.vault().open(&[org_id, webhook_id], &self.sealed)?;
+        serde_json::from_str(&text).map_err(ApiError::internal)
+    }
+}
+
+/// Whether the caller sent a signing secret.
+pub fn sends_secret(channel: &WebhookChannel) -> bool {
+    channel.configs["signing_secret"].is_string()
+}
+
+fn config<T: DeserializeOwned>(sent: Value, number: usize) -> Result<T> {
+    let input = sent.clone();
+    serde_json::from_value(sent).map_err(|error| {
+        let msg = format!("these are no settings of the channel: {error}");
+        fault(number, "", msg, input)
+    })
+}
+
+fn reachable(app: &App, url: &str, number: usize, member: &str) -> Result<()> {
+    match app.outbound().check(url) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(fault(number, member, error.to_string(), url.into())),
+    }
+}
+
+/// Headers that a request can carry.
+fn named(config: &WebhookConfig, number: usize) -> Result<()> {
+    use reqwest::header::{HeaderName, HeaderValue};
+    for (name, value) in &config.headers {
+        let good = name.parse::<HeaderName>().is_ok() && HeaderValue::from_str(value).is_ok();
+        if !good {
+            let msg = "this is no header of a request";
+            return Err(fault(number, "headers", msg, name.as_str().into()));
+        }
+    }
+    Ok(())
+}
+
+fn fault(number: usize, member: &str, msg: impl Into<String>, input: Value) -> ApiError {
+    let number = number.to_string();
+    let mut path = vec!["channels", &number, "configs"];
+    if !member.is_empty() {
+        path.push(member);
+    }
+    Violation::body(&path, "value_error", msg, input).into()
+}

@@ -1,0 +1,340 @@
+//! Webhooks: events of the change feed sent to receivers of the organization, signed, tried again on a schedule, and kept
+//! in a log that can be replayed.
+
+mod channels;
+mod courier;
+mod routes;
+mod signature;
+mod store;
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use loupe_wire::{
+    ListWebhooksRequest, NamespaceOperation, ResourceType, WebhookDeliveryLog,
+    WebhookDeliveryLogResponse, WebhookEventType, WebhookInput, WebhookOutput,
+};
+use serde::{Deserialize, Serialize};
+
+pub use courier::{deliver, dispatch, start, sweep};
+pub use routes::router;
+
+use self::channels::{Channel, Kept};
+use super::events::Reader;
+use crate::{
+    app::App,
+    auth::Caller,
+    clock,
+    db::{Record, Tx},
+    error::{ApiError, Result},
+    list::{ListParams, Page},
+};
+
+/// What reads the change feed for webhooks.
+const READER: Reader = Reader("webhooks");
+
+/// Webhooks of one organization.
+const MOST: i64 = 50;
+
+/// A webhook as the database has it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Webhook {
+    webhook_id: String,
+    webhook_name: String,
+    event_types: Vec<WebhookEventType>,
+    resource_types: Vec<String>,
+    channels: Vec<Kept>,
+    is_active: bool,
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
+}
+
+crate::table!(pub static WEBHOOKS: Webhook = "webhooks", "webhook");
+
+impl Webhook {
+    /// Whether it is for events of this type. Its resource types, where it names some, are the first word of them.
+    fn wants(&self, event_type: &str) -> bool {
+        let resource = event_type.split('.').next().unwrap_or_default();
+        self.is_active
+            && self
+                .event_types
+                .iter()
+                .any(|wanted| name_of(*wanted) == event_type)
+            && (self.resource_types.is_empty()
+                || self.resource_types.iter().any(|kind| kind == resource))
+    }
+
+    /// As the interface has it; signing secrets only where they are `told`.
+    fn view(
+        self,
+        app: &App,
+        org_id: &str,
+        health: Option<&store::Health>,
+        told: bool,
+    ) -> Result<WebhookOutput> {
+        let open = |kept: &Kept| kept.open(app, org_id, &self.webhook_id)?.view(told);
+        Ok(WebhookOutput {
+            channels: self.channels.iter().map(open).collect::<Result<_>>()?,
+            webhook_id: Some(self.webhook_id),
+            webhook_name: self.webhook_name,
+            event_types: self.event_types,
+            resource_types: self.resource_types,
+            is_active: self.is_active,
+            delivery_health: health.map(store::told).unwrap_or_default(),
+            created_at: Some(self.created_at),
+            updated_at: Some(self.updated_at),
+        })
+    }
+}
+
+fn name_of(event_type: WebhookEventType) -> String {
+    match serde_json::to_value(event_type) {
+        Ok(serde_json::Value::String(name)) => name,
+        _ => String::new(),
+    }
+}
+
+/// Keeps a new webhook, and answers its signing secrets: this once.
+pub async fn create(app: &App, caller: &Caller, request: WebhookInput) -> Result<WebhookOutput> {
+    let org_id = caller.org_id.clone();
+    // The pattern of the interface wants hexadecimal digits.
+    let webhook_id = format!("wh_{}", hex::encode(rand::random::<[u8; 8]>()));
+    allow(caller, &webhook_id)?;
+    let channels = request.channels.into_iter().enumerate();
+    let channels = channels
+        .map(|(number, sent)| Channel::read(app, sent, number)?.seal(app, &org_id, &webhook_id))
+        .collect::<Result<_>>()?;
+    let now = app.clock().micros();
+    let webhook = Webhook {
+        webhook_id,
+        webhook_name: request.webhook_name,
+        event_types: request.event_types,
+        resource_types: request.resource_types,
+        channels,
+        is_active: request.is_active,
+        created_at: clock::time(now),
+        updated_at: clock::time(now),
+    };
+    let (kept, owner) = (webhook.clone(), org_id.clone());
+    app.db()
+        .write(move |tx| Box::pin(async move { insert(tx, &owner, &kept, now).await }))
+        .await?;
+    webhook.view(app, &org_id, None, true)
+}
+
+async fn insert(tx: &mut Tx, org_id: &str, webhook: &Webhook, now: i64) -> Result<()> {
+    let held = WEBHOOKS.count_in(tx, org_id).await?;
+    if held >= MOST {
+        let message = format!("an organization has at most {MOST} webhooks: remove one first");
+        return Err(ApiError::conflict("", message).with("limit", MOST));
+    }
+    let (id, name) = (&webhook.webhook_id, &webhook.webhook_name);
+    WEBHOOKS.insert(tx, org_id, id, name, now, webhook).await?;
+    READER.ensure(tx, org_id).await
+}
+
+pub async fn list(
+    app: &App,
+    caller: &Caller,
+    params: &ListParams,
+    request: ListWebhooksRequest,
+) -> Result<(Page<Webhook>, Vec<WebhookOutput>)> {
+    let records = WEBHOOKS.all(app.db(), &caller.org_id).await?;
+    let covered = |id: &str| caller.covers(ResourceType::Webhook, id, NamespaceOperation::ReadData);
+    let wanted = |record: &Record<Webhook>| {
+        covered(&record.id)
+            && request
+                .is_active
+                .is_none_or(|active| active == record.is_active)
+            && request.event_type.as_ref().is_none_or(|kind| {
+                record
+                    .event_types
+                    .iter()
+                    .any(|held| name_of(*held) == *kind)
+            })
+    };
+    let kept = records.into_iter().filter(wanted);
+    let mut page = Page::from_all(kept.map(|record| record.data.0).collect(), params)?;
+    let health: HashMap<String, store::Health> = store::health(app.db(), &caller.org_id)
+        .await?
+        .into_iter()
+        .map(|health| (health.webhook_id.clone(), health))
+        .collect();
+    let view = |webhook: Webhook| {
+        let health = health.get(&webhook.webhook_id);
+        webhook.view(app, &caller.org_id, health, false)
+    };
+    let results = std::mem::take(&mut page.results);
+    let views = results.into_iter().map(view).collect::<Result<_>>()?;
+    Ok((page, views))
+}
+
+pub async fn get(app: &App, caller: &Caller, identifier: &str) -> Result<WebhookOutput> {
+    let record = find(app, caller, identifier, NamespaceOperation::ReadData).await?;
+    let health = store::health_of(app.db(), &caller.org_id, &record.id).await?;
+    record
+        .data
+        .0
+        .view(app, &caller.org_id, health.as_ref(), false)
+}
+
+async fn find(
+    app: &App,
+    caller: &Caller,
+    identifier: &str,
+    operation: NamespaceOperation,
+) -> Result<Record<Webhook>> {
+    let record = WEBHOOKS.find(app.db(), &caller.org_id, identifier).await?;
+    caller.allow(ResourceType::Webhook, &record.id, operation)?;
+    Ok(record)
+}
+
+/// Puts another webhook in its place: under its id, with its log. A signing secret that is not sent stays; one that is
+/// changed signs alone after a day. A paused webhook that is set active sends again.
+pub async fn replace(
+    app: &App,
+    caller: &Caller,
+    identifier: &str,
+    request: WebhookInput,
+) -> Result<WebhookOutput> {
+    let before = find(
+        app,
+        caller,
+        identifier,
+        NamespaceOperation::ManagePermissions,
+    )
+    .await?;
+    let (org_id, now) = (caller.org_id.clone(), app.clock().micros());
+    let mut channels = Vec::new();
+    for (number, sent) in request.channels.into_iter().enumerate() {
+        let sends_secret = channels::sends_secret(&sent);
+        let mut channel = Channel::read(app, sent, number)?;
+        if let Some(old) = before.channels.get(number) {
+            let old = old.open(app, &org_id, &before.id)?;
+            channel = channel.replacing(old, sends_secret, now);
+        }
+        channels.push(channel.seal(app, &org_id, &before.id)?);
+    }
+    let webhook = Webhook {
+        webhook_id: before.id.clone(),
+        webhook_name: request.webhook_name,
+        event_types: request.event_types,
+        resource_types: request.resource_types,
+        channels,
+        is_active: request.is_active,
+        created_at: before.data.0.created_at,
+        updated_at: clock::time(now),
+    };
+    let (kept, owner) = (webhook.clone(), org_id.clone());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let (id, name) = (&kept.webhook_id, &kept.webhook_name);
+                WEBHOOKS.update(tx, &owner, id, name, now, &kept).await?;
+                if kept.is_active {
+                    store::resume(tx, &owner, id).await?;
+                }
+                Ok(())
+            })
+        })
+        .await?;
+    get(app, caller, &webhook.webhook_id).await
+}
+
+/// Removes a webhook with its log; what waits is not sent.
+pub async fn delete(app: &App, caller: &Caller, identifier: &str) -> Result<()> {
+    let found = find(
+        app,
+        caller,
+        identifier,
+        NamespaceOperation::ManagePermissions,
+    )
+    .await?;
+    let (org_id, id) = (caller.org_id.clone(), found.id);
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                WEBHOOKS.delete(tx, &org_id, &id).await?;
+                store::forget(tx, &org_id, &id).await?;
+                if WEBHOOKS.count_in(tx, &org_id).await? == 0 {
+                    READER.stop(tx, &org_id).await?;
+                }
+                Ok(())
+            })
+        })
+        .await
+}
+
+/// What was sent, newest first.
+pub async fn deliveries(
+    app: &App,
+    caller: &Caller,
+    identifier: &str,
+    status: &str,
+    params: &ListParams,
+) -> Result<WebhookDeliveryLogResponse> {
+    let webhook = find(app, caller, identifier, NamespaceOperation::ReadData).await?;
+    let (org_id, id) = (&caller.org_id, &webhook.id);
+    let rows = store::list(app.db(), org_id, id, status, params.limit, params.offset).await?;
+    let total = store::count(app.db(), org_id, id, status).await?;
+    let rows = rows.into_iter().map(logged).collect();
+    let page = Page::from_window(rows, params, params.include_total.then_some(total));
+    Ok(WebhookDeliveryLogResponse {
+        results: page.results,
+        pagination: page.pagination,
+        total,
+    })
+}
+
+/// Sends a delivery once more, under the id it had.
+pub async fn replay(
+    app: &App,
+    caller: &Caller,
+    identifier: &str,
+    delivery_id: &str,
+) -> Result<WebhookDeliveryLog> {
+    let webhook = find(
+        app,
+        caller,
+        identifier,
+        NamespaceOperation::ManagePermissions,
+    )
+    .await?;
+    let (org_id, now) = (caller.org_id.clone(), app.clock().micros());
+    let delivery_id = delivery_id.to_owned();
+    let again = app
+        .db()
+        .write(move |tx| {
+            Box::pin(
+                async move { store::replay(tx, &org_id, &webhook.id, &delivery_id, now).await },
+            )
+        })
+        .await?;
+    Ok(logged(again))
+}
+
+fn logged(delivery: store::Delivery) -> WebhookDeliveryLog {
+    let at = |micros: i64| (micros > 0).then(|| clock::time(micros));
+    let waits = delivery.status == "pending";
+    WebhookDeliveryLog {
+        delivery_id: delivery.delivery_id,
+        channel: delivery.channel,
+        seq: delivery.seq,
+        event_type: delivery.event_type,
+        status: delivery.status,
+        attempts: delivery.attempts,
+        response_status: (delivery.last_status > 0).then_some(delivery.last_status),
+        error: (!delivery.last_error.is_empty()).then_some(delivery.last_error),
+        created_at: clock::time(delivery.created_at),
+        next_attempt_at: waits.then(|| clock::time(delivery.due_at)),
+        ended_at: at(delivery.ended_at),
+    }
+}
+
+fn allow(caller: &Caller, id: &str) -> Result<()> {
+    caller.allow(
+        ResourceType::Webhook,
+        id,
+        NamespaceOperation::ManagePermissions,
+    )
+}

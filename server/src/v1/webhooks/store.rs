@@ -1,0 +1,224 @@
+use loupe_wire::Object;
+
+use crate::{
+    args,
+    db::{Db, Tx},
+    error::{ApiError, Result},
+};
+
+crate::sql! {
+    const HEALTH = "SELECT webhook_id, failures, last_success_at, last_failure_at, last_error, paused_for FROM webhook_health WHERE org_id = $1";
+    const HEALTH_OF = "SELECT webhook_id, failures, last_success_at, last_failure_at, last_error, paused_for FROM webhook_health WHERE org_id = $1 AND webhook_id = $2";
+    // A receiver that does well is written down once a minute, not with every delivery.
+    const SUCCEEDED = "INSERT INTO webhook_health (webhook_id, org_id, failures, last_success_at, last_failure_at, last_error, paused_for) VALUES ($1, $2, 0, $3, 0, '', '') ON CONFLICT (webhook_id) DO UPDATE SET failures = 0, last_success_at = $3 WHERE webhook_health.failures > 0 OR webhook_health.last_success_at < $3 - 60000000";
+    const FAILED = "INSERT INTO webhook_health (webhook_id, org_id, failures, last_success_at, last_failure_at, last_error, paused_for) VALUES ($1, $2, 1, 0, $3, $4, '') ON CONFLICT (webhook_id) DO UPDATE SET failures = webhook_health.failures + 1, last_failure_at = $3, last_error = $4";
+    const PAUSED = "UPDATE webhook_health SET paused_for = $3 WHERE org_id = $1 AND webhook_id = $2";
+    const RESUMED = "UPDATE webhook_health SET paused_for = '', failures = 0 WHERE org_id = $1 AND webhook_id = $2";
+    const FORGET = "DELETE FROM webhook_health WHERE org_id = $1 AND webhook_id = $2";
+
+    const INSERT = "INSERT INTO webhook_deliveries (delivery_id, org_id, webhook_id, channel, seq, event_type, status, attempts, created_at, due_at, claimed_until, last_status, last_error, ended_at) VALUES ($1, $2, $3, $4, $5, $6, 'pending', 0, $7, $7, 0, 0, '', 0) ON CONFLICT (delivery_id) DO NOTHING";
+    // Work of every organization, as the queue's.
+    const DUE = "SELECT CAST(COUNT(*) AS BIGINT) FROM webhook_deliveries WHERE status = 'pending' AND due_at <= $1 AND claimed_until < $1";
+    const CLAIM = "UPDATE webhook_deliveries SET claimed_until = $2, attempts = attempts + 1 WHERE delivery_id IN (SELECT delivery_id FROM webhook_deliveries WHERE status = 'pending' AND due_at <= $1 AND claimed_until < $1 ORDER BY due_at, delivery_id LIMIT $3) AND status = 'pending' AND claimed_until < $1 RETURNING delivery_id, org_id, webhook_id, channel, seq, event_type, status, attempts, created_at, due_at, last_status, last_error, ended_at";
+    // Whoever claims later raises the attempts: an answer that comes too late changes nothing.
+    const FINISH = "UPDATE webhook_deliveries SET status = $3, due_at = $4, claimed_until = 0, last_status = $5, last_error = $6, ended_at = $7 WHERE delivery_id = $1 AND attempts = $2 AND org_id = $8 AND status = 'pending'";
+    const LIST = "SELECT delivery_id, org_id, webhook_id, channel, seq, event_type, status, attempts, created_at, due_at, last_status, last_error, ended_at FROM webhook_deliveries WHERE org_id = $1 AND webhook_id = $2 AND ($3 = '' OR status = $3) ORDER BY created_at DESC, delivery_id LIMIT $4 OFFSET $5";
+    const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM webhook_deliveries WHERE org_id = $1 AND webhook_id = $2 AND ($3 = '' OR status = $3)";
+    const REPLAY = "UPDATE webhook_deliveries SET status = 'pending', attempts = 0, due_at = $4, claimed_until = 0, ended_at = 0 WHERE org_id = $1 AND webhook_id = $2 AND delivery_id = $3 AND status <> 'pending' RETURNING delivery_id, org_id, webhook_id, channel, seq, event_type, status, attempts, created_at, due_at, last_status, last_error, ended_at";
+    const FIND = "SELECT delivery_id, org_id, webhook_id, channel, seq, event_type, status, attempts, created_at, due_at, last_status, last_error, ended_at FROM webhook_deliveries WHERE org_id = $1 AND webhook_id = $2 AND delivery_id = $3";
+    const DROP_DELIVERIES = "DELETE FROM webhook_deliveries WHERE org_id = $1 AND webhook_id = $2";
+    const SWEEP = "DELETE FROM webhook_deliveries WHERE created_at < $1";
+}
+
+crate::row! {
+    /// How a receiver does.
+    #[derive(Debug, Clone)]
+    pub(super) struct Health {
+        pub webhook_id: String,
+        /// Attempts that failed since the last one that did not.
+        pub failures: i64,
+        pub last_success_at: i64,
+        pub last_failure_at: i64,
+        pub last_error: String,
+        /// Why the server stopped sending; empty while it sends.
+        pub paused_for: String,
+    }
+}
+
+crate::row! {
+    /// One message to one channel.
+    #[derive(Debug, Clone)]
+    pub(super) struct Delivery {
+        pub delivery_id: String,
+        pub org_id: String,
+        pub webhook_id: String,
+        pub channel: i64,
+        pub seq: i64,
+        pub event_type: String,
+        pub status: String,
+        pub attempts: i64,
+        pub created_at: i64,
+        pub due_at: i64,
+        pub last_status: i64,
+        pub last_error: String,
+        pub ended_at: i64,
+    }
+}
+
+pub(super) async fn health(db: &Db, org_id: &str) -> Result<Vec<Health>> {
+    db.all(HEALTH, args![org_id]).await
+}
+
+pub(super) async fn health_of(db: &Db, org_id: &str, webhook_id: &str) -> Result<Option<Health>> {
+    db.one(HEALTH_OF, args![org_id, webhook_id]).await
+}
+
+pub(super) async fn succeeded(tx: &mut Tx, delivery: &Delivery, now: i64) -> Result<()> {
+    let args = args![&delivery.webhook_id, &delivery.org_id, now];
+    tx.run(SUCCEEDED, args).await?;
+    Ok(())
+}
+
+pub(super) async fn failed(tx: &mut Tx, delivery: &Delivery, error: &str, now: i64) -> Result<()> {
+    let args = args![&delivery.webhook_id, &delivery.org_id, now, error];
+    tx.run(FAILED, args).await?;
+    Ok(())
+}
+
+pub(super) async fn pause(tx: &mut Tx, org_id: &str, webhook_id: &str, why: &str) -> Result<()> {
+    tx.run(PAUSED, args![org_id, webhook_id, why]).await?;
+    Ok(())
+}
+
+pub(super) async fn resume(tx: &mut Tx, org_id: &str, webhook_id: &str) -> Result<()> {
+    tx.run(RESUMED, args![org_id, webhook_id]).await?;
+    Ok(())
+}
+
+/// What a delivery is made from.
+#[derive(Debug)]
+pub(super) struct New {
+    pub delivery_id: String,
+    pub webhook_id: String,
+    pub channel: i64,
+    pub seq: i64,
+    pub event_type: String,
+}
+
+pub(super) async fn insert(tx: &mut Tx, org_id: &str, new: &New, now: i64) -> Result<()> {
+    let row = args![
+        &new.delivery_id,
+        org_id,
+        &new.webhook_id,
+        new.channel,
+        new.seq,
+        &new.event_type,
+        now
+    ];
+    tx.run(INSERT, row).await?;
+    Ok(())
+}
+
+pub(super) async fn count_due(db: &Db, now: i64) -> Result<i64> {
+    db.number(DUE, args![now]).await
+}
+
+pub(super) async fn claim(tx: &mut Tx, now: i64, until: i64, most: i64) -> Result<Vec<Delivery>> {
+    tx.all(CLAIM, args![now, until, most]).await
+}
+
+/// How an attempt ended.
+#[derive(Debug)]
+pub(super) struct End {
+    pub status: &'static str,
+    pub due_at: i64,
+    pub last_status: i64,
+    pub last_error: String,
+    pub ended_at: i64,
+}
+
+/// False when somebody claimed it again meanwhile.
+pub(super) async fn finish(tx: &mut Tx, delivery: &Delivery, end: &End) -> Result<bool> {
+    let args = args![
+        &delivery.delivery_id,
+        delivery.attempts,
+        end.status,
+        end.due_at,
+        end.last_status,
+        &end.last_error,
+        end.ended_at,
+        &delivery.org_id
+    ];
+    Ok(tx.run(FINISH, args).await? > 0)
+}
+
+/// A page with one more than asked, newest first.
+pub(super) async fn list(
+    db: &Db,
+    org_id: &str,
+    webhook_id: &str,
+    status: &str,
+    limit: i64,
+    offset: i64,
+) -> Result<Vec<Delivery>> {
+    let args = args![org_id, webhook_id, status, limit + 1, offset];
+    db.all(LIST, args).await
+}
+
+pub(super) async fn count(db: &Db, org_id: &str, webhook_id: &str, status: &str) -> Result<i64> {
+    db.number(COUNT, args![org_id, webhook_id, status]).await
+}
+
+/// Sends it once more from the beginning of the schedule; one that waits already is left as it is.
+pub(super) async fn replay(
+    tx: &mut Tx,
+    org_id: &str,
+    webhook_id: &str,
+    delivery_id: &str,
+    now: i64,
+) -> Result<Delivery> {
+    let again: Option<Delivery> = tx
+        .one(REPLAY, args![org_id, webhook_id, delivery_id, now])
+        .await?;
+    if let Some(again) = again {
+        return Ok(again);
+    }
+    let waiting: Option<Delivery> = tx.one(FIND, args![org_id, webhook_id, delivery_id]).await?;
+    waiting.ok_or_else(|| ApiError::not_found("delivery", delivery_id))
+}
+
+/// What a webhook leaves behind.
+pub(super) async fn forget(tx: &mut Tx, org_id: &str, webhook_id: &str) -> Result<()> {
+    for sql in [FORGET, DROP_DELIVERIES] {
+        tx.run(sql, args![org_id, webhook_id]).await?;
+    }
+    Ok(())
+}
+
+/// Removes deliveries of before a moment.
+pub(super) async fn sweep(tx: &mut Tx, before: i64) -> Result<u64> {
+    tx.run(SWEEP, args![before]).await
+}
+
+/// The members of the interface's `delivery_health`.
+pub(super) fn told(health: &Health) -> Object {
+    use serde_json::json;
+    let at = |micros: i64| (micros > 0).then(|| crate::clock::time(micros));
+    let status = match health {
+        health if !health.paused_for.is_empty() => "paused",
+        health if health.failures > 0 => "failing",
+        _ => "healthy",
+    };
+    let mut told = Object::new();
+    told.insert("status".into(), json!(status));
+    told.insert("consecutive_failures".into(), json!(health.failures));
+    told.insert("last_success_at".into(), json!(at(health.last_success_at)));
+    told.insert("last_failure_at".into(), json!(at(health.last_failure_at)));
+    if !health.last_error.is_empty() {
+        told.insert("last_error".into(), json!(health.last_error));
+    }
+    if !health.paused_for.is_empty() {
+        told.insert("paused_for".into(), json!(health.paused_for));
+    }
+    told
+}

@@ -1,0 +1,156 @@
+//! Annotations: decisions on documents, with versions that stay readable.
+
+use serde_json::{Value, json};
+
+use crate::{
+    both,
+    harness::{Server, other_organization, retriever},
+};
+
+/// A namespace with two documents in `things`.
+async fn documents(server: &Server) -> (String, String, String) {
+    let (namespace, _) = retriever(server, "review").await;
+    let mut ids = Vec::new();
+    for title in ["On whales", "On ships"] {
+        let path = "/v1/collections/things/documents";
+        let made = server
+            .call_in(
+                &namespace,
+                "POST",
+                path,
+                json!({"title": title, "embedding": [1.0, 0.0, 0.0]}),
+            )
+            .await
+            .ok();
+        ids.push(made["document_id"].as_str().unwrap().to_owned());
+    }
+    (namespace, ids.remove(0), ids.remove(0))
+}
+
+fn labels(list: &Value) -> Vec<&str> {
+    list["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["label"].as_str().unwrap())
+        .collect()
+}
+
+both! {
+    async fn an_edit_makes_a_version_and_keeps_what_it_replaced(server) {
+        let (namespace, whales, _) = documents(&server).await;
+        let body = json!({"document_id": whales, "label": "relevant", "confidence": 0.5, "payload": {"stars": 3}, "metadata": {"round": 1}});
+        let made = server.call_in(&namespace, "POST", "/v1/annotations", body).await.ok();
+        assert_eq!((&made["version"], &made["actor_type"], &made["namespace_id"]), (&json!(1), &json!("api_key"), &json!(namespace)));
+        assert!(made["annotation_id"].as_str().unwrap().starts_with("ann_"));
+        assert!(made["collection_id"].as_str().unwrap().starts_with("col_"), "the collection that the document is in");
+        let path = format!("/v1/annotations/{}", made["annotation_id"].as_str().unwrap());
+
+        // A change of nothing is no version.
+        let same = server.call_in(&namespace, "PATCH", &path, json!({"label": "relevant"})).await.ok();
+        assert_eq!(same, made);
+        let middle = server.app.clock().now() + chrono::Duration::seconds(5);
+        server.app.clock().advance(10);
+        let edited = server.call_in(&namespace, "PATCH", &path, json!({"label": "irrelevant", "reasoning": "about fish"})).await.ok();
+        assert_eq!((&edited["version"], &edited["label"], &edited["confidence"]), (&json!(2), &json!("irrelevant"), &json!(0.5)));
+        let revision = &edited["revisions"][0];
+        assert_eq!((&revision["version"], &revision["prior"]), (&json!(1), &json!({"label": "relevant", "reasoning": null})));
+        assert_eq!(server.call_in(&namespace, "GET", &path, Value::Null).await.ok(), edited);
+
+        let versions = server.call_in(&namespace, "GET", &format!("{path}/versions"), Value::Null).await.ok();
+        assert_eq!(versions["current_version"], 2);
+        assert_eq!((&versions["versions"][0]["version"], &versions["versions"][0]["current"]), (&json!(2), &json!(true)));
+        assert_eq!(versions["versions"][0]["changed_fields"], json!(["label", "reasoning"]));
+        assert_eq!(versions["versions"][1]["current"], false);
+        let first = server.call_in(&namespace, "GET", &format!("{path}/versions/1"), Value::Null).await.ok();
+        assert_eq!((&first["label"], &first["version"]), (&json!("relevant"), &json!(1)));
+        server.call_in(&namespace, "GET", &format!("{path}/versions/3"), Value::Null).await.error(404, "NotFoundError");
+        server.call_in(&namespace, "GET", &format!("{path}/versions/one"), Value::Null).await.invalid(&["path", "version"], "int_parsing");
+
+        let list = "/v1/annotations/list";
+        let then = server.call_in(&namespace, "POST", list, json!({"as_of": middle})).await.ok();
+        assert_eq!((labels(&then), &then["total_count"]), (vec!["relevant"], &json!(1)));
+        let then = server.call_in(&namespace, "POST", list, json!({"as_of": middle, "label": "irrelevant"})).await.ok();
+        assert_eq!(labels(&then), Vec::<&str>::new());
+        let before = json!({"as_of": "2020-01-01T00:00:00Z"});
+        assert_eq!(server.call_in(&namespace, "POST", list, before).await.ok()["total_count"], 0);
+
+        server.call_in(&namespace, "DELETE", &path, Value::Null).await.ok();
+        server.call_in(&namespace, "GET", &path, Value::Null).await.error(404, "NotFoundError");
+        server.call_in(&namespace, "GET", &format!("{path}/versions/1"), Value::Null).await.error(404, "NotFoundError");
+        for kind in ["annotation.created", "annotation.updated", "annotation.deleted"] {
+            let told = server.events(kind).await;
+            assert_eq!(told.len(), 1, "{kind}");
+            assert_eq!((&told[0]["payload"]["document_id"], &told[0]["resource_type"]), (&json!(whales), &json!("annotation")));
+        }
+    }
+
+    async fn lists_and_counts_are_narrowed(server) {
+        let (namespace, whales, ships) = documents(&server).await;
+        for (document, label) in [(&whales, "good"), (&whales, "bad"), (&ships, "good")] {
+            server.app.clock().advance(1);
+            let body = json!({"document_id": document, "collection_id": "things", "label": label});
+            server.call_in(&namespace, "POST", "/v1/annotations", body).await.ok();
+        }
+        let list = async |query: &str, body: Value| server.call_in(&namespace, "POST", &format!("/v1/annotations/list{query}"), body).await;
+        assert_eq!(labels(&list("", json!({})).await.ok()), ["good", "bad", "good"]);
+        assert_eq!(labels(&list("", json!({"document_id": whales})).await.ok()), ["bad", "good"]);
+        assert_eq!(labels(&list("", json!({"collection_id": "things", "label": "bad"})).await.ok()), ["bad"]);
+        assert_eq!(labels(&list("", json!({"collection_id": "others"})).await.ok()), Vec::<&str>::new());
+        let page = list("?skip=1&limit=1", json!({})).await.ok();
+        assert_eq!((labels(&page), &page["total_count"]), (vec!["bad"], &json!(3)));
+        list("?limit=501", json!({})).await.invalid(&["query", "limit"], "range");
+        list("?skip=-1", json!({})).await.invalid(&["query", "skip"], "range");
+        let stats = async |query: &str| server.call_in(&namespace, "GET", &format!("/v1/annotations/stats{query}"), Value::Null).await.ok();
+        assert_eq!(stats("").await, json!({"total": 3, "by_label": {"bad": 1, "good": 2}}));
+        assert_eq!(stats(&format!("?document_id={ships}&collection_id=things")).await, json!({"total": 1, "by_label": {"good": 1}}));
+    }
+
+    async fn a_decision_needs_a_document(server) {
+        let (namespace, whales, _) = documents(&server).await;
+        let post = async |body: Value| server.call_in(&namespace, "POST", "/v1/annotations", body).await;
+        post(json!({"document_id": "doc_unknown", "label": "x"})).await.error(404, "NotFoundError");
+        post(json!({"document_id": whales, "collection_id": "col_unknown", "label": "x"})).await.error(404, "NotFoundError");
+        post(json!({"document_id": whales, "label": ""})).await.invalid(&["body", "label"], "string_too_short");
+        post(json!({"document_id": whales, "label": "x", "confidence": 1.5})).await.invalid(&["body", "confidence"], "less_than_equal");
+        post(json!({"document_id": whales, "label": "x", "reasoning": "r".repeat(5001)})).await.invalid(&["body", "reasoning"], "string_too_long");
+        // Another namespace and another organization have no such document and no such annotation.
+        let made = post(json!({"document_id": whales, "label": "x"})).await.ok();
+        let path = format!("/v1/annotations/{}", made["annotation_id"].as_str().unwrap());
+        let elsewhere = server.namespace("elsewhere").await;
+        server.call_in(&elsewhere, "GET", &path, Value::Null).await.error(404, "NotFoundError");
+        server.call_in(&elsewhere, "PATCH", &path, json!({"label": "y"})).await.error(404, "NotFoundError");
+        server.call_in(&elsewhere, "POST", "/v1/annotations", json!({"document_id": whales, "label": "x"})).await.error(404, "NotFoundError");
+        let other = other_organization(&server).await;
+        let theirs = server.request("GET", &path).bearer_auth(&other.key).header("x-namespace", &namespace);
+        assert!(matches!(Server::send(theirs).await.status, 403 | 404));
+    }
+
+    async fn in_bulk_each_is_done_or_refused_for_itself(server) {
+        let (namespace, whales, ships) = documents(&server).await;
+        let bulk = async |body: Value| server.call_in(&namespace, "POST", "/v1/annotations/bulk", body).await;
+        let made = bulk(json!({"create": [
+            {"document_id": whales, "label": "a"},
+            {"document_id": "doc_unknown", "label": "b"},
+            {"document_id": ships, "collection_id": "things", "label": "c"},
+        ]})).await.ok();
+        assert_eq!((&made["created_count"], &made["failed_count"]), (&json!(2), &json!(1)));
+        assert_eq!(made["results"][1], json!({"operation": "create", "success": false, "error": made["results"][1]["error"]}));
+        let id = |place: usize| made["results"][place]["annotation_id"].as_str().unwrap().to_owned();
+        let changed = bulk(json!({
+            "update": [{"annotation_id": id(0), "label": "z"}, {"annotation_id": "ann_unknown", "label": "z"}],
+            "delete": [id(2), "ann_unknown"],
+        })).await.ok();
+        let counts = ["created_count", "updated_count", "deleted_count", "failed_count"].map(|name| changed[name].as_i64().unwrap());
+        assert_eq!(counts, [0, 1, 1, 2]);
+        let list = server.call_in(&namespace, "POST", "/v1/annotations/list", json!({})).await.ok();
+        assert_eq!((labels(&list), &list["results"][0]["version"]), (vec!["z"], &json!(2)));
+        bulk(json!({"delete": vec!["ann_x"; 1001]})).await.invalid(&["body", "delete"], "too_long");
+        // Who may write may not delete.
+        let keys = "/v1/organizations/users/owner@localhost/api-keys";
+        let writer = server.call("POST", keys, json!({"name": "writer", "permissions": ["write"]})).await.ok();
+        let request = server.request("POST", "/v1/annotations/bulk").bearer_auth(writer["key"].as_str().unwrap())
+            .header("x-namespace", &namespace).json(&json!({"delete": [id(0)]}));
+        Server::send(request).await.error(403, "ForbiddenError");
+    }
+}

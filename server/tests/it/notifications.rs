@@ -1,0 +1,121 @@
+//! Notifications: made by what happens, read, counted, removed.
+
+use serde_json::{Value, json};
+
+use crate::{
+    batches::{ended, library, object},
+    both,
+    harness::{Server, other_organization},
+};
+
+const LIST: &str = "/v1/notifications/list";
+
+/// A batch of objects with these pictures, processed to its end; answers its id.
+async fn batch(
+    server: &Server,
+    namespace: &str,
+    bucket: &str,
+    name: &str,
+    pictures: &[&str],
+) -> String {
+    let mut ids = Vec::new();
+    for data in pictures {
+        let blob = json!({"property": "image", "type": "image", "data": data});
+        ids.push(object(server, namespace, bucket, name, blob).await);
+    }
+    let batches = format!("/v1/buckets/{bucket}/batches");
+    let made = json!({"object_ids": ids, "batch_name": name});
+    let made = server.call_in(namespace, "POST", &batches, made).await.ok();
+    let id = made["batch_id"].as_str().unwrap().to_owned();
+    server
+        .call_in(
+            namespace,
+            "POST",
+            &format!("{batches}/{id}/submit"),
+            json!({}),
+        )
+        .await
+        .ok();
+    ended(server, namespace, &format!("{batches}/{id}")).await;
+    id
+}
+
+/// A picture of one pixel.
+const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const BROKEN: &str = "iVBORw0KGgoAAAANSUhEUg==";
+
+both! {
+    async fn the_end_of_a_batch_is_told_until_somebody_reads_it(server) {
+        let (namespace, bucket, _) = library(&server, "image_extractor", "image").await;
+        let done = batch(&server, &namespace, &bucket, "good ones", &[DOT]).await;
+        server.app.clock().advance(1);
+        let partly = batch(&server, &namespace, &bucket, "mixed ones", &[DOT, BROKEN]).await;
+        server.app.clock().advance(1);
+        batch(&server, &namespace, &bucket, "bad ones", &[BROKEN]).await;
+
+        let list = server.call("POST", LIST, json!({})).await.ok();
+        let told: Vec<_> = list["results"].as_array().unwrap().iter()
+            .map(|one| (one["type"].as_str().unwrap(), one["priority"].as_str().unwrap(), one["title"].as_str().unwrap())).collect();
+        assert_eq!(told, [
+            ("pipeline_failure", "high", "Batch bad ones failed"),
+            ("pipeline_failure", "medium", "Batch mixed ones is done, but 1 of 2 objects failed"),
+            ("pipeline_success", "low", "Batch good ones is done"),
+        ]);
+        assert_eq!(list["total"], 3);
+        assert_eq!((&list["results"][1]["metadata"]["batch_id"], &list["results"][2]["metadata"]["batch_id"]), (&json!(partly), &json!(done)));
+        assert!(list["results"][0]["content"].as_str().unwrap().contains("The first error: "), "{list:#}");
+        assert!(list["results"].as_array().unwrap().iter().all(|one| one["read"] == false && one["delivery_status"]["in_app"] == "delivered"));
+
+        let of = async |filter: Value| server.call("POST", LIST, filter).await.ok()["total"].clone();
+        assert_eq!(of(json!({"notification_type": "pipeline_failure"})).await, 2);
+        assert_eq!(of(json!({"priority": "high"})).await, 1);
+        assert_eq!(of(json!({"user_id": "usr_somebody"})).await, 3, "what is for everybody is for each");
+        let page = server.call("POST", &format!("{LIST}?limit=2&include_total=true"), json!({})).await.ok();
+        assert_eq!((page["results"].as_array().unwrap().len(), &page["pagination"]["total"]), (2, &json!(3)));
+        let next = page["pagination"]["next_cursor"].as_str().unwrap();
+        let rest = server.call("POST", &format!("{LIST}?limit=2&cursor={next}"), json!({})).await.ok();
+        assert_eq!(rest["results"][0]["title"], "Batch good ones is done");
+        server.call("POST", LIST, json!({"priority": "urgent"})).await.invalid(&["body", "priority"], "enum");
+
+        let unread = async || server.call("GET", "/v1/notifications/unread/count", Value::Null).await.ok()["count"].clone();
+        assert_eq!(unread().await, 3);
+        let path = format!("/v1/notifications/{}", list["results"][0]["id"].as_str().unwrap());
+        let read = server.call("POST", &format!("{path}/read"), Value::Null).await.ok();
+        assert_eq!(read["read"], true);
+        server.app.clock().advance(60);
+        let again = server.call("POST", &format!("{path}/read"), Value::Null).await.ok();
+        assert_eq!(again["read_at"], read["read_at"], "it was read when it was read first");
+        assert_eq!((unread().await, of(json!({"read": true})).await), (json!(2), json!(1)));
+        let all = server.call("POST", "/v1/notifications/read/all", json!({})).await.ok();
+        assert_eq!(all, json!({"success": true, "updated_count": 2}));
+        assert_eq!(unread().await, 0);
+
+        assert_eq!(server.call("DELETE", &path, Value::Null).await.status, 204);
+        server.call("GET", &path, Value::Null).await.error(404, "NotFoundError");
+        server.call("DELETE", &path, Value::Null).await.error(404, "NotFoundError");
+        assert_eq!(of(json!({})).await, 2);
+    }
+
+    async fn another_organization_is_told_nothing(server) {
+        let (namespace, bucket, _) = library(&server, "image_extractor", "image").await;
+        batch(&server, &namespace, &bucket, "good ones", &[DOT]).await;
+        let list = server.call("POST", LIST, json!({})).await.ok();
+        let path = format!("/v1/notifications/{}", list["results"][0]["id"].as_str().unwrap());
+        let other = other_organization(&server).await;
+        let send = async |method: &str, path: &str| Server::send(server.request(method, path).bearer_auth(&other.key)).await;
+        assert_eq!(send("POST", LIST).await.ok()["total"], 0);
+        send("POST", "/v1/notifications/read/all").await.ok();
+        send("GET", &path).await.error(404, "NotFoundError");
+        send("POST", &format!("{path}/read")).await.error(404, "NotFoundError");
+        send("DELETE", &path).await.error(404, "NotFoundError");
+        assert_eq!(server.call("GET", &path, Value::Null).await.ok()["read"], false);
+    }
+
+    async fn old_ones_are_swept(server) {
+        let (namespace, bucket, _) = library(&server, "image_extractor", "image").await;
+        batch(&server, &namespace, &bucket, "good ones", &[DOT]).await;
+        server.app.clock().advance(91 * 86_400);
+        loupe_server::v1::notifications::sweep(&server.app).await.unwrap();
+        assert_eq!(server.call("POST", LIST, json!({})).await.ok()["total"], 0);
+    }
+}

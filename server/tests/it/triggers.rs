@@ -1,0 +1,250 @@
+//! Triggers: by the clock, on events, when a condition holds; once each, and no more after too many failures.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::{
+    both,
+    harness::{Server, retriever},
+};
+
+async fn make(server: &Server, namespace: &str, body: Value) -> Value {
+    server
+        .call_in(namespace, "POST", "/v1/triggers", body)
+        .await
+        .ok()
+}
+
+fn search(retriever: &str, kind: &str, schedule: Value) -> Value {
+    json!({
+        "name": "look", "trigger_type": kind, "schedule_config": schedule,
+        "action_type": "retriever_execution", "action_config": {"retriever_id": retriever},
+    })
+}
+
+/// The trigger once it has been executed so often and the last one is over.
+async fn executed(server: &Server, namespace: &str, id: &str, count: i64) -> Value {
+    let start = Instant::now();
+    loop {
+        let trigger = server
+            .call_in(namespace, "GET", &format!("/v1/triggers/{id}"), Value::Null)
+            .await
+            .ok();
+        let done = trigger["execution_count"].as_i64().unwrap_or(0);
+        assert!(done <= count, "{trigger:#}");
+        if done == count && trigger["last_execution_status"] != "QUEUED" {
+            return trigger;
+        }
+        assert!(start.elapsed() < Duration::from_secs(30), "{trigger:#}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+fn id(trigger: &Value) -> String {
+    trigger["trigger_id"].as_str().unwrap().to_owned()
+}
+
+async fn write(server: &Server, namespace: &str, title: &str) {
+    let path = "/v1/collections/things/documents";
+    server
+        .call_in(
+            namespace,
+            "POST",
+            path,
+            json!({"title": title, "embedding": [1.0, 0.0, 0.0]}),
+        )
+        .await
+        .ok();
+}
+
+both! {
+    async fn the_clock_fires_each_moment_once(server) {
+        let (namespace, retriever) = retriever(&server, "timed").await;
+        let body = search(&retriever, "cron", json!({"cron": "0 9 * * *", "timezone": "Europe/Vienna"}));
+        let made = make(&server, &namespace, body).await;
+        let id = id(&made);
+        assert_eq!(made["schedule_config"], json!({"cron": "0 9 * * *", "cron_expression": "0 9 * * *", "timezone": "Europe/Vienna"}));
+        assert_eq!((&made["status"], &made["is_overdue"], &made["execution_count"]), (&json!("active"), &json!(false), &json!(0)));
+        let next: chrono::DateTime<chrono::Utc> = made["next_scheduled_at"].as_str().unwrap().parse().unwrap();
+        assert!(matches!(next.format("%H:%M").to_string().as_str(), "07:00" | "08:00"), "{next}");
+
+        // Three days pass at once: what was missed runs once, and the next moment is ahead.
+        server.app.clock().advance(3 * 86_400);
+        let fired = executed(&server, &namespace, &id, 1).await;
+        assert_eq!((&fired["last_execution_status"], &fired["consecutive_failures"]), (&json!("COMPLETED"), &json!(0)));
+        let next: chrono::DateTime<chrono::Utc> = fired["next_scheduled_at"].as_str().unwrap().parse().unwrap();
+        assert!(next > server.app.clock().now());
+        // Several that look at the same moment fire it once.
+        server.app.clock().advance(86_400);
+        let app = &server.app;
+        let ticks = (0..8).map(|_| loupe_server::v1::triggers::tick(app));
+        for tick in futures::future::join_all(ticks).await {
+            tick.unwrap();
+        }
+        executed(&server, &namespace, &id, 2).await;
+        let history = server.call_in(&namespace, "GET", &format!("/v1/triggers/{id}/history"), Value::Null).await.ok();
+        assert_eq!((&history["total"], &history["executions"][0]["status"]), (&json!(2), &json!("COMPLETED")));
+        assert!(history["executions"][0]["execution_time_ms"].as_f64().is_some());
+        let task = server.task_end(history["executions"][0]["task_id"].as_str().unwrap()).await;
+        assert_eq!((&task["task_type"], &task["outputs"][0]["retriever_id"]), (&json!("api_retrievers_execute"), &json!(retriever)));
+        for (kind, count) in [("trigger.created", 1), ("trigger.fired", 2), ("trigger.execution.completed", 2)] {
+            assert_eq!(server.events(kind).await.len(), count, "{kind}");
+        }
+    }
+
+    async fn pausing_stops_and_resuming_begins_anew(server) {
+        let (namespace, retriever) = retriever(&server, "paused").await;
+        let made = make(&server, &namespace, search(&retriever, "interval", json!({"interval_seconds": 60, "start_immediately": true}))).await;
+        let id = id(&made);
+        executed(&server, &namespace, &id, 1).await;
+        let path = format!("/v1/triggers/{id}");
+        let paused = server.call_in(&namespace, "POST", &format!("{path}/pause"), Value::Null).await.ok();
+        assert_eq!((&paused["status"], &paused["next_scheduled_at"]), (&json!("paused"), &Value::Null));
+        server.app.clock().advance(3_600);
+        loupe_server::v1::triggers::tick(&server.app).await.unwrap();
+        executed(&server, &namespace, &id, 1).await;
+        // By hand it runs all the same.
+        let task = server.call_in(&namespace, "POST", &format!("{path}/execute"), Value::Null).await.ok();
+        server.task_end(task["task_id"].as_str().unwrap()).await;
+        server.call_in(&namespace, "POST", &format!("{path}/resume"), Value::Null).await.ok();
+        executed(&server, &namespace, &id, 2).await;
+        server.app.clock().advance(61);
+        executed(&server, &namespace, &id, 3).await;
+        let changed = server.call_in(&namespace, "PATCH", &path, json!({"name": "rarely", "schedule_config": {"interval_seconds": 86_400}})).await.ok();
+        assert_eq!((&changed["name"], &changed["schedule_config"]["interval_seconds"]), (&json!("rarely"), &json!(86_400)));
+        server.call_in(&namespace, "PATCH", &path, json!({"status": "failed"})).await.invalid(&["body", "status"], "value_error");
+
+        assert_eq!(server.call_in(&namespace, "DELETE", &path, Value::Null).await.status, 204);
+        let gone = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        assert_eq!(gone["status"], "disabled");
+        server.call_in(&namespace, "POST", &format!("{path}/execute"), Value::Null).await.error(409, "ConflictError");
+        server.call_in(&namespace, "DELETE", &path, Value::Null).await.error(409, "ConflictError");
+    }
+
+    async fn events_fire_at_their_threshold_and_rest(server) {
+        let (namespace, retriever) = retriever(&server, "counted").await;
+        let schedule = json!({"event_type": "document.created", "event_threshold": 3, "cooldown_seconds": 600});
+        let id = id(&make(&server, &namespace, search(&retriever, "event", schedule)).await);
+        for title in ["one", "two"] {
+            write(&server, &namespace, title).await;
+        }
+        loupe_server::v1::triggers::count_events(&server.app).await.unwrap();
+        let waiting = server.call_in(&namespace, "GET", &format!("/v1/triggers/{id}"), Value::Null).await.ok();
+        assert_eq!((&waiting["event_counter"], &waiting["execution_count"]), (&json!(2), &json!(0)));
+        write(&server, &namespace, "three").await;
+        let fired = executed(&server, &namespace, &id, 1).await;
+        assert_eq!(fired["event_counter"], 0);
+        // In the cooldown it counts; after it, it fires without another event.
+        for title in ["four", "five", "six"] {
+            write(&server, &namespace, title).await;
+        }
+        loupe_server::v1::triggers::count_events(&server.app).await.unwrap();
+        let resting = executed(&server, &namespace, &id, 1).await;
+        assert_eq!(resting["event_counter"], 3);
+        server.app.clock().advance(601);
+        executed(&server, &namespace, &id, 2).await;
+    }
+
+    async fn a_collection_that_grows_or_drifts_fires(server) {
+        let (namespace, retriever) = retriever(&server, "measured").await;
+        for title in ["one", "two"] {
+            write(&server, &namespace, title).await;
+        }
+        let condition = |kind: &str, threshold: f64| json!({
+            "condition_type": kind, "threshold": threshold, "collection_id": "things", "check_interval_seconds": 60,
+        });
+        let volume = id(&make(&server, &namespace, search(&retriever, "conditional", condition("volume", 0.5))).await);
+        let drift = id(&make(&server, &namespace, search(&retriever, "conditional", condition("drift", 0.2))).await);
+        let checked = async |id: &str| {
+            let start = Instant::now();
+            loop {
+                let trigger = server.call_in(&namespace, "GET", &format!("/v1/triggers/{id}"), Value::Null).await.ok();
+                let at = trigger["last_condition_check_at"].as_str().map(|at| at.parse::<chrono::DateTime<chrono::Utc>>().unwrap());
+                if at.is_some_and(|at| server.app.clock().now() - at < chrono::Duration::seconds(50)) {
+                    return trigger;
+                }
+                assert!(start.elapsed() < Duration::from_secs(30), "{trigger:#}");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        assert_eq!(checked(&volume).await["baseline_snapshot"], json!({"documents": 2}));
+        checked(&drift).await;
+        // One document more, at a right angle: half as many again, and the mean has turned.
+        let path = "/v1/collections/things/documents";
+        server.call_in(&namespace, "POST", path, json!({"title": "three", "embedding": [0.0, 5.0, 0.0]})).await.ok();
+        server.app.clock().advance(61);
+        let fired = executed(&server, &namespace, &volume, 1).await;
+        assert_eq!((&fired["last_volume_measurement"]["change"], &fired["baseline_snapshot"]["documents"]), (&json!(0.5), &json!(3)));
+        let fired = checked(&drift).await;
+        assert!(fired["last_drift_measurement"]["distance"].as_f64().unwrap() > 0.1, "{fired:#}");
+        server.app.clock().advance(61);
+        checked(&volume).await;
+        executed(&server, &namespace, &volume, 1).await;
+    }
+
+    async fn what_fails_again_and_again_is_stopped_and_told(server) {
+        let (namespace, retriever) = retriever(&server, "failing").await;
+        let mut body = search(&retriever, "interval", json!({"interval_seconds": 60}));
+        body["action_config"]["acceptance"] = json!({"min_results": 1});
+        let id = id(&make(&server, &namespace, body).await);
+        for count in 1..=5 {
+            server.app.clock().advance(61);
+            let trigger = executed(&server, &namespace, &id, count).await;
+            assert_eq!((&trigger["last_execution_status"], &trigger["consecutive_failures"]), (&json!("FAILED"), &json!(count)));
+            assert_eq!(trigger["last_execution_error"], "the retriever found 0 documents of at least 1");
+        }
+        let stopped = executed(&server, &namespace, &id, 5).await;
+        assert_eq!((&stopped["status"], &stopped["next_scheduled_at"]), (&json!("failed"), &Value::Null));
+        let notices = server.call("POST", "/v1/notifications/list", json!({"priority": "high"})).await.ok();
+        assert_eq!((&notices["total"], &notices["results"][0]["title"]), (&json!(1), &json!("Trigger look was stopped")));
+        assert_eq!(server.events("trigger.execution.failed").await.len(), 5);
+        write(&server, &namespace, "found").await;
+        server.call_in(&namespace, "POST", &format!("/v1/triggers/{id}/resume"), Value::Null).await.ok();
+        server.app.clock().advance(61);
+        let well = executed(&server, &namespace, &id, 6).await;
+        assert_eq!((&well["last_execution_status"], &well["consecutive_failures"]), (&json!("COMPLETED"), &json!(0)));
+    }
+
+    async fn lists_are_narrowed_and_sorted_and_bad_ones_refused(server) {
+        let (namespace, retriever) = retriever(&server, "listed").await;
+        for (name, kind, schedule) in [
+            ("b", "cron", json!({"cron": "0 0 1 1 *"})),
+            ("a", "interval", json!({"interval_seconds": 86_400})),
+        ] {
+            let mut body = search(&retriever, kind, schedule);
+            body["name"] = json!(name);
+            make(&server, &namespace, body).await;
+            server.app.clock().advance(1);
+        }
+        let list = async |body: Value| {
+            let list = server.call_in(&namespace, "POST", "/v1/triggers/list", body).await.ok();
+            let names = list["results"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned());
+            names.collect::<Vec<_>>()
+        };
+        assert_eq!(list(json!({})).await, ["a", "b"]);
+        assert_eq!(list(json!({"sort_by": "name", "direction": "desc"})).await, ["b", "a"]);
+        assert_eq!(list(json!({"trigger_type": "cron"})).await, ["b"]);
+        assert_eq!(list(json!({"resource_id": retriever, "limit": 1, "offset": 1})).await, ["b"]);
+        assert_eq!(list(json!({"status": "paused"})).await, Vec::<String>::new());
+        let whole = server.call_in(&namespace, "GET", "/v1/triggers", Value::Null).await.ok();
+        assert_eq!((&whole["total"], &whole["limit"]), (&json!(2), &json!(50)));
+
+        let post = async |change: Value| {
+            let mut body = search(&retriever, "cron", json!({"cron": "0 9 * * *"}));
+            body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+            server.call_in(&namespace, "POST", "/v1/triggers", body).await
+        };
+        post(json!({"schedule_config": {"cron": "61 * * * *"}})).await.error(400, "BadRequestError");
+        post(json!({"schedule_config": {"cron": "0 9 * * *", "timezone": "Middle/Earth"}})).await.invalid(&["body", "schedule_config", "timezone"], "value_error");
+        post(json!({"trigger_type": "interval"})).await.invalid(&["body", "schedule_config"], "value_error");
+        post(json!({"action_config": {"retriever_id": "ret_unknown"}})).await.error(404, "NotFoundError");
+        post(json!({"action_config": {}})).await.invalid(&["body", "action_config"], "value_error");
+        post(json!({"action_type": "cluster", "action_config": {"cluster_id": "clu_1"}})).await.invalid(&["body", "action_type"], "not_enabled");
+        post(json!({"status": "disabled"})).await.invalid(&["body", "status"], "value_error");
+        let elsewhere = server.namespace("elsewhere").await;
+        let one = format!("/v1/triggers/{}", whole["results"][0]["trigger_id"].as_str().unwrap());
+        server.call_in(&elsewhere, "GET", &one, Value::Null).await.error(404, "NotFoundError");
+        server.call_in(&elsewhere, "DELETE", &one, Value::Null).await.error(404, "NotFoundError");
+    }
+}

@@ -1,0 +1,323 @@
+//! Webhooks: events that reach their receivers, signed, more than once if need be, and never after the receiver is gone.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use axum::{Router, body::Bytes, extract::State, http::HeaderMap, response::IntoResponse};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::{Value, json};
+use sha2::Sha256;
+
+use crate::{
+    both,
+    harness::{Server, other_organization},
+};
+
+const WEBHOOKS: &str = "/v1/organizations/webhooks";
+
+/// What was received, and the statuses that are answered next; 200 when there is none.
+#[derive(Clone, Default)]
+struct Receiver {
+    received: Arc<Mutex<Vec<(HeaderMap, Vec<u8>)>>>,
+    answers: Arc<Mutex<VecDeque<u16>>>,
+    url: String,
+}
+
+impl Receiver {
+    /// Listens where the tests' servers may send to.
+    async fn start() -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.2:0").await.unwrap();
+        let receiver = Self {
+            url: format!("http://{}/hook", listener.local_addr().unwrap()),
+            ..Self::default()
+        };
+        let router = Router::new().fallback(receive).with_state(receiver.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        receiver
+    }
+
+    fn answer(&self, statuses: &[u16]) {
+        self.answers.lock().unwrap().extend(statuses);
+    }
+
+    /// Waits for so many messages, and that no more come.
+    async fn wait(&self, count: usize) -> Vec<(HeaderMap, Vec<u8>)> {
+        let start = Instant::now();
+        while self.received.lock().unwrap().len() < count {
+            assert!(
+                start.elapsed() < Duration::from_secs(20),
+                "{} of {count} messages came",
+                self.received.lock().unwrap().len()
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        let received = self.received.lock().unwrap().clone();
+        assert_eq!(received.len(), count, "more came than should");
+        received
+    }
+}
+
+async fn receive(
+    State(receiver): State<Receiver>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> impl IntoResponse {
+    receiver
+        .received
+        .lock()
+        .unwrap()
+        .push((headers, body.to_vec()));
+    let status = receiver.answers.lock().unwrap().pop_front().unwrap_or(200);
+    let status = axum::http::StatusCode::from_u16(status).unwrap();
+    (
+        status,
+        [("location", "http://127.0.0.2:1/elsewhere")],
+        "what the receiver says",
+    )
+}
+
+fn webhook(name: &str, url: &str) -> Value {
+    json!({
+        "webhook_name": name, "event_types": ["collection.created"],
+        "channels": [{"channel": "webhook", "configs": {"url": url, "headers": {"x-shop": "books"}}}],
+    })
+}
+
+/// Something that happens.
+async fn happen(server: &Server, namespace: &str, name: &str) {
+    let collection = json!({
+        "collection_name": name, "source": {"type": "direct_upsert"},
+        "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"},
+    });
+    server
+        .call_in(namespace, "POST", "/v1/collections", collection)
+        .await
+        .ok();
+}
+
+fn mac(key: &[u8], text: &[u8]) -> Vec<u8> {
+    let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).unwrap();
+    mac.update(text);
+    mac.finalize().into_bytes().to_vec()
+}
+
+/// Whether the message carries this secret's signatures, in both forms.
+fn is_signed(headers: &HeaderMap, body: &[u8], secret: &str) -> bool {
+    let text = |name: &str| headers[name].to_str().unwrap().to_owned();
+    let (id, at) = (text("webhook-id"), text("webhook-timestamp"));
+    let key = STANDARD
+        .decode(secret.trim_start_matches("whsec_"))
+        .unwrap();
+    let standard = mac(
+        &key,
+        &[id.as_bytes(), b".", at.as_bytes(), b".", body].concat(),
+    );
+    let own = mac(secret.as_bytes(), &[at.as_bytes(), b".", body].concat());
+    text("webhook-signature")
+        .split(' ')
+        .any(|one| one == format!("v1,{}", STANDARD.encode(&standard)))
+        && text("x-loupe-signature").starts_with(&format!("t={at},"))
+        && text("x-loupe-signature")
+            .split(',')
+            .any(|one| one == format!("v1={}", hex::encode(&own)))
+}
+
+fn secret(webhook: &Value) -> String {
+    webhook["channels"][0]["configs"]["signing_secret"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+/// The newest delivery once it has been tried so often.
+async fn tried(server: &Server, name: &str, attempts: i64) -> Value {
+    let start = Instant::now();
+    loop {
+        let log = server
+            .call("GET", &format!("{WEBHOOKS}/{name}/deliveries"), Value::Null)
+            .await
+            .ok();
+        let newest = &log["results"][0];
+        // Under way it still shows the moment that has passed.
+        let next = newest["next_attempt_at"]
+            .as_str()
+            .map(|at| at.parse::<chrono::DateTime<chrono::Utc>>().unwrap());
+        let over = next.is_none_or(|next| next > server.app.clock().now());
+        if newest["attempts"] == attempts && over {
+            return newest.clone();
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{log:#}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+both! {
+    async fn an_event_reaches_its_receiver_signed(server) {
+        let receiver = Receiver::start().await;
+        let namespace = server.namespace("shop").await;
+        happen(&server, &namespace, "before the webhook").await;
+        let made = server.call("POST", WEBHOOKS, webhook("shop", &receiver.url)).await.ok();
+        let id = made["webhook_id"].as_str().unwrap();
+        assert!(id.len() == 19 && id.starts_with("wh_"), "{id}");
+        assert!(secret(&made).starts_with("whsec_"));
+        happen(&server, &namespace, "books").await;
+        let bucket = json!({"bucket_name": "other kind of event", "bucket_schema": {"properties": {"text": {"type": "text"}}}});
+        server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok();
+
+        let received = receiver.wait(1).await;
+        let (headers, body) = &received[0];
+        assert!(is_signed(headers, body, &secret(&made)), "{headers:?}");
+        assert_eq!((headers["content-type"].to_str().unwrap(), headers["x-shop"].to_str().unwrap()), ("application/json", "books"));
+        let told: Value = serde_json::from_slice(body).unwrap();
+        let event = &server.events("collection.created").await[1];
+        for member in ["seq", "event_type", "namespace_id", "resource_type", "operation", "payload"] {
+            assert_eq!(told[member], event[member], "{member}");
+        }
+        assert_eq!(told["occurred_at"], event["created_at"]);
+        let log = tried(&server, "shop", 1).await;
+        assert_eq!((&log["status"], &log["response_status"], &log["delivery_id"]), (&json!("delivered"), &json!(200), &json!(headers["webhook-id"].to_str().unwrap())));
+
+        // The secret was told once.
+        for shown in [
+            server.call("GET", &format!("{WEBHOOKS}/{id}"), Value::Null).await.ok(),
+            server.call("POST", &format!("{WEBHOOKS}/list"), json!({"is_active": true, "event_type": "collection.created"})).await.ok()["results"][0].clone(),
+        ] {
+            assert_eq!(shown["channels"][0]["configs"], json!({"url": receiver.url, "headers": {"x-shop": "books"}, "timeout": 10.0}));
+            assert_eq!(shown["delivery_health"]["status"], "healthy");
+        }
+        let rows: Vec<(String,)> = server.app.db().all("SELECT CAST(data AS TEXT) FROM webhooks", vec![]).await.unwrap();
+        assert!(!rows[0].0.contains("whsec_") && !rows[0].0.contains("/hook") && !rows[0].0.contains("books"), "{}", rows[0].0);
+
+        let none = server.call("POST", &format!("{WEBHOOKS}/list"), json!({"is_active": false})).await.ok();
+        assert_eq!(none["total"], 0);
+        assert_eq!(server.call("DELETE", &format!("{WEBHOOKS}/{id}"), Value::Null).await.status, 204);
+        server.call("GET", &format!("{WEBHOOKS}/{id}"), Value::Null).await.error(404, "NotFoundError");
+        happen(&server, &namespace, "nobody is told").await;
+        receiver.wait(1).await;
+    }
+
+    async fn what_fails_is_tried_again_on_a_schedule_until_the_receiver_is_gone(server) {
+        let receiver = Receiver::start().await;
+        let namespace = server.namespace("shop").await;
+        server.call("POST", WEBHOOKS, webhook("shop", &receiver.url)).await.ok();
+        receiver.answer(&[500, 503, 302, 404, 500, 410]);
+        happen(&server, &namespace, "books").await;
+        for (attempt, pause) in [5, 300, 1_800, 7_200, 18_000].into_iter().enumerate() {
+            let log = tried(&server, "shop", i64::try_from(attempt).unwrap() + 1).await;
+            assert!(log["error"].as_str().unwrap().contains("what the receiver says"), "{log:#}");
+            let next: chrono::DateTime<chrono::Utc> = log["next_attempt_at"].as_str().unwrap().parse().unwrap();
+            let wait = (next - server.app.clock().now()).num_milliseconds() as f64 / 1000.0;
+            let pause = f64::from(pause);
+            assert!((pause * 0.8 - 2.0..=pause * 1.2).contains(&wait), "attempt {attempt} waits {wait} of {pause}");
+            server.app.clock().advance((pause * 1.2) as i64 + 1);
+        }
+        let received = receiver.wait(6).await;
+        let of = |name: &str| received.iter().map(|(headers, _)| headers[name].to_str().unwrap()).collect::<std::collections::BTreeSet<_>>();
+        assert_eq!((of("webhook-id").len(), of("webhook-timestamp").len()), (1, 6), "one message, signed anew each time");
+        assert!(received.iter().all(|(_, body)| *body == received[0].1));
+
+        // Gone is gone: the webhook is paused and people are told.
+        let log = tried(&server, "shop", 6).await;
+        assert_eq!((&log["status"], &log["response_status"]), (&json!("failed"), &json!(410)));
+        let shown = server.call("GET", &format!("{WEBHOOKS}/shop"), Value::Null).await.ok();
+        assert_eq!((&shown["is_active"], &shown["delivery_health"]["status"]), (&json!(false), &json!("paused")));
+        let notices = server.call("POST", "/v1/notifications/list", json!({"notification_type": "system_alert"})).await.ok();
+        assert_eq!((&notices["total"], &notices["results"][0]["title"]), (&json!(1), &json!("Webhook shop was paused")));
+        happen(&server, &namespace, "unheard").await;
+        receiver.wait(6).await;
+
+        // Set active again it sends what comes, and the log can be replayed under the id it had.
+        server.call("PUT", &format!("{WEBHOOKS}/shop"), webhook("shop", &receiver.url)).await.ok();
+        let replay = format!("{WEBHOOKS}/shop/deliveries/{}/replay", log["delivery_id"].as_str().unwrap());
+        assert_eq!(server.call("POST", &replay, Value::Null).await.ok()["status"], "pending");
+        let received = receiver.wait(7).await;
+        assert_eq!(received[6].0["webhook-id"], received[0].0["webhook-id"]);
+        let delivered = server.call("GET", &format!("{WEBHOOKS}/shop/deliveries?status=delivered"), Value::Null).await.ok();
+        assert_eq!(delivered["total"], 1);
+        server.call("POST", &format!("{WEBHOOKS}/shop/deliveries/msg_unknown/replay"), Value::Null).await.error(404, "NotFoundError");
+    }
+
+    async fn a_changed_secret_leaves_the_old_one_valid_for_a_day(server) {
+        let receiver = Receiver::start().await;
+        let namespace = server.namespace("shop").await;
+        let made = server.call("POST", WEBHOOKS, webhook("shop", &receiver.url)).await.ok();
+        let old = secret(&made);
+        let new = format!("whsec_{}", STANDARD.encode([7; 24]));
+        let mut changed = webhook("shop", &receiver.url);
+        changed["channels"][0]["configs"]["signing_secret"] = json!(new);
+        server.call("PUT", &format!("{WEBHOOKS}/shop"), changed).await.ok();
+        // A change without a secret changes none.
+        server.call("PUT", &format!("{WEBHOOKS}/shop"), webhook("shop", &receiver.url)).await.ok();
+        happen(&server, &namespace, "books").await;
+        let received = receiver.wait(1).await;
+        assert!(is_signed(&received[0].0, &received[0].1, &old) && is_signed(&received[0].0, &received[0].1, &new));
+        server.app.clock().advance(86_401);
+        happen(&server, &namespace, "maps").await;
+        let received = receiver.wait(2).await;
+        assert!(is_signed(&received[1].0, &received[1].1, &new) && !is_signed(&received[1].0, &received[1].1, &old));
+    }
+
+    async fn deliveries_outlive_the_process(server) {
+        let receiver = Receiver::start().await;
+        let namespace = server.namespace("shop").await;
+        server.call("POST", WEBHOOKS, webhook("shop", &receiver.url)).await.ok();
+        receiver.answer(&[500]);
+        happen(&server, &namespace, "books").await;
+        tried(&server, "shop", 1).await;
+        let server = server.restart().await;
+        server.app.clock().advance(3_600);
+        let received = receiver.wait(2).await;
+        assert_eq!(received[0].0["webhook-id"], received[1].0["webhook-id"]);
+        assert_eq!(tried(&server, "shop", 2).await["status"], "delivered");
+    }
+
+    async fn chats_and_own_bodies_get_what_they_are_told(server) {
+        let receiver = Receiver::start().await;
+        let namespace = server.namespace("shop").await;
+        let body = json!({
+            "webhook_name": "both", "event_types": ["collection.created", "collection.deleted"], "resource_types": ["collection"],
+            "channels": [
+                {"channel": "slack", "configs": {"webhook_url": receiver.url, "channel": "#shop"}},
+                {"channel": "webhook", "configs": {"url": receiver.url, "payload_template": {"what": "{{INPUT.event_type}}", "number": "{{INPUT.seq}}"}}},
+                {"channel": "email", "configs": {"to_addresses": ["shop@example.com"]}},
+            ],
+        });
+        server.call("POST", WEBHOOKS, body).await.ok();
+        happen(&server, &namespace, "books").await;
+        let received = receiver.wait(2).await;
+        let mut bodies: Vec<Value> = received.iter().map(|(_, body)| serde_json::from_slice(body).unwrap()).collect();
+        bodies.sort_by_key(|body| body["what"].is_null());
+        assert_eq!(bodies[0], json!({"what": "collection.created", "number": server.events("collection.created").await[0]["seq"]}));
+        assert!(bodies[1]["text"].as_str().unwrap().starts_with("collection.created · collection_id col_"), "{}", bodies[1]);
+        assert_eq!(bodies[1]["channel"], "#shop");
+    }
+
+    async fn what_cannot_be_sent_to_is_refused(server) {
+        let post = async |change: Value| {
+            let mut body = webhook("shop", "https://example.com/hook");
+            body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+            server.call("POST", WEBHOOKS, body).await
+        };
+        let to = |configs: Value| json!({"channels": [{"channel": "webhook", "configs": configs}]});
+        for url in ["http://127.0.0.1:8080/", "http://169.254.169.254/latest", "ftp://example.com/", "not an address", "http://[::1]/"] {
+            post(to(json!({"url": url}))).await.invalid(&["body", "channels", "0", "configs", "url"], "value_error");
+        }
+        post(to(json!({}))).await.invalid(&["body", "channels", "0", "configs"], "value_error");
+        post(to(json!({"url": "https://example.com/", "timeout": 300.0}))).await.invalid(&["body", "channels", "0", "configs", "timeout"], "value_error");
+        post(to(json!({"url": "https://example.com/", "headers": {"two words": "x"}}))).await.invalid(&["body", "channels", "0", "configs", "headers"], "value_error");
+        post(json!({"channels": []})).await.invalid(&["body", "channels"], "too_short");
+        post(json!({"event_types": ["collection.burnt"]})).await.invalid(&["body", "event_types", "0"], "enum");
+        post(json!({})).await.ok();
+        post(json!({})).await.error(409, "AlreadyExistsError");
+        let other = other_organization(&server).await;
+        for (method, path) in [("GET", format!("{WEBHOOKS}/shop")), ("DELETE", format!("{WEBHOOKS}/shop")), ("GET", format!("{WEBHOOKS}/shop/deliveries"))] {
+            Server::send(server.request(method, &path).bearer_auth(&other.key)).await.error(404, "NotFoundError");
+        }
+        server.call("GET", &format!("{WEBHOOKS}/shop"), Value::Null).await.ok();
+    }
+}
