@@ -60,6 +60,15 @@ need_pip() {
     python3 -m pip --version >/dev/null 2>&1 || install_packages python3-pip
 }
 
+# Films, sounds and scans are read by programs of the machine; the tests of them need those.
+need_media() {
+    local missing=()
+    command -v ffmpeg >/dev/null && command -v ffprobe >/dev/null || missing+=(ffmpeg)
+    command -v tesseract >/dev/null || missing+=(tesseract-ocr)
+    command -v pdftoppm >/dev/null || missing+=(poppler-utils)
+    [ ${#missing[@]} = 0 ] || install_packages "${missing[@]}"
+}
+
 # Builds the console; takes a moment when nothing it is made of has changed.
 build_web() {
     need_wasm

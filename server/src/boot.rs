@@ -14,8 +14,9 @@ use secrecy::ExposeSecret;
 use loupe_engine::{
     embed::{Endpoint, ModelConfig, Models},
     extract::{
-        Extraction, Outputs,
+        Extraction, Outputs, Services,
         registry::{Source, TEXT_OUTPUT},
+        tools::Tools,
     },
     stage::WebSearch,
     store::{
@@ -93,10 +94,10 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
             .context("cannot open the SQLite database")?
     };
     let store = open_store(&config).context("cannot open the document store")?;
-    let (models, outputs) = open_models(&config)?;
+    let extraction = open_extraction(&config)?;
+    let (models, outputs) = open_models(&config, extraction.tools().clone())?;
     let clock = Clock::default();
     let blobs = open_blobs(&config, clock.clone()).context("cannot open the blobs")?;
-    let extraction = open_extraction(&config)?;
     let vault = Vault::new(&master_key(&config)?)?;
     let outbound = Outbound::new(&config.outbound.allow)?;
     let web_search = open_web_search(&config)?;
@@ -186,8 +187,15 @@ fn master_key(config: &Config) -> anyhow::Result<[u8; 32]> {
     }
 }
 
-fn open_models(config: &Config) -> anyhow::Result<(Models, Outputs)> {
+fn open_models(config: &Config, tools: Tools) -> anyhow::Result<(Models, Outputs)> {
     let models = &config.models;
+    let language = models.language.as_ref();
+    let services = Services {
+        tools,
+        speech: models.transcription.is_some(),
+        language: language.is_some(),
+        sight: language.is_some_and(|language| language.pictures),
+    };
     let model_config = ModelConfig {
         cache_dir: config.model_cache(),
         model_path: (!models.path.as_os_str().is_empty()).then(|| models.path.clone()),
@@ -195,11 +203,12 @@ fn open_models(config: &Config) -> anyhow::Result<(Models, Outputs)> {
         endpoints: models.endpoints.clone(),
         language: models.language.clone(),
         rerankers: models.rerankers.clone(),
+        transcription: models.transcription.clone(),
         ..ModelConfig::default()
     };
     Ok((
         Models::open(model_config, trusting_client()?, progress::of_models())?,
-        outputs(&models.endpoints),
+        outputs(&models.endpoints).serving(services),
     ))
 }
 
@@ -229,7 +238,7 @@ fn open_extraction(config: &Config) -> anyhow::Result<Extraction> {
     } else {
         config.extractor.clone()
     };
-    Ok(Extraction::new(program, config.jobs.extractors))
+    Ok(Extraction::new(program, config.jobs.extractors).with_tools(Tools::find()))
 }
 
 /// Loads the text model before the first search asks for it, where something is there to be searched: an empty

@@ -7,7 +7,7 @@ use figment::{
     providers::{Env, Format, Serialized, Toml},
 };
 use loupe_engine::{
-    embed::{Endpoint, Language, RerankEndpoint},
+    embed::{Endpoint, Language, RerankEndpoint, Transcription},
     stage::WebSearchConfig,
 };
 use secrecy::{ExposeSecret, SecretString};
@@ -76,6 +76,9 @@ pub struct Models {
     /// Rerankers behind HTTP, TEI or as Cohere has them; set in the file as `[[models.rerankers]]`.
     #[serde(default, skip_serializing)]
     pub rerankers: Vec<RerankEndpoint>,
+    /// A speech model behind an OpenAI-compatible endpoint, set in the file as `[models.transcription]`.
+    #[serde(default, skip_serializing)]
+    pub transcription: Option<Transcription>,
 }
 
 /// Bounds of what callers may send and hold.
@@ -161,6 +164,7 @@ impl Default for Config {
                 endpoints: Vec::new(),
                 language: None,
                 rerankers: Vec::new(),
+                transcription: None,
             },
             extractor: PathBuf::new(),
             limits: Limits {

@@ -5,15 +5,17 @@
 mod assemble;
 mod embedding;
 pub mod fields;
+mod making;
 mod mapping;
 mod payload;
 mod plan;
 mod source;
+mod structure;
 
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::StreamExt;
@@ -26,10 +28,7 @@ pub use plan::{CollectionPlan, PlanError};
 
 use crate::{
     embed::{EmbedError, Encoders},
-    extract::{
-        Claim, Decoded, ErrorKind, ExtractError, Extraction, Params, Part, TextFile, Want,
-        document, image, passthrough, text,
-    },
+    extract::{Claim, ErrorKind, ExtractError, Extraction, Params, Part, passthrough},
     store::Document,
 };
 use source::Piece;
@@ -190,74 +189,17 @@ impl Ingest {
                     .iter()
                     .position(|blob| std::ptr::eq(blob, *file)),
             };
-            let made = self.parts_of(&plan.params, name, piece).await?;
+            let maker = making::Maker {
+                extraction: &self.extraction,
+                encoders: &*self.encoders,
+            };
+            let made = maker.parts(&plan.params, name, piece).await?;
             parts.extend(made.into_iter().map(|part| Part { blob, ..part }));
         }
+        if let Some(shape) = plan.params.shape() {
+            structure::fill(&*self.encoders, shape, plan.params.llm_model(), &mut parts).await?;
+        }
         Ok(parts)
-    }
-
-    async fn parts_of(
-        &self,
-        params: &Params,
-        name: String,
-        piece: Piece<'_>,
-    ) -> Result<Vec<Part>, ExtractError> {
-        let started = Instant::now();
-        match params {
-            // Cutting a long text takes seconds.
-            Params::Text(params) => {
-                let (params, file) = (params.clone(), self.text(Want::Text, piece).await?);
-                blocking(move || text::parts(&params, &name, &file)).await
-            }
-            Params::Document(params) => {
-                let (params, file) = (params.clone(), self.text(Want::Pages, piece).await?);
-                blocking(move || document::parts(&params, &name, &file)).await
-            }
-            Params::Image(params) => {
-                let Piece::File(blob) = piece else {
-                    return Err(ExtractError::permanent(
-                        "the input is a text, not a picture",
-                    ));
-                };
-                let want = Want::Picture {
-                    thumbnail: params.thumbnails,
-                };
-                let decoded = self
-                    .extraction
-                    .decode(want, claim(blob), blob.bytes.clone())
-                    .await?;
-                let Decoded::Picture(picture) = decoded else {
-                    return Err(ExtractError::permanent("the file is not a picture"));
-                };
-                let milliseconds = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-                Ok(vec![image::part(
-                    &name,
-                    picture,
-                    &claim(blob),
-                    milliseconds,
-                )])
-            }
-            Params::Passthrough(_) => Ok(Vec::new()),
-        }
-    }
-
-    async fn text(&self, want: Want, piece: Piece<'_>) -> Result<TextFile, ExtractError> {
-        match piece {
-            Piece::Text(_) if want == Want::Pages => {
-                Err(ExtractError::permanent("the input is a text, not a PDF"))
-            }
-            Piece::Text(text) => Ok(TextFile::plain(text)),
-            Piece::File(blob) => match self
-                .extraction
-                .decode(want, claim(blob), blob.bytes.clone())
-                .await?
-            {
-                Decoded::Text(file) => Ok(file),
-                Decoded::Picture(_) => {
-                    Err(ExtractError::permanent("the file is a picture, not a text"))
-                }
-            },
-        }
     }
 }
 

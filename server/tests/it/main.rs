@@ -14,6 +14,7 @@ mod cloning;
 mod demo;
 mod documents;
 mod examples;
+mod extractors;
 mod fetching;
 mod first_run;
 mod gate;

@@ -16,6 +16,7 @@ mod pth;
 pub mod registry;
 pub mod remote;
 pub mod rerank;
+mod speech;
 mod wheel;
 mod workers;
 
@@ -28,6 +29,7 @@ pub use language::{Language, LanguageModel, Question};
 pub use registry::{ModelConfig, ModelKind, ModelStatus, Models};
 pub use remote::{Endpoint, PictureShape, Protocol};
 pub use rerank::{RerankEndpoint, RerankProtocol, Reranker};
+pub use speech::{Spoken, Transcriber, Transcription};
 
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedError {
@@ -111,6 +113,11 @@ pub trait Encoders: Send + Sync + 'static {
         Err(EmbedError::Unavailable(format!(
             "there is no reranker `{name}`"
         )))
+    }
+
+    /// The speech model that writes down what is said, where one is configured.
+    fn speech(&self) -> Option<Arc<Transcriber>> {
+        None
     }
 }
 

@@ -18,7 +18,10 @@ use super::efficientnet_graph;
 use super::fetch::{Bundle, DEFAULT_HUB, Fetcher, OnProgress, blocking};
 use super::remote::{Endpoint, RemoteEncoder};
 use super::rerank::{CrossEncoder, RemoteReranker, RerankEndpoint, Reranker};
-use super::{EmbedError, Encoders, ImageEncoder, Language, LanguageModel, Result, TextEncoder};
+use super::{
+    EmbedError, Encoders, ImageEncoder, Language, LanguageModel, Result, TextEncoder, Transcriber,
+    Transcription,
+};
 
 /// A model that could not be had is not asked for again within this time, so a batch fails at once.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
@@ -41,6 +44,8 @@ pub struct ModelConfig {
     pub language: Option<Language>,
     /// Rerankers behind HTTP, by the names that stages call them.
     pub rerankers: Vec<RerankEndpoint>,
+    /// A speech model behind an OpenAI-compatible endpoint.
+    pub transcription: Option<Transcription>,
 }
 
 impl Default for ModelConfig {
@@ -57,6 +62,7 @@ impl Default for ModelConfig {
             endpoints: Vec::new(),
             language: None,
             rerankers: Vec::new(),
+            transcription: None,
         }
     }
 }
@@ -91,6 +97,7 @@ struct Inner {
     language: Option<Arc<LanguageModel>>,
     /// The built-in one first.
     rerank: Vec<Slot<dyn Reranker>>,
+    speech: Option<Arc<Transcriber>>,
 }
 
 /// One model: what it is, and the encoder once loaded.
@@ -156,6 +163,10 @@ impl Models {
             let remote = Arc::new(RemoteReranker::new(endpoint, client.clone())?);
             put(&mut rerank, Slot::remote(&name, 1, &address, remote as _));
         }
+        let speech = config
+            .transcription
+            .map(|speech| Transcriber::new(speech, client.clone()))
+            .transpose()?;
         let fetcher = Fetcher {
             cache_dir: config.cache_dir,
             model_path: config.model_path,
@@ -171,6 +182,7 @@ impl Models {
             image,
             language: language.map(Arc::new),
             rerank,
+            speech: speech.map(Arc::new),
         })))
     }
 
@@ -237,6 +249,10 @@ impl Encoders for Models {
                 "there is no reranker `{name}`"
             ))),
         }
+    }
+
+    fn speech(&self) -> Option<Arc<Transcriber>> {
+        self.0.speech.clone()
     }
 }
 

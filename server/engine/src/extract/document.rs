@@ -1,8 +1,9 @@
-//! `document_graph_extractor`: one document for every page of a PDF.
+//! `document_graph_extractor`: one document for every page, slide, sheet or chapter of a file.
 
 use loupe_wire::{DocumentGraphExtractorParams, Object};
 use serde_json::json;
 
+use super::needs::Need;
 use super::registry::{
     Extractor, ExtractorInfo, Field, IndexInfo, Input, Outputs, Source, TEXT_OUTPUT, Violation,
     index, read, within,
@@ -17,13 +18,15 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
     name: "document_graph_extractor",
     version: "v1",
     feature_extractor_id: "document_graph_extractor_v1",
-    description: "The pages of a PDF, one document each, from its text layer. Layout, correction and rendering \
-                  parameters are accepted and change nothing: there is one object, the page.",
+    description: "The pages of a PDF or office document, slides, sheets and chapters of books, one document each. \
+                  Pages that are pictures are read by tesseract where it and poppler are installed; with poppler, \
+                  pages of PDFs get thumbnails. Layout and correction parameters are accepted and change nothing: \
+                  there is one object, the page.",
     category: "document",
     icon: "file-text",
     inputs: &[Input {
         name: "pdf",
-        types: &["pdf"],
+        types: &["pdf", "excel", "text"],
     }],
     outputs: &[
         Field {
@@ -34,7 +37,7 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
         Field {
             name: "object_type",
             kind: "string",
-            description: "Always `page`.",
+            description: "`page`, `slide`, `sheet`, `chapter` or `message`.",
         },
         Field {
             name: "page_number",
@@ -44,16 +47,22 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
         Field {
             name: "total_pages",
             kind: "integer",
-            description: "Pages of the PDF.",
+            description: "Pages of the file.",
+        },
+        Field {
+            name: "thumbnail_url",
+            kind: "string",
+            description: "The page as a picture, longest side 512 pixels; of PDFs where poppler is installed.",
         },
         Field {
             name: "title",
             kind: "string",
-            description: "The title of the PDF, when it has one.",
+            description: "The title of the file, when it has one.",
         },
     ],
     position_fields: &["page_number"],
-    available: true,
+    needs: &[],
+    gains: &[Need::PagesAsPictures, Need::Ocr],
 };
 
 const KNOWN: &[&str] = &[
@@ -80,7 +89,20 @@ const KNOWN: &[&str] = &[
 #[derive(Debug, Clone, PartialEq)]
 pub struct DocumentParams {
     min_text_length: usize,
+    /// Dots per inch of thumbnails, when wanted.
+    pub(crate) thumbnails: Option<i64>,
     pub(super) indexes: Vec<IndexInfo>,
+}
+
+impl DocumentParams {
+    /// Pages of any length, with thumbnails and without indexes of their own.
+    pub(super) fn of_every_page() -> Self {
+        Self {
+            min_text_length: 1,
+            thumbnails: Some(72),
+            indexes: Vec::new(),
+        }
+    }
 }
 
 pub(super) fn check(
@@ -120,11 +142,12 @@ pub(super) fn check(
     }
     Ok(DocumentParams {
         min_text_length: usize::try_from(params.min_text_length).unwrap_or(1),
+        thumbnails: params.generate_thumbnails.then_some(params.thumbnail_dpi),
         indexes,
     })
 }
 
-/// The pages of one PDF. Pages under `min_text_length` are left out, unless nothing else is there.
+/// The pages of one file. Pages under `min_text_length` are left out, unless nothing else is there.
 pub(crate) fn parts(params: &DocumentParams, source: &str, file: &TextFile) -> Result<Vec<Part>> {
     let pages: Vec<(usize, &str)> = file
         .pages
@@ -134,9 +157,7 @@ pub(crate) fn parts(params: &DocumentParams, source: &str, file: &TextFile) -> R
         .filter(|(_, text)| !text.is_empty())
         .collect();
     if pages.is_empty() {
-        return Err(ExtractError::permanent(
-            "the PDF has no text layer: its pages are pictures, which this server cannot read",
-        ));
+        return Err(ExtractError::permanent("the file holds no text"));
     }
     let long = |text: &str| text.chars().count() >= params.min_text_length;
     let any_long = pages.iter().any(|(_, text)| long(text));
@@ -150,7 +171,8 @@ pub(crate) fn parts(params: &DocumentParams, source: &str, file: &TextFile) -> R
                 ..Part::default()
             };
             part.fields.insert("text".to_owned(), json!(text));
-            part.fields.insert("object_type".to_owned(), json!("page"));
+            part.fields
+                .insert("object_type".to_owned(), json!(file.format.page_kind()));
             part.fields.insert("page_number".to_owned(), json!(number));
             part.fields
                 .insert("total_pages".to_owned(), json!(file.pages.len()));
@@ -161,6 +183,7 @@ pub(crate) fn parts(params: &DocumentParams, source: &str, file: &TextFile) -> R
             if let Some(language) = &language {
                 part.metadata.insert("language".to_owned(), json!(language));
             }
+            part.metadata.extend(file.info.clone());
             part.keywords.push(text.to_owned());
             part.text = Some(text.to_owned());
             part

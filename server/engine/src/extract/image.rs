@@ -3,6 +3,8 @@
 use loupe_wire::{ImageExtractorParams, Object, Value};
 use serde_json::json;
 
+use super::decode::Thumbnail;
+use super::needs::Need;
 use super::registry::{
     Extractor, ExtractorInfo, Field, IMAGE_OUTPUT, IndexInfo, Input, Outputs, SIGLIP_OUTPUT,
     Source, TEXT_OUTPUT, Violation, index, read,
@@ -74,7 +76,8 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
         },
     ],
     position_fields: &[],
-    available: true,
+    needs: &[],
+    gains: &[Need::Media],
 };
 
 const KNOWN: &[&str] = &["extractor_type", "enable_thumbnails", "use_cdn"];
@@ -121,37 +124,34 @@ pub(crate) fn part(source: &str, picture: Picture, claim: &Claim, milliseconds: 
         .insert("dominant_color".to_owned(), json!(picture.dominant_color));
     part.fields
         .insert("processing_time_ms".to_owned(), json!(milliseconds));
-    part.keywords.extend(
-        claim
-            .filename
-            .as_deref()
-            .map(words_of_a_name)
-            .filter(|words| !words.is_empty()),
-    );
+    part.keywords.extend(words_of_file(claim));
     part.keywords.extend(exif_texts(&picture.exif));
     if !picture.exif.is_empty() {
         part.extras
             .insert("exif".to_owned(), Value::Object(picture.exif));
     }
-    if let Some(thumbnail) = picture.thumbnail {
-        let extension = if thumbnail.content_type == "image/webp" {
-            "webp"
-        } else {
-            "jpg"
-        };
-        part.generated.push(Generated {
-            field: "thumbnail".to_owned(),
-            kind: "image",
-            filename: format!("thumbnail.{extension}"),
-            content_type: thumbnail.content_type,
-            bytes: thumbnail.bytes,
-        });
-    }
+    part.generated.extend(picture.thumbnail.map(thumbnail_of));
     part.pixels = Some(picture.pixels);
     part
 }
 
-/// Adds what the label model saw, and the text by which words find the picture.
+/// A thumbnail as a file beside the document.
+pub(crate) fn thumbnail_of(thumbnail: Thumbnail) -> Generated {
+    let extension = if thumbnail.content_type == "image/webp" {
+        "webp"
+    } else {
+        "jpg"
+    };
+    Generated {
+        field: "thumbnail".to_owned(),
+        kind: "image",
+        filename: format!("thumbnail.{extension}"),
+        content_type: thumbnail.content_type,
+        bytes: thumbnail.bytes,
+    }
+}
+
+/// Adds what the label model saw, and the text by which words find the picture, unless something was said or written.
 pub(crate) fn describe(part: &mut Part, features: &ImageFeatures, siglip: bool) {
     let labels: Vec<&(String, f32)> = features
         .labels
@@ -172,17 +172,23 @@ pub(crate) fn describe(part: &mut Part, features: &ImageFeatures, siglip: bool) 
     part.extras.insert("labels".to_owned(), json!(names));
     part.extras
         .insert("label_scores".to_owned(), Value::Array(scores));
-    if !siglip {
+    if !siglip && part.text.is_none() {
         part.extras
             .insert("text_search".to_owned(), json!("labels_fallback"));
     }
-    part.text = Some(texts.join(". "));
+    part.text.get_or_insert_with(|| texts.join(". "));
     part.keywords = texts;
 }
 
 /// Four digits: more would tell machines apart, not pictures.
 fn rounded(probability: f32) -> f64 {
     (f64::from(probability) * 10_000.0).round() / 10_000.0
+}
+
+/// The words in the name of a file, when it has any.
+pub(crate) fn words_of_file(claim: &Claim) -> Option<String> {
+    let words = claim.filename.as_deref().map(words_of_a_name);
+    words.filter(|words| !words.is_empty())
 }
 
 /// `IMG_20210203_red-barn.jpg` to `red barn`: numbers and the marks of cameras tell nothing.

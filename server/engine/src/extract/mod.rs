@@ -2,16 +2,26 @@
 //!
 //! What strangers sent is decoded ([`decode`]) in a process of its own ([`worker`], driven by [`Extraction`]); what is
 //! left, plain texts and small pictures, is cut into parts by one file per feature extractor ([`text`], [`document`],
-//! [`image`], [`passthrough`]). [`registry`] lists them.
+//! [`image`], [`multimodal`], [`passthrough`] and others). [`registry`] lists them.
 
+mod absent;
 pub mod decode;
 pub mod document;
 pub mod image;
+pub mod media;
+pub mod multimodal;
+pub mod needs;
+pub mod paper;
 pub mod passthrough;
 mod pool;
+mod probe;
 pub mod registry;
+pub mod shape;
 mod split;
 pub mod text;
+pub mod tools;
+pub mod transcoding;
+pub mod universal;
 pub mod worker;
 
 #[cfg(test)]
@@ -29,6 +39,7 @@ use serde::{Deserialize, Serialize};
 use crate::embed::Pixels;
 
 pub use decode::{Decoded, Format, Picture, TextFile};
+pub use needs::{Need, Services};
 pub use pool::Extraction;
 pub use registry::{ExtractorInfo, IndexInfo, Outputs, Params, Violation, catalogue, find};
 
@@ -117,12 +128,10 @@ impl Claim {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Want {
-    /// The text of a text file, a web page or a PDF.
+    /// The text of anything that has one, by pages.
     Text,
-    /// The pages of a PDF, nothing else.
-    Pages,
-    /// Pixels, EXIF and, when asked for, a thumbnail.
-    Picture { thumbnail: bool },
+    /// Pixels, EXIF and, when asked for, a thumbnail and a large copy for programs that read what is written in it.
+    Picture { thumbnail: bool, large: bool },
 }
 
 /// A file made from the object's own, to be stored beside the document.

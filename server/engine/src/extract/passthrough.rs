@@ -25,7 +25,8 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
     }],
     outputs: &[],
     position_fields: &["row_index"],
-    available: true,
+    needs: &[],
+    gains: &[],
 };
 
 const KNOWN: &[&str] = &[

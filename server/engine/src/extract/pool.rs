@@ -5,15 +5,16 @@ use std::io::ErrorKind as IoErrorKind;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use super::tools::{Limits, Runner, Tool, Tools};
 use super::worker::{self, AnswerHeader, JobHeader, read_frame, understand, write_frame};
 use super::{Claim, Decoded, ExtractError, Result, Want, decode};
 
@@ -26,7 +27,12 @@ const JOBS_OF_A_WORKER: usize = 1_000;
 
 /// Decodes files in processes of their own. Cheap to clone; the processes end with the last clone.
 #[derive(Debug, Clone)]
-pub struct Extraction(Where);
+pub struct Extraction {
+    place: Where,
+    runner: Runner,
+    /// Programs that may run at once.
+    turns: Arc<Semaphore>,
+}
 
 #[derive(Debug, Clone)]
 enum Where {
@@ -68,12 +74,51 @@ impl Extraction {
                 tracing::error!(%error, "a thread for extraction cannot be started");
             }
         }
-        Self(Where::Pool(sender))
+        Self {
+            place: Where::Pool(sender),
+            runner: Runner {
+                tools: Tools::none(),
+                through: Some((worker_exe, arguments)),
+            },
+            turns: Arc::new(Semaphore::new(concurrency)),
+        }
+    }
+
+    /// With the programs that were found on this machine.
+    #[must_use]
+    pub fn with_tools(mut self, tools: Tools) -> Self {
+        self.runner.tools = tools;
+        self
+    }
+
+    pub fn tools(&self) -> &Tools {
+        &self.runner.tools
+    }
+
+    /// Runs a program of the machine in `folder`, under limits. `what` says for people what it does.
+    pub(super) async fn run(
+        &self,
+        tool: Tool,
+        arguments: Vec<String>,
+        folder: &Path,
+        limits: Limits,
+        what: &str,
+    ) -> Result<()> {
+        // Never closed.
+        let _turn = self.turns.acquire().await;
+        self.runner.run(tool, arguments, folder, limits, what).await
     }
 
     /// Decodes in this process, where a hostile file can end everything: for tests.
     pub fn in_process() -> Self {
-        Self(Where::InProcess)
+        Self {
+            place: Where::InProcess,
+            runner: Runner {
+                tools: Tools::none(),
+                through: None,
+            },
+            turns: Arc::new(Semaphore::new(1)),
+        }
     }
 
     /// Decodes one file.
@@ -89,7 +134,7 @@ impl Extraction {
             )));
         }
         let gone = || ExtractError::transient("extraction was stopped");
-        match &self.0 {
+        match &self.place {
             Where::InProcess => {
                 tokio::task::spawn_blocking(move || decode::decode(want, &claim, &bytes))
                     .await

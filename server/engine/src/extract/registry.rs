@@ -1,12 +1,15 @@
 //! The feature extractors of this server, their parameters and their vector indexes.
 
 use loupe_wire::{
-    DocumentGraphExtractorParams, ImageExtractorParams, Object, PassthroughExtractorParams,
-    TextExtractorParams, Value,
+    DocumentGraphExtractorParams, ImageExtractorParams, MultimodalExtractorParams, Object,
+    PassthroughExtractorParams, TextExtractorParams, TranscodingExtractorParams,
+    UniversalExtractorParams, Value,
 };
 use serde_json::json;
 
-use super::{document, image, passthrough, text};
+use super::needs::{Need, Services};
+use super::shape::Shape;
+use super::{absent, document, image, multimodal, passthrough, text, transcoding, universal};
 use crate::store::{Distance, VectorSpec};
 
 /// The output of the built-in text model.
@@ -34,14 +37,18 @@ pub struct Output {
     pub source: Source,
 }
 
-/// The models that answer on this server. Collections are checked against it when they are created.
+/// The models that answer on this server, and what else extractors need. Collections are checked against it when they
+/// are created.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outputs(Vec<Output>);
+pub struct Outputs {
+    models: Vec<Output>,
+    pub services: Services,
+}
 
 impl Outputs {
     /// What runs without any configuration.
     pub fn builtin() -> Self {
-        Self(vec![
+        let models = vec![
             Output {
                 name: TEXT_OUTPUT.to_owned(),
                 dims: 384,
@@ -52,12 +59,22 @@ impl Outputs {
                 dims: 1280,
                 source: Source::ImageModel,
             },
-        ])
+        ];
+        Self {
+            models,
+            services: Services::default(),
+        }
+    }
+
+    /// With the programs and endpoints that this server has besides its embedding models.
+    pub fn serving(mut self, services: Services) -> Self {
+        self.services = services;
+        self
     }
 
     /// Adds a model behind an endpoint.
     pub fn with(mut self, name: &str, dims: usize, source: Source) -> Self {
-        self.0.push(Output {
+        self.models.push(Output {
             name: name.to_owned(),
             dims,
             source,
@@ -66,7 +83,7 @@ impl Outputs {
     }
 
     pub fn find(&self, name: &str, source: Source) -> Option<&Output> {
-        self.0
+        self.models
             .iter()
             .find(|output| output.name == name && output.source == source)
     }
@@ -131,6 +148,9 @@ pub enum Params {
     Document(document::DocumentParams),
     Image(image::ImageParams),
     Passthrough(passthrough::PassthroughParams),
+    Multimodal(multimodal::MultimodalParams),
+    Universal(Box<universal::UniversalParams>),
+    Transcoding(transcoding::TranscodingParams),
 }
 
 impl Params {
@@ -141,6 +161,38 @@ impl Params {
             Self::Document(params) => &params.indexes,
             Self::Image(params) => &params.indexes,
             Self::Passthrough(params) => &params.indexes,
+            Self::Multimodal(params) => &params.indexes,
+            Self::Universal(params) => &params.indexes,
+            Self::Transcoding(_) => &[],
+        }
+    }
+
+    /// What these parameters ask for besides embedding models, each with the parameter that asks.
+    pub fn needs(&self) -> Vec<(&'static str, Need)> {
+        match self {
+            Self::Text(params) if params.shape.is_some() => {
+                vec![("response_shape", Need::Language)]
+            }
+            Self::Multimodal(params) => params.needs(),
+            Self::Transcoding(_) => vec![("", Need::Media)],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The language model that the parameters name, of those of the configured endpoint.
+    pub fn llm_model(&self) -> Option<&str> {
+        match self {
+            Self::Text(params) => params.llm_model.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Members that a language model fills in, with their types.
+    pub fn shape(&self) -> Option<&Shape> {
+        match self {
+            Self::Text(params) => params.shape.as_ref(),
+            Self::Multimodal(params) => params.shape.as_ref(),
+            _ => None,
         }
     }
 }
@@ -170,6 +222,11 @@ pub enum Extractor {
     Document,
     Image,
     Passthrough,
+    Multimodal,
+    Universal,
+    Transcoding,
+    /// One of the interface that nothing here can run.
+    Absent,
 }
 
 /// What the catalogue says of an extractor.
@@ -186,11 +243,36 @@ pub struct ExtractorInfo {
     pub outputs: &'static [Field],
     /// Fields that tell where in its object a document stands.
     pub position_fields: &'static [&'static str],
-    /// False when nothing on this server can run it.
-    pub available: bool,
+    /// What it cannot do anything without.
+    pub needs: &'static [Need],
+    /// What it does more with.
+    pub gains: &'static [Need],
 }
 
 impl ExtractorInfo {
+    /// Why it cannot be used on this server, if so.
+    pub fn unavailable(&self, outputs: &Outputs) -> Option<String> {
+        let mut needs = self.needs.iter();
+        needs.find_map(|need| outputs.services.lacks(*need))
+    }
+
+    /// Refuses parameters that ask for what this server does not have.
+    ///
+    /// # Errors
+    /// The parameter, and what to install or configure.
+    pub fn check_available(&self, params: &Params, outputs: &Outputs) -> Result<(), Violation> {
+        for (parameter, need) in params.needs() {
+            if let Some(msg) = outputs.services.lacks(need) {
+                let loc = (!parameter.is_empty()).then(|| parameter.to_owned());
+                return Err(Violation {
+                    loc: loc.into_iter().collect(),
+                    msg,
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Reads and checks `parameters`; `null` takes every default.
     pub fn check_params(&self, parameters: &Value, outputs: &Outputs) -> Result<Params, Violation> {
         let object = match parameters {
@@ -216,6 +298,16 @@ impl ExtractorInfo {
             Extractor::Document => Params::Document(document::check(object, outputs)?),
             Extractor::Image => Params::Image(image::check(object, outputs)?),
             Extractor::Passthrough => Params::Passthrough(passthrough::check(object)?),
+            Extractor::Multimodal => Params::Multimodal(multimodal::check(object, outputs)?),
+            Extractor::Universal => Params::Universal(Box::new(universal::check(object, outputs)?)),
+            Extractor::Transcoding => Params::Transcoding(transcoding::check(object)?),
+            Extractor::Absent => {
+                let msg = self.unavailable(outputs);
+                return Err(Violation {
+                    loc: Vec::new(),
+                    msg: msg.unwrap_or_else(|| format!("{} cannot be used", self.name)),
+                });
+            }
         })
     }
 
@@ -226,6 +318,10 @@ impl ExtractorInfo {
             Extractor::Document => serde_json::to_value(DocumentGraphExtractorParams::default()),
             Extractor::Image => serde_json::to_value(ImageExtractorParams::default()),
             Extractor::Passthrough => serde_json::to_value(PassthroughExtractorParams::default()),
+            Extractor::Multimodal => serde_json::to_value(MultimodalExtractorParams::default()),
+            Extractor::Universal => serde_json::to_value(UniversalExtractorParams::default()),
+            Extractor::Transcoding => serde_json::to_value(TranscodingExtractorParams::default()),
+            Extractor::Absent => Ok(absent::default_parameters(self.name)),
         };
         // Plain structs of strings, numbers and lists always serialize.
         value.unwrap_or(Value::Null)
@@ -239,6 +335,25 @@ impl ExtractorInfo {
             .map(|input| (input.name.to_owned(), json!({"types": input.types})))
             .collect();
         json!({"type": "object", "properties": properties})
+    }
+
+    /// As [`Self::output_schema`], with the members that a language model fills in for these parameters.
+    pub fn output_schema_with(&self, params: &Params) -> Value {
+        let mut schema = self.output_schema();
+        let members = params.shape().map(Shape::properties).unwrap_or_default();
+        if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            for (name, member) in members {
+                // Of the member's schema a document's needs no more than its type.
+                let kind = member
+                    .get("type")
+                    .and_then(Value::as_str)
+                    .unwrap_or("string");
+                let told = member.get("description").cloned().unwrap_or(Value::Null);
+                let shown = json!({"type": kind, "description": told});
+                properties.entry(name).or_insert(shown);
+            }
+        }
+        schema
     }
 
     /// The fields of `outputs` as a JSON schema.
@@ -259,8 +374,22 @@ impl ExtractorInfo {
 
 /// Every extractor of this server.
 pub fn catalogue() -> &'static [ExtractorInfo] {
-    const CATALOGUE: &[ExtractorInfo] =
-        &[text::INFO, document::INFO, image::INFO, passthrough::INFO];
+    const CATALOGUE: &[ExtractorInfo] = &[
+        text::INFO,
+        document::INFO,
+        image::INFO,
+        multimodal::INFO,
+        universal::INFO,
+        transcoding::INFO,
+        passthrough::INFO,
+        absent::WEB_SCRAPER,
+        absent::FACE_IDENTITY,
+        absent::COLBERT,
+        absent::COLQWEN,
+        absent::AUDIO_FINGERPRINT,
+        absent::GEMINI_MULTIFILE,
+        absent::SCROLLING_TEXT,
+    ];
     CATALOGUE
 }
 
@@ -322,7 +451,7 @@ pub(super) fn index(
 ) -> Result<IndexInfo, String> {
     let Some(output) = outputs.find(output, source) else {
         let there: Vec<&str> = outputs
-            .0
+            .models
             .iter()
             .filter(|other| other.source == source)
             .map(|other| other.name.as_str())
@@ -337,124 +466,4 @@ pub(super) fn index(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(name: &str, parameters: Value) -> Result<Params, Violation> {
-        find(name, "v1")
-            .expect("in the catalogue")
-            .check_params(&parameters, &Outputs::builtin())
-    }
-
-    #[test]
-    fn names_and_versions_are_found() {
-        for info in catalogue() {
-            assert_eq!(
-                info.feature_extractor_id,
-                format!("{}_{}", info.name, info.version)
-            );
-            for spelling in ["v1", "1", "1.0", "1.0.0"] {
-                assert_eq!(
-                    find(info.name, spelling).map(|found| found.name),
-                    Some(info.name)
-                );
-            }
-            assert!(find(info.name, "v2").is_none());
-            info.check_params(&info.default_parameters(), &Outputs::builtin())
-                .expect("the defaults are valid");
-        }
-        assert!(find("nothing", "v1").is_none());
-    }
-
-    #[test]
-    fn indexes_are_named_by_extractor_version_and_output() {
-        let params = check("text_extractor", Value::Null).expect("valid");
-        let index = &params.indexes()[0];
-        assert_eq!(
-            index.feature_uri,
-            "loupe://text_extractor@v1/all_minilm_l6_v2_v1"
-        );
-        assert_eq!(index.name, "text_extractor_v1_all_minilm_l6_v2_v1");
-        assert_eq!((index.dims, index.distance), (384, Distance::Cosine));
-    }
-
-    #[test]
-    fn violations_name_their_field() {
-        let cases = [
-            ("text_extractor", json!({"chunk_size": 0}), "chunk_size"),
-            ("text_extractor", json!({"chunk_size": "ten"}), "chunk_size"),
-            (
-                "text_extractor",
-                json!({"split_by": "words", "chunk_size": 5, "chunk_overlap": 5}),
-                "chunk_overlap",
-            ),
-            ("text_extractor", json!({"split_by": "verses"}), "split_by"),
-            (
-                "text_extractor",
-                json!({"split_by": "time_segments"}),
-                "split_by",
-            ),
-            (
-                "text_extractor",
-                json!({"source_type": "youtube"}),
-                "source_type",
-            ),
-            (
-                "text_extractor",
-                json!({"embedding_model": "text-embedding-3-small"}),
-                "embedding_model",
-            ),
-            ("text_extractor", json!({"chunk_sise": 5}), "chunk_sise"),
-            (
-                "text_extractor",
-                json!({"extractor_type": "image_extractor"}),
-                "extractor_type",
-            ),
-            (
-                "document_graph_extractor",
-                json!({"render_dpi": 10}),
-                "render_dpi",
-            ),
-            (
-                "image_extractor",
-                json!({"enable_thumbnails": 3}),
-                "enable_thumbnails",
-            ),
-            (
-                "passthrough_extractor",
-                json!({"row_format": "parquet"}),
-                "row_format",
-            ),
-            (
-                "passthrough_extractor",
-                json!({"vector_fields": [{"field": "v", "name": "v", "dimensions": 0}]}),
-                "vector_fields",
-            ),
-        ];
-        for (name, parameters, field) in cases {
-            let violation = check(name, parameters.clone()).expect_err(&parameters.to_string());
-            assert_eq!(
-                violation.loc.first().map(String::as_str),
-                Some(field),
-                "{parameters}: {violation}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_model_behind_an_endpoint_becomes_available() {
-        let parameters = json!({"embedding_model": "multilingual_e5_large_instruct_v1"});
-        let refused = check("text_extractor", parameters.clone()).expect_err("not built in");
-        assert!(
-            refused.msg.contains("not available on this server"),
-            "{refused}"
-        );
-        let outputs =
-            Outputs::builtin().with("multilingual_e5_large_instruct_v1", 1024, Source::TextModel);
-        let info = find("text_extractor", "v1").expect("in the catalogue");
-        let params = info
-            .check_params(&parameters, &outputs)
-            .expect("available now");
-        assert_eq!(params.indexes()[0].dims, 1024);
-    }
-}
+mod tests;

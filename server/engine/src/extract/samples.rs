@@ -1,6 +1,10 @@
 //! Small files made by hand, honest and hostile.
 
+mod packed;
+
 use std::io::Cursor;
+
+pub use packed::{docx, email, epub, pptx, xlsx, zip};
 
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage, Rgba, RgbaImage};
 

@@ -1,5 +1,8 @@
 //! Every file through real worker processes: this test binary, started again as the worker.
 
+mod documents;
+mod hostile;
+
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -89,7 +92,14 @@ async fn picture(
     bytes: impl Into<Bytes>,
 ) -> Result<Picture, ExtractError> {
     match extraction
-        .decode(Want::Picture { thumbnail: true }, named(name), bytes.into())
+        .decode(
+            Want::Picture {
+                thumbnail: true,
+                large: false,
+            },
+            named(name),
+            bytes.into(),
+        )
         .await?
     {
         Decoded::Picture(picture) => Ok(picture),
@@ -239,7 +249,7 @@ async fn bad_files_fail_with_a_reason_and_the_next_file_is_read() {
             "office.txt",
             b"PK\x03\x04rest".to_vec(),
             Permanent,
-            "ZIP archive or an office file",
+            "begins as an archive but cannot be unpacked",
         ),
         (
             "deep.html",

@@ -6,10 +6,12 @@ use loupe_wire::{
 };
 use serde_json::json;
 
+use super::needs::Need;
 use super::registry::{
     Extractor, ExtractorInfo, Field, IndexInfo, Input, Outputs, Source, TEXT_OUTPUT, Violation,
     index, read, within,
 };
+use super::shape::Shape;
 use super::split::{Split, split};
 use super::{ExtractError, Part, Result, TextFile};
 
@@ -18,12 +20,13 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
     name: "text_extractor",
     version: "v1",
     feature_extractor_id: "text_extractor_v1",
-    description: "Plain text, Markdown, HTML and the text of PDFs, whole or in chunks, with one text vector each.",
+    description: "Texts, Markdown, web pages, PDFs, office documents (DOCX, PPTX, XLSX and their elders), books (EPUB) and \
+                  e-mails, whole or in chunks, with one text vector each.",
     category: "text",
     icon: "text",
     inputs: &[Input {
         name: "text",
-        types: &["text", "string", "pdf"],
+        types: &["text", "string", "pdf", "excel"],
     }],
     outputs: &[
         Field {
@@ -34,7 +37,7 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
         Field {
             name: "title",
             kind: "string",
-            description: "The title of a web page or PDF, when it has one.",
+            description: "The title of the file, when it has one.",
         },
         Field {
             name: "chunk_index",
@@ -49,11 +52,12 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
         Field {
             name: "page_number",
             kind: "integer",
-            description: "The page on which the text begins; of PDFs only.",
+            description: "The page, slide or sheet on which the text begins; of files with several only.",
         },
     ],
     position_fields: &["chunk_index"],
-    available: true,
+    needs: &[],
+    gains: &[Need::PagesAsPictures, Need::Ocr, Need::Language],
 };
 
 const KNOWN: &[&str] = &[
@@ -78,7 +82,28 @@ pub struct TextParams {
     pub(super) split: Split,
     /// As given; detected when absent.
     pub(super) language: Option<String>,
+    /// What a language model is to find in each document.
+    pub(crate) shape: Option<Shape>,
+    /// Another model of the configured endpoint.
+    pub(crate) llm_model: Option<String>,
     pub(super) indexes: Vec<IndexInfo>,
+}
+
+impl TextParams {
+    /// A text as it is.
+    pub(crate) fn whole() -> Self {
+        Self {
+            split: Split {
+                by: TextSplitStrategy::None,
+                size: 1,
+                overlap: 0,
+            },
+            language: None,
+            shape: None,
+            llm_model: None,
+            indexes: Vec::new(),
+        }
+    }
 }
 
 pub(super) fn check(
@@ -112,12 +137,7 @@ pub(super) fn check(
             "must be less than chunk_size",
         ));
     }
-    if params.response_shape.is_some() {
-        return Err(Violation::new(
-            "response_shape",
-            "needs a language model; none is connected to this extractor",
-        ));
-    }
+    let shape = Shape::read(params.response_shape.as_ref())?;
     let output = match params.embedding_model {
         None => TEXT_OUTPUT.to_owned(),
         Some(model) => model_name(model),
@@ -135,6 +155,8 @@ pub(super) fn check(
             .get("language")
             .and_then(Value::as_str)
             .map(str::to_owned),
+        shape,
+        llm_model: params.llm_model,
         indexes: vec![index],
     })
 }
@@ -189,6 +211,7 @@ pub(crate) fn parts(params: &TextParams, source: &str, file: &TextFile) -> Resul
             if let Some(language) = &language {
                 part.metadata.insert("language".to_owned(), json!(language));
             }
+            part.metadata.extend(file.info.clone());
             part.keywords.push(chunk.text.clone());
             part.text = Some(chunk.text);
             part

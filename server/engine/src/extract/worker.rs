@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::decode::{Decoded, Picture, TextFile, Thumbnail, decode};
-use super::{Claim, ExtractError, Want};
+use super::{Claim, ExtractError, Want, tools};
 use crate::embed::Pixels;
 
 /// Address space that a worker may add to what it starts with.
@@ -43,7 +43,7 @@ pub(super) enum AnswerHeader {
     Failed(ExtractError),
 }
 
-/// A picture without its bytes; the body holds the pixels, then the thumbnail.
+/// A picture without its bytes; the body holds the pixels, then the thumbnail, then the large copy.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct PictureHeader {
     width: u32,
@@ -52,12 +52,19 @@ pub(super) struct PictureHeader {
     small_width: u32,
     small_height: u32,
     thumbnail_type: Option<String>,
+    thumbnail_bytes: usize,
+    large: bool,
     dominant_color: String,
     exif: Object,
 }
 
-/// Serves jobs until the parent closes the socket.
+/// Serves jobs until the parent closes the socket; or becomes the program that the parent names, under its limits.
 pub fn main() -> ExitCode {
+    if let Some(job) = std::env::var_os(tools::JOB) {
+        let error = become_tool(&job);
+        eprintln!("the program cannot be started: {error}");
+        return ExitCode::from(tools::NOT_STARTED);
+    }
     if let Err(error) = limit() {
         eprintln!("the extraction process cannot limit itself: {error}");
         return ExitCode::FAILURE;
@@ -71,6 +78,40 @@ pub fn main() -> ExitCode {
     match served {
         Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
+    }
+}
+
+/// Limits this process and replaces it. Returns only when that fails.
+#[cfg(target_os = "linux")]
+fn become_tool(job: &std::ffi::OsStr) -> std::io::Error {
+    use std::os::unix::process::CommandExt;
+
+    use rustix::process::{Resource, Signal, set_parent_process_death_signal};
+
+    let limited = || -> std::io::Result<tools::Command> {
+        let job = job.to_str().ok_or(IoErrorKind::InvalidInput)?;
+        let command: tools::Command = serde_json::from_str(job)?;
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        lower(Resource::As, command.memory_bytes)?;
+        lower(Resource::Cpu, command.cpu_seconds)?;
+        lower(Resource::Fsize, command.file_bytes)?;
+        lower(Resource::Nofile, OPEN_FILES)?;
+        lower(Resource::Core, 0)?;
+        Ok(command)
+    };
+    match limited() {
+        Ok(command) => command.std().exec(),
+        Err(error) => error,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn become_tool(job: &std::ffi::OsStr) -> std::io::Error {
+    use std::os::unix::process::CommandExt;
+
+    match job.to_str().map(serde_json::from_str::<tools::Command>) {
+        Some(Ok(command)) => command.std().exec(),
+        _ => IoErrorKind::InvalidInput.into(),
     }
 }
 
@@ -92,10 +133,14 @@ fn answer(decoded: super::Result<Decoded>) -> (AnswerHeader, Vec<Bytes>) {
         Ok(Decoded::Picture(picture)) => picture,
     };
     let mut body = vec![Bytes::from(picture.pixels.rgb)];
+    let mut thumbnail_bytes = 0;
     let thumbnail_type = picture.thumbnail.map(|thumbnail| {
+        thumbnail_bytes = thumbnail.bytes.len();
         body.push(thumbnail.bytes);
         thumbnail.content_type
     });
+    let large = picture.large.is_some();
+    body.extend(picture.large);
     let header = PictureHeader {
         width: picture.width,
         height: picture.height,
@@ -103,6 +148,8 @@ fn answer(decoded: super::Result<Decoded>) -> (AnswerHeader, Vec<Bytes>) {
         small_width: picture.pixels.width,
         small_height: picture.pixels.height,
         thumbnail_type,
+        thumbnail_bytes,
+        large,
         dominant_color: picture.dominant_color,
         exif: picture.exif,
     };
@@ -117,7 +164,8 @@ pub(super) fn understand(header: AnswerHeader, body: Bytes) -> super::Result<Dec
         AnswerHeader::Picture(picture) => picture,
     };
     let length = picture.small_width as usize * picture.small_height as usize * 3;
-    if body.len() < length {
+    let end = length.saturating_add(picture.thumbnail_bytes);
+    if body.len() < end {
         return Err(ExtractError::transient(
             "the extraction process answered with half a picture",
         ));
@@ -125,7 +173,7 @@ pub(super) fn understand(header: AnswerHeader, body: Bytes) -> super::Result<Dec
     let rgb = body.slice(..length).to_vec();
     let thumbnail = picture.thumbnail_type.map(|content_type| Thumbnail {
         content_type,
-        bytes: body.slice(length..),
+        bytes: body.slice(length..end),
     });
     Ok(Decoded::Picture(Picture {
         width: picture.width,
@@ -137,6 +185,7 @@ pub(super) fn understand(header: AnswerHeader, body: Bytes) -> super::Result<Dec
             rgb,
         },
         thumbnail,
+        large: picture.large.then(|| body.slice(end..)),
         dominant_color: picture.dominant_color,
         exif: picture.exif,
     }))

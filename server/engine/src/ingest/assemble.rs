@@ -63,7 +63,8 @@ fn detected(blob: &BlobInput) -> String {
 
 impl Making<'_> {
     fn documents(&mut self, parts: Vec<Part>) -> Result<Vec<Document>, String> {
-        let of_object = self.plan.pass_through(&self.object.fields);
+        let cut = if parts.len() > 1 { self.read } else { &[] };
+        let of_object = self.plan.pass_through(&self.object.fields, cut);
         let mut documents = Vec::with_capacity(parts.len());
         for mut part in parts {
             let passed = match part.row.take() {
@@ -72,7 +73,7 @@ impl Making<'_> {
                 Some(row) => {
                     let mut source = self.object.fields.clone();
                     source.extend(row);
-                    self.plan.pass_through(&source)?
+                    self.plan.pass_through(&source, &[])?
                 }
             };
             documents.push(self.document(passed, part));

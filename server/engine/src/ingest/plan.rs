@@ -64,14 +64,16 @@ impl CollectionPlan {
         })
     }
 
-    /// The source fields that documents keep.
+    /// The source fields that documents keep. Texts that were `cut` into several documents are not repeated in each of
+    /// them, unless a rule names their field.
     ///
     /// # Errors
     /// A required field that the object does not have.
-    pub(super) fn pass_through(&self, source: &Object) -> Result<Object, String> {
+    pub(super) fn pass_through(&self, source: &Object, cut: &[String]) -> Result<Object, String> {
         let mut passed = Object::new();
         if self.include_all && !matches!(self.params, Params::Passthrough(_)) {
-            passed.extend(source.clone());
+            let fields = source.iter().filter(|(_, value)| !is_cut(value, cut));
+            passed.extend(fields.map(|(name, value)| (name.clone(), value.clone())));
         }
         for rule in &self.passthrough {
             let target = rule.target_path.as_ref().unwrap_or(&rule.source_path);
@@ -90,5 +92,14 @@ impl CollectionPlan {
             }
         }
         Ok(passed)
+    }
+}
+
+/// Whether a field holds nothing but texts that were cut.
+fn is_cut(value: &Value, cut: &[String]) -> bool {
+    match value {
+        Value::String(text) => cut.contains(text),
+        Value::Array(texts) => !texts.is_empty() && texts.iter().all(|text| is_cut(text, cut)),
+        _ => false,
     }
 }

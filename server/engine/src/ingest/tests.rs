@@ -287,11 +287,23 @@ async fn a_chunk_is_found_by_its_own_words_and_by_the_other_fields() {
     let made = documents(&plan, object(0, fields.clone())).await.unwrap();
     let words: Vec<&str> = made.iter().filter_map(|d| d.keywords.as_deref()).collect();
     assert_eq!(words, ["one two\nAda", "three four\nAda"]);
-    assert_eq!(
-        made[1].payload["story"], fields["story"],
-        "kept, not indexed"
-    );
+    assert_eq!(made[1].payload["author"], "Ada");
     assert_eq!(made[1].payload["text"], "three four");
+    assert!(
+        !made[1].payload.contains_key("story"),
+        "each chunk has its own words, not all of them"
+    );
+    let whole = self::plan(
+        "text_extractor",
+        json!({
+            "input_mappings": {"text": "story"}, "include_all_source_fields": true,
+        }),
+    );
+    let made = documents(&whole, object(0, fields.clone())).await.unwrap();
+    assert_eq!(
+        made[0].payload["story"], fields["story"],
+        "one document repeats nothing"
+    );
 }
 
 #[tokio::test]

@@ -78,7 +78,20 @@ fn check_extractor(
     })?;
     let params = (!config.params.is_empty()).then(|| Value::Object(config.params.clone()));
     let sent = config.parameters.clone().or(params).unwrap_or(Value::Null);
-    let params = info.check_params(&sent, app.outputs()).map_err(|fault| {
+    if let Some(msg) = info.unavailable(app.outputs()) {
+        let field = "feature_extractor_name";
+        return Err(at(
+            field,
+            "feature_extractor_unavailable",
+            msg,
+            name.clone().into(),
+        ));
+    }
+    let checked = info.check_params(&sent, app.outputs()).and_then(|params| {
+        info.check_available(&params, app.outputs())?;
+        Ok(params)
+    });
+    let params = checked.map_err(|fault| {
         let mut path = vec!["feature_extractor", "parameters"];
         path.extend(fault.loc.iter().map(String::as_str));
         Violation::body(&path, "value_error", fault.msg.clone(), sent.clone())
@@ -242,7 +255,7 @@ async fn draft(
         collection_id: Some(id::new("col_")),
         collection_name: request.collection_name,
         description: request.description,
-        output_schema: Some(output_schema(&feature_extractor)),
+        output_schema: Some(output_schema(app, &feature_extractor)),
         input_schema,
         feature_extractor,
         source,
@@ -321,9 +334,15 @@ async fn source_schemas(
 }
 
 /// What documents will hold, known before any processing.
-fn output_schema(extractor: &FeatureExtractorConfigOutput) -> loupe_wire::BucketSchema {
-    let mut schema = extract::find(&extractor.feature_extractor_name, &extractor.version)
-        .map_or(Value::Null, extract::ExtractorInfo::output_schema);
+fn output_schema(app: &App, extractor: &FeatureExtractorConfigOutput) -> loupe_wire::BucketSchema {
+    let info = extract::find(&extractor.feature_extractor_name, &extractor.version);
+    let sent = extractor.parameters.clone().unwrap_or(Value::Null);
+    let mut schema = info.map_or(Value::Null, |info| {
+        match info.check_params(&sent, app.outputs()) {
+            Ok(params) => info.output_schema_with(&params),
+            Err(_) => info.output_schema(),
+        }
+    });
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         for field in &extractor.field_passthrough {
             let target = field.target_path.as_ref().unwrap_or(&field.source_path);

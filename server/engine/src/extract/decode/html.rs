@@ -2,6 +2,7 @@
 
 use dom_smoothie::{Config, Readability};
 use htmd::HtmlToMarkdown;
+use loupe_wire::Object;
 
 use super::{Format, TextFile};
 use crate::extract::{ExtractError, Result};
@@ -42,7 +43,18 @@ pub fn decode(html: &str) -> Result<TextFile> {
         format: Format::Html,
         title,
         pages: vec![text.trim().to_owned()],
+        info: Object::new(),
     })
+}
+
+/// The whole body of a page as Markdown, when it is not too deep to be read.
+pub fn body(html: &str) -> Option<String> {
+    if depth(html) > MAX_DEPTH {
+        return None;
+    }
+    let text = markdown(html).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.replace('\0', ""))
 }
 
 /// The title and the main text of a page, when it has one.

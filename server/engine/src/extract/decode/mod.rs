@@ -1,14 +1,21 @@
 //! What strangers sent to plain texts and pixels. Runs in the worker process: everything here may die.
 
+mod archive;
+mod email;
+mod epub;
 mod exif;
 mod html;
+mod office;
 mod pdf;
 mod picture;
+pub mod recording;
+mod sheet;
 mod sniff;
 
 use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
+use loupe_wire::Object;
 use serde::{Deserialize, Serialize};
 
 use super::{Claim, ExtractError, Result, Want};
@@ -23,14 +30,44 @@ pub enum Format {
     Markdown,
     Html,
     Pdf,
+    /// DOCX, DOC.
+    Document,
+    /// PPTX, PPT.
+    Slides,
+    /// XLSX, XLS, XLSB, ODS.
+    Sheets,
+    /// EPUB.
+    Book,
+    Email,
 }
 
-/// The text of a file. Everything but a PDF has one page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+impl Format {
+    /// Whether it comes in pages of its own.
+    pub fn has_pages(self) -> bool {
+        !matches!(self, Self::Text | Self::Markdown | Self::Html)
+    }
+
+    /// What a page of it is called.
+    pub fn page_kind(self) -> &'static str {
+        match self {
+            Self::Slides => "slide",
+            Self::Sheets => "sheet",
+            Self::Book => "chapter",
+            Self::Email => "message",
+            Self::Text | Self::Markdown | Self::Html | Self::Pdf | Self::Document => "page",
+        }
+    }
+}
+
+/// The text of a file. A text or web page has one page; slides, sheets, parts of a book and attachments of a mail are
+/// pages too.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TextFile {
     pub format: Format,
     pub title: Option<String>,
     pub pages: Vec<String>,
+    /// What the file tells of itself: author, dates, addressees, names of sheets.
+    pub info: Object,
 }
 
 impl TextFile {
@@ -40,6 +77,7 @@ impl TextFile {
             format: Format::Text,
             title: None,
             pages: vec![text],
+            info: Object::new(),
         }
     }
 }
@@ -69,12 +107,10 @@ fn run(want: Want, claim: &Claim, bytes: &[u8]) -> Result<Decoded> {
         return Err(ExtractError::permanent("the file is empty"));
     }
     match want {
-        Want::Picture { thumbnail } => {
-            picture::decode(claim, bytes, thumbnail).map(Decoded::Picture)
+        Want::Picture { thumbnail, large } => {
+            picture::decode(claim, bytes, thumbnail, large).map(Decoded::Picture)
         }
-        Want::Pages if !sniff::is_pdf(bytes) => Err(not_a_pdf(bytes)),
-        Want::Pages => pdf::decode(bytes).map(Decoded::Text),
-        Want::Text => text(claim, bytes).map(Decoded::Text),
+        Want::Text => text(claim, bytes, true).map(Decoded::Text),
     }
     .and_then(within_limit)
 }
@@ -84,8 +120,14 @@ pub fn mime(claim: &Claim, bytes: &[u8]) -> String {
     if let Some(known) = sniff::known(bytes) {
         return known.mime.to_owned();
     }
+    if let Some(recording) = recording::recording(bytes) {
+        return recording.mime.to_owned();
+    }
     if sniff::is_pdf(bytes) {
         return "application/pdf".to_owned();
+    }
+    if is_email(claim, bytes) {
+        return "message/rfc822".to_owned();
     }
     if sniff::is_binary(bytes) {
         let picture = image::guess_format(bytes).map(|format| format.to_mime_type());
@@ -129,6 +171,11 @@ fn claims_markdown(claim: &Claim) -> bool {
     claim.says("", "text/markdown", &["md", "markdown"])
 }
 
+fn is_email(claim: &Claim, bytes: &[u8]) -> bool {
+    !sniff::is_binary(bytes)
+        && (claim.says("", "message/rfc822", &["eml"]) || email::is_email(bytes))
+}
+
 fn within_limit(decoded: Decoded) -> Result<Decoded> {
     if let Decoded::Text(file) = &decoded
         && file.pages.iter().map(String::len).sum::<usize>() > MAX_TEXT_BYTES
@@ -141,19 +188,30 @@ fn within_limit(decoded: Decoded) -> Result<Decoded> {
     Ok(decoded)
 }
 
-fn not_a_pdf(bytes: &[u8]) -> ExtractError {
-    ExtractError::permanent(format!(
-        "the file claims to be a PDF but is not: {}",
-        sniff::looks_like(bytes)
-    ))
-}
-
-fn text(claim: &Claim, bytes: &[u8]) -> Result<TextFile> {
+/// The text of anything that has one. `attached` files are read with a mail, their own attachments are not.
+fn text(claim: &Claim, bytes: &[u8], attached: bool) -> Result<TextFile> {
     if sniff::is_pdf(bytes) {
         return pdf::decode(bytes);
     }
+    if sniff::is_zip(bytes) {
+        return packed(bytes);
+    }
+    if sniff::is_ole(bytes) {
+        return old_office(bytes);
+    }
     if claim.says("pdf", "application/pdf", &["pdf"]) {
-        return Err(not_a_pdf(bytes));
+        return Err(ExtractError::permanent(format!(
+            "the file claims to be a PDF but is not: {}",
+            sniff::looks_like(bytes)
+        )));
+    }
+    if is_email(claim, bytes) {
+        return email::decode(bytes, |claim, bytes| match attached {
+            true => text(claim, bytes, false),
+            false => Err(ExtractError::permanent(
+                "attachments of attached mails are not read",
+            )),
+        });
     }
     if sniff::is_binary(bytes) {
         return Err(ExtractError::permanent(format!(
@@ -185,7 +243,29 @@ fn text(claim: &Claim, bytes: &[u8]) -> Result<TextFile> {
         format,
         title,
         pages: vec![text],
+        info: Object::new(),
     })
+}
+
+/// An archive that is a document.
+fn packed(bytes: &[u8]) -> Result<TextFile> {
+    let mut archive = archive::open(bytes)?;
+    match archive::kind(&mut archive) {
+        Some(archive::Kind::Docx | archive::Kind::Pptx) => office::decode(bytes),
+        Some(archive::Kind::Workbook) => sheet::decode(bytes),
+        Some(archive::Kind::Epub) => epub::decode(archive),
+        None => Err(ExtractError::permanent(
+            "the file is an archive, not a document: DOCX, PPTX, XLSX, ODS and EPUB are read; unpack the others first",
+        )),
+    }
+}
+
+/// A document of the office programs before 2007, or a protected one of today's.
+fn old_office(bytes: &[u8]) -> Result<TextFile> {
+    match undoc::detect_format_from_bytes(bytes) {
+        Ok(undoc::FormatType::Xls) => sheet::decode(bytes),
+        _ => office::decode(bytes),
+    }
 }
 
 /// The first heading of the first level.

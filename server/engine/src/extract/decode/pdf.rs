@@ -41,7 +41,11 @@ pub fn decode(bytes: &[u8]) -> Result<TextFile> {
         .collect();
     Ok(TextFile {
         format: Format::Pdf,
-        title: title(&document),
+        title: text_of(&document, b"Title"),
+        info: [("author", b"Author" as &[u8]), ("subject", b"Subject")]
+            .into_iter()
+            .filter_map(|(name, key)| Some((name.to_owned(), text_of(&document, key)?.into())))
+            .collect(),
         pages,
     })
 }
@@ -73,17 +77,18 @@ fn tidy(page: &str) -> String {
     lines.join("\n").trim().replace('\0', "")
 }
 
-fn title(document: &Document) -> Option<String> {
+/// A text of the information that a PDF keeps of itself.
+fn text_of(document: &Document, key: &[u8]) -> Option<String> {
     let info = document.trailer.get(b"Info").ok()?;
     let info: &Dictionary = match info {
         Object::Reference(id) => document.get_dictionary(*id).ok()?,
         other => other.as_dict().ok()?,
     };
-    let bytes = info.get(b"Title").ok()?.as_str().ok()?;
-    let title = match bytes {
+    let bytes = info.get(key).ok()?.as_str().ok()?;
+    let text = match bytes {
         [0xfe, 0xff, ..] => encoding_rs::UTF_16BE.decode(bytes).0,
         _ => encoding_rs::WINDOWS_1252.decode(bytes).0,
     };
-    let title = title.trim();
-    (!title.is_empty()).then(|| title.to_owned())
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
 }

@@ -20,6 +20,9 @@ pub const MAX_BYTES: u64 = 256 << 20;
 pub const SMALL_SIDE: u32 = 512;
 
 const JPEG_QUALITY: u8 = 82;
+/// The longest side of the copy in which texts are looked for, and its quality.
+const LARGE_SIDE: u32 = 2_400;
+const LARGE_QUALITY: u8 = 92;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Thumbnail {
@@ -36,6 +39,8 @@ pub struct Picture {
     /// At most [`SMALL_SIDE`] on the longest side.
     pub pixels: Pixels,
     pub thumbnail: Option<Thumbnail>,
+    /// A JPEG in which texts are looked for, upright.
+    pub large: Option<Bytes>,
     /// `#rrggbb`.
     pub dominant_color: String,
     pub exif: Object,
@@ -45,16 +50,26 @@ impl PartialEq for Picture {
     fn eq(&self, other: &Self) -> bool {
         (self.width, self.height, &self.mime, &self.pixels.rgb)
             == (other.width, other.height, &other.mime, &other.pixels.rgb)
-            && (&self.thumbnail, &self.dominant_color, &self.exif)
-                == (&other.thumbnail, &other.dominant_color, &other.exif)
+            && (
+                &self.thumbnail,
+                &self.large,
+                &self.dominant_color,
+                &self.exif,
+            ) == (
+                &other.thumbnail,
+                &other.large,
+                &other.dominant_color,
+                &other.exif,
+            )
     }
 }
 
-pub fn decode(claim: &Claim, bytes: &[u8], thumbnail: bool) -> Result<Picture> {
+pub fn decode(claim: &Claim, bytes: &[u8], thumbnail: bool, large: bool) -> Result<Picture> {
     let format = format(claim, bytes)?;
     let picture = pixels(bytes, format)?;
     let (width, height) = (picture.width(), picture.height());
-    let small = shrink(&picture)?;
+    let small = shrink(&picture, SMALL_SIDE)?;
+    let large = large.then(|| readable(&picture)).transpose()?;
     drop(picture);
     let rgb = flatten(&small);
     let thumbnail = if thumbnail {
@@ -67,6 +82,7 @@ pub fn decode(claim: &Claim, bytes: &[u8], thumbnail: bool) -> Result<Picture> {
         height,
         mime: format.to_mime_type().to_owned(),
         thumbnail,
+        large,
         dominant_color: dominant_color(&rgb),
         exif: exif::read(bytes),
         pixels: Pixels {
@@ -145,21 +161,33 @@ fn unreadable(format: ImageFormat, error: &ImageError) -> ExtractError {
     ))
 }
 
-/// At most [`SMALL_SIDE`] on the longest side, 8 bits a channel.
-fn shrink(picture: &DynamicImage) -> Result<DynamicImage> {
+/// The copy in which texts are looked for.
+fn readable(picture: &DynamicImage) -> Result<Bytes> {
+    let rgb = flatten(&shrink(picture, LARGE_SIDE)?);
+    let mut bytes = Vec::new();
+    JpegEncoder::new_with_quality(&mut bytes, LARGE_QUALITY)
+        .encode_image(&rgb)
+        .map_err(|error| {
+            ExtractError::permanent(format!("the picture cannot be copied: {error}"))
+        })?;
+    Ok(bytes.into())
+}
+
+/// At most `most` on the longest side, 8 bits a channel.
+fn shrink(picture: &DynamicImage, most: u32) -> Result<DynamicImage> {
     let eight_bits = if picture.color().has_alpha() {
         DynamicImage::ImageRgba8(picture.to_rgba8())
     } else {
         DynamicImage::ImageRgb8(picture.to_rgb8())
     };
     let longest = picture.width().max(picture.height());
-    if longest <= SMALL_SIDE {
+    if longest <= most {
         return Ok(eight_bits);
     }
     let side = |side: u32| {
-        let scaled = u64::from(side) * u64::from(SMALL_SIDE) / u64::from(longest);
-        // At most SMALL_SIDE, because `side` is at most `longest`.
-        u32::try_from(scaled).unwrap_or(SMALL_SIDE).max(1)
+        let scaled = u64::from(side) * u64::from(most) / u64::from(longest);
+        // At most `most`, because `side` is at most `longest`.
+        u32::try_from(scaled).unwrap_or(most).max(1)
     };
     let mut small = DynamicImage::new(
         side(picture.width()),

@@ -20,6 +20,64 @@ pub fn is_html(bytes: &[u8]) -> bool {
     start.starts_with("<!doctype html") || start.starts_with("<html")
 }
 
+pub fn is_zip(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"PK\x03\x04")
+}
+
+/// The container of office programs before 2007, and of protected documents.
+pub fn is_ole(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
+}
+
+/// What an archive is by the names in it, which stand at its beginning and once more at its end.
+fn packed(bytes: &[u8]) -> (&'static str, &'static str) {
+    const END: usize = 64 << 10;
+    const KINDS: &[(&[u8], &str, &str)] = &[
+        (
+            b"word/document.xml",
+            "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+            "a DOCX document",
+        ),
+        (
+            b"ppt/presentation.xml",
+            "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+            "a PPTX presentation",
+        ),
+        (
+            b"xl/workbook.xml",
+            "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+            "an XLSX workbook",
+        ),
+        (
+            b"xl/workbook.bin",
+            "application/vnd.ms-excel.sheet.binary.macroenabled.12",
+            "an XLSB workbook",
+        ),
+        (
+            b"application/epub+zip",
+            "application/epub+zip",
+            "an EPUB book",
+        ),
+        (
+            b"application/vnd.oasis.opendocument.spreadsheet",
+            "application/vnd.oasis.opendocument.spreadsheet",
+            "an ODS workbook",
+        ),
+        (
+            b"application/vnd.oasis.opendocument.text",
+            "application/vnd.oasis.opendocument.text",
+            "an ODT document",
+        ),
+    ];
+    let end = &bytes[bytes.len().saturating_sub(END)..];
+    KINDS
+        .iter()
+        .find(|(name, ..)| holds(end, name) || holds(head(bytes), name))
+        .map_or(("application/zip", "a ZIP archive"), |(_, mime, words)| {
+            (*mime, *words)
+        })
+}
+
 /// Zero bytes appear in no text but UTF-16, which says so in its first two bytes. Known binary marks without zero
 /// bytes in their head count too.
 pub fn is_binary(bytes: &[u8]) -> bool {
@@ -55,11 +113,7 @@ pub fn known(bytes: &[u8]) -> Option<Known> {
         (b"GIF8", "image/gif", "a GIF picture"),
         (b"II*\0", "image/tiff", "a TIFF picture"),
         (b"MM\0*", "image/tiff", "a TIFF picture"),
-        (
-            b"PK\x03\x04",
-            "application/zip",
-            "a ZIP archive or an office file",
-        ),
+        (b"PK\x03\x04", "application/zip", "a ZIP archive"),
         (b"\x1f\x8b", "application/gzip", "a gzip archive"),
         (
             b"7z\xbc\xaf\x27\x1c",
@@ -89,9 +143,8 @@ pub fn known(bytes: &[u8]) -> Option<Known> {
     ];
     let mark = MARKS.iter().find(|(mark, ..)| bytes.starts_with(mark));
     let (mime, words) = match mark {
-        Some((_, "video/x-matroska", words)) if holds(head(bytes), b"webm") => {
-            ("video/webm", *words)
-        }
+        Some((_, "video/x-matroska", words)) if says_webm(bytes) => ("video/webm", *words),
+        Some((_, "application/zip", _)) => packed(bytes),
         Some((_, mime, words)) => (*mime, *words),
         None => container(bytes)?,
     };
@@ -119,6 +172,10 @@ fn container(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
         b"M4A " => ("audio/mp4", "an MP4 recording"),
         _ => ("video/mp4", "an MP4 video"),
     })
+}
+
+pub fn says_webm(bytes: &[u8]) -> bool {
+    holds(head(bytes), b"webm")
 }
 
 fn holds(bytes: &[u8], needle: &[u8]) -> bool {

@@ -1,0 +1,120 @@
+//! Office documents, books and mails through real worker processes.
+
+use super::*;
+
+#[tokio::test]
+async fn pages_and_tables_of_a_word_document() {
+    let file = samples::docx(&[&["Of Bees", "They dance."], &["The second page"]]);
+    let read = text(&workers(), "bees.docx", file).await.expect("read");
+    assert_eq!(read.format, Format::Document);
+    assert_eq!(read.title.as_deref(), Some("Of Bees"));
+    assert_eq!(read.info["author"], "Ada");
+    assert_eq!(read.pages.len(), 2, "{:?}", read.pages);
+    assert!(read.pages[0].contains("They dance."), "{:?}", read.pages);
+    assert!(
+        read.pages[1].starts_with("The second page"),
+        "{:?}",
+        read.pages
+    );
+    assert!(read.pages[1].contains("cell one"), "{:?}", read.pages);
+}
+
+#[tokio::test]
+async fn every_slide_is_a_page() {
+    let file = samples::pptx(&["Bees dance", "Wasps do not"]);
+    let read = text(&workers(), "bees.pptx", file).await.expect("read");
+    assert_eq!(read.format, Format::Slides);
+    assert_eq!(read.pages, ["Bees dance", "Wasps do not"]);
+    assert_eq!(read.title.as_deref(), Some("Slides of Bees"));
+}
+
+#[tokio::test]
+async fn every_sheet_is_a_page_with_exact_cells() {
+    let rows = "<row r=\"1\"><c r=\"A1\" t=\"inlineStr\"><is><t>hive</t></is></c>\
+                <c r=\"B1\" t=\"inlineStr\"><is><t>founded</t></is></c><c r=\"D1\" t=\"b\"><v>1</v></c></row>\
+                <row r=\"3\"><c r=\"A3\"><v>0.1</v></c><c r=\"B3\" s=\"1\"><v>46000</v></c></row>";
+    let file = samples::xlsx(&[("Bees", rows), ("Empty", "")]);
+    let read = text(&workers(), "bees.xlsx", file).await.expect("read");
+    assert_eq!(read.format, Format::Sheets);
+    assert_eq!(
+        read.pages,
+        ["# Bees\n\nhive | founded |  | true\n0.1 | 2025-12-09", ""]
+    );
+    assert_eq!(read.info["sheet_names"], json!(["Bees", "Empty"]));
+}
+
+#[tokio::test]
+async fn a_lone_cell_in_the_last_corner_costs_nothing() {
+    let rows =
+        "<row r=\"1048576\"><c r=\"XFD1048576\" t=\"inlineStr\"><is><t>far</t></is></c></row>";
+    let read = text(&workers(), "far.xlsx", samples::xlsx(&[("Far", rows)]))
+        .await
+        .expect("read");
+    assert!(read.pages[0].ends_with("far"), "{:?}", read.pages);
+}
+
+#[tokio::test]
+async fn the_parts_of_a_book_in_reading_order() {
+    let file = samples::epub(&["<h1>One</h1><p>Bees.</p>", "<h1>Two</h1><p>Wasps.</p>"]);
+    let read = text(&workers(), "bees.epub", file).await.expect("read");
+    assert_eq!(read.format, Format::Book);
+    assert_eq!(read.pages, ["# One\n\nBees.", "# Two\n\nWasps."]);
+    assert_eq!(read.title.as_deref(), Some("Bees & Wasps"));
+    assert_eq!(read.info["language"], "en");
+}
+
+#[tokio::test]
+async fn a_mail_with_what_is_attached_to_it() {
+    let read = text(&workers(), "a.eml", samples::email())
+        .await
+        .expect("read");
+    assert_eq!(read.format, Format::Email);
+    assert_eq!(read.title.as_deref(), Some("Bees & Wäsps"));
+    assert_eq!(read.pages[0], "The hive is füll.");
+    assert_eq!(read.pages[1], "# note.txt\n\nattached words");
+    assert!(read.pages[2].ends_with("42"), "{:?}", read.pages);
+    assert_eq!(read.info["from"], json!(["Ada Lovelace <ada@example.com>"]));
+    assert_eq!(read.info["attachments"], json!(["note.txt", "count.xlsx"]));
+    let unnamed = text(&workers(), "unnamed", samples::email())
+        .await
+        .expect("told by its headers");
+    assert_eq!(unnamed.format, Format::Email);
+}
+
+#[tokio::test]
+async fn archives_that_unpack_to_too_much_are_refused() {
+    let workers = workers();
+    let zeros = vec![b' '; 64 << 20];
+    let bomb = samples::zip(&[
+        ("word/document.xml", &zeros),
+        ("a", &zeros),
+        ("b", &zeros),
+        ("c", &zeros),
+        ("d", &zeros),
+    ]);
+    assert!(bomb.len() < 1 << 20, "a bomb is small");
+    let error = text(&workers, "bomb.docx", bomb)
+        .await
+        .expect_err("too large");
+    assert_eq!(error.kind, ErrorKind::Resource, "{error}");
+    assert!(error.message.contains("more than 256 MiB"), "{error}");
+    let plain = samples::zip(&[("a.txt", b"words")]);
+    let error = text(&workers, "a.zip", plain)
+        .await
+        .expect_err("no document");
+    assert!(
+        error.message.contains("an archive, not a document"),
+        "{error}"
+    );
+}
+
+#[test]
+fn types_are_told_by_the_bytes() {
+    let mime = |bytes: &[u8]| super::super::decode::mime(&Claim::default(), bytes);
+    assert!(mime(&samples::docx(&[&["x"]])).ends_with("wordprocessingml.document"));
+    assert!(mime(&samples::pptx(&["x"])).ends_with("presentationml.presentation"));
+    assert!(mime(&samples::xlsx(&[("x", "")])).ends_with("spreadsheetml.sheet"));
+    assert_eq!(mime(&samples::epub(&["x"])), "application/epub+zip");
+    assert_eq!(mime(&samples::email()), "message/rfc822");
+    assert_eq!(mime(&samples::zip(&[("a", b"b")])), "application/zip");
+}
