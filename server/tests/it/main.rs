@@ -4,8 +4,8 @@
 
 mod harness;
 
-mod anywhere;
 mod annotations;
+mod anywhere;
 mod audit;
 mod bad_input;
 mod batches;

@@ -19,10 +19,13 @@ use crate::{
 
 const WEBHOOKS: &str = "/v1/organizations/webhooks";
 
+/// What came: headers and body.
+type Message = (HeaderMap, Vec<u8>);
+
 /// What was received, and the statuses that are answered next; 200 when there is none.
 #[derive(Clone, Default)]
 struct Receiver {
-    received: Arc<Mutex<Vec<(HeaderMap, Vec<u8>)>>>,
+    received: Arc<Mutex<Vec<Message>>>,
     answers: Arc<Mutex<VecDeque<u16>>>,
     url: String,
 }
@@ -45,7 +48,7 @@ impl Receiver {
     }
 
     /// Waits for so many messages, and that no more come.
-    async fn wait(&self, count: usize) -> Vec<(HeaderMap, Vec<u8>)> {
+    async fn wait(&self, count: usize) -> Vec<Message> {
         let start = Instant::now();
         while self.received.lock().unwrap().len() < count {
             assert!(
