@@ -130,7 +130,7 @@ impl Aggregation {
         let Some(path) = self.plan.unwind.clone() else {
             return self.add_one(row);
         };
-        let items: Vec<Value> = values_at(row, &path).into_iter().cloned().collect();
+        let items: Vec<Value> = items_at(row, &path).cloned().collect();
         for item in items {
             let mut one = row.clone();
             set(&mut one, &path, item);
@@ -162,7 +162,7 @@ impl Aggregation {
             match source(one) {
                 None => metric.count += 1,
                 Some(path) => {
-                    for value in values_at(row, path) {
+                    for value in items_at(row, path) {
                         metric.add(one.function, value);
                     }
                 }
@@ -207,6 +207,16 @@ impl Aggregation {
         results.truncate(limit.unwrap_or(GROUPS));
         (results, total)
     }
+}
+
+/// Every value at a path; of a list at its end, the items.
+fn items_at<'r>(row: &'r Value, path: &str) -> impl Iterator<Item = &'r Value> {
+    values_at(row, path)
+        .into_iter()
+        .flat_map(|value| match value {
+            Value::Array(items) => items.as_slice(),
+            one => std::slice::from_ref(one),
+        })
 }
 
 /// The path that an aggregation reads.

@@ -52,7 +52,7 @@ async fn write(server: &Server, namespace: &str, title: &str) {
             namespace,
             "POST",
             path,
-            json!({"title": title, "embedding": [1.0, 0.0, 0.0]}),
+            json!({"title": title, "vectors": {"own": [1.0, 0.0, 0.0]}}),
         )
         .await
         .ok();
@@ -172,7 +172,7 @@ both! {
         checked(&drift).await;
         // One document more, at a right angle: half as many again, and the mean has turned.
         let path = "/v1/collections/things/documents";
-        server.call_in(&namespace, "POST", path, json!({"title": "three", "embedding": [0.0, 5.0, 0.0]})).await.ok();
+        server.call_in(&namespace, "POST", path, json!({"title": "three", "vectors": {"own": [0.0, 5.0, 0.0]}})).await.ok();
         server.app.clock().advance(61);
         let fired = executed(&server, &namespace, &volume, 1).await;
         assert_eq!((&fired["last_volume_measurement"]["change"], &fired["baseline_snapshot"]["documents"]), (&json!(0.5), &json!(3)));

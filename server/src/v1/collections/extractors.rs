@@ -236,6 +236,7 @@ pub enum SourceFilter {
 pub struct ExtractorQuery {
     /// Built-in ones, uploaded ones, or all.
     #[serde(default)]
+    #[param(inline)]
     source: SourceFilter,
     /// Those that this server cannot run, too.
     #[serde(default)]

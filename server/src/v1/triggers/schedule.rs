@@ -54,8 +54,9 @@ pub enum Measured {
 
 #[derive(Deserialize)]
 struct CronConfig {
-    #[serde(alias = "cron")]
-    cron_expression: String,
+    cron_expression: Option<String>,
+    /// The older name; what is kept has both.
+    cron: Option<String>,
     #[serde(default)]
     timezone: Option<String>,
 }
@@ -168,8 +169,12 @@ fn moment(micros: i64) -> DateTime<Utc> {
 }
 
 fn cron(config: CronConfig) -> Result<Schedule> {
-    let expression = config.cron_expression.trim();
+    let Some(expression) = config.cron_expression.or(config.cron) else {
+        let msg = "a cron schedule has a cron_expression";
+        return Err(fault("cron_expression", msg, Value::Null));
+    };
     let cron: Cron = expression
+        .trim()
         .parse()
         .map_err(|error: croner::errors::CronError| never(&error.to_string()))?;
     let zone = config.timezone.as_deref().unwrap_or("UTC");
