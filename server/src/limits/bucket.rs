@@ -53,20 +53,27 @@ struct Flow {
     capacity: i64,
 }
 
+/// More than any machine answers: figures above it are this one, so that no sum overflows.
+const MOST: i64 = 1_000_000_000;
+
+const fn bounded(figure: i64) -> i64 {
+    if figure > MOST { MOST } else { figure }
+}
+
 impl Flow {
     const fn minute(rate: &Rate) -> Self {
         Self {
             token: 60_000_000,
-            rate: rate.per_minute,
-            capacity: rate.burst * 60_000_000,
+            rate: bounded(rate.per_minute),
+            capacity: bounded(rate.burst) * 60_000_000,
         }
     }
 
     const fn second(rate: &Rate) -> Self {
         Self {
             token: 1_000_000,
-            rate: rate.per_second,
-            capacity: rate.per_second * 1_000_000,
+            rate: bounded(rate.per_second),
+            capacity: bounded(rate.per_second) * 1_000_000,
         }
     }
 
@@ -182,6 +189,22 @@ mod tests {
         burst: 20,
         concurrent: 5,
     };
+
+    #[test]
+    fn figures_without_measure_overflow_nothing() {
+        let rate = Rate {
+            per_minute: i64::MAX,
+            per_second: i64::MAX,
+            burst: i64::MAX,
+            concurrent: i64::MAX,
+        };
+        let mut bucket = Bucket::full(&rate, 0);
+        for now in [0, 1, i64::MAX / 2] {
+            let verdict = bucket.take(&rate, now);
+            assert!(matches!(verdict, Verdict::Taken { remaining, .. } if remaining > 0));
+        }
+        assert!(bucket.take_block(&rate, i64::MAX / 2, 64).is_ok());
+    }
 
     /// The reference: two leaking counters in exact fractions of a token, kept as (amount, denominator 60e6).
     struct Reference {
