@@ -34,8 +34,14 @@ export function retrying(send: Fetch, { retries = 3, longestPause = 30_000 }: Re
 
 function withKey(request: Request): Request {
   const headers = new Headers(request.headers);
-  headers.set("idempotency-key", crypto.randomUUID());
+  headers.set("idempotency-key", unique());
   return new Request(request, { headers });
+}
+
+/** Browsers have random ids on secure origins only, and Node 18 has none without a flag. */
+function unique(): string {
+  const piece = (): string => Math.random().toString(36).slice(2);
+  return globalThis.crypto?.randomUUID?.() ?? `${Date.now().toString(36)}-${piece()}${piece()}`;
 }
 
 /** Milliseconds that the server asks to wait for. */
