@@ -36,6 +36,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     9 "0009_notifications",
     10 "0010_webhooks",
     11 "0011_triggers",
+    12 "0012_groups",
 ];
 
 const SCHEMA: &str =

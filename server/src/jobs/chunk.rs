@@ -14,6 +14,7 @@ use loupe_wire::{BatchModel, BlobModel, CollectionResponse, DedupStrategy, Objec
 use super::{Claim, is_last_try, text};
 use crate::{
     app::App,
+    auth::Caller,
     error::{ApiError, Result},
     v1::{
         batches::{
@@ -21,7 +22,7 @@ use crate::{
             store::{self, ObjectEnd, Processed},
         },
         collections::{self, COLLECTIONS},
-        objects, tasks,
+        objects, tasks, taxonomies,
     },
 };
 
@@ -247,11 +248,22 @@ impl Filling<'_> {
             });
             documents.extend(made);
         }
+        let tried_again = !is_last_try(self.claim);
+        let copies = taxonomies::at_ingest(
+            app,
+            &Caller::system(&self.claim.org_id),
+            self.namespace_id,
+            self.collection,
+            &mut documents,
+            tried_again,
+        )
+        .await?;
         let ids = documents
             .iter()
             .map(|document| document.document_id.clone())
             .collect();
         app.store().upsert(&plan.spec, documents).await?;
+        taxonomies::keep(app, &self.claim.org_id, copies).await?;
         Ok(ids)
     }
 

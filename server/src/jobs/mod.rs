@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use loupe_wire::Value;
 
-pub use store::{Claim, cancel_children, finish};
+pub use store::{Claim, cancel_children, finish, holds};
 
 use crate::{
     app::App,

@@ -13,6 +13,7 @@ crate::sql! {
     const CLAIM = "UPDATE tasks SET lease_owner = $1, lease_until = $2, attempt = attempt + 1, status = 'PROCESSING', updated_at = $3 WHERE task_id = (SELECT task_id FROM tasks WHERE kind IS NOT NULL AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) ORDER BY created_at, task_id LIMIT 1) AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) RETURNING task_id, org_id, namespace_id, parent_id, kind, work, lease_owner, attempt, tries";
     const RENEW = "UPDATE tasks SET lease_until = $4 WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
     const FINISH = "UPDATE tasks SET status = $4, updated_at = $5, ended_at = $5, lease_owner = NULL, lease_until = NULL WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
+    const HOLDS = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
     const REQUEUE = "UPDATE tasks SET status = 'QUEUED', updated_at = $4, run_after = $5, tries = tries + 1, lease_owner = NULL, lease_until = NULL WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
     // A release is no failed try.
     const RELEASE = "UPDATE tasks SET status = 'QUEUED', updated_at = $4, attempt = attempt - 1, lease_owner = NULL, lease_until = NULL WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
@@ -67,6 +68,12 @@ pub(super) async fn claim(tx: &mut Tx, owner: &str, now: i64, until: i64) -> Res
         attempt: row.attempt,
         tries: row.tries,
     }))
+}
+
+/// Whether the claim is held still.
+pub async fn holds(tx: &mut Tx, claim: &Claim) -> Result<bool> {
+    let args = args![&claim.task_id, &claim.owner, claim.attempt];
+    Ok(tx.number(HOLDS, args).await? > 0)
 }
 
 /// False when the lease is gone.

@@ -19,17 +19,21 @@ pub enum Resource {
     Buckets,
     Documents,
     Retrievers,
+    Taxonomies,
+    Clusters,
     ApiKeys,
     BatchObjects,
 }
 
 impl Resource {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Namespaces,
         Self::Collections,
         Self::Buckets,
         Self::Documents,
         Self::Retrievers,
+        Self::Taxonomies,
+        Self::Clusters,
         Self::ApiKeys,
         Self::BatchObjects,
     ];
@@ -42,6 +46,8 @@ impl Resource {
             Self::Buckets => "buckets",
             Self::Documents => "documents",
             Self::Retrievers => "retrievers",
+            Self::Taxonomies => "taxonomies",
+            Self::Clusters => "clusters",
             Self::ApiKeys => "api_keys",
             Self::BatchObjects => "batch_objects",
         }
@@ -54,6 +60,8 @@ impl Resource {
             Self::Collections | Self::Buckets => (5, 50),
             Self::Documents => (10_000, 1_000_000),
             Self::Retrievers => (3, 50),
+            Self::Taxonomies => (2, 20),
+            Self::Clusters => (1, 10),
             Self::ApiKeys => (2, 10),
             Self::BatchObjects => (100, 10_000),
         };
@@ -71,6 +79,8 @@ impl Resource {
             Self::Collections => Some(COLLECTIONS),
             Self::Buckets => Some(BUCKETS),
             Self::Retrievers => Some(RETRIEVERS),
+            Self::Taxonomies => Some(TAXONOMIES),
+            Self::Clusters => Some(CLUSTERS),
             Self::ApiKeys => Some(API_KEYS),
             Self::Documents | Self::BatchObjects => None,
         }
@@ -84,6 +94,8 @@ crate::sql! {
     const COLLECTIONS = "SELECT CAST(COUNT(*) AS BIGINT) FROM collections WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)";
     const BUCKETS = "SELECT CAST(COUNT(*) AS BIGINT) FROM buckets WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)";
     const RETRIEVERS = "SELECT CAST(COUNT(*) AS BIGINT) FROM retrievers WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)";
+    const TAXONOMIES = "SELECT CAST(COUNT(*) AS BIGINT) FROM taxonomies WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)";
+    const CLUSTERS = "SELECT CAST(COUNT(*) AS BIGINT) FROM clusters WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)";
     const API_KEYS = "SELECT CAST(COUNT(*) AS BIGINT) FROM api_keys WHERE org_id = $1 AND status = 'active' AND is_protected = FALSE";
     const COLLECTION_IDS = "SELECT owner, id FROM collections WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)";
 }

@@ -24,6 +24,7 @@ pub mod removal;
 pub mod retrievers;
 pub mod secrets;
 pub mod tasks;
+pub mod taxonomies;
 pub mod triggers;
 pub mod uploads;
 pub mod usage;
@@ -68,6 +69,7 @@ pub fn router() -> (Router<App>, OpenApi) {
         .merge(retrievers::router())
         .merge(secrets::router())
         .merge(tasks::router())
+        .merge(taxonomies::router())
         .merge(triggers::router())
         .merge(uploads::router())
         .merge(usage::router())
@@ -87,6 +89,7 @@ pub async fn run_task(app: &App, claim: &Claim) -> Result<()> {
         copying::COPY => copying::run(app, claim).await?,
         // It ends its task itself, with what the action made.
         triggers::RUN => return triggers::run(app, claim).await,
+        taxonomies::APPLY => return taxonomies::run(app, claim).await,
         kind if removal::runs(kind) => removal::run(app, claim).await?,
         kind => {
             return Err(ApiError::bad_request(
@@ -105,6 +108,9 @@ pub async fn run_task(app: &App, claim: &Claim) -> Result<()> {
 pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
     if claim.kind == copying::COPY {
         copying::give_up(app, claim, reason).await?;
+    }
+    if claim.kind == taxonomies::APPLY {
+        taxonomies::give_up(app, claim, reason).await?;
     }
     if claim.kind == triggers::RUN {
         triggers::fail(app, claim, reason).await?;

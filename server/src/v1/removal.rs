@@ -55,6 +55,8 @@ crate::sql! {
     const DELETE_TRIGGERS = "DELETE FROM triggers WHERE namespace_id = $1";
     const DELETE_FIRINGS = "DELETE FROM trigger_firings WHERE namespace_id = $1";
     const FORGET = "DELETE FROM processed WHERE namespace_id = $1";
+    const DELETE_TAXONOMIES = "DELETE FROM taxonomies WHERE owner = $1";
+    const DELETE_TAXONOMY_VERSIONS = "DELETE FROM taxonomy_versions WHERE namespace_id = $1";
     const DELETE_JOURNAL = "DELETE FROM document_journal WHERE namespace_id = $1";
 }
 
@@ -425,6 +427,8 @@ async fn remove_namespace(app: &App, org_id: &str, namespace_id: &str) -> Result
                     DELETE_ANNOTATIONS,
                     DELETE_TRIGGERS,
                     DELETE_FIRINGS,
+                    DELETE_TAXONOMIES,
+                    DELETE_TAXONOMY_VERSIONS,
                     DELETE_JOURNAL,
                     FORGET,
                 ] {

@@ -123,7 +123,7 @@ both! {
         let clone = format!("/v1/namespaces/{namespace}/clone");
         let answer = server.call("POST", &clone, json!({"namespace_name": "copied library"})).await.ok();
         assert_eq!((&answer["status"], &answer["source_namespace_id"]), (&json!("cloning"), &json!(namespace)));
-        assert_eq!(answer["cloned_resource_counts"], json!({"collections": 1, "retrievers": 1, "buckets": 1}));
+        assert_eq!(answer["cloned_resource_counts"], json!({"collections": 1, "retrievers": 1, "buckets": 1, "taxonomies": 0}));
         let copy = answer["namespace"]["namespace_id"].as_str().unwrap().to_owned();
         let task = server.task_end(answer["task_id"].as_str().unwrap()).await;
         assert_eq!(task["status"], "COMPLETED", "{task:#}");
@@ -160,7 +160,7 @@ both! {
             body.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
             server.call("POST", &clone, body).await
         };
-        send(json!({"include_resources": {"taxonomies": true}})).await.invalid(&["body", "include_resources", "taxonomies"], "not_enabled");
+        send(json!({"include_resources": {"taxonomies": true, "retrievers": false}})).await.invalid(&["body", "include_resources", "taxonomies"], "value_error");
         send(json!({"include_resources": {"collections": false}})).await.invalid(&["body", "include_resources", "retrievers"], "value_error");
         send(json!({"mode": "branch"})).await.invalid(&["body", "mode"], "not_enabled");
         send(json!({"namespace_name": "a/b/c"})).await.invalid(&["body", "namespace_name"], "string_pattern_mismatch");

@@ -136,6 +136,12 @@ async fn tenant(server: &Server, key: &str, email: &str, word: &str) -> Tenant {
         json!({"public_name": format!("{word}-page"), "display_name": word}),
     )
     .await;
+    let taxonomy = json!({"taxonomy_name": format!("{word} kinds"), "config": {"taxonomy_type": "flat", "retriever_id": retriever,
+        "input_mappings": [{"input_key": "title", "path": "title"}], "source_collection": {"collection_id": collection}}});
+    let taxonomy = text(
+        &inside("POST", "/v1/taxonomies".into(), taxonomy).await,
+        "taxonomy_id",
+    );
     let keys = format!("/v1/organizations/users/{email}/api-keys");
     let minted = inside("POST", keys, json!({"name": format!("{word}-robot")})).await;
     inside(
@@ -193,6 +199,8 @@ async fn tenant(server: &Server, key: &str, email: &str, word: &str) -> Tenant {
         ("collection_identifier", collection),
         ("document_id", made.remove(0)),
         ("retriever_id", retriever),
+        ("taxonomy_identifier", taxonomy.clone()),
+        ("taxonomy_id", taxonomy),
         ("execution_id", text(&found, "execution_id")),
         ("key_name", format!("{word}-robot")),
         ("key_id", text(&minted, "key_id")),
@@ -464,6 +472,42 @@ fn bodies() -> Vec<(&'static str, Value)> {
         (
             "POST /v1/retrievers/@retriever_id/execute",
             json!({"inputs": {}, "pagination": {"method": "cursor", "limit": 5, "cursor": "$cursor"}}),
+        ),
+        (
+            "POST /v1/taxonomies",
+            json!({"taxonomy_name": "of theirs", "config": {"taxonomy_type": "flat", "retriever_id": "$retriever_id", "input_mappings": [{"input_key": "x", "path": "x"}], "source_collection": {"collection_id": "@collection_identifier"}}}),
+        ),
+        (
+            "POST /v1/taxonomies",
+            json!({"taxonomy_name": "on theirs", "config": {"taxonomy_type": "flat", "retriever_id": "@retriever_id", "input_mappings": [{"input_key": "x", "path": "x"}], "source_collection": {"collection_id": "$collection_identifier"}}}),
+        ),
+        (
+            "POST /v1/taxonomies/@taxonomy_identifier/execute",
+            json!({"source_collection_id": "$collection_identifier"}),
+        ),
+        (
+            "POST /v1/taxonomies/@taxonomy_identifier/execute",
+            json!({"source_documents": [{"title": "x"}], "retriever": {"retriever_id": "$retriever_id"}}),
+        ),
+        (
+            "POST /v1/taxonomies/@taxonomy_identifier/execute",
+            json!({"source_collection_id": "@collection_identifier", "target_collection_id": "$collection_identifier", "join_mode": "batch"}),
+        ),
+        (
+            "POST /v1/taxonomies/@taxonomy_identifier/clone",
+            json!({"taxonomy_name": "cloned", "retriever_id": "$retriever_id"}),
+        ),
+        (
+            "POST /v1/collections/@collection_identifier/apply-taxonomy",
+            json!({"taxonomy_id": "$taxonomy_id"}),
+        ),
+        (
+            "PATCH /v1/collections/@collection_identifier",
+            json!({"taxonomy_applications": [{"taxonomy_id": "$taxonomy_id"}]}),
+        ),
+        (
+            "POST /v1/retrievers",
+            json!({"retriever_name": "by their kinds", "collection_identifiers": ["@collection_identifier"], "stages": [{"stage_name": "kinds", "config": {"stage_id": "taxonomy_enrich", "parameters": {"taxonomy_id": "$taxonomy_id"}}}]}),
         ),
         (
             "POST /v1/organizations/users/owner@localhost/api-keys",

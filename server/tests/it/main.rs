@@ -39,6 +39,7 @@ mod resources;
 mod secrets;
 mod sql;
 mod stages;
+mod taxonomies;
 mod tolerance;
 mod triggers;
 mod uploads;

@@ -99,6 +99,14 @@ async fn rows(server: &Server, namespace: &str) -> Vec<(&'static str, i64)> {
             "SELECT CAST(COUNT(*) AS BIGINT) FROM triggers WHERE namespace_id = $1",
         ),
         (
+            "taxonomies",
+            "SELECT CAST(COUNT(*) AS BIGINT) FROM taxonomies WHERE owner = $1",
+        ),
+        (
+            "taxonomy_versions",
+            "SELECT CAST(COUNT(*) AS BIGINT) FROM taxonomy_versions WHERE namespace_id = $1",
+        ),
+        (
             "annotations",
             "SELECT CAST(COUNT(*) AS BIGINT) FROM annotations WHERE namespace_id = $1",
         ),

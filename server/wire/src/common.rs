@@ -7,7 +7,7 @@ use validator::Validate as _;
 
 use crate::{
     BlobURLRef, ContentQueryInput, DocumentQueryInput, InternalPayloadModel,
-    MultiContentQueryInput, Object, TextQueryInput, VectorQueryInput,
+    MultiContentQueryInput, Object, TextQueryInput, Value, VectorQueryInput,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -682,4 +682,30 @@ pub struct WriteConsistency {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schema(value_type = Vec<std::collections::HashMap<String, serde_json::Value>>))]
     pub next_actions: Vec<Object>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct InputMapping {
+    pub input_key: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_type: Option<InputSourceType>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub r#override: Option<Value>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub enum InputSourceType {
+    #[default]
+    #[serde(rename = "payload")]
+    Payload,
+    #[serde(rename = "literal")]
+    Literal,
+    #[serde(rename = "vector")]
+    Vector,
+    #[serde(rename = "blob")]
+    Blob,
 }

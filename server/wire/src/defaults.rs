@@ -518,3 +518,23 @@ pub fn text_change() -> String {
 pub fn trigger_status_active() -> crate::TriggerStatus {
     crate::TriggerStatus::Active
 }
+
+pub fn enrichment_merge_mode_replace() -> crate::EnrichmentMergeMode {
+    crate::EnrichmentMergeMode::Replace
+}
+
+pub fn f64_0_7() -> f64 {
+    0.7
+}
+
+pub fn join_mode_on_demand() -> crate::JoinMode {
+    crate::JoinMode::OnDemand
+}
+
+pub fn step_key_source_assignment_label() -> crate::StepKeySource {
+    crate::StepKeySource::AssignmentLabel
+}
+
+pub fn text_slash() -> String {
+    "/".to_owned()
+}

@@ -25,3 +25,9 @@ pub static P5: LazyLock<Regex> = LazyLock::new(|| {
 pub static P6: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(change|failure|always)$").expect("a literal pattern that a test compiles")
 });
+pub static P7: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^col_[a-zA-Z0-9_]+$").expect("a literal pattern that a test compiles")
+});
+pub static P8: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^ret_[a-zA-Z0-9_]+$").expect("a literal pattern that a test compiles")
+});

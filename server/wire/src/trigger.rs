@@ -356,3 +356,37 @@ impl Default for TriggerDefsRetrieverCanaryNotificationConfig {
         }
     }
 }
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct TriggerActionConfigTaxonomyEnrichment {
+    pub taxonomy_id: String,
+    pub collection_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_collection_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Object::is_empty")]
+    #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
+    pub filters: Object,
+    #[serde(default)]
+    pub incremental: bool,
+    #[serde(default = "crate::defaults::i64_1000")]
+    #[cfg_attr(feature = "schema", validate(range(min = 100, max = 10000)))]
+    pub batch_size: i64,
+    #[serde(default = "crate::defaults::i64_4")]
+    #[cfg_attr(feature = "schema", validate(range(min = 1, max = 16)))]
+    pub parallelism: i64,
+}
+
+impl Default for TriggerActionConfigTaxonomyEnrichment {
+    fn default() -> Self {
+        Self {
+            taxonomy_id: Default::default(),
+            collection_id: Default::default(),
+            target_collection_id: None,
+            filters: Default::default(),
+            incremental: false,
+            batch_size: crate::defaults::i64_1000(),
+            parallelism: crate::defaults::i64_4(),
+        }
+    }
+}

@@ -15,7 +15,7 @@ use super::{RunError, Searchable, page};
 use super::{
     aggregate, api_call, attribute_filter, cluster, cross_compare, document_enrich, feature_search,
     group, json_transform, llm_enrich, llm_filter, maxsim, mmr, moments, query_expand, rag_prepare,
-    reduce, relevance, rerank, sort, summarize, unwind, web_search,
+    reduce, relevance, rerank, sort, summarize, taxonomy_enrich, unwind, web_search,
 };
 use crate::filter::{Filter, Resolved};
 use crate::store::{Reach, StoreError};
@@ -457,6 +457,7 @@ async fn dispatch(step: &Step, at: &mut Execution, set: Working) -> Result<Worki
         "json_transform" => json_transform::run(at, &p(), set).await,
         "rag_prepare" => rag_prepare::run(at, &p(), set).await,
         "document_enrich" => document_enrich::run(at, &p(), set).await,
+        "taxonomy_enrich" => taxonomy_enrich::run(at, &p(), set).await,
         "cross_compare" => cross_compare::run(at, &p(), set).await,
         "rerank" => rerank::run(at, &p(), set).await,
         "llm_filter" => llm_filter::run(at, &p(), set).await,

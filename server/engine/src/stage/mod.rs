@@ -40,6 +40,8 @@ mod schema;
 mod sort;
 mod summarize;
 mod targets;
+pub mod taxonomy;
+mod taxonomy_enrich;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod testing;
@@ -148,7 +150,7 @@ impl Definition {
 }
 
 /// The stages that run.
-pub(crate) static BUILT: [&Definition; 26] = [
+pub(crate) static BUILT: [&Definition; 27] = [
     &feature_table::DEFINITION,
     &attribute_filter::DEFINITION,
     &llm_filter::DEFINITION,
@@ -173,16 +175,16 @@ pub(crate) static BUILT: [&Definition; 26] = [
     &cross_compare::DEFINITION,
     &unwind::DEFINITION,
     &document_enrich::DEFINITION,
+    &taxonomy_enrich::DEFINITION,
     &llm_enrich::DEFINITION,
     &api_call::DEFINITION,
 ];
 
 /// Stage ids of the interface that no build of this version runs.
-pub(crate) const NOT_BUILT: [&str; 8] = [
+pub(crate) const NOT_BUILT: [&str; 7] = [
     "agent_search",
     "external_reverse_image",
     "sql_lookup",
-    "taxonomy_enrich",
     "web_scrape",
     "code_execution",
     "agentic_enrich",

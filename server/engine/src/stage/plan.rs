@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use super::compile::compile_stage;
 use super::execution::Execution;
 use super::schema::{inside, problem};
+use super::taxonomy::Taxonomy;
 use super::working::Working;
 use super::{Around, Definition, Fetch, RunError, Searchable, StageProblem, WebSearch, page};
 use crate::embed::Encoders;
@@ -67,6 +68,8 @@ pub struct Run {
     pub collections: Vec<Searchable>,
     /// Collections that stages name beside those; see [`Plan::references`].
     pub references: Vec<Searchable>,
+    /// Taxonomies that stages name; see [`Plan::taxonomies`].
+    pub taxonomies: Vec<Arc<Taxonomy>>,
     /// Checked by [`super::check_inputs`].
     pub inputs: Object,
     /// The filter of the request, applied to everything read.
@@ -87,6 +90,42 @@ pub struct Run {
     pub watch: Option<mpsc::Sender<StageEvent>>,
     /// What the server holds and counts of this execution.
     pub around: Option<Arc<dyn Around>>,
+}
+
+impl Run {
+    /// A search inside of this one: over other collections, with inputs of its own, without what the request asks of the
+    /// answer. It uses no taxonomies: a taxonomy could use itself.
+    pub(crate) fn inner(
+        &self,
+        collections: Vec<Searchable>,
+        references: Vec<Searchable>,
+        secrets: HashMap<String, String>,
+        inputs: Object,
+        limit: usize,
+    ) -> Self {
+        Self {
+            store: self.store.clone(),
+            encoders: self.encoders.clone(),
+            fetch: self.fetch.clone(),
+            namespace_id: self.namespace_id.clone(),
+            principal: self.principal.clone(),
+            collections,
+            references,
+            taxonomies: Vec::new(),
+            inputs,
+            filter: None,
+            now: self.now,
+            max_time_ms: None,
+            pagination: None,
+            limit: i64::try_from(limit).ok(),
+            return_vectors: false,
+            secrets,
+            web: self.web.clone(),
+            web_search: self.web_search.clone(),
+            watch: None,
+            around: self.around.clone(),
+        }
+    }
 }
 
 /// What happened to a stage: it began, it ended with statistics, or it failed.
@@ -231,6 +270,20 @@ impl Plan {
                 .filter_map(|name| step.parameters.get(*name).and_then(Value::as_str))
         });
         let mut list: Vec<String> = named
+            .filter(|text| !is_template(text))
+            .map(str::to_owned)
+            .collect();
+        list.sort();
+        list.dedup();
+        list
+    }
+
+    /// The taxonomies that stages name. Whoever makes a retriever must be allowed to use them.
+    pub fn taxonomies(&self) -> Vec<String> {
+        let steps = self.steps.iter();
+        let named = steps.filter(|step| step.definition.id == "taxonomy_enrich");
+        let mut list: Vec<String> = named
+            .filter_map(|step| step.parameters.get("taxonomy_id")?.as_str())
             .filter(|text| !is_template(text))
             .map(str::to_owned)
             .collect();

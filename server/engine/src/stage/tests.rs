@@ -115,6 +115,7 @@ fn run(store: Memory, inputs: Value) -> Run {
         principal: None,
         collections: collections(),
         references: Vec::new(),
+        taxonomies: Vec::new(),
         inputs: inputs.as_object().unwrap().clone(),
         filter: None,
         now: chrono::DateTime::parse_from_rfc3339("2026-11-21T12:00:00Z")

@@ -2,14 +2,14 @@
 
 use loupe_wire::{
     CloneCollectionRequest, CloneCollectionResponse, CreateCollectionRequest,
-    FeatureExtractorConfigInput, FeatureExtractorConfigOutput, NamespaceOperation, Value,
+    FeatureExtractorConfigInput, FeatureExtractorConfigOutput, NamespaceOperation,
 };
 
 use super::{draft, find, insert};
 use crate::{
     app::App,
     auth::{Scope, Write},
-    error::{ApiError, Result, Violation},
+    error::{ApiError, Result},
     v1::copying::{self, Copy},
 };
 
@@ -33,11 +33,6 @@ pub async fn clone(
     identifier: &str,
     request: CloneCollectionRequest,
 ) -> Result<CloneCollectionResponse> {
-    if request.taxonomy_applications.is_some() {
-        let msg = "taxonomies are not available yet";
-        let path = ["taxonomy_applications"];
-        return Err(Violation::body(&path, "not_enabled", msg, Value::Null).into());
-    }
     let pattern = find(app, scope, identifier, NamespaceOperation::ReadData).await?;
     let (source, own_extractor) = (pattern.source, pattern.feature_extractor);
     // Another source has a schema of its own.
@@ -52,6 +47,9 @@ pub async fn clone(
             .or_else(|| Some(as_sent(own_extractor.clone()))),
         enabled: request.enabled.unwrap_or(pattern.enabled),
         metadata: request.metadata.or(pattern.metadata),
+        taxonomy_applications: request
+            .taxonomy_applications
+            .or(pattern.taxonomy_applications),
         schedule: pattern.schedule,
         embedding_task: pattern.embedding_task,
         ..Default::default()

@@ -30,7 +30,7 @@ use super::{
     batches,
     buckets::BUCKETS,
     namespaces::push_event,
-    removal,
+    removal, taxonomies,
 };
 use crate::{
     app::App,
@@ -250,6 +250,8 @@ async fn draft(
         Some(schema) => Some(schema),
         None => schemas.into_iter().next().flatten(),
     };
+    let applications = request.taxonomy_applications;
+    let taxonomy_applications = taxonomies::check_applications(app, scope, applications).await?;
     let now = app.clock().micros();
     Ok(CollectionResponse {
         collection_id: Some(id::new("col_")),
@@ -264,6 +266,7 @@ async fn draft(
         enabled: request.enabled,
         metadata: request.metadata,
         schedule: request.schedule,
+        taxonomy_applications,
         document_count: Some(0),
         created_at: Some(clock::time(now)),
         updated_at: Some(clock::time(now)),
@@ -428,6 +431,8 @@ pub async fn update(
         .await?
         .collection_id
         .unwrap_or_default();
+    let applications = request.taxonomy_applications;
+    let applications = taxonomies::check_applications(app, scope, applications).await?;
     let (caller, namespace_id, now) = (
         scope.caller.clone(),
         scope.namespace_id.clone(),
@@ -444,6 +449,8 @@ pub async fn update(
                 collection.description = request.description.or(collection.description);
                 collection.enabled = request.enabled.unwrap_or(collection.enabled);
                 collection.metadata = request.metadata.or(collection.metadata);
+                collection.taxonomy_applications =
+                    applications.or(collection.taxonomy_applications);
                 collection.updated_at = Some(clock::time(now));
                 COLLECTIONS
                     .update(

@@ -23,6 +23,7 @@ use crate::{
         audit::{self, Change},
         collections, events,
         namespaces::push_event,
+        taxonomies,
     },
 };
 
@@ -249,12 +250,25 @@ pub async fn create(
         vectors: check_vectors(&spec, &vectors)?,
         keywords: Some(text),
     };
+    let mut documents = [document];
+    let (caller, namespace_id) = (&scope.caller, &scope.namespace_id);
+    let copies = taxonomies::at_ingest(
+        app,
+        caller,
+        namespace_id,
+        &collection,
+        &mut documents,
+        false,
+    )
+    .await?;
+    let [document] = documents;
     let ids = [document.document_id.clone()];
     let entry = Entry::Upsert {
         collection: spec,
         documents: vec![document.clone()],
     };
     write(app, scope, entry, "document.created", &ids, Object::new()).await?;
+    taxonomies::keep(app, &caller.org_id, copies).await?;
     Ok(document)
 }
 

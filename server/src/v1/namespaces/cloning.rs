@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use loupe_wire::{
     AuditAction, BucketResponse, CloneNamespaceRequest, CloneNamespaceRequestMode,
     CloneNamespaceResponse, ClonedResourceSummary, CollectionResponse, NamespaceModel,
-    NamespaceOperation, ResourceType, RetrieverModelOutput, Value,
+    NamespaceOperation, ResourceType, RetrieverModelOutput, TaxonomyResponse, Value,
 };
 
 use super::{NAMESPACES, check_name};
@@ -23,6 +23,7 @@ use crate::{
         collections::{self, COLLECTIONS},
         copying::{self, Copy},
         retrievers::RETRIEVERS,
+        taxonomies::{self, TAXONOMIES},
     },
 };
 
@@ -33,9 +34,10 @@ fn check(caller: &Caller, request: &CloneNamespaceRequest) -> Result<()> {
         ApiError::from(Violation::body(path, "not_enabled", msg, Value::Null))
     };
     let wanted = request.include_resources.clone().unwrap_or_default();
-    if wanted.taxonomies {
+    if wanted.taxonomies && !wanted.retrievers {
         let path = ["include_resources", "taxonomies"];
-        return Err(refuse(&path, "taxonomies are not available yet"));
+        let msg = "taxonomies find their nodes by retrievers: include both, or no taxonomies";
+        return Err(Violation::body(&path, "value_error", msg, Value::Null).into());
     }
     if wanted.retrievers && !wanted.collections {
         let path = ["include_resources", "retrievers"];
@@ -61,6 +63,7 @@ struct Clone {
     buckets: Vec<BucketResponse>,
     collections: Vec<CollectionResponse>,
     retrievers: Vec<RetrieverModelOutput>,
+    taxonomies: Vec<TaxonomyResponse>,
     ids: ClonedResourceSummary,
 }
 
@@ -74,6 +77,7 @@ impl Clone {
             buckets: Vec::new(),
             collections: Vec::new(),
             retrievers: Vec::new(),
+            taxonomies: Vec::new(),
             ids: ClonedResourceSummary::default(),
         };
         for record in BUCKETS.all(db, source_id).await? {
@@ -84,6 +88,15 @@ impl Clone {
                 updated_at: at,
                 ..record.data.0
             });
+        }
+        // Their new ids come first: collections and retrievers name them.
+        let taxonomies = if wanted.taxonomies {
+            TAXONOMIES.all(db, source_id).await?
+        } else {
+            Vec::new()
+        };
+        for record in &taxonomies {
+            renamed(&mut clone.ids.taxonomies, record.id.clone(), "tax_");
         }
         if wanted.collections {
             for record in COLLECTIONS.all(db, source_id).await? {
@@ -99,6 +112,9 @@ impl Clone {
                     &clone.ids.buckets,
                 );
                 clone.collections.push(collection);
+            }
+            for collection in &mut clone.collections {
+                applications(collection, &clone.ids);
             }
         }
         if wanted.retrievers {
@@ -117,12 +133,30 @@ impl Clone {
                 );
                 for stage in &mut retriever.stages {
                     let config = stage.config.values_mut();
-                    config
-                        .chain(stage.parameters.values_mut())
-                        .for_each(|value| remap_inside(value, &clone.ids.collections));
+                    for value in config.chain(stage.parameters.values_mut()) {
+                        remap_inside(value, &clone.ids.collections);
+                        remap_inside(value, &clone.ids.taxonomies);
+                    }
                 }
                 clone.retrievers.push(retriever);
             }
+        }
+        for record in taxonomies {
+            let mut value = serde_json::to_value(&record.data.0).map_err(ApiError::internal)?;
+            for ids in [
+                &clone.ids.collections,
+                &clone.ids.retrievers,
+                &clone.ids.taxonomies,
+            ] {
+                remap_inside(&mut value, ids);
+            }
+            let copy: TaxonomyResponse =
+                serde_json::from_value(value).map_err(ApiError::internal)?;
+            clone.taxonomies.push(TaxonomyResponse {
+                version: 1,
+                created_at: at,
+                ..copy
+            });
         }
         Ok(clone)
     }
@@ -151,7 +185,22 @@ impl Clone {
                 .insert(tx, namespace_id, id, &one.retriever_name, now, one)
                 .await?;
         }
+        for one in &self.taxonomies {
+            taxonomies::insert(tx, caller, namespace_id, one, now).await?;
+        }
         Ok(())
+    }
+}
+
+/// The taxonomies that a cloned collection applies are those of the clone; without them it applies none.
+fn applications(collection: &mut CollectionResponse, ids: &ClonedResourceSummary) {
+    let Some(applied) = &mut collection.taxonomy_applications else {
+        return;
+    };
+    applied.retain(|one| ids.taxonomies.contains_key(&one.taxonomy_id));
+    for one in applied {
+        remap([&mut one.taxonomy_id], &ids.taxonomies);
+        remap(one.target_collection_id.as_mut(), &ids.collections);
     }
 }
 
@@ -261,6 +310,7 @@ fn answer(clone: Clone, source_namespace_id: String) -> CloneNamespaceResponse {
         ("collections", clone.collections.len()),
         ("retrievers", clone.retrievers.len()),
         ("buckets", clone.buckets.len()),
+        ("taxonomies", clone.taxonomies.len()),
     ];
     let count = |(name, count): (&str, usize)| (name.to_owned(), i64::try_from(count).unwrap_or(0));
     CloneNamespaceResponse {

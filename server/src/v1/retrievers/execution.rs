@@ -2,7 +2,9 @@
 
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
-use loupe_engine::stage::{Around as _, Outcome, Plan, Run, RunError, StageEvent, check_inputs};
+use loupe_engine::stage::{
+    Around as _, Outcome, Plan, Run, RunError, StageEvent, check_inputs, taxonomy::Finder,
+};
 use loupe_wire::{
     ExecuteRetrieverResponse, Object, RetrieverExecutionSummary, RetrieverModelOutput,
     RetrieverPagination, Value,
@@ -18,7 +20,7 @@ use crate::{
     id,
     limits::quota,
     list::parse_filter,
-    v1::{collections, documents, secrets},
+    v1::{collections, documents, secrets, taxonomies},
 };
 
 /// What an execution is asked for, whoever asks: the API, a public page, an alert.
@@ -86,6 +88,13 @@ pub async fn execute<L: Level>(
             .iter()
             .map(|collection| collections::searchable(app, collection))
             .collect(),
+        taxonomies: taxonomies::ready(
+            app,
+            &scope.caller.org_id,
+            &scope.namespace_id,
+            &plan.taxonomies(),
+        )
+        .await?,
         inputs: inputs.clone(),
         filter,
         now: app.clock().now(),
@@ -124,6 +133,59 @@ pub async fn execute<L: Level>(
     Ok(response)
 }
 
+/// What searches run on that are a part of other work. They take their turn as every search does, but wait for it: they
+/// were let in with the work.
+pub async fn ground<L: Level>(app: &App, scope: &Scope<L>) -> Run {
+    // Without one the server stops, and the search with it.
+    let turn = app.turns.again().await;
+    let held = turn.map(|turn| Arc::new(Held::new(app, &scope.caller.org_id, turn)));
+    Run {
+        store: app.store().clone(),
+        encoders: app.encoders(),
+        fetch: None,
+        namespace_id: scope.namespace_id.clone(),
+        principal: scope.caller.principal().map(ToOwned::to_owned),
+        collections: Vec::new(),
+        references: Vec::new(),
+        taxonomies: Vec::new(),
+        inputs: Object::new(),
+        filter: None,
+        now: app.clock().now(),
+        max_time_ms: None,
+        pagination: None,
+        limit: None,
+        return_vectors: false,
+        secrets: HashMap::new(),
+        web: Some(Arc::new(app.outbound().clone())),
+        web_search: app.web_search.clone(),
+        watch: None,
+        around: held.map(|held| held as _),
+    }
+}
+
+/// A retriever made ready to search inside of other work.
+///
+/// # Errors
+/// A collection that its stages name is gone, or the database does not answer.
+pub async fn finder(
+    app: &App,
+    org_id: &str,
+    namespace_id: &str,
+    retriever: &RetrieverModelOutput,
+) -> Result<Finder> {
+    let plan = compile(&stage_inputs(&retriever.stages), &retriever.input_schema)?;
+    let references = collections::resolve(app, namespace_id, &plan.references()).await?;
+    Ok(Finder {
+        input_schema: retriever.input_schema.clone(),
+        references: references
+            .iter()
+            .map(|collection| collections::searchable(app, collection))
+            .collect(),
+        secrets: secrets_of(app, org_id, &plan).await?,
+        plan,
+    })
+}
+
 /// The values of the secrets that the stages name. One that is gone is told by the stage that needs it.
 async fn secrets_of(app: &App, org_id: &str, plan: &Plan) -> Result<HashMap<String, String>> {
     let mut values = HashMap::new();
@@ -139,7 +201,8 @@ async fn secrets_of(app: &App, org_id: &str, plan: &Plan) -> Result<HashMap<Stri
     Ok(values)
 }
 
-fn run_error(error: RunError) -> ApiError {
+/// What a caller is told of a search that failed.
+pub fn run_error(error: RunError) -> ApiError {
     match error {
         RunError::Invalid(message) => ApiError::bad_request("", message),
         RunError::Cursor(message) => ApiError::bad_request("cursor_invalid", message),

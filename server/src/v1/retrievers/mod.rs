@@ -20,7 +20,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 
 pub use around::Used;
-pub use execution::{Execute, execute};
+pub use execution::{Execute, execute, finder, ground, run_error};
 pub use history::{History, record};
 pub use routes::router;
 pub use store::{Execution, RETRIEVERS, insert_execution};
@@ -28,7 +28,7 @@ pub use store::{Execution, RETRIEVERS, insert_execution};
 use super::{
     api_keys,
     audit::{self, Change},
-    collections, secrets,
+    collections, secrets, taxonomies,
 };
 use crate::{
     app::App,
@@ -161,6 +161,10 @@ pub async fn create(
         scope
             .caller
             .allow(ResourceType::Collection, id, NamespaceOperation::ReadData)?;
+    }
+    // The same goes for taxonomies.
+    for named in plan.taxonomies() {
+        taxonomies::find(app, scope, &named, NamespaceOperation::ReadData).await?;
     }
     let now = app.clock().micros();
     let retriever = RetrieverModelOutput {

@@ -152,6 +152,29 @@ pub async fn delete(
         .await
 }
 
+/// Notes how far a claimed task is.
+///
+/// # Errors
+/// The lease was lost, or the database fails.
+pub async fn note(app: &App, claim: &Claim, member: &'static str, value: Value) -> Result<()> {
+    let (claim, now) = (claim.clone(), app.clock().micros());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                if !jobs::holds(tx, &claim).await? {
+                    return Err(ApiError::conflict("", "the lease of this task was lost"));
+                }
+                let status = TaskStatusEnum::Processing;
+                store::change(tx, &claim.task_id, status, now, move |task| {
+                    let data = task.additional_data.get_or_insert_default();
+                    data.insert(member.into(), value);
+                })
+                .await
+            })
+        })
+        .await
+}
+
 /// Ends a claimed task as done, with what it made.
 ///
 /// # Errors

@@ -4,7 +4,8 @@
 use loupe_wire::{
     BatchModel, CreateBatchRequest, Filter, NamespaceOperation, Object, Trigger,
     TriggerActionConfigBatchRerun, TriggerActionConfigCollectionTrigger,
-    TriggerActionConfigRetrieverExecution, TriggerActionType, Value,
+    TriggerActionConfigRetrieverExecution, TriggerActionConfigTaxonomyEnrichment,
+    TriggerActionType, Value,
 };
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -17,6 +18,7 @@ use crate::{
         batches, collections,
         retrievers::{self, Execute},
         tasks::name_of,
+        taxonomies::{self, Apply},
     },
 };
 
@@ -43,9 +45,11 @@ pub async fn check(
             let config: TriggerActionConfigBatchRerun = read(config)?;
             batch(app, scope, &config.batch_id).await?;
         }
-        TriggerActionType::Cluster
-        | TriggerActionType::TaxonomyEnrichment
-        | TriggerActionType::AlertEvaluation => {
+        TriggerActionType::TaxonomyEnrichment => {
+            let mut work = enrichment(read(config)?);
+            taxonomies::check(app, scope, &mut work).await?;
+        }
+        TriggerActionType::Cluster | TriggerActionType::AlertEvaluation => {
             let msg = "this server cannot do that by a trigger yet";
             let input = name_of(kind).into();
             return Err(Violation::body(&["action_type"], "not_enabled", msg, input).into());
@@ -101,6 +105,7 @@ pub async fn perform(app: &App, trigger: &Trigger) -> Result<Vec<Value>> {
         TriggerActionType::RetrieverExecution => search(app, &scope, read(config)?).await,
         TriggerActionType::CollectionTrigger => process(app, &scope, read(config)?).await,
         TriggerActionType::BatchRerun => rerun(app, &scope, read(config)?).await,
+        TriggerActionType::TaxonomyEnrichment => enrich(app, &scope, read(config)?).await,
         kind => Err(ApiError::bad_request(
             "",
             format!("this version cannot do {} by a trigger", name_of(kind)),
@@ -163,6 +168,31 @@ async fn process(
         made.push(json!({ "batch_id": batch.batch_id, "task_id": batch.task_id }));
     }
     Ok(made)
+}
+
+/// What is applied to what.
+fn enrichment(config: TriggerActionConfigTaxonomyEnrichment) -> Apply {
+    Apply {
+        taxonomy_id: config.taxonomy_id,
+        collection_id: config.collection_id,
+        target_collection_id: config.target_collection_id,
+        filters: config.filters,
+        incremental: config.incremental,
+        batch_size: config.batch_size,
+        parallelism: config.parallelism,
+        ..Default::default()
+    }
+}
+
+async fn enrich(
+    app: &App,
+    scope: &Scope<Write>,
+    config: TriggerActionConfigTaxonomyEnrichment,
+) -> Result<Vec<Value>> {
+    let mut work = enrichment(config);
+    taxonomies::check(app, scope, &mut work).await?;
+    let done = taxonomies::apply(app, scope, &work, None).await?;
+    Ok(taxonomies::outputs(&work, &done))
 }
 
 async fn batch(app: &App, scope: &Scope<Write>, id: &str) -> Result<BatchModel> {

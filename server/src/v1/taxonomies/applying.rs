@@ -1,0 +1,624 @@
+//! Storing what a taxonomy gives: to the documents that a collection has, by a task, and to those that come, as they come.
+
+use std::time::Instant;
+
+use futures::StreamExt as _;
+use loupe_engine::{
+    filter::Filter,
+    stage::{
+        RunError,
+        taxonomy::{Match, Taxonomy},
+    },
+    store::{CollectionSpec, Document, ListQuery, WithVectors, document_id},
+};
+use loupe_wire::{
+    CollectionResponse, HierarchicalEnrichmentStyle, JoinStats, NamespaceOperation,
+    NotificationPriority, NotificationType, Object, TaskType, TaxonomyApplicationConfig, Value,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{
+    building,
+    executing::{self, Candidate, classify},
+    store::{self, TAXONOMIES},
+};
+use crate::{
+    app::App,
+    auth::{Caller, Level, Scope, Write},
+    error::{ApiError, Result, Violation},
+    jobs::Claim,
+    limits::quota,
+    list::parse_filter,
+    v1::{
+        collections, documents,
+        namespaces::push_event,
+        notifications::{self, Notice},
+        retrievers,
+        tasks::{self, NewTask},
+    },
+};
+
+/// The queue's word for a taxonomy that is applied.
+pub const APPLY: &str = "apply_taxonomy";
+
+/// Documents that are in memory at once, with their vectors.
+const PAGE: i64 = 200;
+/// Documents whose nodes are looked for at once, whatever is asked for: each takes a search's turn.
+const AT_ONCE: i64 = 4;
+/// Taxonomies that one collection applies.
+const MAX_APPLICATIONS: usize = 20;
+
+/// What is applied to what.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Apply {
+    pub taxonomy_id: String,
+    /// The newest where it is absent.
+    #[serde(default)]
+    pub version: Option<i64>,
+    pub collection_id: String,
+    /// Where the enriched documents go; in place where it is absent.
+    #[serde(default)]
+    pub target_collection_id: Option<String>,
+    #[serde(default)]
+    pub filters: Object,
+    #[serde(default)]
+    pub batch_size: i64,
+    #[serde(default)]
+    pub parallelism: i64,
+    /// Documents that this version was applied to before are passed over.
+    #[serde(default)]
+    pub incremental: bool,
+    #[serde(default)]
+    pub max_time_ms: Option<i64>,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Default)]
+pub struct Applied {
+    pub stats: JoinStats,
+    pub first_error: Option<String>,
+    pub out_of_time: bool,
+}
+
+/// Checks that the caller may do it, and puts ids in place of names.
+///
+/// # Errors
+/// 404 for what is not there, 403 for what is out of the key's scopes, the 422 list for a filter that cannot be read.
+pub async fn check<L: Level>(app: &App, scope: &Scope<L>, work: &mut Apply) -> Result<()> {
+    let taxonomy = super::find(app, scope, &work.taxonomy_id, NamespaceOperation::ReadData).await?;
+    work.taxonomy_id = taxonomy.taxonomy_id.unwrap_or_default();
+    let operation = NamespaceOperation::WriteData;
+    let source = match work.target_collection_id {
+        Some(_) => NamespaceOperation::ReadData,
+        None => operation,
+    };
+    let collection = collections::known(app, scope, &work.collection_id, source).await?;
+    work.collection_id = collection.id.clone();
+    if let Some(target) = &mut work.target_collection_id {
+        let found = collections::known(app, scope, target, operation).await?;
+        target.clone_from(&found.id);
+    }
+    if work.target_collection_id.as_ref() == Some(&work.collection_id) {
+        work.target_collection_id = None;
+    }
+    filter_of(work).map(|_| ())
+}
+
+/// The documents that are meant.
+///
+/// # Errors
+/// The 422 list.
+pub fn filter_of(work: &Apply) -> Result<Option<Filter>> {
+    if work.filters.is_empty() {
+        return Ok(None);
+    }
+    let tree = Value::Object(work.filters.clone());
+    parse_filter(&tree, "scroll_filters").map(Some)
+}
+
+/// The task that does it.
+pub fn task(org_id: &str, namespace_id: &str, work: &Apply) -> Result<NewTask> {
+    let written = serde_json::to_value(work).map_err(ApiError::internal)?;
+    let kind = TaskType::ApiTaxonomiesMaterialize;
+    let mut task = NewTask::work(org_id, namespace_id, kind, APPLY, written);
+    task.inputs = vec![
+        work.taxonomy_id.clone().into(),
+        work.collection_id.clone().into(),
+    ];
+    task.description = format!("taxonomy {} on {}", work.taxonomy_id, work.collection_id);
+    Ok(task)
+}
+
+/// Runs the task; safe to repeat, for a document that is enriched again stays the same.
+///
+/// # Errors
+/// The taxonomy or the collection is gone, or a store does not answer.
+pub async fn run(app: &App, claim: &Claim) -> Result<()> {
+    let work = Apply::deserialize(&claim.work).map_err(ApiError::internal)?;
+    let namespace_id = claim.namespace_id.clone().unwrap_or_default();
+    let scope: Scope<Write> = Scope::internal(Caller::system(&claim.org_id), namespace_id);
+    let done = apply(app, &scope, &work, Some(claim)).await?;
+    tasks::succeed(app, claim, executing::outputs(&work, &done)).await
+}
+
+/// Applies a taxonomy to a collection, page by page.
+///
+/// # Errors
+/// As [`run`].
+pub async fn apply(
+    app: &App,
+    scope: &Scope<Write>,
+    work: &Apply,
+    claim: Option<&Claim>,
+) -> Result<Applied> {
+    let began = Instant::now();
+    let (org_id, namespace_id) = (&scope.caller.org_id, &scope.namespace_id);
+    let stored = match work.version {
+        Some(version) => store::version(app.db(), namespace_id, &work.taxonomy_id, version).await?,
+        None => {
+            let found = TAXONOMIES
+                .find(app.db(), namespace_id, &work.taxonomy_id)
+                .await?;
+            found.data.0
+        }
+    };
+    let taxonomy = building::build(app, org_id, namespace_id, &stored, None).await?;
+    let pass = Pass::new(app, scope, work, &taxonomy).await?;
+    let mut query = ListQuery {
+        filter: filter_of(work)?,
+        limit: usize::try_from(work.batch_size.clamp(1, PAGE)).unwrap_or(1),
+        vectors: WithVectors::Yes,
+        ..Default::default()
+    };
+    let reach = scope.reach(vec![work.collection_id.clone()]);
+    let mut done = Applied::default();
+    loop {
+        let page = app.store().list(&reach, query.clone()).await?;
+        pass.page(page.documents, &mut done).await?;
+        if let Some(claim) = claim {
+            let told = json!({
+                "processed": done.stats.processed_docs, "enriched": done.stats.enriched,
+                "errors": done.stats.errors,
+            });
+            tasks::note(app, claim, "progress", told).await?;
+        }
+        query.cursor = page.next;
+        let limit = work.max_time_ms.and_then(|most| u128::try_from(most).ok());
+        done.out_of_time = limit.is_some_and(|most| began.elapsed().as_millis() >= most);
+        if query.cursor.is_none() || done.out_of_time {
+            done.out_of_time &= query.cursor.is_some();
+            return Ok(done);
+        }
+    }
+}
+
+/// One collection that a taxonomy is applied to.
+struct Pass<'a> {
+    app: &'a App,
+    scope: &'a Scope<Write>,
+    work: &'a Apply,
+    taxonomy: &'a Taxonomy,
+    source: loupe_engine::stage::Searchable,
+    /// Where the documents go.
+    spec: CollectionSpec,
+}
+
+impl<'a> Pass<'a> {
+    async fn new(
+        app: &'a App,
+        scope: &'a Scope<Write>,
+        work: &'a Apply,
+        taxonomy: &'a Taxonomy,
+    ) -> Result<Self> {
+        let namespace_id = &scope.namespace_id;
+        let target = work
+            .target_collection_id
+            .as_ref()
+            .unwrap_or(&work.collection_id);
+        let named = [work.collection_id.clone(), target.clone()];
+        let found = collections::resolve(app, namespace_id, &named).await?;
+        Ok(Self {
+            app,
+            scope,
+            work,
+            taxonomy,
+            source: collections::searchable(app, &found[0]),
+            spec: collections::spec(app, namespace_id, &found[1]),
+        })
+    }
+
+    async fn page(&self, documents: Vec<Document>, done: &mut Applied) -> Result<()> {
+        let (app, work) = (self.app, self.work);
+        let todo: Vec<Document> = documents
+            .into_iter()
+            .filter(|one| !work.incremental || !is_done(one, self.taxonomy))
+            .collect();
+        if todo.is_empty() {
+            return Ok(());
+        }
+        done.stats.batches += 1;
+        let candidates: Vec<Candidate> = todo.iter().cloned().map(Candidate::from).collect();
+        let searches: Vec<_> = candidates
+            .iter()
+            .map(|one| classify(app, self.scope, self.taxonomy, one, Some(&self.source)))
+            .collect();
+        let at_once = usize::try_from(work.parallelism.clamp(1, AT_ONCE)).unwrap_or(1);
+        let found: Vec<_> = futures::stream::iter(searches)
+            .buffered(at_once)
+            .collect()
+            .await;
+        let mut changed = Vec::new();
+        let at = app.clock().now().to_rfc3339();
+        for (mut document, found) in todo.into_iter().zip(found) {
+            done.stats.processed_docs += 1;
+            match found {
+                Ok(matches) if !matches.is_empty() => {
+                    done.stats.enriched += 1;
+                    let style = HierarchicalEnrichmentStyle::Combined;
+                    put(self.taxonomy, &mut document, &matches, style, &at);
+                    changed.push(document);
+                }
+                Ok(_) => {}
+                Err(RunError::Invalid(reason)) => {
+                    done.stats.errors += 1;
+                    done.first_error.get_or_insert(reason);
+                }
+                Err(error) => return Err(retrievers::run_error(error)),
+            }
+        }
+        match &work.target_collection_id {
+            None => self.replace(changed).await,
+            Some(_) => {
+                let count = i64::try_from(changed.len()).unwrap_or(i64::MAX);
+                quota::check_documents(app, &self.scope.caller, count).await?;
+                let copies: Vec<Document> = changed
+                    .into_iter()
+                    .map(|one| copied(one, &self.spec, self.taxonomy))
+                    .collect();
+                let (org_id, spec) = (&self.scope.caller.org_id, self.spec.clone());
+                keep(app, org_id, vec![(spec, copies)]).await
+            }
+        }
+    }
+
+    /// Writes documents over themselves, and tells of it when they are safe.
+    async fn replace(&self, mut changed: Vec<Document>) -> Result<()> {
+        if changed.is_empty() {
+            return Ok(());
+        }
+        // A document that was read comes without the text that keyword search reads.
+        for document in &mut changed {
+            document.keywords = Some(documents::keywords(&document.payload));
+        }
+        let ids: Vec<String> = changed.iter().map(|one| one.document_id.clone()).collect();
+        self.app.store().upsert(&self.spec, changed).await?;
+        self.app.store().flush().await?;
+        let payload = json!({
+            "collection_id": self.spec.collection_id, "document_ids": ids, "count": ids.len(),
+        });
+        let kind = "documents.updated.batch";
+        tell(
+            self.app,
+            &self.scope.caller.org_id,
+            &self.scope.namespace_id,
+            kind,
+            payload,
+        )
+        .await
+    }
+}
+
+async fn tell(
+    app: &App,
+    org_id: &str,
+    namespace_id: &str,
+    kind: &'static str,
+    payload: Value,
+) -> Result<()> {
+    let (org_id, namespace_id) = (org_id.to_owned(), namespace_id.to_owned());
+    let now = app.clock().micros();
+    app.db()
+        .write(move |tx| {
+            Box::pin(
+                async move { push_event(tx, &org_id, &namespace_id, kind, payload, now).await },
+            )
+        })
+        .await
+}
+
+/// Stores copies of documents in the collections that they are for, and tells of it.
+///
+/// # Errors
+/// A store or the database does not answer.
+pub async fn keep(
+    app: &App,
+    org_id: &str,
+    copies: Vec<(CollectionSpec, Vec<Document>)>,
+) -> Result<()> {
+    for (spec, documents) in copies {
+        if documents.is_empty() {
+            continue;
+        }
+        let ids: Vec<String> = documents
+            .iter()
+            .map(|one| one.document_id.clone())
+            .collect();
+        app.store().upsert(&spec, documents).await?;
+        app.store().flush().await?;
+        let payload = json!({
+            "namespace_id": spec.namespace_id, "collection_id": spec.collection_id, "batch_id": null,
+            "document_ids": ids, "count": ids.len(),
+        });
+        let kind = "collection.documents.written";
+        tell(app, org_id, &spec.namespace_id, kind, payload).await?;
+    }
+    Ok(())
+}
+
+/// Puts what a taxonomy says into the record of a document, in place of what it said before.
+fn note(document: &mut Document, taxonomy_id: &str, said: impl IntoIterator<Item = Value>) {
+    let internal = document
+        .payload
+        .entry("_internal")
+        .or_insert_with(|| json!({}));
+    if !internal["processing"].is_object() {
+        internal["processing"] = json!({});
+    }
+    let place = &mut internal["processing"]["taxonomy_lineage"];
+    let mut list = match place.take() {
+        Value::Array(list) => list,
+        _ => Vec::new(),
+    };
+    list.retain(|one| one["taxonomy_id"] != taxonomy_id);
+    list.extend(said);
+    *place = Value::Array(list);
+}
+
+/// Whether this version of the taxonomy was applied to the document before.
+fn is_done(document: &Document, taxonomy: &Taxonomy) -> bool {
+    let internal = document.payload.get("_internal");
+    let list = internal.and_then(|internal| internal["processing"]["taxonomy_lineage"].as_array());
+    list.into_iter().flatten().any(|one| {
+        one["taxonomy_id"] == taxonomy.taxonomy_id.as_str() && one["version"] == taxonomy.version
+    })
+}
+
+/// Writes what the nodes give into the document, and into its record where it belongs.
+fn put(
+    taxonomy: &Taxonomy,
+    document: &mut Document,
+    matches: &[Match],
+    style: HierarchicalEnrichmentStyle,
+    at: &str,
+) {
+    let mut value = Value::Object(std::mem::take(&mut document.payload));
+    let written = taxonomy.enrich(&mut value, matches, None, style);
+    if let Value::Object(payload) = value {
+        document.payload = payload;
+    }
+    if let Some(internal) = document.payload.get_mut("_internal") {
+        internal["updated_at"] = at.into();
+    }
+    let said = matches
+        .iter()
+        .map(|one| taxonomy.assignment(one, &written, at));
+    note(document, &taxonomy.taxonomy_id, said);
+}
+
+/// The document as one of another collection: the same one again when it is copied again.
+fn copied(mut document: Document, spec: &CollectionSpec, taxonomy: &Taxonomy) -> Document {
+    let part = format!("taxonomy/{}", taxonomy.taxonomy_id);
+    let id = document_id(&spec.collection_id, &document.document_id, &part);
+    if let Some(internal) = document.payload.get_mut("_internal") {
+        internal["document_id"] = id.as_str().into();
+        internal["collection_id"] = spec.collection_id.as_str().into();
+        if internal["lineage"].is_object() {
+            internal["lineage"]["source_document_id"] = document.document_id.as_str().into();
+        }
+    }
+    // Vectors that the other collection has no index for stay behind.
+    let fits = |name: &String, vector: &Vec<f32>| {
+        spec.vectors
+            .iter()
+            .any(|index| index.name == *name && index.dims == vector.len())
+    };
+    document.vectors.retain(|name, vector| fits(name, vector));
+    document.keywords = Some(documents::keywords(&document.payload));
+    document.collection_id.clone_from(&spec.collection_id);
+    document.document_id = id;
+    document
+}
+
+/// Checks what a collection is to apply, and puts ids in place of names.
+///
+/// # Errors
+/// 404 for what is not there, 403 for what is out of the key's scopes, the 422 list for filters that cannot be read.
+pub async fn check_applications(
+    app: &App,
+    scope: &Scope<Write>,
+    applications: Option<Vec<TaxonomyApplicationConfig>>,
+) -> Result<Option<Vec<TaxonomyApplicationConfig>>> {
+    let Some(mut applications) = applications else {
+        return Ok(None);
+    };
+    if applications.len() > MAX_APPLICATIONS {
+        let msg = format!("a collection applies at most {MAX_APPLICATIONS} taxonomies");
+        let path = ["taxonomy_applications"];
+        return Err(Violation::body(&path, "too_long", msg, applications.len().into()).into());
+    }
+    for one in &mut applications {
+        let found = super::find(app, scope, &one.taxonomy_id, NamespaceOperation::ReadData).await?;
+        one.taxonomy_id = found.taxonomy_id.unwrap_or_default();
+        if let Some(target) = &mut one.target_collection_id {
+            let operation = NamespaceOperation::WriteData;
+            let found = collections::known(app, scope, target, operation).await?;
+            target.clone_from(&found.id);
+        }
+        if let Some(filter) = &one.scroll_filters {
+            parse_filter(&filter.0, "taxonomy_applications")?;
+        }
+    }
+    Ok(Some(applications))
+}
+
+/// Applies the taxonomies of a collection to documents before they are stored, in their order; answers copies that are for
+/// other collections. A document is never lost for a taxonomy: what cannot be applied is told in the document's record.
+/// What an end user writes takes over nothing that the user does not see.
+///
+/// # Errors
+/// What may pass, while the documents are `tried_again`; the database does not answer.
+pub async fn at_ingest(
+    app: &App,
+    caller: &Caller,
+    namespace_id: &str,
+    collection: &CollectionResponse,
+    documents: &mut [Document],
+    tried_again: bool,
+) -> Result<Vec<(CollectionSpec, Vec<Document>)>> {
+    let mut copies = Vec::new();
+    let mut applications: Vec<_> = collection.taxonomy_applications.iter().flatten().collect();
+    applications.sort_by_key(|one| (one.execution_phase, -one.priority));
+    let scope: Scope<Write> = Scope::internal(caller.clone(), namespace_id.to_owned());
+    let source = collections::searchable(app, collection);
+    for application in applications {
+        let step = Step {
+            app,
+            scope: &scope,
+            application,
+            source: &source,
+            tried_again,
+        };
+        copies.extend(step.run(documents).await?);
+    }
+    Ok(copies)
+}
+
+/// One taxonomy being applied to documents on their way.
+struct Step<'a> {
+    app: &'a App,
+    scope: &'a Scope<Write>,
+    application: &'a TaxonomyApplicationConfig,
+    source: &'a loupe_engine::stage::Searchable,
+    tried_again: bool,
+}
+
+impl Step<'_> {
+    async fn run(
+        &self,
+        documents: &mut [Document],
+    ) -> Result<Option<(CollectionSpec, Vec<Document>)>> {
+        let (app, namespace_id) = (self.app, &self.scope.namespace_id);
+        let built = async {
+            let id = &self.application.taxonomy_id;
+            let stored = TAXONOMIES.known(app.db(), namespace_id, id).await?;
+            building::build(app, &self.scope.caller.org_id, namespace_id, &stored, None).await
+        };
+        let taxonomy = match built.await {
+            Ok(taxonomy) => taxonomy,
+            Err(error) if error.is_not_found() => {
+                documents
+                    .iter_mut()
+                    .for_each(|one| self.fail(one, &error.message()));
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        let target = match &self.application.target_collection_id {
+            None => None,
+            Some(id) => collections::resolve(app, namespace_id, std::slice::from_ref(id))
+                .await
+                .ok(),
+        };
+        let spec = target.map(|found| collections::spec(app, namespace_id, &found[0]));
+        let meant = self.meant(documents)?;
+        let candidates: Vec<Candidate> = meant
+            .iter()
+            .map(|place| documents[*place].clone().into())
+            .collect();
+        let searches: Vec<_> = candidates
+            .iter()
+            .map(|one| classify(app, self.scope, &taxonomy, one, Some(self.source)))
+            .collect();
+        let found: Vec<_> = futures::stream::iter(searches).buffered(4).collect().await;
+        let (at, mut copies) = (app.clock().now().to_rfc3339(), Vec::new());
+        let style = self.application.hierarchical_enrichment_style;
+        for (place, found) in meant.into_iter().zip(found) {
+            let document = &mut documents[place];
+            match (found, &spec) {
+                (Ok(matches), _) if matches.is_empty() => {}
+                (Ok(matches), None) => {
+                    put(&taxonomy, document, &matches, style, &at);
+                    document.keywords = Some(with(document));
+                }
+                (Ok(matches), Some(spec)) => {
+                    let mut copy = document.clone();
+                    put(&taxonomy, &mut copy, &matches, style, &at);
+                    copies.push(copied(copy, spec, &taxonomy));
+                }
+                (Err(RunError::Invalid(reason)), _) => self.fail(document, &reason),
+                (Err(error), _) if self.tried_again => return Err(retrievers::run_error(error)),
+                (Err(error), _) => self.fail(document, &error.to_string()),
+            }
+        }
+        Ok(spec.map(|spec| (spec, copies)))
+    }
+
+    /// Places of the documents that the application's filter lets through.
+    fn meant(&self, documents: &[Document]) -> Result<Vec<usize>> {
+        let Some(filter) = &self.application.scroll_filters else {
+            return Ok((0..documents.len()).collect());
+        };
+        let matcher = parse_filter(&filter.0, "scroll_filters")?.matcher();
+        let passes = |one: &Document| matcher.matches(&Candidate::from(one.clone()).value);
+        Ok((0..documents.len())
+            .filter(|place| passes(&documents[*place]))
+            .collect())
+    }
+
+    fn fail(&self, document: &mut Document, reason: &str) {
+        let id = &self.application.taxonomy_id;
+        note(
+            document,
+            id,
+            [json!({ "taxonomy_id": id, "error": reason })],
+        );
+    }
+}
+
+/// What keyword search reads of an enriched document: what its maker gave, and what it took over.
+fn with(document: &Document) -> String {
+    let taken = documents::keywords(&document.payload);
+    match &document.keywords {
+        Some(own) if !taken.contains(own.trim()) => format!("{own}\n{taken}"),
+        _ => taken,
+    }
+}
+
+/// Tells people of a task that was given up.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
+    let work = Apply::deserialize(&claim.work).map_err(ApiError::internal)?;
+    let (org_id, namespace_id) = (claim.org_id.clone(), claim.namespace_id.clone());
+    let notice = Notice {
+        kind: NotificationType::PipelineFailure,
+        priority: NotificationPriority::High,
+        title: "A taxonomy could not be applied".into(),
+        content: format!(
+            "Taxonomy {} was not applied to the whole of collection {}: {reason}. Apply it again when the cause is gone.",
+            work.taxonomy_id, work.collection_id
+        ),
+        about: json!({
+            "namespace_id": namespace_id, "taxonomy_id": work.taxonomy_id,
+            "collection_id": work.collection_id, "task_id": claim.task_id,
+        }),
+    };
+    let now = app.clock().micros();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move { notifications::notify(tx, &org_id, notice, now).await })
+        })
+        .await
+}
