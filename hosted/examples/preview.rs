@@ -1,5 +1,6 @@
 //! Serves the pages over a handful of made-up documents, to look at them: `cargo run -p loupe-hosted --example preview`.
-//! Pages: `/r/portraits`, `/r/films`, `/r/papers`, `/r/masonry`, `/r/dark`, `/r/plain`. The word "nothing" finds nothing, "fail" fails.
+//! Pages: `/r/portraits`, `/r/films`, `/r/papers`, `/r/masonry`, `/r/dark`, `/r/plain`, and the
+//! protected `/r/locked`. The word "nothing" finds nothing, "fail" fails.
 
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use axum::http::header;
 use axum::routing::get;
 use loupe_hosted::{
     Facet, FacetValue, Hit, Host, HostError, Listed, Page, Picture, SearchAnswer, SearchRequest,
+    Seen, Unlock, Visitor,
 };
 use loupe_wire::Value;
 use serde_json::json;
@@ -128,25 +130,32 @@ impl Host for Preview {
         }
     }
 
-    async fn page(&self, public_name: &str) -> Result<Option<Page>, HostError> {
+    async fn page(&self, public_name: &str, _: &Visitor) -> Result<Seen, HostError> {
+        if public_name == "locked" {
+            return Ok(Seen::Locked);
+        }
         if !NAMES.contains(&public_name) {
-            return Ok(None);
+            return Ok(Seen::Nothing);
         }
         let display_config = serde_json::from_value(display(public_name))
             .map_err(|error| HostError::Failed(error.to_string()))?;
-        Ok(Some(Page {
+        Ok(Seen::Page(Box::new(Page {
             public_name: public_name.to_owned(),
             display_config,
-            is_active: true,
             allows_empty_query: public_name != "plain",
             collections: vec!["portraits".to_owned()],
             ..Page::default()
-        }))
+        })))
+    }
+
+    async fn unlock(&self, _: &str, _: &str) -> Result<Unlock, HostError> {
+        Ok(Unlock::Wrong)
     }
 
     async fn search(
         &self,
         public_name: &str,
+        _: &Visitor,
         request: SearchRequest,
     ) -> Result<SearchAnswer, HostError> {
         let words = request
@@ -194,10 +203,16 @@ impl Host for Preview {
             facets: vec![facet, truths],
             warnings: Vec::new(),
             took_ms: 12,
+            execution_id: "exec_preview".to_owned(),
         })
     }
 
-    async fn item(&self, public_name: &str, document_id: &str) -> Result<Option<Hit>, HostError> {
+    async fn item(
+        &self,
+        public_name: &str,
+        _: &Visitor,
+        document_id: &str,
+    ) -> Result<Option<Hit>, HostError> {
         let index = document_id
             .strip_prefix("doc_")
             .and_then(|index| index.parse().ok());

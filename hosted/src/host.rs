@@ -12,16 +12,47 @@ pub struct Page {
     pub display_config: DisplayConfig,
     /// Inputs the retriever accepts.
     pub input_schema: IndexMap<String, RetrieverInputSchemaField>,
-    /// A page with a password shows strangers nothing but that.
-    pub password_protected: bool,
-    /// False once the owner took it down.
-    pub is_active: bool,
+    /// Whether a password opened it: then no search engine, cache or preview keeps it.
+    pub is_protected: bool,
     /// Whether the retriever answers without any input: then the landing view shows a first page of results.
     pub allows_empty_query: bool,
     /// Last change of the publication.
     pub updated_at: Timestamp,
     /// Names of the collections searched.
     pub collections: Vec<String>,
+}
+
+/// Who looks at a page.
+#[derive(Debug, Clone, Default)]
+pub struct Visitor {
+    /// The `Cookie` header.
+    pub cookies: String,
+    /// Asks not to be followed (`DNT`, `Sec-GPC`): nothing is told of what such a visitor does.
+    pub unfollowed: bool,
+}
+
+/// A publication as a visitor finds it.
+#[derive(Debug, Clone)]
+pub enum Seen {
+    /// Open for this visitor.
+    Page(Box<Page>),
+    /// A password opens it.
+    Locked,
+    /// There is nothing, or nothing for strangers: both are the same.
+    Nothing,
+}
+
+/// What a password came to.
+#[derive(Debug, Clone)]
+pub enum Unlock {
+    /// The text of the `Set-Cookie` that opens the page.
+    Cookie(String),
+    /// The page needs none.
+    Open,
+    /// It is another one.
+    Wrong,
+    /// There is no such page.
+    Nothing,
 }
 
 /// One search of a visitor.
@@ -52,6 +83,8 @@ pub struct SearchAnswer {
     pub warnings: Vec<String>,
     /// Milliseconds the search took.
     pub took_ms: u64,
+    /// Names the search in what is told of its results.
+    pub execution_id: String,
 }
 
 /// One document, cut down to what strangers may see.
@@ -137,18 +170,27 @@ pub trait Host: Send + Sync + 'static {
     /// Address of a built asset by its logical name, such as `public.css`; none when it was not built.
     fn asset(&self, logical_name: &str) -> Option<String>;
 
-    /// The publication of this name, active or not; none when there never was one.
-    async fn page(&self, public_name: &str) -> Result<Option<Page>, HostError>;
+    /// The publication of this name, as this visitor finds it.
+    async fn page(&self, public_name: &str, visitor: &Visitor) -> Result<Seen, HostError>;
 
-    /// Runs the retriever of an active publication.
+    /// Tries the password of a page.
+    async fn unlock(&self, public_name: &str, password: &str) -> Result<Unlock, HostError>;
+
+    /// Runs the retriever of a page that is open for this visitor.
     async fn search(
         &self,
         public_name: &str,
+        visitor: &Visitor,
         request: SearchRequest,
     ) -> Result<SearchAnswer, HostError>;
 
     /// One document of the publication's collections, exposed fields only.
-    async fn item(&self, public_name: &str, document_id: &str) -> Result<Option<Hit>, HostError>;
+    async fn item(
+        &self,
+        public_name: &str,
+        visitor: &Visitor,
+        document_id: &str,
+    ) -> Result<Option<Hit>, HostError>;
 
     /// Active publications without a password, for the sitemap.
     async fn listed(&self) -> Result<Vec<Listed>, HostError>;

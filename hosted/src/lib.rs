@@ -9,4 +9,5 @@ pub mod page;
 
 pub use host::{
     Facet, FacetValue, Hit, Host, HostError, Listed, Page, Picture, SearchAnswer, SearchRequest,
+    Seen, Unlock, Visitor,
 };

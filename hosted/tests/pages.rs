@@ -6,7 +6,8 @@ mod common;
 
 use std::sync::Arc;
 
-use axum::http::StatusCode;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
 use common::{Fake, display, fake, get, get_with};
 use loupe_hosted::HostError;
 use serde_json::{Value, json};
@@ -189,12 +190,13 @@ async fn closed_pages_tell_nothing() {
     let missing = get(&Arc::new(books()), "/r/other").await;
     assert_eq!(missing.status, StatusCode::NOT_FOUND);
     let mut inactive = books();
-    inactive.page.is_active = false;
+    inactive.is_active = false;
     let mut protected = books();
-    protected.page.password_protected = true;
+    protected.password = Some("sesame");
+    protected.page.is_protected = true;
     protected.page.display_config.icon_base64 = Some("iVBORw0KGgo=".into());
     for (host, status) in [
-        (inactive, StatusCode::GONE),
+        (inactive, StatusCode::NOT_FOUND),
         (protected, StatusCode::FORBIDDEN),
     ] {
         let host = Arc::new(host);
@@ -207,12 +209,132 @@ async fn closed_pages_tell_nothing() {
                     && !reply.body.contains("canonical")
             );
             assert_eq!(reply.robots(), "noindex, nofollow");
+            if status == StatusCode::NOT_FOUND {
+                let nonce =
+                    |reply: &common::Reply| reply.attributes("head > style", "nonce").concat();
+                let same = reply.body.replace(&nonce(&reply), "")
+                    == missing.body.replace(&nonce(&missing), "");
+                assert!(
+                    same,
+                    "a page that was taken down looks as one that never was"
+                );
+            }
         }
         assert_eq!(
             get(&host, "/r/books/icon").await.status,
             StatusCode::NOT_FOUND
         );
         assert!(host.asked.lock().unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_password_opens_a_page_and_nothing_keeps_it() {
+    let mut protected = books();
+    protected.password = Some("sesame");
+    protected.page.is_protected = true;
+    let host = Arc::new(protected);
+    let locked = get(&host, "/r/books?query=sea").await;
+    assert_eq!(locked.attributes("form", "action"), ["/r/books/unlock"]);
+    assert_eq!(
+        locked.attributes("input[name=to]", "value"),
+        ["/r/books?query=sea"]
+    );
+    assert_eq!(locked.headers["cache-control"], "no-store");
+    let post = async |fields: &str| {
+        let request = Request::post("/r/books/unlock")
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(Body::from(fields.to_owned()));
+        common::send(&host, request.unwrap()).await
+    };
+    let wrong = post("password=open&to=/r/books%3Fquery%3Dsea").await;
+    assert_eq!(wrong.status, StatusCode::FORBIDDEN);
+    assert_eq!(
+        wrong.texts("[role=alert]"),
+        ["This is not the password of this page."]
+    );
+    assert!(!wrong.headers.contains_key("set-cookie") && !wrong.body.contains("Old books"));
+    let often = post("password=again+and+again").await;
+    assert_eq!(
+        (often.status, often.headers["retry-after"].to_str().unwrap()),
+        (StatusCode::TOO_MANY_REQUESTS, "7")
+    );
+    let right = post("password=sesame&to=/r/books%3Fquery%3Dsea").await;
+    assert_eq!(right.status, StatusCode::SEE_OTHER);
+    assert_eq!(right.headers["location"], "/r/books?query=sea");
+    assert_eq!(right.headers["set-cookie"], "key=sesame");
+    let elsewhere = post("password=sesame&to=https://evil.example/").await;
+    assert_eq!(elsewhere.headers["location"], "/r/books");
+    for path in ["/r/books", "/r/books?query=sea", "/r/books/item/doc_0"] {
+        let request = Request::get(path)
+            .header("cookie", "key=sesame")
+            .body(Body::empty());
+        let open = common::send(&host, request.unwrap()).await;
+        assert_eq!(open.status, StatusCode::OK);
+        assert_eq!(
+            (
+                open.robots().as_str(),
+                open.headers["cache-control"].to_str().unwrap()
+            ),
+            ("noindex, nofollow", "no-store"),
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_visitors_do_is_told_unless_they_ask_not_to_be_followed() {
+    let host = Arc::new(books());
+    let reply = get(&host, "/r/books?query=sea&page=2").await;
+    let attribute = |name: &str| reply.attributes("[data-results]", name).concat();
+    assert_eq!(
+        attribute("data-beacon"),
+        "/v1/public/retrievers/books/interactions/batch"
+    );
+    assert_eq!(attribute("data-execution"), "exec_1");
+    assert_eq!(attribute("data-query"), r#"{"inputs":{"query":"sea"}}"#);
+    assert_eq!(
+        reply.attributes("li[data-document]", "data-document"),
+        ["doc_0", "doc_1", "doc_2"]
+    );
+    let places: Vec<u64> = reply
+        .attributes("li[data-document]", "data-position")
+        .iter()
+        .map(|place| place.parse().unwrap())
+        .collect();
+    assert!(places[0] > 0 && places[1] == places[0] + 1, "{places:?}");
+    assert_eq!(
+        get(&host, "/r/books/item/doc_1")
+            .await
+            .attributes("[data-item]", "data-item"),
+        ["doc_1"]
+    );
+    // The landing page is the same page, whichever search filled it.
+    let tag = get(&host, "/r/books").await.headers["etag"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(
+        get_with(&host, "/r/books", Some(&tag)).await.status,
+        StatusCode::NOT_MODIFIED
+    );
+    for header in ["dnt", "sec-gpc"] {
+        for path in ["/r/books?query=sea", "/r/books/item/doc_1"] {
+            let request = Request::get(path).header(header, "1").body(Body::empty());
+            let unfollowed = common::send(&host, request.unwrap()).await;
+            assert!(
+                unfollowed
+                    .attributes("[data-beacon]", "data-beacon")
+                    .is_empty(),
+                "{header} {path}"
+            );
+            assert!(
+                unfollowed
+                    .attributes("[data-execution]", "data-execution")
+                    .is_empty(),
+                "{header} {path}"
+            );
+        }
     }
 }
 

@@ -3,7 +3,11 @@
  * very address the form would go to and swaps the results, so server and script can never disagree.
  */
 
+import { tell } from "./told";
+
 const WAIT_MS = 250;
+
+tell();
 
 const form = document.querySelector<HTMLFormElement>("form[data-search]");
 if (form) enhance(form);

@@ -32,6 +32,7 @@ use crate::{
     limits::{Limits, turns::Turns},
     metrics::Metrics,
     outbound::Outbound,
+    password::Passwords,
     usage::Usage,
     v1,
     v1::{
@@ -96,6 +97,8 @@ pub struct Inner {
     pub turns: Turns,
     /// What organizations have used of other machines lately.
     pub used: Used,
+    /// Passwords that are being tried.
+    pub passwords: Passwords,
     /// Searches the web for stages.
     pub web_search: Option<Arc<WebSearch>>,
     pub metrics: Metrics,
@@ -185,6 +188,7 @@ impl App {
             shield: Shield::default(),
             turns: Turns::new(searches),
             used: Used::default(),
+            passwords: Passwords::default(),
             web_search,
             metrics: Metrics::default(),
         }))

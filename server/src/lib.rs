@@ -24,6 +24,7 @@ pub mod list;
 pub mod metrics;
 pub mod openapi;
 pub mod outbound;
+pub mod password;
 pub mod progress;
 pub mod tolerance;
 pub mod usage;

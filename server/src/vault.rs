@@ -9,8 +9,11 @@ use sha2::Sha256;
 
 use crate::error::{ApiError, Result};
 
-/// Seals and opens.
-pub struct Vault(LessSafeKey);
+/// Seals and opens, and signs what visitors carry.
+pub struct Vault {
+    key: LessSafeKey,
+    signing: [u8; 32],
+}
 
 impl Vault {
     /// A vault whose key is made from the master key, so that no other use of the master key tells anything of it.
@@ -18,12 +21,29 @@ impl Vault {
     /// # Errors
     /// Never for a master key of 32 bytes.
     pub fn new(master: &[u8; 32]) -> anyhow::Result<Self> {
-        let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(master)?;
-        mac.update(b"loupe vault 1");
-        let key = UnboundKey::new(&AES_256_GCM, &mac.finalize().into_bytes())
+        let derived = |purpose: &[u8]| -> anyhow::Result<[u8; 32]> {
+            let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(master)?;
+            mac.update(purpose);
+            Ok(mac.finalize().into_bytes().into())
+        };
+        let key = UnboundKey::new(&AES_256_GCM, &derived(b"loupe vault 1")?)
             .ok()
             .context("the vault's key has a wrong length")?;
-        Ok(Self(LessSafeKey::new(key)))
+        Ok(Self {
+            key: LessSafeKey::new(key),
+            signing: derived(b"loupe signatures 1")?,
+        })
+    }
+
+    /// The signature of these words, in hex: whoever holds it was given it by this server.
+    ///
+    /// # Errors
+    /// Never: a key may have any length.
+    pub fn signature(&self, words: &[&str]) -> Result<String> {
+        let mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&self.signing);
+        let mut mac = mac.map_err(ApiError::internal)?;
+        mac.update(&aad(words));
+        Ok(hex::encode(mac.finalize().into_bytes()))
     }
 
     /// The text encrypted for its place.
@@ -33,7 +53,7 @@ impl Vault {
     pub fn seal(&self, place: &[&str], text: &str) -> Result<String> {
         let number: [u8; NONCE_LEN] = rand::random();
         let mut sealed = text.as_bytes().to_vec();
-        self.0
+        self.key
             .seal_in_place_append_tag(
                 Nonce::assume_unique_for_key(number),
                 Aad::from(aad(place)),
@@ -59,7 +79,7 @@ impl Vault {
         let number = Nonce::try_assume_unique_for_key(number).map_err(|_| fault())?;
         let mut rest = rest.to_vec();
         let text = self
-            .0
+            .key
             .open_in_place(number, Aad::from(aad(place)), &mut rest)
             .map_err(|_| fault())?;
         String::from_utf8(text.to_vec()).map_err(|_| fault())
@@ -79,6 +99,17 @@ fn aad(place: &[&str]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::Vault;
+
+    #[test]
+    fn a_signature_is_of_its_words() {
+        let vault = Vault::new(&[7; 32]).unwrap();
+        let signature = vault.signature(&["page", "1"]).unwrap();
+        assert_eq!(signature.len(), 64);
+        assert_eq!(vault.signature(&["page", "1"]).unwrap(), signature);
+        assert_ne!(vault.signature(&["page1", ""]).unwrap(), signature);
+        let other = Vault::new(&[8; 32]).unwrap();
+        assert_ne!(other.signature(&["page", "1"]).unwrap(), signature);
+    }
 
     #[test]
     fn what_is_sealed_opens_in_its_place_alone() {

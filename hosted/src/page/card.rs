@@ -88,8 +88,11 @@ impl Cards<'_> {
         } else {
             "result"
         };
+        // Places count over all pages of the results, from 0.
+        let before = u64::from(self.query.page.saturating_sub(1)) * u64::from(look.page_size);
+        let place = (before + index as u64).to_string();
         view! {
-            <li>
+            <li data-document=hit.document_id.clone() data-position=place>
                 <article class=class>
                     {media}
                     <div class="body">

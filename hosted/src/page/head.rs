@@ -65,7 +65,9 @@ impl Head {
             .and_then(safe_url)
             .filter(|url| url.starts_with("http"))
             .unwrap_or_else(|| address.clone());
-        let robots = if asked {
+        let robots = if page.is_protected {
+            "noindex, nofollow".to_owned()
+        } else if asked {
             "noindex, follow".to_owned()
         } else {
             robots(&seo.robots)
@@ -150,7 +152,11 @@ impl Head {
         Self {
             title: format!("{} · {}", truncate(title, 60), display.title),
             canonical: Some(address),
-            robots: robots(&seo.robots),
+            robots: if page.is_protected {
+                "noindex, nofollow".to_owned()
+            } else {
+                robots(&seo.robots)
+            },
             og_type: "article".to_owned(),
             image: picture
                 .map(|url| (absolute(url), title.to_owned()))

@@ -7,6 +7,7 @@ use super::card::{picture, title};
 use super::format::{Drawing, field, marked};
 use super::look::{Look, get, label};
 use super::query::Query;
+use super::results::beacon;
 use super::shell::{foot, top};
 use super::text::{Marks, domain, safe_url, truncate};
 use crate::{Hit, Page};
@@ -43,6 +44,7 @@ pub fn item(
     hit: &Hit,
     neighbours: Neighbours,
     now: Timestamp,
+    told: bool,
 ) -> AnyView {
     let display = &page.display_config;
     let marks = Marks::of(&query.words());
@@ -82,6 +84,8 @@ pub fn item(
         let text = domain(&href).map_or_else(|| "Open the source".to_owned(), |domain| format!("Open at {domain}"));
         view! { <p><a class="button primary" href=href rel="noopener noreferrer nofollow">{text}</a></p> }
     });
+    let beacon = told.then(|| beacon(page));
+    let document = told.then(|| hit.document_id.clone());
     let back = if query.is_empty() {
         "All results"
     } else {
@@ -94,7 +98,7 @@ pub fn item(
     };
     view! {
         {top(page, &query.path)}
-        <main id="content" class="shell">
+        <main id="content" class="shell" data-item=document data-beacon=beacon>
             <nav class="trail" aria-label="Back"><a href=query.at_page(query.page)><span aria-hidden="true">"← "</span>{back}</a></nav>
             <article class=class>
                 {image}

@@ -6,6 +6,7 @@ mod format;
 mod head;
 mod icon;
 mod item;
+mod lock;
 mod look;
 mod query;
 mod reply;
@@ -13,14 +14,15 @@ mod results;
 mod shell;
 mod text;
 mod theme;
+mod visitor;
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Path, RawQuery, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
-use axum::routing::get;
+use axum::routing::{get, post};
 use leptos::prelude::*;
 
 use self::card::Cards;
@@ -32,7 +34,7 @@ use self::results::Outcome;
 use self::shell::{Document, body_class, document, notice};
 use self::text::Marks;
 use self::theme::Theme;
-use crate::{Hit, Host, HostError, Page};
+use crate::{Hit, Host, HostError, Page, Seen, Visitor};
 
 type Shared = State<Arc<dyn Host>>;
 
@@ -41,55 +43,73 @@ pub fn router(host: Arc<dyn Host>) -> Router {
     Router::new()
         .route("/r/{public_name}", get(search_page))
         .route("/r/{public_name}/icon", get(icon_file))
+        .route("/r/{public_name}/unlock", post(lock::unlock))
         .route("/r/{public_name}/item/{document_id}", get(item_page))
         .route("/sitemap.xml", get(sitemap))
         .route("/robots.txt", get(robots))
         .with_state(host)
 }
 
-/// The page of this name, or the reply that says why not and nothing more.
-async fn open(host: &dyn Host, public_name: &str) -> Result<Page, Box<Response>> {
-    let refuse = |status, title, text| {
-        Err(Box::new(reply::page(
-            status,
-            notice(host, title, text),
-            Cache::Never,
-            &HeaderMap::new(),
-        )))
-    };
-    let plausible = public_name.len() <= 64
-        && public_name
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-    let page = if plausible {
-        host.page(public_name).await
+/// A reply that says one thing and tells nothing else.
+fn refuse(
+    host: &dyn Host,
+    status: StatusCode,
+    title: &'static str,
+    text: &'static str,
+) -> Response {
+    let document = notice(host, title, text);
+    reply::page(status, document, Cache::Never, &HeaderMap::new())
+}
+
+/// What does not exist and what is not for strangers look the same.
+fn nothing(host: &dyn Host) -> Response {
+    let text = "There is no search page at this address.";
+    refuse(host, StatusCode::NOT_FOUND, "Page not found", text)
+}
+
+fn trouble(host: &dyn Host) -> Response {
+    let text = "The page could not be loaded. Try again in a moment.";
+    refuse(
+        host,
+        StatusCode::SERVICE_UNAVAILABLE,
+        "Something went wrong",
+        text,
+    )
+}
+
+/// Whether a page can have this name.
+fn is_plausible(public_name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    public_name.len() <= 64 && public_name.bytes().all(allowed)
+}
+
+/// The page of this name as this visitor finds it, or the reply that says why not and nothing more.
+async fn open(
+    host: &dyn Host,
+    public_name: &str,
+    visitor: &Visitor,
+    address: &Uri,
+) -> Result<Page, Box<Response>> {
+    let seen = if is_plausible(public_name) {
+        host.page(public_name, visitor).await
     } else {
-        Ok(None)
+        Ok(Seen::Nothing)
     };
-    match page {
-        Ok(None) => refuse(
-            StatusCode::NOT_FOUND,
-            "Page not found",
-            "There is no search page at this address.",
-        ),
-        Ok(Some(page)) if !page.is_active => refuse(
-            StatusCode::GONE,
-            "Page no longer available",
-            "This search page was taken down.",
-        ),
-        Ok(Some(page)) if page.password_protected => refuse(
-            StatusCode::FORBIDDEN,
-            "This page is protected",
-            "A password is needed to see it.",
-        ),
-        Ok(Some(page)) => Ok(page),
+    match seen {
+        Ok(Seen::Page(page)) => Ok(*page),
+        Ok(Seen::Nothing) => Err(Box::new(nothing(host))),
+        Ok(Seen::Locked) => {
+            let to = address.path_and_query().map_or("", |to| to.as_str());
+            Err(Box::new(lock::locked(
+                host,
+                public_name,
+                to,
+                lock::Asked::First,
+            )))
+        }
         Err(error) => {
             tracing::error!(%error, public_name, "a public page could not be read");
-            refuse(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "Something went wrong",
-                "The page could not be loaded. Try again in a moment.",
-            )
+            Err(Box::new(trouble(host)))
         }
     }
 }
@@ -98,15 +118,17 @@ async fn search_page(
     State(host): Shared,
     Path(public_name): Path<String>,
     RawQuery(raw): RawQuery,
+    visitor: Visitor,
+    address: Uri,
     headers: HeaderMap,
 ) -> Response {
-    let page = match open(&*host, &public_name).await {
+    let page = match open(&*host, &public_name, &visitor, &address).await {
         Ok(page) => page,
         Err(reply) => return *reply,
     };
     let look = Look::of(&page.display_config);
     let query = Query::read(&page, &look, raw.as_deref().unwrap_or_default());
-    let outcome = ask(&*host, &page, &look, &query).await;
+    let outcome = ask(&*host, &page, &visitor, &look, &query).await;
     let status = match &outcome {
         Outcome::Failed(HostError::Invalid(_)) | Outcome::Refused => StatusCode::BAD_REQUEST,
         Outcome::Failed(HostError::Busy { .. }) => StatusCode::TOO_MANY_REQUESTS,
@@ -114,12 +136,13 @@ async fn search_page(
         Outcome::Failed(HostError::Failed(_)) => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::OK,
     };
-    let cache = if status == StatusCode::OK && query.is_empty() {
+    let cache = if status == StatusCode::OK && query.is_empty() && !page.is_protected {
         Cache::Revalidate
     } else {
         Cache::Never
     };
-    let document = render_search(&*host, &page, &look, &query, &outcome);
+    let told = !visitor.unfollowed;
+    let document = render_search(&*host, &page, &look, &query, &outcome, told);
     let mut reply = reply::page(status, document, cache, &headers);
     if let Outcome::Failed(HostError::Busy { retry_after_s }) = outcome {
         reply
@@ -129,7 +152,13 @@ async fn search_page(
     reply
 }
 
-async fn ask(host: &dyn Host, page: &Page, look: &Look, query: &Query) -> Outcome {
+async fn ask(
+    host: &dyn Host,
+    page: &Page,
+    visitor: &Visitor,
+    look: &Look,
+    query: &Query,
+) -> Outcome {
     if query.has_errors() {
         return Outcome::Refused;
     }
@@ -137,7 +166,7 @@ async fn ask(host: &dyn Host, page: &Page, look: &Look, query: &Query) -> Outcom
         return Outcome::Waiting;
     }
     match host
-        .search(&page.public_name, query.request(look.page_size))
+        .search(&page.public_name, visitor, query.request(look.page_size))
         .await
     {
         Ok(mut answer) => {
@@ -177,6 +206,7 @@ fn render_search(
     look: &Look,
     query: &Query,
     outcome: &Outcome,
+    told: bool,
 ) -> Document {
     let base_url = host.base_url();
     let asked = !query.is_empty() || query.page > 1;
@@ -191,7 +221,7 @@ fn render_search(
             .collect();
         head.add_list(&base_url, &items);
     }
-    document(host, head, &theme, body_class(look, asked), || {
+    let mut document = document(host, head, &theme, body_class(look, asked), || {
         let display = &page.display_config;
         let cards = Cards {
             page,
@@ -219,28 +249,34 @@ fn render_search(
                     {look.search.then(|| form::form(query, waiting))}
                     {(!asked).then(|| form::suggestions(query))}
                 </div>
-                {results::results(&cards, outcome)}
+                {results::results(&cards, outcome, told)}
                 {shell::sections(page)}
             </main>
             {shell::foot()}
         }
         .into_any()
-    })
+    });
+    if let Outcome::Answer(answer) = outcome {
+        document.passing.clone_from(&answer.execution_id);
+    }
+    document
 }
 
 async fn item_page(
     State(host): Shared,
     Path((public_name, document_id)): Path<(String, String)>,
     RawQuery(raw): RawQuery,
+    visitor: Visitor,
+    address: Uri,
     headers: HeaderMap,
 ) -> Response {
-    let page = match open(&*host, &public_name).await {
+    let page = match open(&*host, &public_name, &visitor, &address).await {
         Ok(page) => page,
         Err(reply) => return *reply,
     };
     let look = Look::of(&page.display_config);
     let query = Query::read(&page, &look, raw.as_deref().unwrap_or_default());
-    let mut hit = match host.item(&page.public_name, &document_id).await {
+    let mut hit = match host.item(&page.public_name, &visitor, &document_id).await {
         Ok(Some(hit)) => hit,
         Ok(None) => {
             let missing = notice(
@@ -270,7 +306,7 @@ async fn item_page(
     let neighbours = if query.is_empty() {
         item::Neighbours::default()
     } else {
-        match ask(&*host, &page, &look, &query).await {
+        match ask(&*host, &page, &visitor, &look, &query).await {
             Outcome::Answer(answer) => {
                 item::Neighbours::of(&look, &query, &answer.documents, &document_id)
             }
@@ -288,7 +324,7 @@ async fn item_page(
         text.as_deref(),
         picture.as_deref(),
     );
-    if !query.is_empty() {
+    if !query.is_empty() && !page.is_protected {
         head.robots = "noindex, follow".to_owned();
     }
     let theme = Theme::of(&page.display_config, &look);
@@ -297,24 +333,34 @@ async fn item_page(
         head,
         &theme,
         format!("{} item-page", body_class(&look, true)),
-        || item::item(&page, &look, &query, &hit, neighbours, host.now()),
+        || {
+            let told = !visitor.unfollowed;
+            item::item(&page, &look, &query, &hit, neighbours, host.now(), told)
+        },
     );
-    reply::page(StatusCode::OK, document, Cache::Revalidate, &headers)
+    let cache = if page.is_protected {
+        Cache::Never
+    } else {
+        Cache::Revalidate
+    };
+    reply::page(StatusCode::OK, document, cache, &headers)
 }
 
 async fn icon_file(
     State(host): Shared,
     Path(public_name): Path<String>,
+    visitor: Visitor,
+    address: Uri,
     headers: HeaderMap,
 ) -> Response {
-    match open(&*host, &public_name).await {
+    match open(&*host, &public_name, &visitor, &address).await {
         Ok(page) => match page
             .display_config
             .icon_base64
             .as_deref()
             .and_then(icon::decode)
         {
-            Some((kind, bytes)) => reply::file(kind, bytes, &headers),
+            Some((kind, bytes)) => reply::file(kind, bytes, page.is_protected, &headers),
             None => reply::missing(),
         },
         Err(_) => reply::missing(),

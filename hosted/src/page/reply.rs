@@ -21,8 +21,7 @@ pub enum Cache {
 /// A document with its policy. Scripts and styles run only with the nonce of this very reply.
 pub fn page(status: StatusCode, document: Document, cache: Cache, asked: &HeaderMap) -> Response {
     let tag = (cache == Cache::Revalidate).then(|| {
-        // The nonce is new each time; the page is the same page.
-        let digest = Sha256::digest(document.html.replace(&document.nonce, "").as_bytes());
+        let digest = Sha256::digest(document.lasting().as_bytes());
         format!("W/\"{}\"", hex::encode(&digest[..12]))
     });
     if let Some(tag) = &tag
@@ -65,7 +64,7 @@ pub fn page(status: StatusCode, document: Document, cache: Cache, asked: &Header
 }
 
 /// A picture of the owner. The policy keeps a drawing with script in it still.
-pub fn file(kind: &'static str, bytes: Vec<u8>, asked: &HeaderMap) -> Response {
+pub fn file(kind: &'static str, bytes: Vec<u8>, secret: bool, asked: &HeaderMap) -> Response {
     let tag = format!("\"{}\"", hex::encode(&Sha256::digest(&bytes)[..12]));
     let mut reply = if matches(asked, &tag) {
         StatusCode::NOT_MODIFIED.into_response()
@@ -80,7 +79,12 @@ pub fn file(kind: &'static str, bytes: Vec<u8>, asked: &HeaderMap) -> Response {
         "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     );
     set(headers, header::ETAG, &tag);
-    set(headers, header::CACHE_CONTROL, "public, max-age=3600");
+    let kept = if secret {
+        "no-store"
+    } else {
+        "public, max-age=3600"
+    };
+    set(headers, header::CACHE_CONTROL, kept);
     common(headers);
     reply
 }

@@ -2,12 +2,13 @@
 
 use leptos::prelude::*;
 use loupe_wire::{FieldFormatType, Value};
+use serde_json::json;
 
 use super::card::Cards;
 use super::form::suggestions;
 use super::format::grouped;
 use super::look::{Look, label};
-use super::query::Query;
+use super::query::{Query, encode};
 use crate::{Facet, HostError, Page, SearchAnswer};
 
 /// What the search came to.
@@ -22,8 +23,41 @@ pub enum Outcome {
     Failed(HostError),
 }
 
-/// The results section.
-pub fn results(cards: &Cards<'_>, outcome: &Outcome) -> AnyView {
+/// What the script needs to tell what a visitor does with results: where to, in which search, of which inputs.
+#[derive(Debug, Default)]
+struct Telling {
+    to: Option<String>,
+    execution: Option<String>,
+    query: Option<String>,
+    total: Option<String>,
+}
+
+impl Telling {
+    fn of(cards: &Cards<'_>, outcome: &Outcome, told: bool) -> Self {
+        let Outcome::Answer(answer) = outcome else {
+            return Self::default();
+        };
+        if !told {
+            return Self::default();
+        }
+        let inputs = cards.query.request(cards.look.page_size).inputs;
+        Self {
+            to: Some(beacon(cards.page)),
+            execution: Some(answer.execution_id.clone()).filter(|id| !id.is_empty()),
+            query: Some(json!({ "inputs": inputs }).to_string()),
+            total: Some(answer.total.to_string()),
+        }
+    }
+}
+
+/// Where a page tells what its visitors do.
+pub fn beacon(page: &Page) -> String {
+    let name = encode(&page.public_name);
+    format!("/v1/public/retrievers/{name}/interactions/batch")
+}
+
+/// The results section; `told` lets the script tell what is done with them.
+pub fn results(cards: &Cards<'_>, outcome: &Outcome, told: bool) -> AnyView {
     let inner = match outcome {
         Outcome::Waiting => {
             return view! { <section id="content" class="results-area" data-results></section> }
@@ -38,7 +72,12 @@ pub fn results(cards: &Cards<'_>, outcome: &Outcome) -> AnyView {
         Outcome::Answer(answer) if answer.documents.is_empty() => empty(cards, answer),
         Outcome::Answer(answer) => found(cards, answer),
     };
-    view! { <section id="content" class="results-area" aria-label="Results" data-results>{inner}</section> }.into_any()
+    let telling = Telling::of(cards, outcome, told);
+    view! {
+        <section id="content" class="results-area" aria-label="Results" data-results data-beacon=telling.to
+            data-execution=telling.execution data-query=telling.query data-total=telling.total>{inner}</section>
+    }
+    .into_any()
 }
 
 fn found(cards: &Cards<'_>, answer: &SearchAnswer) -> AnyView {

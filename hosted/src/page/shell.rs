@@ -12,6 +12,20 @@ use crate::{Host, Page};
 pub struct Document {
     pub html: String,
     pub nonce: String,
+    /// Another text that is new with every rendering; empty without one.
+    pub passing: String,
+}
+
+impl Document {
+    /// What is the same while the page is the same.
+    pub fn lasting(&self) -> String {
+        let lasting = self.html.replace(&self.nonce, "");
+        if self.passing.is_empty() {
+            lasting
+        } else {
+            lasting.replace(&self.passing, "")
+        }
+    }
 }
 
 /// Renders a whole document.
@@ -41,7 +55,11 @@ pub fn document(
     });
     // Marks between nodes serve hydration only, which these pages do without. Text cannot hold one: it is escaped.
     let html = format!("<!doctype html>{}", html.replace("<!>", ""));
-    Document { html, nonce }
+    Document {
+        html,
+        nonce,
+        passing: String::new(),
+    }
 }
 
 /// Class names of the body, all from fixed words.
@@ -144,6 +162,11 @@ pub fn foot() -> AnyView {
 
 /// A page that says one thing and tells nothing else.
 pub fn notice(host: &dyn Host, title: &'static str, text: &'static str) -> Document {
+    stating(host, title, move || view! { <p>{text}</p> }.into_any())
+}
+
+/// A page with a heading and what is beneath it, that nobody indexes.
+pub fn stating(host: &dyn Host, title: &'static str, body: impl FnOnce() -> AnyView) -> Document {
     let theme = Theme {
         scheme: Scheme::Visitor,
         frame_color: None,
@@ -158,7 +181,7 @@ pub fn notice(host: &dyn Host, title: &'static str, text: &'static str) -> Docum
             view! {
                 <main id="content" class="statement">
                     <h1>{title}</h1>
-                    <p>{text}</p>
+                    {body()}
                 </main>
             }
             .into_any()

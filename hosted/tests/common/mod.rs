@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
 use loupe_hosted::{
-    Facet, FacetValue, Hit, Host, HostError, Listed, Page, SearchAnswer, SearchRequest,
+    Facet, FacetValue, Hit, Host, HostError, Listed, Page, SearchAnswer, SearchRequest, Seen,
+    Unlock, Visitor,
 };
 use scraper::{Html, Selector};
 use serde_json::{Value, json};
@@ -21,6 +22,17 @@ pub struct Fake {
     pub error: Option<fn() -> HostError>,
     pub facets: Vec<Facet>,
     pub asked: Mutex<Vec<SearchRequest>>,
+    /// Taken down by its owner.
+    pub is_active: bool,
+    /// Opens the page, where it has one.
+    pub password: Option<&'static str>,
+}
+
+impl Fake {
+    fn is_open_for(&self, visitor: &Visitor) -> bool {
+        self.password
+            .is_none_or(|password| visitor.cookies == format!("key={password}"))
+    }
 }
 
 #[async_trait::async_trait]
@@ -34,10 +46,33 @@ impl Host for Fake {
     fn asset(&self, name: &str) -> Option<String> {
         Some(format!("/assets/{name}"))
     }
-    async fn page(&self, name: &str) -> Result<Option<Page>, HostError> {
-        Ok(Some(self.page.clone()).filter(|page| page.public_name == name))
+    async fn page(&self, name: &str, visitor: &Visitor) -> Result<Seen, HostError> {
+        Ok(match name == self.page.public_name && self.is_active {
+            false => Seen::Nothing,
+            true if !self.is_open_for(visitor) => Seen::Locked,
+            true => Seen::Page(Box::new(self.page.clone())),
+        })
     }
-    async fn search(&self, _: &str, request: SearchRequest) -> Result<SearchAnswer, HostError> {
+    async fn unlock(&self, name: &str, password: &str) -> Result<Unlock, HostError> {
+        if name != self.page.public_name || !self.is_active {
+            return Ok(Unlock::Nothing);
+        }
+        if password == "again and again" {
+            return Err(HostError::Busy { retry_after_s: 7 });
+        }
+        Ok(match self.password {
+            None => Unlock::Open,
+            Some(right) if right == password => Unlock::Cookie(format!("key={right}")),
+            Some(_) => Unlock::Wrong,
+        })
+    }
+    async fn search(
+        &self,
+        _: &str,
+        visitor: &Visitor,
+        request: SearchRequest,
+    ) -> Result<SearchAnswer, HostError> {
+        assert!(self.is_open_for(visitor));
         self.asked.lock().unwrap().push(request);
         match self.error {
             Some(error) => Err(error()),
@@ -47,10 +82,12 @@ impl Host for Fake {
                 facets: self.facets.clone(),
                 took_ms: 7,
                 warnings: vec!["internal: feature_uri mismatch".into()],
+                execution_id: format!("exec_{}", self.asked.lock().unwrap().len()),
             }),
         }
     }
-    async fn item(&self, _: &str, id: &str) -> Result<Option<Hit>, HostError> {
+    async fn item(&self, _: &str, visitor: &Visitor, id: &str) -> Result<Option<Hit>, HostError> {
+        assert!(self.is_open_for(visitor));
         Ok(self.hits.iter().find(|hit| hit.document_id == id).cloned())
     }
     async fn listed(&self) -> Result<Vec<Listed>, HostError> {
@@ -87,7 +124,6 @@ pub fn fake(display: Value, fields: &[Value]) -> Fake {
         page: Page {
             public_name: "books".into(),
             display_config: serde_json::from_value(display).unwrap(),
-            is_active: true,
             allows_empty_query: true,
             collections: vec!["shelf".into()],
             ..Page::default()
@@ -103,6 +139,8 @@ pub fn fake(display: Value, fields: &[Value]) -> Fake {
             }],
         }],
         asked: Mutex::default(),
+        is_active: true,
+        password: None,
     }
 }
 
@@ -121,11 +159,12 @@ pub async fn get_with(host: &Arc<Fake>, path: &str, tag: Option<&str>) -> Reply 
     if let Some(tag) = tag {
         request = request.header("if-none-match", tag);
     }
+    send(host, request.body(Body::empty()).unwrap()).await
+}
+
+pub async fn send(host: &Arc<Fake>, request: Request<Body>) -> Reply {
     let router = loupe_hosted::page::router(host.clone());
-    let reply = router
-        .oneshot(request.body(Body::empty()).unwrap())
-        .await
-        .unwrap();
+    let reply = router.oneshot(request).await.unwrap();
     let (status, headers) = (reply.status(), reply.headers().clone());
     let body = to_bytes(reply.into_body(), usize::MAX).await.unwrap();
     Reply {

@@ -4,6 +4,7 @@
 //! - [`embed`]: texts and images to vectors, in process or through an endpoint
 //! - [`store`]: documents, vectors, payload filters and keywords behind one trait
 //! - [`stage`]: the stages of a retriever and the plan that runs them
+//! - [`judging`]: how good rankings are
 //! - [`web`]: how what fetches reaches the web
 //! - [`filter`], [`template`]: the one filter grammar and the one template grammar
 
@@ -11,6 +12,7 @@ pub mod embed;
 pub mod extract;
 pub mod filter;
 pub mod ingest;
+pub mod judging;
 pub mod stage;
 pub mod store;
 pub mod template;

@@ -37,6 +37,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     10 "0010_webhooks",
     11 "0011_triggers",
     12 "0012_groups",
+    13 "0013_judging",
 ];
 
 const SCHEMA: &str =

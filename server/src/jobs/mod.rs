@@ -13,7 +13,7 @@ use crate::{
     app::App,
     error::Result,
     id,
-    v1::{batches, notifications, triggers, uploads, webhooks},
+    v1::{batches, interactions, notifications, triggers, uploads, webhooks},
 };
 
 /// Ends in an error that may pass before work is given up.
@@ -210,6 +210,7 @@ async fn lead(app: App, owner: String) {
                 notifications::sweep(&app).await?;
                 webhooks::sweep(&app).await?;
                 triggers::sweep(&app).await?;
+                interactions::sweep(&app).await?;
             }
             Ok::<(), crate::error::ApiError>(())
         };

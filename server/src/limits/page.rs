@@ -21,6 +21,10 @@ const DAY: i64 = 24 * HOUR;
 /// Requests of one address in an hour where the owner asks for such a limit and names none.
 const ADDRESS_HOUR: i64 = 1000;
 
+/// Interactions that a page takes in a minute, and one address of it in an hour, whatever its owner says of searches.
+const BEACONS_MINUTE: i64 = 6_000;
+const BEACONS_ADDRESS_HOUR: i64 = 3_000;
+
 /// Requests counted in a window.
 #[derive(Debug, Default, Clone, Copy)]
 struct Window {
@@ -61,9 +65,36 @@ pub async fn take_page(
     if let (true, Some(address)) = (config.enable_ip_limits, address) {
         let limit = config.max_requests_per_ip_hour.unwrap_or(ADDRESS_HOUR);
         let windows = [(HOUR, Some(limit)), (HOUR, None), (HOUR, None)];
-        take(app, format!("{page} {address}"), windows).await?;
+        take(app, format!("{page} {address}"), windows, 1, "searches").await?;
     }
-    take(app, page.to_owned(), limits(config)).await
+    take(app, page.to_owned(), limits(config), 1, "searches").await
+}
+
+/// Counts interactions that a page tells.
+///
+/// # Errors
+/// 429 when the page, or the visitor's address, has used up a window.
+pub async fn take_beacons(
+    app: &App,
+    page: &str,
+    address: Option<IpAddr>,
+    number: usize,
+) -> Result<()> {
+    let number = i64::try_from(number).unwrap_or(i64::MAX);
+    let none = (DAY, None);
+    if let Some(address) = address {
+        let windows = [none, (HOUR, Some(BEACONS_ADDRESS_HOUR)), none];
+        take(
+            app,
+            format!("{page} told {address}"),
+            windows,
+            number,
+            "interactions",
+        )
+        .await?;
+    }
+    let windows = [(MINUTE, Some(BEACONS_MINUTE)), none, none];
+    take(app, format!("{page} told"), windows, number, "interactions").await
 }
 
 /// What the owner says; where nothing is said, the tier's requests a minute.
@@ -83,7 +114,7 @@ fn limits(config: &RateLimitConfig) -> [Limit; 3] {
     [(MINUTE, minute), (HOUR, said[1]), (DAY, said[2])]
 }
 
-async fn take(app: &App, owner: String, limits: [Limit; 3]) -> Result<()> {
+async fn take(app: &App, owner: String, limits: [Limit; 3], number: i64, what: &str) -> Result<()> {
     let now = app.clock().micros().div_euclid(1_000_000);
     let windows = app
         .limits
@@ -92,7 +123,7 @@ async fn take(app: &App, owner: String, limits: [Limit; 3]) -> Result<()> {
         .get_with(owner, async { Windows::default() });
     let windows = windows.await;
     let mut windows = windows.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some((limit, seconds)) = count(&mut windows, &limits, now) else {
+    let Some((limit, seconds)) = count(&mut windows, &limits, number, now) else {
         return Ok(());
     };
     let wait = seconds - now.rem_euclid(seconds);
@@ -101,23 +132,27 @@ async fn take(app: &App, owner: String, limits: [Limit; 3]) -> Result<()> {
         HOUR => "hour",
         _ => "day",
     };
-    let message =
-        format!("this page answers {limit} searches a {name}: wait {wait} s and try again");
+    let message = format!("this page takes {limit} {what} a {name}: wait {wait} s and try again");
     Err(too_many(message, limit, name, wait))
 }
 
-/// Counts a request in every window, or in none: the limit and the seconds of the one that is full.
-fn count(windows: &mut [Window; 3], limits: &[Limit; 3], now: i64) -> Option<(i64, i64)> {
+/// Counts requests in every window, or in none: the limit and the seconds of the one that is full.
+fn count(
+    windows: &mut [Window; 3],
+    limits: &[Limit; 3],
+    number: i64,
+    now: i64,
+) -> Option<(i64, i64)> {
     for (window, (seconds, limit)) in windows.iter_mut().zip(limits) {
         let start = now - now.rem_euclid(*seconds);
         if window.start != start {
             *window = Window { start, count: 0 };
         }
-        if let Some(limit) = limit.filter(|limit| window.count >= *limit) {
+        if let Some(limit) = limit.filter(|limit| window.count.saturating_add(number) > *limit) {
             return Some((limit, *seconds));
         }
     }
-    windows.iter_mut().for_each(|window| window.count += 1);
+    windows.iter_mut().for_each(|window| window.count += number);
     None
 }
 
@@ -130,7 +165,7 @@ mod tests {
         let mut windows = [Window::default(); 3];
         let limits = [(MINUTE, Some(2)), (HOUR, Some(3)), (DAY, None)];
         let noon = 20_000 * DAY + 12 * HOUR;
-        let at = |seconds: i64, windows: &mut _| count(windows, &limits, noon + seconds);
+        let at = |seconds: i64, windows: &mut _| count(windows, &limits, 1, noon + seconds);
         assert_eq!(at(0, &mut windows), None);
         assert_eq!(at(59, &mut windows), None);
         assert_eq!(at(59, &mut windows), Some((2, MINUTE)));

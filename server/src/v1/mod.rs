@@ -11,8 +11,10 @@ pub mod collections;
 pub mod connections;
 pub mod copying;
 pub mod documents;
+pub mod evaluations;
 pub mod events;
 pub mod health;
+pub mod interactions;
 pub mod namespaces;
 pub mod notifications;
 pub mod objects;
@@ -57,8 +59,10 @@ pub fn router() -> (Router<App>, OpenApi) {
         .merge(collections::router())
         .merge(connections::router())
         .merge(documents::router())
+        .merge(evaluations::router())
         .merge(events::router())
         .merge(health::router())
+        .merge(interactions::router())
         .merge(namespaces::router())
         .merge(notifications::router())
         .merge(objects::router())
@@ -90,6 +94,7 @@ pub async fn run_task(app: &App, claim: &Claim) -> Result<()> {
         // It ends its task itself, with what the action made.
         triggers::RUN => return triggers::run(app, claim).await,
         taxonomies::APPLY => return taxonomies::run(app, claim).await,
+        evaluations::EVALUATE => return evaluations::run(app, claim).await,
         kind if removal::runs(kind) => removal::run(app, claim).await?,
         kind => {
             return Err(ApiError::bad_request(
@@ -111,6 +116,9 @@ pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
     }
     if claim.kind == taxonomies::APPLY {
         taxonomies::give_up(app, claim, reason).await?;
+    }
+    if claim.kind == evaluations::EVALUATE {
+        evaluations::give_up(app, claim, reason).await?;
     }
     if claim.kind == triggers::RUN {
         triggers::fail(app, claim, reason).await?;

@@ -50,6 +50,11 @@ crate::sql! {
     const DELETE_BUCKETS = "DELETE FROM buckets WHERE owner = $1";
     const DELETE_RETRIEVERS = "DELETE FROM retrievers WHERE owner = $1";
     const DELETE_PUBLISHED = "DELETE FROM published_retrievers WHERE namespace_id = $1";
+    const DELETE_PASSWORDS = "DELETE FROM page_passwords WHERE namespace_id = $1";
+    const DELETE_INTERACTIONS = "DELETE FROM interactions WHERE namespace_id = $1";
+    const DELETE_DATASETS = "DELETE FROM evaluation_datasets WHERE namespace_id = $1";
+    const DELETE_EVALUATIONS = "DELETE FROM evaluations WHERE namespace_id = $1";
+    const DELETE_BENCHMARKS = "DELETE FROM benchmarks WHERE namespace_id = $1";
     const DELETE_EXECUTIONS = "DELETE FROM executions WHERE namespace_id = $1";
     const DELETE_ANNOTATIONS = "DELETE FROM annotations WHERE namespace_id = $1";
     const DELETE_TRIGGERS = "DELETE FROM triggers WHERE namespace_id = $1";
@@ -87,6 +92,7 @@ pub async fn close_batches(
 /// Published pages stop answering with the request that removes their namespace.
 pub async fn unpublish(tx: &mut Tx, namespace_id: &str) -> Result<()> {
     tx.run(DELETE_PUBLISHED, args![namespace_id]).await?;
+    tx.run(DELETE_PASSWORDS, args![namespace_id]).await?;
     Ok(())
 }
 
@@ -423,6 +429,11 @@ async fn remove_namespace(app: &App, org_id: &str, namespace_id: &str) -> Result
                     DELETE_BUCKETS,
                     DELETE_RETRIEVERS,
                     DELETE_PUBLISHED,
+                    DELETE_PASSWORDS,
+                    DELETE_INTERACTIONS,
+                    DELETE_DATASETS,
+                    DELETE_EVALUATIONS,
+                    DELETE_BENCHMARKS,
                     DELETE_EXECUTIONS,
                     DELETE_ANNOTATIONS,
                     DELETE_TRIGGERS,

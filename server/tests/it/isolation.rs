@@ -142,6 +142,18 @@ async fn tenant(server: &Server, key: &str, email: &str, word: &str) -> Tenant {
         &inside("POST", "/v1/taxonomies".into(), taxonomy).await,
         "taxonomy_id",
     );
+    let queries = json!([{"query_id": "q", "query_input": {}, "relevant_documents": [made[0]]}]);
+    let dataset = json!({"dataset_name": format!("{word}-judgements"), "queries": queries});
+    let path = "/v1/retrievers/evaluations/datasets".to_owned();
+    let dataset = text(&inside("POST", path, dataset).await, "dataset_id");
+    let run = json!({"dataset_name": dataset});
+    let path = format!("/v1/retrievers/{retriever}/evaluations");
+    let mut run = call(server, key, &namespace, "POST", &path, run).await;
+    assert_eq!(run.status, 202, "{:#}", run.body);
+    let run = run.body.take();
+    ended(server, key, &text(&run, "task_id")).await;
+    let told = json!({"feature_id": made[0], "interaction_type": ["click"], "position": 0, "retriever_id": retriever});
+    let told = inside("POST", "/v1/retrievers/interactions".into(), told).await;
     let keys = format!("/v1/organizations/users/{email}/api-keys");
     let minted = inside("POST", keys, json!({"name": format!("{word}-robot")})).await;
     inside(
@@ -202,6 +214,9 @@ async fn tenant(server: &Server, key: &str, email: &str, word: &str) -> Tenant {
         ("taxonomy_identifier", taxonomy.clone()),
         ("taxonomy_id", taxonomy),
         ("execution_id", text(&found, "execution_id")),
+        ("interaction_id", text(&told, "interaction_id")),
+        ("dataset_identifier", dataset),
+        ("evaluation_id", text(&run, "evaluation_id")),
         ("key_name", format!("{word}-robot")),
         ("key_id", text(&minted, "key_id")),
         ("user_email", user),
@@ -468,6 +483,30 @@ fn bodies() -> Vec<(&'static str, Value)> {
         (
             "POST /v1/retrievers/@retriever_id/execute",
             json!({"inputs": {}, "filters": filter}),
+        ),
+        (
+            "POST /v1/retrievers/@retriever_id/evaluations",
+            json!({"dataset_name": "$dataset_identifier"}),
+        ),
+        (
+            "POST /v1/retrievers/@retriever_id/evaluations",
+            json!({"dataset_name": "@dataset_identifier", "baseline_evaluation_id": "$evaluation_id"}),
+        ),
+        (
+            "POST /v1/retrievers/interactions",
+            json!({"feature_id": "$document_id", "interaction_type": ["click"], "position": 0, "retriever_id": "$retriever_id"}),
+        ),
+        (
+            "POST /v1/retrievers/interactions/batch",
+            json!({"interactions": [{"feature_id": "$document_id", "interaction_type": ["click"], "position": 0, "retriever_id": "$retriever_id"}]}),
+        ),
+        (
+            "POST /v1/retrievers/interactions/list",
+            json!({"retriever_id": "$retriever_id"}),
+        ),
+        (
+            "POST /v1/retrievers/@retriever_id/publish",
+            json!({"password_secret_name": "$secret_name"}),
         ),
         (
             "POST /v1/retrievers/@retriever_id/execute",

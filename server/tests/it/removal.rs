@@ -91,6 +91,26 @@ async fn rows(server: &Server, namespace: &str) -> Vec<(&'static str, i64)> {
             "SELECT CAST(COUNT(*) AS BIGINT) FROM published_retrievers WHERE namespace_id = $1",
         ),
         (
+            "page_passwords",
+            "SELECT CAST(COUNT(*) AS BIGINT) FROM page_passwords WHERE namespace_id = $1",
+        ),
+        (
+            "interactions",
+            "SELECT CAST(COUNT(*) AS BIGINT) FROM interactions WHERE namespace_id = $1",
+        ),
+        (
+            "evaluation_datasets",
+            "SELECT CAST(COUNT(*) AS BIGINT) FROM evaluation_datasets WHERE namespace_id = $1",
+        ),
+        (
+            "evaluations",
+            "SELECT CAST(COUNT(*) AS BIGINT) FROM evaluations WHERE namespace_id = $1",
+        ),
+        (
+            "benchmarks",
+            "SELECT CAST(COUNT(*) AS BIGINT) FROM benchmarks WHERE namespace_id = $1",
+        ),
+        (
             "executions",
             "SELECT CAST(COUNT(*) AS BIGINT) FROM executions WHERE namespace_id = $1",
         ),

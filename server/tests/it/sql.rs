@@ -122,6 +122,7 @@ const WITHOUT_OWNER: &[(&str, &[(&str, usize)])] = &[
             ("notifications/store.rs", 1),
             ("webhooks/store.rs", 1),
             ("triggers/store.rs", 1),
+            ("interactions/store.rs", 1),
         ],
     ),
     (

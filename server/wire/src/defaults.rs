@@ -538,3 +538,7 @@ pub fn step_key_source_assignment_label() -> crate::StepKeySource {
 pub fn text_slash() -> String {
     "/".to_owned()
 }
+
+pub fn text_retriever_evaluation() -> String {
+    "retriever.evaluation".to_owned()
+}

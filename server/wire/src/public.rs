@@ -50,12 +50,14 @@ pub struct PublicInteractionBatchRequest {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct PublicInteractionRequest {
+    #[cfg_attr(feature = "schema", validate(length(min = 1, max = 256)))]
     pub document_id: String,
-    #[cfg_attr(feature = "schema", validate(length(min = 1)))]
+    #[cfg_attr(feature = "schema", validate(length(min = 1, max = 22)))]
     pub interaction_type: Vec<InteractionType>,
     #[cfg_attr(feature = "schema", validate(range(min = 0)))]
     pub position: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(length(max = 256)))]
     pub execution_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::HashMap<String, serde_json::Value>>))]
@@ -66,6 +68,7 @@ pub struct PublicInteractionRequest {
     #[cfg_attr(feature = "schema", validate(range(min = 1)))]
     pub result_set_size: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(length(max = 256)))]
     pub session_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::HashMap<String, serde_json::Value>>))]
@@ -156,7 +159,7 @@ pub struct PublicRetrieverTemplateResponse {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct VerifyPasswordRequest {
-    #[cfg_attr(feature = "schema", validate(length(min = 1)))]
+    #[cfg_attr(feature = "schema", validate(length(min = 1, max = 1024)))]
     pub password: String,
 }
 

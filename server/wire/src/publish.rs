@@ -45,6 +45,7 @@ pub struct PublishRetrieverRequest {
     #[cfg_attr(feature = "schema", validate(nested))]
     pub rate_limit_config: Option<RateLimitConfig>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(length(max = 200)))]
     pub password_secret_name: Option<String>,
     #[serde(default = "crate::defaults::yes")]
     pub include_metadata: bool,
@@ -131,6 +132,7 @@ pub struct UpdatePublishedRetrieverRequest {
     #[cfg_attr(feature = "schema", validate(nested))]
     pub rate_limit_config: Option<RateLimitConfig>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(length(max = 200)))]
     pub password_secret_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_active: Option<bool>,

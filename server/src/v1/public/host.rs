@@ -4,14 +4,47 @@ use std::time::Instant;
 
 use loupe_hosted::{
     Facet, FacetValue, Hit, Host, HostError, Listed, Page, Picture, SearchAnswer, SearchRequest,
+    Seen, Unlock, Visitor,
 };
 use loupe_wire::{Object, OffsetPaginationParams, RetrieverPagination, Timestamp, Value};
 
-use super::{Execute, publishing};
+use super::{
+    Execute,
+    door::{self, Door, Proof, Unlocked},
+    publishing::{self, Published},
+};
 use crate::{app::App, error::ApiError, v1::retrievers::RETRIEVERS, web};
 
 /// The server as the pages see it.
 pub struct PageHost(pub App);
+
+impl PageHost {
+    async fn describe(&self, found: Published) -> Result<Page, ApiError> {
+        let published = found.data.0;
+        let retriever = RETRIEVERS
+            .known(self.0.db(), &found.namespace_id, &published.retriever_id)
+            .await?;
+        let collections = published
+            .retriever_metadata
+            .iter()
+            .flat_map(|metadata| &metadata.collections);
+        let name =
+            |collection: &Object| Some(collection.get("collection_name")?.as_str()?.to_owned());
+        let needs_input = retriever
+            .input_schema
+            .values()
+            .any(|field| field.required == Some(true));
+        Ok(Page {
+            collections: collections.filter_map(name).collect(),
+            public_name: published.public_name,
+            display_config: published.display_config,
+            input_schema: retriever.input_schema.clone(),
+            is_protected: published.password_protected,
+            allows_empty_query: !needs_input,
+            updated_at: published.updated_at,
+        })
+    }
+}
 
 fn failed(error: ApiError) -> HostError {
     if let Some(retry_after_s) = error.wait() {
@@ -72,45 +105,40 @@ impl Host for PageHost {
         web::asset(logical_name)
     }
 
-    async fn page(&self, public_name: &str) -> Result<Option<Page>, HostError> {
-        let found = publishing::find_public(self.0.db(), public_name)
-            .await
-            .map_err(failed)?;
-        let Some(found) = found else { return Ok(None) };
-        let published = found.data.0;
-        let retriever = RETRIEVERS
-            .known(self.0.db(), &found.namespace_id, &published.retriever_id)
-            .await;
-        let retriever = retriever.map_err(failed)?;
-        let collections = published
-            .retriever_metadata
-            .iter()
-            .flat_map(|metadata| &metadata.collections);
-        let name =
-            |collection: &Object| Some(collection.get("collection_name")?.as_str()?.to_owned());
-        let needs_input = retriever
-            .input_schema
-            .values()
-            .any(|field| field.required == Some(true));
-        Ok(Some(Page {
-            collections: collections.filter_map(name).collect(),
-            public_name: published.public_name,
-            display_config: published.display_config,
-            input_schema: retriever.input_schema.clone(),
-            password_protected: published.password_protected,
-            is_active: published.is_active,
-            allows_empty_query: !needs_input,
-            updated_at: published.updated_at,
-        }))
+    async fn page(&self, public_name: &str, visitor: &Visitor) -> Result<Seen, HostError> {
+        let proof = Proof::cookies(&visitor.cookies);
+        let found = door::find(&self.0, public_name, &proof).await;
+        match found.map_err(failed)? {
+            None => Ok(Seen::Nothing),
+            Some(Door::Locked) => Ok(Seen::Locked),
+            Some(Door::Open(found)) => {
+                let page = self.describe(*found).await.map_err(failed)?;
+                Ok(Seen::Page(Box::new(page)))
+            }
+        }
+    }
+
+    async fn unlock(&self, public_name: &str, password: &str) -> Result<Unlock, HostError> {
+        match door::unlock(&self.0, public_name, password).await {
+            Ok(Unlocked::Cookie(cookie)) => Ok(Unlock::Cookie(cookie)),
+            Ok(Unlocked::NoPassword) => Ok(Unlock::Open),
+            Ok(Unlocked::Wrong) => Ok(Unlock::Wrong),
+            Err(error) if error.is_not_found() => Ok(Unlock::Nothing),
+            Err(error) => Err(failed(error)),
+        }
     }
 
     async fn search(
         &self,
         public_name: &str,
+        visitor: &Visitor,
         request: SearchRequest,
     ) -> Result<SearchAnswer, HostError> {
         let started = Instant::now();
-        let open = super::open(&self.0, public_name).await.map_err(failed)?;
+        let proof = Proof::cookies(&visitor.cookies);
+        let open = super::open(&self.0, public_name, &proof)
+            .await
+            .map_err(failed)?;
         let window = OffsetPaginationParams {
             page_size: request.page_size.into(),
             page_number: request.page.into(),
@@ -140,12 +168,21 @@ impl Host for PageHost {
                 .filter(|facet| request.facets.contains(&facet.field))
                 .collect(),
             warnings: answer.warnings,
+            execution_id: answer.execution_id,
             took_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         })
     }
 
-    async fn item(&self, public_name: &str, document_id: &str) -> Result<Option<Hit>, HostError> {
-        let open = super::open(&self.0, public_name).await.map_err(failed)?;
+    async fn item(
+        &self,
+        public_name: &str,
+        visitor: &Visitor,
+        document_id: &str,
+    ) -> Result<Option<Hit>, HostError> {
+        let proof = Proof::cookies(&visitor.cookies);
+        let open = super::open(&self.0, public_name, &proof)
+            .await
+            .map_err(failed)?;
         Ok(open
             .item(&self.0, document_id)
             .await

@@ -1,5 +1,7 @@
 //! What strangers may do with a published retriever: read its configuration and search it. Only exposed fields leave.
 
+mod beacon;
+mod door;
 mod host;
 mod routes;
 
@@ -8,9 +10,10 @@ use std::sync::Arc;
 use loupe_engine::store::WithVectors;
 use loupe_wire::{
     APIKeyModel, APIKeyType, Object, Permission, PublicExecuteResponse, PublishedRetrieverResponse,
-    ResourceScope, ResourceType, RetrieverModelOutput, Value,
+    ResourceScope, ResourceType, RetrieverModelOutput, RetrieverPagination, Value,
 };
 
+use door::Proof;
 pub use host::PageHost;
 pub use routes::router;
 
@@ -23,7 +26,7 @@ use crate::{
     app::App,
     auth::{Caller, Read, Scope},
     db::Record,
-    error::{ApiError, Result},
+    error::Result,
     front, limits,
 };
 
@@ -34,15 +37,17 @@ pub struct Open {
     scope: Scope<Read>,
 }
 
-/// The publication of this name if strangers may use it; anything else does not exist for them.
-pub async fn open(app: &App, public_name: &str) -> Result<Open> {
-    let found = publishing::find_public(app.db(), public_name).await?;
-    let found = found.filter(|found| found.data.is_active && !found.data.password_protected);
+/// The publication of this name if it is open for this visitor.
+///
+/// # Errors
+/// 404 for what does not exist for strangers, 401 for what is locked.
+pub async fn open(app: &App, public_name: &str, proof: &Proof) -> Result<Open> {
     let Published {
         org_id,
         namespace_id,
         data,
-    } = found.ok_or_else(|| ApiError::not_found("published_retriever", public_name))?;
+        ..
+    } = door::enter(app, public_name, proof).await?;
     let published = data.0;
     let retriever = RETRIEVERS
         .known(app.db(), &namespace_id, &published.retriever_id)
@@ -84,11 +89,7 @@ impl Open {
         limits::page::take_page(app, &self.published.public_id, limit, front::address()).await?;
         ask.expand.clear();
         ask.vectors = false;
-        let most = self.published.rate_limit_config.max_results_per_query;
-        // A window of its own is cut by the plan; without one the page's cap is the limit.
-        if ask.pagination.is_none() {
-            ask.limit = Some(ask.limit.unwrap_or(most).min(most));
-        }
+        ask.limit = self.window(&ask);
         let answer = retrievers::execute(app, &self.scope, &self.retriever, ask).await?;
         Ok(PublicExecuteResponse {
             execution_id: answer.execution_id,
@@ -102,6 +103,20 @@ impl Open {
             facets: answer.facets,
             warnings: answer.warnings,
         })
+    }
+
+    /// How many results one answer has: what was asked for, up to what the owner allows.
+    fn window(&self, ask: &Execute) -> Option<i64> {
+        // A page of any method has at most so many rows.
+        let most = self.published.rate_limit_config.max_results_per_query;
+        let sized = match &ask.pagination {
+            None => Some(most.min(500)),
+            Some(RetrieverPagination::Offset(one)) => Some(one.page_size),
+            Some(RetrieverPagination::Cursor(one)) => Some(one.limit),
+            Some(RetrieverPagination::Scroll(one)) => Some(one.limit),
+            Some(RetrieverPagination::Keyset(one)) => Some(one.limit),
+        };
+        ask.limit.or(sized).map(|asked| asked.min(most))
     }
 
     /// One document of the retriever's collections, exposed fields only.

@@ -1,17 +1,23 @@
 use axum::{
     Json,
     extract::{FromRequestParts, Path, State},
-    http::request::Parts,
+    http::{header, request::Parts},
+    response::{IntoResponse, Response},
 };
 use loupe_wire::{
-    ListPublicRetrieversResponse, PublicExecuteResponse, PublicRetrieverConfigResponse,
-    PublicRetrieverListItem, PublicRetrieverListStats, PublicRetrieverTemplateResponse,
-    PublishedRetrieverResponse, RetrieverExecutionRequest,
+    BulkInteractionsResponse, InteractionResponse, ListPublicRetrieversResponse,
+    PublicExecuteResponse, PublicInteractionBatchRequest, PublicInteractionRequest,
+    PublicRetrieverConfigResponse, PublicRetrieverListItem, PublicRetrieverListStats,
+    PublicRetrieverTemplateResponse, PublishedRetrieverResponse, RetrieverExecutionRequest,
+    VerifyPasswordRequest, VerifyPasswordResponse,
 };
 use serde::Deserialize;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::Execute;
+use super::{
+    Execute,
+    door::{self, Proof, Unlocked},
+};
 use crate::{
     app::App,
     body::Body,
@@ -26,6 +32,9 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(get_public_config))
         .routes(routes!(execute_public))
         .routes(routes!(get_public_template))
+        .routes(routes!(create_public_interaction))
+        .routes(routes!(create_public_interactions))
+        .routes(routes!(verify_public_password))
 }
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
@@ -94,13 +103,22 @@ async fn list_public_retrievers(
     }
     let needle = query.search.unwrap_or_default().to_lowercase();
     let mut all = publishing::list_public(app.db()).await?;
+    let active = all.len();
+    // What has a password is counted and not told.
+    all.retain(|one| !one.password_protected);
+    let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    let stats = PublicRetrieverListStats {
+        total_active: number(active),
+        total_password_protected: number(active - all.len()),
+        total_open: number(all.len()),
+    };
     all.retain(|one| {
         let title = &one.display_config.title;
         needle.is_empty()
             || title.to_lowercase().contains(&needle)
             || one.public_name.contains(&needle)
     });
-    let total_count = i64::try_from(all.len()).unwrap_or(i64::MAX);
+    let total_count = number(all.len());
     let (skip, take) = (
         usize::try_from((page - 1).saturating_mul(page_size)),
         usize::try_from(page_size),
@@ -110,11 +128,6 @@ async fn list_public_retrievers(
         .skip(skip.unwrap_or(usize::MAX))
         .take(take.unwrap_or(20));
     let results = window.map(|published| item(&app, published)).collect();
-    let stats = PublicRetrieverListStats {
-        total_active: total_count,
-        total_open: total_count,
-        ..Default::default()
-    };
     let total_pages = (total_count + page_size - 1) / page_size;
     Ok(Json(ListPublicRetrieversResponse {
         results,
@@ -131,8 +144,9 @@ async fn list_public_retrievers(
 async fn get_public_config(
     State(app): State<App>,
     Path(name): Path<String>,
+    proof: Proof,
 ) -> Result<Json<PublicRetrieverConfigResponse>> {
-    let published = super::open(&app, &name).await?.published;
+    let published = super::open(&app, &name, &proof).await?.published;
     Ok(Json(PublicRetrieverConfigResponse {
         public_name: published.public_name,
         public_api_key: None,
@@ -148,9 +162,10 @@ async fn execute_public(
     State(app): State<App>,
     Path(name): Path<String>,
     query: ExecuteQuery,
+    proof: Proof,
     Body(request): Body<RetrieverExecutionRequest>,
 ) -> Result<Json<PublicExecuteResponse>> {
-    let open = super::open(&app, &name).await?;
+    let open = super::open(&app, &name, &proof).await?;
     let ask = Execute {
         inputs: request.inputs.unwrap_or_default(),
         filters: request.filters,
@@ -167,8 +182,9 @@ async fn execute_public(
 async fn get_public_template(
     State(app): State<App>,
     Path(name): Path<String>,
+    proof: Proof,
 ) -> Result<Json<PublicRetrieverTemplateResponse>> {
-    let open = super::open(&app, &name).await?;
+    let open = super::open(&app, &name, &proof).await?;
     let retriever = open.retriever;
     let collections = open
         .published
@@ -199,4 +215,64 @@ async fn get_public_template(
         source_public_name: open.published.public_name,
         feature_extractors: Some(collections),
     }))
+}
+
+/// The visitor's session, where the body names none.
+struct Session(Option<String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Session {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+        let sent = parts.headers.get("x-session-id");
+        let text = sent.and_then(|value| value.to_str().ok());
+        Ok(Self(text.map(ToOwned::to_owned)))
+    }
+}
+
+/// Tells what a visitor did with a result. Nothing else of a visitor is kept than what is sent.
+#[utoipa::path(post, path = "/v1/public/retrievers/{public_name}/interactions", tag = "public_retrievers", request_body = PublicInteractionRequest, responses((status = 200, body = InteractionResponse)))]
+async fn create_public_interaction(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    proof: Proof,
+    Session(session): Session,
+    Body(request): Body<PublicInteractionRequest>,
+) -> Result<Json<InteractionResponse>> {
+    let open = super::open(&app, &name, &proof).await?;
+    open.tell(&app, session, request).await.map(Json)
+}
+
+/// Tells up to 100 things that a visitor did, as a beacon when the page is left.
+#[utoipa::path(post, path = "/v1/public/retrievers/{public_name}/interactions/batch", tag = "public_retrievers", request_body = PublicInteractionBatchRequest, responses((status = 200, body = BulkInteractionsResponse)))]
+async fn create_public_interactions(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    proof: Proof,
+    Session(session): Session,
+    Body(request): Body<PublicInteractionBatchRequest>,
+) -> Result<Json<BulkInteractionsResponse>> {
+    let open = super::open(&app, &name, &proof).await?;
+    open.tell_all(&app, session, request.interactions)
+        .await
+        .map(Json)
+}
+
+/// Tries the password of a page. A right one is answered with a cookie that opens the page for a day; callers without
+/// cookies send it in `X-Retriever-Password`.
+#[utoipa::path(post, path = "/v1/public/retrievers/{public_name}/verify", tag = "public_retrievers", request_body = VerifyPasswordRequest, responses((status = 200, body = VerifyPasswordResponse)))]
+async fn verify_public_password(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    Body(request): Body<VerifyPasswordRequest>,
+) -> Result<Response> {
+    let unlocked = door::unlock(&app, &name, &request.password).await?;
+    let answer = VerifyPasswordResponse {
+        valid: !matches!(unlocked, Unlocked::Wrong),
+        public_api_key: None,
+    };
+    Ok(match unlocked {
+        Unlocked::Cookie(cookie) => ([(header::SET_COOKIE, cookie)], Json(answer)).into_response(),
+        _ => Json(answer).into_response(),
+    })
 }

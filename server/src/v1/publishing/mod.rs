@@ -1,6 +1,7 @@
 //! Publishing a retriever as a public search page.
 
 mod display;
+mod lock;
 mod routes;
 mod store;
 
@@ -11,15 +12,17 @@ use loupe_wire::{
 };
 use serde_json::json;
 
+pub use lock::hash_for_pages;
 pub use routes::router;
-pub use store::{Published, delete_of, find_public, list_public, mark_published};
+pub use store::{Published, delete_of, find_public, list_public, mark_published, relock};
 
+use self::lock::Password;
 use super::{collections, retrievers};
 use crate::{
     app::App,
     auth::{Delete, Level, Scope, Write},
     clock,
-    error::{ApiError, Result, Violation},
+    error::{ApiError, Result},
     id,
 };
 
@@ -47,22 +50,6 @@ fn name_from(title: &str) -> String {
     }
 }
 
-fn refuse_password(name: Option<&String>) -> Result<()> {
-    match name {
-        None => Ok(()),
-        Some(name) => {
-            let msg = "pages with a password are not available yet";
-            Err(Violation::body(
-                &["password_secret_name"],
-                "not_enabled",
-                msg,
-                name.clone().into(),
-            )
-            .into())
-        }
-    }
-}
-
 pub async fn publish(
     app: &App,
     scope: &Scope<Write>,
@@ -71,7 +58,8 @@ pub async fn publish(
 ) -> Result<PublishRetrieverResponse> {
     let retriever =
         retrievers::find(app, scope, identifier, NamespaceOperation::CreateRetriever).await?;
-    refuse_password(request.password_secret_name.as_ref())?;
+    let password =
+        Password::asked(app, &scope.caller, request.password_secret_name.as_deref()).await?;
     let title = request
         .display_name
         .clone()
@@ -115,7 +103,7 @@ pub async fn publish(
         updated_at: clock::time(now),
         ..Default::default()
     };
-    let public_id = save(app, scope, published, now).await?;
+    let public_id = save(app, scope, published, password, now).await?;
     let public_url = public_url(app, &public_name);
     let retriever_id = retriever.retriever_id.unwrap_or_default();
     Ok(PublishRetrieverResponse {
@@ -132,6 +120,7 @@ async fn save(
     app: &App,
     scope: &Scope<Write>,
     mut published: PublishedRetrieverResponse,
+    password: Password,
     now: i64,
 ) -> Result<String> {
     let (org_id, namespace_id) = (scope.caller.org_id.clone(), scope.namespace_id.clone());
@@ -148,6 +137,11 @@ async fn save(
                     Some(before) => {
                         published.public_id = before.public_id;
                         published.created_at = before.created_at;
+                        // Publishing again never opens a page that was closed: that takes a change that says so.
+                        published.password_protected = before.password_protected;
+                        password
+                            .apply(tx, &org_id, &namespace_id, &mut published, now)
+                            .await?;
                         store::update(tx, &namespace_id, &published, now).await?;
                     }
                     None => {
@@ -160,6 +154,9 @@ async fn save(
                                 "configured",
                             ));
                         }
+                        password
+                            .apply(tx, &org_id, &namespace_id, &mut published, now)
+                            .await?;
                         store::insert(tx, &org_id, &namespace_id, &published, now).await?;
                     }
                 }
@@ -220,11 +217,13 @@ pub async fn update(
 ) -> Result<PublishedRetrieverResponse> {
     let retriever =
         retrievers::find(app, scope, identifier, NamespaceOperation::CreateRetriever).await?;
-    refuse_password(request.password_secret_name.as_ref())?;
+    let password =
+        Password::asked(app, &scope.caller, request.password_secret_name.as_deref()).await?;
     if let Some(display) = &request.display_config {
         display::check(display)?;
     }
     let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
+    let org_id = scope.caller.org_id.clone();
     app.db()
         .write(move |tx| {
             Box::pin(async move {
@@ -242,6 +241,9 @@ pub async fn update(
                 published.tags = request.tags.unwrap_or(published.tags);
                 published.category = request.category.or(published.category);
                 published.updated_at = clock::time(now);
+                password
+                    .apply(tx, &org_id, &namespace_id, &mut published, now)
+                    .await?;
                 store::update(tx, &namespace_id, &published, now).await?;
                 Ok(published)
             })

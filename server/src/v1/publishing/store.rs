@@ -19,8 +19,12 @@ crate::sql! {
     const DELETE = "DELETE FROM published_retrievers WHERE namespace_id = $1 AND retriever_id = $2";
     // Public names are unique over all organizations, and strangers find a page by its name alone.
     const TAKEN = "SELECT CAST(COUNT(*) AS BIGINT) FROM published_retrievers WHERE public_name = $1 AND retriever_id <> $2";
-    const FIND_PUBLIC = "SELECT org_id, namespace_id, data FROM published_retrievers WHERE public_name = $1";
+    const FIND_PUBLIC = "SELECT p.org_id AS org_id, p.namespace_id AS namespace_id, p.data AS data, COALESCE(w.hash, '') AS hash FROM published_retrievers p LEFT JOIN page_passwords w ON w.public_id = p.public_id WHERE p.public_name = $1";
     const LIST_PUBLIC = "SELECT data FROM published_retrievers WHERE is_active = TRUE ORDER BY created_at DESC, public_id LIMIT 10000";
+    const LOCK = "INSERT INTO page_passwords (public_id, org_id, namespace_id, retriever_id, secret_name, hash, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (public_id) DO UPDATE SET secret_name = excluded.secret_name, hash = excluded.hash, updated_at = excluded.updated_at";
+    const UNLOCK = "DELETE FROM page_passwords WHERE namespace_id = $1 AND retriever_id = $2";
+    const LOCKED_BY = "SELECT CAST(COUNT(*) AS BIGINT) FROM page_passwords WHERE org_id = $1 AND secret_name = $2";
+    const RELOCK = "UPDATE page_passwords SET hash = $3, updated_at = $4 WHERE org_id = $1 AND secret_name = $2";
 }
 
 type Row = (Json<PublishedRetrieverResponse>,);
@@ -32,7 +36,60 @@ crate::row! {
         pub org_id: String,
         pub namespace_id: String,
         pub data: Json<PublishedRetrieverResponse>,
+        /// The hash of its password; empty without one.
+        pub hash: String,
     }
+}
+
+/// The password of a page: the secret that holds it, and its hash.
+#[derive(Debug, Clone)]
+pub(super) struct Lock {
+    pub secret_name: String,
+    pub hash: String,
+}
+
+pub(super) async fn lock(
+    tx: &mut Tx,
+    org_id: &str,
+    namespace_id: &str,
+    published: &PublishedRetrieverResponse,
+    lock: &Lock,
+    now: i64,
+) -> Result<()> {
+    let args = args![
+        &published.public_id,
+        org_id,
+        namespace_id,
+        &published.retriever_id,
+        &lock.secret_name,
+        &lock.hash,
+        now
+    ];
+    tx.run(LOCK, args).await?;
+    Ok(())
+}
+
+pub(super) async fn unlock(tx: &mut Tx, namespace_id: &str, retriever_id: &str) -> Result<()> {
+    tx.run(UNLOCK, args![namespace_id, retriever_id]).await?;
+    Ok(())
+}
+
+/// Pages whose password is in this secret.
+pub(super) async fn locked_by(db: &Db, org_id: &str, secret_name: &str) -> Result<i64> {
+    db.number(LOCKED_BY, args![org_id, secret_name]).await
+}
+
+/// Pages whose password is in this secret have another one from now on.
+pub async fn relock(
+    tx: &mut Tx,
+    org_id: &str,
+    secret_name: &str,
+    hash: &str,
+    now: i64,
+) -> Result<()> {
+    tx.run(RELOCK, args![org_id, secret_name, hash, now])
+        .await?;
+    Ok(())
 }
 
 pub(super) async fn insert(
@@ -112,6 +169,7 @@ pub(super) async fn is_taken(tx: &mut Tx, public_name: &str, retriever_id: &str)
 
 /// Rows removed: one or none.
 pub async fn delete_of(tx: &mut Tx, namespace_id: &str, retriever_id: &str) -> Result<u64> {
+    unlock(tx, namespace_id, retriever_id).await?;
     tx.run(DELETE, args![namespace_id, retriever_id]).await
 }
 

@@ -23,6 +23,9 @@ use crate::{
     v1::{collections, documents, secrets, taxonomies},
 };
 
+/// Bytes of inputs, as JSON, that the history keeps.
+const LONGEST_INPUTS: usize = 2 << 10;
+
 /// What an execution is asked for, whoever asks: the API, a public page, an alert.
 #[derive(Debug, Clone, Default)]
 pub struct Execute {
@@ -38,6 +41,8 @@ pub struct Execute {
     pub watch: Option<mpsc::Sender<StageEvent>>,
     /// A new one where it is absent.
     pub execution_id: Option<String>,
+    /// What nobody asked is no part of the history: evaluations.
+    pub unrecorded: bool,
 }
 
 /// Runs a stored retriever.
@@ -128,8 +133,10 @@ pub async fn execute<L: Level>(
         let explained = super::explain(app, scope, &response.retriever_id).await?;
         response.explain_plan = super::cast(&explained)?;
     }
-    let execution = execution(scope, &response, &inputs, created_at, milliseconds);
-    record(app, execution);
+    if !ask.unrecorded {
+        let execution = execution(scope, &response, &inputs, created_at, milliseconds);
+        record(app, execution);
+    }
     Ok(response)
 }
 
@@ -303,6 +310,11 @@ fn execution<L: Level>(
     data["retriever_id"] = response.retriever_id.clone().into();
     data["stage_statistics"] = serde_json::to_value(&response.stage_statistics).unwrap_or_default();
     data["warnings"] = response.warnings.clone().into();
+    // What people did with the answer says something of its query; a picture or a vector is too long to keep.
+    let asked = Value::Object(inputs.clone());
+    if asked.to_string().len() <= LONGEST_INPUTS {
+        data["inputs"] = asked;
+    }
     Execution {
         execution_id: response.execution_id.clone(),
         namespace_id: scope.namespace_id.clone(),

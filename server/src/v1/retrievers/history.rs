@@ -1,12 +1,17 @@
 //! The history of executions is written behind the answers: many in one transaction, and dropped rather than waited for
 //! when the database cannot keep up.
 
-use std::time::Duration;
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use tokio::sync::mpsc;
 
-use super::{Execution, insert_execution};
-use crate::app::App;
+use loupe_wire::{Object, Value};
+
+use super::{Execution, insert_execution, store};
+use crate::{app::App, error::Result};
 
 /// Executions waiting to be written.
 const WAITING: usize = 1024;
@@ -15,6 +20,46 @@ const TOGETHER: usize = 128;
 
 /// How long the first one waits for others: a commit costs the disk more than an execution costs the processor.
 const GATHERED: Duration = Duration::from_millis(50);
+
+/// Executions of one read, and of all reads together.
+const PAGE: i64 = 2_000;
+const MOST: i64 = 20_000;
+
+/// The inputs of some of a retriever's executions, where the history has them: it keeps those that are short.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn inputs_of_executions(
+    app: &App,
+    namespace_id: &str,
+    retriever_id: &str,
+    wanted: &[&str],
+    since: i64,
+) -> Result<HashMap<String, Object>> {
+    let wanted: HashSet<&str> = wanted.iter().copied().collect();
+    let mut found = HashMap::new();
+    // An answer is acted on later than it was asked for.
+    let since = since - 86_400_000_000;
+    let mut offset = 0;
+    while found.len() < wanted.len() && offset < MOST {
+        let page =
+            store::executions_since(app.db(), namespace_id, retriever_id, since, PAGE, offset);
+        let page = page.await?;
+        let is_last = i64::try_from(page.len()).unwrap_or(0) < PAGE;
+        for (id, mut data) in page {
+            if let Some(Value::Object(inputs)) = data.remove("inputs")
+                && wanted.contains(id.as_str())
+            {
+                found.insert(id, inputs);
+            }
+        }
+        if is_last {
+            break;
+        }
+        offset += PAGE;
+    }
+    Ok(found)
+}
 
 /// Where executions are handed in.
 pub struct History {

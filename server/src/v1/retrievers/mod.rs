@@ -21,7 +21,7 @@ use serde_json::json;
 
 pub use around::Used;
 pub use execution::{Execute, execute, finder, ground, run_error};
-pub use history::{History, record};
+pub use history::{History, inputs_of_executions, record};
 pub use routes::router;
 pub use store::{Execution, RETRIEVERS, insert_execution};
 

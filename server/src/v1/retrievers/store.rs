@@ -13,6 +13,7 @@ crate::sql! {
     const INSERT_EXECUTION = "INSERT INTO executions (execution_id, namespace_id, retriever_id, created_at, data) SELECT $1, id, $3, $4, $5 FROM namespaces WHERE id = $2";
     const LIST_EXECUTIONS = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 ORDER BY created_at DESC, execution_id LIMIT $3 OFFSET $4";
     const COUNT_EXECUTIONS = "SELECT CAST(COUNT(*) AS BIGINT) FROM executions WHERE namespace_id = $1 AND retriever_id = $2";
+    const EXECUTIONS_SINCE = "SELECT execution_id, data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 ORDER BY created_at DESC, execution_id LIMIT $4 OFFSET $5";
     const FIND_EXECUTION = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND execution_id = $3";
 }
 
@@ -67,6 +68,20 @@ pub async fn list_executions(
 pub async fn count_executions(db: &Db, namespace_id: &str, retriever_id: &str) -> Result<i64> {
     db.number(COUNT_EXECUTIONS, args![namespace_id, retriever_id])
         .await
+}
+
+/// Executions of a retriever since a moment, newest first.
+pub async fn executions_since(
+    db: &Db,
+    namespace_id: &str,
+    retriever_id: &str,
+    since: i64,
+    limit: i64,
+    offset: i64,
+) -> Result<Vec<(String, Object)>> {
+    let args = args![namespace_id, retriever_id, since, limit, offset];
+    let rows: Vec<(String, Json<Object>)> = db.all(EXECUTIONS_SINCE, args).await?;
+    Ok(rows.into_iter().map(|(id, data)| (id, data.0)).collect())
 }
 
 pub async fn find_execution(

@@ -7,7 +7,10 @@ use loupe_wire::{AuditAction, CreateSecretRequest, NamespaceOperation, ResourceT
 
 pub use routes::router;
 
-use super::audit::{self, Change};
+use super::{
+    audit::{self, Change},
+    publishing,
+};
 use crate::{
     app::App,
     auth::Caller,
@@ -50,12 +53,16 @@ pub async fn create(app: &App, caller: &Caller, request: CreateSecretRequest) ->
 pub async fn replace(app: &App, caller: &Caller, name: &str, value: &str) -> Result<()> {
     allow(caller, name)?;
     let sealed = app.vault().seal(&[&caller.org_id, name], value)?;
+    let hash = publishing::hash_for_pages(app, &caller.org_id, name, value).await?;
     let (caller, name, now) = (caller.clone(), name.to_owned(), app.clock().micros());
     app.db()
         .write(move |tx| {
             Box::pin(async move {
                 if !store::update(tx, &caller.org_id, &name, &sealed, now).await? {
                     return Err(ApiError::not_found("secret", &name));
+                }
+                if let Some(hash) = hash {
+                    publishing::relock(tx, &caller.org_id, &name, &hash, now).await?;
                 }
                 record(tx, &caller, AuditAction::SecretUpdated, &name, now).await
             })

@@ -1,0 +1,268 @@
+//! Passwords: kept as Argon2id hashes, hashed a few at once, and throttled before they are hashed, so that guessing is slow
+//! and costs this server little.
+
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use argon2::{Algorithm, Argon2, Params, PasswordHash, PasswordHasher, PasswordVerifier, Version};
+use moka::sync::Cache;
+use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
+
+use crate::{
+    app::App,
+    error::{ApiError, Result},
+};
+
+/// Kibibytes and rounds of one hash: what OWASP asks for at least.
+const MEMORY: u32 = 19 * 1024;
+const ROUNDS: u32 = 2;
+
+/// Hashes that may wait for their turn.
+const WAITING: usize = 64;
+
+/// Failures of one address before it has to wait, and the longest wait in seconds.
+const FREE_FAILURES: u32 = 5;
+const LONGEST_WAIT: i64 = 15 * 60;
+
+/// Failures of everybody together in a minute, for one thing that has a password.
+const FAILURES_A_MINUTE: u32 = 30;
+
+/// How long a password that was right is known without hashing it again: some callers send it with every request.
+const PROVED_FOR: Duration = Duration::from_secs(300);
+
+/// Failures so far, and the moment before which no further try is taken, in microseconds.
+#[derive(Debug, Default)]
+struct Tries {
+    failures: u32,
+    not_before: i64,
+}
+
+/// Passwords that are being tried.
+pub struct Passwords {
+    turns: Semaphore,
+    waiting: AtomicUsize,
+    tries: Cache<String, Arc<Mutex<Tries>>>,
+    proved: Cache<[u8; 32], ()>,
+}
+
+impl Default for Passwords {
+    fn default() -> Self {
+        let at_once = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            turns: Semaphore::new(at_once),
+            waiting: AtomicUsize::new(0),
+            tries: Cache::builder()
+                .max_capacity(100_000)
+                .time_to_idle(Duration::from_secs(3600))
+                .build(),
+            proved: Cache::builder()
+                .max_capacity(10_000)
+                .time_to_live(PROVED_FOR)
+                .build(),
+        }
+    }
+}
+
+fn argon() -> Result<Argon2<'static>> {
+    let params = Params::new(MEMORY, ROUNDS, 1, None).map_err(ApiError::internal)?;
+    Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
+}
+
+/// The hash of a new password, with its salt and parameters.
+///
+/// # Errors
+/// Too many are hashed just now.
+pub async fn hash(app: &App, password: &str) -> Result<String> {
+    let password = password.to_owned();
+    turn(app, move || {
+        let hash: PasswordHash = argon()?
+            .hash_password(password.as_bytes())
+            .map_err(ApiError::internal)?;
+        Ok(hash.to_string())
+    })
+    .await
+}
+
+/// Whether this is the password of `thing`, whose hash is `hash`.
+///
+/// # Errors
+/// 429 for whoever has failed too often, 503 when too many passwords are tried at once.
+pub async fn check(
+    app: &App,
+    thing: &str,
+    address: Option<IpAddr>,
+    hash: &str,
+    password: &str,
+) -> Result<bool> {
+    let proof = proof(thing, hash, password);
+    if app.passwords.proved.contains_key(&proof) {
+        return Ok(true);
+    }
+    let visitor = format!(
+        "{thing} {}",
+        address.map_or_else(String::new, |one| one.to_string())
+    );
+    let now = app.clock().micros();
+    // Counted before it is tried: many at once are no way around it.
+    app.passwords.begin(&visitor, thing, now)?;
+    let (stored, tried) = (hash.to_owned(), password.to_owned());
+    let right = turn(app, move || {
+        Ok(argon()?
+            .verify_password(tried.as_bytes(), stored.as_str())
+            .is_ok())
+    })
+    .await;
+    match &right {
+        Ok(true) => {
+            app.passwords.tries.invalidate(&visitor);
+            app.passwords.proved.insert(proof, ());
+        }
+        Ok(false) => app.passwords.failed(thing, now),
+        Err(_) => {}
+    }
+    right
+}
+
+fn proof(thing: &str, hash: &str, password: &str) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    for piece in [thing, hash, password] {
+        digest.update((piece.len() as u64).to_be_bytes());
+        digest.update(piece);
+    }
+    digest.finalize().into()
+}
+
+/// Runs the work on a thread of its own, when it is its turn.
+async fn turn<T: Send + 'static>(
+    app: &App,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    /// Leaves the line however the wait ends.
+    struct Place<'a>(&'a AtomicUsize);
+    impl Drop for Place<'_> {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+    let passwords = &app.passwords;
+    let before = passwords.waiting.fetch_add(1, Ordering::AcqRel);
+    let _place = Place(&passwords.waiting);
+    if before >= WAITING {
+        let message = "too many passwords are tried just now: try again in a moment";
+        return Err(ApiError::unavailable("overloaded", message).retry_after(1));
+    }
+    let _turn = passwords
+        .turns
+        .acquire()
+        .await
+        .map_err(ApiError::internal)?;
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(ApiError::internal)?
+}
+
+impl Passwords {
+    fn of(&self, name: &str) -> Arc<Mutex<Tries>> {
+        self.tries.get_with(name.to_owned(), Arc::default)
+    }
+
+    fn begin(&self, visitor: &str, thing: &str, now: i64) -> Result<()> {
+        let minute = self.of(&minute(thing, now));
+        if lock(&minute).failures >= FAILURES_A_MINUTE {
+            return Err(throttled(60 - now.div_euclid(1_000_000).rem_euclid(60)));
+        }
+        let tries = self.of(visitor);
+        let mut tries = lock(&tries);
+        if now < tries.not_before {
+            return Err(throttled(
+                (tries.not_before - now).div_euclid(1_000_000) + 1,
+            ));
+        }
+        tries.failures = tries.failures.saturating_add(1);
+        if tries.failures >= FREE_FAILURES {
+            let steps = (tries.failures - FREE_FAILURES).min(20);
+            let wait = 2_i64.saturating_pow(steps).min(LONGEST_WAIT);
+            tries.not_before = now + wait * 1_000_000;
+        }
+        Ok(())
+    }
+
+    fn failed(&self, thing: &str, now: i64) {
+        let minute = self.of(&minute(thing, now));
+        let mut minute = lock(&minute);
+        minute.failures = minute.failures.saturating_add(1);
+    }
+}
+
+fn minute(thing: &str, now: i64) -> String {
+    format!("{thing} @{}", now.div_euclid(60_000_000))
+}
+
+fn lock(tries: &Mutex<Tries>) -> std::sync::MutexGuard<'_, Tries> {
+    tries.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn throttled(seconds: i64) -> ApiError {
+    let wait = seconds.max(1);
+    let message = format!("too many wrong passwords: wait {wait} s and try again");
+    ApiError::too_many_requests("rate_limited", message).retry_after(wait.unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_make_an_address_wait_longer_and_longer() {
+        let passwords = Passwords::default();
+        let mut now = 1_000_000_000;
+        let try_once = |now| passwords.begin("page 1.2.3.4", "page", now);
+        for _ in 0..FREE_FAILURES {
+            try_once(now).unwrap();
+        }
+        let mut waits = Vec::new();
+        for _ in 0..14 {
+            let wait = try_once(now).unwrap_err().wait().unwrap();
+            waits.push(wait);
+            now += i64::try_from(wait).unwrap() * 1_000_000;
+            try_once(now).unwrap();
+        }
+        assert!(waits.windows(2).all(|pair| pair[0] <= pair[1]), "{waits:?}");
+        assert_eq!(waits.last(), Some(&901));
+        // Another address is not kept waiting, until everybody together fails too often.
+        passwords.begin("page 5.6.7.8", "page", now).unwrap();
+        for _ in 0..FAILURES_A_MINUTE {
+            passwords.failed("page", now);
+        }
+        let refused = passwords.begin("page 9.9.9.9", "page", now).unwrap_err();
+        assert!(refused.wait().unwrap() <= 60);
+        passwords
+            .begin("page 9.9.9.9", "page", now + 60_000_000)
+            .unwrap();
+        passwords.begin("other 9.9.9.9", "other", now).unwrap();
+    }
+
+    #[test]
+    fn a_hash_is_of_one_password() {
+        let hash: PasswordHash = argon().unwrap().hash_password(b"open sesame").unwrap();
+        let hash = hash.to_string();
+        assert!(
+            hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"),
+            "{hash}"
+        );
+        let argon = argon().unwrap();
+        assert!(argon.verify_password(b"open sesame", hash.as_str()).is_ok());
+        assert!(
+            argon
+                .verify_password(b"open sesame!", hash.as_str())
+                .is_err()
+        );
+    }
+}
