@@ -2,7 +2,8 @@ import { start } from "./server.ts";
 
 /** One server and one demo for all journeys; the returned function stops it. */
 export default async function setup(): Promise<() => Promise<void>> {
-  const running = await start();
+  // Receivers and storages of the journeys listen on an address of this machine, which servers refuse to ask by themselves.
+  const running = await start({ settings: { LOUPE_OUTBOUND__ALLOW: '["127.0.0.2"]' } });
   process.env.LOUPE_JOURNEY_URL = running.url;
   process.env.LOUPE_JOURNEY_KEY = running.key;
   process.env.LOUPE_JOURNEY_PAGE = running.page;

@@ -118,6 +118,10 @@ impl Api {
         self.call(Method::POST, path, Some(body.to_string()))
     }
 
+    pub fn put(&self, path: &str, body: &Value) -> Answer {
+        self.call(Method::PUT, path, Some(body.to_string()))
+    }
+
     pub fn patch(&self, path: &str, body: &Value) -> Answer {
         self.call(Method::PATCH, path, Some(body.to_string()))
     }

@@ -15,7 +15,7 @@ use crate::{
 /// A page of a namespace: its piece of the address, its name, its icon.
 type Link = (&'static str, &'static str, &'static str);
 
-const IN_NAMESPACE: [(&str, &[Link]); 2] = [
+const IN_NAMESPACE: [(&str, &[Link]); 3] = [
     (
         "Data",
         &[
@@ -31,6 +31,7 @@ const IN_NAMESPACE: [(&str, &[Link]); 2] = [
             ("published", "Published pages", "globe"),
         ],
     ),
+    ("Operate", &[("triggers", "Triggers", "clock")]),
 ];
 
 #[component]
@@ -70,6 +71,7 @@ pub fn Frame() -> AnyView {
                     aria-controls="side" on:click=move |_| menu.update(|open| *open = !*open)><Icon name="menu"/></button>
                 <Namespaces session namespace/>
                 <span class="grow"></span>
+                <Bell session path/>
                 <Account session/>
             </header>
             <main id="main" tabindex="-1"><div class="content stack">{outlet()}</div></main>
@@ -101,6 +103,8 @@ fn Side(namespace: Memo<Option<String>>, path: Memo<String>) -> AnyView {
                 {link("/console/organization".into(), "Plan and usage", "home")}
                 {link("/console/users".into(), "Users", "people")}
                 {link("/console/keys".into(), "API keys", "key")}
+                {link("/console/webhooks".into(), "Webhooks", "pulse")}
+                {link("/console/connections".into(), "Connections", "plug")}
                 {link("/console/audit".into(), "Audit log", "log")}
                 {link("/console/tasks".into(), "Tasks", "list")}
             </ul>
@@ -141,6 +145,34 @@ fn Namespaces(session: Session, namespace: Memo<Option<String>>) -> AnyView {
             }}
         </select>
     }.into_any()
+}
+
+/// How much nobody has read yet, asked anew with every page and every minute.
+#[component]
+fn Bell(session: Session, path: Memo<String>) -> AnyView {
+    let unread = Load::of(
+        move || session.api(),
+        move || {
+            path.track();
+            session.notifications_changed.track();
+            "/v1/notifications/unread/count".to_owned()
+        },
+    );
+    unread.poll_every(60_000);
+    let count = move || unread.good().and_then(|one| one.int("count")).unwrap_or(0);
+    let label = move || match count() {
+        0 => "Notifications".to_owned(),
+        count => format!("Notifications, {count} unread"),
+    };
+    let badge = move || {
+        let shown = match count() {
+            0 => return None,
+            count @ 1..100 => count.to_string(),
+            _ => "99+".into(),
+        };
+        Some(view! { <span class="count" aria-hidden="true">{shown}</span> })
+    };
+    view! { <a class="btn ghost icon bell" href="/console/notifications" title=label aria-label=label><Icon name="bell"/>{badge}</a> }.into_any()
 }
 
 #[component]

@@ -75,6 +75,18 @@ impl Load {
         self.value.get().and_then(Result::ok)
     }
 
+    /// Asks again every so many milliseconds, as long as the page is there.
+    pub fn poll_every(self, millis: u32) {
+        spawn_local(async move {
+            loop {
+                TimeoutFuture::new(millis).await;
+                if self.again.try_update(|n| *n += 1).is_none() {
+                    return;
+                }
+            }
+        });
+    }
+
     /// Asks again every second while `active` says so of the last answer, or of a row of it.
     pub fn poll_while(self, active: fn(&Record) -> bool) {
         Effect::new(move |_| {
@@ -162,9 +174,15 @@ impl Query {
         let set = move |new: &str| {
             let mut map = query.get_untracked();
             map.remove(name);
-            // Another list is another place: the page starts anew.
-            if name != "offset" {
-                map.remove("offset");
+            // Another list is another place: its pages start anew.
+            let stale: &[&str] = match name {
+                "offset" | "from" | "document" => &[],
+                "log" => &["outcome", "from"],
+                "outcome" => &["from"],
+                _ => &["offset"],
+            };
+            for name in stale {
+                map.remove(name);
             }
             if !new.is_empty() {
                 map.insert(name.to_owned(), new.to_owned());
@@ -193,6 +211,26 @@ impl Query {
 
     pub fn number(&self) -> i64 {
         self.value.with(|v| v.parse().unwrap_or(0))
+    }
+
+    /// As `&member=value` for the address of a call; nothing while it is empty.
+    pub fn query(self, member: &str) -> String {
+        self.value.with(|value| match value.as_str() {
+            "" => String::new(),
+            value => format!("&{member}={}", crate::text::escape(value)),
+        })
+    }
+
+    /// Open while the address names something; closing takes the name out of it.
+    pub fn is_named(self) -> RwSignal<bool> {
+        let open = RwSignal::new(false);
+        Effect::new(move |_| open.set(!self.value.get().is_empty()));
+        Effect::new(move |_| {
+            if !open.get() && !self.value.get_untracked().is_empty() {
+                self.set("");
+            }
+        });
+        open
     }
 }
 

@@ -1,6 +1,7 @@
 //! The owner's console: a client of `/v1` like any other, with nothing of its own on the server.
 
 mod api;
+mod cron;
 mod frame;
 mod load;
 mod page;

@@ -63,6 +63,14 @@ impl Record {
     }
 }
 
+/// These members of `one` that are there, as a body.
+pub fn only(one: Record, members: &[&str]) -> Value {
+    let kept = members
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), one.value(name)?.clone())));
+    Value::Object(kept.collect())
+}
+
 pub fn items(value: &Value) -> Vec<Record> {
     value
         .as_array()
@@ -120,6 +128,12 @@ pub mod tests {
         ] {
             assert_eq!(page(&Record(body)).1, total);
         }
+    }
+
+    #[test]
+    fn a_body_has_the_members_that_are_there() {
+        let one = Record(json!({"a": 1, "b": null, "c": [2]}));
+        assert_eq!(only(one, &["a", "b", "x"]), json!({"a": 1}));
     }
 
     #[test]

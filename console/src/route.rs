@@ -15,7 +15,7 @@ pub const BASE: &str = "/console";
 
 type Page = fn() -> AnyView;
 
-const PAGES: [(&str, Page); 17] = [
+const PAGES: [(&str, Page); 21] = [
     ("namespaces", namespaces::namespaces),
     ("organization", organization::organization),
     ("users", users::users),
@@ -36,6 +36,10 @@ const PAGES: [(&str, Page); 17] = [
     ),
     ("ns/:ns/new-retriever", retriever_form::new_retriever),
     ("ns/:ns/published", published::published),
+    ("notifications", notifications::notifications),
+    ("webhooks", webhooks::webhooks),
+    ("connections", connections::connections),
+    ("ns/:ns/triggers", triggers::triggers),
 ];
 
 fn pieces(path: &str) -> impl Iterator<Item = &str> {

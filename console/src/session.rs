@@ -16,6 +16,8 @@ pub struct Session {
     pub me: RwSignal<Option<Record>>,
     /// Rings when the list of namespaces changed.
     pub namespaces_changed: RwSignal<u32>,
+    /// Rings when a notification was read or removed.
+    pub notifications_changed: RwSignal<u32>,
     pub theme: RwSignal<String>,
 }
 
@@ -31,6 +33,7 @@ impl Session {
             key: RwSignal::new(SessionStorage::get(KEY).ok()),
             me: RwSignal::new(None),
             namespaces_changed: RwSignal::new(0),
+            notifications_changed: RwSignal::new(0),
             theme: RwSignal::new(theme),
         }
     }

@@ -44,16 +44,30 @@ pub fn moment(at: &str) -> String {
     at.get(..16).unwrap_or(at).replace('T', " ")
 }
 
-/// How long something was, by seconds since; its day when that was weeks ago.
+/// How long something was, by seconds since, or will be; its day when that was weeks ago.
 pub fn ago(at: &str, seconds: f64) -> String {
     let seconds = seconds as i64;
     match seconds {
-        ..5 => "just now".into(),
+        ..=-86_400 => format!("in {} d", -seconds / 86_400),
+        -86_399..=-3600 => format!("in {} h", -seconds / 3600),
+        -3599..=-60 => format!("in {} min", -seconds / 60),
+        -59..=-5 => format!("in {} s", -seconds),
+        -4..5 => "just now".into(),
         5..60 => format!("{seconds} s ago"),
         60..3600 => format!("{} min ago", seconds / 60),
         3600..86_400 => format!("{} h ago", seconds / 3600),
         86_400..1_209_600 => format!("{} d ago", seconds / 86_400),
         _ => at.get(..10).unwrap_or(at).to_owned(),
+    }
+}
+
+/// So many seconds, as people say it.
+pub fn span(seconds: i64) -> String {
+    let units = [(86_400, "d"), (3600, "h"), (60, "min")];
+    let fits = |(long, _): &&(i64, &str)| seconds > 0 && seconds % long == 0;
+    match units.iter().find(fits) {
+        Some((long, unit)) => format!("{} {unit}", seconds / long),
+        None => format!("{seconds} s"),
     }
 }
 
@@ -109,6 +123,25 @@ mod tests {
         assert_eq!(size(512), "512 B");
         assert_eq!(size(1536), "1.5 KB");
         assert_eq!(size(200 * 1024 * 1024), "200 MB");
+    }
+
+    #[test]
+    fn what_was_and_what_will_be_are_told() {
+        for (seconds, said) in [
+            (3.0, "just now"),
+            (-3.0, "just now"),
+            (90.0, "1 min ago"),
+            (-42.0, "in 42 s"),
+            (-7200.0, "in 2 h"),
+            (-172_900.0, "in 2 d"),
+            (2e6, "2026-11-01"),
+        ] {
+            assert_eq!(ago("2026-11-01T00:00:00Z", seconds), said);
+        }
+        assert_eq!(
+            [span(7200), span(90), span(172_800)],
+            ["2 h", "90 s", "2 d"]
+        );
     }
 
     #[test]

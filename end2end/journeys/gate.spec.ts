@@ -1,14 +1,6 @@
 import { readFileSync } from "node:fs";
-import { expect, test, type Locator, type Page } from "@playwright/test";
-import { accessible, key, noSideways, open, signIn, url, watch } from "./help.ts";
-
-const phone = async (page: Page, seen?: Locator): Promise<void> => {
-  await page.setViewportSize({ width: 390, height: 844 });
-  if (seen) await expect(seen).toBeVisible();
-  await noSideways(page);
-  await accessible(page);
-  await page.setViewportSize({ width: 1280, height: 900 });
-};
+import { expect, test, type Page } from "@playwright/test";
+import { accessible, key, open, phone, signIn, url, watch } from "./help.ts";
 
 const secretOf = (page: Page) => page.getByRole("dialog", { name: "Copy this secret now" });
 

@@ -1,5 +1,5 @@
 import AxeBuilder from "@axe-core/playwright";
-import { expect, type Page } from "@playwright/test";
+import { expect, type Locator, type Page } from "@playwright/test";
 
 const set = (name: string): string => {
   const value = process.env[name];
@@ -33,6 +33,29 @@ export const open = async (page: Page, name: string): Promise<void> => {
   await page.getByRole("navigation", { name: "Console" }).getByRole("link", { name, exact: true }).click();
   await expect(page.getByRole("heading", { level: 1, name })).toBeVisible();
 };
+
+/** The page fits a phone, and is accessible there too. */
+export async function phone(page: Page, seen?: Locator): Promise<void> {
+  await page.setViewportSize({ width: 390, height: 844 });
+  if (seen) await expect(seen).toBeVisible();
+  await noSideways(page);
+  await accessible(page);
+  await page.setViewportSize({ width: 1280, height: 900 });
+}
+
+/** A picture of the page as it is, for people to look at, in the folder that `LOUPE_JOURNEY_PICTURES` names. */
+export async function picture(page: Page, name: string): Promise<void> {
+  const folder = process.env.LOUPE_JOURNEY_PICTURES;
+  if (!folder) return;
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await page.screenshot({ path: `${folder}/${name}-${colorScheme}.png` });
+  }
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.screenshot({ path: `${folder}/${name}-phone.png` });
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.emulateMedia({ colorScheme: null, reducedMotion: null });
+}
 
 /** No violation of the accessibility rules, in light and in dark. */
 export async function accessible(page: Page): Promise<void> {

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::documents::name_of;
+use super::{annotations::annotations, documents::name_of};
 use crate::{
     load::{Load, Query},
     part::*,
@@ -15,13 +15,7 @@ use crate::{
 #[component]
 pub fn Document(open: Query, ns: Memo<String>, collection: Memo<String>) -> AnyView {
     let session = use_session();
-    let shown = RwSignal::new(false);
-    Effect::new(move |_| shown.set(!open.value.get().is_empty()));
-    Effect::new(move |_| {
-        if !shown.get() && !open.value.get_untracked().is_empty() {
-            open.set("");
-        }
-    });
+    let shown = open.is_named();
     let path = move || match open.value.get() {
         id if id.is_empty() => id,
         id => format!(
@@ -31,10 +25,11 @@ pub fn Document(open: Query, ns: Memo<String>, collection: Memo<String>) -> AnyV
         ),
     };
     let load = Load::of(move || session.api_in(ns.get()), path);
+    let decided = move || annotations(ns, collection, open.value);
     view! {
         <Modal open=shown title="Document".to_owned() class="side">
             {move || match load.value.get() {
-                Some(Ok(one)) if one.text("document_id") == open.value.get() => parts(one),
+                Some(Ok(one)) if one.text("document_id") == open.value.get() => parts(one, decided()),
                 Some(Err(problem)) if !load.busy.get() => view! { <Explain problem retry=Callback::new(move |()| load.reload())/> }.into_any(),
                 _ => view! { <Skeletons lines=8/> }.into_any(),
             }}
@@ -43,7 +38,7 @@ pub fn Document(open: Query, ns: Memo<String>, collection: Memo<String>) -> AnyV
     .into_any()
 }
 
-fn parts(one: Record) -> AnyView {
+fn parts(one: Record, annotations: AnyView) -> AnyView {
     let id = one.text("document_id");
     let internal = one.record("_internal").record("lineage");
     let raw = text::pretty(&one.0);
@@ -62,6 +57,7 @@ fn parts(one: Record) -> AnyView {
             <div><strong>{name_of(&one)}</strong><div class="uri"><code>{id.clone()}</code><Copy text=Signal::stored(id)/></div></div>
             {(!blobs.is_empty()).then(|| view! { <section class="stack-sm"><h3>"Files"</h3><div class="blobs">{blobs.into_iter().map(blob).collect::<Vec<_>>()}</div></section> })}
             <section class="stack-sm"><h3>"Fields"</h3><dl class="facts">{fields.into_iter().map(|(name, value)| view! { <dt>{name}</dt><dd>{value}</dd> }.into_any()).collect::<Vec<_>>()}</dl></section>
+            {annotations}
             <section class="stack-sm"><h3>"Vectors"</h3>
                 {vectors.is_empty().then(|| view! { <p class="muted">"None."</p> })}
                 <dl class="facts">{vectors.into_iter().map(|(name, dims)| view! { <dt class="mono">{name}</dt><dd>{if dims > 0 { format!("{dims} dimensions") } else { "present".into() }}</dd> }.into_any()).collect::<Vec<_>>()}</dl>

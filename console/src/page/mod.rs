@@ -1,11 +1,13 @@
 //! One file per page.
 
+pub mod annotations;
 pub mod audit;
 pub mod batch;
 pub mod batches;
 pub mod bucket;
 pub mod buckets;
 pub mod collections;
+pub mod connections;
 pub mod demo;
 pub mod document;
 pub mod documents;
@@ -13,6 +15,7 @@ pub mod key_form;
 pub mod key_usage;
 pub mod keys;
 pub mod namespaces;
+pub mod notifications;
 pub mod organization;
 pub mod playground;
 pub mod publish;
@@ -23,5 +26,7 @@ pub mod retrievers;
 pub mod sign_in;
 pub mod tasks;
 pub mod template;
+pub mod triggers;
 pub mod upload;
 pub mod users;
+pub mod webhooks;

@@ -97,7 +97,13 @@ pub fn Sheet(
 /// A secret that is shown once, under the name of what it opens: a stray key or click does not lose it, and leaving
 /// without a copy takes a second thought.
 #[component]
-pub fn Secret(secret: RwSignal<Option<(String, String)>>) -> AnyView {
+pub fn Secret(
+    secret: RwSignal<Option<(String, String)>>,
+    /// What it is called in a file of settings.
+    #[prop(default = "LOUPE_API_KEY")]
+    variable: &'static str,
+    #[prop(default = "It is stored only as a hash and cannot be shown again.")] why: &'static str,
+) -> AnyView {
     let (open, kept, doubt) = (
         RwSignal::new(false),
         RwSignal::new(false),
@@ -125,7 +131,7 @@ pub fn Secret(secret: RwSignal<Option<(String, String)>>) -> AnyView {
     });
     let save = move |_| {
         if let Some((name, key)) = secret.get_untracked() {
-            let line = format!("LOUPE_API_KEY={key}\n");
+            let line = format!("{variable}={key}\n");
             download(&format!("{name}.env"), "text/plain", &line);
             kept.set(true);
         }
@@ -136,12 +142,12 @@ pub fn Secret(secret: RwSignal<Option<(String, String)>>) -> AnyView {
     };
     view! {
         <Modal open title="Copy this secret now" guarded=true>
-            <p>"It is stored only as a hash and cannot be shown again."</p>
+            <p>{why}</p>
             <code class="secret" tabindex="0">{move || text.get()}</code>
             <div class="row">
                 <Copy text label="Copy" done=kept/>
                 <button type="button" class="btn" on:click=save>"Download .env"</button>
-                <Copy text=curl label="Copy as curl" done=kept/>
+                {(variable == "LOUPE_API_KEY").then(|| view! { <Copy text=curl label="Copy as curl" done=kept/> })}
             </div>
             <p role="status" class="muted">{move || match (kept.get(), doubt.get()) {
                 (true, _) => "Copied. Keep it where secrets are kept.",

@@ -1,7 +1,7 @@
 use leptos::prelude::*;
 use serde_json::json;
 
-use super::{Empty, Icon, loaded};
+use super::{Empty, Icon, Rows, loaded, refusal};
 use crate::{
     api::Api,
     load::{Load, Query},
@@ -81,6 +81,9 @@ pub fn ListPage(
     /// What is under way, above the list.
     #[prop(optional)]
     above: Option<ViewFn>,
+    /// What rows do by themselves; a refusal of it stands above the list.
+    #[prop(optional)]
+    rows: Option<Rows>,
     /// Filters beside the search.
     #[prop(optional)]
     children: Option<Children>,
@@ -110,6 +113,7 @@ pub fn ListPage(
     view! {
         <Head title=title.to_owned() text>{button(true)}</Head>
         {above.map(|above| above.run())}
+        {rows.map(|rows| refusal(rows.change))}
         {(search.is_some() || children.is_some()).then(|| view! {
             <div class="row filters">
                 {search.map(|query| view! { <SearchBox query label=format!("Search {}", title.to_lowercase())/> })}

@@ -3,21 +3,25 @@
 pub mod chart;
 mod dialog;
 mod field;
+mod fill;
 mod icon;
 mod list;
 mod remove;
+mod rows;
 pub mod schema;
 mod show;
 pub mod stages;
 
 pub use dialog::{Ask, Modal, Secret, Sheet, download};
 pub use field::{Area, Check, Choice, Field, Pick, Submit};
+pub use fill::{Fill, choices};
 pub use icon::Icon;
 pub use list::{
     Blank, Column, Create, Head, ListPage, Listing, SearchBox, Searched, cell, line, name, number,
     page_query, pictured, searched, table, tags, two, words,
 };
 pub use remove::{Confirm, Remove};
+pub use rows::{Discard, Log, Rows, press};
 pub use show::{
     Copy, Empty, Explain, Progress, Skeletons, ToastList, Toasts, badge, loaded, refusal, waiting,
     when,

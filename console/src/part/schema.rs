@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use serde_json::{Map, Value};
 
-use super::{Icon, Toasts};
+use super::{Check, Icon, Toasts};
 use crate::{
     record::{Record, plain},
     text,
@@ -17,6 +17,8 @@ pub struct Form {
     pub shape: RwSignal<u32>,
     /// Addresses of features, to be chosen, never typed.
     pub features: Signal<Vec<String>>,
+    /// What there is to choose from, by the word that a schema has under `of`: objects with `id` and `name`.
+    pub choices: RwSignal<Record>,
     /// The start of every field's id.
     pub id: StoredValue<String>,
 }
@@ -27,8 +29,31 @@ impl Form {
             value: RwSignal::new(value),
             shape: RwSignal::new(0),
             features,
+            choices: RwSignal::new(Record::default()),
             id: StoredValue::new(id),
         }
+    }
+
+    /// A form that is about no features.
+    pub fn plain(id: &str) -> Self {
+        let none = Signal::stored(Vec::new());
+        Self::new(id.to_owned(), Value::Null, none)
+    }
+
+    /// Another form that chooses from the same.
+    pub fn beside(self) -> Self {
+        Self {
+            value: RwSignal::new(Value::Null),
+            shape: RwSignal::new(0),
+            ..self
+        }
+    }
+
+    /// What is chosen from by this word is called so.
+    pub fn name_of(self, of: &str, id: &str) -> String {
+        let all = self.choices.with_untracked(|all| all.list(of));
+        let named = all.iter().find(|one| one.text("id") == id);
+        named.map_or_else(|| id.to_owned(), |one| one.text("name"))
     }
 
     fn get(self, path: &str) -> Value {
@@ -131,11 +156,31 @@ pub fn schema_of(defaults: &Record) -> Record {
     Record(Value::Object(schema))
 }
 
-/// The fields of an object: those that are needed or set at once, the others behind a fold.
+/// The place of a member beside the fields of `path`; `../` leads to those around them.
+fn beside(path: &str, place: &str) -> String {
+    match (place.strip_prefix("../"), path.rsplit_once('/')) {
+        (Some(rest), Some((above, _))) => beside(above, rest),
+        _ => format!("{path}/{place}"),
+    }
+}
+
+/// Whether a field is asked for: `"when": ["../channel", "slack"]` names a member and the values that call for it.
+fn applies(form: Form, path: &str, field: &Record) -> bool {
+    let when = field.strings("when");
+    when.split_first()
+        .is_none_or(|(place, wanted)| wanted.contains(&show(&form.get(&beside(path, place)))))
+}
+
+/// The fields of an object: those that are needed or set at once, the others behind a fold. Schemas of the console itself
+/// are `plain`: all at once but what is `more`.
 pub fn fields(form: Form, path: &str, schema: &Record) -> AnyView {
     let needed = schema.strings("required");
+    let plain = schema.flag("plain");
     let (mut first, mut rest) = (Vec::new(), Vec::new());
     for (name, field) in schema.record("properties").members() {
+        if !applies(form, path, &field) {
+            continue;
+        }
         let place = format!("{path}/{name}");
         let set = !form.get(&place).is_null();
         // What the server takes without heeding it, and second names, are not worth a field.
@@ -148,7 +193,7 @@ pub fn fields(form: Form, path: &str, schema: &Record) -> AnyView {
             continue;
         }
         let view = one(form, &place, &name, &field, needed.contains(&name));
-        match set || needed.contains(&name) {
+        match set || needed.contains(&name) || (plain && !field.flag("more")) {
             true => first.push(view),
             false => rest.push(view),
         }
@@ -164,11 +209,11 @@ pub fn fields(form: Form, path: &str, schema: &Record) -> AnyView {
 
 fn one(form: Form, path: &str, name: &str, schema: &Record, needed: bool) -> AnyView {
     let id = format!("{}{}", form.id.get_value(), path.replace('/', "-"));
-    let label = format!(
-        "{}{}",
-        text::words(name),
-        if needed { " (required)" } else { "" }
-    );
+    let label = match schema.opt("title") {
+        Some(title) => title,
+        None if needed => format!("{} (required)", text::words(name)),
+        None => text::words(name),
+    };
     let kind = schema.text("type");
     let has = |member: &str| schema.value(member).is_some();
     let inside = match kind.as_str() {
@@ -177,12 +222,20 @@ fn one(form: Form, path: &str, name: &str, schema: &Record, needed: bool) -> Any
             return list(form, path, name, &schema.record("items"));
         }
         "object" if schema.text("format") == "query" => return query(form, path),
-        "object" if has("properties") => {
-            return group(text::words(name), fields(form, path, schema));
+        "array" if schema.record("items").value("enum").is_some() => {
+            return group(label, several(form, path, &schema.record("items")));
         }
-        _ if has("enum") => pick(form, path, &id, schema, schema.strings("enum")),
+        // A group of the body that is none for the reader.
+        "object" if schema.flag("plain") && !has("title") => return fields(form, path, schema),
+        "object" if has("properties") => return group(label, fields(form, path, schema)),
+        _ if has("enum") || has("of") => pick(form, path, &id, schema, options(form, schema)),
         "string" if name.ends_with("feature_uri") => {
-            pick(form, path, &id, schema, form.features.get())
+            let all = form
+                .features
+                .get()
+                .into_iter()
+                .map(|uri| (uri.clone(), uri));
+            pick(form, path, &id, schema, all.collect())
         }
         _ => typed(form, path, &id, schema),
     };
@@ -222,51 +275,126 @@ fn yes_or_no(form: Form, path: &str, label: &str, schema: &Record) -> AnyView {
     .into_any()
 }
 
-fn pick(form: Form, path: &str, id: &str, schema: &Record, mut all: Vec<String>) -> AnyView {
-    let now = show(&form.get(path));
-    if !now.is_empty() && !all.contains(&now) {
-        all.push(now.clone());
+/// What can be chosen, and under which words.
+fn options(form: Form, schema: &Record) -> Vec<(String, String)> {
+    if let Some(of) = schema.opt("of") {
+        let all = form.choices.with_untracked(|all| all.list(&of));
+        let pair = |one: Record| (one.text("id"), one.text("name"));
+        return all.into_iter().map(pair).collect();
     }
+    let names = schema.strings("names");
+    let all = schema.strings("enum").into_iter().enumerate();
+    all.map(|(at, one)| (one.clone(), names.get(at).cloned().unwrap_or(one)))
+        .collect()
+}
+
+fn pick(
+    form: Form,
+    path: &str,
+    id: &str,
+    schema: &Record,
+    mut all: Vec<(String, String)>,
+) -> AnyView {
+    let now = show(&form.get(path));
+    if !now.is_empty() && !all.iter().any(|(one, _)| *one == now) {
+        all.push((now.clone(), now.clone()));
+    }
+    let must = schema.flag("must");
     let default = match schema.opt("default") {
         Some(default) => format!("{default} (default)"),
+        None if must => "Choose one".into(),
         None => "none".into(),
     };
-    let options = all.into_iter().map(|one| {
-        let (selected, value) = (one == now, one.clone());
-        view! { <option value=value selected=selected>{one}</option> }.into_any()
+    // What has to have a value, and has one, cannot be left without.
+    if !must || now.is_empty() {
+        all.insert(0, (String::new(), default));
+    }
+    let options = all.into_iter().map(|(one, label)| {
+        let selected = one == now;
+        view! { <option value=one selected=selected>{label}</option> }.into_any()
     });
-    let path = path.to_owned();
+    let (path, resets) = (path.to_owned(), schema.value("resets").is_some());
+    let members = schema.strings("resets");
     let set = move |event| {
-        form.set(
-            &path,
-            read(
-                &Record(serde_json::json!({"type": "string"})),
-                &event_target_value(&event),
-            ),
-        )
+        let chosen = event_target_value(&event);
+        let value = if chosen.is_empty() {
+            Value::Null
+        } else {
+            chosen.into()
+        };
+        form.set(&path, value);
+        if resets {
+            let (above, _) = path.rsplit_once('/').unwrap_or_default();
+            for member in &members {
+                form.set(&beside(above, member), Value::Object(Map::new()));
+            }
+            form.shape.update(|n| *n += 1);
+        }
     };
     view! {
-        <select class="select" id=id.to_owned() aria-describedby=format!("{id}-hint") on:change=set>
-            <option value="">{default}</option>{options.collect::<Vec<_>>()}
+        <select class="select" id=id.to_owned() aria-describedby=format!("{id}-hint") required=must on:change=set>
+            {options.collect::<Vec<_>>()}
         </select>
     }
     .into_any()
+}
+
+/// Any number of words, in lines by what comes before the first dot.
+fn several(form: Form, path: &str, items: &Record) -> AnyView {
+    let held = form.get(path);
+    let held: Vec<String> = crate::record::items(&held)
+        .iter()
+        .map(|one| plain(&one.0))
+        .collect();
+    let mut lines: Vec<(String, Vec<AnyView>)> = Vec::new();
+    for word in items.strings("enum") {
+        let (kind, rest) = word.split_once('.').unwrap_or(("", &word));
+        let checked = Signal::stored(held.contains(&word));
+        let (path, one, label) = (
+            path.to_owned(),
+            word.clone(),
+            text::words(&rest.replace('.', " ")),
+        );
+        let set = move |on: bool| {
+            let mut now = form.get(&path).as_array().cloned().unwrap_or_default();
+            now.retain(|held| held != &one);
+            if on {
+                now.push(one.clone().into());
+            }
+            form.set(&path, now.into());
+        };
+        let check = view! { <Check label checked set/> }.into_any();
+        match lines.last_mut().filter(|(last, _)| last == kind) {
+            Some((_, checks)) => checks.push(check),
+            None => lines.push((kind.to_owned(), vec![check])),
+        }
+    }
+    let lines = lines.into_iter().map(|(kind, checks)| {
+        let label = text::words(&kind);
+        view! { <div class="several" role="group" aria-label=label><span class="muted" aria-hidden="true">{text::words(&kind)}</span><div class="row">{checks}</div></div> }.into_any()
+    });
+    lines.collect::<Vec<_>>().into_any()
 }
 
 fn typed(form: Form, path: &str, id: &str, schema: &Record) -> AnyView {
     let now = show(&form.get(path));
     let many = schema.text("type") == "object" || now.contains('\n');
     let default = schema.opt("default").filter(|default| default != "[]");
-    let (path, kind) = (path.to_owned(), schema.clone());
-    let set = move |event| form.set(&path, read(&kind, &event_target_value(&event)));
+    let (path, like) = (path.to_owned(), schema.clone());
+    let set = move |event| form.set(&path, read(&like, &event_target_value(&event)));
     let about = format!("{id}-hint");
-    let id = id.to_owned();
+    let (id, must) = (id.to_owned(), schema.flag("must"));
+    let placeholder = default.or_else(|| schema.opt("example"));
+    let kind = match schema.text("format").as_str() {
+        "password" => "password",
+        _ => "text",
+    };
     if many {
         return view! { <textarea class="textarea code" id=id rows="4" spellcheck="false" aria-describedby=about placeholder="{ }" prop:value=now on:change=set></textarea> }.into_any();
     }
     view! {
-        <input class="input" id=id prop:value=now placeholder=default list="templates" autocomplete="off" spellcheck="false" aria-describedby=about
-            on:input=set/>
+        <input class="input" id=id type=kind prop:value=now placeholder=placeholder required=must list="templates" autocomplete="off" spellcheck="false"
+            aria-describedby=about on:input=set/>
     }
     .into_any()
 }
@@ -341,10 +469,10 @@ fn list(form: Form, path: &str, name: &str, item: &Record) -> AnyView {
     });
     let items = items.collect::<Vec<_>>();
     let add = {
-        let path = path.to_owned();
+        let (path, first) = (path.to_owned(), item.value("default").cloned());
         move |_| {
             let mut now = now.clone();
-            now.push(Value::Object(Map::new()));
+            now.push(first.clone().unwrap_or_else(|| Value::Object(Map::new())));
             form.reshape(&path, now.into());
         }
     };
@@ -390,6 +518,25 @@ mod tests {
         assert_eq!(read(&kind("array"), "a, b,"), json!(["a", "b"]));
         assert_eq!(read(&kind("string"), "  "), Value::Null);
         assert_eq!(read(&Record::default(), "true"), json!(true));
+    }
+
+    #[test]
+    fn a_field_is_there_for_the_values_that_call_for_it() {
+        let owner = Owner::new();
+        owner.set();
+        let form = Form::plain("test");
+        form.value
+            .set(json!({"kind": "cron", "channels": [{"channel": "slack", "configs": {}}]}));
+        let on = |when: Value| Record(json!({ "when": when }));
+        assert!(applies(
+            form,
+            "/settings",
+            &on(json!(["../kind", "event", "cron"]))
+        ));
+        assert!(!applies(form, "", &on(json!(["kind", "event"]))));
+        let place = "/channels/0/configs";
+        assert!(applies(form, place, &on(json!(["../channel", "slack"]))));
+        assert!(applies(form, place, &Record::default()));
     }
 
     #[test]

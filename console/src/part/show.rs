@@ -83,12 +83,21 @@ pub fn Copy(
 /// A status: a dot and a word.
 pub fn badge(status: &str) -> AnyView {
     let class = match status {
-        "COMPLETED" | "ACTIVE" | "active" | "published" | "success" => "badge ok",
-        "COMPLETED_WITH_ERRORS" | "expired" | "INTERRUPTED" | "SUSPENDED" | "suspended" => {
-            "badge warn"
+        "COMPLETED" | "ACTIVE" | "active" | "published" | "success" | "delivered" | "healthy"
+        | "fired" => "badge ok",
+        "COMPLETED_WITH_ERRORS"
+        | "expired"
+        | "INTERRUPTED"
+        | "SUSPENDED"
+        | "suspended"
+        | "paused"
+        | "failing"
+        | "high"
+        | "overdue" => "badge warn",
+        "FAILED" | "revoked" | "failed" | "denied" | "critical" => "badge bad",
+        "IN_PROGRESS" | "PROCESSING" | "QUEUED" | "PENDING" | "uploading" | "pending" => {
+            "badge live"
         }
-        "FAILED" | "revoked" | "failed" | "denied" => "badge bad",
-        "IN_PROGRESS" | "PROCESSING" | "QUEUED" | "PENDING" | "uploading" => "badge live",
         _ => "badge",
     };
     view! { <span class=class>{text::words(status)}</span> }.into_any()

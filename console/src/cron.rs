@@ -1,0 +1,169 @@
+//! The next moments of a cron expression, so that a schedule is read before it is kept. What only the server understands
+//! (seconds, `L`, `W`, `#`, names such as `@daily`) says none.
+
+/// A minute of a clock on a wall: year, month, day, hour, minute.
+pub type Minute = (u32, u32, u32, u32, u32);
+
+const DAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+const MONTHS: [&str; 12] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+];
+
+/// Days that are looked at: a leap day comes within eight years.
+const FAR: usize = 2923;
+
+/// The numbers of one field, a bit each.
+fn field(text: &str, low: u32, high: u32, names: &[&str]) -> Option<u64> {
+    let number = |text: &str| {
+        let named = |name: &&str| name.eq_ignore_ascii_case(text);
+        let at = names.iter().position(named);
+        let number = match at {
+            // Months are counted from 1, days from Sunday as 0.
+            Some(at) => at as u32 + low,
+            None => text.parse().ok()?,
+        };
+        (low..=high).contains(&number).then_some(number)
+    };
+    let mut bits = 0;
+    for piece in text.split(',') {
+        let (range, step) = match piece.split_once('/') {
+            Some((range, step)) => (range, Some(step.parse::<u32>().ok()?)),
+            None => (piece, None),
+        };
+        let (first, last) = match range.split_once('-') {
+            Some((first, last)) => (number(first)?, number(last)?),
+            None if range == "*" => (low, high),
+            None if step.is_some() => (number(range)?, high),
+            None => (number(range)?, number(range)?),
+        };
+        let step = step.unwrap_or(1);
+        if first > last || step == 0 {
+            return None;
+        }
+        for number in (first..=last).step_by(step as usize) {
+            bits |= 1 << number;
+        }
+    }
+    Some(bits)
+}
+
+fn is_leap(year: u32) -> bool {
+    (year.is_multiple_of(4) && !year.is_multiple_of(100)) || year.is_multiple_of(400)
+}
+
+fn length(year: u32, month: u32) -> u32 {
+    match month {
+        2 if is_leap(year) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Sunday is 0.
+fn weekday(year: u32, month: u32, day: u32) -> u32 {
+    let shift = [0, 3, 2, 5, 0, 3, 5, 1, 4, 6, 2, 4][month as usize - 1];
+    let year = year - u32::from(month < 3);
+    (year + year / 4 - year / 100 + year / 400 + shift + day) % 7
+}
+
+/// The first moments after `now`, in words; none where the expression is not understood here.
+pub fn next(expression: &str, now: Minute, count: usize) -> Option<Vec<String>> {
+    let fields: Vec<&str> = expression.split_whitespace().collect();
+    let [minutes, hours, days, months, weekdays] = fields[..] else {
+        return None;
+    };
+    let any = |text: &str| text.starts_with('*');
+    let both = any(days) || any(weekdays);
+    let minutes = field(minutes, 0, 59, &[])?;
+    let hours = field(hours, 0, 23, &[])?;
+    let days = field(days, 1, 31, &[])?;
+    let months = field(months, 1, 12, &MONTHS)?;
+    let mut weekdays = field(weekdays, 0, 7, &DAYS)?;
+    // Sunday is 0 and 7.
+    weekdays |= weekdays >> 7 & 1;
+    let has = |bits: u64, number: u32| bits >> number & 1 == 1;
+    let (mut year, mut month, mut day, hour, minute) = now;
+    let (mut found, mut first) = (Vec::new(), hour * 60 + minute + 1);
+    for _ in 0..FAR {
+        let on = weekday(year, month, day);
+        // Where both are told, either is enough.
+        let right = match both {
+            true => has(days, day) && has(weekdays, on),
+            false => has(days, day) || has(weekdays, on),
+        };
+        if right && has(months, month) {
+            for at in first..1440 {
+                let (hour, minute) = (at / 60, at % 60);
+                if has(hours, hour) && has(minutes, minute) {
+                    let (name, of) = (DAYS[on as usize], MONTHS[month as usize - 1]);
+                    found.push(format!("{name} {day} {of} {hour:02}:{minute:02}"));
+                    if found.len() == count {
+                        return Some(found);
+                    }
+                }
+            }
+        }
+        first = 0;
+        day += 1;
+        if day > length(year, month) {
+            (day, month) = (1, month + 1);
+        }
+        if month > 12 {
+            (month, year) = (1, year + 1);
+        }
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(expression: &str, count: usize) -> Vec<String> {
+        // A Saturday.
+        next(expression, (2026, 11, 21, 17, 20), count).expect("understood")
+    }
+
+    #[test]
+    fn the_next_moments_are_told() {
+        assert_eq!(
+            said("0 9 * * 1-5", 2),
+            ["Mon 23 Nov 09:00", "Tue 24 Nov 09:00"]
+        );
+        assert_eq!(
+            said("*/20 * * * *", 3),
+            ["Sat 21 Nov 17:40", "Sat 21 Nov 18:00", "Sat 21 Nov 18:20"]
+        );
+        assert_eq!(
+            said("20-22 17 * * *", 2),
+            ["Sat 21 Nov 17:21", "Sat 21 Nov 17:22"]
+        );
+        assert_eq!(said("0 0 * * *", 1), ["Sun 22 Nov 00:00"]);
+        assert_eq!(said("30 6 29 2 *", 1), ["Tue 29 Feb 06:30"]);
+        assert_eq!(
+            said("0 12 1 jan,jul SUN", 2),
+            ["Fri 1 Jan 12:00", "Sun 3 Jan 12:00"]
+        );
+        assert_eq!(said("0 0 * * 7", 1), ["Sun 22 Nov 00:00"]);
+        assert_eq!(said("0 0 30 2 *", 1), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_is_not_understood_says_nothing() {
+        for expression in [
+            "",
+            "@daily",
+            "61 * * * *",
+            "0 0 L * *",
+            "* * * * * *",
+            "5-1 * * * *",
+        ] {
+            assert_eq!(
+                next(expression, (2026, 1, 1, 0, 0), 5),
+                None,
+                "{expression}"
+            );
+        }
+    }
+}

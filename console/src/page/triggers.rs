@@ -1,0 +1,374 @@
+use js_sys::{Function, Object, Reflect};
+use leptos::prelude::*;
+use serde_json::{Value, json};
+
+use crate::{
+    api::{Answer, Api, Problem},
+    cron,
+    load::{Load, Query},
+    part::{schema::Form, *},
+    record::{Record, only, page},
+    route::param,
+    session::use_session,
+    text,
+};
+
+const COLUMNS: &[Column] = &[
+    Column("Trigger", ""),
+    Column("Runs", ""),
+    Column("Does", ""),
+    Column("Status", ""),
+    Column("Last outcome", ""),
+    Column("", "actions many"),
+];
+
+const BLANK: Blank = Blank {
+    icon: "clock",
+    title: "No trigger here",
+    text: "A trigger does something by itself: by the clock, when something happened, or when a collection changed.",
+    link: None,
+};
+
+const PAST: &[Column] = &[
+    Column("When", ""),
+    Column("Outcome", ""),
+    Column("Took", "num"),
+    Column("Task", ""),
+];
+
+const NO_PAST: Blank = Blank {
+    icon: "clock",
+    title: "It has not run yet",
+    text: "Every run stands here for 90 days, with what came of it.",
+    link: None,
+};
+
+const STATES: &[&str] = &["active", "paused", "failed"];
+const ACTIONS: &[&str] = &["retriever_execution", "collection_trigger", "batch_rerun"];
+
+const SCHEMA: &str = include_str!("triggers.json");
+
+/// What forms choose from and rows name.
+const KINDS: &[&str] = &["collections", "retrievers", "batches"];
+
+fn path_of(one: &Record) -> String {
+    format!("/v1/triggers/{}", text::escape(&one.text("trigger_id")))
+}
+
+/// What rows need besides their own buttons: the names of things, the log in the address, the namespace.
+#[derive(Clone, Copy)]
+struct Around(Form, Query, Memo<String>);
+
+pub fn triggers() -> AnyView {
+    let session = use_session();
+    let ns = param("ns");
+    let (status, action, log) = (
+        Query::new("status"),
+        Query::new("action"),
+        Query::new("log"),
+    );
+    let form = Form::plain("trigger");
+    let load = Load::new(move || {
+        // A namespace has no more.
+        let mut body = json!({"limit": 200});
+        for (member, query) in [("status", status), ("action_type", action)] {
+            if !query.value.with(String::is_empty) {
+                body[member] = query.value.get().into();
+            }
+        }
+        list(session.api_in(ns.get()), body, form)
+    });
+    load.poll_while(|one| one.text("last_execution_status") == "QUEUED");
+    let rows = Rows::new(load);
+    provide_context(rows);
+    provide_context(Around(form, log, ns));
+    let api = move || session.api_in(ns.get_untracked());
+    let create = RwSignal::new(false);
+    let saved = Callback::new(move |_| load.reload());
+    let change = form.beside();
+    // Only what can be changed is sent: the rest tells which fields the schedule has.
+    let patch = move |body: Value| {
+        let sent = only(Record(body), &["name", "description", "schedule_config"]);
+        api().patch(&path_of(&rows.of.get_untracked()), &sent)
+    };
+    let fresh = || json!({"trigger_type": "cron", "schedule_config": {}, "action_type": "retriever_execution", "action_config": {}});
+    view! {
+        <ListPage title="Triggers" text="What this namespace does by itself." load columns=COLUMNS row blank=BLANK rows
+            create=Create::Dialog("Create trigger", create)>
+            <Pick query=status label="Status" all="Every status" options=STATES/>
+            <Pick query=action label="Action" all="Every action" options=ACTIONS/>
+        </ListPage>
+        <Fill open=create title="Create a trigger".to_owned() label="Create" form schema=SCHEMA start=Callback::new(move |()| fresh())
+            send=Callback::new(move |body| api().post("/v1/triggers", &body)) done=saved note=sentence/>
+        <Fill open=rows.dialog("Change") title=Signal::derive(move || format!("Change {}", rows.of.get().text("name"))) label="Save" form=change schema=SCHEMA
+            start=Callback::new(move |()| rows.of.get().0) send=Callback::new(patch) done=saved note=sentence/>
+        <Discard rows what="trigger" name="name" loses="It runs no more. Its history is kept." delete=Callback::new(move |one: Record| api().delete(&path_of(&one)))/>
+        {history(load, log, ns)}
+    }
+    .into_any()
+}
+
+/// The triggers that are in use, once everything that they name is known.
+fn list(api: Api, body: Value, form: Form) -> Answer {
+    Box::pin(async move {
+        let all = choices(api.clone(), KINDS).await?;
+        form.choices.set(all);
+        let mut answer = api.post("/v1/triggers/list", &body).await?;
+        // What was removed stays readable, by its id.
+        let mut found = std::mem::take(&mut answer.0["results"]);
+        if let Some(found) = found.as_array_mut() {
+            found.retain(|one| one["status"] != "disabled");
+        }
+        Ok(Record(json!({"results": found})))
+    })
+}
+
+/// When it runs.
+fn schedule(kind: &str, config: &Record, named: impl Fn(&str) -> String) -> String {
+    let collection = config.opt("collection_id").map(|id| named(&id));
+    match kind {
+        "cron" => {
+            let zone = config.opt("timezone").unwrap_or_else(|| "UTC".into());
+            format!("{} ({zone})", config.first(&["cron_expression", "cron"]))
+        }
+        "interval" => format!(
+            "every {}",
+            text::span(config.int("interval_seconds").unwrap_or(0))
+        ),
+        "event" => {
+            let count = config.int("event_threshold").filter(|count| *count > 1);
+            let count = count.map_or_else(String::new, |count| format!(", {count} times"));
+            let within = collection.map_or_else(String::new, |name| format!(" in {name}"));
+            format!("on {}{within}{count}", config.text("event_type"))
+        }
+        _ => {
+            let what = match config.text("condition_type").as_str() {
+                "drift" => "the vectors",
+                _ => "the documents",
+            };
+            let by = config.float("threshold").unwrap_or(0.0);
+            let of = collection.unwrap_or_default();
+            format!("when {what} of {of} changed by {by}")
+        }
+    }
+}
+
+/// The schedule that is being filled in, with its next moments where they can be told.
+fn sentence(body: &Value) -> String {
+    let one = Record(body.clone());
+    let config = one.record("schedule_config");
+    if one.text("trigger_type") != "cron" {
+        return match one.text("trigger_type").as_str() {
+            "interval" => format!("It runs {}.", schedule("interval", &config, str::to_owned)),
+            "event" => "It runs once so many of these events have come, and counts anew.".into(),
+            _ => "It runs when the collection has changed by so much since it ran last.".into(),
+        };
+    }
+    let zone = config.opt("timezone").unwrap_or_else(|| "UTC".into());
+    let expression = config.first(&["cron_expression", "cron"]);
+    let Some(now) = wall(&zone) else {
+        return format!("{zone} is no time zone that this browser knows.");
+    };
+    match cron::next(&expression, now, 5) {
+        Some(all) if !all.is_empty() => format!("It runs on {} ({zone}).", all.join(", ")),
+        Some(_) => "It never runs: no day is like that.".into(),
+        None if expression.is_empty() => "The next five moments stand here.".into(),
+        None => "The server says whether it understands this.".into(),
+    }
+}
+
+/// What clocks show there now.
+fn wall(zone: &str) -> Option<cron::Minute> {
+    let (now, options) = (js_sys::Date::new_0(), Object::new());
+    Reflect::set(&options, &"timeZone".into(), &zone.into()).ok()?;
+    // Called by name: a zone that there is not is thrown.
+    let show: Function = Reflect::get(&now, &"toLocaleString".into()).ok()?.into();
+    let said = show.call2(&now, &"sv-SE".into(), &options).ok()?;
+    let said = said.as_string()?;
+    let numbers: Vec<u32> = said
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|piece| piece.parse().ok())
+        .collect();
+    match numbers[..] {
+        [year, month, day, hour, minute, ..] => Some((year, month, day, hour, minute)),
+        _ => None,
+    }
+}
+
+/// What it does, and with what.
+fn action(one: &Record, form: Form) -> (String, String) {
+    let config = one.record("action_config");
+    let kind = one.text("action_type");
+    let (verb, of, member) = match kind.as_str() {
+        "retriever_execution" => ("runs a retriever", "retrievers", "retriever_id"),
+        "collection_trigger" => ("processes a collection", "collections", "collection_id"),
+        "batch_rerun" => ("runs a batch again", "batches", "batch_id"),
+        _ => return (text::words(&kind), String::new()),
+    };
+    (verb.into(), form.name_of(of, &config.text(member)))
+}
+
+fn row(one: Record) -> AnyView {
+    let (session, rows): (_, Rows) = (use_session(), expect_context());
+    let Around(form, log, ns) = expect_context();
+    let (id, title, status) = (one.text("trigger_id"), one.text("name"), one.text("status"));
+    let named = |id: &str| form.name_of("collections", id);
+    let runs = schedule(
+        &one.text("trigger_type"),
+        &one.record("schedule_config"),
+        named,
+    );
+    let next = one.opt("next_scheduled_at").filter(|_| status == "active");
+    let next = next.map(|at| view! { <span class="sub">"next "{when(Some(at))}</span> });
+    let (does, with) = action(&one, form);
+    let state = if one.flag("is_overdue") {
+        "overdue"
+    } else {
+        &status
+    };
+    let last = match one.opt("last_execution_status") {
+        Some(outcome) => {
+            let error = one
+                .opt("last_execution_error")
+                .filter(|_| outcome != "COMPLETED");
+            let under = match error {
+                Some(error) => error.into_any(),
+                None => when(one.opt("last_triggered_at")),
+            };
+            view! { {badge(&outcome)}<span class="sub cut">{under}</span> }.into_any()
+        }
+        None => view! { <span class="muted">"never ran"</span> }.into_any(),
+    };
+    let call = |verb: &'static str, said: &'static str, piece: &'static str| {
+        let path = format!("{}/{piece}", path_of(&one));
+        rows.call(verb, &title, said, move || {
+            session.api_in(ns.get_untracked()).post(&path, &json!({}))
+        })
+    };
+    let toggle = match status.as_str() {
+        "active" => call("Pause", "It is paused", "pause"),
+        _ => call("Resume", "It runs by its schedule again", "resume"),
+    };
+    let run = call("Run now", "It was started", "execute");
+    let chosen = id.clone();
+    let past = press("History", &title, Box::new(move || log.set(&chosen)));
+    let buttons = view! { {run}{toggle}{past}{rows.open("Change", &title, &one)}{rows.open("Remove", &title, &one)} };
+    line(vec![
+        name(None, title.clone(), id),
+        cell("", view! { {runs}{next} }.into_any()),
+        two(does, with),
+        cell("", badge(state)),
+        cell("", last),
+        cell("actions many", buttons.into_any()),
+    ])
+}
+
+/// What came of the trigger in the address, run by run.
+fn history(all: Load, log: Query, ns: Memo<String>) -> AnyView {
+    let session = use_session();
+    let from = Query::new("from");
+    let load = Load::new(move || {
+        let (id, api) = (log.value.get(), session.api_in(ns.get()));
+        let path = format!(
+            "/v1/triggers/{}/history?limit=50&offset={}",
+            text::escape(&id),
+            from.number()
+        );
+        async move {
+            if id.is_empty() {
+                return std::future::pending::<Result<Record, Problem>>().await;
+            }
+            let answer = api.get(&path).await?;
+            let (runs, total) = (answer.record("executions").0, answer.int("total"));
+            Ok(Record(json!({"results": runs, "total": total})))
+        }
+    });
+    load.poll_while(|one| {
+        matches!(
+            one.text("status").as_str(),
+            "QUEUED" | "PENDING" | "IN_PROGRESS"
+        )
+    });
+    let whose = Memo::new(move |_| {
+        let id = log.value.get();
+        let (known, _) = page(&all.good()?);
+        known.into_iter().find(|one| one.text("trigger_id") == id)
+    });
+    let title = Signal::derive(move || {
+        let name = whose.get().map(|one| one.text("name"));
+        format!("History of {}", name.unwrap_or_else(|| log.value.get()))
+    });
+    let stopped = move || {
+        let one = whose.get().filter(|one| one.text("status") == "failed")?;
+        Some(view! {
+            <div class="notice bad">
+                <strong>"Stopped"</strong>
+                <span>{format!("It failed {} times in a row. Resume it when the cause is gone.", one.int("consecutive_failures").unwrap_or(0))}</span>
+            </div>
+        })
+    };
+    view! { <Log open=log.is_named() title load columns=PAST row=run blank=NO_PAST offset=from above=ViewFn::from(stopped)/> }.into_any()
+}
+
+fn run(one: Record) -> AnyView {
+    let took = one.float("execution_time_ms").map(text::millis);
+    line(vec![
+        cell("nowrap", when(one.opt("triggered_at"))),
+        cell("", badge(&one.text("status"))),
+        words("num nowrap", took.unwrap_or_default()),
+        two(one.text("task_id"), one.text("error")),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use loupe_wire::{CreateTriggerRequest, TriggerActionType, TriggerStatus, WebhookEventType};
+
+    use super::*;
+
+    fn said(kind: &str, config: Value) -> String {
+        schedule(kind, &Record(config), |id| format!("<{id}>"))
+    }
+
+    #[test]
+    fn a_schedule_is_told_in_words() {
+        assert_eq!(
+            said(
+                "cron",
+                json!({"cron": "0 9 * * *", "timezone": "Europe/Vienna"})
+            ),
+            "0 9 * * * (Europe/Vienna)"
+        );
+        assert_eq!(
+            said("interval", json!({"interval_seconds": 5400})),
+            "every 90 min"
+        );
+        let event = json!({"event_type": "object.created", "event_threshold": 100, "collection_id": "col_1"});
+        assert_eq!(
+            said("event", event),
+            "on object.created in <col_1>, 100 times"
+        );
+        let drift = json!({"condition_type": "drift", "threshold": 0.1, "collection_id": "col_1"});
+        assert_eq!(
+            said("conditional", drift),
+            "when the vectors of <col_1> changed by 0.1"
+        );
+    }
+
+    #[test]
+    fn what_the_form_offers_exists() {
+        let schema: Value = serde_json::from_str(SCHEMA).expect("JSON");
+        let members = &schema["properties"];
+        let events = members["schedule_config"]["properties"]["event_type"]["enum"].clone();
+        serde_json::from_value::<Vec<WebhookEventType>>(events).expect("events");
+        for kind in members["action_type"]["enum"].as_array().expect("kinds") {
+            serde_json::from_value::<TriggerActionType>(kind.clone()).expect("an action");
+        }
+        for state in STATES {
+            serde_json::from_value::<TriggerStatus>((*state).into()).expect("a status");
+        }
+        let body = json!({"name": "n", "trigger_type": "interval", "schedule_config": {"interval_seconds": 60},
+            "action_type": "batch_rerun", "action_config": {"batch_id": "b"}});
+        serde_json::from_value::<CreateTriggerRequest>(body).expect("a body");
+    }
+}

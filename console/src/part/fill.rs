@@ -1,0 +1,81 @@
+//! Dialogs whose form is a schema: what is filled in is the body that is sent, so another form costs a text and no code.
+
+use leptos::prelude::*;
+use serde_json::{Value, json};
+
+use super::{
+    Ask,
+    schema::{Form, fields},
+};
+use crate::{
+    api::{Answer, Api, Problem},
+    load::Change,
+    record::Record,
+};
+
+/// A dialog that asks for a body and sends it.
+#[component]
+pub fn Fill(
+    open: RwSignal<bool>,
+    #[prop(into)] title: Signal<String>,
+    /// The words on the button.
+    label: &'static str,
+    form: Form,
+    /// A schema in JSON.
+    schema: &'static str,
+    /// What is filled in when it opens.
+    start: Callback<(), Value>,
+    send: Callback<Value, Answer>,
+    done: Callback<Record>,
+    /// What is told below the fields, from what is filled in.
+    #[prop(optional)]
+    note: Option<fn(&Value) -> String>,
+) -> AnyView {
+    let change = Change::new();
+    let submit = Callback::new(move |()| {
+        change.run(send.run(form.value.get_untracked()), move |made| {
+            open.set(false);
+            done.run(made);
+        });
+    });
+    let schema = Record(serde_json::from_str(schema).unwrap_or_default());
+    let schema = StoredValue::new(schema);
+    let told = move |note: fn(&Value) -> String| {
+        view! { <p class="notice lines" role="status">{move || form.value.with(note)}</p> }
+            .into_any()
+    };
+    view! {
+        <Ask open title class="wide" label change submit>
+            {form.value.set(untrack(|| start.run(())))}
+            {move || {
+                form.shape.track();
+                schema.with_value(|schema| fields(form, "", schema))
+            }}
+            {note.map(told)}
+        </Ask>
+    }
+    .into_any()
+}
+
+/// What there is of each kind, as forms choose from it and rows name it.
+pub async fn choices(api: Api, kinds: &[&str]) -> Result<Record, Problem> {
+    let mut all = json!({});
+    for kind in kinds {
+        // The list of batches spans the organization.
+        let body = match *kind {
+            "batches" => json!({"namespace_id": api.namespace}),
+            _ => json!({}),
+        };
+        let one = kind.strip_suffix("es").or(kind.strip_suffix('s'));
+        let one = one.unwrap_or(kind);
+        let (id, name) = (format!("{one}_id"), format!("{one}_name"));
+        let answer = api
+            .post(&format!("/v1/{kind}/list?limit=100"), &body)
+            .await?;
+        let found = answer.list("results").into_iter().map(
+            |one| json!({"id": one.text(&id), "name": one.first(&[name.as_str(), id.as_str()])}),
+        );
+        all[*kind] = found.collect();
+    }
+    Ok(Record(all))
+}

@@ -1,0 +1,139 @@
+//! What the rows of a list offer: dialogs about one of them, and calls at once.
+
+use leptos::prelude::*;
+
+use super::{Ask, Blank, Column, Empty, Listing, Modal, Toasts};
+use crate::{
+    api::Answer,
+    load::{Change, Load, Query},
+    record::Record,
+    session::use_session,
+};
+
+/// One list's rows: a page leaves it in the context for them.
+#[derive(Clone, Copy)]
+pub struct Rows {
+    /// The row that the open dialog is about.
+    pub of: RwSignal<Record>,
+    /// The call that a button of a row made last.
+    pub change: Change,
+    load: Load,
+    dialogs: StoredValue<Vec<(&'static str, RwSignal<bool>)>>,
+}
+
+impl Rows {
+    pub fn new(load: Load) -> Self {
+        Self {
+            of: RwSignal::new(Record::default()),
+            change: Change::new(),
+            load,
+            dialogs: StoredValue::new(Vec::new()),
+        }
+    }
+
+    /// Whether the dialog of this name is open.
+    pub fn dialog(self, verb: &'static str) -> RwSignal<bool> {
+        let known =
+            |all: &Vec<(&str, RwSignal<bool>)>| Some(all.iter().find(|one| one.0 == verb)?.1);
+        if let Some(open) = self.dialogs.with_value(known) {
+            return open;
+        }
+        let open = RwSignal::new(false);
+        self.dialogs.update_value(|all| all.push((verb, open)));
+        open
+    }
+
+    /// A button that opens the dialog of its name about this row.
+    pub fn open(self, verb: &'static str, name: &str, of: &Record) -> AnyView {
+        let (open, of) = (self.dialog(verb), of.clone());
+        let ask = move || {
+            self.of.set(of.clone());
+            open.set(true);
+        };
+        press(verb, name, Box::new(ask))
+    }
+
+    /// A button that makes a call at once, says so and lists anew.
+    pub fn call(
+        self,
+        verb: &'static str,
+        name: &str,
+        said: &'static str,
+        call: impl Fn() -> Answer + 'static,
+    ) -> AnyView {
+        let run = self.runner(said);
+        press(verb, name, Box::new(move || run(call())))
+    }
+
+    /// Makes a call, says so and lists anew.
+    pub fn runner(self, said: &'static str) -> impl Fn(Answer) + Copy + 'static {
+        let (toasts, session) = (expect_context::<Toasts>(), use_session());
+        move |call| {
+            self.change.run(call, move |_| {
+                toasts.say(said);
+                self.load.reload();
+                session.notifications_changed.update(|n| *n += 1);
+            });
+        }
+    }
+
+    pub fn reload(self) {
+        self.load.reload();
+    }
+}
+
+/// A small button of a row; those who hear it are told which row.
+pub fn press(label: &'static str, name: &str, on: Box<dyn Fn()>) -> AnyView {
+    let said = format!("{label} {name}");
+    view! { <button type="button" class="btn small" aria-label=said on:click=move |_| on()>{label}</button>" " }.into_any()
+}
+
+/// Removes the row in question, after a second thought.
+#[component]
+pub fn Discard(
+    rows: Rows,
+    what: &'static str,
+    /// What goes with it.
+    loses: &'static str,
+    /// The member that names a row.
+    name: &'static str,
+    delete: Callback<Record, Answer>,
+) -> AnyView {
+    let toasts: Toasts = expect_context();
+    let (open, change) = (rows.dialog("Remove"), Change::new());
+    let title = Signal::derive(move || format!("Remove {}?", rows.of.get().text(name)));
+    let submit = Callback::new(move |()| {
+        change.run(delete.run(rows.of.get_untracked()), move |_| {
+            open.set(false);
+            toasts.say(format!("The {what} is removed"));
+            rows.reload();
+        });
+    });
+    view! { <Ask open title label="Remove" danger=true change submit><p>{loses}</p></Ask> }
+        .into_any()
+}
+
+/// What happened to one row, in a panel beside the list.
+#[component]
+pub fn Log(
+    open: RwSignal<bool>,
+    #[prop(into)] title: Signal<String>,
+    load: Load,
+    columns: &'static [Column],
+    row: fn(Record) -> AnyView,
+    blank: Blank,
+    offset: Query,
+    /// Filters, and what is to be known above the rows.
+    above: ViewFn,
+) -> AnyView {
+    let empty = move || view! { <Empty icon=blank.icon title=blank.title text=blank.text/> };
+    view! {
+        <Modal open title class="side wide">
+            <div class="stack">
+                {above.run()}
+                <Listing load label="Log" columns row empty=ViewFn::from(empty) offset=Some(offset)/>
+            </div>
+        </Modal>
+    }
+    .into_any()
+}
