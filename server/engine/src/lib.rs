@@ -8,6 +8,7 @@
 //! - [`web`]: how what fetches reaches the web
 //! - [`filter`], [`template`]: the one filter grammar and the one template grammar
 
+pub mod cluster;
 pub mod embed;
 pub mod extract;
 pub mod filter;

@@ -7,6 +7,7 @@ pub mod audit;
 pub mod batches;
 pub mod billing;
 pub mod buckets;
+pub mod clusters;
 pub mod collections;
 pub mod connections;
 pub mod copying;
@@ -55,6 +56,7 @@ pub fn router() -> (Router<App>, OpenApi) {
         .merge(billing::router())
         .merge(crate::blob::router())
         .merge(buckets::router())
+        .merge(clusters::router())
         .merge(collections::extractors_router())
         .merge(collections::router())
         .merge(connections::router())
@@ -93,6 +95,7 @@ pub async fn run_task(app: &App, claim: &Claim) -> Result<()> {
         copying::COPY => copying::run(app, claim).await?,
         // It ends its task itself, with what the action made.
         triggers::RUN => return triggers::run(app, claim).await,
+        clusters::RUN => return clusters::run(app, claim).await,
         taxonomies::APPLY => return taxonomies::run(app, claim).await,
         evaluations::EVALUATE => return evaluations::run(app, claim).await,
         kind if removal::runs(kind) => removal::run(app, claim).await?,
@@ -113,6 +116,9 @@ pub async fn run_task(app: &App, claim: &Claim) -> Result<()> {
 pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
     if claim.kind == copying::COPY {
         copying::give_up(app, claim, reason).await?;
+    }
+    if claim.kind == clusters::RUN {
+        clusters::give_up(app, claim, reason).await?;
     }
     if claim.kind == taxonomies::APPLY {
         taxonomies::give_up(app, claim, reason).await?;

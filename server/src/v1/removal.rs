@@ -62,6 +62,8 @@ crate::sql! {
     const FORGET = "DELETE FROM processed WHERE namespace_id = $1";
     const DELETE_TAXONOMIES = "DELETE FROM taxonomies WHERE owner = $1";
     const DELETE_TAXONOMY_VERSIONS = "DELETE FROM taxonomy_versions WHERE namespace_id = $1";
+    const DELETE_CLUSTERS = "DELETE FROM clusters WHERE owner = $1";
+    const DELETE_CLUSTER_RUNS = "DELETE FROM cluster_runs WHERE namespace_id = $1";
     const DELETE_JOURNAL = "DELETE FROM document_journal WHERE namespace_id = $1";
 }
 
@@ -440,6 +442,8 @@ async fn remove_namespace(app: &App, org_id: &str, namespace_id: &str) -> Result
                     DELETE_FIRINGS,
                     DELETE_TAXONOMIES,
                     DELETE_TAXONOMY_VERSIONS,
+                    DELETE_CLUSTERS,
+                    DELETE_CLUSTER_RUNS,
                     DELETE_JOURNAL,
                     FORGET,
                 ] {

@@ -154,6 +154,20 @@ async fn tenant(server: &Server, key: &str, email: &str, word: &str) -> Tenant {
     ended(server, key, &text(&run, "task_id")).await;
     let told = json!({"feature_id": made[0], "interaction_type": ["click"], "position": 0, "retriever_id": retriever});
     let told = inside("POST", "/v1/retrievers/interactions".into(), told).await;
+    let cluster = json!({"cluster_name": format!("{word} groups"), "collection_ids": [collection],
+        "vector_config": {"feature_uri": "own", "clustering_method": "kmeans", "algorithm_params": {"n_clusters": 2}}});
+    let cluster = text(
+        &inside("POST", "/v1/clusters".into(), cluster).await,
+        "cluster_id",
+    );
+    let begun = inside(
+        "POST",
+        format!("/v1/clusters/{cluster}/execute"),
+        Value::Null,
+    )
+    .await;
+    ended(server, key, &text(&begun, "task_id")).await;
+    let gathering = text(&begun["additional_data"], "run_id");
     let keys = format!("/v1/organizations/users/{email}/api-keys");
     let minted = inside("POST", keys, json!({"name": format!("{word}-robot")})).await;
     inside(
@@ -213,6 +227,9 @@ async fn tenant(server: &Server, key: &str, email: &str, word: &str) -> Tenant {
         ("retriever_id", retriever),
         ("taxonomy_identifier", taxonomy.clone()),
         ("taxonomy_id", taxonomy),
+        ("cluster_identifier", cluster.clone()),
+        ("cluster_id", cluster),
+        ("run_id", gathering),
         ("execution_id", text(&found, "execution_id")),
         ("interaction_id", text(&told, "interaction_id")),
         ("dataset_identifier", dataset),
@@ -511,6 +528,18 @@ fn bodies() -> Vec<(&'static str, Value)> {
         (
             "POST /v1/retrievers/@retriever_id/execute",
             json!({"inputs": {}, "pagination": {"method": "cursor", "limit": 5, "cursor": "$cursor"}}),
+        ),
+        (
+            "POST /v1/clusters",
+            json!({"cluster_name": "of theirs", "collection_ids": ["$collection_identifier"], "cluster_type": "attribute", "attribute_config": {"attributes": ["title"]}}),
+        ),
+        (
+            "POST /v1/triggers",
+            json!({"name": "t", "trigger_type": "interval", "schedule_config": {"interval_seconds": 3600}, "action_type": "cluster", "action_config": {"cluster_id": "$cluster_id"}}),
+        ),
+        (
+            "POST /v1/triggers",
+            json!({"name": "t", "trigger_type": "interval", "schedule_config": {"interval_seconds": 3600}, "action_type": "taxonomy_enrichment", "action_config": {"taxonomy_id": "$taxonomy_id", "collection_id": "@collection_identifier"}}),
         ),
         (
             "POST /v1/taxonomies",

@@ -11,6 +11,7 @@ mod bad_input;
 mod batches;
 mod billing;
 mod cloning;
+mod clusters;
 mod demo;
 mod documents;
 mod evaluations;

@@ -127,6 +127,14 @@ async fn rows(server: &Server, namespace: &str) -> Vec<(&'static str, i64)> {
             "SELECT CAST(COUNT(*) AS BIGINT) FROM taxonomy_versions WHERE namespace_id = $1",
         ),
         (
+            "clusters",
+            "SELECT CAST(COUNT(*) AS BIGINT) FROM clusters WHERE owner = $1",
+        ),
+        (
+            "cluster_runs",
+            "SELECT CAST(COUNT(*) AS BIGINT) FROM cluster_runs WHERE namespace_id = $1",
+        ),
+        (
             "annotations",
             "SELECT CAST(COUNT(*) AS BIGINT) FROM annotations WHERE namespace_id = $1",
         ),

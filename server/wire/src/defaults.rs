@@ -542,3 +542,67 @@ pub fn text_slash() -> String {
 pub fn text_retriever_evaluation() -> String {
     "retriever.evaluation".to_owned()
 }
+
+pub fn cluster_type_vector() -> crate::ClusterType {
+    crate::ClusterType::Vector
+}
+
+pub fn cluster_execution_mode_full() -> crate::ClusterExecutionMode {
+    crate::ClusterExecutionMode::Full
+}
+
+pub fn f64_0_3() -> f64 {
+    0.3
+}
+
+pub fn f64_0_4() -> f64 {
+    0.4
+}
+
+pub fn f64_0_5() -> f64 {
+    0.5
+}
+
+pub fn f64_0_55() -> f64 {
+    0.55
+}
+
+pub fn f64_0_8() -> f64 {
+    0.8
+}
+
+pub fn i64_200() -> i64 {
+    200
+}
+
+pub fn i64_42() -> i64 {
+    42
+}
+
+pub fn i64_604800() -> i64 {
+    604_800
+}
+
+pub fn sample_selection_strategy_nearest() -> crate::SampleSelectionStrategy {
+    crate::SampleSelectionStrategy::Nearest
+}
+
+pub fn text_bbox() -> String {
+    "bbox".to_owned()
+}
+
+pub fn text_frame_number() -> String {
+    "frame_number".to_owned()
+}
+
+pub fn text_scene_id() -> String {
+    "scene_id".to_owned()
+}
+
+pub fn weight_learning_config_method_bayesian() -> crate::WeightLearningConfigMethod {
+    crate::WeightLearningConfigMethod::Bayesian
+}
+
+pub fn weight_learning_config_metric_silhouette() -> crate::WeightLearningConfigMetric {
+    crate::WeightLearningConfigMetric::Silhouette
+}

@@ -31,3 +31,9 @@ pub static P7: LazyLock<Regex> = LazyLock::new(|| {
 pub static P8: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^ret_[a-zA-Z0-9_]+$").expect("a literal pattern that a test compiles")
 });
+pub static P9: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^run_[a-zA-Z0-9]+$").expect("a literal pattern that a test compiles")
+});
+pub static P10: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^clust_[a-zA-Z0-9]+$").expect("a literal pattern that a test compiles")
+});

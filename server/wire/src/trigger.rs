@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use validator::Validate as _;
 
-use crate::Object;
+use crate::{ClusterExecutionMode, Object};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
@@ -387,6 +387,43 @@ impl Default for TriggerActionConfigTaxonomyEnrichment {
             incremental: false,
             batch_size: crate::defaults::i64_1000(),
             parallelism: crate::defaults::i64_4(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct TriggerActionConfigCluster {
+    /// The cluster, by id or name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<String>,
+    /// In place of the cluster: the newest one over this collection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collection_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub output_collection_ids: Vec<String>,
+    #[serde(default, skip_serializing_if = "Object::is_empty")]
+    #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
+    pub filters: Object,
+    #[serde(default = "crate::defaults::cluster_execution_mode_full")]
+    pub mode: ClusterExecutionMode,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub source_execution_ids: Vec<String>,
+    #[serde(default = "crate::defaults::f64_0_5")]
+    #[cfg_attr(feature = "schema", validate(range(min = 0.0, max = 1.0)))]
+    pub assignment_threshold: f64,
+}
+
+impl Default for TriggerActionConfigCluster {
+    fn default() -> Self {
+        Self {
+            cluster_id: None,
+            collection_id: None,
+            output_collection_ids: Default::default(),
+            filters: Default::default(),
+            mode: crate::defaults::cluster_execution_mode_full(),
+            source_execution_ids: Default::default(),
+            assignment_threshold: crate::defaults::f64_0_5(),
         }
     }
 }

@@ -21,7 +21,7 @@ mod group;
 mod inputs;
 mod json_transform;
 mod language;
-mod likeness;
+pub(crate) mod likeness;
 mod llm_enrich;
 mod llm_filter;
 mod maxsim;
@@ -123,6 +123,12 @@ pub struct Searchable {
     pub collection_id: String,
     pub name: String,
     pub indexes: Vec<SearchIndex>,
+}
+
+/// The index of a collection that has a feature's vectors, by the feature's address or the index's own name.
+pub fn index_of(collection: &Searchable, feature: &str) -> Option<String> {
+    let found = targets::targets(std::slice::from_ref(collection), feature, &[]);
+    found.into_iter().next().map(|target| target.index)
 }
 
 /// Reads what a URL of a query points to, within the limits of whoever runs the plan.

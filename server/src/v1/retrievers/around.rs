@@ -116,6 +116,14 @@ impl Around for Held {
     }
 }
 
+/// Takes what other work uses of language models from the organization's use of this minute.
+///
+/// # Errors
+/// The seconds to wait where the minute has no room for it.
+pub fn spend(app: &App, org_id: &str, what: Metered, amount: u64) -> Result<(), u64> {
+    app.used.spend(org_id, what, amount, app.clock().micros())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

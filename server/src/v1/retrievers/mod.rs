@@ -19,7 +19,7 @@ use loupe_wire::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 
-pub use around::Used;
+pub use around::{Used, spend};
 pub use execution::{Execute, execute, finder, ground, run_error};
 pub use history::{History, inputs_of_executions, record};
 pub use routes::router;

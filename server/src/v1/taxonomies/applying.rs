@@ -1,4 +1,4 @@
-//! Storing what a taxonomy gives: to the documents that a collection has, by a task, and to those that come, as they come.
+//! Storing what a taxonomy gives: to the documents that a collection has, by a task.
 
 use std::time::Instant;
 
@@ -12,8 +12,8 @@ use loupe_engine::{
     store::{CollectionSpec, Document, ListQuery, WithVectors, document_id},
 };
 use loupe_wire::{
-    CollectionResponse, HierarchicalEnrichmentStyle, JoinStats, NamespaceOperation,
-    NotificationPriority, NotificationType, Object, TaskType, TaxonomyApplicationConfig, Value,
+    HierarchicalEnrichmentStyle, JoinStats, NamespaceOperation, NotificationPriority,
+    NotificationType, Object, TaskType, Value,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -26,7 +26,7 @@ use super::{
 use crate::{
     app::App,
     auth::{Caller, Level, Scope, Write},
-    error::{ApiError, Result, Violation},
+    error::{ApiError, Result},
     jobs::Claim,
     limits::quota,
     list::parse_filter,
@@ -46,8 +46,6 @@ pub const APPLY: &str = "apply_taxonomy";
 const PAGE: i64 = 200;
 /// Documents whose nodes are looked for at once, whatever is asked for: each takes a search's turn.
 const AT_ONCE: i64 = 4;
-/// Taxonomies that one collection applies.
-const MAX_APPLICATIONS: usize = 20;
 
 /// What is applied to what.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -357,7 +355,11 @@ pub async fn keep(
 }
 
 /// Puts what a taxonomy says into the record of a document, in place of what it said before.
-fn note(document: &mut Document, taxonomy_id: &str, said: impl IntoIterator<Item = Value>) {
+pub(super) fn note(
+    document: &mut Document,
+    taxonomy_id: &str,
+    said: impl IntoIterator<Item = Value>,
+) {
     let internal = document
         .payload
         .entry("_internal")
@@ -385,7 +387,7 @@ fn is_done(document: &Document, taxonomy: &Taxonomy) -> bool {
 }
 
 /// Writes what the nodes give into the document, and into its record where it belongs.
-fn put(
+pub(super) fn put(
     taxonomy: &Taxonomy,
     document: &mut Document,
     matches: &[Match],
@@ -407,7 +409,11 @@ fn put(
 }
 
 /// The document as one of another collection: the same one again when it is copied again.
-fn copied(mut document: Document, spec: &CollectionSpec, taxonomy: &Taxonomy) -> Document {
+pub(super) fn copied(
+    mut document: Document,
+    spec: &CollectionSpec,
+    taxonomy: &Taxonomy,
+) -> Document {
     let part = format!("taxonomy/{}", taxonomy.taxonomy_id);
     let id = document_id(&spec.collection_id, &document.document_id, &part);
     if let Some(internal) = document.payload.get_mut("_internal") {
@@ -428,171 +434,6 @@ fn copied(mut document: Document, spec: &CollectionSpec, taxonomy: &Taxonomy) ->
     document.collection_id.clone_from(&spec.collection_id);
     document.document_id = id;
     document
-}
-
-/// Checks what a collection is to apply, and puts ids in place of names.
-///
-/// # Errors
-/// 404 for what is not there, 403 for what is out of the key's scopes, the 422 list for filters that cannot be read.
-pub async fn check_applications(
-    app: &App,
-    scope: &Scope<Write>,
-    applications: Option<Vec<TaxonomyApplicationConfig>>,
-) -> Result<Option<Vec<TaxonomyApplicationConfig>>> {
-    let Some(mut applications) = applications else {
-        return Ok(None);
-    };
-    if applications.len() > MAX_APPLICATIONS {
-        let msg = format!("a collection applies at most {MAX_APPLICATIONS} taxonomies");
-        let path = ["taxonomy_applications"];
-        return Err(Violation::body(&path, "too_long", msg, applications.len().into()).into());
-    }
-    for one in &mut applications {
-        let found = super::find(app, scope, &one.taxonomy_id, NamespaceOperation::ReadData).await?;
-        one.taxonomy_id = found.taxonomy_id.unwrap_or_default();
-        if let Some(target) = &mut one.target_collection_id {
-            let operation = NamespaceOperation::WriteData;
-            let found = collections::known(app, scope, target, operation).await?;
-            target.clone_from(&found.id);
-        }
-        if let Some(filter) = &one.scroll_filters {
-            parse_filter(&filter.0, "taxonomy_applications")?;
-        }
-    }
-    Ok(Some(applications))
-}
-
-/// Applies the taxonomies of a collection to documents before they are stored, in their order; answers copies that are for
-/// other collections. A document is never lost for a taxonomy: what cannot be applied is told in the document's record.
-/// What an end user writes takes over nothing that the user does not see.
-///
-/// # Errors
-/// What may pass, while the documents are `tried_again`; the database does not answer.
-pub async fn at_ingest(
-    app: &App,
-    caller: &Caller,
-    namespace_id: &str,
-    collection: &CollectionResponse,
-    documents: &mut [Document],
-    tried_again: bool,
-) -> Result<Vec<(CollectionSpec, Vec<Document>)>> {
-    let mut copies = Vec::new();
-    let mut applications: Vec<_> = collection.taxonomy_applications.iter().flatten().collect();
-    applications.sort_by_key(|one| (one.execution_phase, -one.priority));
-    let scope: Scope<Write> = Scope::internal(caller.clone(), namespace_id.to_owned());
-    let source = collections::searchable(app, collection);
-    for application in applications {
-        let step = Step {
-            app,
-            scope: &scope,
-            application,
-            source: &source,
-            tried_again,
-        };
-        copies.extend(step.run(documents).await?);
-    }
-    Ok(copies)
-}
-
-/// One taxonomy being applied to documents on their way.
-struct Step<'a> {
-    app: &'a App,
-    scope: &'a Scope<Write>,
-    application: &'a TaxonomyApplicationConfig,
-    source: &'a loupe_engine::stage::Searchable,
-    tried_again: bool,
-}
-
-impl Step<'_> {
-    async fn run(
-        &self,
-        documents: &mut [Document],
-    ) -> Result<Option<(CollectionSpec, Vec<Document>)>> {
-        let (app, namespace_id) = (self.app, &self.scope.namespace_id);
-        let built = async {
-            let id = &self.application.taxonomy_id;
-            let stored = TAXONOMIES.known(app.db(), namespace_id, id).await?;
-            building::build(app, &self.scope.caller.org_id, namespace_id, &stored, None).await
-        };
-        let taxonomy = match built.await {
-            Ok(taxonomy) => taxonomy,
-            Err(error) if error.is_not_found() => {
-                documents
-                    .iter_mut()
-                    .for_each(|one| self.fail(one, &error.message()));
-                return Ok(None);
-            }
-            Err(error) => return Err(error),
-        };
-        let target = match &self.application.target_collection_id {
-            None => None,
-            Some(id) => collections::resolve(app, namespace_id, std::slice::from_ref(id))
-                .await
-                .ok(),
-        };
-        let spec = target.map(|found| collections::spec(app, namespace_id, &found[0]));
-        let meant = self.meant(documents)?;
-        let candidates: Vec<Candidate> = meant
-            .iter()
-            .map(|place| documents[*place].clone().into())
-            .collect();
-        let searches: Vec<_> = candidates
-            .iter()
-            .map(|one| classify(app, self.scope, &taxonomy, one, Some(self.source)))
-            .collect();
-        let found: Vec<_> = futures::stream::iter(searches).buffered(4).collect().await;
-        let (at, mut copies) = (app.clock().now().to_rfc3339(), Vec::new());
-        let style = self.application.hierarchical_enrichment_style;
-        for (place, found) in meant.into_iter().zip(found) {
-            let document = &mut documents[place];
-            match (found, &spec) {
-                (Ok(matches), _) if matches.is_empty() => {}
-                (Ok(matches), None) => {
-                    put(&taxonomy, document, &matches, style, &at);
-                    document.keywords = Some(with(document));
-                }
-                (Ok(matches), Some(spec)) => {
-                    let mut copy = document.clone();
-                    put(&taxonomy, &mut copy, &matches, style, &at);
-                    copies.push(copied(copy, spec, &taxonomy));
-                }
-                (Err(RunError::Invalid(reason)), _) => self.fail(document, &reason),
-                (Err(error), _) if self.tried_again => return Err(retrievers::run_error(error)),
-                (Err(error), _) => self.fail(document, &error.to_string()),
-            }
-        }
-        Ok(spec.map(|spec| (spec, copies)))
-    }
-
-    /// Places of the documents that the application's filter lets through.
-    fn meant(&self, documents: &[Document]) -> Result<Vec<usize>> {
-        let Some(filter) = &self.application.scroll_filters else {
-            return Ok((0..documents.len()).collect());
-        };
-        let matcher = parse_filter(&filter.0, "scroll_filters")?.matcher();
-        let passes = |one: &Document| matcher.matches(&Candidate::from(one.clone()).value);
-        Ok((0..documents.len())
-            .filter(|place| passes(&documents[*place]))
-            .collect())
-    }
-
-    fn fail(&self, document: &mut Document, reason: &str) {
-        let id = &self.application.taxonomy_id;
-        note(
-            document,
-            id,
-            [json!({ "taxonomy_id": id, "error": reason })],
-        );
-    }
-}
-
-/// What keyword search reads of an enriched document: what its maker gave, and what it took over.
-fn with(document: &Document) -> String {
-    let taken = documents::keywords(&document.payload);
-    match &document.keywords {
-        Some(own) if !taken.contains(own.trim()) => format!("{own}\n{taken}"),
-        _ => taken,
-    }
 }
 
 /// Tells people of a task that was given up.

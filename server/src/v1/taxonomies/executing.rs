@@ -33,7 +33,7 @@ use crate::{
 /// Documents that one request shows.
 const SHOWN: usize = 100;
 /// Documents whose nodes are looked for at once.
-const AT_ONCE: usize = 4;
+pub(super) const AT_ONCE: usize = 4;
 
 /// A document whose nodes are looked for.
 pub(super) struct Candidate {

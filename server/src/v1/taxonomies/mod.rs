@@ -5,6 +5,8 @@ mod applying;
 mod building;
 mod config;
 mod executing;
+mod ingesting;
+mod nodes;
 mod routes;
 mod store;
 
@@ -15,9 +17,10 @@ use loupe_wire::{
 };
 use serde_json::json;
 
-pub use applying::{APPLY, Apply, apply, at_ingest, check, check_applications, give_up, keep, run};
+pub use applying::{APPLY, Apply, apply, check, give_up, keep, run};
 pub use building::ready;
 pub use executing::outputs;
+pub use ingesting::{at_ingest, check_applications};
 pub use routes::router;
 pub use store::TAXONOMIES;
 
@@ -127,7 +130,7 @@ pub async fn create(
         metadata: request.metadata.unwrap_or_default(),
         ..Default::default()
     };
-    taxonomy.nodes = config::nodes(app, &scope.namespace_id, &taxonomy).await?;
+    taxonomy.nodes = nodes::of(app, &scope.namespace_id, &taxonomy).await?;
     let (caller, namespace_id) = (scope.caller.clone(), scope.namespace_id.clone());
     app.db()
         .write(move |tx| {
@@ -175,7 +178,7 @@ pub async fn get(
     let operation = NamespaceOperation::ReadData;
     let mut taxonomy = at_version(app, scope, identifier, version, operation).await?;
     if version.is_none() {
-        taxonomy.nodes = config::nodes(app, &scope.namespace_id, &taxonomy).await?;
+        taxonomy.nodes = nodes::of(app, &scope.namespace_id, &taxonomy).await?;
     }
     Ok(taxonomy)
 }
@@ -277,7 +280,7 @@ pub async fn new_version(
         config::keeps_core(&next.config, &config)?;
         next.config = config;
     }
-    next.nodes = config::nodes(app, &scope.namespace_id, &next).await?;
+    next.nodes = nodes::of(app, &scope.namespace_id, &next).await?;
     let from = next.version;
     if from >= MAX_VERSIONS {
         let message = format!("a taxonomy has at most {MAX_VERSIONS} versions: clone it");

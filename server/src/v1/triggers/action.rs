@@ -15,7 +15,7 @@ use crate::{
     auth::{Caller, Scope, Write},
     error::{ApiError, Result, Violation},
     v1::{
-        batches, collections,
+        batches, clusters, collections,
         retrievers::{self, Execute},
         tasks::name_of,
         taxonomies::{self, Apply},
@@ -49,7 +49,10 @@ pub async fn check(
             let mut work = enrichment(read(config)?);
             taxonomies::check(app, scope, &mut work).await?;
         }
-        TriggerActionType::Cluster | TriggerActionType::AlertEvaluation => {
+        TriggerActionType::Cluster => {
+            clusters::of_trigger(app, scope, &read(config)?).await?;
+        }
+        TriggerActionType::AlertEvaluation => {
             let msg = "this server cannot do that by a trigger yet";
             let input = name_of(kind).into();
             return Err(Violation::body(&["action_type"], "not_enabled", msg, input).into());
@@ -97,7 +100,7 @@ async fn buckets(
 ///
 /// # Errors
 /// What the action ends in; a retriever that does not do as well as it should is a failure too.
-pub async fn perform(app: &App, trigger: &Trigger) -> Result<Vec<Value>> {
+pub async fn perform(app: &App, trigger: &Trigger, task_id: &str) -> Result<Vec<Value>> {
     let caller = Caller::system(&trigger.internal_id);
     let scope: Scope<Write> = Scope::internal(caller, trigger.namespace_id.clone());
     let config = &trigger.action_config;
@@ -105,6 +108,7 @@ pub async fn perform(app: &App, trigger: &Trigger) -> Result<Vec<Value>> {
         TriggerActionType::RetrieverExecution => search(app, &scope, read(config)?).await,
         TriggerActionType::CollectionTrigger => process(app, &scope, read(config)?).await,
         TriggerActionType::BatchRerun => rerun(app, &scope, read(config)?).await,
+        TriggerActionType::Cluster => clusters::fire(app, &scope, task_id, &read(config)?).await,
         TriggerActionType::TaxonomyEnrichment => enrich(app, &scope, read(config)?).await,
         kind => Err(ApiError::bad_request(
             "",

@@ -258,7 +258,7 @@ fn weight(event: &EventRow) -> i64 {
 pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     let namespace_id = claim.namespace_id.clone().unwrap_or_default();
     let trigger = store::find(app.db(), &namespace_id, text(claim, "trigger_id")).await?;
-    let outputs = action::perform(app, &trigger).await?;
+    let outputs = action::perform(app, &trigger, &claim.task_id).await?;
     settle(app, claim, None).await?;
     tasks::succeed(app, claim, outputs).await
 }

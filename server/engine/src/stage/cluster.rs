@@ -1,24 +1,20 @@
 //! `cluster`: the documents that are alike, gathered by their vectors.
 
-mod algorithms;
-mod spectral;
-
 use std::collections::HashMap;
 
 use loupe_wire::{Object, StageCategory, Value};
 use serde_json::json;
 
 use super::execution::{Execution, offload};
-use super::likeness::{self, cosine};
+use super::likeness;
 use super::parameters::Parameters;
 use super::schema::{Kind, member};
 use super::working::{Row, Working};
 use super::{Definition, RunError};
+use crate::cluster::{Algorithm, Cluster, NOISE, Settings, Stop, cluster};
 
 /// Documents that are clustered: most algorithms compare each with each.
 const MAX_POINTS: usize = 2_000;
-/// The label of documents in no cluster.
-const NOISE: i32 = -1;
 
 pub(crate) static DEFINITION: Definition = Definition {
     id: "cluster",
@@ -81,12 +77,6 @@ pub(crate) static DEFINITION: Definition = Definition {
     ],
 };
 
-/// The members of a cluster, nearest to its middle first, and that middle.
-struct Cluster {
-    members: Vec<usize>,
-    centroid: Vec<f32>,
-}
-
 pub(crate) async fn run(
     at: &mut Execution,
     p: &Parameters,
@@ -110,29 +100,26 @@ pub(crate) async fn run(
             rows.len() - points.len()
         ));
     }
-    let asked = algorithms::Asked {
-        algorithm: p.word("algorithm"),
+    let settings = Settings {
         clusters: p.count("n_clusters"),
         least: p.count("min_cluster_size").unwrap_or(5),
+        ..Settings::new(Algorithm::named(&p.word("algorithm")).unwrap_or(Algorithm::Hdbscan))
     };
-    let (labels, clusters) = offload(move || {
-        let labels = algorithms::label(&points, &asked);
-        let clusters = clusters(&points, &labels);
-        (labels, clusters)
-    })
-    .await?;
+    // Nobody stops it: it is as short as a search.
+    let found = offload(move || cluster(&points, &settings, None, &Stop::default())).await?;
+    let found = found.unwrap_or_default();
     let mut of_row = vec![NOISE; rows.len()];
-    for (place, label) in places.iter().zip(&labels) {
+    for (place, label) in places.iter().zip(&found.labels) {
         of_row[*place] = *label;
     }
     let noise = of_row.iter().filter(|label| **label == NOISE).count();
     let metadata = &mut at.report.metadata;
-    metadata.insert("clusters".into(), json!(clusters.len()));
+    metadata.insert("clusters".into(), json!(found.clusters.len()));
     metadata.insert("noise".into(), json!(noise));
     Ok(Working::Rows(match p.word("output_mode").as_str() {
         "labeled" => labeled(rows, &of_row),
-        "representatives" => representatives(&rows, &places, &clusters),
-        _ => told(p, &rows, &places, clusters),
+        "representatives" => representatives(&rows, &places, &found.clusters),
+        _ => told(p, &rows, &places, found.clusters),
     }))
 }
 
@@ -154,34 +141,6 @@ fn points(rows: &[Row], vectors: &mut HashMap<String, Vec<f32>>) -> (Vec<usize>,
     (places, points)
 }
 
-/// The clusters by their labels, largest first.
-fn clusters(points: &[Vec<f32>], labels: &[i32]) -> Vec<(i32, Cluster)> {
-    let mut by_label: HashMap<i32, Vec<usize>> = HashMap::new();
-    for (place, label) in labels
-        .iter()
-        .enumerate()
-        .filter(|(_, label)| **label != NOISE)
-    {
-        by_label.entry(*label).or_default().push(place);
-    }
-    let mut list: Vec<(i32, Cluster)> = by_label
-        .into_iter()
-        .map(|(label, mut members)| {
-            let centroid = algorithms::mean(points, &members);
-            let near = |i: &usize| cosine(&points[*i], &centroid);
-            members.sort_by(|a, b| near(b).total_cmp(&near(a)));
-            (label, Cluster { members, centroid })
-        })
-        .collect();
-    list.sort_by(|a, b| {
-        b.1.members
-            .len()
-            .cmp(&a.1.members.len())
-            .then(a.0.cmp(&b.0))
-    });
-    list
-}
-
 fn labeled(rows: Vec<Row>, labels: &[i32]) -> Vec<Row> {
     let told = rows.into_iter().zip(labels).map(|(mut row, label)| {
         row.set("cluster_id", json!(label));
@@ -190,19 +149,19 @@ fn labeled(rows: Vec<Row>, labels: &[i32]) -> Vec<Row> {
     told.collect()
 }
 
-fn representatives(rows: &[Row], places: &[usize], clusters: &[(i32, Cluster)]) -> Vec<Row> {
-    let one = |(label, cluster): &(i32, Cluster)| {
+fn representatives(rows: &[Row], places: &[usize], clusters: &[Cluster]) -> Vec<Row> {
+    let one = |(label, cluster): (usize, &Cluster)| {
         let mut row = rows[places[*cluster.members.first()?]].clone();
         row.set("cluster_id", json!(label));
         row.set("cluster_size", json!(cluster.members.len()));
         Some(row)
     };
-    clusters.iter().filter_map(one).collect()
+    clusters.iter().enumerate().filter_map(one).collect()
 }
 
-fn told(p: &Parameters, rows: &[Row], places: &[usize], clusters: Vec<(i32, Cluster)>) -> Vec<Row> {
+fn told(p: &Parameters, rows: &[Row], places: &[usize], clusters: Vec<Cluster>) -> Vec<Row> {
     let most = p.count("max_members_per_cluster").unwrap_or(50);
-    let one = |(label, cluster): (i32, Cluster)| {
+    let one = |(label, cluster): (usize, Cluster)| {
         let members: Vec<&Row> = cluster.members.iter().map(|i| &rows[places[*i]]).collect();
         let mut row = Object::new();
         // The row stands for the document in its middle, so that later stages and pages can name it.
@@ -221,5 +180,5 @@ fn told(p: &Parameters, rows: &[Row], places: &[usize], clusters: Vec<(i32, Clus
             value: Value::Object(row),
         }
     };
-    clusters.into_iter().map(one).collect()
+    clusters.into_iter().enumerate().map(one).collect()
 }

@@ -4,19 +4,28 @@
 use rand::Rng as _;
 use rand::rngs::StdRng;
 
-use super::algorithms::kmeans;
+use super::algorithms::{check, kmeans};
+use super::projection::orthonormal;
+use super::{Settings, Stop, Stopped};
 use crate::stage::likeness::dot;
 
 /// Neighbours that each point is linked to.
 const NEIGHBOURS: usize = 10;
 const ROUNDS: usize = 200;
 
-pub(super) fn label(points: &[Vec<f32>], k: usize, rng: &mut StdRng) -> Vec<i32> {
-    let graph = graph(points);
+pub(super) fn label(
+    points: &[Vec<f32>],
+    k: usize,
+    settings: &Settings,
+    rng: &mut StdRng,
+    stop: &Stop,
+) -> Result<Vec<i32>, Stopped> {
+    let graph = graph(points, stop)?;
     let mut space: Vec<Vec<f64>> = (0..k)
         .map(|_| points.iter().map(|_| rng.random_range(-1.0..1.0)).collect())
         .collect();
     for _ in 0..ROUNDS {
+        check(stop)?;
         space = space.iter().map(|vector| step(&graph, vector)).collect();
         orthonormal(&mut space);
     }
@@ -27,14 +36,15 @@ pub(super) fn label(points: &[Vec<f32>], k: usize, rng: &mut StdRng) -> Vec<i32>
             row
         })
         .collect();
-    kmeans(&rows, k, rng)
+    kmeans(&rows, k, settings, rng, stop)
 }
 
 /// The links of each point with their weights, scaled by what both ends have in all.
-fn graph(points: &[Vec<f32>]) -> Vec<Vec<(usize, f64)>> {
+fn graph(points: &[Vec<f32>], stop: &Stop) -> Result<Vec<Vec<(usize, f64)>>, Stopped> {
     let count = points.len();
     let mut links = vec![Vec::new(); count];
     for i in 0..count {
+        check(stop)?;
         let mut near: Vec<(usize, f64)> = (0..count)
             .filter(|j| *j != i)
             .map(|j| (j, dot(&points[i], &points[j]).max(0.0)))
@@ -54,7 +64,7 @@ fn graph(points: &[Vec<f32>]) -> Vec<Vec<(usize, f64)>> {
         list.iter_mut()
             .for_each(|(j, w)| *w /= (all[i] * all[*j]).sqrt());
     }
-    links
+    Ok(links)
 }
 
 /// The graph applied to a vector, half of it kept: that makes every eigenvalue positive and their order that of size.
@@ -63,23 +73,4 @@ fn step(graph: &[Vec<(usize, f64)>], vector: &[f64]) -> Vec<f64> {
         (vector[i] + links.iter().map(|(j, w)| w * vector[*j]).sum::<f64>()) / 2.0
     };
     graph.iter().enumerate().map(of).collect()
-}
-
-/// Gram and Schmidt.
-fn orthonormal(space: &mut [Vec<f64>]) {
-    for i in 0..space.len() {
-        let (before, rest) = space.split_at_mut(i);
-        let vector = &mut rest[0];
-        for other in before {
-            let along: f64 = vector.iter().zip(other.iter()).map(|(a, b)| a * b).sum();
-            vector
-                .iter_mut()
-                .zip(other)
-                .for_each(|(a, b)| *a -= along * *b);
-        }
-        let norm = vector.iter().map(|a| a * a).sum::<f64>().sqrt();
-        if norm > 0.0 {
-            vector.iter_mut().for_each(|a| *a /= norm);
-        }
-    }
 }

@@ -1,0 +1,520 @@
+//! What a cluster may say, and what it tells the algorithms.
+
+use loupe_engine::cluster::{Algorithm, Linkage, Settings};
+use loupe_wire::{
+    ClusterModel, ClusterType, ClusteringAlgorithm, CreateClusterRequest,
+    ExecuteClusterByIdRequest, NamespaceOperation, Object, SourceEnrichmentConfig, Value,
+    VectorBasedConfigInput, VectorBasedConfigInputMultiFeatureStrategy as Strategy,
+    VectorBasedConfigInputOutputStrategy,
+};
+
+use crate::{
+    app::App,
+    auth::{Level, Scope},
+    error::{ApiError, Result, Violation},
+    list::parse_filter,
+    v1::{collections, tasks::name_of},
+};
+
+/// Collections of one cluster.
+const MAX_COLLECTIONS: usize = 50;
+/// Attributes or features of one cluster.
+const MAX_NAMES: usize = 10;
+const MAX_TEXT: usize = 2_000;
+const MAX_METADATA: usize = 64 << 10;
+/// What documents may be told of their cluster.
+const SOURCES: [&str; 5] = ["cluster_id", "label", "summary", "keywords", "run_id"];
+/// Members of documents that only the server writes.
+const SYSTEM: [&str; 4] = [
+    "_internal",
+    "document_id",
+    "collection_id",
+    "document_blobs",
+];
+
+fn fault(path: &[&str], kind: &str, msg: impl Into<String>, input: impl Into<Value>) -> ApiError {
+    Violation::body(path, kind, msg, input.into()).into()
+}
+
+fn not_enabled(path: &[&str], msg: &str) -> ApiError {
+    fault(path, "not_enabled", msg, Value::Null)
+}
+
+/// Checks a request; answers it as it is kept, with ids in place of names.
+///
+/// # Errors
+/// The 422 list for what cannot be, 404 for collections that are not there, 403 for those out of the key's scopes.
+pub async fn check<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    request: CreateClusterRequest,
+) -> Result<ClusterModel> {
+    if request.source_cluster_ids.is_some() {
+        let msg = "clusters of clusters are not available yet: name collections";
+        return Err(not_enabled(&["source_cluster_ids"], msg));
+    }
+    if request.auto_execute_on_batch {
+        let msg = "make a trigger of the event collection.documents.batch_completed with the action cluster";
+        return Err(not_enabled(&["auto_execute_on_batch"], msg));
+    }
+    texts(
+        request.cluster_name.as_deref(),
+        request.description.as_deref(),
+        request.metadata.as_ref(),
+    )?;
+    let collection_ids = collections_of(app, scope, request.collection_ids).await?;
+    if let Some(filters) = &request.filters {
+        parse_filter(&filters.0, "filters")?;
+    }
+    let mappings = request.source_enrichment_config.as_ref();
+    check_mappings(mappings)?;
+    let mut model = ClusterModel {
+        collection_ids: Some(collection_ids),
+        cluster_name: request.cluster_name,
+        description: request.description,
+        metadata: request.metadata.unwrap_or_default(),
+        cluster_type: request.cluster_type,
+        vector_config: request.vector_config,
+        attribute_config: request.attribute_config,
+        filters: request.filters,
+        llm_labeling: request.llm_labeling,
+        enrich_source_collection: request.enrich_source_collection,
+        source_enrichment_config: request.source_enrichment_config,
+        auto_execute_min_documents: request.auto_execute_min_documents,
+        auto_execute_cooldown_seconds: request.auto_execute_cooldown_seconds,
+        ..Default::default()
+    };
+    match model.cluster_type {
+        ClusterType::Vector => check_vectors(app, scope, &model).await?,
+        ClusterType::Attribute => check_attributes(&model)?,
+    }
+    // What nothing reads is not kept.
+    match model.cluster_type {
+        ClusterType::Vector => model.attribute_config = None,
+        ClusterType::Attribute => model.vector_config = None,
+    }
+    Ok(model)
+}
+
+/// Names, descriptions and metadata within their limits.
+///
+/// # Errors
+/// The 422 list.
+pub fn texts(
+    name: Option<&str>,
+    description: Option<&str>,
+    metadata: Option<&Object>,
+) -> Result<()> {
+    if name.is_some_and(|name| !(1..=200).contains(&name.trim().chars().count())) {
+        let msg = "a name has 1 to 200 characters";
+        return Err(fault(
+            &["cluster_name"],
+            "string_too_short",
+            msg,
+            Value::Null,
+        ));
+    }
+    if description.is_some_and(|text| text.chars().count() > MAX_TEXT) {
+        let msg = format!("a description has at most {MAX_TEXT} characters");
+        return Err(fault(&["description"], "string_too_long", msg, Value::Null));
+    }
+    let size = metadata.map_or(0, |one| serde_json::json!(one).to_string().len());
+    if size > MAX_METADATA {
+        return Err(fault(
+            &["metadata"],
+            "too_long",
+            "metadata is at most 64 KiB of JSON",
+            Value::Null,
+        ));
+    }
+    Ok(())
+}
+
+async fn collections_of<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    named: Option<Vec<String>>,
+) -> Result<Vec<String>> {
+    let named = named.unwrap_or_default();
+    if named.is_empty() || named.len() > MAX_COLLECTIONS {
+        let msg = format!("name 1 to {MAX_COLLECTIONS} collections");
+        return Err(fault(&["collection_ids"], "missing", msg, named.len()));
+    }
+    let mut ids: Vec<String> = Vec::with_capacity(named.len());
+    for identifier in named {
+        let operation = NamespaceOperation::ReadData;
+        let found = collections::known(app, scope, &identifier, operation).await?;
+        if !ids.contains(&found.id) {
+            ids.push(found.id.clone());
+        }
+    }
+    Ok(ids)
+}
+
+fn check_mappings(config: Option<&SourceEnrichmentConfig>) -> Result<()> {
+    let mappings = config
+        .map(|one| one.field_mappings.as_slice())
+        .unwrap_or_default();
+    for (place, mapping) in mappings.iter().enumerate() {
+        let place = place.to_string();
+        let at = |member: &'static str| {
+            [
+                "source_enrichment_config",
+                "field_mappings",
+                place.as_str(),
+                member,
+            ]
+            .map(str::to_owned)
+        };
+        let refuse = |member, msg: String, input: &str| {
+            let path = at(member);
+            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            Err(fault(&path, "value_error", msg, input))
+        };
+        if !SOURCES.contains(&mapping.source_field.as_str()) {
+            let msg = format!("documents are told: {}", SOURCES.join(", "));
+            return refuse("source_field", msg, &mapping.source_field);
+        }
+        let target = &mapping.target_field;
+        let first = target.split('.').next().unwrap_or_default();
+        if target.is_empty() || target.len() > 500 || SYSTEM.contains(&first) {
+            let msg = "a path of 1 to 500 characters that is not the server's own".to_owned();
+            return refuse("target_field", msg, target);
+        }
+    }
+    if mappings.len() > SOURCES.len() * 2 {
+        let msg = "that is more than there is to tell";
+        return Err(fault(
+            &["source_enrichment_config", "field_mappings"],
+            "too_long",
+            msg,
+            mappings.len(),
+        ));
+    }
+    Ok(())
+}
+
+fn check_attributes(model: &ClusterModel) -> Result<()> {
+    let Some(config) = &model.attribute_config else {
+        let msg = "a cluster by attributes says which: {attributes}";
+        return Err(fault(&["attribute_config"], "missing", msg, Value::Null));
+    };
+    let names = &config.attributes;
+    if names.is_empty()
+        || names.len() > MAX_NAMES
+        || names.iter().any(|n| n.is_empty() || n.len() > 500)
+    {
+        let msg = format!("name 1 to {MAX_NAMES} dot paths");
+        return Err(fault(
+            &["attribute_config", "attributes"],
+            "value_error",
+            msg,
+            names.clone(),
+        ));
+    }
+    if config.aggregation_method.is_some() {
+        let msg = "figures of groups are the retriever stage `aggregate`'s";
+        return Err(not_enabled(
+            &["attribute_config", "aggregation_method"],
+            msg,
+        ));
+    }
+    Ok(())
+}
+
+async fn check_vectors<L: Level>(app: &App, scope: &Scope<L>, model: &ClusterModel) -> Result<()> {
+    let Some(config) = &model.vector_config else {
+        let msg = "a cluster by vectors says how: {feature_uri, clustering_method}";
+        return Err(fault(&["vector_config"], "missing", msg, Value::Null));
+    };
+    let at = |member: &'static str| ["vector_config", member];
+    settings(config)?;
+    if config.hierarchical {
+        let msg = "clusters inside of clusters are not available yet";
+        return Err(not_enabled(&at("hierarchical"), msg));
+    }
+    if config.multi_feature_strategy == Some(Strategy::Independent)
+        || config.output_strategy == Some(VectorBasedConfigInputOutputStrategy::PerFeature)
+    {
+        let msg = "make a cluster of each feature, or concatenate them";
+        return Err(not_enabled(&at("multi_feature_strategy"), msg));
+    }
+    if config.weight_learning_config.is_some() {
+        let msg = "weights are given by feature_weights, not learned";
+        return Err(not_enabled(&at("weight_learning_config"), msg));
+    }
+    if config
+        .face_cluster_merge
+        .as_ref()
+        .is_some_and(|merge| merge.enabled)
+    {
+        let msg = "this version knows no faces";
+        return Err(not_enabled(&at("face_cluster_merge"), msg));
+    }
+    let is_none = |step: &Value| step.get("method").and_then(Value::as_str) == Some("none");
+    if !config.preprocessing_steps.iter().all(is_none) {
+        let msg = "vectors are clustered as they are: send no steps";
+        return Err(not_enabled(&at("preprocessing_steps"), msg));
+    }
+    if !matches!(config.vis_n_components, 2 | 3) {
+        let msg = "a picture has 2 or 3 dimensions";
+        return Err(fault(
+            &at("vis_n_components"),
+            "enum",
+            msg,
+            config.vis_n_components,
+        ));
+    }
+    sample_size(config.sample_size)?;
+    let features = features(config);
+    if features.len() > MAX_NAMES {
+        let msg = format!("at most {MAX_NAMES} features");
+        return Err(fault(&at("feature_uris"), "too_long", msg, features.len()));
+    }
+    let ids = model.collection_ids.as_deref().unwrap_or_default();
+    let found = collections::resolve(app, &scope.namespace_id, ids).await?;
+    let searchable: Vec<_> = found
+        .iter()
+        .map(|one| collections::searchable(app, one))
+        .collect();
+    for feature in &features {
+        let known = searchable
+            .iter()
+            .any(|one| loupe_engine::stage::index_of(one, feature).is_some());
+        if !known {
+            let msg = format!("none of the collections has the feature `{feature}`");
+            return Err(fault(
+                &at("feature_uri"),
+                "invalid_feature_uri",
+                msg,
+                feature.clone(),
+            ));
+        }
+    }
+    if features.is_empty() && searchable.iter().all(|one| one.indexes.is_empty()) {
+        let msg = "the collections have no vectors: cluster by attributes";
+        return Err(fault(
+            &at("feature_uri"),
+            "invalid_feature_uri",
+            msg,
+            Value::Null,
+        ));
+    }
+    Ok(())
+}
+
+fn sample_size(size: Option<i64>) -> Result<()> {
+    match size {
+        Some(size) if size < 2 => {
+            let msg = "a sample has 2 documents at least";
+            Err(fault(&["sample_size"], "greater_than_equal", msg, size))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The features whose vectors are clustered; none: the first of each collection.
+pub fn features(config: &VectorBasedConfigInput) -> Vec<String> {
+    if let Some(features) = config.feature_uris.clone().filter(|list| !list.is_empty()) {
+        return features;
+    }
+    if let Some(feature) = &config.feature_uri {
+        return vec![feature.clone()];
+    }
+    match (
+        &config.feature_extractor_name,
+        &config.version,
+        &config.output_name,
+    ) {
+        (Some(name), Some(version), Some(output)) => {
+            vec![format!("loupe://{name}@{version}/{output}")]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What is asked of one execution can be done.
+///
+/// # Errors
+/// The 422 list.
+pub fn check_request(request: &ExecuteClusterByIdRequest, model: &ClusterModel) -> Result<()> {
+    use loupe_wire::ClusterExecutionMode::{Assign, Composite};
+    if request.mode == Composite || request.source_execution_ids.is_some() {
+        let msg = "executions are not composed of others yet";
+        return Err(not_enabled(&["mode"], msg));
+    }
+    if request.mode == Assign && model.cluster_type == ClusterType::Attribute {
+        let msg = "documents are assigned to clusters of vectors; execute this one in full";
+        return Err(fault(&["mode"], "value_error", msg, "assign"));
+    }
+    if let Some(filter) = &request.filters {
+        parse_filter(&filter.0, "filters")?;
+    }
+    if request
+        .vis_n_components
+        .is_some_and(|dims| !matches!(dims, 2 | 3))
+    {
+        let msg = "a picture has 2 or 3 dimensions";
+        return Err(fault(&["vis_n_components"], "enum", msg, Value::Null));
+    }
+    sample_size(request.sample_size)
+}
+
+/// What the algorithm is told; none names `auto`: it is chosen by what is found.
+///
+/// # Errors
+/// The 422 list with the parameter that is out of bounds.
+pub fn settings(config: &VectorBasedConfigInput) -> Result<(Settings, bool)> {
+    let method = config.clustering_method;
+    let is_auto = method == ClusteringAlgorithm::Auto;
+    let algorithm = if is_auto {
+        Some(Algorithm::Hdbscan)
+    } else {
+        Algorithm::named(&name_of(method))
+    };
+    let Some(algorithm) = algorithm else {
+        let msg = "this version clusters by kmeans, hdbscan, dbscan, agglomerative, spectral, gaussian_mixture or auto; by \
+            attributes with cluster_type attribute";
+        return Err(fault(
+            &["vector_config", "clustering_method"],
+            "not_enabled",
+            msg,
+            name_of(method),
+        ));
+    };
+    let own = match method {
+        ClusteringAlgorithm::Kmeans => config
+            .kmeans_parameters
+            .as_ref()
+            .map(|own| ("kmeans_parameters", own)),
+        ClusteringAlgorithm::Dbscan => config
+            .dbscan_parameters
+            .as_ref()
+            .map(|own| ("dbscan_parameters", own)),
+        ClusteringAlgorithm::Hdbscan => config
+            .hdbscan_parameters
+            .as_ref()
+            .map(|own| ("hdbscan_parameters", own)),
+        _ => None,
+    };
+    let (place, sent) = match own {
+        Some((place, own)) => (place, Some(own)),
+        None => ("algorithm_params", config.algorithm_params.as_ref()),
+    };
+    let empty = Object::new();
+    let sent = match sent {
+        None | Some(Value::Null) => &empty,
+        Some(Value::Object(sent)) => sent,
+        Some(other) => {
+            return Err(fault(
+                &["vector_config", place],
+                "dict_type",
+                "must be an object",
+                other.clone(),
+            ));
+        }
+    };
+    let p = Params { place, sent };
+    Ok((p.settings(algorithm)?, is_auto))
+}
+
+/// Parameters as they were sent, and where.
+struct Params<'a> {
+    place: &'static str,
+    sent: &'a Object,
+}
+
+impl Params<'_> {
+    fn settings(&self, algorithm: Algorithm) -> Result<Settings> {
+        let (clusters, rounds, starts) = match algorithm {
+            Algorithm::Kmeans | Algorithm::Spectral => (Some(8), 300, 10),
+            Algorithm::Agglomerative => (Some(2), 300, 1),
+            Algorithm::GaussianMixture => (None, 100, 1),
+            Algorithm::Hdbscan | Algorithm::Dbscan => (None, 300, 1),
+        };
+        let threshold = self.number("distance_threshold", 0.0, 1e9)?;
+        let count = self.whole("n_clusters", 2, 1_000)?;
+        let count = count.or(self.whole("n_components", 1, 1_000)?);
+        self.word("metric", &["euclidean", "cosine", "minkowski"])?;
+        self.word(
+            "affinity",
+            &["euclidean", "cosine", "rbf", "nearest_neighbors"],
+        )?;
+        let linkage = match self.word("linkage", &["ward", "average", "complete", "single"])? {
+            Some("average") => Linkage::Average,
+            Some("complete") => Linkage::Complete,
+            Some("single") => Linkage::Single,
+            _ => Linkage::Ward,
+        };
+        let radius = match algorithm {
+            Algorithm::Dbscan => Some(self.number("eps", 1e-9, 1e9)?.unwrap_or(0.5)),
+            _ => self.number("cluster_selection_epsilon", 0.0, 1e9)?,
+        };
+        let most = |number: Option<i64>| number.and_then(|number| usize::try_from(number).ok());
+        Ok(Settings {
+            clusters: most(count).or(clusters),
+            least: most(self.whole("min_cluster_size", 2, 10_000)?).unwrap_or(5),
+            samples: most(self.whole("min_samples", 1, 10_000)?),
+            radius,
+            linkage,
+            threshold,
+            rounds: most(self.whole("max_iter", 1, 10_000)?).unwrap_or(rounds),
+            starts: most(self.whole("n_init", 1, 50)?).unwrap_or(starts),
+            seed: self
+                .whole("random_state", 0, i64::MAX)?
+                .unwrap_or(42)
+                .unsigned_abs(),
+            ..Settings::new(algorithm)
+        })
+    }
+
+    fn refuse(&self, name: &str, kind: &str, msg: String) -> ApiError {
+        let input = self.sent.get(name).cloned().unwrap_or_default();
+        fault(&["vector_config", self.place, name], kind, msg, input)
+    }
+
+    fn value(&self, name: &str) -> Option<&Value> {
+        self.sent.get(name).filter(|value| !value.is_null())
+    }
+
+    fn whole(&self, name: &str, least: i64, most: i64) -> Result<Option<i64>> {
+        let Some(value) = self.value(name) else {
+            return Ok(None);
+        };
+        match value.as_i64() {
+            Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
+            _ => Err(self.refuse(
+                name,
+                "int_type",
+                format!("a whole number from {least} to {most}"),
+            )),
+        }
+    }
+
+    fn number(&self, name: &str, least: f64, most: f64) -> Result<Option<f64>> {
+        let Some(value) = self.value(name) else {
+            return Ok(None);
+        };
+        match value.as_f64() {
+            Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
+            _ => Err(self.refuse(
+                name,
+                "float_type",
+                format!("a number from {least} to {most}"),
+            )),
+        }
+    }
+
+    fn word(&self, name: &str, words: &'static [&'static str]) -> Result<Option<&'static str>> {
+        let Some(value) = self.value(name) else {
+            return Ok(None);
+        };
+        let found = value
+            .as_str()
+            .and_then(|word| words.iter().find(|one| **one == word));
+        match found {
+            Some(word) => Ok(Some(*word)),
+            None => Err(self.refuse(name, "enum", format!("one of {}", words.join(", ")))),
+        }
+    }
+}

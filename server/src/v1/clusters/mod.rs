@@ -1,0 +1,486 @@
+//! Clusters: ways to gather documents by their vectors or attributes, executed one at a time, each execution with its
+//! members, names, figures and picture.
+
+mod computing;
+mod config;
+mod labels;
+mod members;
+mod reading;
+mod routes;
+mod running;
+mod showing;
+mod store;
+mod telling;
+
+use loupe_wire::{
+    AuditAction, ClusterListStats, ClusterMetadata, ClusterModel, ClusterType,
+    CreateClusterRequest, ExecuteClusterByIdRequest, Filter, ListClustersResponse,
+    NamespaceOperation, PatchClusterRequest, ResourceType, TriggerActionConfigCluster, Value,
+};
+use serde_json::json;
+
+pub use routes::router;
+pub use running::{RUN, give_up, run};
+pub use store::CLUSTERS;
+
+use self::{running::Begin, store::Stored};
+use super::{
+    audit::{self, Change},
+    collections,
+    namespaces::push_event,
+    removal,
+    tasks::name_of,
+};
+use crate::{
+    app::App,
+    auth::{Delete, Level, Read, Scope, Write},
+    clock,
+    error::{ApiError, Result, Violation},
+    id,
+    limits::quota::{self, Resource},
+    list::ListParams,
+};
+
+/// The stored cluster, if the caller's scopes cover it. By id or name.
+async fn find<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    identifier: &str,
+    operation: NamespaceOperation,
+) -> Result<Stored> {
+    let record = CLUSTERS
+        .find(app.db(), &scope.namespace_id, identifier)
+        .await?;
+    scope
+        .caller
+        .allow(ResourceType::Cluster, &record.id, operation)?;
+    Ok(record.data.0)
+}
+
+/// What is told of a cluster follows from how it was asked for.
+fn describe(stored: &mut Stored) {
+    let (told, model) = (&mut stored.told, &stored.model);
+    told.description.clone_from(&model.description);
+    told.metadata.clone_from(&model.metadata);
+    told.input_collections = model.collection_ids.clone().unwrap_or_default();
+    told.filters = model
+        .filters
+        .as_ref()
+        .and_then(|filter| filter.0.as_object().cloned());
+    told.cluster_type = model.cluster_type;
+    told.enrich_source = members::is_told(model);
+    told.source_enrichment_config
+        .clone_from(&model.source_enrichment_config);
+    told.llm_labeling.clone_from(&model.llm_labeling);
+    if let Some(attributes) = &model.attribute_config {
+        told.clustered_attributes = Some(attributes.attributes.clone());
+        told.hierarchical_grouping = Some(attributes.hierarchical_grouping);
+        told.algorithm = Some("attribute_based".into());
+    }
+    if let Some(vectors) = &model.vector_config {
+        let features = config::features(vectors);
+        told.feature_uris = (!features.is_empty()).then_some(features);
+        told.multi_feature_strategy = vectors.multi_feature_strategy.map(name_of);
+        told.sample_size = vectors.sample_size;
+        told.vis_n_components = Some(vectors.vis_n_components);
+        told.layout_stability = vectors.layout_stability;
+        told.algorithm = Some(name_of(vectors.clustering_method));
+        let own = [
+            &vectors.kmeans_parameters,
+            &vectors.dbscan_parameters,
+            &vectors.hdbscan_parameters,
+        ];
+        let sent = own
+            .into_iter()
+            .flatten()
+            .next()
+            .or(vectors.algorithm_params.as_ref());
+        told.algorithm_params = sent.and_then(|sent| sent.as_object().cloned());
+    }
+}
+
+pub async fn create(
+    app: &App,
+    scope: &Scope<Write>,
+    request: CreateClusterRequest,
+) -> Result<ClusterMetadata> {
+    let operation = NamespaceOperation::CreateCluster;
+    scope.caller.allow(ResourceType::Cluster, "*", operation)?;
+    let mut model = config::check(app, scope, request).await?;
+    if members::is_told(&model) {
+        may_write(app, scope, &model).await?;
+    }
+    let now = app.clock().micros();
+    let cluster_id = id::new("clust_");
+    let name = model.cluster_name.take().map(|name| name.trim().to_owned());
+    let name = name.unwrap_or_else(|| cluster_id.clone());
+    model.cluster_name = Some(name.clone());
+    model.cluster_id = Some(cluster_id.clone());
+    model.created_at = Some(clock::time(now));
+    model.updated_at = model.created_at;
+    let mut stored = Stored {
+        told: ClusterMetadata {
+            cluster_id: Some(cluster_id),
+            cluster_name: name,
+            namespace_id: scope.namespace_id.clone(),
+            created_at: model.created_at,
+            updated_at: model.created_at,
+            ..Default::default()
+        },
+        model,
+    };
+    describe(&mut stored);
+    let (caller, namespace_id) = (scope.caller.clone(), scope.namespace_id.clone());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let id = stored.told.cluster_id.clone().unwrap_or_default();
+                let name = &stored.told.cluster_name;
+                quota::check(tx, &caller.org_id, Resource::Clusters).await?;
+                CLUSTERS
+                    .insert(tx, &namespace_id, &id, name, now, &stored)
+                    .await?;
+                let told = json!({ "cluster_id": id, "cluster_name": name });
+                let change = Change {
+                    action: AuditAction::ClusterCreated,
+                    resource: (ResourceType::Cluster, &id),
+                    changes: told.clone(),
+                };
+                audit::record(tx, &caller, change, now).await?;
+                push_event(
+                    tx,
+                    &caller.org_id,
+                    &namespace_id,
+                    "cluster.created",
+                    told,
+                    now,
+                )
+                .await?;
+                Ok(stored.told)
+            })
+        })
+        .await
+}
+
+/// Whoever lets documents be told of their clusters could write them.
+async fn may_write(app: &App, scope: &Scope<Write>, model: &ClusterModel) -> Result<()> {
+    for id in model.collection_ids.iter().flatten() {
+        let operation = NamespaceOperation::WriteData;
+        collections::known(app, scope, id, operation).await?;
+    }
+    Ok(())
+}
+
+pub async fn get(app: &App, scope: &Scope<Read>, identifier: &str) -> Result<ClusterMetadata> {
+    let operation = NamespaceOperation::ReadData;
+    Ok(find(app, scope, identifier, operation).await?.told)
+}
+
+pub async fn list(
+    app: &App,
+    scope: &Scope<Read>,
+    params: &ListParams,
+) -> Result<ListClustersResponse> {
+    let (kind, owner) = (ResourceType::Cluster, &scope.namespace_id);
+    let page = scope
+        .caller
+        .list(app, &CLUSTERS, kind, owner, params)
+        .await?;
+    let total_count = page.total_count(params);
+    let results: Vec<ClusterMetadata> = page.results.into_iter().map(|one| one.told).collect();
+    Ok(ListClustersResponse {
+        stats: Some(stats(&results)),
+        pagination: page.pagination,
+        total_count,
+        results,
+        ..Default::default()
+    })
+}
+
+/// What a page of clusters adds up to.
+fn stats(clusters: &[ClusterMetadata]) -> ClusterListStats {
+    let count = i64::try_from(clusters.len()).unwrap_or(i64::MAX);
+    let documents: i64 = clusters
+        .iter()
+        .filter_map(|one| one.num_documents_clustered)
+        .sum();
+    let mut by_status = indexmap::IndexMap::new();
+    for one in clusters {
+        *by_status.entry(name_of(one.status)).or_insert(0) += 1;
+    }
+    ClusterListStats {
+        total_clusters: count,
+        total_documents: documents,
+        avg_documents_per_cluster: documents as f64 / count.max(1) as f64,
+        clusters_by_status: by_status,
+    }
+}
+
+/// Changes what is sent; the next execution follows it.
+pub async fn update(
+    app: &App,
+    scope: &Scope<Write>,
+    identifier: &str,
+    request: PatchClusterRequest,
+) -> Result<ClusterModel> {
+    let operation = NamespaceOperation::ModifyCluster;
+    let before = find(app, scope, identifier, operation).await?;
+    check_patch(&before.model, &request)?;
+    let id = before.told.cluster_id.unwrap_or_default();
+    let (caller, namespace_id) = (scope.caller.clone(), scope.namespace_id.clone());
+    let now = app.clock().micros();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let mut stored = CLUSTERS.find_in(tx, &namespace_id, &id).await?.data.0;
+                let before = stored.model.clone();
+                patch(&mut stored, request);
+                // What runs is checked as it would be asked for anew.
+                if let Some(vectors) = &stored.model.vector_config {
+                    config::settings(vectors)?;
+                }
+                stored.told.updated_at = Some(clock::time(now));
+                stored.model.updated_at = stored.told.updated_at;
+                describe(&mut stored);
+                let name = &stored.told.cluster_name;
+                CLUSTERS
+                    .update(tx, &namespace_id, &id, name, now, &stored)
+                    .await?;
+                let change = Change {
+                    action: AuditAction::ClusterUpdated,
+                    resource: (ResourceType::Cluster, &id),
+                    changes: audit::difference(&before, &stored.model),
+                };
+                audit::record(tx, &caller, change, now).await?;
+                let told = json!({ "cluster_id": id, "cluster_name": name });
+                push_event(
+                    tx,
+                    &caller.org_id,
+                    &namespace_id,
+                    "cluster.updated",
+                    told,
+                    now,
+                )
+                .await?;
+                Ok(stored.model)
+            })
+        })
+        .await
+}
+
+fn check_patch(model: &ClusterModel, request: &PatchClusterRequest) -> Result<()> {
+    let (name, description) = (
+        request.cluster_name.as_deref(),
+        request.description.as_deref(),
+    );
+    config::texts(name, description, request.metadata.as_ref())?;
+    let refuse = |member: &str, kind: &str, msg: &str| {
+        Err(Violation::body(&[member], kind, msg, Value::Null).into())
+    };
+    if request.source_cluster_ids.is_some() {
+        let msg = "clusters of clusters are not available yet";
+        return refuse("source_cluster_ids", "not_enabled", msg);
+    }
+    if request
+        .face_cluster_merge
+        .as_ref()
+        .is_some_and(|merge| merge.enabled)
+    {
+        let msg = "this version knows no faces";
+        return refuse("face_cluster_merge", "not_enabled", msg);
+    }
+    let by_vectors = model.cluster_type == ClusterType::Vector;
+    if !by_vectors && (request.algorithm_params.is_some() || request.sample_size.is_some()) {
+        let msg = "a cluster by attributes has no algorithm";
+        return refuse("algorithm_params", "value_error", msg);
+    }
+    if request.sample_size.is_some_and(|size| size < 2) {
+        let msg = "a sample has 2 documents at least";
+        return refuse("sample_size", "greater_than_equal", msg);
+    }
+    if let Some(filters) = &request.filters {
+        crate::list::parse_filter(&Value::Object(filters.clone()), "filters")?;
+    }
+    Ok(())
+}
+
+fn patch(stored: &mut Stored, request: PatchClusterRequest) {
+    let model = &mut stored.model;
+    if let Some(name) = request.cluster_name {
+        stored.told.cluster_name = name.trim().to_owned();
+        model.cluster_name = Some(stored.told.cluster_name.clone());
+    }
+    model.description = request.description.or(model.description.take());
+    model.metadata = request
+        .metadata
+        .unwrap_or_else(|| std::mem::take(&mut model.metadata));
+    model.llm_labeling = request.llm_labeling.or(model.llm_labeling.take());
+    if let Some(filters) = request.filters {
+        model.filters = (!filters.is_empty()).then(|| Filter(Value::Object(filters)));
+    }
+    if let Some(vectors) = &mut model.vector_config {
+        vectors.sample_size = request.sample_size.or(vectors.sample_size);
+        vectors.layout_stability = request.layout_stability.or(vectors.layout_stability);
+        if let Some(sent) = request.algorithm_params {
+            // One place for what is told, whichever it was in before.
+            vectors.kmeans_parameters = None;
+            vectors.dbscan_parameters = None;
+            vectors.hdbscan_parameters = None;
+            vectors.algorithm_params = Some(Value::Object(sent));
+        }
+    }
+}
+
+/// Removes a cluster with its executions; one that goes on ends. What documents were told stays theirs.
+pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Result<()> {
+    let operation = NamespaceOperation::DeleteCluster;
+    let id = find(app, scope, identifier, operation)
+        .await?
+        .told
+        .cluster_id;
+    let id = id.unwrap_or_default();
+    let (caller, namespace_id) = (scope.caller.clone(), scope.namespace_id.clone());
+    let now = app.clock().micros();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                store::lock(tx, &namespace_id, &id, now).await?;
+                if let Some(mut active) = store::active(tx, &namespace_id, &id).await? {
+                    running::end_canceled(tx, &namespace_id, &mut active, now).await?;
+                }
+                let runs = store::list_in(tx, &namespace_id, &id, running::MAX_RUNS * 2).await?;
+                let files = runs
+                    .iter()
+                    .map(|run| members::key(&namespace_id, &id, &run.result.run_id));
+                let gone = removal::Gone::files(files.collect());
+                removal::enqueue(tx, &caller.org_id, &namespace_id, gone, now).await?;
+                store::delete_all(tx, &namespace_id, &id).await?;
+                CLUSTERS.delete(tx, &namespace_id, &id).await?;
+                let change = Change {
+                    action: AuditAction::ClusterDeleted,
+                    resource: (ResourceType::Cluster, &id),
+                    changes: Value::Null,
+                };
+                audit::record(tx, &caller, change, now).await?;
+                let told = json!({ "cluster_id": id });
+                push_event(
+                    tx,
+                    &caller.org_id,
+                    &namespace_id,
+                    "cluster.deleted",
+                    told,
+                    now,
+                )
+                .await
+            })
+        })
+        .await?;
+    app.work.notify_one();
+    Ok(())
+}
+
+/// The cluster that a trigger names, or the one over the collection that it names.
+///
+/// # Errors
+/// 404 where there is none, the 422 list for what cannot be asked of it.
+pub async fn of_trigger(
+    app: &App,
+    scope: &Scope<Write>,
+    config: &TriggerActionConfigCluster,
+) -> Result<(String, ExecuteClusterByIdRequest)> {
+    let operation = NamespaceOperation::ExecuteJob;
+    let stored = match (&config.cluster_id, &config.collection_id) {
+        (Some(id), _) => find(app, scope, id, operation).await?,
+        (None, Some(collection)) => over(app, scope, collection).await?,
+        (None, None) => {
+            let msg = "name the cluster";
+            let path = ["action_config", "cluster_id"];
+            return Err(Violation::body(&path, "missing", msg, Value::Null).into());
+        }
+    };
+    if !config.output_collection_ids.is_empty() {
+        let msg = "executions write into the documents themselves: enrich_source of the cluster";
+        let path = ["action_config", "output_collection_ids"];
+        return Err(Violation::body(&path, "not_enabled", msg, Value::Null).into());
+    }
+    let request = ExecuteClusterByIdRequest {
+        mode: config.mode,
+        source_execution_ids: (!config.source_execution_ids.is_empty())
+            .then(|| config.source_execution_ids.clone()),
+        assignment_threshold: config.assignment_threshold,
+        filters: (!config.filters.is_empty())
+            .then(|| Filter(Value::Object(config.filters.clone()))),
+        ..Default::default()
+    };
+    config::check_request(&request, &stored.model)?;
+    Ok((stored.told.cluster_id.unwrap_or_default(), request))
+}
+
+async fn over(app: &App, scope: &Scope<Write>, collection: &str) -> Result<Stored> {
+    let operation = NamespaceOperation::ReadData;
+    let collection = collections::known(app, scope, collection, operation).await?;
+    let all = CLUSTERS.all(app.db(), &scope.namespace_id).await?;
+    let mut over = all
+        .into_iter()
+        .filter(|one| one.told.input_collections.contains(&collection.id));
+    let Some(found) = over.next() else {
+        return Err(ApiError::not_found(
+            "cluster over the collection",
+            &collection.id,
+        ));
+    };
+    let operation = NamespaceOperation::ExecuteJob;
+    scope
+        .caller
+        .allow(ResourceType::Cluster, &found.id, operation)?;
+    Ok(found.data.0)
+}
+
+/// Executes a cluster as a part of a trigger's task.
+///
+/// # Errors
+/// What the execution ends in.
+pub async fn fire(
+    app: &App,
+    scope: &Scope<Write>,
+    task_id: &str,
+    config: &TriggerActionConfigCluster,
+) -> Result<Vec<Value>> {
+    let (cluster_id, request) = of_trigger(app, scope, config).await?;
+    let (caller, namespace_id) = (scope.caller.clone(), scope.namespace_id.clone());
+    let (id, task, now) = (cluster_id.clone(), task_id.to_owned(), app.clock().micros());
+    let run = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                store::lock(tx, &namespace_id, &id, now).await?;
+                let begin = Begin {
+                    cluster_id: &id,
+                    run_id: id::new("run_"),
+                    task_id: &task,
+                    triggered: true,
+                    request,
+                };
+                begin.write(tx, &caller, &namespace_id, now).await
+            })
+        })
+        .await?;
+    let run_id = run.result.run_id.clone();
+    match running::perform(app, scope, run, None).await {
+        Ok(Some(run)) => Ok(vec![running::output(&run)]),
+        Ok(None) => Err(ApiError::bad_request("", "the execution was canceled")),
+        Err(error) => {
+            let (org_id, reason) = (&scope.caller.org_id, error.message());
+            running::fail(
+                app,
+                org_id,
+                &scope.namespace_id,
+                &cluster_id,
+                &run_id,
+                &reason,
+            )
+            .await?;
+            Err(error)
+        }
+    }
+}

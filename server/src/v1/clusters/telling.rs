@@ -1,0 +1,173 @@
+//! What an execution tells: its clusters with their names, and its figures.
+
+use loupe_engine::cluster::{Drift, drift};
+use loupe_wire::{
+    ClusterExecutionCentroid, ClusterExecutionMetrics, ClusterModel, LayoutStability,
+    LayoutStabilityApplied, RepresentativeDocument,
+};
+use serde_json::json;
+
+use super::{computing::Computed, labels, members::Members, store::Run};
+use crate::{
+    app::App,
+    auth::{Scope, Write},
+};
+
+/// Documents that each cluster names as its middle.
+const REPRESENTATIVES: usize = 5;
+
+/// Fills in the clusters with their names; answers what the language model could not do.
+pub async fn tell(
+    app: &App,
+    scope: &Scope<Write>,
+    run: &mut Run,
+    model: &ClusterModel,
+    computed: &Computed,
+    before: Option<&Run>,
+) -> Vec<String> {
+    let words = labels::by_words(&computed.gathered, &computed.found);
+    let is_assigned = computed.algorithm == "assign";
+    let known = before
+        .and_then(|before| before.result.centroids.clone())
+        .unwrap_or_default();
+    let mut told: Vec<ClusterExecutionCentroid> = Vec::with_capacity(words.len());
+    for (place, (one, words)) in computed.found.clusters.iter().zip(words).enumerate() {
+        let (mean, least) = computed
+            .quality
+            .cosines
+            .get(place)
+            .copied()
+            .unwrap_or_default();
+        let by_vectors = !computed.gathered.vectors.is_empty() && !one.members.is_empty();
+        let label = match one.members.first() {
+            Some(first) if !by_vectors => computed.gathered.points[*first].attributes.join(" / "),
+            _ => labels::label_of(&words, place),
+        };
+        let named = known.get(place).filter(|_| is_assigned);
+        let point = |place: &usize| {
+            let point = &computed.gathered.points[*place];
+            RepresentativeDocument {
+                document_id: point.document_id.clone(),
+                collection_id: Some(point.collection_id.clone()),
+            }
+        };
+        told.push(ClusterExecutionCentroid {
+            cluster_id: format!("cl_{place}"),
+            num_members: i64::try_from(one.members.len()).unwrap_or(i64::MAX),
+            label: named.and_then(|named| named.label.clone()).or(Some(label)),
+            summary: named.and_then(|named| named.summary.clone()),
+            keywords: named
+                .and_then(|named| named.keywords.clone())
+                .or(Some(words)),
+            mean_cosine_similarity: by_vectors.then_some(mean),
+            min_cosine_similarity: by_vectors.then_some(least),
+            representative_ids: one
+                .members
+                .iter()
+                .take(REPRESENTATIVES)
+                .map(point)
+                .collect(),
+            ..Default::default()
+        });
+    }
+    let asked = run
+        .request
+        .llm_labeling
+        .as_ref()
+        .or(model.llm_labeling.as_ref());
+    let errors = match asked.filter(|asked| asked.enabled && !is_assigned) {
+        Some(asked) => {
+            let (gathered, found) = (&computed.gathered, &computed.found);
+            labels::by_model(app, &scope.caller.org_id, asked, gathered, found, &mut told).await
+        }
+        None => Vec::new(),
+    };
+    run.result.centroids = Some(told);
+    errors
+}
+
+/// Fills in the figures.
+pub fn measure(run: &mut Run, computed: &Computed, before: Option<&Run>, was: Option<&Members>) {
+    let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    let (gathered, quality) = (&computed.gathered, &computed.quality);
+    let noise = computed
+        .found
+        .labels
+        .iter()
+        .filter(|label| **label < 0)
+        .count();
+    let result = &mut run.result;
+    result.num_clusters = count(computed.found.clusters.len());
+    result.num_points = count(gathered.points.len());
+    result.source_documents = i64::try_from(gathered.source).ok();
+    result.vectors_retrieved = Some(count(gathered.points.len()));
+    result.vectors_clustered = Some(count(gathered.points.len() - noise));
+    result.index_gap = i64::try_from(gathered.without).ok();
+    result.pipeline_drop = Some(count(noise));
+    result.pipeline_drop_expected_as_noise = Some(computed.finds_noise);
+    let mut reasons = computed.said.clone();
+    if gathered.read < gathered.source {
+        reasons.push(format!(
+            "{} of {} documents were read: more vectors than fit into memory; narrow the filter",
+            gathered.read, gathered.source
+        ));
+    }
+    if gathered.without > 0 {
+        reasons.push(format!(
+            "{} documents have no vector to compare and are in no cluster",
+            gathered.without
+        ));
+    }
+    result.input_reconciliation_ok = Some(reasons.is_empty());
+    result.input_reconciliation_reasons = reasons;
+    let asked = run.request.layout_stability.unwrap_or_default();
+    result.layout_stability_applied = Some(LayoutStabilityApplied::None);
+    result.layout_stability_reason = (asked != LayoutStability::None).then(|| {
+        "every execution draws its own picture; the same documents make the same one".into()
+    });
+    let members = |pick: fn(&(f64, f64)) -> f64| quality.cosines.iter().map(pick);
+    let by_vectors = !gathered.vectors.is_empty() && !quality.cosines.is_empty();
+    let mut metrics = ClusterExecutionMetrics {
+        silhouette_score: quality.silhouette.map(|score| score.clamp(-1.0, 1.0)),
+        davies_bouldin_index: quality.davies_bouldin,
+        calinski_harabasz_score: quality.calinski_harabasz,
+        avg_cluster_size: Some(quality.mean_size),
+        noise_ratio: Some(quality.noise),
+        cluster_size_entropy: Some(quality.entropy),
+        mean_cosine_to_centroid: by_vectors
+            .then(|| members(|one| one.0).sum::<f64>() / quality.cosines.len() as f64),
+        min_cosine_to_centroid: by_vectors.then(|| members(|one| one.1).fold(1.0, f64::min)),
+        ..Default::default()
+    };
+    metrics
+        .extra
+        .insert("algorithm".into(), computed.algorithm.into());
+    if let (Some(before), Some(was)) = (before, was) {
+        let moved = moved(before, was, computed);
+        let told = json!({
+            "distance": moved.distance, "furthest": moved.furthest, "new_clusters": moved.new,
+            "since_run_id": before.result.run_id,
+            "nearest_before": moved.nearest.iter().map(|place| place.map(|place| format!("cl_{place}"))).collect::<Vec<_>>(),
+        });
+        if by_vectors && !was.centroids.is_empty() {
+            metrics.extra.insert("drift".into(), told);
+        }
+    }
+    result.metrics = Some(metrics);
+}
+
+fn moved(before: &Run, was: &Members, computed: &Computed) -> Drift {
+    let sizes = before
+        .result
+        .centroids
+        .iter()
+        .flatten()
+        .map(|one| usize::try_from(one.num_members).unwrap_or(0));
+    let old: Vec<(Vec<f32>, usize)> = was.centroids.iter().cloned().zip(sizes).collect();
+    let new = computed
+        .found
+        .clusters
+        .iter()
+        .map(|one| (one.centroid.clone(), one.members.len()));
+    drift(&old, &new.collect::<Vec<_>>())
+}

@@ -1,0 +1,341 @@
+//! Clusters: gathered by vectors and attributes, named, told to documents, measured against the execution before.
+
+use serde_json::{Value, json};
+
+use crate::{both, harness::Server, stages::collection};
+
+/// Thirty documents in three directions, each speaking of its own.
+async fn things(server: &Server, name: &str) -> String {
+    let (namespace, _) = crate::harness::retriever(server, name).await;
+    let subjects = [
+        "sailors on a ship at sea",
+        "bread from the oven",
+        "violins in the concert",
+    ];
+    for number in 0..30 {
+        let kind = number % 3;
+        let near = 0.02 * f64::from(number / 3);
+        let mut vector = [near, near, near];
+        vector[kind as usize] = 1.0;
+        write(server, &namespace, subjects[kind as usize], number, vector).await;
+    }
+    namespace
+}
+
+async fn write(server: &Server, namespace: &str, title: &str, number: i32, vector: [f64; 3]) {
+    let kind = ["sea", "food", "music"][(number % 3) as usize];
+    let body = json!({"title": title, "number": number, "kind": kind,
+        "vectors": {"own": vector}});
+    let path = "/v1/collections/things/documents";
+    server.call_in(namespace, "POST", path, body).await.ok();
+}
+
+async fn make(server: &Server, namespace: &str, body: Value) -> String {
+    let made = server
+        .call_in(namespace, "POST", "/v1/clusters", body)
+        .await
+        .ok();
+    made["cluster_id"].as_str().unwrap().to_owned()
+}
+
+/// Executes to the end; answers the task and the execution.
+async fn executed(server: &Server, namespace: &str, id: &str, body: Value) -> (Value, Value) {
+    let path = format!("/v1/clusters/{id}/execute");
+    let task = server.call_in(namespace, "POST", &path, body).await.ok();
+    assert_eq!(task["task_type"], "engine_cluster_build");
+    let task = server.task_end(task["task_id"].as_str().unwrap()).await;
+    let path = format!("/v1/clusters/{id}/executions");
+    let run = server
+        .call_in(namespace, "GET", &path, Value::Null)
+        .await
+        .ok();
+    (task, run)
+}
+
+fn by_vectors(name: &str, method: &str, parameters: Value) -> Value {
+    json!({"cluster_name": name, "collection_ids": ["things"], "vector_config": {
+        "feature_uri": "own", "clustering_method": method, "algorithm_params": parameters}})
+}
+
+both! {
+    async fn vectors_are_gathered_named_and_drawn(server) {
+        let namespace = things(&server, "gathered").await;
+        let id = make(&server, &namespace, by_vectors("kinds", "kmeans", json!({"n_clusters": 3}))).await;
+        let get = async |path: &str| server.call_in(&namespace, "GET", &format!("/v1/clusters/{id}{path}"), Value::Null).await;
+        get("/executions").await.error(404, "NotFoundError");
+        assert_eq!(get("/groups").await.ok()["total_groups"], 0);
+        let (task, run) = executed(&server, &namespace, &id, Value::Null).await;
+        assert_eq!((&task["status"], &task["outputs"][0]["num_clusters"]), (&json!("COMPLETED"), &json!(3)), "{task:#}");
+        assert_eq!((&run["status"], &run["num_points"], &run["vectors_clustered"], &run["input_reconciliation_ok"]), (&json!("completed"), &json!(30), &json!(30), &json!(true)), "{run:#}");
+        assert!(run["metrics"]["silhouette_score"].as_f64().unwrap() > 0.7, "{run:#}");
+        let mut labels: Vec<String> = Vec::new();
+        for one in run["centroids"].as_array().unwrap() {
+            assert_eq!((&one["num_members"], one["representative_ids"].as_array().unwrap().len(), one.get("centroid_vector")), (&json!(10), 5, None));
+            labels.push(one["label"].as_str().unwrap().to_owned());
+        }
+        for word in ["sea", "oven", "violins"] {
+            assert_eq!(labels.iter().filter(|label| label.contains(word)).count(), 1, "{labels:?}");
+        }
+        let told = get("").await.ok();
+        assert_eq!((&told["status"], &told["num_clusters"], &told["algorithm"], &told["last_run_id"]), (&json!("COMPLETED"), &json!(3), &json!("kmeans"), &run["run_id"]));
+        let run_id = run["run_id"].as_str().unwrap();
+        let with = get(&format!("/executions/{run_id}?include_vectors=true")).await.ok();
+        assert_eq!(with["centroids"][0]["centroid_vector"].as_array().unwrap().len(), 3);
+        let groups = get("/groups").await.ok();
+        assert_eq!((&groups["total_groups"], &groups["total_documents"], &groups["run_id"]), (&json!(3), &json!(30), &run["run_id"]));
+        let picture = get("/visualization").await.ok();
+        assert_eq!((&picture["dimensions"], &picture["total_points"], picture["centroids"].as_array().unwrap().len()), (&json!(2), &json!(30), 3));
+        assert_eq!(picture["points"][0]["position"].as_array().unwrap().len(), 2);
+        let few = get("/visualization?max_points=10&compact=true").await.ok();
+        assert_eq!((few["points"].as_array().unwrap().len(), few["points"][0][0].as_array().unwrap().len()), (10, 2));
+
+        // Labels and names of one's own.
+        let path = format!("/v1/clusters/{id}/executions/{run_id}");
+        server.call_in(&namespace, "PATCH", &format!("{path}/labels"), json!({"labels": {"cl_9": "x"}})).await.invalid(&["body", "labels", "cl_9"], "value_error");
+        server.call_in(&namespace, "PATCH", &format!("{path}/labels"), json!({"labels": {"cl_0": "my own"}})).await.ok();
+        server.call_in(&namespace, "PATCH", &format!("{path}/name"), json!({"run_name": "the first"})).await.ok();
+        assert_eq!(get("/groups").await.ok()["groups"][0]["label"], "my own");
+        assert_eq!(get(&format!("/executions/{run_id}")).await.ok()["run_name"], "the first");
+
+        // The same documents make the same clusters; more of them in another direction move them.
+        let (_, again) = executed(&server, &namespace, &id, Value::Null).await;
+        let drift = &again["metrics"]["drift"];
+        assert_eq!(drift["since_run_id"], run["run_id"]);
+        assert!(drift["distance"].as_f64().unwrap().abs() < 1e-6, "{drift}");
+        for number in 0..30 {
+            write(&server, &namespace, "clouds", number, [-1.0, -0.5, 0.0]).await;
+        }
+        let (task, moved) = executed(&server, &namespace, &id, Value::Null).await;
+        assert!(moved["metrics"]["drift"]["distance"].as_f64().unwrap() > 0.05, "{moved:#}");
+        assert_eq!(task["outputs"][0]["drift"]["since_run_id"], again["run_id"]);
+        let listed = server.call_in(&namespace, "POST", &format!("/v1/clusters/{id}/executions/list?include_total=true"), json!({})).await.ok();
+        assert_eq!((&listed["total_count"], &listed["stats"]["executions_by_status"]["completed"], &listed["results"][2]["run_id"]), (&json!(3), &json!(3), &run["run_id"]));
+        for (kind, count) in [("cluster.created", 1), ("cluster.execution.started", 3), ("cluster.execution.completed", 3)] {
+            assert_eq!(server.events(kind).await.len(), count, "{kind}");
+        }
+        assert_eq!(server.files(&format!("{namespace}/clusters")).len(), 3);
+        server.call_in(&namespace, "DELETE", &format!("/v1/clusters/{id}?cascade_output_collections=true"), Value::Null).await.ok();
+        get("").await.error(404, "NotFoundError");
+        server.files_become(&format!("{namespace}/clusters"), 0).await;
+    }
+
+    async fn every_method_finds_what_is_there(server) {
+        let namespace = things(&server, "methods").await;
+        for (method, parameters) in [
+            ("hdbscan", json!({"min_cluster_size": 4})), ("dbscan", json!({"eps": 0.4, "min_samples": 3})), ("agglomerative", json!({"n_clusters": 3, "linkage": "average"})),
+            ("spectral", json!({"n_clusters": 3})), ("gaussian_mixture", json!({"n_components": 3})), ("auto", json!({})),
+        ] {
+            let id = make(&server, &namespace, by_vectors(method, method, parameters)).await;
+            let (task, run) = executed(&server, &namespace, &id, json!({"vis_n_components": 3})).await;
+            assert_eq!((&task["status"], &run["num_clusters"]), (&json!("COMPLETED"), &json!(3)), "{method}: {run:#}");
+        }
+        // A sample is compared, and said to be one.
+        let mut sampled = by_vectors("sampled", "kmeans", json!({"n_clusters": 3}));
+        sampled["vector_config"]["sample_size"] = json!(12);
+        let id = make(&server, &namespace, sampled).await;
+        let (_, run) = executed(&server, &namespace, &id, Value::Null).await;
+        assert_eq!((&run["num_points"], &run["input_reconciliation_ok"]), (&json!(30), &json!(false)));
+        assert!(run["input_reconciliation_reasons"][0].as_str().unwrap().contains("12 of 30"), "{run:#}");
+        let page = server.call_in(&namespace, "GET", "/v1/clusters?search=hdbscan&include_total=true", Value::Null).await.ok();
+        assert_eq!((&page["total_count"], &page["results"][0]["cluster_name"]), (&json!(1), &json!("hdbscan")));
+    }
+
+    async fn documents_are_told_of_their_clusters_and_others_assigned(server) {
+        let namespace = things(&server, "told").await;
+        let mut body = by_vectors("told", "kmeans", json!({"n_clusters": 3}));
+        body["enrich_source_collection"] = json!(true);
+        body["source_enrichment_config"] = json!({"field_mappings": [{"source_field": "cluster_id", "target_field": "group.id"}, {"source_field": "label", "target_field": "group.name"}]});
+        let id = make(&server, &namespace, body).await;
+        executed(&server, &namespace, &id, Value::Null).await;
+        let listed = async || {
+            let body = json!({"sort": {"field": "number", "direction": "asc"}, "limit": 100});
+            let page = server.call_in(&namespace, "POST", "/v1/collections/things/documents/list", body).await.ok();
+            page["results"].as_array().unwrap().clone()
+        };
+        let documents = listed().await;
+        for place in 0..30 {
+            assert_eq!(documents[place]["group"], documents[place % 3]["group"]);
+            assert!(documents[place]["group"]["name"].is_string());
+        }
+        // They are found by it, and still by their words.
+        let name = documents[0]["group"]["name"].as_str().unwrap();
+        let body = json!({"filters": {"field": "group.name", "operator": "eq", "value": name}, "limit": 100});
+        let found = server.call_in(&namespace, "POST", "/v1/collections/things/documents/list", body).await.ok();
+        assert_eq!(found["results"].as_array().unwrap().len(), 10);
+        let found = server.call_in(&namespace, "POST", "/v1/collections/things/documents/list", json!({"search": "violins", "limit": 100})).await.ok();
+        assert_eq!(found["results"].as_array().unwrap().len(), 10);
+        assert_eq!(server.events("documents.updated.batch").await.len(), 1);
+
+        // What came since is assigned where it is like a cluster; the clusters stay what they are.
+        write(&server, &namespace, "a boat", 30, [0.9, 0.1, 0.0]).await;
+        write(&server, &namespace, "nothing of these", 31, [-1.0, -1.0, -1.0]).await;
+        let (task, run) = executed(&server, &namespace, &id, json!({"mode": "assign", "assignment_threshold": 0.8})).await;
+        assert_eq!((&task["status"], &run["mode"], &run["num_clusters"], &run["pipeline_drop"]), (&json!("COMPLETED"), &json!("assign"), &json!(3), &json!(1)), "{run:#}");
+        let documents = listed().await;
+        assert_eq!((&documents[30]["group"], documents[31].get("group")), (&documents[0]["group"], None));
+    }
+
+    async fn attributes_make_clusters_too(server) {
+        let namespace = server.namespace("attributes").await;
+        let cars: Vec<Value> = [("A", 4), ("A", 4), ("B", 4), ("A", 2)].iter().map(|(maker, doors)| json!({"maker": maker, "doors": doors, "title": format!("car of {maker}")})).collect();
+        let cars = [cars, vec![json!({"title": "no car"})]].concat();
+        collection(&server, &namespace, "cars", &cars).await;
+        let body = json!({"cluster_name": "makes", "collection_ids": ["cars"], "cluster_type": "attribute", "attribute_config": {"attributes": ["maker", "doors"]}, "enrich_source_collection": true});
+        let id = make(&server, &namespace, body).await;
+        let (task, run) = executed(&server, &namespace, &id, Value::Null).await;
+        assert_eq!((&task["status"], &run["num_clusters"], &run["num_points"], &run["pipeline_drop"]), (&json!("COMPLETED"), &json!(3), &json!(5), &json!(1)), "{run:#}");
+        assert_eq!((&run["centroids"][0]["label"], &run["centroids"][0]["num_members"]), (&json!("A / 4"), &json!(2)));
+        let found = server.call_in(&namespace, "POST", "/v1/collections/cars/documents/list", json!({"filters": {"cluster_label": "A / 4"}})).await.ok();
+        assert_eq!(found["results"].as_array().unwrap().len(), 2);
+        let picture = server.call_in(&namespace, "GET", &format!("/v1/clusters/{id}/visualization"), Value::Null).await.ok();
+        assert_eq!((&picture["dimensions"], &picture["points"]), (&json!(0), &json!([])));
+        let only = json!({"filters": {"field": "maker", "operator": "eq", "value": "B"}});
+        let (_, run) = executed(&server, &namespace, &id, only).await;
+        assert_eq!((&run["num_clusters"], &run["num_points"]), (&json!(1), &json!(1)));
+    }
+
+    async fn one_execution_at_a_time_and_it_can_be_canceled(server) {
+        let namespace = things(&server, "canceled").await;
+        let id = make(&server, &namespace, by_vectors("kinds", "kmeans", json!({"n_clusters": 3}))).await;
+        // Nobody works any more.
+        server.app.leaving.cancel();
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        let path = format!("/v1/clusters/{id}/execute");
+        let task = server.call_in(&namespace, "POST", &path, Value::Null).await.ok();
+        let run_id = task["additional_data"]["run_id"].as_str().unwrap().to_owned();
+        let refused = server.call_in(&namespace, "POST", &path, json!({})).await.error(409, "ConflictError");
+        assert_eq!((&refused["error"]["code"], &refused["error"]["details"]["run_id"]), (&json!("cluster_run_in_progress"), &json!(run_id)));
+        let cancel = format!("/v1/clusters/{id}/executions/{run_id}/cancel");
+        let canceled = server.call_in(&namespace, "POST", &cancel, Value::Null).await.ok();
+        assert_eq!(canceled["status"], "canceled");
+        server.call_in(&namespace, "POST", &cancel, Value::Null).await.error(409, "ConflictError");
+        let told = server.call_in(&namespace, "GET", &format!("/v1/tasks/{}", task["task_id"].as_str().unwrap()), Value::Null).await.ok();
+        assert_eq!(told["status"], "CANCELED");
+        // Several that ask at once begin one; a cluster that goes takes it along.
+        let asks = (0..6).map(|_| server.call_in(&namespace, "POST", &path, Value::Null));
+        let answers = futures::future::join_all(asks).await;
+        let begun: Vec<&Value> = answers.iter().filter(|answer| answer.status == 200).map(|answer| &answer.body).collect();
+        assert_eq!(begun.len(), 1);
+        assert!(answers.iter().all(|answer| matches!(answer.status, 200 | 409)));
+        let task = begun[0]["task_id"].as_str().unwrap();
+        server.call_in(&namespace, "DELETE", &format!("/v1/clusters/{id}"), Value::Null).await.ok();
+        let told = server.call_in(&namespace, "GET", &format!("/v1/tasks/{task}"), Value::Null).await.ok();
+        assert_eq!(told["status"], "CANCELED");
+    }
+
+    async fn what_cannot_be_is_refused_and_failures_are_told(server) {
+        let namespace = things(&server, "failing").await;
+        let refuse = async |body: Value, loc: &[&str], kind: &str| {
+            let loc: Vec<&str> = ["body"].iter().chain(loc).copied().collect();
+            server.call_in(&namespace, "POST", "/v1/clusters", body).await.invalid(&loc, kind);
+        };
+        refuse(json!({"collection_ids": ["things"]}), &["vector_config"], "missing").await;
+        refuse(by_vectors("x", "leiden", json!({})), &["vector_config", "clustering_method"], "not_enabled").await;
+        refuse(by_vectors("x", "kmeans", json!({"n_clusters": 1})), &["vector_config", "algorithm_params", "n_clusters"], "int_type").await;
+        refuse(by_vectors("x", "agglomerative", json!({"linkage": "none"})), &["vector_config", "algorithm_params", "linkage"], "enum").await;
+        let mut unknown = by_vectors("x", "kmeans", json!({}));
+        unknown["vector_config"]["feature_uri"] = json!("loupe://text_extractor@v1/none");
+        refuse(unknown, &["vector_config", "feature_uri"], "invalid_feature_uri").await;
+        refuse(json!({"collection_ids": []}), &["collection_ids"], "missing").await;
+        refuse(json!({"collection_ids": ["things"], "cluster_type": "attribute"}), &["attribute_config"], "missing").await;
+        refuse(json!({"collection_ids": ["things"], "auto_execute_on_batch": true}), &["auto_execute_on_batch"], "not_enabled").await;
+        let mut nowhere = by_vectors("x", "kmeans", json!({}));
+        nowhere["collection_ids"] = json!(["nothing"]);
+        server.call_in(&namespace, "POST", "/v1/clusters", nowhere).await.error(404, "NotFoundError");
+
+        let id = make(&server, &namespace, by_vectors("fine", "kmeans", json!({}))).await;
+        let path = format!("/v1/clusters/{id}");
+        server.call_in(&namespace, "POST", &format!("{path}/execute"), json!({"mode": "composite"})).await.invalid(&["body", "mode"], "not_enabled");
+        server.call_in(&namespace, "PATCH", &path, json!({"algorithm_params": {"n_clusters": "many"}})).await.invalid(&["body", "vector_config", "algorithm_params", "n_clusters"], "int_type");
+        let changed = server.call_in(&namespace, "PATCH", &path, json!({"cluster_name": "finer", "algorithm_params": {"n_clusters": 2}, "sample_size": 20})).await.ok();
+        assert_eq!((&changed["cluster_name"], &changed["vector_config"]["sample_size"], &changed["vector_config"]["algorithm_params"]["n_clusters"]), (&json!("finer"), &json!(20), &json!(2)));
+        // Nothing to gather, and nothing to assign to.
+        for body in [json!({"filters": {"field": "number", "operator": "gt", "value": 1000}}), json!({"mode": "assign"})] {
+            let (task, run) = executed(&server, &namespace, &id, body).await;
+            assert_eq!((&task["status"], &run["status"]), (&json!("FAILED"), &json!("failed")), "{task:#}");
+            assert!(run["error_message"].as_str().unwrap().starts_with("there "), "{run:#}");
+        }
+        let told = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        assert_eq!(told["status"], "FAILED");
+        assert_eq!(server.events("cluster.execution.failed").await.len(), 2);
+        let notices = server.call("POST", "/v1/notifications/list", json!({"notification_type": "pipeline_failure"})).await.ok();
+        assert_eq!((&notices["total"], &notices["results"][0]["title"]), (&json!(2), &json!("Cluster finer could not be executed")));
+        // Named by a model that is not there: by its words, and the answer says so.
+        let (_, run) = executed(&server, &namespace, &id, json!({"llm_labeling": {"enabled": true}})).await;
+        assert!(run["llm_labeling_errors"][0].as_str().unwrap().contains("no language model"), "{run:#}");
+    }
+
+    async fn triggers_execute_clusters(server) {
+        let namespace = things(&server, "triggered").await;
+        let id = make(&server, &namespace, by_vectors("kinds", "kmeans", json!({"n_clusters": 3}))).await;
+        let trigger = |action: Value| json!({"name": "gather", "trigger_type": "interval", "schedule_config": {"interval_seconds": 3600},
+            "action_type": "cluster", "action_config": action});
+        for action in [json!({"cluster_id": "kinds"}), json!({"collection_id": "things", "mode": "assign"})] {
+            let made = server.call_in(&namespace, "POST", "/v1/triggers", trigger(action)).await.ok();
+            let path = format!("/v1/triggers/{}/execute", made["trigger_id"].as_str().unwrap());
+            let task = server.call_in(&namespace, "POST", &path, Value::Null).await.ok();
+            let task = server.task_end(task["task_id"].as_str().unwrap()).await;
+            assert_eq!((&task["status"], &task["outputs"][0]["num_clusters"], &task["outputs"][0]["cluster_id"]), (&json!("COMPLETED"), &json!(3), &json!(id)), "{task:#}");
+        }
+        server.call_in(&namespace, "POST", "/v1/triggers", trigger(json!({"cluster_id": "clust_none"}))).await.error(404, "NotFoundError");
+        server.call_in(&namespace, "POST", "/v1/triggers", trigger(json!({}))).await.invalid(&["body", "action_config", "cluster_id"], "missing");
+        // A trigger whose execution fails has failed itself.
+        let nothing = trigger(json!({"cluster_id": id, "filters": {"field": "number", "operator": "gt", "value": 1000}}));
+        let made = server.call_in(&namespace, "POST", "/v1/triggers", nothing).await.ok();
+        let path = format!("/v1/triggers/{}", made["trigger_id"].as_str().unwrap());
+        let task = server.call_in(&namespace, "POST", &format!("{path}/execute"), Value::Null).await.ok();
+        let task = server.task_end(task["task_id"].as_str().unwrap()).await;
+        assert_eq!(task["status"], "FAILED");
+        let told = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        assert_eq!((&told["last_execution_status"], &told["consecutive_failures"]), (&json!("FAILED"), &json!(1)));
+        let run = server.call_in(&namespace, "GET", &format!("/v1/clusters/{id}/executions"), Value::Null).await.ok();
+        assert_eq!(run["status"], "failed");
+    }
+}
+
+/// Names what it is shown by the first word of it.
+async fn chat(axum::Json(body): axum::Json<Value>) -> axum::Json<Value> {
+    let task = body["messages"][0]["content"].as_str().unwrap();
+    let text = body["messages"][1]["content"].as_str().unwrap();
+    assert!(task.contains("what people do"), "{task}");
+    let first = text.split_whitespace().next().unwrap();
+    let named = json!({"label": format!("all about {first}"), "summary": format!("{} samples", text.split("---").count()), "keywords": [first]});
+    axum::Json(json!({"choices": [{"message": {"content": named.to_string()}}]}))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_language_model_names_clusters() {
+    let router = axum::Router::new().route("/v1/chat/completions", axum::routing::post(chat));
+    let listener = tokio::net::TcpListener::bind("127.0.0.2:0").await.unwrap();
+    let address = format!("http://{}/v1", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = crate::harness::config(crate::harness::Database::Sqlite, &folder).await;
+    let language = json!({"url": address, "model": "small"});
+    config.models.language = Some(serde_json::from_value(language).unwrap());
+    let server = Server::start_with(config, folder, None).await;
+    let namespace = things(&server, "named").await;
+    let mut body = by_vectors("named", "kmeans", json!({"n_clusters": 3}));
+    body["llm_labeling"] = json!({"enabled": true, "labeling_context": "what people do", "max_samples_per_cluster": 4,
+        "use_embedding_dedup": false, "labeling_inputs": {"input_mappings": [{"input_key": "text", "path": "title"}]}});
+    let id = make(&server, &namespace, body).await;
+    let (_, run) = executed(&server, &namespace, &id, Value::Null).await;
+    assert_eq!(run.get("llm_labeling_errors"), None, "{run:#}");
+    let centroids = run["centroids"].as_array().unwrap();
+    let mut labels: Vec<&str> = centroids
+        .iter()
+        .map(|one| one["label"].as_str().unwrap())
+        .collect();
+    labels.sort_unstable();
+    assert_eq!(
+        labels,
+        ["all about bread", "all about sailors", "all about violins"]
+    );
+    assert_eq!(
+        (
+            &centroids[0]["summary"],
+            centroids[0]["keywords"].as_array().unwrap().len()
+        ),
+        (&json!("4 samples"), 1)
+    );
+}
