@@ -138,7 +138,7 @@ fn drift_is_none_where_nothing_moved() {
     let same = drift(&before, &[at(0.0, 2.0, 30), at(3.0, 0.0, 10)]);
     assert!(same.distance.abs() < 1e-9 && same.furthest.abs() < 1e-9);
     assert_eq!((same.new, same.nearest), (0, vec![Some(1), Some(0)]));
-    let moved = drift(&before, &[at(1.0, 0.0, 40), at(-1.0, 0.0, 5)]);
+    let moved = drift(&before, &[at(1.0, 0.0, 40), at(-1.0, -0.5, 5)]);
     assert!((moved.distance - 0.75).abs() < 1e-9, "{moved:?}");
     assert_eq!((moved.furthest, moved.new), (1.0, 1));
     assert_eq!(drift(&before, &[]).distance, 1.0);
