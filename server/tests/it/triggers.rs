@@ -240,7 +240,7 @@ both! {
         post(json!({"trigger_type": "interval"})).await.invalid(&["body", "schedule_config"], "value_error");
         post(json!({"action_config": {"retriever_id": "ret_unknown"}})).await.error(404, "NotFoundError");
         post(json!({"action_config": {}})).await.invalid(&["body", "action_config"], "value_error");
-        post(json!({"action_type": "cluster", "action_config": {"cluster_id": "clu_1"}})).await.invalid(&["body", "action_type"], "not_enabled");
+        post(json!({"action_type": "cluster", "action_config": {"cluster_id": "clu_1"}})).await.error(404, "NotFoundError");
         post(json!({"status": "disabled"})).await.invalid(&["body", "status"], "value_error");
         let elsewhere = server.namespace("elsewhere").await;
         let one = format!("/v1/triggers/{}", whole["results"][0]["trigger_id"].as_str().unwrap());
