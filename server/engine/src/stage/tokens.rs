@@ -1,6 +1,13 @@
 //! Texts counted and cut in the tokens of the models that will read them.
 
-use tiktoken_rs::CoreBPE;
+use std::{
+    io::{self, Read},
+    sync::LazyLock,
+};
+
+use flate2::read::GzDecoder;
+use rustc_hash::FxHashMap;
+use tiktoken_rs::{CoreBPE, O200K_BASE_PAT_STR, Rank};
 
 /// The tokenizers that budgets are counted in.
 pub(crate) const TOKENIZERS: &[&str] = &["cl100k_base", "o200k_base", "p50k_base", "r50k_base"];
@@ -8,12 +15,71 @@ pub(crate) const TOKENIZERS: &[&str] = &["cl100k_base", "o200k_base", "p50k_base
 /// The tokenizer of that name; its table is loaded once and kept.
 pub(crate) fn tokenizer(name: &str) -> Option<&'static CoreBPE> {
     match name {
-        "cl100k_base" => Some(tiktoken_rs::cl100k_base_singleton()),
-        "o200k_base" => Some(tiktoken_rs::o200k_base_singleton()),
-        "p50k_base" => Some(tiktoken_rs::p50k_base_singleton()),
-        "r50k_base" => Some(tiktoken_rs::r50k_base_singleton()),
+        "cl100k_base" => Some(&CL100K),
+        "o200k_base" => Some(&O200K),
+        "p50k_base" => Some(&P50K),
+        "r50k_base" => Some(&R50K),
         _ => None,
     }
+}
+
+/// How texts are cut before they are looked up, as `tiktoken` has it.
+const CL100K_PATTERN: &str = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s";
+const P50K_PATTERN: &str =
+    r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s";
+
+/// Ranks of `p50k_base` that `r50k_base` has too.
+const R50K_RANKS: usize = 50_256;
+
+static CL100K: LazyLock<CoreBPE> = LazyLock::new(|| load("cl100k_base", CL100K_PATTERN));
+static O200K: LazyLock<CoreBPE> = LazyLock::new(|| load("o200k_base", O200K_BASE_PAT_STR));
+static P50K: LazyLock<CoreBPE> = LazyLock::new(|| load("p50k_base", P50K_PATTERN));
+static R50K: LazyLock<CoreBPE> = LazyLock::new(|| load("r50k_base", P50K_PATTERN));
+
+fn load(name: &str, pattern: &str) -> CoreBPE {
+    vocabulary(name)
+        .ok()
+        .and_then(|tokens| CoreBPE::new(tokens, FxHashMap::default(), pattern).ok())
+        .expect("vocabularies and patterns are part of the program, and a test reads each")
+}
+
+/// Tokens and their ranks: a byte with the length before each token, in the order of ranks.
+fn vocabulary(name: &str) -> io::Result<FxHashMap<Vec<u8>, Rank>> {
+    let (packed, most): (&[u8], usize) = match name {
+        "cl100k_base" => (
+            include_bytes!("../../data/vocabularies/cl100k_base.gz"),
+            usize::MAX,
+        ),
+        "o200k_base" => (
+            include_bytes!("../../data/vocabularies/o200k_base.gz"),
+            usize::MAX,
+        ),
+        "r50k_base" => (
+            include_bytes!("../../data/vocabularies/p50k_base.gz"),
+            R50K_RANKS,
+        ),
+        _ => (
+            include_bytes!("../../data/vocabularies/p50k_base.gz"),
+            usize::MAX,
+        ),
+    };
+    let mut bytes = Vec::new();
+    GzDecoder::new(packed).read_to_end(&mut bytes)?;
+    let (mut tokens, mut rest) = (FxHashMap::default(), bytes.as_slice());
+    let mut rank: Rank = 0;
+    while let Some((length, after)) = rest.split_first() {
+        if rank as usize >= most {
+            break;
+        }
+        let cut = after.split_at_checked(usize::from(*length));
+        let (token, after) = cut.ok_or(io::ErrorKind::UnexpectedEof)?;
+        if !token.is_empty() {
+            tokens.insert(token.to_vec(), rank);
+        }
+        rest = after;
+        rank += 1;
+    }
+    Ok(tokens)
 }
 
 /// Characters that surely make no more than this many tokens.
@@ -108,4 +174,36 @@ pub(crate) fn fit(
         open = false;
     }
     kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_those_of_the_published_lists() {
+        let text = "Für 12345 Wörter:\r\n\tfn main() { println!(\"日本語 👩‍👩‍👧\"); }   \n\nI'll GO, we've 50% off…";
+        for (name, published, count) in [
+            ("cl100k_base", tiktoken_rs::cl100k_base_singleton(), 100_256),
+            ("o200k_base", tiktoken_rs::o200k_base_singleton(), 199_998),
+            ("p50k_base", tiktoken_rs::p50k_base_singleton(), 50_280),
+            ("r50k_base", tiktoken_rs::r50k_base_singleton(), 50_256),
+        ] {
+            let own = tokenizer(name).unwrap();
+            assert_eq!(
+                own.encode_ordinary(text),
+                published.encode_ordinary(text),
+                "{name}"
+            );
+            let tokens = vocabulary(name).unwrap();
+            assert_eq!(tokens.len(), count, "{name}");
+            for (token, rank) in tokens {
+                assert_eq!(
+                    published.decode_bytes(&[rank]).unwrap(),
+                    token,
+                    "{name} {rank}"
+                );
+            }
+        }
+    }
 }
