@@ -31,7 +31,13 @@ const IN_NAMESPACE: [(&str, &[Link]); 3] = [
             ("published", "Published pages", "globe"),
         ],
     ),
-    ("Operate", &[("triggers", "Triggers", "clock")]),
+    (
+        "Operate",
+        &[
+            ("triggers", "Triggers", "clock"),
+            ("alerts", "Alerts", "alert"),
+        ],
+    ),
 ];
 
 #[component]

@@ -130,6 +130,16 @@ impl Change {
         self.problem.set(Some(Problem::local(message)));
     }
 
+    /// Says what came of it, where that is no fault of the call.
+    pub fn refuse_as(self, kind: &str, message: String) {
+        let problem = Problem {
+            kind: kind.to_owned(),
+            message,
+            ..Default::default()
+        };
+        self.problem.set(Some(problem));
+    }
+
     fn boxed(self, call: Answer, done: Box<dyn FnOnce(Record)>) {
         if self.busy.get_untracked() {
             return;

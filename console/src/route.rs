@@ -15,7 +15,7 @@ pub const BASE: &str = "/console";
 
 type Page = fn() -> AnyView;
 
-const PAGES: [(&str, Page); 21] = [
+const PAGES: [(&str, Page); 22] = [
     ("namespaces", namespaces::namespaces),
     ("organization", organization::organization),
     ("users", users::users),
@@ -40,6 +40,7 @@ const PAGES: [(&str, Page); 21] = [
     ("webhooks", webhooks::webhooks),
     ("connections", connections::connections),
     ("ns/:ns/triggers", triggers::triggers),
+    ("ns/:ns/alerts", alerts::alerts),
 ];
 
 fn pieces(path: &str) -> impl Iterator<Item = &str> {

@@ -75,7 +75,9 @@ fn row(one: Record) -> AnyView {
         rows.change.run(call, move |answer| {
             match answer.flag("success") {
                 true => toasts.say(format!("It works: {}", answer.text("message"))),
-                false => rows.change.refuse(&answer.text("message")),
+                false => rows
+                    .change
+                    .refuse_as("The test failed", answer.text("message")),
             }
             rows.reload();
         });

@@ -43,8 +43,6 @@ pub fn notifications() -> AnyView {
         Query::new("offset"),
     );
     let load = Load::new(move || {
-        // A new one that the bell counts belongs into the list.
-        session.notifications_changed.track();
         let mut body = json!({});
         for (member, query) in [("notification_type", kind), ("priority", priority)] {
             if !query.value.with(String::is_empty) {

@@ -44,12 +44,17 @@ const NO_PAST: Blank = Blank {
 };
 
 const STATES: &[&str] = &["active", "paused", "failed"];
-const ACTIONS: &[&str] = &["retriever_execution", "collection_trigger", "batch_rerun"];
+const ACTIONS: &[&str] = &[
+    "retriever_execution",
+    "collection_trigger",
+    "batch_rerun",
+    "alert_evaluation",
+];
 
 const SCHEMA: &str = include_str!("triggers.json");
 
 /// What forms choose from and rows name.
-const KINDS: &[&str] = &["collections", "retrievers", "batches"];
+const KINDS: &[&str] = &["collections", "retrievers", "batches", "alerts"];
 
 fn path_of(one: &Record) -> String {
     format!("/v1/triggers/{}", text::escape(&one.text("trigger_id")))
@@ -203,6 +208,7 @@ fn action(one: &Record, form: Form) -> (String, String) {
         "retriever_execution" => ("runs a retriever", "retrievers", "retriever_id"),
         "collection_trigger" => ("processes a collection", "collections", "collection_id"),
         "batch_rerun" => ("runs a batch again", "batches", "batch_id"),
+        "alert_evaluation" => ("looks for an alert", "alerts", "alert_id"),
         _ => return (text::words(&kind), String::new()),
     };
     (verb.into(), form.name_of(of, &config.text(member)))

@@ -73,7 +73,7 @@ pub async fn choices(api: Api, kinds: &[&str]) -> Result<Record, Problem> {
             .post(&format!("/v1/{kind}/list?limit=100"), &body)
             .await?;
         let found = answer.list("results").into_iter().map(
-            |one| json!({"id": one.text(&id), "name": one.first(&[name.as_str(), id.as_str()])}),
+            |one| json!({"id": one.text(&id), "name": one.first(&[name.as_str(), "name", id.as_str()])}),
         );
         all[*kind] = found.collect();
     }

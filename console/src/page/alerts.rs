@@ -1,0 +1,343 @@
+use leptos::prelude::*;
+use serde_json::{Value, json};
+
+use crate::{
+    api::{Answer, Api},
+    load::{Load, Query},
+    part::{schema::Form, *},
+    record::{Record, only, page, plain},
+    route::{namespace, param},
+    session::use_session,
+    text,
+};
+
+const COLUMNS: &[Column] = &[
+    Column("Alert", ""),
+    Column("Fires when", ""),
+    Column("Tells", ""),
+    Column("Status", ""),
+    Column("Last fired", ""),
+    Column("", "actions many"),
+];
+
+const BLANK: Blank = Blank {
+    icon: "alert",
+    title: "No alert here",
+    text: "An alert asks a retriever, or looks at the server, again and again, and tells people when the answer calls for it.",
+    link: None,
+};
+
+const LOOKS: &[Column] = &[
+    Column("When", ""),
+    Column("Outcome", ""),
+    Column("Found", ""),
+    Column("Told", ""),
+    Column("Took", "num"),
+];
+
+const NO_LOOKS: Blank = Blank {
+    icon: "alert",
+    title: "It has not looked yet",
+    text: "Every look stands here for two days, and for 90 when it fired.",
+    link: None,
+};
+
+const SCHEMA: &str = include_str!("alerts.json");
+
+/// What forms choose from and rows name.
+const KINDS: &[&str] = &["collections", "retrievers", "buckets"];
+
+/// What can be changed of an alert.
+const MEMBERS: [&str; 13] = [
+    "name",
+    "description",
+    "retriever_id",
+    "trigger_on",
+    "min_count",
+    "threshold",
+    "inputs",
+    "cooldown_seconds",
+    "renotify_interval_seconds",
+    "system_condition",
+    "notification_config",
+    "enabled",
+    "execution_mode",
+];
+
+fn path_of(id: &str) -> String {
+    format!("/v1/alerts/{}", text::escape(id))
+}
+
+/// What rows need besides their own buttons.
+#[derive(Clone, Copy)]
+struct Around(Form, Query, Memo<String>);
+
+pub fn alerts() -> AnyView {
+    let session = use_session();
+    let ns = param("ns");
+    let (search, offset, log) = (Query::new("q"), Query::new("offset"), Query::new("log"));
+    let form = Form::plain("alert");
+    let load = Load::new(move || {
+        let path = format!("/v1/alerts/list{}", page_query(offset));
+        let body = match search.value.get() {
+            words if words.is_empty() => json!({}),
+            words => json!({ "search": words }),
+        };
+        list(session.api_in(ns.get()), path, body, form)
+    });
+    let rows = Rows::new(load);
+    provide_context(rows);
+    provide_context(Around(form, log, ns));
+    let api = move || session.api_in(ns.get_untracked());
+    let create = RwSignal::new(false);
+    let saved = Callback::new(move |_| load.reload());
+    let change = form.beside();
+    let patch = move |body: Value| {
+        let id = rows.of.get_untracked().text("alert_id");
+        api().patch(&path_of(&id), &only(Record(body), &MEMBERS))
+    };
+    let fresh = || json!({"source": "retriever", "trigger_on": "results", "notification_config": {"channels": [{"channel_type": "webhook", "config": {}}]}});
+    view! {
+        <ListPage title="Alerts" text="Questions that are asked again and again, and who is told of the answer." load search offset columns=COLUMNS row
+            blank=BLANK rows create=Create::Dialog("Create alert", create)/>
+        <Fill open=create title="Create an alert".to_owned() label="Create" form schema=SCHEMA start=Callback::new(move |()| fresh())
+            send=Callback::new(move |body| api().post("/v1/alerts", &made(body))) done=saved/>
+        <Fill open=rows.dialog("Change") title=Signal::derive(move || format!("Change {}", rows.of.get().text("name"))) label="Save" form=change schema=SCHEMA
+            start=Callback::new(move |()| rows.of.get().0) send=Callback::new(patch) done=saved/>
+        <Discard rows what="alert" name="name" loses="It looks and tells no more. What it told is gone with it."
+            delete=Callback::new(move |one: Record| api().delete(&path_of(&one.text("alert_id"))))/>
+        {looks(load, log, ns)}
+    }
+    .into_any()
+}
+
+/// The alerts, once everything that they name is known.
+fn list(api: Api, path: String, body: Value, form: Form) -> Answer {
+    Box::pin(async move {
+        let all = choices(api.clone(), KINDS).await?;
+        form.choices.set(all);
+        api.post(&path, &body).await
+    })
+}
+
+/// A new alert says nothing of the kind that it is not.
+fn made(mut body: Value) -> Value {
+    let system = body["source"] == "system";
+    if let Some(members) = body.as_object_mut() {
+        let empty = |value: &Value| value.as_object().is_some_and(|inside| inside.is_empty());
+        members.retain(|name, value| !(empty(value) || (system && name == "trigger_on")));
+    }
+    body
+}
+
+fn number_of(value: f64) -> String {
+    plain(&json!(value)).trim_end_matches(".0").to_owned()
+}
+
+/// The condition in a sentence, in the words that the form has for it.
+fn sentence(one: &Record, schema: &Record, named: impl Fn(&str, &str) -> String) -> String {
+    let members = schema.record("properties");
+    let word = |field: &Record, value: &str| {
+        let at = field.strings("enum").iter().position(|one| one == value);
+        let name = at.and_then(|at| field.strings("names").into_iter().nth(at));
+        name.unwrap_or_else(|| text::words(value))
+    };
+    if one.text("source") == "system" {
+        let condition = one.record("system_condition");
+        let field = members.record("system_condition").record("properties");
+        let mut out = word(&field.record("type"), &condition.text("type"));
+        for (member, value) in condition.record("params").members() {
+            let value = match member.as_str() {
+                "collection_id" => named("collections", &plain(&value.0)),
+                "retriever_id" => named("retrievers", &plain(&value.0)),
+                _ => plain(&value.0),
+            };
+            out += &format!(", {} {value}", text::words(member.trim_end_matches("_id")));
+        }
+        return out;
+    }
+    let name = named("retrievers", &one.text("retriever_id"));
+    if one.text("trigger_on") == "no_results" {
+        return format!("{name} finds nothing");
+    }
+    let mut out = match one.int("min_count").unwrap_or(1) {
+        ..=1 => format!("{name} finds something"),
+        count => format!("{name} finds at least {count}"),
+    };
+    let threshold = one.record("threshold");
+    if let Some(field) = threshold.opt("field") {
+        let operators = members.record("threshold").record("properties");
+        let is = word(&operators.record("operator"), &threshold.text("operator"));
+        let value = threshold
+            .float("value")
+            .map_or_else(|| threshold.text("value"), number_of);
+        out += &format!(", the first with {field} {is} {value}");
+    }
+    out
+}
+
+fn row(one: Record) -> AnyView {
+    let (session, rows): (_, Rows) = (use_session(), expect_context());
+    let Around(form, log, ns) = expect_context();
+    let (id, title, on) = (one.text("alert_id"), one.text("name"), one.flag("enabled"));
+    let schema = Record(serde_json::from_str(SCHEMA).unwrap_or_default());
+    let condition = sentence(&one, &schema, |of, id| form.name_of(of, id));
+    let mut looks = text::words(&one.text("execution_mode"));
+    if let Some(rest) = one.int("cooldown_seconds").filter(|rest| *rest > 0) {
+        looks += &format!(", rests {}", text::span(rest));
+    }
+    let channels = one.record("notification_config").list("channels");
+    let channels = channels
+        .iter()
+        .map(|one| one.text("channel_type"))
+        .collect();
+    let path = path_of(&id);
+    let test = {
+        let (path, id) = (format!("{path}/execute"), id.clone());
+        move || {
+            let id = id.clone();
+            let call = session.api_in(ns.get_untracked()).post(&path, &json!({}));
+            rows.change.run(call, move |_| {
+                rows.reload();
+                // What it found stands at the top of the log.
+                log.set(&id);
+            });
+        }
+    };
+    let toggle = match on {
+        true => ("Switch off", "It looks no more"),
+        false => ("Switch on", "It looks again"),
+    };
+    let toggle = rows.call(toggle.0, &title, toggle.1, move || {
+        session
+            .api_in(ns.get_untracked())
+            .patch(&path, &json!({"enabled": !on}))
+    });
+    let chosen = id.clone();
+    let past = press("History", &title, Box::new(move || log.set(&chosen)));
+    let buttons = view! { {press("Test now", &title, Box::new(test))}{past}{toggle}{rows.open("Change", &title, &one)}{rows.open("Remove", &title, &one)} };
+    line(vec![
+        name(None, title.clone(), id),
+        two(condition, looks),
+        tags(channels),
+        cell("", badge(if on { "active" } else { "off" })),
+        cell("nowrap", when(one.opt("last_fired_at"))),
+        cell("actions many", buttons.into_any()),
+    ])
+}
+
+/// What the alert in the address found, look by look.
+fn looks(all: Load, log: Query, ns: Memo<String>) -> AnyView {
+    let session = use_session();
+    let from = Query::new("from");
+    let load = Load::of(
+        move || session.api_in(ns.get()),
+        move || match log.value.get() {
+            id if id.is_empty() => id,
+            id => format!("{}/executions{}", path_of(&id), page_query(from)),
+        },
+    );
+    load.poll_while(|one| {
+        let told = one.list("deliveries");
+        told.iter()
+            .any(|one| matches!(one.text("status").as_str(), "pending" | "deferred"))
+    });
+    let title = Signal::derive(move || {
+        let id = log.value.get();
+        let known = all.good().map(|all| page(&all).0).unwrap_or_default();
+        let name = known.into_iter().find(|one| one.text("alert_id") == id);
+        format!("History of {}", name.map_or(id, |one| one.text("name")))
+    });
+    view! { <Log open=log.is_named() title load columns=LOOKS row=look blank=NO_LOOKS offset=from above=ViewFn::from(|| ())/> }.into_any()
+}
+
+fn look(one: Record) -> AnyView {
+    let collection = one.text("collection_id");
+    let ns = namespace();
+    let count = one.int("match_count").unwrap_or(0);
+    let found = one.list("matches").into_iter().take(5).map(|found| {
+        let id = found.text("document_id");
+        let score = format!(" {:.2}", found.float("score").unwrap_or(0.0));
+        let shown = match collection.is_empty() {
+            true => view! { <code>{id}</code> }.into_any(),
+            false => {
+                let href = format!(
+                    "/console/ns/{ns}/collections/{collection}?document={}",
+                    text::escape(&id)
+                );
+                view! { <a href=href>{id}</a> }.into_any()
+            }
+        };
+        view! { <li>{shown}{score}</li> }.into_any()
+    });
+    let told = one.list("deliveries").into_iter().map(|told| {
+        let line = format!("{} ", told.text("channel_type"));
+        view! { <li>{line}{badge(&told.text("status"))}<span class="sub">{told.text("error")}</span></li> }.into_any()
+    });
+    let outcome = match (one.flag("triggered"), count) {
+        (true, _) => "fired",
+        (false, 0) => "quiet",
+        (false, _) => "not told",
+    };
+    let (found, told) = (found.collect::<Vec<_>>(), told.collect::<Vec<_>>());
+    line(vec![
+        cell("nowrap", when(one.opt("executed_at"))),
+        cell("", badge(outcome)),
+        cell(
+            "",
+            view! { {text::count(count)}<ul class="sub-list">{found}</ul> }.into_any(),
+        ),
+        cell("", view! { <ul class="sub-list">{told}</ul> }.into_any()),
+        words(
+            "num nowrap",
+            one.float("duration_ms")
+                .map(text::millis)
+                .unwrap_or_default(),
+        ),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use loupe_wire::{CreateAlertRequest, PatchAlertRequest, SystemConditionType};
+
+    use super::*;
+
+    fn said(one: Value) -> String {
+        let schema = Record(serde_json::from_str(SCHEMA).expect("JSON"));
+        sentence(&Record(one), &schema, |of, id| format!("{of}/{id}"))
+    }
+
+    #[test]
+    fn a_condition_is_told_in_a_sentence() {
+        let one = json!({"source": "retriever", "retriever_id": "r", "trigger_on": "results", "min_count": 3,
+            "threshold": {"field": "score", "operator": "gte", "value": 0.8}});
+        assert_eq!(
+            said(one),
+            "retrievers/r finds at least 3, the first with score at least 0.8"
+        );
+        let one = json!({"source": "retriever", "retriever_id": "r", "trigger_on": "no_results"});
+        assert_eq!(said(one), "retrievers/r finds nothing");
+        let one = json!({"source": "system", "system_condition": {"type": "collection_stale", "params": {"stall_minutes": 60, "collection_id": "c"}}});
+        assert_eq!(
+            said(one),
+            "a collection got nothing new, stall minutes 60, collection collections/c"
+        );
+    }
+
+    #[test]
+    fn what_the_form_makes_is_an_alert() {
+        let schema: Value = serde_json::from_str(SCHEMA).expect("JSON");
+        let offered = schema["properties"]["system_condition"]["properties"]["type"].clone();
+        let kinds: Vec<SystemConditionType> =
+            serde_json::from_value(offered["enum"].clone()).expect("conditions");
+        assert_eq!(offered["names"].as_array().map(Vec::len), Some(kinds.len()));
+        let body = json!({"name": "n", "source": "system", "trigger_on": "results", "threshold": {}, "system_condition": {"type": "batch_failed", "params": {}},
+            "notification_config": {"channels": [{"channel_type": "slack", "config": {"webhook_url": "https://a.example"}}]}});
+        let body = made(body);
+        assert!(body.get("threshold").is_none() && body.get("trigger_on").is_none());
+        serde_json::from_value::<CreateAlertRequest>(body.clone()).expect("a body");
+        serde_json::from_value::<PatchAlertRequest>(only(Record(body), &MEMBERS))
+            .expect("a change");
+    }
+}

@@ -1,0 +1,70 @@
+import { expect, test } from "@playwright/test";
+import { accessible, open, phone, picture, signIn, steady, watch } from "./help.ts";
+
+test("an alert is told as a sentence, tried, switched off and on, changed and removed", async ({ page }) => {
+  test.setTimeout(120_000);
+  const faults = watch(page);
+  await signIn(page);
+  await page.getByRole("main").getByRole("link", { name: "demo", exact: true }).click();
+  await open(page, "Alerts");
+  await expect(page.getByRole("heading", { name: "No alert here" })).toBeVisible();
+  await accessible(page);
+  await page.getByRole("button", { name: "Create alert" }).first().click();
+  const form = page.getByRole("dialog", { name: "Create an alert" });
+  await form.getByLabel("Name", { exact: true }).fill("zebras");
+  await form.getByLabel("Retriever", { exact: true }).selectOption({ label: "picture-book-search" });
+  await form.getByLabel("Inputs").fill('{"query": "striped animal"}');
+  await form.getByLabel("At least so many").fill("2");
+  await form.getByLabel("Looks", { exact: true }).selectOption("on_demand");
+  await form.getByLabel("Kind", { exact: true }).selectOption("email");
+  await form.getByLabel("To", { exact: true }).fill("desk@example.com");
+  await accessible(page);
+  await picture(page, "alert-form");
+  await phone(page);
+  await form.getByRole("button", { name: "Create", exact: true }).click();
+  const row = page.getByRole("row", { name: /zebras/ });
+  await expect(row).toContainText("picture-book-search finds at least 2");
+
+  await row.getByRole("button", { name: "Test now zebras" }).click();
+  const history = page.getByRole("dialog", { name: "History of zebras" });
+  const look = history.locator("tbody tr").first();
+  await expect(look).toContainText("fired");
+  // This server has no mail.
+  await expect(look).toContainText("not configured", { timeout: 20_000 });
+  await accessible(page);
+  await picture(page, "alert-history");
+  await phone(page);
+  await page.keyboard.press("Escape");
+  await expect(row).toContainText(/just now|s ago/);
+
+  await row.getByRole("button", { name: "Switch off zebras" }).click();
+  await expect(row).toContainText("off");
+  await row.getByRole("button", { name: "Switch on zebras" }).click();
+  await expect(row).toContainText("active");
+  await row.getByRole("button", { name: "Change zebras" }).click();
+  const change = page.getByRole("dialog", { name: "Change zebras" });
+  await change.getByLabel("Fires when it finds").selectOption("no_results");
+  await change.getByRole("button", { name: "Save" }).click();
+  await expect(row).toContainText("picture-book-search finds nothing");
+
+  await page.getByRole("button", { name: "Create alert" }).first().click();
+  await form.getByLabel("Name", { exact: true }).fill("stale");
+  await form.getByLabel("Looks at").selectOption("system");
+  await form.getByLabel("Fires when", { exact: true }).selectOption("collection_stale");
+  await form.getByLabel("For so many minutes").fill("60");
+  await form.getByLabel("Kind", { exact: true }).selectOption("email");
+  await form.getByLabel("To", { exact: true }).fill("desk@example.com");
+  await form.getByRole("button", { name: "Create", exact: true }).click();
+  await expect(page.getByRole("row", { name: /^stale/ })).toContainText("a collection got nothing new, stall minutes 60");
+  await accessible(page);
+  await steady(page);
+  await picture(page, "alerts");
+  await phone(page);
+  for (const name of ["zebras", "stale"]) {
+    await page.getByRole("button", { name: `Remove ${name}` }).click();
+    await page.getByRole("dialog", { name: `Remove ${name}?` }).getByRole("button", { name: "Remove" }).click();
+    await expect(page.getByRole("button", { name: `Remove ${name}` })).toHaveCount(0);
+  }
+  await expect(page.getByRole("heading", { name: "No alert here" })).toBeVisible();
+  expect(faults).toEqual([]);
+});
