@@ -4,6 +4,8 @@
 
 #![recursion_limit = "256"]
 
+pub mod app;
+pub mod auth;
 mod host;
 pub mod page;
 

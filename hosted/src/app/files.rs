@@ -1,0 +1,366 @@
+//! Which file of an app answers a path, and with which headers.
+
+use std::collections::BTreeMap;
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use serde::{Deserialize, Serialize};
+
+/// A file as a version has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asset {
+    /// SHA-256 of its bytes, in hex.
+    pub hash: String,
+    /// Bytes.
+    pub size: u64,
+    /// Content type.
+    pub r#type: String,
+    /// Bytes of its forms that are compressed already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub br: Option<u64>,
+    /// As above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gzip: Option<u64>,
+    /// A page that says from where its addresses count.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub based: bool,
+}
+
+/// Files by path.
+pub type Manifest = BTreeMap<String, Asset>;
+
+/// What answers a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found<'m> {
+    /// This file.
+    File(&'m str, &'m Asset),
+    /// The app's page: the path is one that the app itself knows.
+    App(&'m str, &'m Asset),
+    /// The folder's own address ends with a slash.
+    Folder,
+    /// Nothing; maybe the app has a page that says so.
+    Nothing(Option<(&'m str, &'m Asset)>),
+}
+
+/// Finds what answers `raw`, the path of the request as it was sent. A browser that goes to an address gets the app's page
+/// where there is no file; whatever else asks hears that there is none.
+pub fn find<'m>(manifest: &'m Manifest, raw: &str, navigates: bool) -> Found<'m> {
+    let get = |path: &str| {
+        manifest
+            .get_key_value(path)
+            .map(|(path, file)| (path.as_str(), file))
+    };
+    let missing = Found::Nothing(get("404.html"));
+    let Some(path) = decode(raw) else {
+        return missing;
+    };
+    let index = if path.is_empty() || path.ends_with('/') {
+        get(&format!("{path}index.html"))
+    } else {
+        get(&path).or_else(|| get(&format!("{path}.html")))
+    };
+    if let Some((path, file)) = index {
+        return Found::File(path, file);
+    }
+    if get(&format!("{path}/index.html")).is_some() {
+        return Found::Folder;
+    }
+    match get("index.html") {
+        Some((path, file)) if navigates => Found::App(path, file),
+        _ => missing,
+    }
+}
+
+/// The path without its first slash and its percent signs; none when it is one that no file has.
+fn decode(raw: &str) -> Option<String> {
+    let raw = raw.strip_prefix('/')?;
+    let mut path = String::with_capacity(raw.len());
+    let last = raw.matches('/').count();
+    for (number, name) in raw.split('/').enumerate() {
+        let name = percent(name)?;
+        let odd = name.contains(|c: char| matches!(c, '/' | '\\') || c.is_control());
+        if odd || matches!(name.as_str(), "." | "..") || (name.is_empty() && number < last) {
+            return None;
+        }
+        if number > 0 {
+            path.push('/');
+        }
+        path.push_str(&name);
+    }
+    Some(path)
+}
+
+fn percent(name: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(name.len());
+    let mut rest = name.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+            let value = digit(rest.next())? * 16 + digit(rest.next())?;
+            bytes.push(u8::try_from(value).ok()?);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// Whether a browser goes to an address with this request.
+pub fn navigates(headers: &HeaderMap) -> bool {
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let wants_page = text(header::ACCEPT).is_some_and(|accept| accept.contains("text/html"));
+    let mode = text(HeaderName::from_static("sec-fetch-mode"));
+    wants_page && mode.is_none_or(|mode| mode == "navigate")
+}
+
+/// The type that a path's ending tells.
+pub fn type_of(path: &str) -> String {
+    let ending = path
+        .rsplit('/')
+        .next()
+        .and_then(|name| name.rsplit_once('.'));
+    let ending = ending.map_or(String::new(), |(_, ending)| ending.to_ascii_lowercase());
+    let kind = match ending.as_str() {
+        "html" | "htm" => "text/html; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "js" | "mjs" => "text/javascript; charset=utf-8",
+        "json" | "map" => "application/json",
+        "webmanifest" => "application/manifest+json",
+        "xml" => "application/xml",
+        "txt" | "md" => "text/plain; charset=utf-8",
+        "csv" => "text/csv; charset=utf-8",
+        "wasm" => "application/wasm",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        "avif" => "image/avif",
+        "ico" => "image/x-icon",
+        "woff2" => "font/woff2",
+        "woff" => "font/woff",
+        "ttf" => "font/ttf",
+        "otf" => "font/otf",
+        "mp4" => "video/mp4",
+        "webm" => "video/webm",
+        "mp3" => "audio/mpeg",
+        "ogg" => "audio/ogg",
+        "wav" => "audio/wav",
+        "pdf" => "application/pdf",
+        "vtt" => "text/vtt; charset=utf-8",
+        _ => "application/octet-stream",
+    };
+    kind.to_owned()
+}
+
+/// Whether a file of this type becomes smaller.
+pub fn compresses(kind: &str) -> bool {
+    kind.starts_with("text/")
+        || matches!(
+            kind,
+            "application/json"
+                | "application/manifest+json"
+                | "application/xml"
+                | "application/wasm"
+                | "image/svg+xml"
+                | "image/x-icon"
+                | "font/ttf"
+                | "font/otf"
+        )
+}
+
+/// What goes with a file whatever part of it is answered.
+pub fn headers(path: &str, asset: &Asset, etag: &str) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    let html = asset.r#type.starts_with("text/html");
+    let cache = if html || !is_fingerprinted(path) {
+        "no-cache"
+    } else {
+        "public, max-age=31536000, immutable"
+    };
+    set(&mut headers, header::CONTENT_TYPE, &asset.r#type);
+    set(&mut headers, header::CACHE_CONTROL, cache);
+    set(&mut headers, header::ETAG, etag);
+    if !html {
+        set(&mut headers, header::ACCEPT_RANGES, "bytes");
+    }
+    if asset.r#type == "application/octet-stream" {
+        set(&mut headers, header::CONTENT_DISPOSITION, "attachment");
+    }
+    let policy = if asset.r#type == "image/svg+xml" {
+        // A drawing that is opened by itself runs nothing.
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
+    } else if asset.based {
+        "object-src 'none'; base-uri 'self'; frame-ancestors 'none'"
+    } else {
+        "object-src 'none'; base-uri 'none'; frame-ancestors 'none'"
+    };
+    set(&mut headers, header::CONTENT_SECURITY_POLICY, policy);
+    common(&mut headers);
+    headers
+}
+
+/// What goes with every answer of an app's host.
+pub fn common(headers: &mut HeaderMap) {
+    for (name, value) in [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "strict-origin-when-cross-origin"),
+        (header::VARY, "accept-encoding"),
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            "same-origin-allow-popups",
+        ),
+        (
+            HeaderName::from_static("cross-origin-resource-policy"),
+            "same-origin",
+        ),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+}
+
+fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    // Types and tags are made of fixed words and hex.
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}
+
+/// Whether the name tells of the content, so that it never changes: `index-4f2a9c1b.js`.
+fn is_fingerprinted(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let Some((stem, _)) = name.rsplit_once('.') else {
+        return false;
+    };
+    let hash = stem.rsplit(['-', '.']).next().unwrap_or_default();
+    hash.len() >= 8
+        && hash.len() < stem.len()
+        && hash
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && hash.bytes().any(|byte| byte.is_ascii_digit())
+        && hash.bytes().any(|byte| byte.is_ascii_alphabetic())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest() -> Manifest {
+        [
+            "index.html",
+            "about.html",
+            "docs/index.html",
+            "assets/a b.js",
+            "ü.txt",
+        ]
+        .into_iter()
+        .map(|path| (path.to_owned(), Asset::default()))
+        .collect()
+    }
+
+    fn found(raw: &str, navigates: bool) -> String {
+        match find(&manifest(), raw, navigates) {
+            Found::File(path, _) => path.to_owned(),
+            Found::App(path, _) => format!("app {path}"),
+            Found::Folder => "folder".into(),
+            Found::Nothing(_) => "nothing".into(),
+        }
+    }
+
+    #[test]
+    fn paths_find_their_files() {
+        for (raw, file) in [
+            ("/", "index.html"),
+            ("/index.html", "index.html"),
+            ("/about", "about.html"),
+            ("/docs/", "docs/index.html"),
+            ("/docs", "folder"),
+            ("/assets/a%20b.js", "assets/a b.js"),
+            ("/%C3%BC.txt", "ü.txt"),
+            ("/assets/missing.js", "nothing"),
+            ("/films/7", "nothing"),
+        ] {
+            assert_eq!(found(raw, false), file, "{raw}");
+        }
+        assert_eq!(found("/films/7", true), "app index.html");
+    }
+
+    #[test]
+    fn odd_spellings_find_nothing() {
+        let mut count = 0;
+        for start in ["", "/assets", "/docs", "/x"] {
+            for dots in [
+                "..",
+                "%2e%2e",
+                "%2E.",
+                ".%2e",
+                "..%2f..",
+                "..%5c",
+                "..\\",
+                "%2e%2e%2f",
+                ".",
+                "%00",
+                "..;",
+            ] {
+                for end in [
+                    "/index.html",
+                    "/../index.html",
+                    "%2findex.html",
+                    "//index.html",
+                    "/etc/passwd",
+                ] {
+                    let raw = format!("{start}/{dots}{end}");
+                    // An own file, or nothing; here no spelling is one of a file.
+                    assert_eq!(found(&raw, false), "nothing", "{raw}");
+                    count += 1;
+                }
+            }
+        }
+        assert!(count >= 200, "{count}");
+        for raw in [
+            "//",
+            "//index.html",
+            "/docs//",
+            "/%",
+            "/%4",
+            "/%zz",
+            "/%ff",
+            "",
+            "index.html",
+            "/index.html%00",
+        ] {
+            assert_eq!(found(raw, false), "nothing", "{raw}");
+        }
+    }
+
+    #[test]
+    fn only_browsers_that_go_somewhere_navigate() {
+        let headers = |accept: &str, mode: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert("accept", accept.parse().unwrap());
+            if let Some(mode) = mode {
+                headers.insert("sec-fetch-mode", mode.parse().unwrap());
+            }
+            navigates(&headers)
+        };
+        assert!(headers("text/html,*/*", Some("navigate")));
+        assert!(headers("text/html", None));
+        assert!(!headers("text/html", Some("cors")));
+        assert!(!headers("*/*", Some("no-cors")));
+    }
+
+    #[test]
+    fn only_names_with_a_hash_are_kept_for_good() {
+        for (path, kept) in [
+            ("assets/index-4f2a9c1b.js", true),
+            ("main.8d3f1a2b9c.css", true),
+            ("index.html", false),
+            ("app-Navigation.js", false),
+            ("report-20240101.js", false),
+            ("4f2a9c1b.js", false),
+            ("logo.svg", false),
+        ] {
+            assert_eq!(is_fingerprinted(path), kept, "{path}");
+        }
+    }
+}

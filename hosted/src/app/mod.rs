@@ -1,0 +1,7 @@
+//! Hosted apps: what is taken out of a bundle, which file answers a path, and with which headers.
+
+pub mod bundle;
+pub mod files;
+mod inject;
+
+pub use inject::inject;

@@ -1,0 +1,322 @@
+//! E-mail and password: signing in and up, links in mails, forgotten passwords. Known and unknown addresses get the same
+//! answers, after the same work.
+
+use axum::{
+    http::{StatusCode, header},
+    response::Response,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Asked, hash, password, provider,
+    requests::{address, cookie},
+    session::{self, Cookie, place},
+    store::{self, NewToken, Profile, User},
+    views,
+};
+use crate::{
+    error::{ApiError, Result},
+    id, mail,
+};
+
+/// How long a link in a mail opens something.
+const LINK: i64 = 30 * 60 * 1_000_000;
+
+const SIGN_UP: &str = "sign-up";
+const RESET: &str = "reset";
+
+/// What a link says that makes an account.
+#[derive(Debug, Serialize, Deserialize)]
+struct Wanted {
+    email: String,
+    name: String,
+    password: String,
+    /// Hash of the cookie of the browser that asked.
+    browser: String,
+    return_to: String,
+}
+
+/// What a link says that changes a password.
+#[derive(Debug, Serialize, Deserialize)]
+struct Forgotten {
+    email: String,
+    return_to: String,
+}
+
+const WRONG: &str = "This e-mail or password is wrong.";
+const OVER: &str = "This link was used already, or is too old. Ask for a new one.";
+
+fn by_mail(asked: &Asked<'_>) -> Result<()> {
+    if provider::ways(asked.app, asked.site).by_mail {
+        return Ok(());
+    }
+    Err(ApiError::forbidden(
+        "provider_not_allowed",
+        "This app is not signed in to with a password.",
+    ))
+}
+
+pub(super) async fn sign_in(asked: &Asked<'_>) -> Result<Response> {
+    by_mail(asked)?;
+    let known = &asked.app.hosting.auth;
+    let wrong = || views::sign_in(asked, StatusCode::UNAUTHORIZED, Some(WRONG.into()));
+    let Some(email) = address(asked.text("email")) else {
+        known.throttle.address(asked.app)?;
+        return Ok(wrong());
+    };
+    let is_known = session::is_known(asked, &email);
+    let app_id = asked.site.app_id();
+    let counted = known.throttle.begin(asked.app, app_id, &email, is_known)?;
+    let user = store::by_email(asked.app.db(), &place(asked.site), &email).await?;
+    let kept = user
+        .as_ref()
+        .and_then(|user| user.profile.password.as_deref());
+    // As it was typed: blanks at its ends belong to it.
+    let typed = asked.form.get("password").map_or("", String::as_str);
+    let right = known.hashing.verify(typed, kept).await?;
+    match user.filter(|_| right) {
+        Some(user) => {
+            counted.was_right();
+            session::begin(asked, &user, &asked.return_to()).await
+        }
+        None => Ok(wrong()),
+    }
+}
+
+pub(super) async fn sign_up(asked: &Asked<'_>) -> Result<Response> {
+    by_mail(asked)?;
+    let known = &asked.app.hosting.auth;
+    known.throttle.address(asked.app)?;
+    let refused = |why: String| {
+        Ok(views::sign_up(
+            asked,
+            StatusCode::UNPROCESSABLE_ENTITY,
+            Some(why),
+        ))
+    };
+    let Some(email) = address(asked.text("email")) else {
+        return refused("This is no e-mail address.".into());
+    };
+    let typed = asked.form.get("password").map_or("", String::as_str);
+    if let Some(fault) = password::fault(typed, &email) {
+        return refused(fault);
+    }
+    known
+        .throttle
+        .mail(asked.app, asked.site.app_id(), &email)?;
+    let hashed = known.hashing.hash(typed).await?;
+    let (token, browser) = (id::random_base62(43), id::random_base62(43));
+    let wanted = Wanted {
+        email: email.clone(),
+        name: asked.text("name").chars().take(100).collect(),
+        password: hashed,
+        browser: hash(&browser),
+        return_to: asked.return_to(),
+    };
+    let (place, now, token_hash) = (place(asked.site), asked.app.clock().micros(), hash(&token));
+    let address = email.clone();
+    let exists = asked
+        .app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let exists = store::by_email_in(tx, &place, &address).await?.is_some();
+                let token = NewToken {
+                    kind: SIGN_UP,
+                    hash: &token_hash,
+                    user_id: "",
+                    expires_at: now + LINK,
+                    data: &wanted,
+                };
+                store::insert_token(tx, &place, &token).await?;
+                Ok(exists)
+            })
+        })
+        .await?;
+    let name = &asked.site.hosted.page().meta.title;
+    let text = if exists {
+        format!(
+            "Somebody asked for an account of {name} with this address. You have one already: sign in, or choose a new password, at\n\n{}/_auth/sign-in\n\nIf that was not you, nothing has to be done.\n",
+            asked.origin
+        )
+    } else {
+        format!(
+            "Somebody asked for an account of {name} with this address. If that was you, confirm it within 30 minutes:\n\n{}/_auth/verify?token={token}\n\nIf not, nothing has to be done.\n",
+            asked.origin
+        )
+    };
+    mail::send(asked.app, &email, &format!("Your account of {name}"), text);
+    let mut response = views::mail_sent(asked, &email);
+    let cookie = Cookie::Flow.set(asked.app, &browser);
+    response.headers_mut().append(header::SET_COOKIE, cookie);
+    Ok(response)
+}
+
+/// Makes the account that a link asks for, in the browser that asked, or for whoever knows the password.
+pub(super) async fn verify(asked: &Asked<'_>) -> Result<Response> {
+    by_mail(asked)?;
+    let (app, known) = (asked.app, &asked.app.hosting.auth);
+    known.throttle.address(app)?;
+    let (place, now) = (place(asked.site), app.clock().micros());
+    let token_hash = hash(asked.text("token"));
+    let over = || views::verify(asked, StatusCode::GONE, Some(OVER.into()));
+    let found: Option<Wanted> =
+        store::find_token(app.db(), &place, SIGN_UP, &token_hash, now).await?;
+    let Some(wanted) = found else {
+        return Ok(over());
+    };
+    let here = cookie(asked.headers, Cookie::Flow.name(app)).map(hash);
+    if here.as_deref() != Some(wanted.browser.as_str()) {
+        let typed = asked.form.get("password").map_or("", String::as_str);
+        if !known.hashing.verify(typed, Some(&wanted.password)).await? {
+            let why = "Enter the password that you chose for the account.".to_owned();
+            return Ok(views::verify(asked, StatusCode::UNAUTHORIZED, Some(why)));
+        }
+    }
+    let return_to = wanted.return_to.clone();
+    let made = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let taken: Option<(String, Wanted)> =
+                    store::take_token(tx, &place, SIGN_UP, &token_hash, now).await?;
+                let Some((_, wanted)) = taken else {
+                    return Ok(None);
+                };
+                // Somebody with this address came meanwhile, or was there all the time.
+                if store::by_email_in(tx, &place, &wanted.email)
+                    .await?
+                    .is_some()
+                {
+                    return Ok(None);
+                }
+                let role = store::invited(tx, &place, &wanted.email).await?;
+                let user = User {
+                    user_id: id::new("eu_"),
+                    email: wanted.email,
+                    created_at: now,
+                    profile: Profile {
+                        name: (!wanted.name.is_empty()).then_some(wanted.name),
+                        role: role.unwrap_or_else(|| ROLE.into()),
+                        password: Some(wanted.password),
+                        ..Default::default()
+                    },
+                };
+                store::insert(tx, &place, &user).await?;
+                Ok(Some(user))
+            })
+        })
+        .await?;
+    match made {
+        Some(user) => session::begin(asked, &user, &return_to).await,
+        None => Ok(over()),
+    }
+}
+
+/// The role of those who were not given another.
+pub(super) const ROLE: &str = "org:member";
+
+pub(super) async fn forgot(asked: &Asked<'_>) -> Result<Response> {
+    by_mail(asked)?;
+    let known = &asked.app.hosting.auth;
+    known.throttle.address(asked.app)?;
+    let Some(email) = address(asked.text("email")) else {
+        return Err(ApiError::bad_request("", "This is no e-mail address."));
+    };
+    known
+        .throttle
+        .mail(asked.app, asked.site.app_id(), &email)?;
+    let (place, now, token) = (
+        place(asked.site),
+        asked.app.clock().micros(),
+        id::random_base62(43),
+    );
+    let (token_hash, address) = (hash(&token), email.clone());
+    let return_to = asked.return_to();
+    let exists = asked
+        .app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let user = store::by_email_in(tx, &place, &address).await?;
+                let data = Forgotten {
+                    email: address,
+                    return_to,
+                };
+                let user_id = user.map(|user| user.user_id);
+                let token = NewToken {
+                    kind: RESET,
+                    hash: &token_hash,
+                    user_id: user_id.as_deref().unwrap_or_default(),
+                    expires_at: now + LINK,
+                    data: &data,
+                };
+                store::insert_token(tx, &place, &token).await?;
+                Ok(user_id.is_some())
+            })
+        })
+        .await?;
+    if exists {
+        let name = &asked.site.hosted.page().meta.title;
+        let text = format!(
+            "Somebody asked for a new password of your account of {name}. If that was you, choose it within 30 minutes:\n\n{}/_auth/reset?token={token}\n\nIf not, nothing has to be done.\n",
+            asked.origin
+        );
+        mail::send(asked.app, &email, &format!("Your password of {name}"), text);
+    }
+    Ok(views::mail_sent(asked, &email))
+}
+
+/// A new password, once, by a link; every session of before is over.
+pub(super) async fn reset(asked: &Asked<'_>) -> Result<Response> {
+    by_mail(asked)?;
+    let (app, known) = (asked.app, &asked.app.hosting.auth);
+    known.throttle.address(app)?;
+    let (place, now) = (place(asked.site), app.clock().micros());
+    let token_hash = hash(asked.text("token"));
+    let again = |status, why: &str| views::reset(asked, status, Some(why.to_owned()));
+    let found: Option<Forgotten> =
+        store::find_token(app.db(), &place, RESET, &token_hash, now).await?;
+    let Some(found) = found else {
+        return Ok(again(StatusCode::GONE, OVER));
+    };
+    let typed = asked.form.get("password").map_or("", String::as_str);
+    if let Some(fault) = password::fault(typed, &found.email) {
+        return Ok(again(StatusCode::UNPROCESSABLE_ENTITY, &fault));
+    }
+    let hashed = known.hashing.hash(typed).await?;
+    let changed = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let taken: Option<(String, Forgotten)> =
+                    store::take_token(tx, &place, RESET, &token_hash, now).await?;
+                let Some((_, found)) = taken else {
+                    return Ok(None);
+                };
+                let Some(mut user) = store::by_email_in(tx, &place, &found.email).await? else {
+                    return Ok(None);
+                };
+                user.profile.password = Some(hashed);
+                store::update(tx, &place, &user, now).await?;
+                store::end_sessions(tx, &place, &user.user_id).await?;
+                Ok(Some(user))
+            })
+        })
+        .await?;
+    let Some(user) = changed else {
+        return Ok(again(StatusCode::GONE, OVER));
+    };
+    let name = &asked.site.hosted.page().meta.title;
+    let text = format!(
+        "The password of your account of {name} was changed, and every other session is over. If that was not you, ask for a new one at\n\n{}/_auth/forgot\n",
+        asked.origin
+    );
+    mail::send(
+        app,
+        &user.email,
+        &format!("Your password of {name} was changed"),
+        text,
+    );
+    session::begin(asked, &user, &found.return_to).await
+}

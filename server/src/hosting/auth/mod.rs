@@ -1,0 +1,250 @@
+//! Sign-in of hosted apps, at `/_auth` of each: e-mail and password, providers of OpenID Connect, Google, GitHub. Every app
+//! has people and sessions of its own.
+
+mod flow;
+mod oidc;
+mod password;
+mod provider;
+mod requests;
+mod session;
+pub mod store;
+mod throttle;
+mod views;
+
+use std::sync::Arc;
+
+use axum::{
+    body::Body,
+    extract::Request,
+    http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use loupe_hosted::{
+    app::files,
+    auth::{Page, SDK, render},
+};
+use sha2::{Digest, Sha256};
+
+pub(crate) use requests::address;
+pub use session::{sweep, visitor};
+pub use store::User;
+
+use super::{Site, authority};
+use crate::{
+    app::App,
+    error::{ApiError, Result},
+    v1::apps,
+};
+
+/// What this process remembers of attempts and providers.
+#[derive(Default)]
+pub struct Known {
+    throttle: throttle::Throttle,
+    hashing: password::Hashing,
+    providers: provider::Providers,
+}
+
+/// A request to `/_auth`, taken apart.
+struct Asked<'a> {
+    app: &'a App,
+    site: &'a Site,
+    headers: &'a HeaderMap,
+    /// Scheme and host that the browser is at.
+    origin: String,
+    query: requests::Fields,
+    form: requests::Fields,
+}
+
+impl Asked<'_> {
+    /// The path of the app that all this leads back to.
+    fn return_to(&self) -> String {
+        let sent = self
+            .form
+            .get("return_to")
+            .or_else(|| self.query.get("return_to"));
+        requests::own_path(sent.map_or("", String::as_str))
+    }
+
+    fn text(&self, name: &str) -> &str {
+        self.form.get(name).map_or("", |text| text.trim())
+    }
+
+    fn page(&self, status: StatusCode, page: &Page) -> Response {
+        render(status, &self.site.style(), page)
+    }
+}
+
+/// Answers a request to `/_auth` of an app.
+pub(super) async fn answer(app: &App, site: Arc<Site>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let path = parts.uri.path().strip_prefix("/_auth").unwrap_or_default();
+    let get = matches!(parts.method, Method::GET | Method::HEAD);
+    if get && path == "/sdk.js" {
+        return script(&parts.headers);
+    }
+    if !apps::has_sign_in(site.hosted.auth_config.as_ref()) {
+        return missing(&site);
+    }
+    let mut response = match (get, parts.method == Method::POST) {
+        (true, _) => read(app, &site, path, &parts).await,
+        (_, true) => write(app, &site, path, &parts, body).await,
+        _ => Err(ApiError::method_not_allowed(
+            "",
+            "this address is read, or posted to",
+        )),
+    }
+    .unwrap_or_else(|error| refused(&site, path, error));
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    files::common(headers);
+    // Forms name the page's origin only where the page may tell it.
+    headers.insert(
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("same-origin"),
+    );
+    response
+}
+
+async fn read(app: &App, site: &Site, path: &str, parts: &Parts) -> Result<Response> {
+    let asked = Asked {
+        app,
+        site,
+        headers: &parts.headers,
+        origin: origin(app, &parts.headers, &parts.uri),
+        query: requests::fields(parts.uri.query().unwrap_or_default().as_bytes()),
+        form: requests::Fields::default(),
+    };
+    match path {
+        "/session" => session::tell(&asked).await,
+        "/me" => session::me(&asked).await,
+        "/users" => session::people(&asked).await,
+        "/sign-in" => Ok(views::sign_in(&asked, StatusCode::OK, None)),
+        "/sign-up" => Ok(views::sign_up(&asked, StatusCode::OK, None)),
+        "/forgot" => Ok(views::forgot(&asked)),
+        "/reset" => Ok(views::reset(&asked, StatusCode::OK, None)),
+        "/verify" => Ok(views::verify(&asked, StatusCode::OK, None)),
+        "/done" => Ok(views::done(&asked)),
+        path => match path.strip_prefix("/callback/") {
+            Some(name) => provider::callback(&asked, name).await,
+            None => Ok(missing(site)),
+        },
+    }
+}
+
+async fn write(app: &App, site: &Site, path: &str, parts: &Parts, body: Body) -> Result<Response> {
+    same_origin(&parts.headers, &parts.uri)?;
+    let form = requests::body(&parts.headers, body).await?;
+    let asked = Asked {
+        app,
+        site,
+        headers: &parts.headers,
+        origin: origin(app, &parts.headers, &parts.uri),
+        query: requests::fields(parts.uri.query().unwrap_or_default().as_bytes()),
+        form,
+    };
+    match path {
+        "/sign-in" => flow::sign_in(&asked).await,
+        "/sign-up" => flow::sign_up(&asked).await,
+        "/verify" => flow::verify(&asked).await,
+        "/forgot" => flow::forgot(&asked).await,
+        "/reset" => flow::reset(&asked).await,
+        "/sign-out" => session::sign_out(&asked).await,
+        "/start" => provider::start(&asked).await,
+        _ => Ok(missing(site)),
+    }
+}
+
+/// Scheme and host as the browser writes them.
+fn origin(app: &App, headers: &HeaderMap, uri: &Uri) -> String {
+    let scheme = if super::is_secure(app) {
+        "https"
+    } else {
+        "http"
+    };
+    format!("{scheme}://{}", authority(headers, uri).unwrap_or_default())
+}
+
+/// Whether a page of this very host sends the request: browsers say so, and no page can say it for them.
+///
+/// # Errors
+/// 403 from anywhere else.
+pub fn same_origin(headers: &HeaderMap, uri: &Uri) -> Result<()> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let own = match text("origin") {
+        Some(origin) => origin.split_once("://").is_some_and(|(scheme, host)| {
+            matches!(scheme, "http" | "https") && Some(host) == authority(headers, uri)
+        }),
+        // Without an origin only what a browser says of itself counts; programs without cookies may come.
+        None => match text("sec-fetch-site") {
+            Some(site) => site == "same-origin",
+            None => !headers.contains_key(header::COOKIE),
+        },
+    };
+    if own {
+        return Ok(());
+    }
+    Err(ApiError::forbidden(
+        "origin_not_allowed",
+        "this comes from a page of another origin",
+    ))
+}
+
+fn script(headers: &HeaderMap) -> Response {
+    let tag = format!("\"{}\"", hex::encode(&Sha256::digest(SDK.as_bytes())[..12]));
+    let known = headers.get(header::IF_NONE_MATCH);
+    let mut response = if known.is_some_and(|known| known == tag.as_str()) {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        SDK.into_response()
+    };
+    let headers = response.headers_mut();
+    let kind = HeaderValue::from_static("text/javascript; charset=utf-8");
+    headers.insert(header::CONTENT_TYPE, kind);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        headers.insert(header::ETAG, tag);
+    }
+    files::common(headers);
+    response
+}
+
+fn missing(site: &Site) -> Response {
+    let page = Page {
+        title: "Page not found".into(),
+        text: "There is nothing at this address.".into(),
+        links: vec![("/".into(), "To the app")],
+        ..Default::default()
+    };
+    render(StatusCode::NOT_FOUND, &site.style(), &page)
+}
+
+/// What scripts ask is refused in JSON, what people see on a page.
+fn refused(site: &Site, path: &str, error: ApiError) -> Response {
+    if matches!(path, "/session" | "/me" | "/users" | "/sign-out") {
+        return error.into_response();
+    }
+    let wait = error.wait();
+    let message = error.message();
+    let answer = error.into_response();
+    let page = Page {
+        title: "That did not work".into(),
+        error: Some(message),
+        links: vec![
+            ("/_auth/sign-in".into(), "Sign in"),
+            ("/".into(), "To the app"),
+        ],
+        ..Default::default()
+    };
+    let mut response = render(answer.status(), &site.style(), &page);
+    if let Some(seconds) = wait {
+        response
+            .headers_mut()
+            .insert(header::RETRY_AFTER, seconds.into());
+    }
+    response
+}
+
+/// What is kept instead of a secret that a browser holds.
+fn hash(secret: &str) -> String {
+    hex::encode(Sha256::digest(secret.as_bytes()))
+}

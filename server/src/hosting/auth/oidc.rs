@@ -1,0 +1,350 @@
+//! What providers are asked, through the guarded client: their description, their keys, a code's tokens. What an ID token
+//! says is believed after its signature, issuer, audience, time and nonce were checked.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::http::{HeaderMap, HeaderValue, Method, header};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use bytes::Bytes;
+use jsonwebtoken::{
+    Algorithm, DecodingKey, Validation,
+    jwk::{Jwk, JwkSet},
+};
+use loupe_engine::web::{Answer, Ask, Web};
+use serde::{Deserialize, de::DeserializeOwned};
+
+use super::{
+    provider::{Client, Person},
+    requests::address,
+};
+use crate::{
+    app::App,
+    error::{ApiError, Result},
+};
+
+/// Largest answer of a provider.
+const ANSWER: u64 = 512 << 10;
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Signatures that are believed: none with a shared secret, and no absent one.
+const SIGNATURES: [Algorithm; 8] = [
+    Algorithm::RS256,
+    Algorithm::RS384,
+    Algorithm::RS512,
+    Algorithm::PS256,
+    Algorithm::PS384,
+    Algorithm::PS512,
+    Algorithm::ES256,
+    Algorithm::EdDSA,
+];
+
+/// What a provider says of itself.
+#[derive(Debug, Deserialize)]
+pub(super) struct Description {
+    issuer: String,
+    pub authorization_endpoint: String,
+    token_endpoint: String,
+    jwks_uri: String,
+    #[serde(default)]
+    token_endpoint_auth_methods_supported: Vec<String>,
+}
+
+/// Keys of a provider, and when they were read.
+#[derive(Debug)]
+pub(super) struct Keys {
+    set: JwkSet,
+    at: i64,
+}
+
+fn unusable(cause: impl std::fmt::Display) -> ApiError {
+    tracing::warn!(%cause, "a provider of sign-in cannot be used");
+    ApiError::unavailable("", "This service cannot be used at the moment.")
+}
+
+fn refused(cause: impl std::fmt::Display) -> ApiError {
+    tracing::info!(%cause, "a sign-in was refused");
+    ApiError::bad_request(
+        "provider_refused",
+        "The service did not sign you in. Begin again.",
+    )
+}
+
+async fn ask(app: &App, ask: Ask) -> Result<Answer> {
+    let ask = Ask {
+        timeout: PATIENCE,
+        max_bytes: ANSWER,
+        ..ask
+    };
+    app.outbound().ask(ask).await.map_err(unusable)
+}
+
+async fn get<T: DeserializeOwned>(app: &App, url: &str, bearer: Option<&str>) -> Result<T> {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+    if let Some(bearer) = bearer {
+        let value = HeaderValue::from_str(&format!("Bearer {bearer}")).map_err(refused)?;
+        headers.insert(header::AUTHORIZATION, value);
+    }
+    let request = Ask {
+        headers,
+        ..Ask::call(Method::GET, url, Bytes::new())
+    };
+    let answer = ask(app, request).await?;
+    if !answer.status.is_success() {
+        return Err(unusable(format!("{url} answered {}", answer.status)));
+    }
+    serde_json::from_slice(&answer.body).map_err(unusable)
+}
+
+/// The description of a provider, which must call itself as it is called.
+pub(super) async fn describe(app: &App, issuer: &str) -> Result<Arc<Description>> {
+    let known = &app.hosting.auth.providers.described;
+    if let Some(known) = known.get(issuer).await {
+        return Ok(known);
+    }
+    let url = format!(
+        "{}/.well-known/openid-configuration",
+        issuer.trim_end_matches('/')
+    );
+    let described: Description = get(app, &url, None).await?;
+    if described.issuer != issuer {
+        return Err(unusable(format!(
+            "{issuer} calls itself {}",
+            described.issuer
+        )));
+    }
+    let described = Arc::new(described);
+    known.insert(issuer.to_owned(), described.clone()).await;
+    Ok(described)
+}
+
+/// The key of a signature. One that is not known is looked for once a minute.
+async fn key(app: &App, description: &Description, kid: Option<&str>) -> Result<Jwk> {
+    const AGAIN: i64 = 60_000_000;
+    let known = &app.hosting.auth.providers.keys;
+    let now = app.clock().micros();
+    let find = |keys: &Keys| match kid {
+        Some(kid) => keys.set.find(kid).cloned(),
+        None => (keys.set.keys.len() == 1)
+            .then(|| keys.set.keys.first().cloned())
+            .flatten(),
+    };
+    if let Some(keys) = known.get(&description.issuer).await {
+        if let Some(key) = find(&keys) {
+            return Ok(key);
+        }
+        if now - keys.at < AGAIN {
+            return Err(refused("the token is signed with an unknown key"));
+        }
+    }
+    let value: serde_json::Value = get(app, &description.jwks_uri, None).await?;
+    // Keys of kinds that are not known here are none of ours.
+    let keys = value.get("keys").and_then(serde_json::Value::as_array);
+    let keys = keys.into_iter().flatten().take(50);
+    let keys = keys.filter_map(|key| serde_json::from_value(key.clone()).ok());
+    let set = JwkSet {
+        keys: keys.collect(),
+    };
+    let keys = Arc::new(Keys { set, at: now });
+    known.insert(description.issuer.clone(), keys.clone()).await;
+    find(&keys).ok_or_else(|| refused("the token is signed with an unknown key"))
+}
+
+/// What an ID token says.
+#[derive(Debug, Deserialize)]
+struct Claims {
+    sub: String,
+    aud: Audience,
+    azp: Option<String>,
+    nonce: Option<String>,
+    email: Option<String>,
+    #[serde(default)]
+    email_verified: Truth,
+    name: Option<String>,
+    picture: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(String),
+    Several(Vec<String>),
+}
+
+/// Some providers write truth as text.
+#[derive(Debug, Default, Deserialize)]
+#[serde(untagged)]
+enum Truth {
+    Bool(bool),
+    Text(String),
+    #[default]
+    Absent,
+}
+
+impl Truth {
+    fn is_true(&self) -> bool {
+        matches!(self, Self::Bool(true)) || matches!(self, Self::Text(text) if text == "true")
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Tokens {
+    id_token: Option<String>,
+    access_token: Option<String>,
+}
+
+/// A code on its way to being a person.
+pub(super) struct Exchange<'a> {
+    pub app: &'a App,
+    pub client: &'a Client,
+    pub code: &'a str,
+    pub redirect_uri: &'a str,
+    pub verifier: &'a str,
+}
+
+impl Exchange<'_> {
+    /// Headers and form that ask for the tokens of the code.
+    fn asking(&self, by_header: bool) -> Result<(HeaderMap, Bytes)> {
+        let mut form = url::form_urlencoded::Serializer::new(String::new());
+        form.append_pair("grant_type", "authorization_code")
+            .append_pair("code", self.code)
+            .append_pair("redirect_uri", self.redirect_uri)
+            .append_pair("code_verifier", self.verifier);
+        let mut headers = HeaderMap::new();
+        let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
+        headers.insert(header::CONTENT_TYPE, kind);
+        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+        match self.client.secret.as_deref().filter(|_| by_header) {
+            Some(secret) => {
+                let encode = |text: &str| {
+                    url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>()
+                };
+                let pair = format!("{}:{}", encode(&self.client.client_id), encode(secret));
+                let value = format!("Basic {}", STANDARD.encode(pair));
+                let value = HeaderValue::from_str(&value).map_err(refused)?;
+                headers.insert(header::AUTHORIZATION, value);
+            }
+            None => {
+                form.append_pair("client_id", &self.client.client_id);
+                if let Some(secret) = &self.client.secret {
+                    form.append_pair("client_secret", secret);
+                }
+            }
+        }
+        Ok((headers, form.finish().into()))
+    }
+
+    /// The tokens of the code.
+    async fn tokens(&self, endpoint: &str, by_header: bool) -> Result<Tokens> {
+        let (headers, form) = self.asking(by_header)?;
+        let request = Ask {
+            headers,
+            ..Ask::call(Method::POST, endpoint, form)
+        };
+        let answer = ask(self.app, request).await?;
+        if !answer.status.is_success() {
+            return Err(refused(format!("the code was answered {}", answer.status)));
+        }
+        serde_json::from_slice(&answer.body).map_err(refused)
+    }
+
+    /// Who the ID token is about.
+    pub async fn oidc(&self, nonce: &str) -> Result<Person> {
+        let described = describe(self.app, &self.client.issuer).await?;
+        let methods = &described.token_endpoint_auth_methods_supported;
+        let by_header =
+            methods.is_empty() || methods.iter().any(|one| one == "client_secret_basic");
+        let tokens = self.tokens(&described.token_endpoint, by_header).await?;
+        let token = tokens
+            .id_token
+            .ok_or_else(|| refused("there is no ID token"))?;
+        let claims = self.check(&described, &token, nonce).await?;
+        let proven = claims.email_verified.is_true();
+        let email = claims.email.filter(|_| proven);
+        Ok(Person {
+            issuer: described.issuer.clone(),
+            subject: claims.sub,
+            email: email.as_deref().and_then(address),
+            name: claims.name.map(short),
+            picture: claims.picture.filter(|url| is_picture(url)),
+        })
+    }
+
+    async fn check(&self, described: &Description, token: &str, nonce: &str) -> Result<Claims> {
+        let head = jsonwebtoken::decode_header(token).map_err(refused)?;
+        if !SIGNATURES.contains(&head.alg) {
+            return Err(refused("the token has a signature that is not believed"));
+        }
+        let key = key(self.app, described, head.kid.as_deref()).await?;
+        let mut validation = Validation::new(head.alg);
+        validation.set_issuer(&[&described.issuer]);
+        validation.set_audience(&[&self.client.client_id]);
+        validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+        validation.leeway = 30;
+        let key = DecodingKey::from_jwk(&key).map_err(refused)?;
+        let claims = jsonwebtoken::decode::<Claims>(token, &key, &validation);
+        let claims = claims.map_err(refused)?.claims;
+        if claims.nonce.as_deref() != Some(nonce) {
+            return Err(refused("the token is not for this sign-in"));
+        }
+        // A token for several parties says whom it was given to.
+        let several = matches!(&claims.aud, Audience::Several(all) if all.len() > 1);
+        let given = claims.azp.as_deref();
+        if given.is_some_and(|azp| azp != self.client.client_id) || (several && given.is_none()) {
+            return Err(refused("the token was given to somebody else"));
+        }
+        if matches!(&claims.aud, Audience::One(one) if *one != self.client.client_id) {
+            return Err(refused("the token is for somebody else"));
+        }
+        if claims.sub.is_empty() || claims.sub.len() > 255 {
+            return Err(refused("the token names nobody"));
+        }
+        Ok(claims)
+    }
+
+    /// GitHub has tokens only: who it is, and which address is proven, is asked with them.
+    pub async fn github(&self) -> Result<Person> {
+        #[derive(Deserialize)]
+        struct Account {
+            id: i64,
+            login: String,
+            name: Option<String>,
+            avatar_url: Option<String>,
+        }
+        #[derive(Deserialize)]
+        struct Mail {
+            email: String,
+            primary: bool,
+            verified: bool,
+        }
+        let issuer = &self.client.issuer;
+        let api = if issuer == "https://github.com" {
+            "https://api.github.com".to_owned()
+        } else {
+            format!("{issuer}/api/v3")
+        };
+        let endpoint = format!("{issuer}/login/oauth/access_token");
+        let tokens = self.tokens(&endpoint, false).await?;
+        let token = tokens
+            .access_token
+            .ok_or_else(|| refused("there is no access token"))?;
+        let account: Account = get(self.app, &format!("{api}/user"), Some(&token)).await?;
+        let mails: Vec<Mail> = get(self.app, &format!("{api}/user/emails"), Some(&token)).await?;
+        let proven = mails.iter().find(|mail| mail.primary && mail.verified);
+        Ok(Person {
+            issuer: issuer.clone(),
+            subject: account.id.to_string(),
+            email: proven.and_then(|mail| address(&mail.email)),
+            name: Some(short(account.name.unwrap_or(account.login))),
+            picture: account.avatar_url.filter(|url| is_picture(url)),
+        })
+    }
+}
+
+fn short(name: String) -> String {
+    name.chars().take(100).collect()
+}
+
+fn is_picture(url: &str) -> bool {
+    url.starts_with("https://") && url.len() <= 1_000
+}

@@ -1,0 +1,238 @@
+//! Sessions: an opaque cookie of this host alone, new at every sign-in, over after a week without a visit or a month.
+
+use axum::{
+    Json,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use loupe_wire::AppEndUser;
+use serde_json::json;
+
+use super::{
+    Asked, hash,
+    requests::cookie,
+    store::{self, Place, User},
+};
+use crate::{
+    app::App,
+    error::{ApiError, Result},
+    hosting::{Site, is_secure},
+    id,
+    v1::apps,
+};
+
+const DAY: i64 = 86_400_000_000;
+const IDLE: i64 = 7 * DAY;
+const LONGEST: i64 = 30 * DAY;
+
+/// A session that was seen within this time is not written again.
+const SEEN: i64 = 3_600_000_000;
+
+/// People that one page may list.
+const LISTED: i64 = 1_000;
+
+/// The cookies of an app. With TLS their names bind them to the host: no neighbour can plant one.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Cookie {
+    Session,
+    /// The browser that began something, for ten minutes.
+    Flow,
+    /// A browser that somebody signed in from before.
+    Known,
+}
+
+impl Cookie {
+    pub fn name(self, app: &App) -> &'static str {
+        match (self, is_secure(app)) {
+            (Self::Session, true) => "__Host-loupe_app",
+            (Self::Session, false) => "loupe_app",
+            (Self::Flow, true) => "__Host-loupe_flow",
+            (Self::Flow, false) => "loupe_flow",
+            (Self::Known, true) => "__Host-loupe_known",
+            (Self::Known, false) => "loupe_known",
+        }
+    }
+
+    const fn seconds(self) -> i64 {
+        match self {
+            Self::Session => 30 * 86_400,
+            Self::Flow => 3_600,
+            Self::Known => 365 * 86_400,
+        }
+    }
+
+    /// The header that sets it; an empty value takes it away.
+    pub fn set(self, app: &App, value: &str) -> HeaderValue {
+        let age = if value.is_empty() { 0 } else { self.seconds() };
+        let secure = if is_secure(app) { "; Secure" } else { "" };
+        let name = self.name(app);
+        let text = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={age}{secure}");
+        // Values are base62, hex or base64.
+        HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
+    }
+}
+
+pub(super) fn place(site: &Site) -> Place {
+    Place {
+        org_id: site.org_id.clone(),
+        app_id: site.app_id().to_owned(),
+    }
+}
+
+/// Who sends the request; nobody without a session.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn visitor(app: &App, site: &Site, headers: &HeaderMap) -> Result<Option<User>> {
+    if !apps::has_sign_in(site.hosted.auth_config.as_ref()) {
+        return Ok(None);
+    }
+    let Some(token) = cookie(headers, Cookie::Session.name(app)) else {
+        return Ok(None);
+    };
+    let (place, token_hash, now) = (place(site), hash(token), app.clock().micros());
+    let found = store::find_session(app.db(), &place, &token_hash, now).await?;
+    let Some((began, seen, user)) = found else {
+        return Ok(None);
+    };
+    if now - seen > SEEN {
+        let until = (now + IDLE).min(began + LONGEST);
+        let write = app.db().write(move |tx| {
+            Box::pin(async move { store::see_session(tx, &place, &token_hash, now, until).await })
+        });
+        write.await?;
+    }
+    Ok(Some(user))
+}
+
+/// Signs a browser in: the session it had is over, and the new one leads to `to`.
+pub(super) async fn begin(asked: &Asked<'_>, user: &User, to: &str) -> Result<Response> {
+    let app = asked.app;
+    // 62^43 is more than 256 bits.
+    let token = id::random_base62(43);
+    let (place, now) = (place(asked.site), app.clock().micros());
+    let old = cookie(asked.headers, Cookie::Session.name(app)).map(hash);
+    let (token_hash, user_id) = (hash(&token), user.user_id.clone());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                if let Some(old) = old {
+                    store::end_session(tx, &place, &old).await?;
+                }
+                store::insert_session(tx, &place, &token_hash, &user_id, now, now + IDLE).await
+            })
+        })
+        .await?;
+    let mut response = redirect(to);
+    let headers = response.headers_mut();
+    headers.append(header::SET_COOKIE, Cookie::Session.set(app, &token));
+    headers.append(header::SET_COOKIE, Cookie::Flow.set(app, ""));
+    let known = known_browser(app, asked.site, &user.email)?;
+    headers.append(header::SET_COOKIE, Cookie::Known.set(app, &known));
+    Ok(response)
+}
+
+/// Says that somebody signed in from this browser before; only this server can write it.
+fn known_browser(app: &App, site: &Site, email: &str) -> Result<String> {
+    app.vault()
+        .seal(&["known browser", site.app_id(), email], "1")
+}
+
+/// Whether this person signed in from this browser before.
+pub(super) fn is_known(asked: &Asked<'_>, email: &str) -> bool {
+    let sealed = cookie(asked.headers, Cookie::Known.name(asked.app));
+    let place = ["known browser", asked.site.app_id(), email];
+    sealed.is_some_and(|sealed| asked.app.vault().opens(&place, sealed))
+}
+
+pub(super) fn redirect(to: &str) -> Response {
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    let to = HeaderValue::from_str(to).unwrap_or(HeaderValue::from_static("/"));
+    response.headers_mut().insert(header::LOCATION, to);
+    response
+}
+
+/// As pages of the app see a person.
+fn told(user: User) -> AppEndUser {
+    AppEndUser {
+        id: user.user_id,
+        email: user.email,
+        name: user.profile.name,
+        avatar_url: user.profile.avatar_url,
+    }
+}
+
+/// Whether somebody is signed in, and who: never an error, so that a page can ask without knowing.
+pub(super) async fn tell(asked: &Asked<'_>) -> Result<Response> {
+    let user = visitor(asked.app, asked.site, asked.headers).await?;
+    let told = json!({ "is_signed_in": user.is_some(), "user": user.map(told) });
+    Ok(Json(told).into_response())
+}
+
+fn signed_out() -> ApiError {
+    ApiError::unauthenticated("sign_in_required", "sign in to this app first")
+}
+
+/// The person that is signed in.
+pub(super) async fn me(asked: &Asked<'_>) -> Result<Response> {
+    let user = visitor(asked.app, asked.site, asked.headers).await?;
+    let user = user.ok_or_else(signed_out)?;
+    Ok(Json(told(user)).into_response())
+}
+
+/// Everybody who signed in to this app, for those who did; the owner may close this.
+pub(super) async fn people(asked: &Asked<'_>) -> Result<Response> {
+    let user = visitor(asked.app, asked.site, asked.headers).await?;
+    user.ok_or_else(signed_out)?;
+    if apps::variable(&asked.site.hosted, "LOUPE_LIST_USERS") == Some("off") {
+        return Err(ApiError::forbidden(
+            "users_not_listed",
+            "the owner of this app does not let its users see each other",
+        ));
+    }
+    let users = store::list(asked.app.db(), &place(asked.site), LISTED).await?;
+    let told: Vec<AppEndUser> = users.into_iter().map(told).collect();
+    Ok(Json(told).into_response())
+}
+
+/// Ends the session, or with `everywhere` all sessions of the person.
+pub(super) async fn sign_out(asked: &Asked<'_>) -> Result<Response> {
+    let app = asked.app;
+    let everywhere = asked.text("everywhere") == "true";
+    if let Some(token) = cookie(asked.headers, Cookie::Session.name(app)) {
+        let user = visitor(app, asked.site, asked.headers).await?;
+        let (place, token_hash) = (place(asked.site), hash(token));
+        let work = app.db().write(move |tx| {
+            Box::pin(async move {
+                match user.filter(|_| everywhere) {
+                    Some(user) => store::end_sessions(tx, &place, &user.user_id).await,
+                    None => store::end_session(tx, &place, &token_hash).await,
+                }
+            })
+        });
+        work.await?;
+    }
+    let is_form = asked.headers.get(header::CONTENT_TYPE).is_some_and(|kind| {
+        kind.as_bytes()
+            .starts_with(b"application/x-www-form-urlencoded")
+    });
+    let mut response = if is_form {
+        redirect(&asked.return_to())
+    } else {
+        StatusCode::NO_CONTENT.into_response()
+    };
+    let cookie = Cookie::Session.set(app, "");
+    response.headers_mut().append(header::SET_COOKIE, cookie);
+    Ok(response)
+}
+
+/// Removes what is over: sessions, tokens, and what visitors did long ago.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn sweep(app: &App) -> Result<()> {
+    let now = app.clock().micros();
+    app.db()
+        .write(move |tx| Box::pin(async move { store::sweep(tx, now, now - 90 * DAY).await }))
+        .await
+}

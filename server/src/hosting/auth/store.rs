@@ -1,0 +1,285 @@
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::{
+    args,
+    db::{Arg, Db, Json, Tx},
+    error::Result,
+};
+
+crate::sql! {
+    const FIND_USER = "SELECT user_id, email, created_at, data FROM app_users WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
+    const BY_EMAIL = "SELECT user_id, email, created_at, data FROM app_users WHERE org_id = $1 AND app_id = $2 AND email = $3";
+    const BY_IDENTITY = "SELECT u.user_id, u.email, u.created_at, u.data FROM app_identities i JOIN app_users u ON u.user_id = i.user_id AND u.org_id = i.org_id WHERE i.org_id = $1 AND i.app_id = $2 AND i.issuer = $3 AND i.subject = $4";
+    const USERS = "SELECT user_id, email, created_at, data FROM app_users WHERE org_id = $1 AND app_id = $2 ORDER BY created_at, user_id LIMIT $3";
+    const COUNT_USERS = "SELECT CAST(COUNT(*) AS BIGINT) FROM app_users WHERE org_id = $1 AND app_id = $2";
+    const INSERT_USER = "INSERT INTO app_users (user_id, org_id, app_id, email, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $5, $6)";
+    const UPDATE_USER = "UPDATE app_users SET updated_at = $4, data = $5 WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
+    const DELETE_USER = "DELETE FROM app_users WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
+    const DELETE_IDENTITIES = "DELETE FROM app_identities WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
+    const INSERT_IDENTITY = "INSERT INTO app_identities (app_id, issuer, subject, org_id, user_id, created_at) VALUES ($1, $2, $3, $4, $5, $6)";
+
+    const INSERT_SESSION = "INSERT INTO app_sessions (token_hash, org_id, app_id, user_id, created_at, seen_at, expires_at) VALUES ($1, $2, $3, $4, $5, $5, $6)";
+    const FIND_SESSION = "SELECT s.created_at AS began_at, s.seen_at, u.user_id, u.email, u.created_at, u.data FROM app_sessions s JOIN app_users u ON u.user_id = s.user_id AND u.app_id = s.app_id WHERE s.token_hash = $3 AND s.org_id = $1 AND s.app_id = $2 AND s.expires_at > $4";
+    const SEE_SESSION = "UPDATE app_sessions SET seen_at = $4, expires_at = $5 WHERE org_id = $1 AND app_id = $2 AND token_hash = $3";
+    const END_SESSION = "DELETE FROM app_sessions WHERE org_id = $1 AND app_id = $2 AND token_hash = $3";
+    const END_SESSIONS = "DELETE FROM app_sessions WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
+
+    const INSERT_TOKEN = "INSERT INTO app_tokens (token_hash, org_id, app_id, kind, user_id, expires_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    const FIND_TOKEN = "SELECT user_id, data FROM app_tokens WHERE org_id = $1 AND app_id = $2 AND kind = $3 AND token_hash = $4 AND expires_at > $5";
+    const TAKE_TOKEN = "DELETE FROM app_tokens WHERE org_id = $1 AND app_id = $2 AND kind = $3 AND token_hash = $4 AND expires_at > $5 RETURNING user_id, data";
+    const DELETE_TOKENS = "DELETE FROM app_tokens WHERE org_id = $1 AND app_id = $2 AND user_id = $3 AND user_id <> ''";
+
+    const ROLE_OF_INVITED = "SELECT role FROM app_invitations WHERE org_id = $1 AND app_id = $2 AND email = $3 AND status = 'pending'";
+    const ACCEPT = "UPDATE app_invitations SET status = 'accepted' WHERE org_id = $1 AND app_id = $2 AND email = $3";
+
+    // One sweep for the apps of every organization.
+    const SWEEP_SESSIONS = "DELETE FROM app_sessions WHERE expires_at < $1";
+    const SWEEP_TOKENS = "DELETE FROM app_tokens WHERE expires_at < $1";
+    const SWEEP_EVENTS = "DELETE FROM app_events WHERE created_at < $1";
+}
+
+/// Whose people: organization and app.
+#[derive(Debug, Clone)]
+pub struct Place {
+    pub org_id: String,
+    pub app_id: String,
+}
+
+/// What is known of a person.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Profile {
+    pub name: Option<String>,
+    pub avatar_url: Option<String>,
+    pub role: String,
+    /// Argon2id; absent for those who come by a provider only.
+    pub password: Option<String>,
+}
+
+/// A person. Whoever is here has proven the address.
+#[derive(Debug, Clone)]
+pub struct User {
+    pub user_id: String,
+    pub email: String,
+    pub created_at: i64,
+    pub profile: Profile,
+}
+
+type Row = (String, String, i64, Json<Profile>);
+
+fn user((user_id, email, created_at, profile): Row) -> User {
+    User {
+        user_id,
+        email,
+        created_at,
+        profile: profile.0,
+    }
+}
+
+pub async fn find(db: &Db, place: &Place, user_id: &str) -> Result<Option<User>> {
+    let args = args![&place.org_id, &place.app_id, user_id];
+    Ok(db.one(FIND_USER, args).await?.map(user))
+}
+
+pub(super) async fn by_email(db: &Db, place: &Place, email: &str) -> Result<Option<User>> {
+    let args = args![&place.org_id, &place.app_id, email];
+    Ok(db.one(BY_EMAIL, args).await?.map(user))
+}
+
+pub(super) async fn by_email_in(tx: &mut Tx, place: &Place, email: &str) -> Result<Option<User>> {
+    let args = args![&place.org_id, &place.app_id, email];
+    Ok(tx.one(BY_EMAIL, args).await?.map(user))
+}
+
+pub(super) async fn by_identity_in(
+    tx: &mut Tx,
+    place: &Place,
+    issuer: &str,
+    subject: &str,
+) -> Result<Option<User>> {
+    let args = args![&place.org_id, &place.app_id, issuer, subject];
+    Ok(tx.one(BY_IDENTITY, args).await?.map(user))
+}
+
+/// The first ones that came.
+pub async fn list(db: &Db, place: &Place, most: i64) -> Result<Vec<User>> {
+    let rows: Vec<Row> = db
+        .all(USERS, args![&place.org_id, &place.app_id, most])
+        .await?;
+    Ok(rows.into_iter().map(user).collect())
+}
+
+pub async fn count(db: &Db, place: &Place) -> Result<i64> {
+    db.number(COUNT_USERS, args![&place.org_id, &place.app_id])
+        .await
+}
+
+pub(super) async fn insert(tx: &mut Tx, place: &Place, user: &User) -> Result<()> {
+    let args = args![
+        &user.user_id,
+        &place.org_id,
+        &place.app_id,
+        &user.email,
+        user.created_at,
+        Arg::json(&user.profile)
+    ];
+    tx.run(INSERT_USER, args).await?;
+    tx.run(ACCEPT, args![&place.org_id, &place.app_id, &user.email])
+        .await?;
+    Ok(())
+}
+
+/// Whether there is such a person.
+pub async fn update(tx: &mut Tx, place: &Place, user: &User, now: i64) -> Result<bool> {
+    let profile = Arg::json(&user.profile);
+    let args = args![&place.org_id, &place.app_id, &user.user_id, now, profile];
+    Ok(tx.run(UPDATE_USER, args).await? > 0)
+}
+
+/// Removes a person with all that signs them in; whether there was one.
+pub async fn delete(tx: &mut Tx, place: &Place, user_id: &str) -> Result<bool> {
+    for statement in [DELETE_IDENTITIES, END_SESSIONS, DELETE_TOKENS] {
+        tx.run(statement, args![&place.org_id, &place.app_id, user_id])
+            .await?;
+    }
+    let args = args![&place.org_id, &place.app_id, user_id];
+    Ok(tx.run(DELETE_USER, args).await? > 0)
+}
+
+pub(super) async fn insert_identity(
+    tx: &mut Tx,
+    place: &Place,
+    identity: (&str, &str),
+    user_id: &str,
+    now: i64,
+) -> Result<()> {
+    let (issuer, subject) = identity;
+    let args = args![&place.app_id, issuer, subject, &place.org_id, user_id, now];
+    tx.run(INSERT_IDENTITY, args).await?;
+    Ok(())
+}
+
+/// The role that waits for this address.
+pub(super) async fn invited(tx: &mut Tx, place: &Place, email: &str) -> Result<Option<String>> {
+    let args = args![&place.org_id, &place.app_id, email];
+    let row: Option<(String,)> = tx.one(ROLE_OF_INVITED, args).await?;
+    Ok(row.map(|(role,)| role))
+}
+
+pub(super) async fn insert_session(
+    tx: &mut Tx,
+    place: &Place,
+    token_hash: &str,
+    user_id: &str,
+    now: i64,
+    expires_at: i64,
+) -> Result<()> {
+    let args = args![
+        token_hash,
+        &place.org_id,
+        &place.app_id,
+        user_id,
+        now,
+        expires_at
+    ];
+    tx.run(INSERT_SESSION, args).await?;
+    Ok(())
+}
+
+/// A session, with who it is: when it began, and when it was seen.
+pub(super) async fn find_session(
+    db: &Db,
+    place: &Place,
+    token_hash: &str,
+    now: i64,
+) -> Result<Option<(i64, i64, User)>> {
+    type Found = (i64, i64, String, String, i64, Json<Profile>);
+    let args = args![&place.org_id, &place.app_id, token_hash, now];
+    let row: Option<Found> = db.one(FIND_SESSION, args).await?;
+    Ok(row.map(|(began, seen, id, email, created, profile)| {
+        (began, seen, user((id, email, created, profile)))
+    }))
+}
+
+pub(super) async fn see_session(
+    tx: &mut Tx,
+    place: &Place,
+    token_hash: &str,
+    now: i64,
+    expires_at: i64,
+) -> Result<()> {
+    let args = args![&place.org_id, &place.app_id, token_hash, now, expires_at];
+    tx.run(SEE_SESSION, args).await?;
+    Ok(())
+}
+
+pub(super) async fn end_session(tx: &mut Tx, place: &Place, token_hash: &str) -> Result<()> {
+    let args = args![&place.org_id, &place.app_id, token_hash];
+    tx.run(END_SESSION, args).await?;
+    Ok(())
+}
+
+pub async fn end_sessions(tx: &mut Tx, place: &Place, user_id: &str) -> Result<()> {
+    let args = args![&place.org_id, &place.app_id, user_id];
+    tx.run(END_SESSIONS, args).await?;
+    Ok(())
+}
+
+/// What a token of this kind opens, and until when.
+pub(super) struct NewToken<'a, T> {
+    pub kind: &'a str,
+    pub hash: &'a str,
+    pub user_id: &'a str,
+    pub expires_at: i64,
+    pub data: &'a T,
+}
+
+pub(super) async fn insert_token<T: Serialize>(
+    tx: &mut Tx,
+    place: &Place,
+    token: &NewToken<'_, T>,
+) -> Result<()> {
+    let args = args![
+        token.hash,
+        &place.org_id,
+        &place.app_id,
+        token.kind,
+        token.user_id,
+        token.expires_at,
+        Arg::json(token.data)
+    ];
+    tx.run(INSERT_TOKEN, args).await?;
+    Ok(())
+}
+
+pub(super) async fn find_token<T: DeserializeOwned + Send + 'static>(
+    db: &Db,
+    place: &Place,
+    kind: &str,
+    hash: &str,
+    now: i64,
+) -> Result<Option<T>> {
+    let args = args![&place.org_id, &place.app_id, kind, hash, now];
+    let row: Option<(String, Json<T>)> = db.one(FIND_TOKEN, args).await?;
+    Ok(row.map(|(_, data)| data.0))
+}
+
+/// Opens a token, once: whose it is, and what it says.
+pub(super) async fn take_token<T: DeserializeOwned + Send + 'static>(
+    tx: &mut Tx,
+    place: &Place,
+    kind: &str,
+    hash: &str,
+    now: i64,
+) -> Result<Option<(String, T)>> {
+    let args = args![&place.org_id, &place.app_id, kind, hash, now];
+    let row: Option<(String, Json<T>)> = tx.one(TAKE_TOKEN, args).await?;
+    Ok(row.map(|(user_id, data)| (user_id, data.0)))
+}
+
+/// Removes what is over.
+pub(super) async fn sweep(tx: &mut Tx, now: i64, events_before: i64) -> Result<()> {
+    tx.run(SWEEP_SESSIONS, args![now]).await?;
+    tx.run(SWEEP_TOKENS, args![now]).await?;
+    tx.run(SWEEP_EVENTS, args![events_before]).await?;
+    Ok(())
+}

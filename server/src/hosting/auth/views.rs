@@ -1,0 +1,175 @@
+//! The pages of `/_auth`.
+
+use axum::{http::StatusCode, response::Response};
+use loupe_hosted::auth::{Field, Page};
+
+use super::{Asked, provider};
+
+fn email(value: &str) -> Field {
+    Field {
+        name: "email",
+        label: "E-mail",
+        kind: "email",
+        autocomplete: "username",
+        value: value.to_owned(),
+        hint: "",
+    }
+}
+
+fn old_password() -> Field {
+    Field {
+        name: "password",
+        label: "Password",
+        kind: "password",
+        autocomplete: "current-password",
+        value: String::new(),
+        hint: "",
+    }
+}
+
+fn new_password() -> Field {
+    Field {
+        autocomplete: "new-password",
+        hint: "At least 8 characters. A few words that belong to nothing are good.",
+        ..old_password()
+    }
+}
+
+fn token(asked: &Asked<'_>) -> Field {
+    let sent = asked.form.get("token").or_else(|| asked.query.get("token"));
+    Field {
+        name: "token",
+        label: "",
+        kind: "hidden",
+        autocomplete: "off",
+        value: sent.cloned().unwrap_or_default(),
+        hint: "",
+    }
+}
+
+fn link(page: &str, asked: &Asked<'_>) -> String {
+    let query = url::form_urlencoded::Serializer::new(String::new())
+        .append_pair("return_to", &asked.return_to())
+        .finish();
+    format!("/_auth/{page}?{query}")
+}
+
+pub(super) fn sign_in(asked: &Asked<'_>, status: StatusCode, error: Option<String>) -> Response {
+    let ways = provider::ways(asked.app, asked.site);
+    let by_mail = ways.by_mail;
+    let page = Page {
+        title: "Sign in".into(),
+        error,
+        providers: ways.providers(),
+        action: by_mail.then_some("/_auth/sign-in"),
+        fields: vec![email(asked.text("email")), old_password()],
+        button: "Sign in",
+        links: if by_mail {
+            vec![
+                (link("sign-up", asked), "Make an account"),
+                (link("forgot", asked), "Forgot your password?"),
+            ]
+        } else {
+            Vec::new()
+        },
+        return_to: asked.return_to(),
+        ..Default::default()
+    };
+    asked.page(status, &page)
+}
+
+pub(super) fn sign_up(asked: &Asked<'_>, status: StatusCode, error: Option<String>) -> Response {
+    let ways = provider::ways(asked.app, asked.site);
+    let name = Field {
+        name: "name",
+        label: "Name (may stay empty)",
+        kind: "text",
+        autocomplete: "name",
+        value: asked.text("name").to_owned(),
+        hint: "",
+    };
+    let page = Page {
+        title: "Make an account".into(),
+        error,
+        providers: ways.providers(),
+        action: ways.by_mail.then_some("/_auth/sign-up"),
+        fields: vec![name, email(asked.text("email")), new_password()],
+        button: "Make an account",
+        links: vec![(link("sign-in", asked), "I have an account")],
+        return_to: asked.return_to(),
+        ..Default::default()
+    };
+    asked.page(status, &page)
+}
+
+/// The same words whether there is an account or not.
+pub(super) fn mail_sent(asked: &Asked<'_>, email: &str) -> Response {
+    let page = Page {
+        title: "Look into your mail".into(),
+        text: format!("We sent a message to {email}. Follow the link in it within 30 minutes."),
+        links: vec![(link("sign-in", asked), "Sign in")],
+        ..Default::default()
+    };
+    asked.page(StatusCode::OK, &page)
+}
+
+pub(super) fn forgot(asked: &Asked<'_>) -> Response {
+    let page = Page {
+        title: "Forgot your password?".into(),
+        text: "We send you a link with which you choose a new one.".into(),
+        action: Some("/_auth/forgot"),
+        fields: vec![email(asked.text("email"))],
+        button: "Send the link",
+        links: vec![(link("sign-in", asked), "Sign in")],
+        return_to: asked.return_to(),
+        ..Default::default()
+    };
+    asked.page(StatusCode::OK, &page)
+}
+
+pub(super) fn reset(asked: &Asked<'_>, status: StatusCode, error: Option<String>) -> Response {
+    let page = Page {
+        title: "Choose a new password".into(),
+        error,
+        action: Some("/_auth/reset"),
+        fields: vec![token(asked), new_password()],
+        button: "Keep the new password",
+        return_to: asked.return_to(),
+        ..Default::default()
+    };
+    asked.page(status, &page)
+}
+
+/// In another browser than the one that asked for the account, the password is asked for: whoever only has the mail did
+/// not choose it.
+pub(super) fn verify(asked: &Asked<'_>, status: StatusCode, error: Option<String>) -> Response {
+    let mut fields = vec![token(asked)];
+    let begun_here =
+        super::requests::cookie(asked.headers, super::session::Cookie::Flow.name(asked.app));
+    if begun_here.is_none() || error.is_some() {
+        fields.push(old_password());
+    }
+    let page = Page {
+        title: "Confirm your address".into(),
+        text: "If you did not ask for an account, close this page: nothing happens.".into(),
+        error,
+        action: Some("/_auth/verify"),
+        fields,
+        button: "Confirm and sign in",
+        return_to: asked.return_to(),
+        ..Default::default()
+    };
+    asked.page(status, &page)
+}
+
+/// Where a popup ends.
+pub(super) fn done(asked: &Asked<'_>) -> Response {
+    let page = Page {
+        title: "You are signed in".into(),
+        text: "You can close this window.".into(),
+        links: vec![("/".into(), "To the app")],
+        done: true,
+        ..Default::default()
+    };
+    asked.page(StatusCode::OK, &page)
+}

@@ -1,0 +1,286 @@
+//! The files of an app over HTTP.
+
+use axum::{
+    body::Body,
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use loupe_hosted::app::{
+    files::{self, Asset, Found},
+    inject,
+};
+use sha2::{Digest, Sha256};
+
+use super::Site;
+use crate::{app::App, error::Result, v1::apps::packing::file_key};
+
+/// Larger files are not kept in memory.
+const SMALL: u64 = 2 << 20;
+
+/// How a file goes over the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Plain,
+    Brotli,
+    Gzip,
+}
+
+impl Form {
+    /// Name of the coding, and ending of the file that has it.
+    const fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Plain => ("", ""),
+            Self::Brotli => ("br", ".br"),
+            Self::Gzip => ("gzip", ".gz"),
+        }
+    }
+
+    /// The smallest that the browser takes and the file has.
+    fn of(asset: &Asset, headers: &HeaderMap) -> (Self, u64) {
+        let accepted = headers.get(header::ACCEPT_ENCODING);
+        let accepted = accepted
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
+        let takes = |coding: &str| {
+            accepted.split(',').any(|one| {
+                let (name, weight) = one.split_once(';').unwrap_or((one, ""));
+                name.trim() == coding && weight.replace(' ', "") != "q=0"
+            })
+        };
+        match (asset.br, asset.gzip) {
+            (Some(size), _) if takes("br") => (Self::Brotli, size),
+            (_, Some(size)) if takes("gzip") => (Self::Gzip, size),
+            _ => (Self::Plain, asset.size),
+        }
+    }
+}
+
+/// Answers a path with a file, the app's page, or that there is nothing.
+pub(super) async fn answer(app: &App, site: &Site, request: &Parts) -> Response {
+    if !matches!(request.method, Method::GET | Method::HEAD) {
+        return refusal(StatusCode::METHOD_NOT_ALLOWED, "this address is only read");
+    }
+    let raw = request.uri.path();
+    let navigates = files::navigates(&request.headers);
+    let (status, path, asset) = match files::find(&site.files, raw, navigates) {
+        Found::File(path, asset) | Found::App(path, asset) => (StatusCode::OK, path, asset),
+        Found::Folder => return to_folder(request),
+        Found::Nothing(Some((path, asset))) => (StatusCode::NOT_FOUND, path, asset),
+        Found::Nothing(None) => return refusal(StatusCode::NOT_FOUND, "there is no such file"),
+    };
+    let asked = Asked {
+        app,
+        site,
+        path,
+        asset,
+        headers: &request.headers,
+    };
+    let answered = match &site.script {
+        Some(script) if asset.r#type.starts_with("text/html") => asked.page(status, script).await,
+        _ => asked.file(status).await,
+    };
+    match answered {
+        Ok(mut response) => {
+            let hidden = site.hosted.page().meta.indexable == Some(false);
+            if site.preview || hidden {
+                let robots = HeaderName::from_static("x-robots-tag");
+                let value = HeaderValue::from_static("noindex");
+                response.headers_mut().insert(robots, value);
+            }
+            response
+        }
+        Err(error) => {
+            tracing::error!(%error, app = site.app_id(), path, "a file of an app cannot be read");
+            refusal(StatusCode::SERVICE_UNAVAILABLE, "try again in a moment")
+        }
+    }
+}
+
+fn refusal(status: StatusCode, text: &'static str) -> Response {
+    let mut response = (status, text).into_response();
+    files::common(response.headers_mut());
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        headers.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+    }
+    response
+}
+
+/// Relative addresses in a folder's page count from behind its slash.
+fn to_folder(request: &Parts) -> Response {
+    let uri = &request.uri;
+    let query = uri
+        .query()
+        .map_or(String::new(), |query| format!("?{query}"));
+    // The path was decoded and found; written as it was sent it stays on this host.
+    let target = format!("{}/{query}", uri.path());
+    match HeaderValue::from_str(&target) {
+        Ok(target) => {
+            let mut response = StatusCode::PERMANENT_REDIRECT.into_response();
+            response.headers_mut().insert(header::LOCATION, target);
+            files::common(response.headers_mut());
+            response
+        }
+        Err(_) => refusal(StatusCode::NOT_FOUND, "there is no such file"),
+    }
+}
+
+/// A file that is asked for.
+struct Asked<'a> {
+    app: &'a App,
+    site: &'a Site,
+    path: &'a str,
+    asset: &'a Asset,
+    headers: &'a HeaderMap,
+}
+
+impl Asked<'_> {
+    fn has(&self, etag: &str) -> bool {
+        let known = self.headers.get(header::IF_NONE_MATCH);
+        let known = known
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default();
+        known == "*"
+            || known
+                .split(',')
+                .any(|one| one.trim().trim_start_matches("W/") == etag)
+    }
+
+    /// The file as its owner brought it.
+    async fn file(&self, status: StatusCode) -> Result<Response> {
+        let (form, size) = Form::of(self.asset, self.headers);
+        let (coding, ending) = form.names();
+        let etag = format!(
+            "\"{}{ending}\"",
+            &self.asset.hash[..32.min(self.asset.hash.len())]
+        );
+        let mut headers = files::headers(self.path, self.asset, &etag);
+        if status == StatusCode::OK && self.has(&etag) {
+            return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
+        }
+        let key = format!("{}{ending}", file_key(self.site.app_id(), &self.asset.hash));
+        if !coding.is_empty() {
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
+        } else if status == StatusCode::OK
+            && let Some(window) = self.window(size, &etag)
+        {
+            return self.part(&key, window, size, headers).await;
+        }
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(size));
+        if size > SMALL {
+            let stream = self.app.blobs().stream(&key, None).await?;
+            return Ok((status, headers, Body::from_stream(stream)).into_response());
+        }
+        let bytes = self.bytes(&key).await?;
+        Ok((status, headers, bytes).into_response())
+    }
+
+    async fn bytes(&self, key: &str) -> Result<Bytes> {
+        let files = &self.app.hosting.files;
+        if let Some(bytes) = files.get(key).await {
+            return Ok(bytes);
+        }
+        let bytes = self.app.blobs().get(key).await?;
+        files.insert(key.to_owned(), bytes.clone()).await;
+        Ok(bytes)
+    }
+
+    /// The one range that is asked for. Several, or one of another form of the file, are answered whole.
+    fn window(&self, size: u64, etag: &str) -> Option<Result<std::ops::Range<u64>, ()>> {
+        let text = |name| self.headers.get(name).and_then(|value| value.to_str().ok());
+        if text(header::IF_RANGE).is_some_and(|known| known != etag) {
+            return None;
+        }
+        let (first, last) = text(header::RANGE)?
+            .strip_prefix("bytes=")?
+            .split_once('-')?;
+        let number = |text: &str| text.trim().parse::<u64>().ok();
+        let range = match (number(first), number(last)) {
+            (Some(first), None) if last.trim().is_empty() => first..size,
+            (Some(first), Some(last)) if first <= last => first..size.min(last.saturating_add(1)),
+            (None, Some(last)) if first.trim().is_empty() => size.saturating_sub(last)..size,
+            _ => return None,
+        };
+        Some(if range.start < range.end {
+            Ok(range)
+        } else {
+            Err(())
+        })
+    }
+
+    async fn part(
+        &self,
+        key: &str,
+        window: Result<std::ops::Range<u64>, ()>,
+        size: u64,
+        mut headers: HeaderMap,
+    ) -> Result<Response> {
+        let Ok(window) = window else {
+            let value = format!("bytes */{size}");
+            let status = StatusCode::RANGE_NOT_SATISFIABLE;
+            return Ok((status, [(header::CONTENT_RANGE, value)]).into_response());
+        };
+        let range = format!("bytes {}-{}/{size}", window.start, window.end - 1);
+        if let Ok(range) = range.parse() {
+            headers.insert(header::CONTENT_RANGE, range);
+        }
+        let length = HeaderValue::from(window.end - window.start);
+        headers.insert(header::CONTENT_LENGTH, length);
+        let stream = self.app.blobs().stream(key, Some(window)).await?;
+        let body = Body::from_stream(stream);
+        Ok((StatusCode::PARTIAL_CONTENT, headers, body).into_response())
+    }
+
+    /// A page with the sign-in script in it.
+    async fn page(&self, status: StatusCode, script: &str) -> Result<Response> {
+        let told = hex::encode(&Sha256::digest(script.as_bytes())[..6]);
+        let packed = Form::of(self.asset, self.headers).0 == Form::Brotli;
+        let ending = if packed { ".br" } else { "" };
+        let hash = &self.asset.hash[..32.min(self.asset.hash.len())];
+        let etag = format!("\"{hash}-{told}{ending}\"");
+        let mut headers = files::headers(self.path, self.asset, &etag);
+        if status == StatusCode::OK && self.has(&etag) {
+            return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
+        }
+        if packed {
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("br"));
+        }
+        let key = file_key(self.site.app_id(), &self.asset.hash);
+        let made = format!("{key}-{told}{ending}");
+        let files = &self.app.hosting.files;
+        let bytes = match files.get(&made).await {
+            Some(bytes) => bytes,
+            None => {
+                let page = self.bytes(&key).await?;
+                let script = script.to_owned();
+                let work = move || with_script(&page, &script, packed);
+                let bytes = tokio::task::spawn_blocking(work).await;
+                let bytes = bytes.map_err(crate::error::ApiError::internal)?;
+                files.insert(made, bytes.clone()).await;
+                bytes
+            }
+        };
+        Ok((status, headers, bytes).into_response())
+    }
+}
+
+/// A page that is no UTF-8 is left as it is.
+fn with_script(page: &Bytes, script: &str, packed: bool) -> Bytes {
+    use std::io::Write;
+    let whole = match std::str::from_utf8(page) {
+        Ok(text) => Bytes::from(inject(text, script)),
+        Err(_) => page.clone(),
+    };
+    if !packed {
+        return whole;
+    }
+    let mut small = Vec::new();
+    let mut writer = brotli::CompressorWriter::new(&mut small, 1 << 15, 5, 20);
+    let written = writer.write_all(&whole);
+    drop(writer);
+    // Writing to memory does not fail; if it did, the answer would say what it is not.
+    debug_assert!(written.is_ok());
+    small.into()
+}

@@ -1,0 +1,288 @@
+//! Hosted apps as visitors meet them: which host is whose, and what answers there. The split by host comes before every
+//! path: nothing of the server itself is reachable on the host of an app, and nothing of an app on the server's.
+
+pub mod api;
+pub mod auth;
+mod files;
+pub mod limits;
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    extract::Request,
+    http::{HeaderMap, StatusCode, Uri, header},
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use loupe_hosted::{
+    app::files::Manifest,
+    auth::{Page, Style, render},
+};
+use moka::future::Cache;
+
+use crate::{
+    app::App,
+    config::Config,
+    error::Result,
+    v1::apps::{self, Hosted, PRODUCTION, STAGING, store},
+};
+
+/// How long another process's change may stay unseen.
+const SEEN: Duration = Duration::from_secs(1);
+
+/// Bytes of files that are kept in memory.
+const KEPT: u64 = 64 << 20;
+
+/// What this process knows of apps.
+pub struct Hosting {
+    /// Hosts that are the server's own.
+    own: Vec<String>,
+    /// `.example.com`: apps are the names before it.
+    suffix: String,
+    sites: Cache<String, Option<Arc<Site>>>,
+    manifests: Cache<(String, i64), Arc<Manifest>>,
+    files: Cache<String, Bytes>,
+    /// Sign-in: attempts, and what providers say of themselves.
+    pub auth: auth::Known,
+}
+
+/// An app at one of its hosts.
+#[derive(Debug)]
+pub struct Site {
+    pub org_id: String,
+    pub hosted: Hosted,
+    pub version: i64,
+    pub files: Arc<Manifest>,
+    /// Not what everybody sees: search engines stay away.
+    pub preview: bool,
+    /// What the script in the pages is told; absent without sign-in.
+    pub script: Option<String>,
+}
+
+impl Site {
+    pub fn app_id(&self) -> &str {
+        &self.hosted.app_id
+    }
+
+    /// What its pages of sign-in look like.
+    pub fn style(&self) -> Style {
+        let page = self.hosted.page();
+        Style {
+            name: page.meta.title.clone(),
+            logo: page.meta.logo_url.clone(),
+            primary: page.theme.primary_color.clone(),
+            background: page.theme.background_color.clone(),
+            text: page.theme.text_color.clone(),
+        }
+    }
+}
+
+/// Whose a host is.
+pub enum Split {
+    /// The server's own.
+    Server,
+    /// An app's; absent when there is none of this name.
+    App(Option<Arc<Site>>),
+}
+
+impl Hosting {
+    pub fn new(config: &Config) -> Self {
+        let address = url::Url::parse(&config.address()).ok();
+        let own = address.and_then(|url| url.host_str().map(str::to_ascii_lowercase));
+        let weight =
+            |_: &String, bytes: &Bytes| u32::try_from(bytes.len() + 200).unwrap_or(u32::MAX);
+        Self {
+            own: own.into_iter().chain(["localhost".to_owned()]).collect(),
+            suffix: format!(".{}", domain(config)),
+            sites: Cache::builder()
+                .max_capacity(10_000)
+                .time_to_live(SEEN)
+                .build(),
+            manifests: Cache::builder().max_capacity(1_000).build(),
+            files: Cache::builder().max_capacity(KEPT).weigher(weight).build(),
+            auth: auth::Known::default(),
+        }
+    }
+
+    /// An app changed: the next request reads it anew.
+    pub fn forget(&self) {
+        self.sites.invalidate_all();
+    }
+}
+
+/// The domain below which apps have their names.
+fn domain(config: &Config) -> &str {
+    match config.apps.domain.trim_matches('.') {
+        "" => "localhost",
+        domain => domain,
+    }
+}
+
+/// The host of an app, without its port.
+pub fn host(app: &App, slug: &str) -> String {
+    format!("{slug}.{}", domain(app.config()))
+}
+
+/// The address of an app by its name, without a slash at the end.
+pub fn url(app: &App, slug: &str) -> String {
+    url_of_domain(app, &host(app, slug))
+}
+
+/// The address of an app by a host: scheme and port are the server's own.
+pub fn url_of_domain(app: &App, host: &str) -> String {
+    let address = app.config().address();
+    let own = url::Url::parse(&address).ok();
+    let scheme = own.as_ref().map_or("http", |url| url.scheme());
+    match own.as_ref().and_then(url::Url::port) {
+        Some(port) => format!("{scheme}://{host}:{port}"),
+        None => format!("{scheme}://{host}"),
+    }
+}
+
+/// Whether visitors come by TLS.
+pub fn is_secure(app: &App) -> bool {
+    app.config().address().starts_with("https://")
+}
+
+/// The host that a request names, with its port.
+pub fn authority<'r>(headers: &'r HeaderMap, uri: &'r Uri) -> Option<&'r str> {
+    let named = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok());
+    named.or_else(|| uri.authority().map(|authority| authority.as_str()))
+}
+
+/// Whose the host of this request is.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn split(app: &App, headers: &HeaderMap, uri: &Uri) -> Result<Split> {
+    let Some(authority) = authority(headers, uri) else {
+        return Ok(Split::Server);
+    };
+    let name = match authority.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => authority,
+    };
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    let is_address = || name.starts_with('[') || name.parse::<IpAddr>().is_ok();
+    if app.hosting.own.contains(&name) || is_address() {
+        return Ok(Split::Server);
+    }
+    if let Some(label) = name.strip_suffix(&app.hosting.suffix) {
+        return Ok(Split::App(known(app, &name, Some(label)).await?));
+    }
+    Ok(match known(app, &name, None).await? {
+        Some(site) => Split::App(Some(site)),
+        None => Split::Server,
+    })
+}
+
+/// The app at a host, from memory for a second.
+async fn known(app: &App, host: &str, label: Option<&str>) -> Result<Option<Arc<Site>>> {
+    if let Some(known) = app.hosting.sites.get(host).await {
+        return Ok(known);
+    }
+    let site = read(app, host, label).await?.map(Arc::new);
+    app.hosting
+        .sites
+        .insert(host.to_owned(), site.clone())
+        .await;
+    Ok(site)
+}
+
+async fn read(app: &App, host: &str, label: Option<&str>) -> Result<Option<Site>> {
+    // `slug--staging` and `slug--v7` are previews; no slug has two hyphens in a row.
+    let (slug, part) = match label.map(|label| label.split_once("--").unwrap_or((label, ""))) {
+        Some((slug, part)) => (slug, part),
+        None => ("", ""),
+    };
+    let found = match label {
+        Some(_) if slug.is_empty() || slug.contains('.') => None,
+        Some(_) => store::by_slug(app.db(), slug).await?,
+        None => store::by_domain(app.db(), host).await?,
+    };
+    let Some((org_id, hosted)) = found.filter(|(_, hosted)| hosted.is_active) else {
+        return Ok(None);
+    };
+    let served = |name: &str| hosted.environments.get(name).map(|one| one.version);
+    let version = match part {
+        "" => served(PRODUCTION),
+        STAGING => served(STAGING),
+        part => part
+            .strip_prefix('v')
+            .and_then(|number| number.parse().ok()),
+    };
+    let Some(version) = version else {
+        return Ok(None);
+    };
+    let Some(files) = manifest(app, &org_id, &hosted.app_id, version).await? else {
+        return Ok(None);
+    };
+    let script = apps::has_sign_in(hosted.auth_config.as_ref())
+        .then(|| serde_json::json!({ "app": hosted.slug }).to_string());
+    Ok(Some(Site {
+        org_id,
+        version,
+        files,
+        preview: !part.is_empty(),
+        script,
+        hosted,
+    }))
+}
+
+/// The files of a version, which never change.
+async fn manifest(
+    app: &App,
+    org_id: &str,
+    app_id: &str,
+    version: i64,
+) -> Result<Option<Arc<Manifest>>> {
+    let key = (app_id.to_owned(), version);
+    if let Some(known) = app.hosting.manifests.get(&key).await {
+        return Ok(Some(known));
+    }
+    let files = match store::find_version(app.db(), org_id, app_id, version).await {
+        Ok(found) => Arc::new(found.files),
+        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    app.hosting.manifests.insert(key, files.clone()).await;
+    Ok(Some(files))
+}
+
+/// Answers a request to the host of an app; `server` is the API itself.
+pub async fn answer(
+    app: &App,
+    server: &Router,
+    site: Option<Arc<Site>>,
+    request: Request,
+) -> Response {
+    let Some(site) = site else {
+        return nothing_here();
+    };
+    let path = request.uri().path();
+    if path == "/api" || path.starts_with("/api/") {
+        return api::answer(app, server, &site, request).await;
+    }
+    if path == "/_auth" || path.starts_with("/_auth/") {
+        return auth::answer(app, site, request).await;
+    }
+    let (parts, _) = request.into_parts();
+    files::answer(app, &site, &parts).await
+}
+
+/// There is no app at this host, or it serves nothing.
+fn nothing_here() -> Response {
+    let page = Page {
+        title: "Nothing here".into(),
+        text: "There is no app at this address, or it serves nothing yet.".into(),
+        ..Default::default()
+    };
+    let style = Style {
+        name: "404".into(),
+        ..Default::default()
+    };
+    render(StatusCode::NOT_FOUND, &style, &page).into_response()
+}

@@ -1,0 +1,194 @@
+//! What an app may be asked to be, beyond the limits of its wire types.
+
+use loupe_wire::{
+    ApiAllowRule, AuthConfigInput, AuthConfigInputMode, AuthConfigOutput, BuildConfig, Value,
+};
+use serde_json::json;
+
+use super::{mode_fault, store};
+use crate::{
+    app::App,
+    db::Tx,
+    error::{ApiError, Result, Violation},
+    v1::retrievers::cast,
+};
+
+/// Bytes of an app's description.
+const LARGEST: usize = 1 << 20;
+
+/// Names that people take for the server's own.
+const RESERVED: [&str; 8] = [
+    "www",
+    "api",
+    "console",
+    "admin",
+    "localhost",
+    "mail",
+    "static",
+    "assets",
+];
+
+/// Rules of what visitors may call, and letters of each.
+const RULES: usize = 50;
+const PATTERN: usize = 200;
+
+/// Names of ways to sign in.
+const PROVIDERS: [(&str, &str); 8] = [
+    ("google", "google"),
+    ("oauth_google", "google"),
+    ("github", "github"),
+    ("oauth_github", "github"),
+    ("email", "email"),
+    ("email_password", "email"),
+    ("password", "email"),
+    ("oidc", "oidc"),
+];
+
+/// The provider that a name stands for.
+pub fn provider(name: &str) -> Option<&'static str> {
+    let found = PROVIDERS.iter().find(|(known, _)| *known == name);
+    found.map(|(_, provider)| *provider)
+}
+
+pub(super) fn size(bytes: usize) -> Result<()> {
+    if bytes > LARGEST {
+        let message = format!("the description of an app is larger than {LARGEST} bytes");
+        return Err(ApiError::payload_too_large("", message));
+    }
+    Ok(())
+}
+
+/// The slug is a name of a host: two hyphens in a row are kept for previews.
+pub(super) fn slug(slug: &str) -> Result<()> {
+    let fault =
+        |message: &str| Err(Violation::body(&["slug"], "value_error", message, slug.into()).into());
+    if slug.contains("--") {
+        return fault("a slug has no two hyphens in a row");
+    }
+    if RESERVED.contains(&slug) {
+        return fault("this slug is kept for the server's own use");
+    }
+    Ok(())
+}
+
+/// Slugs are unique over all organizations: each is a host.
+pub(super) async fn is_free(tx: &mut Tx, slug: &str, app_id: &str) -> Result<()> {
+    if store::is_taken(tx, slug, app_id).await? {
+        let message = format!("an app with the slug '{slug}' exists already");
+        return Err(ApiError::already_exists("name_taken", message).with("slug", slug));
+    }
+    Ok(())
+}
+
+pub(super) fn secret_password(name: Option<&String>) -> Result<()> {
+    match name {
+        None => Ok(()),
+        Some(name) => Err(Violation::body(
+            &["password_secret_name"],
+            "value_error",
+            "apps have no password of their own: let people sign in (auth_config.mode)",
+            name.as_str().into(),
+        )
+        .into()),
+    }
+}
+
+pub(super) fn build(build: Option<&BuildConfig>) -> Result<()> {
+    let Some(build) = build else { return Ok(()) };
+    let fault = |path: &[&str], message: &str, input: Value| {
+        Err(Violation::body(path, "value_error", message, input).into())
+    };
+    if build.env_vars.len() > 100 || build.secrets.len() > 100 {
+        let message = "at most 100 variables and 100 secrets";
+        return fault(&["build_config"], message, Value::Null);
+    }
+    if build.api_allow.len() > RULES {
+        let path = ["build_config", "api_allow"];
+        return fault(&path, &format!("at most {RULES} rules"), Value::Null);
+    }
+    for (number, rule) in build.api_allow.iter().enumerate() {
+        let number = number.to_string();
+        let path = ["build_config", "api_allow", &number];
+        if let Some(message) = rule_fault(rule) {
+            return fault(&path, message, json!(rule));
+        }
+    }
+    Ok(())
+}
+
+fn rule_fault(rule: &ApiAllowRule) -> Option<&'static str> {
+    const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "*"];
+    let pattern = &rule.pattern;
+    if pattern.len() > PATTERN || !pattern.starts_with('/') || pattern.contains("..") {
+        return Some(
+            "a pattern is a path such as /retrievers/*/execute, in which * stands for one name and ** for any",
+        );
+    }
+    let known = |method: &String| METHODS.contains(&method.to_ascii_uppercase().as_str());
+    if rule.methods.len() > METHODS.len() || !rule.methods.iter().all(known) {
+        return Some("methods are GET, POST, PUT, PATCH, DELETE or *");
+    }
+    None
+}
+
+/// The configuration of sign-in as it is kept: modes that this server has, and no password in clear.
+pub(super) async fn auth(
+    app: &App,
+    sent: Option<AuthConfigInput>,
+    old: Option<AuthConfigOutput>,
+) -> Result<Option<AuthConfigOutput>> {
+    let Some(sent) = sent else { return Ok(None) };
+    match sent.mode {
+        AuthConfigInputMode::Public | AuthConfigInputMode::Clerk => {}
+        AuthConfigInputMode::SsoOidc => has_issuer(&sent)?,
+        other => {
+            let message =
+                "this server signs people in with the modes clerk and sso_oidc; public is without";
+            return Err(mode_fault(message, other));
+        }
+    }
+    for (number, name) in sent.clerk_allowed_providers.iter().enumerate() {
+        if provider(name).is_none() {
+            let number = number.to_string();
+            let path = ["auth_config", "clerk_allowed_providers", &number];
+            let message = "providers are google, github, oidc and email";
+            return Err(
+                Violation::body(&path, "value_error", message, name.as_str().into()).into(),
+            );
+        }
+    }
+    if let Some(issuer) = sent
+        .oidc_issuer
+        .as_ref()
+        .filter(|issuer| !issuer.is_empty())
+    {
+        has_issuer(&sent)?;
+        app.outbound().check(issuer).map_err(|error| {
+            let path = ["auth_config", "oidc_issuer"];
+            let message = error.to_string();
+            Violation::body(&path, "value_error", message, issuer.as_str().into())
+        })?;
+    }
+    let mut kept: AuthConfigOutput = cast(&AuthConfigInput {
+        password: None,
+        password_hash: None,
+        ..sent
+    })?;
+    kept.password_hash = old.and_then(|old| old.password_hash);
+    Ok(Some(kept))
+}
+
+fn has_issuer(sent: &AuthConfigInput) -> Result<()> {
+    for (name, value) in [
+        ("oidc_issuer", &sent.oidc_issuer),
+        ("oidc_client_id", &sent.oidc_client_id),
+    ] {
+        if value.as_ref().is_none_or(|value| value.trim().is_empty()) {
+            let message = "a provider of OpenID Connect needs its issuer and a client id";
+            return Err(
+                Violation::body(&["auth_config", name], "missing", message, Value::Null).into(),
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,498 @@
+//! Hosted apps: front ends that organizations bring, served each on its own origin.
+
+pub mod check;
+pub mod deploys;
+pub mod packing;
+mod people;
+pub mod public;
+mod routes;
+pub mod store;
+mod versions;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+use loupe_wire::{
+    AppListItem, AppResponse, AuthConfigInputMode, AuthConfigOutput, BuildConfig, CreateAppRequest,
+    FeaturedGalleryConfig, HeroConfig, ListAppsResponse, MonitoringConfig, Object, PageMeta,
+    PageTab, SEOConfig, SectionConfig, StatItem, ThemeConfig, UpdateAppRequest, Value,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+pub use routes::router;
+pub use store::APPS;
+
+use crate::{
+    app::App,
+    auth::{Caller, key},
+    clock,
+    db::{Record, Tx},
+    error::{ApiError, Result, Violation},
+    hosting, id,
+    v1::retrievers::cast,
+};
+
+/// Apps of one organization.
+pub const MOST: i64 = 100;
+
+/// Where visitors go, and where owners try things first.
+pub const PRODUCTION: &str = "production";
+/// As above.
+pub const STAGING: &str = "staging";
+
+/// An app as the database has it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Hosted {
+    pub app_id: String,
+    pub slug: String,
+    pub is_active: bool,
+    /// What its public calls search in.
+    #[serde(default)]
+    pub namespace_id: Option<String>,
+    pub auth_config: Option<AuthConfigOutput>,
+    pub build_config: Option<BuildConfig>,
+    pub monitoring_config: Option<MonitoringConfig>,
+    /// What the owner edits.
+    pub draft: Page,
+    /// What visitors see.
+    pub published: Option<Page>,
+    /// The newest version's number.
+    pub last_version: i64,
+    /// The version of each environment.
+    pub environments: BTreeMap<String, Environment>,
+    pub created_by: String,
+    pub created_at: DateTime<Utc>,
+    pub updated_at: DateTime<Utc>,
+}
+
+/// What an environment serves.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Environment {
+    pub version: i64,
+    pub deploy_id: String,
+    /// Versions that were served before, the last one last.
+    #[serde(default)]
+    pub before: Vec<i64>,
+    /// Hashes of the keys that its files have in them.
+    #[serde(default)]
+    pub keys: BTreeSet<String>,
+}
+
+/// The page that is made of sections, beside the files.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Page {
+    pub meta: PageMeta,
+    pub template: String,
+    pub sections: Vec<SectionConfig>,
+    pub custom_html: Option<String>,
+    pub hero: Option<HeroConfig>,
+    pub theme: ThemeConfig,
+    pub seo: Option<SEOConfig>,
+    pub stats: Vec<StatItem>,
+    pub featured_gallery: Option<FeaturedGalleryConfig>,
+    pub tabs: Vec<PageTab>,
+}
+
+impl Hosted {
+    /// The version that visitors get; 0 before there is one.
+    pub fn version(&self) -> i64 {
+        self.environments
+            .get(PRODUCTION)
+            .map_or(0, |one| one.version)
+    }
+
+    /// What visitors see of the page.
+    pub fn page(&self) -> &Page {
+        self.published.as_ref().unwrap_or(&self.draft)
+    }
+
+    fn view(&self, app: &App, domains: &[store::Domain]) -> Result<AppResponse> {
+        let mut told = json!({});
+        merge(&mut told, &self.draft);
+        merge(
+            &mut told,
+            &json!({
+                "app_id": self.app_id, "slug": self.slug, "url": self.url(app, domains), "is_active": self.is_active,
+                "version": self.version(), "has_unpublished_changes": self.published.as_ref() != Some(&self.draft),
+                "custom_domains": domains.iter().map(|domain| domain.config(app, &self.slug)).collect::<Vec<_>>(),
+                "auth_config": self.auth_config.clone().map(shown), "build_config": self.build_config,
+                "monitoring_config": self.monitoring_config.clone().unwrap_or_default(),
+                "environments": self.told_environments(app), "password_protected": self.is_password_protected(),
+                "created_at": self.created_at, "updated_at": self.updated_at,
+            }),
+        );
+        cast(&told)
+    }
+
+    /// Its own domain where it has a first one, else its name under the domain of all apps.
+    fn url(&self, app: &App, domains: &[store::Domain]) -> String {
+        let own = domains
+            .iter()
+            .filter(|domain| domain.status == store::ACTIVE)
+            .find(|domain| domain.is_primary);
+        match own {
+            Some(domain) => hosting::url_of_domain(app, &domain.domain),
+            None => hosting::url(app, &self.slug),
+        }
+    }
+
+    fn told_environments(&self, app: &App) -> Object {
+        let told = self.environments.iter().map(|(name, one)| {
+            let host = if name == PRODUCTION {
+                self.slug.clone()
+            } else {
+                format!("{}--{name}", self.slug)
+            };
+            let value = json!({
+                "version": one.version, "deploy_id": one.deploy_id, "url": hosting::url(app, &host),
+                "asset_prefix": asset_prefix(&self.app_id, one.version),
+                "preview_url": hosting::url(app, &format!("{}--v{}", self.slug, one.version)),
+            });
+            (name.clone(), value)
+        });
+        told.collect()
+    }
+
+    pub fn is_password_protected(&self) -> bool {
+        self.auth_config
+            .as_ref()
+            .is_some_and(|auth| auth.password_hash.is_some())
+    }
+}
+
+fn merge(into: &mut Value, from: &impl Serialize) {
+    if let (Value::Object(into), Ok(Value::Object(from))) = (into, serde_json::to_value(from)) {
+        into.extend(from);
+    }
+}
+
+/// The name of a version's files.
+pub fn asset_prefix(app_id: &str, version: i64) -> String {
+    format!("apps/{app_id}/v{version}")
+}
+
+/// Hashes open nothing by themselves, and are nobody's business.
+fn shown(mut auth: AuthConfigOutput) -> AuthConfigOutput {
+    if auth.password_hash.is_some() {
+        auth.password_hash = Some("********".into());
+    }
+    auth
+}
+
+/// Keeps a new app. Nothing is served before its first deploy.
+pub async fn create(
+    app: &App,
+    caller: &Caller,
+    namespace_id: Option<String>,
+    request: CreateAppRequest,
+) -> Result<AppResponse> {
+    check::slug(&request.slug)?;
+    let size = serde_json::to_vec(&request).map_err(ApiError::internal)?;
+    check::size(size.len())?;
+    check::secret_password(request.password_secret_name.as_ref())?;
+    let auth_config = check::auth(app, request.auth_config, None).await?;
+    check::build(request.build_config.as_ref())?;
+    let now = app.clock().micros();
+    let hosted = Hosted {
+        app_id: id::new("app_"),
+        slug: request.slug,
+        is_active: request.is_active,
+        namespace_id,
+        auth_config,
+        build_config: request.build_config,
+        monitoring_config: request.monitoring_config,
+        draft: Page {
+            meta: request.meta,
+            template: request.template,
+            sections: request.sections.unwrap_or_default(),
+            custom_html: request.custom_html,
+            hero: request.hero,
+            theme: request.theme.unwrap_or_default(),
+            seo: request.seo,
+            stats: request.stats.unwrap_or_default(),
+            featured_gallery: request.featured_gallery,
+            tabs: request.tabs.unwrap_or_default(),
+        },
+        created_by: caller.key.user_id.clone(),
+        created_at: clock::time(now),
+        updated_at: clock::time(now),
+        ..Default::default()
+    };
+    let (kept, org_id) = (hosted.clone(), caller.org_id.clone());
+    app.db()
+        .write(move |tx| Box::pin(async move { insert(tx, &org_id, &kept, now).await }))
+        .await?;
+    app.hosting.forget();
+    hosted.view(app, &[])
+}
+
+async fn insert(tx: &mut Tx, org_id: &str, hosted: &Hosted, now: i64) -> Result<()> {
+    if APPS.count_in(tx, org_id).await? >= MOST {
+        let message = format!("an organization has at most {MOST} apps: remove one first");
+        return Err(ApiError::conflict("", message).with("limit", MOST));
+    }
+    check::is_free(tx, &hosted.slug, &hosted.app_id).await?;
+    let (id, slug) = (&hosted.app_id, &hosted.slug);
+    APPS.insert(tx, org_id, id, slug, now, hosted).await
+}
+
+/// What a list may be narrowed by.
+#[derive(Debug, Default)]
+pub struct Wanted {
+    pub limit: i64,
+    pub offset: i64,
+    pub template: Option<String>,
+    pub slug: Option<String>,
+    pub search: Option<String>,
+}
+
+/// The organization's apps that match, newest first.
+pub async fn list(app: &App, caller: &Caller, wanted: &Wanted) -> Result<ListAppsResponse> {
+    let needle = wanted.search.as_ref().map(|search| search.to_lowercase());
+    let matches = |hosted: &Hosted| {
+        let template = &hosted.draft.template;
+        wanted.template.as_ref().is_none_or(|one| one == template)
+            && wanted.slug.as_ref().is_none_or(|slug| *slug == hosted.slug)
+            && needle.as_ref().is_none_or(|needle| {
+                let meta = &hosted.draft.meta;
+                hosted.slug.contains(needle.as_str())
+                    || meta.title.to_lowercase().contains(needle)
+                    || meta
+                        .description
+                        .as_ref()
+                        .is_some_and(|text| text.to_lowercase().contains(needle))
+            })
+    };
+    let records = APPS.all(app.db(), &caller.org_id).await?;
+    let all: Vec<Hosted> = records
+        .into_iter()
+        .map(|record| record.data.0)
+        .filter(matches)
+        .collect();
+    let domains = store::domains_of_all(app.db(), &caller.org_id).await?;
+    let window = |number: i64| usize::try_from(number).unwrap_or(0);
+    let page = all.iter().skip(window(wanted.offset));
+    let view = |hosted: &Hosted| -> Result<AppListItem> {
+        let own: Vec<_> = domains
+            .iter()
+            .filter(|domain| domain.app_id == hosted.app_id)
+            .cloned()
+            .collect();
+        cast(&hosted.view(app, &own)?)
+    };
+    Ok(ListAppsResponse {
+        results: page
+            .take(window(wanted.limit))
+            .map(view)
+            .collect::<Result<_>>()?,
+        total_count: i64::try_from(all.len()).unwrap_or(i64::MAX),
+        limit: wanted.limit,
+        offset: wanted.offset,
+        max_apps: Some(MOST),
+    })
+}
+
+/// One app of the caller's organization, by id or slug.
+pub async fn find(app: &App, caller: &Caller, app_id: &str) -> Result<Record<Hosted>> {
+    APPS.find(app.db(), &caller.org_id, app_id).await
+}
+
+/// One app with its newest versions.
+pub async fn get(app: &App, caller: &Caller, app_id: &str) -> Result<AppResponse> {
+    let record = find(app, caller, app_id).await?;
+    let mut view = told(app, &caller.org_id, &record.data.0).await?;
+    view.versions = versions::newest(app, &caller.org_id, &record.id).await?;
+    Ok(view)
+}
+
+async fn told(app: &App, org_id: &str, hosted: &Hosted) -> Result<AppResponse> {
+    let domains = store::domains(app.db(), org_id, &hosted.app_id).await?;
+    hosted.view(app, &domains)
+}
+
+/// Changes an app. What is about access holds at once; what visitors see, after it was published.
+pub async fn update(
+    app: &App,
+    caller: &Caller,
+    namespace_id: Option<String>,
+    app_id: &str,
+    request: UpdateAppRequest,
+    dry_run: bool,
+) -> Result<AppResponse> {
+    let size = serde_json::to_vec(&request).map_err(ApiError::internal)?;
+    check::size(size.len())?;
+    if let Some(slug) = &request.slug {
+        check::slug(slug)?;
+    }
+    check::secret_password(request.password_secret_name.as_ref())?;
+    check::build(request.build_config.as_ref())?;
+    let before = find(app, caller, app_id).await?;
+    let old_auth = before.auth_config.clone();
+    let mut request = request;
+    let sent_auth = request.auth_config.take();
+    let auth = match sent_auth {
+        Some(sent) => check::auth(app, Some(sent), old_auth).await?,
+        None => old_auth,
+    };
+    let (org_id, id, now) = (caller.org_id.clone(), before.id, app.clock().micros());
+    let publish = request.publish;
+    let change = move |hosted: &mut Hosted| {
+        hosted.auth_config = auth;
+        hosted.namespace_id = namespace_id.or(hosted.namespace_id.take());
+        hosted.change(request);
+    };
+    if dry_run {
+        let mut hosted = before.data.0;
+        change(&mut hosted);
+        return told(app, &org_id, &hosted).await;
+    }
+    let by = caller.actor().to_owned();
+    let owner = org_id.clone();
+    let hosted = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let mut hosted = APPS.find_in(tx, &owner, &id).await?.data.0;
+                change(&mut hosted);
+                if publish {
+                    versions::publish(tx, &owner, &mut hosted, &by, "", now).await?;
+                }
+                save(tx, &owner, &mut hosted, now).await?;
+                Ok(hosted)
+            })
+        })
+        .await?;
+    app.hosting.forget();
+    told(app, &org_id, &hosted).await
+}
+
+impl Hosted {
+    fn change(&mut self, request: UpdateAppRequest) {
+        self.slug = request.slug.unwrap_or(std::mem::take(&mut self.slug));
+        self.is_active = request.is_active.unwrap_or(self.is_active);
+        self.build_config = request.build_config.or(self.build_config.take());
+        self.monitoring_config = request.monitoring_config.or(self.monitoring_config.take());
+        let draft = std::mem::take(&mut self.draft);
+        self.draft = Page {
+            meta: request.meta.unwrap_or(draft.meta),
+            template: request.template.unwrap_or(draft.template),
+            sections: request.sections.unwrap_or(draft.sections),
+            custom_html: request.custom_html.or(draft.custom_html),
+            hero: request.hero.or(draft.hero),
+            theme: request.theme.unwrap_or(draft.theme),
+            seo: request.seo.or(draft.seo),
+            stats: request.stats.unwrap_or(draft.stats),
+            featured_gallery: request.featured_gallery.or(draft.featured_gallery),
+            tabs: request.tabs.unwrap_or(draft.tabs),
+        };
+    }
+}
+
+/// Writes an app that was changed in this transaction.
+async fn save(tx: &mut Tx, org_id: &str, hosted: &mut Hosted, now: i64) -> Result<()> {
+    hosted.updated_at = clock::time(now);
+    check::is_free(tx, &hosted.slug, &hosted.app_id).await?;
+    APPS.update(tx, org_id, &hosted.app_id, &hosted.slug, now, hosted)
+        .await
+}
+
+/// Shows visitors what the owner has edited.
+pub async fn publish(
+    app: &App,
+    caller: &Caller,
+    app_id: &str,
+    message: String,
+) -> Result<AppResponse> {
+    let (org_id, id, now) = (
+        caller.org_id.clone(),
+        app_id.to_owned(),
+        app.clock().micros(),
+    );
+    let by = caller.actor().to_owned();
+    let hosted = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let mut hosted = APPS.find_in(tx, &org_id, &id).await?.data.0;
+                versions::publish(tx, &org_id, &mut hosted, &by, &message, now).await?;
+                save(tx, &org_id, &mut hosted, now).await?;
+                Ok(hosted)
+            })
+        })
+        .await?;
+    app.hosting.forget();
+    told(app, &caller.org_id, &hosted).await
+}
+
+/// Removes an app with its files, its users and all that is known of them.
+pub async fn delete(app: &App, caller: &Caller, app_id: &str) -> Result<()> {
+    let record = find(app, caller, app_id).await?;
+    let (org_id, id) = (caller.org_id.clone(), record.id.clone());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                APPS.delete(tx, &org_id, &id).await?;
+                store::delete_all_of(tx, &org_id, &id).await
+            })
+        })
+        .await?;
+    app.hosting.forget();
+    // Nothing names the files any more; what a crash leaves of them is only space.
+    app.blobs().delete_all(&format!("apps/{}", record.id)).await
+}
+
+/// The keys that live apps of an organization have in their files, their page or their settings: without them they stop
+/// working.
+#[derive(Debug)]
+pub struct Embedding(Vec<(BTreeSet<String>, Value)>);
+
+impl Embedding {
+    /// # Errors
+    /// The database does not answer.
+    pub async fn read(app: &App, org_id: &str) -> Result<Self> {
+        let records = APPS.all(app.db(), org_id).await?;
+        let live = records
+            .iter()
+            .filter(|record| record.is_active && !record.environments.is_empty());
+        let told = live.map(|record| {
+            let hosted: &Hosted = record;
+            let texts = json!([hosted.published, hosted.build_config]).to_string();
+            let mut keys = key::find_in(texts.as_bytes());
+            keys.extend(
+                hosted
+                    .environments
+                    .values()
+                    .flat_map(|one| one.keys.clone()),
+            );
+            let url = hosting::url(app, &hosted.slug);
+            let app = json!({ "app_id": hosted.app_id, "slug": hosted.slug, "url": url });
+            (keys, app)
+        });
+        Ok(Self(told.collect()))
+    }
+
+    /// Apps with this key, told by its hash.
+    pub fn of(&self, key_hash: &str) -> Vec<Value> {
+        let has = self.0.iter().filter(|(keys, _)| keys.contains(key_hash));
+        has.map(|(_, app)| app.clone()).collect()
+    }
+}
+
+/// A member of the environment variables that this server reads.
+pub fn variable<'h>(hosted: &'h Hosted, name: &str) -> Option<&'h str> {
+    let build = hosted.build_config.as_ref()?;
+    build.env_vars.get(name).map(String::as_str)
+}
+
+/// The names of the modes in which people sign in.
+pub fn has_sign_in(auth: Option<&AuthConfigOutput>) -> bool {
+    use loupe_wire::AuthConfigOutputMode::{Clerk, SsoOidc};
+    auth.is_some_and(|auth| matches!(auth.mode, Clerk | SsoOidc))
+}
+
+/// A fault of the mode of sign-in.
+fn mode_fault(message: &str, mode: AuthConfigInputMode) -> ApiError {
+    let path = ["auth_config", "mode"];
+    Violation::body(&path, "value_error", message, json!(mode)).into()
+}

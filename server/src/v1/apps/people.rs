@@ -1,0 +1,197 @@
+//! The people of an app, for its owner: who signed in, who may do what, who was asked to come.
+
+use loupe_wire::{
+    AppInvitationResponse, AppUserResponse, InviteUserRequest, ListInvitationsResponse,
+    ListUsersResponse,
+};
+
+use super::{Hosted, store};
+use crate::{
+    app::App,
+    auth::Caller,
+    clock,
+    error::{ApiError, Result, Violation},
+    hosting::{
+        self,
+        auth::{
+            User, address,
+            store::{self as people, Place},
+        },
+    },
+    id, mail,
+};
+
+/// People that are listed.
+const LISTED: i64 = 10_000;
+
+/// Invitations that wait.
+const INVITED: i64 = 1_000;
+
+async fn place(app: &App, caller: &Caller, app_id: &str) -> Result<(Place, Hosted)> {
+    let record = super::find(app, caller, app_id).await?;
+    let place = Place {
+        org_id: caller.org_id.clone(),
+        app_id: record.id,
+    };
+    Ok((place, record.data.0))
+}
+
+fn told(app_id: &str, user: User) -> AppUserResponse {
+    AppUserResponse {
+        membership_id: format!("{app_id}/{}", user.user_id),
+        user_id: user.user_id,
+        email: Some(user.email),
+        name: user.profile.name,
+        avatar_url: user.profile.avatar_url,
+        role: user.profile.role,
+        joined_at: Some(clock::time(user.created_at).to_rfc3339()),
+    }
+}
+
+/// Everybody who signed in, the first ones first.
+pub async fn list(app: &App, caller: &Caller, app_id: &str) -> Result<ListUsersResponse> {
+    let (place, _) = place(app, caller, app_id).await?;
+    let users = people::list(app.db(), &place, LISTED).await?;
+    Ok(ListUsersResponse {
+        total: people::count(app.db(), &place).await?,
+        users: users
+            .into_iter()
+            .map(|user| told(&place.app_id, user))
+            .collect(),
+    })
+}
+
+/// Roles are the owner's own words.
+fn check_role(role: &str) -> Result<()> {
+    let good = role
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b":_-.".contains(&byte));
+    if good {
+        return Ok(());
+    }
+    let message = "a role has letters, digits and : _ - .";
+    Err(Violation::body(&["role"], "value_error", message, role.into()).into())
+}
+
+/// Gives somebody a role.
+pub async fn set_role(
+    app: &App,
+    caller: &Caller,
+    app_id: &str,
+    user_id: &str,
+    role: String,
+) -> Result<AppUserResponse> {
+    check_role(&role)?;
+    let (place, _) = place(app, caller, app_id).await?;
+    let missing = || ApiError::not_found("user", user_id);
+    let mut user = people::find(app.db(), &place, user_id)
+        .await?
+        .ok_or_else(missing)?;
+    user.profile.role = role;
+    let (kept, here, now) = (user.clone(), place.clone(), app.clock().micros());
+    let changed = app
+        .db()
+        .write(move |tx| Box::pin(async move { people::update(tx, &here, &kept, now).await }))
+        .await?;
+    if changed {
+        Ok(told(&place.app_id, user))
+    } else {
+        Err(missing())
+    }
+}
+
+/// Removes somebody from the app, signed out everywhere.
+pub async fn remove(app: &App, caller: &Caller, app_id: &str, user_id: &str) -> Result<()> {
+    let (place, _) = place(app, caller, app_id).await?;
+    let id = user_id.to_owned();
+    let removed = app
+        .db()
+        .write(move |tx| Box::pin(async move { people::delete(tx, &place, &id).await }))
+        .await?;
+    if removed {
+        Ok(())
+    } else {
+        Err(ApiError::not_found("user", user_id))
+    }
+}
+
+fn invitation(row: store::Invitation) -> AppInvitationResponse {
+    AppInvitationResponse {
+        invitation_id: row.invitation_id,
+        email_address: row.email,
+        role: row.role,
+        status: row.status,
+        created_at: Some(clock::time(row.created_at).to_rfc3339()),
+    }
+}
+
+/// Asks somebody to come: the role waits for the address.
+pub async fn invite(
+    app: &App,
+    caller: &Caller,
+    app_id: &str,
+    request: InviteUserRequest,
+) -> Result<AppInvitationResponse> {
+    check_role(&request.role)?;
+    let email = address(&request.email_address).ok_or_else(|| {
+        let message = "this is no e-mail address";
+        let sent = request.email_address.as_str().into();
+        Violation::body(&["email_address"], "value_error", message, sent)
+    })?;
+    let (place, hosted) = place(app, caller, app_id).await?;
+    let row = store::Invitation {
+        invitation_id: id::new("inv_"),
+        email: email.clone(),
+        role: request.role,
+        status: "pending".into(),
+        created_at: app.clock().micros(),
+    };
+    let kept = row.clone();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                if store::count_invitations(tx, &place).await? >= INVITED {
+                    let message = format!("an app has at most {INVITED} invitations");
+                    return Err(ApiError::conflict("", message).with("limit", INVITED));
+                }
+                store::insert_invitation(tx, &place, &kept).await
+            })
+        })
+        .await?;
+    let name = &hosted.page().meta.title;
+    let text = format!(
+        "You are invited to {name}. Make your account with this address at\n\n{}/_auth/sign-up\n",
+        hosting::url(app, &hosted.slug)
+    );
+    mail::send(app, &email, &format!("You are invited to {name}"), text);
+    Ok(invitation(row))
+}
+
+/// Everybody who was asked to come.
+pub async fn invitations(
+    app: &App,
+    caller: &Caller,
+    app_id: &str,
+) -> Result<ListInvitationsResponse> {
+    let (place, _) = place(app, caller, app_id).await?;
+    let rows = store::invitations(app.db(), &place).await?;
+    Ok(ListInvitationsResponse {
+        total: i64::try_from(rows.len()).unwrap_or(i64::MAX),
+        invitations: rows.into_iter().map(invitation).collect(),
+    })
+}
+
+/// Takes an invitation back.
+pub async fn uninvite(app: &App, caller: &Caller, app_id: &str, invitation_id: &str) -> Result<()> {
+    let (place, _) = place(app, caller, app_id).await?;
+    let id = invitation_id.to_owned();
+    let removed = app
+        .db()
+        .write(move |tx| Box::pin(async move { store::delete_invitation(tx, &place, &id).await }))
+        .await?;
+    if removed {
+        Ok(())
+    } else {
+        Err(ApiError::not_found("invitation", invitation_id))
+    }
+}

@@ -1,0 +1,134 @@
+//! What strangers may ask of an app through the API: its page, searches of its tabs, and what they did there.
+
+use axum::{
+    Json,
+    extract::{Path, State},
+};
+use loupe_wire::{
+    GenericSuccessResponse, InteractionRequest, PageTab, PublicAppConfigResponse,
+    PublicAppSearchRequest, PublicExecuteResponse,
+};
+use serde_json::json;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{Hosted, PRODUCTION, store};
+use crate::{
+    app::App,
+    body::Body,
+    error::{ApiError, Result},
+    hosting, id,
+    v1::{
+        public::{Open, Proof},
+        retrievers::{self, Execute, cast},
+    },
+};
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(get_public_app))
+        .routes(routes!(search_public_app))
+        .routes(routes!(note_interaction))
+}
+
+/// Bytes of what is kept of one interaction.
+const LARGEST: usize = 16 << 10;
+
+/// An app that strangers may see, with its organization; anything else does not exist for them.
+async fn open(app: &App, slug: &str) -> Result<(String, Hosted)> {
+    let found = store::by_slug(app.db(), slug).await?;
+    found
+        .filter(|(_, hosted)| hosted.is_active && hosted.published.is_some())
+        .ok_or_else(|| ApiError::not_found("app", slug))
+}
+
+/// An app's page as it was published.
+#[utoipa::path(get, path = "/v1/public/apps/{slug}/config", tag = "public_apps", security(()), responses((status = 200, body = PublicAppConfigResponse)))]
+async fn get_public_app(
+    State(app): State<App>,
+    Path(slug): Path<String>,
+) -> Result<Json<PublicAppConfigResponse>> {
+    let (_, hosted) = open(&app, &slug).await?;
+    let mut told = json!(hosted.page());
+    told["slug"] = json!(hosted.slug);
+    told["is_active"] = json!(hosted.is_active);
+    told["password_protected"] = json!(hosted.is_password_protected());
+    if hosted.environments.contains_key(PRODUCTION) {
+        told["bundle_url"] = json!(format!("{}/", hosting::url(&app, &hosted.slug)));
+    }
+    cast(&told).map(Json)
+}
+
+/// Searches with a tab of an app: its retriever runs, and only what the tab exposes is answered.
+#[utoipa::path(post, path = "/v1/public/apps/{slug}/search", tag = "public_apps", security(()), request_body = PublicAppSearchRequest, responses((status = 200, body = PublicExecuteResponse)))]
+async fn search_public_app(
+    State(app): State<App>,
+    Path(slug): Path<String>,
+    Body(request): Body<PublicAppSearchRequest>,
+) -> Result<Json<PublicExecuteResponse>> {
+    let (org_id, hosted) = open(&app, &slug).await?;
+    if super::has_sign_in(hosted.auth_config.as_ref()) {
+        return Err(ApiError::unauthenticated(
+            "sign_in_required",
+            "this app is searched by people who signed in to it: use its own address",
+        ));
+    }
+    let tabs = &hosted.page().tabs;
+    let tab = tabs.iter().find(|tab| tab.tab_id == request.tab_id);
+    let tab = tab.ok_or_else(|| ApiError::not_found("tab", &request.tab_id))?;
+    let open = open_tab(&app, &org_id, &hosted, tab).await?;
+    let settings = request.settings.unwrap_or_default();
+    let ask = Execute {
+        inputs: request.inputs.unwrap_or_default(),
+        filters: settings
+            .get("filters")
+            .and_then(|filters| filters.as_object().cloned()),
+        limit: settings.get("limit").and_then(serde_json::Value::as_i64),
+        presigned_urls: true,
+        ..Default::default()
+    };
+    let (answer, _) = open.execute(&app, ask).await?;
+    Ok(Json(answer))
+}
+
+/// The retriever of a tab: one that is published under a name, or one of the organization.
+async fn open_tab(app: &App, org_id: &str, hosted: &Hosted, tab: &PageTab) -> Result<Open> {
+    let missing = || ApiError::not_found("retriever", tab.retriever_id.as_deref().unwrap_or(""));
+    if let Some(id) = &tab.retriever_id {
+        let namespace = retrievers::namespace_of(app.db(), org_id, id).await?;
+        let namespace = namespace.ok_or_else(missing)?;
+        return Open::of_tab(app, org_id, namespace, id, (hosted.app_id.as_str(), tab)).await;
+    }
+    let name = tab.public_name.as_deref().ok_or_else(missing)?;
+    let open = crate::v1::public::open(app, name, &Proof::default()).await?;
+    if open.org_id() == org_id {
+        Ok(open)
+    } else {
+        Err(ApiError::not_found("published_retriever", name))
+    }
+}
+
+/// Notes what a visitor did.
+#[utoipa::path(post, path = "/v1/public/apps/{slug}/interactions", tag = "public_apps", security(()), request_body = InteractionRequest, responses((status = 200, body = GenericSuccessResponse)))]
+async fn note_interaction(
+    State(app): State<App>,
+    Path(slug): Path<String>,
+    Body(request): Body<InteractionRequest>,
+) -> Result<Json<GenericSuccessResponse>> {
+    let (org_id, hosted) = open(&app, &slug).await?;
+    hosting::limits::take_note(&app, &hosted.app_id).await?;
+    let size = serde_json::to_vec(&request).map_err(ApiError::internal)?;
+    if size.len() > LARGEST {
+        let message = format!("an interaction is larger than {LARGEST} bytes");
+        return Err(ApiError::payload_too_large("", message));
+    }
+    let (event_id, now) = (id::new("ixn_"), app.clock().micros());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let place = (org_id.as_str(), hosted.app_id.as_str());
+                store::insert_event(tx, place, &event_id, "interaction", &request, now).await
+            })
+        })
+        .await?;
+    Ok(Json(GenericSuccessResponse::default()))
+}

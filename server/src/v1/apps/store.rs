@@ -1,0 +1,343 @@
+use std::collections::BTreeSet;
+
+use loupe_hosted::app::files::Manifest;
+use loupe_wire::{CustomDomainConfig, CustomDomainConfigStatus, VersionRecord};
+use serde::{Deserialize, Serialize};
+
+use super::Hosted;
+use crate::{
+    app::App,
+    args, clock,
+    db::{Arg, Db, Json, Tx},
+    error::{ApiError, Result},
+    hosting::{self, auth::store::Place},
+};
+
+crate::table!(pub static APPS: Hosted = "apps", "app");
+
+crate::sql! {
+    // Slugs and domains are hosts: unique over all organizations, and all that a visitor sends.
+    const TAKEN = "SELECT CAST(COUNT(*) AS BIGINT) FROM apps WHERE name = $1 AND id <> $2";
+    const BY_SLUG = "SELECT owner, data FROM apps WHERE name = $1";
+    const BY_DOMAIN = "SELECT a.owner, a.data FROM app_domains d JOIN apps a ON a.id = d.app_id AND a.owner = d.org_id WHERE d.domain = $1 AND d.status = 'active'";
+
+    const DOMAINS = "SELECT app_id, domain, status, token, is_primary, created_at, verified_at FROM app_domains WHERE org_id = $1 AND ($2 = '' OR app_id = $2) ORDER BY created_at, domain";
+
+    const INSERT_DEPLOY = "INSERT INTO app_deploys (deploy_id, org_id, app_id, status, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $5, $6)";
+    const UPDATE_DEPLOY = "UPDATE app_deploys SET status = $4, updated_at = $5, data = $6 WHERE org_id = $1 AND app_id = $2 AND deploy_id = $3";
+    const FIND_DEPLOY = "SELECT status, created_at, data FROM app_deploys WHERE org_id = $1 AND app_id = $2 AND deploy_id = $3";
+    const WAITING = "SELECT CAST(COUNT(*) AS BIGINT) FROM app_deploys WHERE org_id = $1 AND app_id = $2 AND status IN ('queued', 'building')";
+    const OLD_DEPLOYS = "DELETE FROM app_deploys WHERE org_id = $1 AND app_id = $2 AND created_at < $3 AND status IN ('complete', 'failed')";
+
+    const INSERT_VERSION = "INSERT INTO app_versions (app_id, version, org_id, created_at, data) VALUES ($1, $2, $3, $4, $5)";
+    const FIND_VERSION = "SELECT version, data FROM app_versions WHERE org_id = $1 AND app_id = $2 AND version = $3";
+    const VERSIONS = "SELECT version, data FROM app_versions WHERE org_id = $1 AND app_id = $2 ORDER BY version DESC LIMIT $3";
+    const DELETE_VERSION = "DELETE FROM app_versions WHERE org_id = $1 AND app_id = $2 AND version = $3";
+
+    const DELETE_DEPLOYS = "DELETE FROM app_deploys WHERE org_id = $1 AND app_id = $2";
+    const DELETE_VERSIONS = "DELETE FROM app_versions WHERE org_id = $1 AND app_id = $2";
+    const DELETE_DOMAINS = "DELETE FROM app_domains WHERE org_id = $1 AND app_id = $2";
+    const DELETE_USERS = "DELETE FROM app_users WHERE org_id = $1 AND app_id = $2";
+    const DELETE_IDENTITIES = "DELETE FROM app_identities WHERE org_id = $1 AND app_id = $2";
+    const DELETE_SESSIONS = "DELETE FROM app_sessions WHERE org_id = $1 AND app_id = $2";
+    const DELETE_TOKENS = "DELETE FROM app_tokens WHERE org_id = $1 AND app_id = $2";
+    const DELETE_INVITATIONS = "DELETE FROM app_invitations WHERE org_id = $1 AND app_id = $2";
+    const DELETE_EVENTS = "DELETE FROM app_events WHERE org_id = $1 AND app_id = $2";
+
+    const INVITATIONS = "SELECT invitation_id, email, role, status, created_at FROM app_invitations WHERE org_id = $1 AND app_id = $2 ORDER BY created_at DESC, invitation_id";
+    const COUNT_INVITATIONS = "SELECT CAST(COUNT(*) AS BIGINT) FROM app_invitations WHERE org_id = $1 AND app_id = $2";
+    const INSERT_INVITATION = "INSERT INTO app_invitations (invitation_id, org_id, app_id, email, role, status, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (app_id, email) DO UPDATE SET invitation_id = excluded.invitation_id, role = excluded.role, status = excluded.status, created_at = excluded.created_at";
+    const DELETE_INVITATION = "DELETE FROM app_invitations WHERE org_id = $1 AND app_id = $2 AND invitation_id = $3";
+
+    const INSERT_EVENT = "INSERT INTO app_events (event_id, org_id, app_id, kind, created_at, data) VALUES ($1, $2, $3, $4, $5, $6)";
+}
+
+/// The status of a domain that was proven.
+pub const ACTIVE: &str = "active";
+
+crate::row! {
+    /// A name of the owner's own.
+    #[derive(Debug, Clone)]
+    pub struct Domain {
+        pub app_id: String,
+        pub domain: String,
+        pub status: String,
+        pub token: String,
+        pub is_primary: bool,
+        pub created_at: i64,
+        pub verified_at: i64,
+    }
+}
+
+crate::row! {
+    /// Somebody who was asked to come.
+    #[derive(Debug, Clone)]
+    pub struct Invitation {
+        pub invitation_id: String,
+        pub email: String,
+        pub role: String,
+        pub status: String,
+        pub created_at: i64,
+    }
+}
+
+impl Domain {
+    /// As the interface has it.
+    pub fn config(&self, app: &App, slug: &str) -> CustomDomainConfig {
+        let active = self.status == ACTIVE;
+        CustomDomainConfig {
+            domain: self.domain.clone(),
+            status: if active {
+                CustomDomainConfigStatus::Active
+            } else {
+                CustomDomainConfigStatus::Pending
+            },
+            verification_token: Some(self.token.clone()),
+            cname_target: Some(hosting::host(app, slug)),
+            verified_at: active.then(|| clock::time(self.verified_at)),
+            is_primary: self.is_primary,
+            ..Default::default()
+        }
+    }
+}
+
+/// A deploy as the database has it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Deploy {
+    pub deploy_id: String,
+    pub environment: String,
+    pub source: String,
+    pub message: String,
+    pub bundle: Option<String>,
+    #[serde(default)]
+    pub source_files: std::collections::BTreeMap<String, String>,
+    pub queued_by: String,
+    pub git_commit_sha: Option<String>,
+    pub git_commit_message: Option<String>,
+    pub git_author: Option<String>,
+    pub error: Option<String>,
+    /// What was told of it: the moment in microseconds, and a line.
+    pub log: Vec<(i64, String)>,
+    /// The version that was made of it.
+    pub version: Option<i64>,
+}
+
+/// A version as the database has it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Version {
+    pub record: VersionRecord,
+    pub deploy_id: String,
+    pub files: Manifest,
+    /// Hashes of the keys that the files have in them.
+    #[serde(default)]
+    pub keys: BTreeSet<String>,
+    /// The page as it was published with it.
+    #[serde(default)]
+    pub page: Option<super::Page>,
+}
+
+pub(super) async fn is_taken(tx: &mut Tx, slug: &str, app_id: &str) -> Result<bool> {
+    Ok(tx.number(TAKEN, args![slug, app_id]).await? > 0)
+}
+
+/// The app of a host, with its organization.
+pub async fn by_slug(db: &Db, slug: &str) -> Result<Option<(String, Hosted)>> {
+    let row: Option<(String, Json<Hosted>)> = db.one(BY_SLUG, args![slug]).await?;
+    Ok(row.map(|(org_id, hosted)| (org_id, hosted.0)))
+}
+
+/// The app that proved a domain, with its organization.
+pub async fn by_domain(db: &Db, domain: &str) -> Result<Option<(String, Hosted)>> {
+    let row: Option<(String, Json<Hosted>)> = db.one(BY_DOMAIN, args![domain]).await?;
+    Ok(row.map(|(org_id, hosted)| (org_id, hosted.0)))
+}
+
+pub async fn domains(db: &Db, org_id: &str, app_id: &str) -> Result<Vec<Domain>> {
+    db.all(DOMAINS, args![org_id, app_id]).await
+}
+
+pub(super) async fn domains_of_all(db: &Db, org_id: &str) -> Result<Vec<Domain>> {
+    db.all(DOMAINS, args![org_id, ""]).await
+}
+
+pub(super) async fn insert_deploy(
+    tx: &mut Tx,
+    org_id: &str,
+    app_id: &str,
+    deploy: &Deploy,
+    now: i64,
+) -> Result<()> {
+    let data = Arg::json(deploy);
+    let args = args![&deploy.deploy_id, org_id, app_id, "queued", now, data];
+    tx.run(INSERT_DEPLOY, args).await?;
+    Ok(())
+}
+
+/// Whether there was such a deploy.
+pub(super) async fn update_deploy(
+    tx: &mut Tx,
+    org_id: &str,
+    app_id: &str,
+    deploy: &Deploy,
+    status: &str,
+    now: i64,
+) -> Result<bool> {
+    let data = Arg::json(deploy);
+    let args = args![org_id, app_id, &deploy.deploy_id, status, now, data];
+    Ok(tx.run(UPDATE_DEPLOY, args).await? > 0)
+}
+
+/// Status, moment and what is known of a deploy.
+pub(super) async fn find_deploy(
+    db: &Db,
+    org_id: &str,
+    app_id: &str,
+    deploy_id: &str,
+) -> Result<(String, i64, Deploy)> {
+    let row: Option<(String, i64, Json<Deploy>)> = db
+        .one(FIND_DEPLOY, args![org_id, app_id, deploy_id])
+        .await?;
+    let (status, at, deploy) = row.ok_or_else(|| ApiError::not_found("deploy", deploy_id))?;
+    Ok((status, at, deploy.0))
+}
+
+pub(super) async fn waiting(tx: &mut Tx, org_id: &str, app_id: &str) -> Result<i64> {
+    tx.number(WAITING, args![org_id, app_id]).await
+}
+
+pub(super) async fn forget_deploys(
+    tx: &mut Tx,
+    org_id: &str,
+    app_id: &str,
+    before: i64,
+) -> Result<()> {
+    tx.run(OLD_DEPLOYS, args![org_id, app_id, before]).await?;
+    Ok(())
+}
+
+pub(super) async fn insert_version(
+    tx: &mut Tx,
+    org_id: &str,
+    app_id: &str,
+    version: &Version,
+    now: i64,
+) -> Result<()> {
+    let number = version.record.version.unwrap_or_default();
+    let args = args![app_id, number, org_id, now, Arg::json(version)];
+    tx.run(INSERT_VERSION, args).await?;
+    Ok(())
+}
+
+type VersionRow = (i64, Json<Version>);
+
+fn not_found(version: i64) -> ApiError {
+    ApiError::not_found("version", &version.to_string())
+}
+
+pub async fn find_version(db: &Db, org_id: &str, app_id: &str, version: i64) -> Result<Version> {
+    let row: Option<VersionRow> = db.one(FIND_VERSION, args![org_id, app_id, version]).await?;
+    row.map(|(_, version)| version.0)
+        .ok_or_else(|| not_found(version))
+}
+
+pub(super) async fn find_version_in(
+    tx: &mut Tx,
+    org_id: &str,
+    app_id: &str,
+    version: i64,
+) -> Result<Version> {
+    let row: Option<VersionRow> = tx.one(FIND_VERSION, args![org_id, app_id, version]).await?;
+    row.map(|(_, version)| version.0)
+        .ok_or_else(|| not_found(version))
+}
+
+/// The newest first.
+pub(super) async fn versions(
+    db: &Db,
+    org_id: &str,
+    app_id: &str,
+    most: i64,
+) -> Result<Vec<Version>> {
+    let rows: Vec<VersionRow> = db.all(VERSIONS, args![org_id, app_id, most]).await?;
+    Ok(rows.into_iter().map(|(_, version)| version.0).collect())
+}
+
+pub(super) async fn delete_version(
+    tx: &mut Tx,
+    org_id: &str,
+    app_id: &str,
+    version: i64,
+) -> Result<()> {
+    tx.run(DELETE_VERSION, args![org_id, app_id, version])
+        .await?;
+    Ok(())
+}
+
+/// Removes all that belongs to an app, except the app.
+pub(super) async fn delete_all_of(tx: &mut Tx, org_id: &str, app_id: &str) -> Result<()> {
+    for statement in [
+        DELETE_DEPLOYS,
+        DELETE_VERSIONS,
+        DELETE_DOMAINS,
+        DELETE_USERS,
+        DELETE_IDENTITIES,
+        DELETE_SESSIONS,
+        DELETE_TOKENS,
+        DELETE_INVITATIONS,
+        DELETE_EVENTS,
+    ] {
+        tx.run(statement, args![org_id, app_id]).await?;
+    }
+    Ok(())
+}
+
+/// The newest first.
+pub(super) async fn invitations(db: &Db, place: &Place) -> Result<Vec<Invitation>> {
+    db.all(INVITATIONS, args![&place.org_id, &place.app_id])
+        .await
+}
+
+pub(super) async fn count_invitations(tx: &mut Tx, place: &Place) -> Result<i64> {
+    tx.number(COUNT_INVITATIONS, args![&place.org_id, &place.app_id])
+        .await
+}
+
+/// Whoever is asked again is asked anew.
+pub(super) async fn insert_invitation(
+    tx: &mut Tx,
+    place: &Place,
+    invitation: &Invitation,
+) -> Result<()> {
+    let args = args![
+        &invitation.invitation_id,
+        &place.org_id,
+        &place.app_id,
+        &invitation.email,
+        &invitation.role,
+        &invitation.status,
+        invitation.created_at
+    ];
+    tx.run(INSERT_INVITATION, args).await?;
+    Ok(())
+}
+
+/// Whether there was such an invitation.
+pub(super) async fn delete_invitation(tx: &mut Tx, place: &Place, id: &str) -> Result<bool> {
+    let args = args![&place.org_id, &place.app_id, id];
+    Ok(tx.run(DELETE_INVITATION, args).await? > 0)
+}
+
+/// Keeps what a visitor did, or met with.
+pub async fn insert_event(
+    tx: &mut Tx,
+    place: (&str, &str),
+    id: &str,
+    kind: &str,
+    data: &impl Serialize,
+    now: i64,
+) -> Result<()> {
+    let (org_id, app_id) = place;
+    let args = args![id, org_id, app_id, kind, now, Arg::json(data)];
+    tx.run(INSERT_EVENT, args).await?;
+    Ok(())
+}

@@ -1,0 +1,391 @@
+//! Versions: what an app served, kept as it was, so that going back is a switch.
+
+use std::collections::BTreeSet;
+
+use loupe_wire::{
+    AppResponse, DownloadUrlResponse, FileDiff, FileDiffStatus, Object, PromoteResponse,
+    RestoreVersionRequestEnvironment, RestoreVersionResponse, Value, VersionDetailResponse,
+    VersionDiffResponse, VersionListResponse, VersionRecord,
+};
+use serde_json::json;
+
+use super::{
+    APPS, Environment, Hosted, PRODUCTION, STAGING, asset_prefix, packing,
+    store::{self, Version},
+};
+use crate::{
+    app::App,
+    auth::Caller,
+    clock,
+    db::Tx,
+    error::{ApiError, Result},
+    v1::retrievers::cast,
+};
+
+/// Versions of an app that are kept.
+const KEPT: i64 = 50;
+
+/// Versions that going back remembers.
+const REMEMBERED: usize = 50;
+
+/// Serves a version in an environment.
+pub(super) fn switch(hosted: &mut Hosted, environment: &str, version: &Version) {
+    let number = version.record.version.unwrap_or_default();
+    let held = hosted.environments.remove(environment).unwrap_or_default();
+    let mut before = held.before;
+    if held.version > 0 && held.version != number {
+        before.push(held.version);
+    }
+    let forgotten = before.len().saturating_sub(REMEMBERED);
+    before.drain(..forgotten);
+    let now = Environment {
+        version: number,
+        deploy_id: version.deploy_id.clone(),
+        before,
+        keys: version.keys.clone(),
+    };
+    hosted.environments.insert(environment.to_owned(), now);
+}
+
+/// Shows visitors the page as it is edited: a new version with the files of the one before.
+pub(super) async fn publish(
+    tx: &mut Tx,
+    org_id: &str,
+    hosted: &mut Hosted,
+    by: &str,
+    message: &str,
+    now: i64,
+) -> Result<()> {
+    let live = hosted.version();
+    let before = if live > 0 {
+        store::find_version_in(tx, org_id, &hosted.app_id, live).await?
+    } else {
+        Version::default()
+    };
+    let number = hosted.last_version + 1;
+    hosted.last_version = number;
+    hosted.published = Some(hosted.draft.clone());
+    let record = VersionRecord {
+        version: Some(number),
+        asset_prefix: Some(asset_prefix(&hosted.app_id, number)),
+        deployed_by: Some(by.to_owned()),
+        deployed_at: Some(clock::time(now)),
+        environment: PRODUCTION.into(),
+        message: (!message.is_empty()).then(|| message.to_owned()),
+        ..Default::default()
+    };
+    let version = Version {
+        record,
+        page: hosted.published.clone(),
+        ..before
+    };
+    switch(hosted, PRODUCTION, &version);
+    store::insert_version(tx, org_id, &hosted.app_id, &version, now).await
+}
+
+/// The newest records, without their files.
+pub(super) async fn newest(app: &App, org_id: &str, app_id: &str) -> Result<Vec<VersionRecord>> {
+    let versions = store::versions(app.db(), org_id, app_id, 10).await?;
+    Ok(versions.into_iter().map(short).collect())
+}
+
+fn short(version: Version) -> VersionRecord {
+    let mut record = version.record;
+    record.source_files.clear();
+    record
+}
+
+/// Every version that is kept, the newest first.
+pub async fn list(app: &App, caller: &Caller, app_id: &str) -> Result<VersionListResponse> {
+    let record = super::find(app, caller, app_id).await?;
+    let versions = store::versions(app.db(), &caller.org_id, &record.id, 1000).await?;
+    let told: Vec<Value> = versions
+        .into_iter()
+        .map(|version| {
+            let mut told = json!(short(version.clone()));
+            told["files"] = version.files.len().into();
+            told["is_active"] = json!(active(&record, version.record.version));
+            told
+        })
+        .collect();
+    Ok(VersionListResponse {
+        total: i64::try_from(told.len()).unwrap_or(i64::MAX),
+        versions: told,
+    })
+}
+
+/// In which environments a version is served.
+fn active(hosted: &Hosted, version: Option<i64>) -> Object {
+    [PRODUCTION, STAGING]
+        .into_iter()
+        .map(|name| {
+            let served = hosted.environments.get(name).map(|one| one.version);
+            (
+                name.to_owned(),
+                (served.is_some() && served == version).into(),
+            )
+        })
+        .collect()
+}
+
+/// One version with its files.
+pub async fn get(
+    app: &App,
+    caller: &Caller,
+    app_id: &str,
+    version: i64,
+) -> Result<VersionDetailResponse> {
+    let record = super::find(app, caller, app_id).await?;
+    let found = store::find_version(app.db(), &caller.org_id, &record.id, version).await?;
+    let mut told = json!(found.record);
+    told["asset_manifest"] = json!(found.files);
+    told["is_active"] = json!(active(&record, found.record.version));
+    cast(&told)
+}
+
+/// What one version has and another has not.
+pub async fn diff(
+    app: &App,
+    caller: &Caller,
+    app_id: &str,
+    from: i64,
+    to: i64,
+) -> Result<VersionDiffResponse> {
+    let record = super::find(app, caller, app_id).await?;
+    let old = store::find_version(app.db(), &caller.org_id, &record.id, from).await?;
+    let new = store::find_version(app.db(), &caller.org_id, &record.id, to).await?;
+    let paths: BTreeSet<&String> = old.files.keys().chain(new.files.keys()).collect();
+    let files: Vec<FileDiff> = paths
+        .into_iter()
+        .map(|path| {
+            let (before, after) = (old.files.get(path), new.files.get(path));
+            let size = |size: u64| i64::try_from(size).unwrap_or(i64::MAX);
+            let (old_size, new_size) = (
+                before.map(|file| size(file.size)),
+                after.map(|file| size(file.size)),
+            );
+            FileDiff {
+                path: path.clone(),
+                status: match (before, after) {
+                    (None, _) => FileDiffStatus::Added,
+                    (_, None) => FileDiffStatus::Removed,
+                    (Some(old), Some(new)) if old.hash == new.hash => FileDiffStatus::Unchanged,
+                    _ => FileDiffStatus::Modified,
+                },
+                old_hash: before.map(|file| file.hash.clone()),
+                new_hash: after.map(|file| file.hash.clone()),
+                size_delta: Some(new_size.unwrap_or(0) - old_size.unwrap_or(0)),
+                old_size,
+                new_size,
+            }
+        })
+        .collect();
+    let count = |status| {
+        let count = files.iter().filter(|file| file.status == status).count();
+        i64::try_from(count).unwrap_or(i64::MAX)
+    };
+    let summary = [
+        ("added", FileDiffStatus::Added),
+        ("removed", FileDiffStatus::Removed),
+        ("modified", FileDiffStatus::Modified),
+        ("unchanged", FileDiffStatus::Unchanged),
+    ];
+    Ok(VersionDiffResponse {
+        app_id: record.id,
+        from_version: from,
+        to_version: to,
+        summary: summary
+            .into_iter()
+            .map(|(name, status)| (name.to_owned(), count(status)))
+            .collect(),
+        files,
+        ..Default::default()
+    })
+}
+
+/// Goes back to what production served before.
+pub async fn rollback(app: &App, caller: &Caller, app_id: &str) -> Result<AppResponse> {
+    let record = super::find(app, caller, app_id).await?;
+    let nothing = || {
+        ApiError::conflict(
+            "nothing_to_roll_back",
+            "production has served nothing else before",
+        )
+    };
+    let held = record.environments.get(PRODUCTION).ok_or_else(nothing)?;
+    let target = *held.before.last().ok_or_else(nothing)?;
+    serve(app, caller, &record.id, PRODUCTION, Target::Before(target)).await?;
+    super::get(app, caller, &record.id).await
+}
+
+/// Which version to serve.
+#[derive(Debug, Clone, Copy)]
+enum Target {
+    Version(i64),
+    /// The one before, which is then forgotten as such: going back twice goes back two.
+    Before(i64),
+    /// What staging serves.
+    Staging,
+}
+
+/// Switches an environment, and answers what is served then.
+async fn serve(
+    app: &App,
+    caller: &Caller,
+    app_id: &str,
+    environment: &'static str,
+    target: Target,
+) -> Result<Environment> {
+    let (org_id, id, now) = (
+        caller.org_id.clone(),
+        app_id.to_owned(),
+        app.clock().micros(),
+    );
+    let served = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let mut hosted = APPS.find_in(tx, &org_id, &id).await?.data.0;
+                let number = match target {
+                    Target::Version(number) | Target::Before(number) => number,
+                    Target::Staging => {
+                        let staging = hosted.environments.get(STAGING);
+                        let message = "staging serves nothing that could be promoted";
+                        staging
+                            .ok_or_else(|| ApiError::conflict("nothing_staged", message))?
+                            .version
+                    }
+                };
+                let version = store::find_version_in(tx, &org_id, &id, number).await?;
+                switch(&mut hosted, environment, &version);
+                if let (Target::Before(_), Some(held)) =
+                    (target, hosted.environments.get_mut(environment))
+                {
+                    held.before.pop();
+                    held.before.pop();
+                }
+                if environment == PRODUCTION {
+                    hosted.published = version.page.or(hosted.published.take());
+                }
+                let served = hosted.environments.get(environment).cloned();
+                super::save(tx, &org_id, &mut hosted, now).await?;
+                Ok(served.unwrap_or_default())
+            })
+        })
+        .await?;
+    app.hosting.forget();
+    Ok(served)
+}
+
+/// Serves in production what staging serves.
+pub async fn promote(app: &App, caller: &Caller, app_id: &str) -> Result<PromoteResponse> {
+    let record = super::find(app, caller, app_id).await?;
+    let served = serve(app, caller, &record.id, PRODUCTION, Target::Staging).await?;
+    Ok(PromoteResponse {
+        asset_prefix: asset_prefix(&record.id, served.version),
+        app_id: record.id,
+        version: Some(served.version),
+        deploy_id: served.deploy_id,
+        environment: PRODUCTION.into(),
+    })
+}
+
+/// Serves a version again.
+pub async fn restore(
+    app: &App,
+    caller: &Caller,
+    app_id: &str,
+    version: i64,
+    environment: RestoreVersionRequestEnvironment,
+) -> Result<RestoreVersionResponse> {
+    let record = super::find(app, caller, app_id).await?;
+    let environment = match environment {
+        RestoreVersionRequestEnvironment::Production => PRODUCTION,
+        RestoreVersionRequestEnvironment::Staging => STAGING,
+    };
+    let target = Target::Version(version);
+    let served = serve(app, caller, &record.id, environment, target).await?;
+    Ok(RestoreVersionResponse {
+        asset_prefix: asset_prefix(&record.id, served.version),
+        app_id: record.id,
+        version: served.version,
+        deploy_id: served.deploy_id,
+        environment: environment.into(),
+    })
+}
+
+/// A version as one archive.
+pub async fn download(
+    app: &App,
+    caller: &Caller,
+    app_id: &str,
+    version: i64,
+) -> Result<DownloadUrlResponse> {
+    const TTL: u64 = 3600;
+    let record = super::find(app, caller, app_id).await?;
+    let found = store::find_version(app.db(), &caller.org_id, &record.id, version).await?;
+    let key = format!("apps/{}/archives/v{version}.zip", record.id);
+    if app.blobs().head(&key).await?.is_none() {
+        packing::archive(app, &record.id, &found.files, &key).await?;
+    }
+    let name = format!("{}-v{version}.zip", record.slug);
+    Ok(DownloadUrlResponse {
+        download_url: app.blobs().signed_get_url(&key, Some(&name), TTL),
+        version,
+        asset_prefix: asset_prefix(&record.id, version),
+        expires_in: i64::try_from(TTL).unwrap_or(3600),
+    })
+}
+
+/// Removes versions that are too old and served nowhere, with the files that no other version has.
+pub(super) async fn prune(app: &App, org_id: &str, app_id: &str) -> Result<()> {
+    let all = store::versions(app.db(), org_id, app_id, KEPT + 200).await?;
+    if all.len() <= usize::try_from(KEPT).unwrap_or(50) {
+        return Ok(());
+    }
+    let hosted = APPS.find(app.db(), org_id, app_id).await?;
+    let served: BTreeSet<i64> = hosted
+        .environments
+        .values()
+        .map(|one| one.version)
+        .collect();
+    let number = |version: &Version| version.record.version.unwrap_or_default();
+    let (kept, old): (Vec<_>, Vec<_>) =
+        all.into_iter().enumerate().partition(|(place, version)| {
+            *place < usize::try_from(KEPT).unwrap_or(50) || served.contains(&number(version))
+        });
+    let hashes: BTreeSet<&str> = kept
+        .iter()
+        .flat_map(|(_, version)| version.files.values())
+        .map(|file| file.hash.as_str())
+        .collect();
+    let numbers: Vec<i64> = old.iter().map(|(_, version)| number(version)).collect();
+    let (owner, id) = (org_id.to_owned(), app_id.to_owned());
+    let pruned = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                // A deploy under way counts on the files that it found.
+                if store::waiting(tx, &owner, &id).await? > 0 {
+                    return Ok(false);
+                }
+                for number in numbers {
+                    store::delete_version(tx, &owner, &id, number).await?;
+                }
+                Ok(true)
+            })
+        })
+        .await?;
+    if !pruned {
+        return Ok(());
+    }
+    for file in old.iter().flat_map(|(_, version)| version.files.values()) {
+        if !hashes.contains(file.hash.as_str()) {
+            let key = packing::file_key(app_id, &file.hash);
+            for ending in ["", ".br", ".gz"] {
+                app.blobs().delete(&format!("{key}{ending}")).await?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,451 @@
+//! Hosted apps: a bundle goes up, is served on a host of its own, and can be taken back.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+use zip::{ZipWriter, write::SimpleFileOptions};
+
+use crate::{
+    both,
+    harness::{Answer, Server, other_organization, retriever},
+};
+
+/// An archive of these files.
+pub fn bundle(files: &[(&str, &str)]) -> Vec<u8> {
+    let mut writer = ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, text) in files {
+        writer
+            .start_file(*name, SimpleFileOptions::default())
+            .unwrap();
+        writer.write_all(text.as_bytes()).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+/// The host of an app of this server.
+pub fn host(server: &Server, slug: &str) -> String {
+    let port = server.url.rsplit(':').next().unwrap();
+    format!("{slug}.localhost:{port}")
+}
+
+/// A request to the host of an app; redirects are answers.
+pub fn at(server: &Server, slug: &str, method: &str, path: &str) -> reqwest::RequestBuilder {
+    #[expect(clippy::disallowed_methods, reason = "a test asks its own server")]
+    let client = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .unwrap();
+    client
+        .request(method.parse().unwrap(), format!("{}{path}", server.url))
+        .header("host", host(server, slug))
+}
+
+pub async fn visit(server: &Server, slug: &str, path: &str) -> Answer {
+    let request = at(server, slug, "GET", path).header("accept", "text/html,*/*");
+    Server::send(request).await
+}
+
+/// Makes an app; answers its id.
+pub async fn make(server: &Server, body: Value) -> String {
+    let made = server.call("POST", "/v1/apps", body).await.ok();
+    made["app_id"].as_str().unwrap().to_owned()
+}
+
+/// Waits for the end of a deploy by its log, and answers how it stands.
+async fn ended(server: &Server, app: &str, deploy: &Value) -> Value {
+    let id = deploy["deploy_id"].as_str().unwrap();
+    let path = format!("/v1/apps/{app}/deploys/{id}");
+    let log = server
+        .call("GET", &format!("{path}/logs/stream"), Value::Null)
+        .await
+        .ok();
+    let log = log.as_str().unwrap();
+    assert!(
+        log.contains("event: log") && log.contains("event: end"),
+        "{log}"
+    );
+    server.call("GET", &path, Value::Null).await.ok()
+}
+
+/// Deploys files that come in the request.
+pub async fn deploy(server: &Server, app: &str, environment: &str, files: Value) -> Value {
+    let body = json!({"environment": environment, "source_files": files});
+    let deploy = server
+        .call("POST", &format!("/v1/apps/{app}/deploy"), body)
+        .await
+        .ok();
+    ended(server, app, &deploy).await
+}
+
+/// Deploys an archive, as a program would.
+async fn deploy_bundle(server: &Server, app: &str, bytes: Vec<u8>) -> Value {
+    let path = format!("/v1/apps/{app}/deploy");
+    let place = server
+        .call(
+            "POST",
+            &format!("{path}/upload-url"),
+            json!({"filename": "dist.zip"}),
+        )
+        .await
+        .ok();
+    let key = place["bundle_s3_key"].clone();
+    let verify = format!("{path}/verify-upload");
+    let before = server
+        .call("POST", &verify, json!({"bundle_s3_key": key}))
+        .await
+        .ok();
+    assert_eq!(before["exists"], false);
+    let put = server
+        .request("PUT", place["upload_url"].as_str().unwrap())
+        .body(bytes.clone());
+    assert_eq!(Server::send(put).await.status, 200);
+    let after = server
+        .call("POST", &verify, json!({"bundle_s3_key": key}))
+        .await
+        .ok();
+    assert_eq!(
+        (&after["exists"], &after["size_bytes"]),
+        (&json!(true), &json!(bytes.len()))
+    );
+    let deploy = server
+        .call("POST", &path, json!({"bundle_s3_key": key}))
+        .await
+        .ok();
+    assert_eq!(deploy["status"], "queued");
+    ended(server, app, &deploy).await
+}
+
+both! {
+    async fn a_bundle_becomes_a_site_and_can_be_taken_back(server) {
+        let app = make(&server, json!({"slug": "films", "meta": {"title": "Films"}})).await;
+        let made = server.call("GET", &format!("/v1/apps/{app}"), Value::Null).await.ok();
+        assert_eq!(made["url"], json!(format!("http://{}", host(&server, "films"))));
+        assert_eq!((&made["version"], &made["auth_config"], &made["hero"]), (&json!(0), &Value::Null, &Value::Null));
+        assert_eq!(visit(&server, "films", "/").await.status, 404);
+
+        let script = "console.log('films');\n".repeat(100);
+        let one = bundle(&[
+            ("dist/index.html", "<!doctype html><head><title>One</title></head><h1>One</h1>"),
+            ("dist/assets/main-4f2a9c1b.js", &script),
+            ("dist/drawing.svg", "<svg xmlns='http://www.w3.org/2000/svg'/>"),
+            ("dist/docs/index.html", "<p>docs"),
+        ]);
+        let status = deploy_bundle(&server, &app, one).await;
+        assert_eq!((&status["status"], &status["error"]), (&json!("complete"), &Value::Null), "{status:#}");
+
+        // Pages, files, their headers, and the app's own addresses.
+        let page = visit(&server, "films", "/").await;
+        assert_eq!(page.status, 200, "{:#}", page.body);
+        assert!(page.body.as_str().unwrap().contains("<h1>One</h1>"));
+        assert!(!page.body.as_str().unwrap().contains("_auth"), "no sign-in, no script");
+        for (name, value) in [
+            ("content-type", "text/html; charset=utf-8"), ("cache-control", "no-cache"), ("x-content-type-options", "nosniff"),
+            ("content-security-policy", "object-src 'none'; base-uri 'none'; frame-ancestors 'none'"),
+        ] {
+            assert_eq!(page.headers[name], value, "{name}");
+        }
+        let deep = visit(&server, "films", "/films/7?a=b").await;
+        assert_eq!((deep.status, deep.body), (200, page.body.clone()));
+        let missing = Server::send(at(&server, "films", "GET", "/assets/missing.js").header("accept", "*/*")).await;
+        assert_eq!(missing.status, 404);
+        let folder = visit(&server, "films", "/docs").await;
+        assert_eq!((folder.status, folder.headers["location"].to_str().unwrap()), (308, "/docs/"));
+        let drawing = visit(&server, "films", "/drawing.svg").await;
+        assert!(drawing.headers["content-security-policy"].to_str().unwrap().contains("sandbox"));
+
+        let path = "/assets/main-4f2a9c1b.js";
+        let whole = visit(&server, "films", path).await;
+        assert_eq!(whole.body, json!(script));
+        assert_eq!(whole.headers["cache-control"], "public, max-age=31536000, immutable");
+        let small = Server::send(at(&server, "films", "GET", path).header("accept-encoding", "gzip, br")).await;
+        assert_eq!(small.headers["content-encoding"], "br");
+        assert_ne!(small.headers["etag"], whole.headers["etag"]);
+        let length: usize = small.headers["content-length"].to_str().unwrap().parse().unwrap();
+        assert!(length < script.len() / 5, "{length}");
+        let known = at(&server, "films", "GET", path).header("if-none-match", &whole.headers["etag"]);
+        assert_eq!(Server::send(known).await.status, 304);
+        let part = Server::send(at(&server, "films", "GET", path).header("range", "bytes=8-10")).await;
+        assert_eq!((part.status, part.body), (206, json!("log")));
+        assert_eq!(part.headers["content-range"], json!(format!("bytes 8-10/{}", script.len())).as_str().unwrap());
+        let beyond = at(&server, "films", "GET", path).header("range", "bytes=999999-");
+        assert_eq!(Server::send(beyond).await.status, 416);
+        let head = at(&server, "films", "HEAD", path);
+        assert_eq!(Server::send(head).await.headers["content-length"], script.len().to_string().as_str());
+        let posted = at(&server, "films", "POST", path);
+        assert_eq!(Server::send(posted).await.status, 405);
+
+        // A second version is live at once, the first one stays where it was.
+        let two = json!({"index.html": "<h1>Two</h1>", "new.txt": "new"});
+        assert_eq!(deploy(&server, &app, "production", two).await["status"], "complete");
+        assert!(visit(&server, "films", "/").await.body.as_str().unwrap().contains("Two"));
+        assert!(visit(&server, "films--v1", "/").await.body.as_str().unwrap().contains("One"));
+        assert_eq!(visit(&server, "films--v1", "/").await.headers["x-robots-tag"], "noindex");
+        assert_eq!(visit(&server, "films", path).await.body.as_str().unwrap(), "<h1>Two</h1>", "a navigation gets the app");
+        let path = format!("/v1/apps/{app}");
+        let diff = server.call("GET", &format!("{path}/versions/1/diff/2"), Value::Null).await.ok();
+        assert_eq!(diff["summary"], json!({"added": 1, "removed": 3, "modified": 1, "unchanged": 0}));
+        let back = server.call("POST", &format!("{path}/rollback"), json!({})).await.ok();
+        assert_eq!(back["version"], 1);
+        assert!(visit(&server, "films", "/").await.body.as_str().unwrap().contains("One"));
+        server.call("POST", &format!("{path}/rollback"), json!({})).await.error(409, "ConflictError");
+        server.call("POST", &format!("{path}/versions/2/restore"), json!({})).await.ok();
+        assert!(visit(&server, "films", "/").await.body.as_str().unwrap().contains("Two"));
+        server.call("POST", &format!("{path}/versions/9/restore"), json!({})).await.error(404, "NotFoundError");
+
+        // Staging is another host; what is good there is promoted.
+        server.call("POST", &format!("{path}/promote"), json!({})).await.error(409, "ConflictError");
+        deploy(&server, &app, "staging", json!({"index.html": "<h1>Three</h1>"})).await;
+        assert!(visit(&server, "films--staging", "/").await.body.as_str().unwrap().contains("Three"));
+        assert!(visit(&server, "films", "/").await.body.as_str().unwrap().contains("Two"));
+        let promoted = server.call("POST", &format!("{path}/promote"), json!({})).await.ok();
+        assert_eq!(promoted["version"], 3);
+        assert!(visit(&server, "films", "/").await.body.as_str().unwrap().contains("Three"));
+        let versions = server.call("GET", &format!("{path}/versions"), Value::Null).await.ok();
+        assert_eq!(versions["total"], 3);
+        assert_eq!(versions["versions"][0]["is_active"], json!({"production": true, "staging": true}));
+
+        let packed = server.call("GET", &format!("{path}/versions/2/download"), Value::Null).await.ok();
+        let bytes = server.request("GET", packed["download_url"].as_str().unwrap()).send().await.unwrap().bytes().await.unwrap();
+        let mut archive = zip::ZipArchive::new(std::io::Cursor::new(bytes)).unwrap();
+        assert_eq!(std::io::read_to_string(archive.by_name("new.txt").unwrap()).unwrap(), "new");
+
+        // A restart changes nothing; an app that is off is not there; one that is gone leaves no file.
+        let server = server.restart().await;
+        assert!(visit(&server, "films", "/").await.body.as_str().unwrap().contains("Three"));
+        server.call("PATCH", &path, json!({"is_active": false})).await.ok();
+        assert_eq!(visit(&server, "films", "/").await.status, 404);
+        server.call("PATCH", &path, json!({"is_active": true, "slug": "pictures"})).await.ok();
+        assert_eq!(visit(&server, "films", "/").await.status, 404);
+        assert_eq!(visit(&server, "pictures", "/").await.status, 200);
+        assert!(!server.files(&format!("apps/{app}")).is_empty());
+        server.call("DELETE", &path, Value::Null).await.ok();
+        assert_eq!(visit(&server, "pictures", "/").await.status, 404);
+        assert_eq!(server.files(&format!("apps/{app}")), Vec::<String>::new());
+    }
+
+    async fn bad_bundles_fail_with_their_reason(server) {
+        let app = make(&server, json!({"slug": "bad", "meta": {"title": "Bad"}})).await;
+        for (bytes, reason) in [
+            (b"no archive".to_vec(), "no zip archive"),
+            (bundle(&[("index.html", ""), ("../../evil", "x")]), "inside of the bundle"),
+            (bundle(&[("index.html", ""), ("/etc/passwd", "x")]), "inside of the bundle"),
+            (bundle(&[("index.html", ""), ("INDEX.html", "x")]), "same file"),
+            (bundle(&[("src/main.ts", "")]), "no index.html"),
+            (bundle(&[("index.html", ""), ("zeros", &"\0".repeat(13 << 20))]), "hundred times"),
+        ] {
+            let status = deploy_bundle(&server, &app, bytes).await;
+            assert_eq!(status["status"], "failed", "{reason}");
+            assert!(status["error"].as_str().unwrap().contains(reason), "{status:#}");
+        }
+        assert_eq!(server.files("").len(), 0, "nothing of them is kept");
+        let path = format!("/v1/apps/{app}/deploy");
+        for (body, place) in [
+            (json!({}), "bundle_s3_key"),
+            (json!({"source_files": {"../x": "y"}}), "source_files"),
+            (json!({"source_files": {"a": "", "A": ""}}), "source_files"),
+        ] {
+            let refused = server.call("POST", &path, body).await;
+            assert_eq!(refused.status, 422);
+            assert!(refused.body.to_string().contains(place), "{:#}", refused.body);
+        }
+        let other = make(&server, json!({"slug": "other", "meta": {"title": "Other"}})).await;
+        let place = server.call("POST", &format!("/v1/apps/{other}/deploy/upload-url"), json!({"filename": "a.zip"})).await.ok();
+        let put = server.request("PUT", place["upload_url"].as_str().unwrap()).body(bundle(&[("index.html", "")]));
+        Server::send(put).await.ok();
+        let theirs = json!({"bundle_s3_key": place["bundle_s3_key"]});
+        server.call("POST", &path, theirs.clone()).await.error(404, "NotFoundError");
+        let seen = server.call("POST", &format!("{path}/verify-upload"), theirs).await.ok();
+        assert_eq!(seen["exists"], false);
+    }
+
+    async fn a_host_is_an_apps_or_the_servers_never_both(server) {
+        let app = make(&server, json!({"slug": "apart", "meta": {"title": "Apart"}})).await;
+        deploy(&server, &app, "production", json!({"index.html": "<h1>Apart</h1>", "v1/apps": "a file"})).await;
+        // Paths of the server are paths of the app there.
+        for path in ["/console/", "/v1/me", "/healthz", "/metrics", "/docs", "/v1/openapi.json"] {
+            let answer = visit(&server, "apart", path).await;
+            assert!(answer.body.to_string().contains("Apart"), "{path}: {}", answer.body);
+        }
+        let keyed = at(&server, "apart", "GET", "/v1/me").bearer_auth(&server.key).header("accept", "*/*");
+        assert_eq!(Server::send(keyed).await.status, 404);
+        // No page of another origin reads what is there.
+        let asked = at(&server, "apart", "OPTIONS", "/v1/me").header("origin", "https://evil.example").header("access-control-request-method", "GET");
+        let answer = Server::send(asked).await;
+        assert!(!answer.headers.contains_key("access-control-allow-origin"));
+        for slug in ["nobody", "a.b", "apart--v9", "apart--other", "--", "apart--"] {
+            let answer = visit(&server, slug, "/v1/me").await;
+            assert_eq!(answer.status, if slug == "apart--" { 200 } else { 404 }, "{slug}");
+        }
+        // The server's own hosts are untouched.
+        assert_eq!(server.call("GET", "/v1/me", Value::Null).await.status, 200);
+        let names = ["APART.localhost", "apart.localhost."];
+        for name in names {
+            let request = server.request("GET", "/").header("host", name).header("accept", "text/html");
+            assert!(Server::send(request).await.body.to_string().contains("Apart"), "{name}");
+        }
+    }
+
+    async fn what_is_edited_is_seen_when_it_is_published(server) {
+        let (_, id) = retriever(&server, "windows").await;
+        let display = json!({"title": "All", "inputs": [], "exposed_fields": ["title"]});
+        let body = json!({"slug": "window", "meta": {"title": "Window"}, "tabs": [
+            {"tab_id": "all", "label": "All", "retriever_id": id, "display_config": display},
+            {"tab_id": "none", "label": "None", "retriever_id": "ret_unknown", "display_config": display},
+        ]});
+        let app = make(&server, body).await;
+        let path = format!("/v1/apps/{app}");
+        let config = "/v1/public/apps/window/config";
+        let public = |path: &'static str| Server::send(server.request("GET", path));
+        public(config).await.error(404, "NotFoundError");
+        let published = server.call("POST", &format!("{path}/publish"), json!({"message": "go"})).await.ok();
+        assert_eq!((&published["version"], &published["has_unpublished_changes"]), (&json!(1), &json!(false)));
+        let edited = server.call("PATCH", &path, json!({"meta": {"title": "Better"}})).await.ok();
+        assert_eq!(edited["has_unpublished_changes"], true);
+        assert_eq!(public(config).await.ok()["meta"]["title"], "Window");
+        let dry = server.call("PATCH", &format!("{path}?dry_run=true"), json!({"is_active": false})).await.ok();
+        assert_eq!(dry["is_active"], false);
+        server.call("PATCH", &path, json!({"publish": true})).await.ok();
+        let seen = public(config).await.ok();
+        assert_eq!((&seen["meta"]["title"], &seen["hero"], &seen["is_active"]), (&json!("Better"), &Value::Null, &json!(true)));
+
+        let search = |body: Value| Server::send(server.request("POST", "/v1/public/apps/window/search").json(&body));
+        let found = search(json!({"tab_id": "all"})).await.ok();
+        assert_eq!(found["documents"], json!([]));
+        search(json!({"tab_id": "none"})).await.error(404, "NotFoundError");
+        search(json!({"tab_id": "unknown"})).await.error(404, "NotFoundError");
+        let noted = server.request("POST", "/v1/public/apps/window/interactions").json(&json!({"event_type": "click", "own": 1}));
+        assert_eq!(Server::send(noted).await.ok()["success"], true);
+        let kept: Vec<(String,)> = server.app.db().all("SELECT kind FROM app_events", vec![]).await.unwrap();
+        assert_eq!(kept, [("interaction".to_owned(),)]);
+    }
+
+    async fn a_key_inside_of_a_live_app_is_not_revoked_by_accident(server) {
+        let keys = "/v1/organizations/users/owner@localhost/api-keys";
+        let made = server.call("POST", keys, json!({"name": "widget", "permissions": ["read"]})).await.ok();
+        let key = made["key"].as_str().unwrap();
+        let app = make(&server, json!({"slug": "keyed", "meta": {"title": "Keyed"}})).await;
+        deploy(&server, &app, "production", json!({"index.html": "<p>", "main.js": format!("const key = '{key}';")})).await;
+        let path = format!("{keys}/widget");
+        let refused = server.call("DELETE", &path, Value::Null).await.error(409, "ConflictError");
+        let apps = &refused["error"]["details"]["referencing_apps"];
+        assert_eq!((&apps[0]["app_id"], &apps[0]["slug"], apps.as_array().unwrap().len()), (&json!(app), &json!("keyed"), 1));
+        // The key itself is nowhere but in the file.
+        let rows: Vec<(String,)> = server.app.db().all("SELECT CAST(data AS TEXT) FROM apps", vec![]).await.unwrap();
+        assert!(rows.iter().all(|(row,)| !row.contains(key)));
+        // A version without it, and nothing holds it any more.
+        deploy(&server, &app, "production", json!({"index.html": "<p>"})).await;
+        server.call("DELETE", &path, Value::Null).await.ok();
+    }
+
+    async fn slugs_and_settings_are_checked(server) {
+        let make = |body: Value| server.call("POST", "/v1/apps", body);
+        let meta = json!({"title": "A"});
+        for slug in ["a", "Upper", "two--hyphens", "api", "-a-", "ü-ber"] {
+            assert_eq!(make(json!({"slug": slug, "meta": meta})).await.status, 422, "{slug}");
+        }
+        make(json!({"slug": "taken", "meta": meta})).await.ok();
+        make(json!({"slug": "taken", "meta": meta})).await.error(409, "AlreadyExistsError");
+        let elsewhere = other_organization(&server).await;
+        let theirs = server.request("POST", "/v1/apps").bearer_auth(&elsewhere.key).json(&json!({"slug": "taken", "meta": meta}));
+        Server::send(theirs).await.error(409, "AlreadyExistsError");
+        for (auth, place) in [
+            (json!({"mode": "jwt"}), "mode"),
+            (json!({"mode": "sso_oidc"}), "oidc_issuer"),
+            (json!({"mode": "clerk", "clerk_allowed_providers": ["myspace"]}), "clerk_allowed_providers"),
+            (json!({"mode": "sso_oidc", "oidc_issuer": "http://10.0.0.1", "oidc_client_id": "x"}), "oidc_issuer"),
+        ] {
+            let refused = make(json!({"slug": "auth", "meta": meta, "auth_config": auth})).await;
+            assert_eq!(refused.status, 422, "{auth}");
+            assert!(refused.body["detail"][0]["loc"].to_string().contains(place), "{:#}", refused.body);
+        }
+        let rule = json!({"api_allow": [{"pattern": "retrievers"}]});
+        make(json!({"slug": "rules", "meta": meta, "build_config": rule})).await.invalid(&["body", "build_config", "api_allow", "0"], "value_error");
+        let list = server.call("GET", "/v1/apps?search=tak", Value::Null).await.ok();
+        assert_eq!((&list["total_count"], &list["results"][0]["slug"]), (&json!(1), &json!("taken")));
+        server.call("GET", "/v1/apps?limit=0", Value::Null).await.invalid(&["query", "limit"], "range");
+    }
+
+    async fn visitors_reach_what_the_owner_opened_and_nothing_else(server) {
+        let (namespace, id) = retriever(&server, "things").await;
+        let app = make(&server, json!({"slug": "things", "meta": {"title": "Things"}})).await;
+        deploy(&server, &app, "production", json!({"index.html": "<h1>Things"})).await;
+        let document = json!({"title": "one", "vectors": {"own": [1.0, 0.0, 0.0]}});
+        server.call_in(&namespace, "POST", "/v1/collections/things/documents", document).await.ok();
+        let ask = |method: &str, path: &str| at(&server, "things", method, path);
+
+        // Reading and searching, with the owner's authority, whatever the visitor sends along.
+        let execute = format!("/api/retrievers/{id}/execute");
+        let found = Server::send(ask("POST", &execute).json(&json!({"inputs": {}}))).await;
+        assert_eq!(found.headers["cache-control"], "private, no-store");
+        assert_eq!(found.ok()["documents"][0]["title"], "one");
+        let spoofed = ask("POST", &execute).bearer_auth("loupe_sk_wrong").header("x-namespace", "ns_other").json(&json!({"inputs": {}}));
+        assert_eq!(Server::send(spoofed).await.ok()["documents"][0]["title"], "one");
+        let list = Server::send(ask("GET", "/api/v1/collections/things/documents")).await.ok();
+        assert_eq!(list["results"][0]["title"], "one");
+        let streamed = Server::send(ask("POST", &execute).json(&json!({"inputs": {}, "stream": true}))).await;
+        assert!(streamed.headers["content-type"].to_str().unwrap().starts_with("text/event-stream"), "{:?}", streamed.headers);
+
+        // Everything else is not there, in every method and spelling.
+        let mut refused = 0;
+        for row in loupe_server::auth::table::TABLE {
+            let (method, path) = row.operation.split_once(' ').unwrap();
+            let path = path.replace("{retriever_id}", &id).replace("{*key}", "k").replace("{collection_identifier}", "things");
+            let path: Vec<_> = path.split('/').map(|piece| if piece.starts_with('{') { "x" } else { piece }).collect();
+            let path = path.join("/");
+            let request = at(&server, "things", method, &format!("/api{}", path.strip_prefix("/v1").unwrap())).bearer_auth(&server.key);
+            let request = if method == "GET" { request } else { request.json(&json!({})) };
+            let answer = Server::send(request).await;
+            let reading = (method == "GET" || path.ends_with("/list") || path.ends_with("execute") || path.ends_with("aggregate") || path.ends_with("distinct") || path.ends_with("batch-get"))
+                && ["/v1/retrievers", "/v1/collections", "/v1/documents"].iter().any(|start| path.starts_with(start));
+            if !reading {
+                // Written as JSON, so that nothing but the list refuses it.
+                assert!(matches!(answer.status, 404 | 429), "{}: {}", row.operation, answer.status);
+                refused += 1;
+            }
+            if answer.status == 429 {
+                server.app.clock().advance(60);
+            }
+        }
+        assert!(refused > 120, "{refused}");
+        server.app.clock().advance(60);
+        for path in ["/api", "/api/", "/api/../v1/me", "/api//retrievers", "/api/retrievers/%2e%2e/me", "/api/organizations/users", "/api/me"] {
+            let answer = Server::send(ask("GET", path)).await;
+            assert_ne!(answer.status, 200, "{path}: {:#}", answer.body);
+            assert!(!answer.body.to_string().contains("org_"), "{path}");
+        }
+        let publish = format!("/api/retrievers/{id}/publish");
+        server.app.clock().advance(60);
+        // Rules open what they name, and never keys or pages.
+        let rules = json!({"api_allow": [{"methods": ["POST"], "pattern": "/collections/*/documents"}, {"pattern": "/retrievers/**"}, {"pattern": "/organizations/**"}]});
+        server.call("PATCH", &format!("/v1/apps/{app}"), json!({"build_config": rules})).await.ok();
+        let written = ask("POST", "/api/collections/things/documents").json(&json!({"title": "two", "vectors": {"own": [0.0, 1.0, 0.0]}}));
+        Server::send(written).await.ok();
+        assert_eq!(Server::send(ask("GET", "/api/collections/things/documents")).await.status, 404);
+        for (method, path) in [("POST", format!("/api/retrievers/{id}/api-keys")), ("POST", publish), ("GET", "/api/organizations/users".into())] {
+            let answer = Server::send(ask(method, &path).json(&json!({"name": "mine"}))).await;
+            assert_eq!(answer.status, 404, "{path}");
+        }
+        // A page elsewhere can send forms and text, and gets nothing done.
+        let form = ask("POST", "/api/collections/things/documents").header("content-type", "text/plain").body(r#"{"title": "three"}"#);
+        assert_eq!(Server::send(form).await.status, 400);
+        for origin in ["https://evil.example", "null", "http://things.localhost.evil.example"] {
+            let crossed = ask("POST", &execute).header("origin", origin).json(&json!({"inputs": {}}));
+            Server::send(crossed).await.error(403, "ForbiddenError");
+        }
+        let own = ask("POST", &execute).header("origin", format!("http://{}", host(&server, "things"))).json(&json!({"inputs": {}}));
+        assert_eq!(Server::send(own).await.status, 200);
+        // It counts for the owner, under the app.
+        loupe_server::usage::flush(&server.app).await.unwrap();
+        let used: Vec<(String,)> = server.app.db().all("SELECT key_id FROM key_usage WHERE key_id LIKE 'app_%'", vec![]).await.unwrap();
+        assert!(used.iter().any(|(id,)| *id == app), "{used:?}");
+        // One visitor cannot spend everybody's share.
+        let mut last = 200;
+        for _ in 0..400 {
+            last = Server::send(ask("GET", "/api/retrievers")).await.status;
+            if last == 429 {
+                break;
+            }
+        }
+        assert_eq!(last, 429);
+    }
+}
