@@ -27,9 +27,11 @@ use crate::{
     config::Config,
     db::Db,
     error::ApiError,
-    front::{self, Shield},
+    front::{self, Front, Shield},
     gate,
+    hosting::Hosting,
     limits::{Limits, turns::Turns},
+    mail::Mailer,
     metrics::Metrics,
     outbound::Outbound,
     password::Passwords,
@@ -37,9 +39,10 @@ use crate::{
     v1,
     v1::{
         audit::refusals::Refusals,
-        retrievers::{History, Used},
+        retrievers::{Acts, Answers, History, Used},
     },
     vault::Vault,
+    watched::{Versions, Watched},
 };
 
 /// Cheap to clone; one a process.
@@ -75,10 +78,14 @@ pub struct Inner {
     pub touched: Cache<String, ()>,
     /// Refusals on their way to the audit log.
     pub refusals: Refusals,
+    /// The moment at which alerts looked by the clock last.
+    pub alert_moment: AtomicI64,
     /// Encrypts what has to be read again.
     vault: Vault,
     /// Asks addresses that callers aim.
     outbound: Outbound,
+    /// Sends e-mail, where a mail server is configured.
+    mailer: Option<Mailer>,
     /// (organization, namespace) pairs known to exist.
     pub namespaces: Cache<(String, String), ()>,
     /// Rings when there may be work to claim.
@@ -99,9 +106,17 @@ pub struct Inner {
     pub used: Used,
     /// Passwords that are being tried.
     pub passwords: Passwords,
+    /// How often documents of each namespace have changed.
+    versions: Versions,
+    /// Answers of retrievers that are kept.
+    pub answers: Answers,
+    /// What people did with answers, for those that learn from it.
+    pub acts: Acts,
     /// Searches the web for stages.
     pub web_search: Option<Arc<WebSearch>>,
     pub metrics: Metrics,
+    /// Apps as visitors meet them.
+    pub hosting: Hosting,
 }
 
 /// What a process is made of.
@@ -116,6 +131,7 @@ pub struct Parts {
     pub extraction: Extraction,
     pub vault: Vault,
     pub outbound: Outbound,
+    pub mailer: Option<Mailer>,
     pub web_search: Option<Arc<WebSearch>>,
 }
 
@@ -132,6 +148,7 @@ impl App {
             extraction,
             vault,
             outbound,
+            mailer,
             web_search,
         } = parts;
         let ingest = Ingest {
@@ -152,6 +169,9 @@ impl App {
             config.limits.concurrent_requests
         };
         let stop = CancellationToken::new();
+        let hosting = Hosting::new(&config);
+        let versions = Versions::default();
+        let store: Arc<dyn DocStore> = Arc::new(Watched::new(store, versions.clone()));
         Self(Arc::new(Inner {
             config,
             db,
@@ -174,8 +194,10 @@ impl App {
                 .time_to_live(Duration::from_secs(60))
                 .build(),
             refusals: Refusals::default(),
+            alert_moment: AtomicI64::new(-1),
             vault,
             outbound,
+            mailer,
             namespaces: Cache::builder()
                 .max_capacity(10_000)
                 .time_to_live(Duration::from_secs(5))
@@ -189,8 +211,12 @@ impl App {
             turns: Turns::new(searches),
             used: Used::default(),
             passwords: Passwords::default(),
+            versions,
+            answers: Answers::new(several),
+            acts: Acts::default(),
             web_search,
             metrics: Metrics::default(),
+            hosting,
         }))
     }
 
@@ -210,6 +236,11 @@ impl App {
         &self.0.store
     }
 
+    /// What answers of a namespace are made of: another number as soon as a document or a definition may be another one.
+    pub fn version_of(&self, namespace_id: &str) -> (u64, u64) {
+        (self.0.versions.get(namespace_id), self.0.db.definitions())
+    }
+
     pub fn vault(&self) -> &Vault {
         &self.0.vault
     }
@@ -220,6 +251,11 @@ impl App {
 
     pub fn outbound(&self) -> &Outbound {
         &self.0.outbound
+    }
+
+    /// None where no mail server is configured.
+    pub fn mailer(&self) -> Option<&Mailer> {
+        self.0.mailer.as_ref()
     }
 
     /// Where stages and ingestion get their models from.
@@ -292,13 +328,24 @@ impl std::ops::Deref for App {
 pub fn router(app: App) -> Router {
     let (api, document) = v1::router();
     let document = Arc::new(document);
-    Router::new()
+    let api = Router::new()
         .merge(api.layer(middleware::from_fn_with_state(app.clone(), gate::gate)))
+        .layer(DefaultBodyLimit::max(app.config().limits.body_bytes));
+    // What apps reach of the API: the operations, behind the same gate.
+    let inner = api
+        .clone()
+        .fallback(crate::web::unknown)
+        .with_state(app.clone());
+    Router::new()
+        .merge(api)
         .merge(crate::web::router(&app, document))
         .method_not_allowed_fallback(|| async {
             ApiError::method_not_allowed("", "this path does not take this method")
         })
         .with_state(app.clone())
         .layer(DefaultBodyLimit::max(app.config().limits.body_bytes))
-        .layer(middleware::from_fn_with_state(app, front::front))
+        .layer(middleware::from_fn_with_state(
+            Front { app, api: inner },
+            front::front,
+        ))
 }

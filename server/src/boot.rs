@@ -32,6 +32,7 @@ use crate::{
     config::Config,
     db::Db,
     folder, idempotency, jobs, limits,
+    mail::Mailer,
     outbound::Outbound,
     progress, usage,
     v1::{audit::refusals, collections, documents, organizations, retrievers::History, webhooks},
@@ -100,6 +101,7 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
     let blobs = open_blobs(&config, clock.clone()).context("cannot open the blobs")?;
     let vault = Vault::new(&master_key(&config)?)?;
     let outbound = Outbound::new(&config.outbound.allow)?;
+    let mailer = Mailer::new(&config.mail)?;
     let web_search = open_web_search(&config)?;
     let app = App::new(Parts {
         config,
@@ -112,6 +114,7 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
         extraction,
         vault,
         outbound,
+        mailer,
         web_search,
     });
     documents::recover(&app)

@@ -44,6 +44,12 @@ pub struct Config {
     pub rates: Rates,
     pub jobs: Jobs,
     pub outbound: Outbound,
+    #[serde(default)]
+    pub apps: Apps,
+    /// Services that people sign in to apps with.
+    #[serde(default, skip_serializing)]
+    pub sign_in: SignIn,
+    pub mail: Mail,
     /// The service that stages search the web with; set in the file as `[web_search]`.
     #[serde(default, skip_serializing)]
     pub web_search: Option<WebSearchConfig>,
@@ -136,6 +142,8 @@ pub struct Jobs {
     pub archive_hours: u64,
     /// Extractor processes at once.
     pub extractors: usize,
+    /// Seconds between two looks of alerts that look by the clock.
+    pub alert_seconds: u64,
 }
 
 /// Requests to addresses that callers name.
@@ -144,6 +152,52 @@ pub struct Jobs {
 pub struct Outbound {
     /// Networks beside the public internet that may be asked, such as `10.1.0.0/16`: services of one's own.
     pub allow: Vec<String>,
+}
+
+/// Hosted apps.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Apps {
+    /// The domain below which apps have their names, apart from the server's own; empty = `localhost`.
+    pub domain: String,
+}
+
+/// Services that people sign in to apps with, set in the file as `[sign_in.google]` and `[sign_in.github]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignIn {
+    pub google: Option<OauthClient>,
+    pub github: Option<OauthClient>,
+}
+
+/// What this server is to such a service.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OauthClient {
+    pub client_id: String,
+    pub client_secret: SecretString,
+    /// Address of an installation of one's own, without a slash at the end; absent = the public one.
+    pub issuer: Option<String>,
+}
+
+/// The mail server that alerts, webhooks and hosted apps send through.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mail {
+    /// `smtps://user:password@host`, or `smtp://host:port`, with `?tls=required` for STARTTLS; empty = no mail is sent.
+    #[serde(serialize_with = "redacted")]
+    pub url: SecretString,
+    /// What mail is sent as, such as `Loupe <loupe@example.com>`.
+    pub from: String,
+}
+
+impl Default for Mail {
+    fn default() -> Self {
+        Self {
+            url: SecretString::default(),
+            from: "Loupe <loupe@localhost>".into(),
+        }
+    }
 }
 
 impl Default for Config {
@@ -191,8 +245,12 @@ impl Default for Config {
                 resubmit_seconds: 60,
                 archive_hours: 24,
                 extractors: 2,
+                alert_seconds: 300,
             },
             outbound: Outbound::default(),
+            apps: Apps::default(),
+            sign_in: SignIn::default(),
+            mail: Mail::default(),
             web_search: None,
             metrics_token: SecretString::default(),
             log_format: "text".into(),

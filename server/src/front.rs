@@ -12,6 +12,7 @@ use std::{
 };
 
 use axum::{
+    Router,
     extract::{ConnectInfo, MatchedPath, Request, State},
     http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header},
     middleware::Next,
@@ -19,7 +20,12 @@ use axum::{
 };
 use futures::FutureExt;
 
-use crate::{app::App, cors, error::ApiError};
+use crate::{
+    app::App,
+    cors,
+    error::ApiError,
+    hosting::{self, Split},
+};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -56,8 +62,16 @@ pub fn carry<F: Future>(work: F) -> impl Future<Output = F::Output> {
     CURRENT.scope(current.unwrap_or_else(nobody), work)
 }
 
-/// Wraps every route.
-pub async fn front(State(app): State<App>, request: Request, next: Next) -> Response {
+/// What every request meets first: the state, and the API for the apps that ask it in process.
+#[derive(Clone)]
+pub struct Front {
+    pub app: App,
+    pub api: Router,
+}
+
+/// Wraps every route. The host decides before the path does.
+pub async fn front(State(front): State<Front>, request: Request, next: Next) -> Response {
+    let app = &front.app;
     let started = Instant::now();
     let id = request_id(request.headers());
     let origin = cors::origin(request.headers());
@@ -65,14 +79,16 @@ pub async fn front(State(app): State<App>, request: Request, next: Next) -> Resp
     let route = request.extensions().get::<MatchedPath>().cloned();
     let current = Current {
         id: id.clone(),
-        address: peer(&app, &request),
+        address: peer(app, &request),
     };
-    let answering = AssertUnwindSafe(answer(&app, request, next)).catch_unwind();
+    let answering = AssertUnwindSafe(answer(&front, request, next)).catch_unwind();
     let mut response = CURRENT
         .scope(current, answering)
         .await
         .unwrap_or_else(|_| panicked(&id));
-    if let Some(origin) = origin {
+    let at_app = response.extensions().get::<AtApp>().is_some();
+    // What an app answers is for its own pages.
+    if let Some(origin) = origin.filter(|_| !at_app) {
         cors::allow(origin, uri.path(), &mut response);
     }
     if app.is_leaving() {
@@ -82,6 +98,7 @@ pub async fn front(State(app): State<App>, request: Request, next: Next) -> Resp
     }
     let took = started.elapsed();
     let status = response.status();
+    let route = route.filter(|_| !at_app);
     let route = route.as_ref().map(MatchedPath::as_str);
     app.metrics.count(&method, route, status, took);
     log(&method, &uri, status.as_u16(), took, &id);
@@ -89,18 +106,37 @@ pub async fn front(State(app): State<App>, request: Request, next: Next) -> Resp
     response
 }
 
-async fn answer(app: &App, request: Request, next: Next) -> Response {
-    if let Some(response) = cors::preflight(&request) {
-        return response;
-    }
+/// Goes with an answer of an app's host.
+#[derive(Debug, Clone, Copy)]
+struct AtApp;
+
+async fn answer(front: &Front, request: Request, next: Next) -> Response {
     if !is_known(request.method()) {
         return ApiError::method_not_allowed("", "this server does not know this method")
             .into_response();
+    }
+    match hosting::split(&front.app, request.headers(), request.uri()).await {
+        Ok(Split::Server) => {}
+        Ok(Split::App(site)) => {
+            let answering = hosting::answer(&front.app, &front.api, site, request);
+            let mut response = bounded(&front.app, answering).await;
+            response.extensions_mut().insert(AtApp);
+            return response;
+        }
+        Err(error) => return error.into_response(),
+    }
+    if let Some(response) = cors::preflight(&request) {
+        return response;
     }
     let path = request.uri().path();
     if matches!(path, "/healthz" | "/readyz" | "/metrics") || path.starts_with("/v1/blobs/") {
         return next.run(request).await;
     }
+    bounded(&front.app, next.run(request)).await
+}
+
+/// Answers if there is room for one more, and in time.
+async fn bounded(app: &App, answering: impl Future<Output = Response>) -> Response {
     let Some(_running) = app.shield.enter(app.config().limits.concurrent_requests) else {
         let message = "too many requests are under way: try again in a moment";
         return ApiError::unavailable("overloaded", message)
@@ -108,7 +144,7 @@ async fn answer(app: &App, request: Request, next: Next) -> Response {
             .into_response();
     };
     let limit = Duration::from_secs(app.config().limits.request_seconds);
-    match tokio::time::timeout(limit, next.run(request)).await {
+    match tokio::time::timeout(limit, answering).await {
         Ok(response) => response,
         Err(_) => ApiError::timeout("", "the request took too long").into_response(),
     }

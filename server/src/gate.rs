@@ -19,7 +19,9 @@ use crate::{
     },
     cors::Readers,
     error::{ApiError, Refused, Result},
-    front, idempotency,
+    front,
+    hosting::api::Only,
+    idempotency,
     limits::{self, Figures},
     tolerance, usage,
     v1::audit::refusals,
@@ -43,6 +45,11 @@ pub async fn gate(State(app): State<App>, request: Request, next: Next) -> Respo
         Found::NoSuchMethod => return next.run(request).await,
         Found::Undeclared => &UNDECLARED,
     };
+    if let Some(only) = request.extensions().get::<Only>()
+        && let Err(error) = only.check(row, request.method())
+    {
+        return error.into_response();
+    }
     if row.access == Access::Public {
         return anonymous(&app, row, request, next).await;
     }

@@ -8,9 +8,12 @@ use std::{
 
 use axum::{http::Method, response::Response};
 
-use crate::{app::App, args, auth::Caller, db::Tx, error::Result};
+use crate::{app::App, args, auth::Caller, db::Tx, error::Result, v1::retrievers::Unbilled};
 
 const HOUR: i64 = 3600 * 1_000_000;
+
+/// After the path of answers that were kept.
+const KEPT: &str = " (cached)";
 
 crate::sql! {
     const ADD = "INSERT INTO key_usage (org_id, key_id, hour, method, path, requests, errors, micros, last_used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (org_id, key_id, hour, method, path) DO UPDATE SET requests = key_usage.requests + excluded.requests, errors = key_usage.errors + excluded.errors, micros = key_usage.micros + excluded.micros, last_used_at = excluded.last_used_at";
@@ -72,12 +75,15 @@ pub fn count(
     took: Duration,
 ) {
     let now = app.clock().micros();
+    // What was answered from memory is told apart: it is no search that costs.
+    let kept = response.extensions().get::<Unbilled>();
+    let path = kept.map_or_else(|| path.to_owned(), |_| format!("{path}{KEPT}"));
     let slot = Slot {
         org_id: caller.org_id.clone(),
         key_id: caller.actor().to_owned(),
         hour: now - now.rem_euclid(HOUR),
         method: method.to_string(),
-        path: path.to_owned(),
+        path,
     };
     let mut counts = app.usage.0.lock().unwrap_or_else(PoisonError::into_inner);
     let tally = counts.entry(slot).or_default();

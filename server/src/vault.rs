@@ -69,20 +69,28 @@ impl Vault {
     /// # Errors
     /// It was sealed for another place or with another master key, or was changed.
     pub fn open(&self, place: &[&str], sealed: &str) -> Result<String> {
-        let fault = || {
+        self.unseal(place, sealed).ok_or_else(|| {
             ApiError::internal(
                 "a secret cannot be decrypted: is this the master key that encrypted it?",
             )
-        };
-        let whole = STANDARD.decode(sealed).map_err(|_| fault())?;
-        let (number, rest) = whole.split_at_checked(NONCE_LEN).ok_or_else(fault)?;
-        let number = Nonce::try_assume_unique_for_key(number).map_err(|_| fault())?;
+        })
+    }
+
+    /// Whether a text that anybody may have sent was sealed here for this place.
+    pub fn opens(&self, place: &[&str], sealed: &str) -> bool {
+        self.unseal(place, sealed).is_some()
+    }
+
+    fn unseal(&self, place: &[&str], sealed: &str) -> Option<String> {
+        let whole = STANDARD.decode(sealed).ok()?;
+        let (number, rest) = whole.split_at_checked(NONCE_LEN)?;
+        let number = Nonce::try_assume_unique_for_key(number).ok()?;
         let mut rest = rest.to_vec();
         let text = self
             .key
             .open_in_place(number, Aad::from(aad(place)), &mut rest)
-            .map_err(|_| fault())?;
-        String::from_utf8(text.to_vec()).map_err(|_| fault())
+            .ok()?;
+        String::from_utf8(text.to_vec()).ok()
     }
 }
 

@@ -32,6 +32,12 @@ impl Truth {
         Self(gains)
     }
 
+    /// As [`Truth::new`], with gains of any size.
+    pub fn of_gains(gains: impl IntoIterator<Item = (String, f64)>) -> Self {
+        let gains = gains.into_iter().filter(|(_, gain)| *gain > 0.0);
+        Self(gains.collect())
+    }
+
     /// Whether nothing is right: then no ranking can be measured.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -1,5 +1,7 @@
 //! Secrets of API keys: `{prefix}_` + 30 base62 (178 bits) + 6 base62 CRC32. A typo is refused without a database read.
 
+use std::collections::BTreeSet;
+
 use sha2::{Digest, Sha256};
 
 use crate::id;
@@ -48,6 +50,24 @@ pub fn is_well_formed(secret: &str) -> bool {
     id::base62_checksum(crc32fast::hash(body.as_bytes())) == checksum
 }
 
+/// Hashes of the secrets that a file has in it, such as a script that was built with one.
+pub fn find_in(bytes: &[u8]) -> BTreeSet<String> {
+    const MARK: &[u8] = b"_sk_";
+    let places = bytes.windows(MARK.len()).enumerate();
+    let places = places.filter(|(_, window)| *window == MARK);
+    let secret = |(at, _): (usize, &[u8])| {
+        let end = at + MARK.len() + RANDOM + CHECKSUM;
+        [Kind::Standard, Kind::UserScoped, Kind::Retriever]
+            .into_iter()
+            .find_map(|kind| {
+                let start = (at + MARK.len()).checked_sub(kind.prefix().len())?;
+                let text = std::str::from_utf8(bytes.get(start..end)?).ok()?;
+                is_well_formed(text).then(|| hash(text))
+            })
+    };
+    places.filter_map(secret).collect()
+}
+
 /// What is stored instead of the secret.
 pub fn hash(secret: &str) -> String {
     hex::encode(Sha256::digest(secret.as_bytes()))
@@ -73,6 +93,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn secrets_are_found_in_files_by_their_checksum() {
+        let (one, two) = (generate(Kind::Retriever), generate(Kind::Standard));
+        let file = format!(
+            "const a=\"{one}\";b='{two}x';c=ret_sk_{};_sk_",
+            "a".repeat(36)
+        );
+        let found = find_in(file.as_bytes());
+        assert_eq!(found, [hash(&one), hash(&two)].into_iter().collect());
+        assert!(find_in(b"_sk_").is_empty());
     }
 
     #[test]

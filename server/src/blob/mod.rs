@@ -14,6 +14,8 @@ use object_store::{
 };
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
+use tokio::io::AsyncBufRead;
+use tokio_util::io::StreamReader;
 
 pub use routes::router;
 
@@ -169,6 +171,45 @@ impl Blobs {
     pub async fn get(&self, key: &str) -> Result<Bytes> {
         let found = self.0.store.get(&parse(key)?).await.map_err(failed)?;
         found.bytes().await.map_err(failed)
+    }
+
+    /// Writes the file, if it is no larger than `limit`, to a place of this machine, piece by piece.
+    pub async fn get_to(&self, key: &str, place: &FilePath, limit: u64) -> Result<()> {
+        use tokio::io::AsyncWriteExt;
+        let found = self.0.store.get(&parse(key)?).await.map_err(failed)?;
+        if found.meta.size > limit {
+            return Err(too_large(limit));
+        }
+        let mut file = tokio::fs::File::create(place)
+            .await
+            .map_err(ApiError::internal)?;
+        let mut pieces = found.into_stream();
+        while let Some(piece) = pieces.try_next().await.map_err(failed)? {
+            file.write_all(&piece).await.map_err(ApiError::internal)?;
+        }
+        file.flush().await.map_err(ApiError::internal)
+    }
+
+    /// The file, or a part of it, piece by piece.
+    pub async fn stream(
+        &self,
+        key: &str,
+        part: Option<std::ops::Range<u64>>,
+    ) -> Result<impl Stream<Item = object_store::Result<Bytes>> + Send + use<>> {
+        let options = object_store::GetOptions {
+            range: part.map(object_store::GetRange::Bounded),
+            ..Default::default()
+        };
+        let found = self.0.store.get_opts(&parse(key)?, options).await;
+        Ok(found.map_err(failed)?.into_stream())
+    }
+
+    /// The file's bytes as they are read from the store.
+    pub async fn reader(&self, key: &str) -> Result<impl AsyncBufRead + Unpin + Send + use<>> {
+        let found = self.0.store.get(&parse(key)?).await.map_err(failed)?;
+        Ok(StreamReader::new(
+            found.into_stream().map_err(std::io::Error::from),
+        ))
     }
 
     /// Absent when there is no such file.

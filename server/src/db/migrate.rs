@@ -38,6 +38,10 @@ pub const MIGRATIONS: &[Migration] = migrations![
     11 "0011_triggers",
     12 "0012_groups",
     13 "0013_judging",
+    14 "0014_alerts",
+    15 "0015_snapshots",
+    16 "0016_migrations",
+    17 "0017_apps",
 ];
 
 const SCHEMA: &str =

@@ -227,6 +227,11 @@ impl Db {
         }
     }
 
+    /// Counts commits that wrote to namespaces, buckets, collections or retrievers.
+    pub fn definitions(&self) -> u64 {
+        self.known.changes()
+    }
+
     pub const fn is_postgres(&self) -> bool {
         matches!(self.link, Link::Postgres(_))
     }

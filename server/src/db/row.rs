@@ -46,7 +46,8 @@ pub trait FromCell: Sized {
 }
 
 /// A value that is kept as JSON.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
 pub struct Json<T>(pub T);
 
 impl<T> std::ops::Deref for Json<T> {

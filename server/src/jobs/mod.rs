@@ -12,8 +12,8 @@ pub use store::{Claim, cancel_children, finish, holds};
 use crate::{
     app::App,
     error::Result,
-    id,
-    v1::{batches, interactions, notifications, triggers, uploads, webhooks},
+    hosting, id,
+    v1::{alerts, batches, interactions, notifications, triggers, uploads, webhooks},
 };
 
 /// Ends in an error that may pass before work is given up.
@@ -202,6 +202,8 @@ async fn lead(app: App, owner: String) {
             batches::admit(&app).await?;
             triggers::tick(&app).await?;
             triggers::count_events(&app).await?;
+            alerts::dispatch(&app).await?;
+            alerts::tick(&app).await?;
             let now = app.clock().micros();
             if now - swept > 60_000_000 {
                 swept = now;
@@ -210,7 +212,9 @@ async fn lead(app: App, owner: String) {
                 notifications::sweep(&app).await?;
                 webhooks::sweep(&app).await?;
                 triggers::sweep(&app).await?;
+                alerts::sweep(&app).await?;
                 interactions::sweep(&app).await?;
+                hosting::auth::sweep(&app).await?;
             }
             Ok::<(), crate::error::ApiError>(())
         };

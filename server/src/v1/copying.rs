@@ -69,32 +69,46 @@ pub async fn enqueue(
 /// A store or the database fails; what was copied stays.
 pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     let copy = Copy::deserialize(&claim.work).map_err(ApiError::internal)?;
-    let namespace_id = claim.namespace_id.as_deref().unwrap_or_default();
     if copy.whole {
         namespaces::set_clone_status(app, claim, "cloning", Some("copying"), None).await?;
     }
     for (from, to) in &copy.collections {
-        match COLLECTIONS.find(app.db(), namespace_id, to).await {
-            Ok(record) => {
-                let target = collections::spec(app, namespace_id, &record.data.0);
-                let pair = Pair {
-                    app,
-                    claim,
-                    from_namespace: &copy.from_namespace,
-                    from,
-                    target: &target,
-                };
-                pair.copy().await?;
-            }
-            // Deleted meanwhile: nothing to fill.
-            Err(error) if error.is_not_found() => {}
-            Err(error) => return Err(error),
-        }
+        fill(app, claim, &copy.from_namespace, from, to).await?;
     }
     if copy.whole {
         namespaces::set_clone_status(app, claim, "ready", None, None).await?;
     }
     Ok(())
+}
+
+/// Fills one collection of the task's namespace with the documents of another.
+///
+/// # Errors
+/// A store or the database fails; what was copied stays.
+pub async fn fill(
+    app: &App,
+    claim: &Claim,
+    from_namespace: &str,
+    from: &str,
+    to: &str,
+) -> Result<()> {
+    let namespace_id = claim.namespace_id.as_deref().unwrap_or_default();
+    let record = match COLLECTIONS.find(app.db(), namespace_id, to).await {
+        Ok(record) => record,
+        // Deleted meanwhile: nothing to fill.
+        Err(error) if error.is_not_found() => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let target = collections::spec(app, namespace_id, &record.data.0);
+    let pair = Pair {
+        app,
+        claim,
+        from_namespace,
+        from,
+        target: &target,
+        files: None,
+    };
+    pair.copy().await
 }
 
 /// Marks what a copy that was given up was to fill.
@@ -110,12 +124,14 @@ pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
 }
 
 /// One collection being copied into another.
-struct Pair<'a> {
-    app: &'a App,
-    claim: &'a Claim,
-    from_namespace: &'a str,
-    from: &'a str,
-    target: &'a loupe_engine::store::CollectionSpec,
+pub struct Pair<'a> {
+    pub app: &'a App,
+    pub claim: &'a Claim,
+    pub from_namespace: &'a str,
+    pub from: &'a str,
+    pub target: &'a loupe_engine::store::CollectionSpec,
+    /// A folder that holds files under their keys, for those that are gone from their place.
+    pub files: Option<String>,
 }
 
 impl Pair<'_> {
@@ -133,18 +149,49 @@ impl Pair<'_> {
         };
         loop {
             let page = store.list(&reach, query.clone()).await?;
-            let mut copies = Vec::with_capacity(page.documents.len());
-            for document in page.documents {
-                copies.push(self.document(document).await?);
-            }
-            let ids: Vec<String> = copies.iter().map(|one| one.document_id.clone()).collect();
-            store.upsert(self.target, copies).await?;
-            store.flush().await?;
-            self.tell(ids).await?;
+            self.write(page.documents).await?;
             query.cursor = page.next;
             if query.cursor.is_none() {
                 return self.remember().await;
             }
+        }
+    }
+
+    /// Writes copies of some documents, safely, and tells of them.
+    ///
+    /// # Errors
+    /// The store or the database fails.
+    pub async fn write(&self, documents: Vec<Document>) -> Result<()> {
+        let mut copies = Vec::with_capacity(documents.len());
+        for document in documents {
+            copies.push(self.document(document).await?);
+        }
+        self.put(copies).await
+    }
+
+    /// As [`Pair::write`], documents as they are.
+    ///
+    /// # Errors
+    /// The store or the database fails.
+    pub async fn put(&self, documents: Vec<Document>) -> Result<()> {
+        let store = self.app.store();
+        let ids: Vec<String> = documents
+            .iter()
+            .map(|one| one.document_id.clone())
+            .collect();
+        store.upsert(self.target, documents).await?;
+        store.flush().await?;
+        self.tell(ids).await
+    }
+
+    /// Copies a file from its place, or from the folder that keeps it.
+    async fn copy_file(&self, from: &str, to: &str) -> Result<()> {
+        let blobs = self.app.blobs();
+        match &self.files {
+            Some(folder) if blobs.head(from).await?.is_none() => {
+                blobs.copy(&format!("{folder}/{from}"), to).await
+            }
+            _ => blobs.copy(from, to).await,
         }
     }
 
@@ -173,7 +220,7 @@ impl Pair<'_> {
                     continue;
                 };
                 let key = |folder: &str| format!("{}{name}", folder.trim_start_matches("blob://"));
-                self.app.blobs().copy(&key(&old), &key(&new)).await?;
+                self.copy_file(&key(&old), &key(&new)).await?;
                 file["url"] = format!("{new}{name}").into();
             }
         }

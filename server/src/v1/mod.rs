@@ -1,10 +1,13 @@
 //! The `/v1` API: a folder a resource, with its rules (`mod.rs`), HTTP (`routes.rs`) and SQL (`store.rs`).
 
 pub mod account;
+pub mod alerts;
 pub mod annotations;
 pub mod api_keys;
+pub mod apps;
 pub mod audit;
 pub mod batches;
+pub mod benchmarks;
 pub mod billing;
 pub mod buckets;
 pub mod clusters;
@@ -14,8 +17,11 @@ pub mod copying;
 pub mod documents;
 pub mod evaluations;
 pub mod events;
+pub mod features;
 pub mod health;
+pub mod inference;
 pub mod interactions;
+pub mod migrations;
 pub mod namespaces;
 pub mod notifications;
 pub mod objects;
@@ -26,6 +32,7 @@ pub mod quickstart;
 pub mod removal;
 pub mod retrievers;
 pub mod secrets;
+pub mod snapshots;
 pub mod tasks;
 pub mod taxonomies;
 pub mod triggers;
@@ -49,10 +56,13 @@ use crate::{
 pub fn router() -> (Router<App>, OpenApi) {
     let (router, mut document) = OpenApiRouter::with_openapi(openapi::base())
         .merge(account::router())
+        .merge(alerts::router())
         .merge(annotations::router())
         .merge(api_keys::router())
+        .merge(apps::router())
         .merge(audit::router())
         .merge(batches::router())
+        .merge(benchmarks::router())
         .merge(billing::router())
         .merge(crate::blob::router())
         .merge(buckets::router())
@@ -63,8 +73,11 @@ pub fn router() -> (Router<App>, OpenApi) {
         .merge(documents::router())
         .merge(evaluations::router())
         .merge(events::router())
+        .merge(features::router())
         .merge(health::router())
+        .merge(inference::router())
         .merge(interactions::router())
+        .merge(migrations::router())
         .merge(namespaces::router())
         .merge(notifications::router())
         .merge(objects::router())
@@ -74,6 +87,7 @@ pub fn router() -> (Router<App>, OpenApi) {
         .merge(quickstart::router())
         .merge(retrievers::router())
         .merge(secrets::router())
+        .merge(snapshots::router())
         .merge(tasks::router())
         .merge(taxonomies::router())
         .merge(triggers::router())
@@ -97,7 +111,12 @@ pub async fn run_task(app: &App, claim: &Claim) -> Result<()> {
         triggers::RUN => return triggers::run(app, claim).await,
         clusters::RUN => return clusters::run(app, claim).await,
         taxonomies::APPLY => return taxonomies::run(app, claim).await,
+        kind if alerts::runs(kind) => alerts::run(app, claim).await?,
+        migrations::MIGRATE => migrations::run(app, claim).await?,
+        kind if snapshots::runs(kind) => snapshots::run(app, claim).await?,
+        benchmarks::REPLAY => return benchmarks::run(app, claim).await,
         evaluations::EVALUATE => return evaluations::run(app, claim).await,
+        apps::deploys::DEPLOY => apps::deploys::run(app, claim).await?,
         kind if removal::runs(kind) => removal::run(app, claim).await?,
         kind => {
             return Err(ApiError::bad_request(
@@ -123,8 +142,23 @@ pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
     if claim.kind == taxonomies::APPLY {
         taxonomies::give_up(app, claim, reason).await?;
     }
+    if claim.kind == migrations::MIGRATE {
+        migrations::give_up(app, claim, reason).await?;
+    }
+    if snapshots::runs(&claim.kind) {
+        snapshots::give_up(app, claim, reason).await?;
+    }
+    if alerts::runs(&claim.kind) {
+        alerts::give_up(app, claim, reason).await?;
+    }
+    if claim.kind == benchmarks::REPLAY {
+        benchmarks::give_up(app, claim, reason).await?;
+    }
     if claim.kind == evaluations::EVALUATE {
         evaluations::give_up(app, claim, reason).await?;
+    }
+    if claim.kind == apps::deploys::DEPLOY {
+        apps::deploys::give_up(app, claim, reason).await?;
     }
     if claim.kind == triggers::RUN {
         triggers::fail(app, claim, reason).await?;

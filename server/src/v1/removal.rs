@@ -57,6 +57,10 @@ crate::sql! {
     const DELETE_BENCHMARKS = "DELETE FROM benchmarks WHERE namespace_id = $1";
     const DELETE_EXECUTIONS = "DELETE FROM executions WHERE namespace_id = $1";
     const DELETE_ANNOTATIONS = "DELETE FROM annotations WHERE namespace_id = $1";
+    const DELETE_SNAPSHOTS = "DELETE FROM snapshots WHERE owner = $1";
+    const DELETE_ALERTS = "DELETE FROM alerts WHERE owner = $1";
+    const DELETE_ALERT_STATES = "DELETE FROM alert_states WHERE owner = $1";
+    const DELETE_ALERT_EXECUTIONS = "DELETE FROM alert_executions WHERE owner = $1";
     const DELETE_TRIGGERS = "DELETE FROM triggers WHERE namespace_id = $1";
     const DELETE_FIRINGS = "DELETE FROM trigger_firings WHERE namespace_id = $1";
     const FORGET = "DELETE FROM processed WHERE namespace_id = $1";
@@ -438,6 +442,10 @@ async fn remove_namespace(app: &App, org_id: &str, namespace_id: &str) -> Result
                     DELETE_BENCHMARKS,
                     DELETE_EXECUTIONS,
                     DELETE_ANNOTATIONS,
+                    DELETE_SNAPSHOTS,
+                    DELETE_ALERTS,
+                    DELETE_ALERT_STATES,
+                    DELETE_ALERT_EXECUTIONS,
                     DELETE_TRIGGERS,
                     DELETE_FIRINGS,
                     DELETE_TAXONOMIES,

@@ -179,6 +179,59 @@ both! {
         assert_eq!((&record["status"], &record["evaluated_queries"]), (&json!("completed"), &json!(2)));
     }
 
+    async fn retrievers_are_asked_again_what_people_asked(server) {
+        let (namespace, ids, [forth, back]) = world(&server).await;
+        // Nine people found what they wanted in the last place, one in the first.
+        let acts: Vec<Value> = (0..10).map(|person| {
+            let wanted = if person == 0 { 0 } else { 4 };
+            json!({"feature_id": ids[wanted], "interaction_type": ["click"], "position": wanted, "retriever_id": forth,
+                "session_id": format!("s{person}"), "query_snapshot": {"inputs": {"least": 0}}})
+        }).collect();
+        server.call_in(&namespace, "POST", "/v1/retrievers/interactions/batch", json!({"interactions": acts})).await.ok();
+        let path = "/v1/retrievers/benchmarks";
+        let body = |members: Value| {
+            let mut body = json!({"benchmark_name": "other way", "baseline_retriever_id": "forth", "candidate_retriever_ids": [back]});
+            body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+            body
+        };
+        let ended = async |made: Value| loop {
+            let one = server.call_in(&namespace, "GET", &format!("{path}/{}", made["benchmark_id"].as_str().unwrap()), Value::Null).await.ok();
+            if matches!(one["status"].as_str(), Some("completed" | "failed")) {
+                return one;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        };
+        let made = server.call_in(&namespace, "POST", path, body(json!({}))).await.ok();
+        assert_eq!((&made["status"], &made["baseline_retriever_id"], &made["session_count"]), (&json!("pending"), &json!(forth), &json!(1000)));
+        let done = ended(made).await;
+        assert_eq!((&done["status"], &done["session_count"]), (&json!("completed"), &json!(10)), "{done:#}");
+        let [was, is] = [0, 1].map(|place| &done["results"][place]["metrics"]);
+        assert_eq!((&was["mean_rank_clicked"], &is["mean_rank_clicked"]), (&json!(4.6), &json!(1.4)));
+        assert_eq!((&is["items_promoted"], &is["items_demoted"], &is["sessions_improved"], &was["sessions_neutral"]), (&json!(9), &json!(1), &json!(9), &json!(10)));
+        assert!(done["results"][1]["latency"]["p50_ms"].as_f64().unwrap() > 0.0 && done["results"][1]["latency"]["stage_latencies"]["order"].is_f64());
+        assert_ne!(done["results"][0]["pipeline_hash"], done["results"][1]["pipeline_hash"]);
+        let comparison = &done["comparison"]["comparisons"][0];
+        // Nine of ten rise from 1 / log2(6) to 1, one falls the other way.
+        let rise = 0.8 * (1.0 - 1.0 / 6_f64.log2());
+        assert!((comparison["ndcg_delta"]["10"].as_f64().unwrap() - rise).abs() < 1e-9, "{comparison:#}");
+        assert!(comparison["p_value"].as_f64().unwrap() < 0.05 && comparison["confidence_interval"][0].as_f64().unwrap() > 0.0, "{comparison:#}");
+        assert!(done["comparison"]["recommendation"].as_str().unwrap().starts_with(&back));
+
+        let list = server.call_in(&namespace, "GET", &format!("{path}?retriever_id=forth&status=completed"), Value::Null).await.ok();
+        assert_eq!((&list["total"], &list["benchmarks"][0]["benchmark_id"]), (&json!(1), &done["benchmark_id"]));
+        let none = json!({"session_filter": {"interaction_types": ["purchase"], "time_range": {"end": "2020-01-01T00:00:00Z"}}});
+        let failed = ended(server.call_in(&namespace, "POST", path, body(none)).await.ok()).await;
+        assert!(failed["status"] == "failed" && failed["error_message"].as_str().unwrap().contains("no interactions"), "{failed:#}");
+        let refused = async |members: Value| server.call_in(&namespace, "POST", path, body(members)).await;
+        refused(json!({"candidate_retriever_ids": ["forth"]})).await.invalid(&["body", "candidate_retriever_ids"], "unique");
+        refused(json!({"candidate_retriever_ids": ["unknown"]})).await.error(404, "NotFoundError");
+        refused(json!({"session_filter": {"taxonomy_node_ids": ["n"]}})).await.invalid(&["body", "session_filter", "taxonomy_node_ids"], "not_enabled");
+        refused(json!({"session_filter": {"sample_strategy": "best"}})).await.invalid(&["body", "session_filter", "sample_strategy"], "enum");
+        let one = format!("{path}/{}", done["benchmark_id"].as_str().unwrap());
+        assert_eq!(server.call_in(&namespace, "DELETE", &one, Value::Null).await.status, 204);
+        server.call_in(&namespace, "GET", &one, Value::Null).await.error(404, "NotFoundError");
+    }
+
     async fn predictions_are_measured_where_they_stand(server) {
         let score = async |body: Value| server.call("POST", "/v1/evaluations/score", body).await;
         let one = score(json!({"predicted": ["a", "b", "c"], "ground_truth": ["b", "x"]})).await.ok();

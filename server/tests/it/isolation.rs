@@ -142,6 +142,16 @@ async fn tenant(server: &Server, key: &str, email: &str, word: &str) -> Tenant {
         &inside("POST", "/v1/taxonomies".into(), taxonomy).await,
         "taxonomy_id",
     );
+    let candidate = json!({"retriever_name": format!("{word} candidate")});
+    let candidate = inside(
+        "POST",
+        format!("/v1/retrievers/{retriever}/clone"),
+        candidate,
+    )
+    .await;
+    let benchmark = json!({"benchmark_name": word, "baseline_retriever_id": retriever, "candidate_retriever_ids": [candidate["retriever_id"]]});
+    let path = "/v1/retrievers/benchmarks".to_owned();
+    let benchmark = text(&inside("POST", path, benchmark).await, "benchmark_id");
     let queries = json!([{"query_id": "q", "query_input": {}, "relevant_documents": [made[0]]}]);
     let dataset = json!({"dataset_name": format!("{word}-judgements"), "queries": queries});
     let path = "/v1/retrievers/evaluations/datasets".to_owned();
@@ -195,6 +205,8 @@ async fn tenant(server: &Server, key: &str, email: &str, word: &str) -> Tenant {
     });
     let path = "/v1/organizations/connections".to_owned();
     let connection = inside("POST", path, connection).await;
+    let app = json!({"slug": format!("{word}-app"), "meta": {"title": word}});
+    let app = inside("POST", "/v1/apps".into(), app).await;
     let clone = inside(
         "POST",
         format!("/v1/collections/{collection}/clone"),
@@ -233,12 +245,14 @@ async fn tenant(server: &Server, key: &str, email: &str, word: &str) -> Tenant {
         ("execution_id", text(&found, "execution_id")),
         ("interaction_id", text(&told, "interaction_id")),
         ("dataset_identifier", dataset),
+        ("benchmark_id", benchmark),
         ("evaluation_id", text(&run, "evaluation_id")),
         ("key_name", format!("{word}-robot")),
         ("key_id", text(&minted, "key_id")),
         ("user_email", user),
         ("secret_name", format!("{word}-secret")),
         ("connection_identifier", text(&connection, "connection_id")),
+        ("app_id", text(&app, "app_id")),
         ("task_id", task.unwrap_or_else(|| "task".into())),
         ("audit_id", text(&log["results"][0], "audit_id")),
     ]);
@@ -508,6 +522,18 @@ fn bodies() -> Vec<(&'static str, Value)> {
         (
             "POST /v1/retrievers/@retriever_id/evaluations",
             json!({"dataset_name": "@dataset_identifier", "baseline_evaluation_id": "$evaluation_id"}),
+        ),
+        (
+            "POST /v1/retrievers/benchmarks",
+            json!({"benchmark_name": "b", "baseline_retriever_id": "$retriever_id", "candidate_retriever_ids": ["@retriever_id"]}),
+        ),
+        (
+            "POST /v1/retrievers/benchmarks",
+            json!({"benchmark_name": "b", "baseline_retriever_id": "@retriever_id", "candidate_retriever_ids": ["$retriever_id"]}),
+        ),
+        (
+            "POST /v1/features/search",
+            json!({"query": {"text": "x"}, "collection_identifiers": ["$collection_identifier"]}),
         ),
         (
             "POST /v1/retrievers/interactions",

@@ -4,8 +4,12 @@
 
 mod harness;
 
+mod alerts;
 mod annotations;
+mod answers;
 mod anywhere;
+mod app_sign_in;
+mod apps;
 mod audit;
 mod bad_input;
 mod batches;
@@ -29,7 +33,9 @@ mod keys;
 mod limits;
 mod locked;
 mod machines;
+mod mail;
 mod matrix;
+mod migrations;
 mod notifications;
 mod objects;
 mod openapi;
@@ -41,6 +47,7 @@ mod removal;
 mod reprocessing;
 mod resources;
 mod secrets;
+mod snapshots;
 mod sql;
 mod stages;
 mod taxonomies;

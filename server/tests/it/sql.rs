@@ -122,7 +122,9 @@ const WITHOUT_OWNER: &[(&str, &[(&str, usize)])] = &[
             ("notifications/store.rs", 1),
             ("webhooks/store.rs", 1),
             ("triggers/store.rs", 1),
+            ("alerts/store.rs", 2),
             ("interactions/store.rs", 1),
+            ("auth/store.rs", 3),
         ],
     ),
     (
@@ -139,8 +141,8 @@ const WITHOUT_OWNER: &[(&str, &[(&str, usize)])] = &[
         &[("batches/store.rs", 9)],
     ),
     (
-        "names of public pages are unique over all organizations",
-        &[("publishing/store.rs", 3)],
+        "names of public pages and of apps are unique over all organizations: they are all that a visitor sends",
+        &[("publishing/store.rs", 3), ("apps/store.rs", 2)],
     ),
     (
         "the hash of a secret is what proves its owner",

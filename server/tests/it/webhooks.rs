@@ -24,15 +24,15 @@ type Message = (HeaderMap, Vec<u8>);
 
 /// What was received, and the statuses that are answered next; 200 when there is none.
 #[derive(Clone, Default)]
-struct Receiver {
+pub struct Receiver {
     received: Arc<Mutex<Vec<Message>>>,
     answers: Arc<Mutex<VecDeque<u16>>>,
-    url: String,
+    pub url: String,
 }
 
 impl Receiver {
     /// Listens where the tests' servers may send to.
-    async fn start() -> Self {
+    pub async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.2:0").await.unwrap();
         let receiver = Self {
             url: format!("http://{}/hook", listener.local_addr().unwrap()),
@@ -43,12 +43,12 @@ impl Receiver {
         receiver
     }
 
-    fn answer(&self, statuses: &[u16]) {
+    pub fn answer(&self, statuses: &[u16]) {
         self.answers.lock().unwrap().extend(statuses);
     }
 
     /// Waits for so many messages, and that no more come.
-    async fn wait(&self, count: usize) -> Vec<Message> {
+    pub async fn wait(&self, count: usize) -> Vec<Message> {
         let start = Instant::now();
         while self.received.lock().unwrap().len() < count {
             assert!(

@@ -539,8 +539,96 @@ pub fn text_slash() -> String {
     "/".to_owned()
 }
 
+pub fn text_bracketed() -> String {
+    "bracketed".to_owned()
+}
+
+pub fn text_could_not_measure() -> String {
+    "could_not_measure".to_owned()
+}
+
+pub fn text_none() -> String {
+    "none".to_owned()
+}
+
+pub fn text_scroll_bracketed() -> String {
+    "scroll_bracketed".to_owned()
+}
+
+pub fn text_snapshot() -> String {
+    "snapshot".to_owned()
+}
+
+pub fn text_error() -> String {
+    "error".to_owned()
+}
+
 pub fn text_retriever_evaluation() -> String {
     "retriever.evaluation".to_owned()
+}
+
+pub fn auth_config_input_mode_public() -> crate::AuthConfigInputMode {
+    crate::AuthConfigInputMode::Public
+}
+
+pub fn auth_config_output_mode_public() -> crate::AuthConfigOutputMode {
+    crate::AuthConfigOutputMode::Public
+}
+
+pub fn build_config_framework_react() -> crate::BuildConfigFramework {
+    crate::BuildConfigFramework::React
+}
+
+pub fn custom_domain_config_status_pending() -> crate::CustomDomainConfigStatus {
+    crate::CustomDomainConfigStatus::Pending
+}
+
+pub fn deploy_request_environment_production() -> crate::DeployRequestEnvironment {
+    crate::DeployRequestEnvironment::Production
+}
+
+pub fn deploy_request_source_cli_upload() -> crate::DeployRequestSource {
+    crate::DeployRequestSource::CliUpload
+}
+
+pub fn hero_config_background_type_solid() -> crate::HeroConfigBackgroundType {
+    crate::HeroConfigBackgroundType::Solid
+}
+
+pub fn restore_version_request_environment_production() -> crate::RestoreVersionRequestEnvironment {
+    crate::RestoreVersionRequestEnvironment::Production
+}
+
+pub fn text_420px() -> String {
+    "420px".to_owned()
+}
+
+pub fn text_application_zip() -> String {
+    "application/zip".to_owned()
+}
+
+pub fn text_deploy_via_bundle_upload() -> String {
+    "Deploy via bundle upload".to_owned()
+}
+
+pub fn text_featured() -> String {
+    "Featured".to_owned()
+}
+
+pub fn text_generic() -> String {
+    "generic".to_owned()
+}
+
+pub fn text_org_member() -> String {
+    "org:member".to_owned()
+}
+
+pub fn text_production() -> String {
+    "production".to_owned()
+}
+
+pub fn text_src_layout_jsx() -> String {
+    "src/layout.jsx".to_owned()
 }
 
 pub fn cluster_type_vector() -> crate::ClusterType {
@@ -605,4 +693,12 @@ pub fn weight_learning_config_method_bayesian() -> crate::WeightLearningConfigMe
 
 pub fn weight_learning_config_metric_silhouette() -> crate::WeightLearningConfigMetric {
     crate::WeightLearningConfigMetric::Silhouette
+}
+
+pub fn text_loupe_text_extractor_v1_embedding() -> String {
+    "loupe://text_extractor@v1/embedding".to_owned()
+}
+
+pub fn text_random() -> String {
+    "random".to_owned()
 }

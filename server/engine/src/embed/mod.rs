@@ -121,6 +121,27 @@ pub trait Encoders: Send + Sync + 'static {
     }
 }
 
+/// The pixels of a picture of any format, within limits of its side and of the memory that decoding takes.
+///
+/// # Errors
+/// Why it cannot be read, in words that are safe to show.
+pub fn decode_picture(bytes: &[u8], side: u32, memory: u64) -> std::result::Result<Pixels, String> {
+    let told = |error: image::ImageError| error.to_string();
+    let reader = image::ImageReader::new(std::io::Cursor::new(bytes)).with_guessed_format();
+    let mut reader = reader.map_err(|error| error.to_string())?;
+    let mut limits = image::Limits::default();
+    limits.max_image_width = Some(side);
+    limits.max_image_height = Some(side);
+    limits.max_alloc = Some(memory);
+    reader.limits(limits);
+    let rgb = reader.decode().map_err(told)?.to_rgb8();
+    Ok(Pixels {
+        width: rgb.width(),
+        height: rgb.height(),
+        rgb: rgb.into_raw(),
+    })
+}
+
 /// Scales a vector to length 1; a zero vector stays as it is.
 pub fn normalize(vector: &mut [f32]) {
     let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();

@@ -33,6 +33,8 @@ pub(crate) struct Report {
     pub degraded: Vec<DegradedEntry>,
     pub facets: Vec<Object>,
     pub relaxations: Vec<String>,
+    /// By stage: what fusion has learned.
+    pub learned: Object,
     /// Of the stage that runs.
     pub metadata: Object,
     /// Of the stage that runs, where it is not the number of rows.
@@ -343,6 +345,7 @@ impl Execution {
             degraded: self.report.degraded,
             total: cut.total,
             pagination: cut.pagination,
+            learned: self.report.learned,
             timed_out,
         }
     }

@@ -15,6 +15,7 @@ use super::RunError;
 use super::execution::{Execution, typed};
 use super::fusion::{Fused, Leg, fuse};
 use super::group::group;
+use super::learned::{remember, weigh};
 use super::query::{self, Query};
 use super::targets::{Target, targets};
 use super::working::{Row, Working};
@@ -90,7 +91,7 @@ pub(crate) async fn run(
             )
             .await?;
     }
-    let (legs, documents) = answers(at, prepared, p.hard_timeout_ms).await?;
+    let (mut legs, documents) = answers(at, prepared, p.hard_timeout_ms).await?;
     count_facets(at, &p, &places, base.as_ref()).await?;
     let lists: Vec<Value> = legs
         .iter()
@@ -104,7 +105,13 @@ pub(crate) async fn run(
             Some((leg.name.clone(), search.feature_uri.clone()))
         })
         .collect();
-    let fused = fuse(p.fusion.unwrap_or(FusionStrategy::Rrf), &legs);
+    let strategy = p.fusion.unwrap_or(FusionStrategy::Rrf);
+    let told = (strategy == FusionStrategy::Learned)
+        .then(|| weigh(at, p.learning_config.as_ref(), &mut legs));
+    let fused = fuse(strategy, &legs);
+    if let Some(told) = told {
+        remember(at, told, &fused, &legs);
+    }
     Ok(Working::Rows(rows(&p, fused, documents, legs.len())))
 }
 

@@ -128,7 +128,7 @@ pub(crate) const MEMBERS: &[Member] = &[
     ),
     member(
         "fusion",
-        Kind::Choice(&["rrf", "dbsf", "weighted", "max"]),
+        Kind::Choice(&["rrf", "dbsf", "weighted", "max", "learned"]),
         r#""rrf""#,
         "How several searches become one ranking",
     ),
@@ -173,8 +173,119 @@ pub(crate) const MEMBERS: &[Member] = &[
         "",
         "Accepted",
     ),
-    member("learning_config", Kind::NotBuilt, "", ""),
+    member(
+        "learning_config",
+        Kind::Object(LEARNING),
+        "",
+        "How `learned` fusion weighs what people did with earlier answers",
+    ),
     member("query_preprocessing", Kind::NotBuilt, "", ""),
+];
+
+/// Members of `learning_config`.
+const LEARNING: &[Member] = &[
+    member(
+        "algorithm",
+        Kind::Choice(&["thompson_sampling", "epsilon_greedy", "ucb"]),
+        "",
+        "Accepted",
+    ),
+    member("context_features", Kind::Texts, "[]", "Accepted"),
+    member("demographic_features", Kind::Texts, "[]", "Accepted"),
+    member(
+        "fallback_strategy",
+        Kind::Choice(&["hierarchical", "global"]),
+        r#""hierarchical""#,
+        "Accepted",
+    ),
+    member(
+        "min_interactions",
+        Kind::Integer(1, 100),
+        "5",
+        "Interactions below which the lists are fused by their ranks",
+    ),
+    member(
+        "reward_signal",
+        Kind::Text,
+        r#""click""#,
+        "The kind of interaction that is rewarded",
+    ),
+    member(
+        "reward_map",
+        Kind::Map,
+        "{}",
+        "Rewards by kind of interaction, in place of `reward_signal`",
+    ),
+    member(
+        "max_reward_per_interaction",
+        Kind::Number(0.1, 100.0),
+        "5.0",
+        "Most that one interaction counts",
+    ),
+    member(
+        "prior_alpha",
+        Kind::Number(0.1, 1e6),
+        "1.0",
+        "Evidence that every list starts with",
+    ),
+    member("prior_beta", Kind::Number(0.1, 1e6), "1.0", "Accepted"),
+    member(
+        "decay_factor",
+        Kind::Number(0.9, 1.0),
+        "0.995",
+        "What is left of an interaction's weight after a day",
+    ),
+    member(
+        "decay_window_days",
+        Kind::Integer(1, 3650),
+        "365",
+        "Days after which an interaction counts no more",
+    ),
+    member(
+        "min_weight",
+        Kind::Number(0.0, 0.5),
+        "0.05",
+        "Least weight of a list",
+    ),
+    member(
+        "max_weight",
+        Kind::Number(0.5, 1.0),
+        "0.95",
+        "Most weight of a list",
+    ),
+    member(
+        "exploration_bonus",
+        Kind::Number(0.1, 10.0),
+        "1.0",
+        "Accepted",
+    ),
+    member(
+        "exploration_decay",
+        Kind::Number(0.9, 1.0),
+        "0.99",
+        "Accepted",
+    ),
+    member(
+        "exploration_floor",
+        Kind::Number(0.0, 5.0),
+        "0.1",
+        "Accepted",
+    ),
+    member("rollout_pct", Kind::Number(0.0, 100.0), "100.0", "Accepted"),
+    member(
+        "shadow_mode",
+        Kind::Boolean,
+        "false",
+        "Whether weights are told, and not used",
+    ),
+    member(
+        "circuit_breaker_timeout_ms",
+        Kind::Integer(1, 30_000),
+        "1000",
+        "Accepted",
+    ),
+    member("evaluation_dataset_id", Kind::Text, "", "Accepted"),
+    member("shipped_weight_set", Kind::NotBuilt, "", ""),
 ];
 
 /// The short form of one search (`feature_uri`, `query` beside `final_top_k`) becomes a list of one; a query that is a

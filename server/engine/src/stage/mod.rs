@@ -21,6 +21,7 @@ mod group;
 mod inputs;
 mod json_transform;
 mod language;
+mod learned;
 pub(crate) mod likeness;
 mod llm_enrich;
 mod llm_filter;
@@ -58,6 +59,7 @@ use loupe_wire::{RetrieverStageDefinition, StageCategory};
 pub use around::{Around, Metered};
 pub use explain::Surroundings;
 pub use inputs::{Violation, check_inputs};
+pub use learned::{Act, ranks_of};
 pub use plan::{Outcome, Plan, Run, StageEvent};
 pub use web_search::{WebSearch, WebSearchConfig, WebSearchProtocol};
 

@@ -18,7 +18,7 @@ use super::execution::Execution;
 use super::schema::{inside, problem};
 use super::taxonomy::Taxonomy;
 use super::working::Working;
-use super::{Around, Definition, Fetch, RunError, Searchable, StageProblem, WebSearch, page};
+use super::{Act, Around, Definition, Fetch, RunError, Searchable, StageProblem, WebSearch, page};
 use crate::embed::Encoders;
 use crate::filter::Filter;
 use crate::store::DocStore;
@@ -88,6 +88,8 @@ pub struct Run {
     pub web_search: Option<Arc<WebSearch>>,
     /// Is told of every stage; a slow reader makes the stages wait.
     pub watch: Option<mpsc::Sender<StageEvent>>,
+    /// What people did with earlier answers; see [`Plan::learns`].
+    pub acts: Arc<Vec<Act>>,
     /// What the server holds and counts of this execution.
     pub around: Option<Arc<dyn Around>>,
 }
@@ -123,6 +125,7 @@ impl Run {
             web: self.web.clone(),
             web_search: self.web_search.clone(),
             watch: None,
+            acts: Arc::default(),
             around: self.around.clone(),
         }
     }
@@ -155,6 +158,8 @@ pub struct Outcome {
     /// Rows of the whole answer.
     pub total: u64,
     pub pagination: Object,
+    /// By stage: what fusion has learned, and which list has which document where.
+    pub learned: Object,
     /// The time ran out: what is here is what the stages had until then.
     pub timed_out: bool,
 }
@@ -302,6 +307,16 @@ impl Plan {
         list.sort();
         list.dedup();
         list
+    }
+
+    /// Whether a search is fused by what people did with earlier answers.
+    pub fn learns(&self) -> bool {
+        self.steps.iter().any(|step| {
+            let inside = step.parameters.get("feature_search_config");
+            let fusion = inside.and_then(|search| search.get("fusion"));
+            let fusion = fusion.or_else(|| step.parameters.get("fusion"));
+            fusion.and_then(Value::as_str) == Some("learned")
+        })
     }
 
     /// The page without pagination: what the last search returns, else 10.

@@ -9,7 +9,7 @@ use loupe_wire::{ContentQueryInput, Object, SearchQueryInput, Value};
 use super::RunError;
 use super::execution::Execution;
 use super::targets::Target;
-use crate::embed::{EmbedError, Pixels};
+use crate::embed::{EmbedError, Pixels, decode_picture};
 use crate::store::WithVectors;
 
 /// Most bytes of a query's file.
@@ -295,7 +295,8 @@ async fn file(bytes: Vec<u8>) -> Result<Asked, RunError> {
     }
     if image::guess_format(&bytes).is_ok() {
         // Decoding takes milliseconds to seconds: not on the threads that serve requests.
-        let pixels = tokio::task::spawn_blocking(move || pixels(&bytes)).await;
+        let pixels =
+            tokio::task::spawn_blocking(move || decode_picture(&bytes, 20_000, 256 << 20)).await;
         return match pixels {
             Ok(Ok(pixels)) => Ok(Asked::Image(pixels)),
             Ok(Err(reason)) => Err(RunError::Invalid(format!(
@@ -312,21 +313,6 @@ async fn file(bytes: Vec<u8>) -> Result<Asked, RunError> {
             "the content of the query is neither a picture nor text".into(),
         )),
     }
-}
-
-fn pixels(bytes: &[u8]) -> Result<Pixels, image::ImageError> {
-    let mut reader = image::ImageReader::new(std::io::Cursor::new(bytes)).with_guessed_format()?;
-    let mut limits = image::Limits::default();
-    limits.max_image_width = Some(20_000);
-    limits.max_image_height = Some(20_000);
-    limits.max_alloc = Some(256 << 20);
-    reader.limits(limits);
-    let rgb = reader.decode()?.to_rgb8();
-    Ok(Pixels {
-        width: rgb.width(),
-        height: rgb.height(),
-        rgb: rgb.into_raw(),
-    })
 }
 
 /// Makes numbers and booleans that templates gave to text queries text again.

@@ -129,6 +129,7 @@ fn run(store: Memory, inputs: Value) -> Run {
         web: None,
         web_search: None,
         watch: None,
+        acts: Default::default(),
         around: None,
     }
 }

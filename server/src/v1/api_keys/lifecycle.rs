@@ -14,6 +14,7 @@ use crate::{
     db::Tx,
     error::{ApiError, Result},
     v1::{
+        apps,
         audit::{self, Change},
         users,
     },
@@ -186,6 +187,7 @@ pub async fn revoke(
     let now = app.clock().micros();
     let (acting, email, name) = (caller.clone(), email.to_owned(), name.to_owned());
     let state = app.clone();
+    let embedding = apps::Embedding::read(app, &caller.org_id).await?;
     let hash = app
         .db()
         .write(move |tx| {
@@ -193,7 +195,7 @@ pub async fn revoke(
                 let user = users::find_in(tx, &acting.org_id, &email).await?;
                 let found = find_changeable(tx, &acting, &user, &name, now).await?;
                 if !force {
-                    check_unused(&state, &found.model, now)?;
+                    check_unused(&state, &found, &embedding, now)?;
                 }
                 end(tx, &acting, &found, now).await?;
                 Ok(found.hash)
@@ -205,7 +207,14 @@ pub async fn revoke(
 }
 
 /// Refuses with what was found. Holders outside this server's records cannot be seen.
-fn check_unused(app: &App, key: &APIKeyModel, now: i64) -> Result<()> {
+fn check_unused(
+    app: &App,
+    found: &store::Stored,
+    embedding: &apps::Embedding,
+    now: i64,
+) -> Result<()> {
+    let key = &found.model;
+    let referencing = embedding.of(&found.hash);
     let key_id = key.key_id.clone().unwrap_or_default();
     // The use of the last minute may not be written yet.
     let used = if app.touched.contains_key(&key_id) {
@@ -214,17 +223,16 @@ fn check_unused(app: &App, key: &APIKeyModel, now: i64) -> Result<()> {
         key.last_used_at
     };
     let recent = used.filter(|at| at.timestamp_micros() > now - RECENT_MICROS);
-    let Some(at) = recent else {
-        return Ok(());
+    let message = match (recent, referencing.is_empty()) {
+        (None, true) => return Ok(()),
+        (_, false) => "live apps have this key in them: revoke it with force=true",
+        (Some(_), true) => "this key was used within the last 7 days: revoke it with force=true",
     };
-    Err(ApiError::conflict(
-        "key_in_use",
-        "this key was used within the last 7 days: revoke it with force=true",
-    )
-    .with("key_id", key_id)
-    .with("referencing_apps", json!([]))
-    .with("last_used_at", json!(at))
-    .with("retryable", false))
+    Err(ApiError::conflict("key_in_use", message)
+        .with("key_id", key_id)
+        .with("referencing_apps", referencing)
+        .with("last_used_at", json!(used))
+        .with("retryable", false))
 }
 
 /// Marks a key revoked and records it.

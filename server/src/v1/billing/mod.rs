@@ -98,6 +98,18 @@ pub async fn overspent(
     app: &App,
     organization: &OrganizationModelResponse,
 ) -> Result<Option<Overspent>> {
+    let spent = of_limits(app, organization).await?;
+    Ok(spent
+        .into_iter()
+        .find(|spent| spent.spent_usd >= spent.limit_usd))
+}
+
+/// What is spent of each limit of the organization's own.
+pub async fn of_limits(
+    app: &App,
+    organization: &OrganizationModelResponse,
+) -> Result<Vec<Overspent>> {
+    let mut of_limits = Vec::new();
     let now = app.clock().now();
     let start = now.date_naive().and_time(NaiveTime::MIN).and_utc();
     let day = Period {
@@ -114,15 +126,13 @@ pub async fn overspent(
         };
         let org_id = &organization.organization_id;
         let spent_usd = spend(app, org_id, period).await?.total_usd;
-        if spent_usd >= limit_usd {
-            return Ok(Some(Overspent {
-                resource,
-                spent_usd,
-                limit_usd,
-            }));
-        }
+        of_limits.push(Overspent {
+            resource,
+            spent_usd,
+            limit_usd,
+        });
     }
-    Ok(None)
+    Ok(of_limits)
 }
 
 /// The spend of a period and what is left of this month's pool.

@@ -14,10 +14,10 @@ use loupe_engine::{
     store::CollectionSpec,
 };
 use loupe_wire::{
-    AuditAction, CollectionFeatureDescriptor, CollectionResponse, CollectionVectorIndex,
-    CreateCollectionRequest, DescribeCollectionFeaturesResponse, FeatureExtractorConfigInput,
-    FeatureExtractorConfigOutput, NamespaceOperation, ResourceType, SourceType,
-    UpdateCollectionRequest, Value, VectorIndex, VectorType,
+    AlertApplicationConfig, AuditAction, CollectionFeatureDescriptor, CollectionResponse,
+    CollectionVectorIndex, CreateCollectionRequest, DescribeCollectionFeaturesResponse,
+    FeatureExtractorConfigInput, FeatureExtractorConfigOutput, NamespaceOperation, ResourceType,
+    SourceType, UpdateCollectionRequest, Value, VectorIndex, VectorType,
 };
 use serde_json::json;
 
@@ -26,6 +26,7 @@ pub use routes::router;
 pub use store::COLLECTIONS;
 
 use super::{
+    alerts,
     audit::{self, Change},
     batches,
     buckets::BUCKETS,
@@ -246,6 +247,7 @@ async fn draft(
     let (feature_extractor, indexes) = check_extractor(app, config)?;
     let schemas = source_schemas(app, &scope.namespace_id, &source).await?;
     mappings::check(config, &schemas)?;
+    check_alerts(app, scope, request.alert_applications.as_deref()).await?;
     let input_schema = match request.input_schema {
         Some(schema) => Some(schema),
         None => schemas.into_iter().next().flatten(),
@@ -265,6 +267,7 @@ async fn draft(
         embedding_task: request.embedding_task,
         enabled: request.enabled,
         metadata: request.metadata,
+        alert_applications: request.alert_applications,
         schedule: request.schedule,
         taxonomy_applications,
         document_count: Some(0),
@@ -272,6 +275,18 @@ async fn draft(
         updated_at: Some(clock::time(now)),
         ..Default::default()
     })
+}
+
+/// Alerts that a collection applies are there.
+async fn check_alerts(
+    app: &App,
+    scope: &Scope<Write>,
+    applications: Option<&[AlertApplicationConfig]>,
+) -> Result<()> {
+    for application in applications.into_iter().flatten() {
+        alerts::exists(app, scope, &application.alert_id).await?;
+    }
+    Ok(())
 }
 
 /// Writes a new collection, its record and its event.
@@ -427,6 +442,7 @@ pub async fn update(
     if let Some(name) = &request.collection_name {
         check_name(name)?;
     }
+    check_alerts(app, scope, request.alert_applications.as_deref()).await?;
     let id = find(app, scope, identifier, NamespaceOperation::WriteData)
         .await?
         .collection_id
@@ -451,6 +467,8 @@ pub async fn update(
                 collection.metadata = request.metadata.or(collection.metadata);
                 collection.taxonomy_applications =
                     applications.or(collection.taxonomy_applications);
+                collection.alert_applications =
+                    request.alert_applications.or(collection.alert_applications);
                 collection.updated_at = Some(clock::time(now));
                 COLLECTIONS
                     .update(

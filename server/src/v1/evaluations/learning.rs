@@ -1,7 +1,5 @@
 //! What interactions say of documents: how much each was worth to those who asked a query.
 
-use std::collections::HashMap;
-
 use indexmap::IndexMap;
 use loupe_wire::{InteractionResponse, InteractionType, Object, Value};
 
@@ -133,7 +131,19 @@ pub async fn judgements(
     since: i64,
 ) -> Result<Vec<Judgement>> {
     let against = interactions::bit(InteractionType::NegativeFeedback);
-    let acts = recent(app, namespace_id, retriever_id, kinds | against, since).await?;
+    let acts = asked(app, namespace_id, retriever_id, kinds | against, since).await?;
+    Ok(gather(acts, kinds))
+}
+
+/// What was done since a moment and tells its query, with the query's inputs, the newest first; no kinds are all of them.
+pub async fn asked(
+    app: &App,
+    namespace_id: &str,
+    retriever_id: &str,
+    kinds: i64,
+    since: i64,
+) -> Result<Vec<(InteractionResponse, Object)>> {
+    let acts = recent(app, namespace_id, retriever_id, kinds, since).await?;
     let executions: Vec<&str> = acts
         .iter()
         .filter(|act| act.query_snapshot.is_none())
@@ -142,7 +152,16 @@ pub async fn judgements(
     let known =
         retrievers::inputs_of_executions(app, namespace_id, retriever_id, &executions, since)
             .await?;
-    Ok(gather(acts, kinds, &known))
+    let inputs = |act: &InteractionResponse| {
+        let snapshot = act.query_snapshot.as_ref().map(interactions::inputs_of);
+        let inputs = snapshot.or_else(|| known.get(act.execution_id.as_deref()?).cloned());
+        inputs.filter(|inputs| !inputs.is_empty())
+    };
+    let told = acts.into_iter().filter_map(|act| {
+        let inputs = inputs(&act)?;
+        Some((act, inputs))
+    });
+    Ok(told.collect())
 }
 
 /// One document of one query.
@@ -153,18 +172,9 @@ struct Opinion {
     con: u32,
 }
 
-fn gather(
-    acts: Vec<InteractionResponse>,
-    kinds: i64,
-    known: &HashMap<String, Object>,
-) -> Vec<Judgement> {
+fn gather(acts: Vec<(InteractionResponse, Object)>, kinds: i64) -> Vec<Judgement> {
     let mut queries: IndexMap<String, (Object, i64, IndexMap<String, Opinion>)> = IndexMap::new();
-    for act in acts {
-        let snapshot = act.query_snapshot.as_ref().map(interactions::inputs_of);
-        let inputs = snapshot.or_else(|| known.get(act.execution_id.as_deref()?).cloned());
-        let Some(inputs) = inputs.filter(|inputs| !inputs.is_empty()) else {
-            continue;
-        };
+    for (act, inputs) in acts {
         let query = queries
             .entry(name(&inputs))
             .or_insert_with(|| (inputs, 0, IndexMap::new()));
@@ -197,7 +207,7 @@ fn gather(
 }
 
 /// The same for inputs that ask the same: members in one order, texts without their case and outer blanks.
-fn name(inputs: &Object) -> String {
+pub fn name(inputs: &Object) -> String {
     let mut members: Vec<(&String, String)> = inputs
         .iter()
         .map(|(name, value)| {
@@ -233,21 +243,22 @@ mod tests {
     #[test]
     fn acts_are_gathered_by_query_and_document() {
         use InteractionType::{Click, NegativeFeedback, Purchase};
-        let act = |query: Value, document: &str, kinds: &[InteractionType]| InteractionResponse {
-            feature_id: document.into(),
-            interaction_type: kinds.to_vec(),
-            query_snapshot: query.as_object().cloned(),
-            ..Default::default()
+        let act = |query: Value, document: &str, kinds: &[InteractionType]| {
+            let act = InteractionResponse {
+                feature_id: document.into(),
+                interaction_type: kinds.to_vec(),
+                ..Default::default()
+            };
+            (act, query.as_object().cloned().unwrap())
         };
         let acts = vec![
-            act(json!({"inputs": {"query": "whales"}}), "a", &[Click]),
+            act(json!({"query": "whales"}), "a", &[Click]),
             act(json!({"query": " Whales "}), "a", &[Click, Purchase]),
             act(json!({"query": "whales"}), "b", &[Click]),
             act(json!({"query": "whales"}), "b", &[NegativeFeedback]),
             act(json!({"query": "ships"}), "c", &[Click]),
-            act(json!({}), "d", &[Click]),
         ];
-        let judged = gather(acts, positive(None).unwrap(), &HashMap::new());
+        let judged = gather(acts, positive(None).unwrap());
         assert_eq!(judged.len(), 2);
         assert_eq!(
             (judged[0].interactions, &judged[0].inputs["query"]),

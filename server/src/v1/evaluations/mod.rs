@@ -16,8 +16,8 @@ use loupe_wire::{
 };
 use serde_json::json;
 
-pub use learning::{Judgement, grade, judgements};
-pub use routes::router;
+pub use learning::{asked, grade, name};
+pub use routes::{router, window};
 pub use run::{EVALUATE, give_up, run};
 
 use super::{

@@ -55,7 +55,7 @@ struct EvaluationsQuery {
 }
 
 /// The page asked for, checked.
-fn window(page: Option<i64>, page_size: Option<i64>) -> Result<(i64, i64)> {
+pub fn window(page: Option<i64>, page_size: Option<i64>) -> Result<(i64, i64)> {
     let (page, page_size) = (page.unwrap_or(1), page_size.unwrap_or(20));
     if page < 1 {
         let msg = "pages are counted from 1";

@@ -6,13 +6,14 @@ use loupe_wire::{
     CloneNamespaceResponse, ClonedResourceSummary, CollectionResponse, NamespaceModel,
     NamespaceOperation, ResourceType, RetrieverModelOutput, TaxonomyResponse, Value,
 };
+use serde::de::DeserializeOwned;
 
 use super::{NAMESPACES, check_name};
 use crate::{
     app::App,
     auth::Caller,
     clock,
-    db::Tx,
+    db::{Record, Tx},
     error::{ApiError, Result, Violation},
     id,
     jobs::Claim,
@@ -57,92 +58,122 @@ fn check(caller: &Caller, request: &CloneNamespaceRequest) -> Result<()> {
     Ok(())
 }
 
+/// What a clone is made after.
+pub struct Pattern {
+    pub buckets: Vec<BucketResponse>,
+    pub collections: Vec<CollectionResponse>,
+    pub retrievers: Vec<RetrieverModelOutput>,
+    pub taxonomies: Vec<TaxonomyResponse>,
+}
+
+impl Pattern {
+    /// What a namespace holds of what is wanted.
+    async fn read(app: &App, source_id: &str, request: &CloneNamespaceRequest) -> Result<Self> {
+        let wanted = request.include_resources.clone().unwrap_or_default();
+        let db = app.db();
+        let mut pattern = Self {
+            buckets: data(BUCKETS.all(db, source_id).await?),
+            collections: Vec::new(),
+            retrievers: Vec::new(),
+            taxonomies: Vec::new(),
+        };
+        if wanted.collections {
+            pattern.collections = data(COLLECTIONS.all(db, source_id).await?);
+        }
+        if wanted.retrievers {
+            pattern.retrievers = data(RETRIEVERS.all(db, source_id).await?);
+        }
+        if wanted.taxonomies {
+            pattern.taxonomies = data(TAXONOMIES.all(db, source_id).await?);
+        }
+        Ok(pattern)
+    }
+}
+
+fn data<T: DeserializeOwned>(records: Vec<Record<T>>) -> Vec<T> {
+    records.into_iter().map(|record| record.data.0).collect()
+}
+
 /// What is written for a clone.
-struct Clone {
-    namespace: NamespaceModel,
+pub struct Clone {
+    pub namespace: NamespaceModel,
     buckets: Vec<BucketResponse>,
     collections: Vec<CollectionResponse>,
     retrievers: Vec<RetrieverModelOutput>,
     taxonomies: Vec<TaxonomyResponse>,
-    ids: ClonedResourceSummary,
+    pub ids: ClonedResourceSummary,
 }
 
 impl Clone {
-    /// Reads the pattern and gives everything new ids.
-    async fn of(app: &App, source_id: &str, request: &CloneNamespaceRequest) -> Result<Self> {
-        let wanted = request.include_resources.clone().unwrap_or_default();
-        let (db, at) = (app.db(), Some(app.clock().now()));
+    /// Gives everything new ids.
+    pub fn of(namespace: NamespaceModel, pattern: Pattern) -> Result<Self> {
+        let at = namespace.created_at;
         let mut clone = Self {
-            namespace: NamespaceModel::default(),
+            namespace,
             buckets: Vec::new(),
             collections: Vec::new(),
             retrievers: Vec::new(),
             taxonomies: Vec::new(),
             ids: ClonedResourceSummary::default(),
         };
-        for record in BUCKETS.all(db, source_id).await? {
-            let new = renamed(&mut clone.ids.buckets, record.id, "bkt_");
+        for bucket in pattern.buckets {
+            let old = bucket.bucket_id.clone().unwrap_or_default();
+            let new = renamed(&mut clone.ids.buckets, old, "bkt_");
             clone.buckets.push(BucketResponse {
                 bucket_id: Some(new),
                 created_at: at,
                 updated_at: at,
-                ..record.data.0
+                ..bucket
             });
         }
         // Their new ids come first: collections and retrievers name them.
-        let taxonomies = if wanted.taxonomies {
-            TAXONOMIES.all(db, source_id).await?
-        } else {
-            Vec::new()
-        };
-        for record in &taxonomies {
-            renamed(&mut clone.ids.taxonomies, record.id.clone(), "tax_");
+        for taxonomy in &pattern.taxonomies {
+            let old = taxonomy.taxonomy_id.clone().unwrap_or_default();
+            renamed(&mut clone.ids.taxonomies, old, "tax_");
         }
-        if wanted.collections {
-            for record in COLLECTIONS.all(db, source_id).await? {
-                let new = renamed(&mut clone.ids.collections, record.id, "col_");
-                let mut collection = CollectionResponse {
-                    collection_id: Some(new),
-                    created_at: at,
-                    updated_at: at,
-                    ..record.data.0
-                };
-                remap(
-                    collection.source.bucket_ids.iter_mut().flatten(),
-                    &clone.ids.buckets,
-                );
-                clone.collections.push(collection);
-            }
-            for collection in &mut clone.collections {
-                applications(collection, &clone.ids);
-            }
+        for collection in pattern.collections {
+            let old = collection.collection_id.clone().unwrap_or_default();
+            let new = renamed(&mut clone.ids.collections, old, "col_");
+            let mut collection = CollectionResponse {
+                collection_id: Some(new),
+                created_at: at,
+                updated_at: at,
+                ..collection
+            };
+            remap(
+                collection.source.bucket_ids.iter_mut().flatten(),
+                &clone.ids.buckets,
+            );
+            clone.collections.push(collection);
         }
-        if wanted.retrievers {
-            for record in RETRIEVERS.all(db, source_id).await? {
-                let new = renamed(&mut clone.ids.retrievers, record.id, "ret_");
-                let mut retriever = RetrieverModelOutput {
-                    retriever_id: Some(new),
-                    created_at: at,
-                    updated_at: at,
-                    ..record.data.0
-                };
-                remap(&mut retriever.collection_ids, &clone.ids.collections);
-                remap(
-                    &mut retriever.collection_identifiers,
-                    &clone.ids.collections,
-                );
-                for stage in &mut retriever.stages {
-                    let config = stage.config.values_mut();
-                    for value in config.chain(stage.parameters.values_mut()) {
-                        remap_inside(value, &clone.ids.collections);
-                        remap_inside(value, &clone.ids.taxonomies);
-                    }
+        for collection in &mut clone.collections {
+            applications(collection, &clone.ids);
+        }
+        for retriever in pattern.retrievers {
+            let old = retriever.retriever_id.clone().unwrap_or_default();
+            let new = renamed(&mut clone.ids.retrievers, old, "ret_");
+            let mut retriever = RetrieverModelOutput {
+                retriever_id: Some(new),
+                created_at: at,
+                updated_at: at,
+                ..retriever
+            };
+            remap(&mut retriever.collection_ids, &clone.ids.collections);
+            remap(
+                &mut retriever.collection_identifiers,
+                &clone.ids.collections,
+            );
+            for stage in &mut retriever.stages {
+                let config = stage.config.values_mut();
+                for value in config.chain(stage.parameters.values_mut()) {
+                    remap_inside(value, &clone.ids.collections);
+                    remap_inside(value, &clone.ids.taxonomies);
                 }
-                clone.retrievers.push(retriever);
             }
+            clone.retrievers.push(retriever);
         }
-        for record in taxonomies {
-            let mut value = serde_json::to_value(&record.data.0).map_err(ApiError::internal)?;
+        for taxonomy in pattern.taxonomies {
+            let mut value = serde_json::to_value(&taxonomy).map_err(ApiError::internal)?;
             for ids in [
                 &clone.ids.collections,
                 &clone.ids.retrievers,
@@ -161,13 +192,21 @@ impl Clone {
         Ok(clone)
     }
 
-    async fn insert(
+    /// Writes the namespace with its rows, and the audit log's record of it.
+    pub async fn insert(
         &self,
         tx: &mut Tx,
         caller: &Caller,
-        namespace_id: &str,
+        changes: Value,
         now: i64,
     ) -> Result<()> {
+        let namespace = &self.namespace;
+        let namespace_id = namespace.namespace_id.as_deref().unwrap_or_default();
+        quota::check(tx, &caller.org_id, Resource::Namespaces).await?;
+        let name = &namespace.namespace_name;
+        NAMESPACES
+            .insert(tx, &caller.org_id, namespace_id, name, now, namespace)
+            .await?;
         for bucket in &self.buckets {
             let id = bucket.bucket_id.as_deref().unwrap_or_default();
             quota::check(tx, &caller.org_id, Resource::Buckets).await?;
@@ -188,7 +227,12 @@ impl Clone {
         for one in &self.taxonomies {
             taxonomies::insert(tx, caller, namespace_id, one, now).await?;
         }
-        Ok(())
+        let change = Change {
+            action: AuditAction::NamespaceCreated,
+            resource: (ResourceType::Namespace, namespace_id),
+            changes,
+        };
+        audit::record(tx, caller, change, now).await
     }
 }
 
@@ -247,10 +291,10 @@ pub async fn clone(
     caller.allow(ResourceType::Namespace, &source.id, operation)?;
     check(caller, &request)?;
     let name = check_name(&request.namespace_name)?;
-    let mut clone = Clone::of(app, &source.id, &request).await?;
+    let pattern = Pattern::read(app, &source.id, &request).await?;
     let (caller, now) = (caller.clone(), app.clock().micros());
     let at = clock::time(now);
-    clone.namespace = NamespaceModel {
+    let namespace = NamespaceModel {
         namespace_id: Some(id::new("ns_")),
         namespace_name: name,
         description: request.description.or(source.data.0.description.clone()),
@@ -266,6 +310,7 @@ pub async fn clone(
             .map(|seconds| at + chrono::Duration::seconds(seconds)),
         ..source.data.0
     };
+    let mut clone = Clone::of(namespace, pattern)?;
     let copy = Copy {
         from_namespace: source.id.clone(),
         collections: clone.ids.collections.clone().into_iter().collect(),
@@ -278,25 +323,8 @@ pub async fn clone(
                 let id = clone.namespace.namespace_id.clone().unwrap_or_default();
                 let task = copying::enqueue(tx, &caller.org_id, &id, &copy, now).await?;
                 clone.namespace.clone_task_id = Some(task.task_id);
-                let namespace = &clone.namespace;
-                quota::check(tx, &caller.org_id, Resource::Namespaces).await?;
-                NAMESPACES
-                    .insert(
-                        tx,
-                        &caller.org_id,
-                        &id,
-                        &namespace.namespace_name,
-                        now,
-                        namespace,
-                    )
-                    .await?;
-                clone.insert(tx, &caller, &id, now).await?;
-                let change = Change {
-                    action: AuditAction::NamespaceCreated,
-                    resource: (ResourceType::Namespace, &id),
-                    changes: serde_json::json!({ "cloned_from": copy.from_namespace }),
-                };
-                audit::record(tx, &caller, change, now).await?;
+                let changes = serde_json::json!({ "cloned_from": copy.from_namespace });
+                clone.insert(tx, &caller, changes, now).await?;
                 Ok(clone)
             })
         })

@@ -9,9 +9,9 @@ use loupe_wire::{
     NamespaceOperation, PatchNamespaceRequest, ResourceType, TaskType,
 };
 
-pub use cloning::{clone, set_clone_status};
+pub use cloning::{Clone, Pattern, clone, set_clone_status};
 pub use routes::router;
-pub use store::NAMESPACES;
+pub use store::{NAMESPACES, only_one};
 
 use super::{
     audit::{self, Change},
@@ -46,7 +46,7 @@ pub async fn exists(app: &App, caller: &Caller, namespace_id: &str) -> Result<bo
 }
 
 /// The name without spaces around it.
-fn check_name(sent: &str) -> Result<String> {
+pub fn check_name(sent: &str) -> Result<String> {
     let name = sent.trim().to_owned();
     let well_formed = name
         .chars()

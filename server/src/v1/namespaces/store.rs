@@ -10,6 +10,7 @@ crate::table!(pub static NAMESPACES: NamespaceModel = "namespaces", "namespace")
 
 crate::sql! {
     const ID_TAKEN = "SELECT CAST(COUNT(*) AS BIGINT) FROM namespaces WHERE id = $1";
+    const FIRST_TWO = "SELECT id FROM namespaces WHERE owner = $1 ORDER BY created_at LIMIT 2";
     const COUNTS = "SELECT (SELECT CAST(COUNT(*) AS BIGINT) FROM buckets WHERE owner = $1) AS buckets, (SELECT CAST(COUNT(*) AS BIGINT) FROM collections WHERE owner = $1) AS collections, (SELECT CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1) AS objects";
 }
 
@@ -27,4 +28,14 @@ pub(super) async fn count(db: &Db, id: &str, namespace: &mut NamespaceModel) -> 
         namespace.object_count = Some(objects);
     }
     Ok(())
+}
+
+/// The organization's namespace, if it has exactly one.
+pub async fn only_one(db: &Db, org_id: &str) -> Result<Option<String>> {
+    let mut rows: Vec<(String,)> = db.all(FIRST_TWO, args![org_id]).await?;
+    Ok(if rows.len() == 1 {
+        rows.pop().map(|(id,)| id)
+    } else {
+        None
+    })
 }

@@ -152,7 +152,7 @@ impl Host for PageHost {
             presigned_urls: true,
             ..Default::default()
         };
-        let answer = open.execute(&self.0, ask).await.map_err(failed)?;
+        let (answer, _) = open.execute(&self.0, ask).await.map_err(failed)?;
         let total = answer
             .pagination
             .get("total")

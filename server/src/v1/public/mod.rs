@@ -9,18 +9,19 @@ use std::sync::Arc;
 
 use loupe_engine::store::WithVectors;
 use loupe_wire::{
-    APIKeyModel, APIKeyType, Object, Permission, PublicExecuteResponse, PublishedRetrieverResponse,
-    ResourceScope, ResourceType, RetrieverModelOutput, RetrieverPagination, Value,
+    APIKeyModel, APIKeyType, Object, PageTab, Permission, PublicExecuteResponse,
+    PublishedRetrieverResponse, ResourceScope, ResourceType, RetrieverModelOutput,
+    RetrieverPagination, Value,
 };
 
-use door::Proof;
+pub use door::Proof;
 pub use host::PageHost;
 pub use routes::router;
 
 use super::{
     documents,
     publishing::{self, Published},
-    retrievers::{self, Execute, RETRIEVERS},
+    retrievers::{self, Answered, Execute, RETRIEVERS},
 };
 use crate::{
     app::App,
@@ -80,18 +81,56 @@ fn stranger(org_id: &str, retriever_id: &str) -> Caller {
 }
 
 impl Open {
+    /// A tab of an app: its retriever, cut down to what the tab exposes.
+    ///
+    /// # Errors
+    /// The retriever does not exist.
+    pub async fn of_tab(
+        app: &App,
+        org_id: &str,
+        namespace_id: String,
+        retriever_id: &str,
+        (app_id, tab): (&str, &PageTab),
+    ) -> Result<Self> {
+        let retriever = RETRIEVERS
+            .known(app.db(), &namespace_id, retriever_id)
+            .await?;
+        let published = PublishedRetrieverResponse {
+            public_id: format!("{app_id} {}", tab.tab_id),
+            retriever_id: retriever_id.to_owned(),
+            display_config: tab.display_config.clone(),
+            ..Default::default()
+        };
+        let scope = Scope::internal(stranger(org_id, retriever_id), namespace_id);
+        Ok(Self {
+            published,
+            retriever,
+            scope,
+        })
+    }
+
+    /// Whose publication it is.
+    pub fn org_id(&self) -> &str {
+        &self.scope.caller.org_id
+    }
+
     /// Runs the retriever and cuts every document down to what is exposed.
     ///
     /// # Errors
     /// As an execution.
-    pub async fn execute(&self, app: &App, mut ask: Execute) -> Result<PublicExecuteResponse> {
+    pub async fn execute(
+        &self,
+        app: &App,
+        mut ask: Execute,
+    ) -> Result<(PublicExecuteResponse, Answered)> {
         let limit = &self.published.rate_limit_config;
         limits::page::take_page(app, &self.published.public_id, limit, front::address()).await?;
         ask.expand.clear();
         ask.vectors = false;
         ask.limit = self.window(&ask);
-        let answer = retrievers::execute(app, &self.scope, &self.retriever, ask).await?;
-        Ok(PublicExecuteResponse {
+        let mut answered = retrievers::answer(app, &self.scope, &self.retriever, ask).await?;
+        let answer = std::mem::take(&mut answered.answer);
+        let shown = PublicExecuteResponse {
             execution_id: answer.execution_id,
             status: answer.status,
             documents: answer
@@ -102,7 +141,8 @@ impl Open {
             pagination: answer.pagination,
             facets: answer.facets,
             warnings: answer.warnings,
-        })
+        };
+        Ok((shown, answered))
     }
 
     /// How many results one answer has: what was asked for, up to what the owner allows.

@@ -1,7 +1,7 @@
 use axum::{
     Json,
     extract::{FromRequestParts, Path, State},
-    http::{header, request::Parts},
+    http::{HeaderMap, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use loupe_wire::{
@@ -157,14 +157,15 @@ async fn get_public_config(
 }
 
 /// Searches a page.
-#[utoipa::path(post, path = "/v1/public/retrievers/{public_name}/execute", tag = "public_retrievers", params(ExecuteQuery), request_body = RetrieverExecutionRequest, responses((status = 200, body = PublicExecuteResponse)))]
+#[utoipa::path(post, path = "/v1/public/retrievers/{public_name}/execute", tag = "public_retrievers", params(ExecuteQuery), request_body = RetrieverExecutionRequest, responses((status = 200, body = PublicExecuteResponse), (status = 304, description = "the answer has the tag that `If-None-Match` names")))]
 async fn execute_public(
     State(app): State<App>,
     Path(name): Path<String>,
     query: ExecuteQuery,
     proof: Proof,
+    headers: HeaderMap,
     Body(request): Body<RetrieverExecutionRequest>,
-) -> Result<Json<PublicExecuteResponse>> {
+) -> Result<Response> {
     let open = super::open(&app, &name, &proof).await?;
     let ask = Execute {
         inputs: request.inputs.unwrap_or_default(),
@@ -172,9 +173,16 @@ async fn execute_public(
         pagination: request.pagination,
         limit: request.limit,
         presigned_urls: query.return_presigned_urls.unwrap_or(true),
+        skip_cache: request.skip_cache,
         ..Default::default()
     };
-    open.execute(&app, ask).await.map(Json)
+    let (shown, answered) = open.execute(&app, ask).await?;
+    let mut response = match answered.is_known(&headers) {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => Json(shown).into_response(),
+    };
+    answered.mark(&mut response);
+    Ok(response)
 }
 
 /// What another owner needs to build the same page.

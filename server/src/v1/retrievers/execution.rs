@@ -12,7 +12,7 @@ use loupe_wire::{
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::{Execution, around::Held, compile, record, stage_inputs};
+use super::{Execution, around::Held, compile, learned, record, stage_inputs};
 use crate::{
     app::App,
     auth::{Level, Scope},
@@ -43,6 +43,8 @@ pub struct Execute {
     pub execution_id: Option<String>,
     /// What nobody asked is no part of the history: evaluations.
     pub unrecorded: bool,
+    /// Is not answered from memory.
+    pub skip_cache: bool,
 }
 
 /// Runs a stored retriever.
@@ -77,6 +79,7 @@ pub async fn execute<L: Level>(
         .budget_limits
         .as_ref()
         .and_then(|budget| budget.max_time_ms);
+    let retriever_id = retriever.retriever_id.as_deref().unwrap_or_default();
     let turn = app.turns.take().await?;
     let held = Arc::new(Held::new(app, &scope.caller.org_id, turn));
     let run = Run {
@@ -113,6 +116,10 @@ pub async fn execute<L: Level>(
         web: Some(Arc::new(app.outbound().clone())),
         web_search: app.web_search.clone(),
         watch: ask.watch,
+        acts: match plan.learns() {
+            true => learned::acts(app, &scope.namespace_id, retriever_id).await?,
+            false => Arc::default(),
+        },
         around: Some(held.clone()),
     };
     let mut outcome = plan.run(run).await.map_err(run_error)?;
@@ -125,6 +132,7 @@ pub async fn execute<L: Level>(
     }
     documents::expand(app, scope, &ask.expand, &mut outcome.documents).await?;
     let milliseconds = started.elapsed().as_secs_f64() * 1e3;
+    let ranks = std::mem::take(&mut outcome.learned);
     let mut response = answer(retriever, outcome, milliseconds);
     if let Some(id) = ask.execution_id {
         response.execution_id = id;
@@ -133,11 +141,35 @@ pub async fn execute<L: Level>(
         let explained = super::explain(app, scope, &response.retriever_id).await?;
         response.explain_plan = super::cast(&explained)?;
     }
+    response.learned_fusion_context = told(&ranks);
     if !ask.unrecorded {
-        let execution = execution(scope, &response, &inputs, created_at, milliseconds);
+        let mut execution = execution(scope, &response, &inputs, created_at, milliseconds);
+        if !ranks.is_empty() {
+            execution.data["learned_fusion"] = Value::Object(ranks);
+        }
         record(app, execution);
     }
     Ok(response)
+}
+
+/// What fusion has learned, without the places that only the history needs.
+fn told(ranks: &Object) -> Object {
+    let mut told = ranks.clone();
+    for stage in told.values_mut().filter_map(Value::as_object_mut) {
+        stage.remove("ranks");
+    }
+    told
+}
+
+/// Puts an answer that was kept into the history.
+pub(super) fn note<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    answer: &ExecuteRetrieverResponse,
+    inputs: &Object,
+) {
+    let now = app.clock().micros();
+    record(app, execution(scope, answer, inputs, now, 0.0));
 }
 
 /// What searches run on that are a part of other work. They take their turn as every search does, but wait for it: they
@@ -166,6 +198,7 @@ pub async fn ground<L: Level>(app: &App, scope: &Scope<L>) -> Run {
         web: Some(Arc::new(app.outbound().clone())),
         web_search: app.web_search.clone(),
         watch: None,
+        acts: Arc::default(),
         around: held.map(|held| held as _),
     }
 }
@@ -301,7 +334,7 @@ fn execution<L: Level>(
         credits_used: 0.0,
         total_processed: returned,
         total_returned: returned,
-        cache_hit_rate: None,
+        cache_hit_rate: response.cache_hit.then_some(1.0),
         inputs_hash: None,
         query_summary: query,
         trace_id: None,

@@ -1,8 +1,10 @@
 //! Retrievers: stages that run over collections. Stages are immutable; changes are made on clones.
 
+mod answers;
 mod around;
 mod execution;
 mod history;
+mod learned;
 mod routes;
 mod store;
 mod streaming;
@@ -19,11 +21,13 @@ use loupe_wire::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 
-pub use around::{Used, spend};
+pub use answers::{Answered, Answers, Source, Unbilled, answer};
+pub use around::{Held, Used, spend};
 pub use execution::{Execute, execute, finder, ground, run_error};
 pub use history::{History, inputs_of_executions, record};
+pub use learned::Acts;
 pub use routes::router;
-pub use store::{Execution, RETRIEVERS, insert_execution};
+pub use store::{Execution, RETRIEVERS, insert_execution, namespace_of};
 
 use super::{
     api_keys,
@@ -78,7 +82,8 @@ pub fn stage_inputs(stages: &[StageConfigOutput]) -> Vec<StageConfigInput> {
     stages.iter().map(input).collect()
 }
 
-fn stage_output(stage: StageConfigInput) -> StageConfigOutput {
+/// A stage as it is stored.
+pub fn stage_output(stage: StageConfigInput) -> StageConfigOutput {
     let parameters = stage
         .config
         .get("parameters")

@@ -1,7 +1,7 @@
 use axum::{
     Json,
     extract::{FromRef, FromRequest, FromRequestParts, Path, Request, State},
-    http::request::Parts,
+    http::{HeaderMap, StatusCode, request::Parts},
     response::{IntoResponse, Response},
 };
 use loupe_engine::stage;
@@ -46,10 +46,7 @@ struct ExecuteQuery {
     explain: Option<bool>,
     /// Repeats `documents` under the older name `results`.
     include_legacy_results: Option<bool>,
-    #[allow(
-        dead_code,
-        reason = "accepted by the interface; answers are not cached yet"
-    )]
+    /// Asks the documents even where the answer is known.
     skip_cache: Option<bool>,
 }
 
@@ -212,12 +209,13 @@ where
 }
 
 /// Runs a retriever. With `stream` the answer is `text/event-stream`: each stage when it begins and ends, the whole last.
-#[utoipa::path(post, path = "/v1/retrievers/{retriever_id}/execute", tag = "retrievers", params(ExecuteQuery), request_body = ExecuteRetrieverRequest, responses((status = 200, content((ExecuteRetrieverResponse = "application/json"), (StreamStageEvent = "text/event-stream")))))]
+#[utoipa::path(post, path = "/v1/retrievers/{retriever_id}/execute", tag = "retrievers", params(ExecuteQuery), request_body = ExecuteRetrieverRequest, responses((status = 200, content((ExecuteRetrieverResponse = "application/json"), (StreamStageEvent = "text/event-stream"))), (status = 304, description = "the answer has the tag that `If-None-Match` names")))]
 async fn execute_retriever(
     State(app): State<App>,
     scope: Scope<Read>,
     Path(id): Path<String>,
     query: ExecuteQuery,
+    headers: HeaderMap,
     Asked(request): Asked,
 ) -> Result<Response> {
     let retriever = super::known(&app, &scope, &id).await?;
@@ -232,16 +230,26 @@ async fn execute_retriever(
             || query.return_presigned_urls.unwrap_or(false),
         vectors: request.return_vectors || query.return_vectors.unwrap_or(false),
         explain: request.explain || query.explain.unwrap_or(false),
+        // Whoever says how fresh an answer must be gets a fresh one.
+        skip_cache: request.skip_cache
+            || query.skip_cache.unwrap_or(false)
+            || request.write_token.is_some()
+            || request.consistency.is_some(),
         ..Execute::default()
     };
     if stream {
         return super::streaming::stream(app, scope, retriever, ask).await;
     }
-    let mut response = super::execute(&app, &scope, &retriever, ask).await?;
+    let mut answered = super::answer(&app, &scope, &retriever, ask).await?;
     if query.include_legacy_results.unwrap_or(false) {
-        response.results = response.documents.clone();
+        answered.answer.results = answered.answer.documents.clone();
     }
-    Ok(Json(response).into_response())
+    let mut response = match answered.is_known(&headers) {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => Json(&answered.answer).into_response(),
+    };
+    answered.mark(&mut response);
+    Ok(response)
 }
 
 /// What an execution would do.

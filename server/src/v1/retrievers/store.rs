@@ -1,4 +1,4 @@
-use loupe_wire::{Object, RetrieverModelOutput, Value};
+use loupe_wire::{InteractionResponse, Object, RetrieverModelOutput, Value};
 
 use crate::{
     args,
@@ -13,7 +13,9 @@ crate::sql! {
     const INSERT_EXECUTION = "INSERT INTO executions (execution_id, namespace_id, retriever_id, created_at, data) SELECT $1, id, $3, $4, $5 FROM namespaces WHERE id = $2";
     const LIST_EXECUTIONS = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 ORDER BY created_at DESC, execution_id LIMIT $3 OFFSET $4";
     const COUNT_EXECUTIONS = "SELECT CAST(COUNT(*) AS BIGINT) FROM executions WHERE namespace_id = $1 AND retriever_id = $2";
+    const ACTS = "SELECT i.data, e.data FROM interactions i JOIN executions e ON e.execution_id = i.execution_id WHERE i.namespace_id = $1 AND e.namespace_id = $1 AND e.retriever_id = $2 ORDER BY i.created_at DESC, i.interaction_id LIMIT $3";
     const EXECUTIONS_SINCE = "SELECT execution_id, data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 ORDER BY created_at DESC, execution_id LIMIT $4 OFFSET $5";
+    const NAMESPACE_OF = "SELECT r.owner FROM retrievers r JOIN namespaces n ON n.id = r.owner WHERE n.owner = $1 AND r.id = $2";
     const FIND_EXECUTION = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND execution_id = $3";
 }
 
@@ -70,6 +72,22 @@ pub async fn count_executions(db: &Db, namespace_id: &str, retriever_id: &str) -
         .await
 }
 
+/// What was done with answers of the retriever, and the executions that gave them, newest first.
+pub async fn acts(
+    db: &Db,
+    namespace_id: &str,
+    retriever_id: &str,
+    limit: i64,
+) -> Result<Vec<(InteractionResponse, Value)>> {
+    let rows: Vec<(Json<InteractionResponse>, Json<Value>)> = db
+        .all(ACTS, args![namespace_id, retriever_id, limit])
+        .await?;
+    Ok(rows
+        .into_iter()
+        .map(|(act, execution)| (act.0, execution.0))
+        .collect())
+}
+
 /// Executions of a retriever since a moment, newest first.
 pub async fn executions_since(
     db: &Db,
@@ -99,4 +117,10 @@ pub async fn find_execution(
     found
         .map(|(data,)| data.0)
         .ok_or_else(|| ApiError::not_found("execution", execution_id))
+}
+
+/// The namespace that a retriever of this organization is in.
+pub async fn namespace_of(db: &Db, org_id: &str, retriever_id: &str) -> Result<Option<String>> {
+    let row: Option<(String,)> = db.one(NAMESPACE_OF, args![org_id, retriever_id]).await?;
+    Ok(row.map(|(namespace_id,)| namespace_id))
 }

@@ -7,7 +7,7 @@ use loupe_wire::{
     TriggerActionConfigRetrieverExecution, TriggerActionConfigTaxonomyEnrichment,
     TriggerActionType, Value,
 };
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
 
 use crate::{
@@ -15,12 +15,17 @@ use crate::{
     auth::{Caller, Scope, Write},
     error::{ApiError, Result, Violation},
     v1::{
-        batches, clusters, collections,
+        alerts, batches, clusters, collections,
         retrievers::{self, Execute},
-        tasks::name_of,
         taxonomies::{self, Apply},
     },
 };
+
+/// Settings of the action `alert_evaluation`.
+#[derive(Debug, Deserialize)]
+struct AlertEvaluation {
+    alert_id: String,
+}
 
 /// Refuses what could not be done.
 ///
@@ -53,9 +58,8 @@ pub async fn check(
             clusters::of_trigger(app, scope, &read(config)?).await?;
         }
         TriggerActionType::AlertEvaluation => {
-            let msg = "this server cannot do that by a trigger yet";
-            let input = name_of(kind).into();
-            return Err(Violation::body(&["action_type"], "not_enabled", msg, input).into());
+            let config: AlertEvaluation = read(config)?;
+            alerts::exists(app, scope, &config.alert_id).await?;
         }
     }
     Ok(())
@@ -110,10 +114,10 @@ pub async fn perform(app: &App, trigger: &Trigger, task_id: &str) -> Result<Vec<
         TriggerActionType::BatchRerun => rerun(app, &scope, read(config)?).await,
         TriggerActionType::Cluster => clusters::fire(app, &scope, task_id, &read(config)?).await,
         TriggerActionType::TaxonomyEnrichment => enrich(app, &scope, read(config)?).await,
-        kind => Err(ApiError::bad_request(
-            "",
-            format!("this version cannot do {} by a trigger", name_of(kind)),
-        )),
+        TriggerActionType::AlertEvaluation => {
+            let config: AlertEvaluation = read(config)?;
+            Ok(vec![alerts::evaluate(app, &scope, &config.alert_id).await?])
+        }
     }
 }
 

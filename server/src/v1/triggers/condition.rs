@@ -11,7 +11,7 @@ use crate::{app::App, error::Result, v1::collections};
 const SAMPLE: usize = 500;
 
 /// A measurement and what it says.
-pub struct Measurement {
+pub(super) struct Measurement {
     pub holds: bool,
     /// What was found, for the trigger's record.
     pub found: Object,
@@ -23,7 +23,11 @@ pub struct Measurement {
 ///
 /// # Errors
 /// The collection is gone, or the store does not answer.
-pub async fn measure(app: &App, trigger: &Trigger, condition: &Condition) -> Result<Measurement> {
+pub(super) async fn measure(
+    app: &App,
+    trigger: &Trigger,
+    condition: &Condition,
+) -> Result<Measurement> {
     let wanted = [condition.collection_id.clone()];
     let collections = collections::resolve(app, &trigger.namespace_id, &wanted).await?;
     let reach = Reach {
@@ -89,7 +93,7 @@ fn drift(index: &str, mean: Vec<f64>, was: Option<Vec<f64>>, condition: &Conditi
 }
 
 /// 1 - cos(a, b); 0 where one has no length.
-fn cosine_distance(a: &[f64], b: &[f64]) -> f64 {
+pub fn cosine_distance(a: &[f64], b: &[f64]) -> f64 {
     let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
     let length = (dot(a, a) * dot(b, b)).sqrt();
     if length > 0.0 {
@@ -99,8 +103,11 @@ fn cosine_distance(a: &[f64], b: &[f64]) -> f64 {
     }
 }
 
-/// The mean vector of documents of the first index that they have, by name.
-async fn mean(app: &App, reach: &Reach) -> Result<(String, Vec<f64>)> {
+/// The mean vector of documents of the first index that they have, by name; empty where there is none.
+///
+/// # Errors
+/// The store does not answer.
+pub async fn mean(app: &App, reach: &Reach) -> Result<(String, Vec<f64>)> {
     let query = ListQuery {
         limit: SAMPLE,
         vectors: WithVectors::Yes,

@@ -2,7 +2,7 @@
 //! of processes; one that was missed while nothing ran fires once when something runs again.
 
 mod action;
-mod condition;
+pub mod condition;
 mod firing;
 mod routes;
 mod schedule;

@@ -68,6 +68,29 @@ impl Channel {
         })
     }
 
+    /// A channel with these settings, as they are.
+    ///
+    /// # Errors
+    /// They are no settings of the kind, told in words.
+    pub fn plain(kind: NotificationChannel, settings: Value) -> std::result::Result<Self, String> {
+        let read = |error: serde_json::Error| error.to_string();
+        let config = match kind {
+            NotificationChannel::Webhook => {
+                Config::Webhook(serde_json::from_value(settings).map_err(read)?)
+            }
+            NotificationChannel::Slack => {
+                Config::Chat(serde_json::from_value(settings).map_err(read)?)
+            }
+            NotificationChannel::Email => {
+                Config::Email(serde_json::from_value(settings).map_err(read)?)
+            }
+        };
+        Ok(Self {
+            config,
+            before: None,
+        })
+    }
+
     /// Takes the place of a channel: a secret that was not sent stays, one that was changed leaves the other valid for a day.
     pub fn replacing(mut self, old: Self, sent_secret: bool, now: i64) -> Self {
         let (Config::Webhook(new), Config::Webhook(was)) = (&mut self.config, old.config) else {

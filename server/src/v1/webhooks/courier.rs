@@ -9,7 +9,8 @@ use loupe_engine::{
     web::{Answer, Ask, Web},
 };
 use loupe_wire::{
-    NotificationPriority, NotificationType, Object, SlackConfig, Value, WebhookConfig,
+    NotificationContentType, NotificationEmailConfig, NotificationPriority, NotificationType,
+    Object, SlackConfig, Value, WebhookConfig,
 };
 use rand::Rng;
 use reqwest::{
@@ -29,6 +30,7 @@ use crate::{
     clock,
     db::{Record, Tx},
     error::{ApiError, Result},
+    mail::Letter,
     v1::{
         events::{self, EventRow},
         notifications::{self, Notice},
@@ -182,12 +184,15 @@ pub async fn deliver(app: &App) -> Result<usize> {
 }
 
 /// How one attempt went.
-enum Outcome {
+#[derive(Debug)]
+pub enum Outcome {
     Delivered(StatusCode),
     /// May go better later.
     Failed(i64, String),
     /// Will not: the receiver is gone, or may not be reached.
     Over(i64, String),
+    /// Nothing is there to send it with.
+    Unset(String),
 }
 
 async fn attempt(app: &App, delivery: Delivery) -> Result<()> {
@@ -224,20 +229,63 @@ async fn send(app: &App, delivery: &Delivery) -> Result<Option<Outcome>> {
     }
     let channel = kept.open(app, org_id, &webhook.id)?;
     let body = body(org_id, event);
+    post(app, &channel, &delivery.delivery_id, body)
+        .await
+        .map(Some)
+}
+
+/// Sends one message to one channel, once.
+///
+/// # Errors
+/// A template of the channel that cannot be rendered.
+pub async fn post(app: &App, channel: &Channel, id: &str, body: Object) -> Result<Outcome> {
     let now = app.clock().micros();
     let ask = match &channel.config {
-        Config::Webhook(config) => signed(config, &channel, &delivery.delivery_id, body, now)?,
+        Config::Webhook(config) => signed(config, channel, id, body, now)?,
         Config::Chat(config) => chat(config, body, now)?,
-        Config::Email(_) => {
-            let why = "this server sends no e-mail: it has no mail server configured";
-            return Ok(Some(Outcome::Over(0, why.into())));
-        }
+        Config::Email(config) => return letter(app, config, body, now).await,
     };
-    Ok(Some(match app.outbound().ask(ask).await {
+    Ok(match app.outbound().ask(ask).await {
         Ok(answer) => judge(&answer),
         Err(error) if error.is_transient() => Outcome::Failed(0, error.to_string()),
         Err(error) => Outcome::Over(0, error.to_string()),
-    }))
+    })
+}
+
+/// An e-mail, through the mail server that is configured.
+async fn letter(
+    app: &App,
+    config: &NotificationEmailConfig,
+    body: Object,
+    now: i64,
+) -> Result<Outcome> {
+    let Some(mailer) = app.mailer() else {
+        let why = "this server sends no e-mail: it has no mail server configured";
+        return Ok(Outcome::Unset(why.into()));
+    };
+    let context = template::Context::new(&body, clock::time(now));
+    let render = |template: &Option<String>, default: String| match template {
+        None => Ok(default),
+        Some(template) => template::render_text(template, &context)
+            .map_err(|error| ApiError::bad_request("invalid_template", error.to_string())),
+    };
+    let pretty = serde_json::to_string_pretty(&body).map_err(ApiError::internal)?;
+    let letter = Letter {
+        to: &config.to_addresses,
+        cc: &config.cc_addresses,
+        bcc: &config.bcc_addresses,
+        subject: render(&config.subject_template, line(&body))?,
+        text: render(
+            &config.body_template,
+            format!("{}\n\n{pretty}\n", line(&body)),
+        )?,
+        html: config.content_type == Some(NotificationContentType::Html),
+    };
+    Ok(match mailer.send(letter).await {
+        Ok(()) => Outcome::Delivered(StatusCode::OK),
+        Err(error) if error.is_transient => Outcome::Failed(0, error.message),
+        Err(error) => Outcome::Over(0, error.message),
+    })
 }
 
 fn judge(answer: &Answer) -> Outcome {
@@ -358,9 +406,12 @@ fn chat(config: &SlackConfig, body: Object, now: i64) -> Result<Ask> {
     })
 }
 
-/// An event in one line: its type, and the ids that it names.
+/// A message in one line: what it says itself, or the event's type and the ids that it names.
 fn line(body: &Object) -> String {
     let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
+    if !text("text").is_empty() {
+        return text("text").to_owned();
+    }
     let mut line = text("event_type").to_owned();
     if let Some(Value::Object(payload)) = body.get("payload") {
         for (name, value) in payload {
@@ -377,7 +428,7 @@ async fn end(tx: &mut Tx, delivery: &Delivery, outcome: Outcome, now: i64) -> Re
     let pause = usize::try_from(delivery.attempts - 1)
         .ok()
         .and_then(|attempt| PAUSES.get(attempt));
-    let over = matches!(outcome, Outcome::Over(..));
+    let over = matches!(outcome, Outcome::Over(..) | Outcome::Unset(_));
     let (status, error) = match outcome {
         Outcome::Delivered(status) => {
             let end = End {
@@ -393,6 +444,7 @@ async fn end(tx: &mut Tx, delivery: &Delivery, outcome: Outcome, now: i64) -> Re
             return Ok(());
         }
         Outcome::Failed(status, error) | Outcome::Over(status, error) => (status, error),
+        Outcome::Unset(error) => (0, error),
     };
     let again = pause.filter(|_| !over);
     let end = End {

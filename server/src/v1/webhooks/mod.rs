@@ -16,10 +16,11 @@ use loupe_wire::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use courier::{deliver, dispatch, start, sweep};
+pub use channels::Channel;
+pub use courier::{Outcome, deliver, dispatch, post, start, sweep};
 pub use routes::router;
 
-use self::channels::{Channel, Kept};
+use self::channels::Kept;
 use super::events::Reader;
 use crate::{
     app::App,
@@ -187,6 +188,21 @@ async fn find(
     let record = WEBHOOKS.find(app.db(), &caller.org_id, identifier).await?;
     caller.allow(ResourceType::Webhook, &record.id, operation)?;
     Ok(record)
+}
+
+/// The channels of a webhook, for messages that are not of the feed; none of one that is removed or paused.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn channels_of(app: &App, org_id: &str, webhook_id: &str) -> Result<Vec<Channel>> {
+    let record = match WEBHOOKS.find(app.db(), org_id, webhook_id).await {
+        Ok(record) if record.is_active => record,
+        Ok(_) => return Ok(Vec::new()),
+        Err(error) if error.is_not_found() => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let open = |kept: &Kept| kept.open(app, org_id, &record.id);
+    record.channels.iter().map(open).collect()
 }
 
 /// Puts another webhook in its place: under its id, with its log. A signing secret that is not sent stays; one that is

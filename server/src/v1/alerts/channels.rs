@@ -1,0 +1,142 @@
+//! Where an alert is told. What a channel is set to lies encrypted, and is shown with its secrets masked.
+
+use loupe_wire::{NotificationChannel, NotificationChannelConfig, Object, Value};
+
+use crate::{
+    app::App,
+    error::{ApiError, Result, Violation},
+};
+
+/// Channels of one alert.
+const MOST: usize = 10;
+
+/// What a secret is shown as; sent back, it stays what it was.
+const MASK: &str = "********";
+
+/// Members that let whoever knows them speak for the organization.
+const SECRETS: [&str; 3] = ["webhook_url", "signing_secret", "headers"];
+
+/// The kinds of channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Message(NotificationChannel),
+    /// Documents that were found are processed further.
+    Batch,
+}
+
+impl Kind {
+    pub(super) fn read(channel_type: &str) -> Option<Self> {
+        match channel_type {
+            "webhook" => Some(Self::Message(NotificationChannel::Webhook)),
+            "slack" => Some(Self::Message(NotificationChannel::Slack)),
+            "email" => Some(Self::Message(NotificationChannel::Email)),
+            "batch" => Some(Self::Batch),
+            _ => None,
+        }
+    }
+}
+
+/// Checks channels and encrypts what they are set to; what stays in `channels` may be shown. Masked members take what the
+/// `old` channel of the same number and kind has.
+pub(super) fn seal(
+    app: &App,
+    names: (&str, &str),
+    channels: &mut [NotificationChannelConfig],
+    old: Option<(&Vec<NotificationChannelConfig>, &Vec<String>)>,
+) -> Result<Vec<String>> {
+    if channels.len() > MOST {
+        let msg = format!("an alert has at most {MOST} channels");
+        let path = ["notification_config", "channels"];
+        return Err(Violation::body(&path, "too_long", msg, channels.len().into()).into());
+    }
+    let mut sealed = Vec::new();
+    for (number, channel) in channels.iter_mut().enumerate() {
+        if Kind::read(&channel.channel_type).is_none() {
+            let msg = "a channel is of the type webhook, slack, email or batch";
+            let input = channel.channel_type.as_str().into();
+            return Err(fault(number, &["channel_type"], "enum", msg, input));
+        }
+        let mut config = channel.config.take().unwrap_or_default();
+        let before = old.and_then(|(channels, sealed)| {
+            let same = channels.get(number)?.channel_type == channel.channel_type;
+            sealed.get(number).filter(|_| same)
+        });
+        if let Some(before) = before {
+            unmask(&mut config, &open(app, names, before)?);
+        }
+        reachable(app, &config, number)?;
+        let text = serde_json::to_string(&config).map_err(ApiError::internal)?;
+        sealed.push(app.vault().seal(&[names.0, names.1], &text)?);
+        mask(&mut config);
+        channel.config = (!config.is_empty()).then_some(config);
+    }
+    Ok(sealed)
+}
+
+/// What a channel is set to.
+pub(super) fn open(app: &App, names: (&str, &str), sealed: &str) -> Result<Object> {
+    let text = app.vault().open(&[names.0, names.1], sealed)?;
+    serde_json::from_str(&text).map_err(ApiError::internal)
+}
+
+fn mask(config: &mut Object) {
+    for name in SECRETS {
+        match config.get_mut(name) {
+            Some(Value::Object(members)) => {
+                members.values_mut().for_each(|value| *value = MASK.into());
+            }
+            Some(value) => *value = MASK.into(),
+            None => {}
+        }
+    }
+}
+
+fn unmask(config: &mut Object, old: &Object) {
+    for name in SECRETS {
+        match (config.get_mut(name), old.get(name)) {
+            (Some(Value::Object(members)), Some(Value::Object(old))) => {
+                for (name, value) in members.iter_mut() {
+                    if let (true, Some(old)) = (value == MASK, old.get(name)) {
+                        *value = old.clone();
+                    }
+                }
+            }
+            (Some(value), Some(old)) if value == MASK => *value = old.clone(),
+            _ => {}
+        }
+    }
+}
+
+/// Addresses that this server would never send to are refused at once.
+fn reachable(app: &App, config: &Object, number: usize) -> Result<()> {
+    for name in ["url", "webhook_url"] {
+        let Some(Value::String(url)) = config.get(name) else {
+            continue;
+        };
+        if let Err(error) = app.outbound().check(url) {
+            let path = ["config", name];
+            let input = Value::from(url.as_str());
+            return Err(fault(
+                number,
+                &path,
+                "value_error",
+                error.to_string(),
+                input,
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn fault(
+    number: usize,
+    member: &[&str],
+    kind: &str,
+    msg: impl Into<String>,
+    input: Value,
+) -> ApiError {
+    let number = number.to_string();
+    let mut path = vec!["notification_config", "channels", &number];
+    path.extend(member);
+    Violation::body(&path, kind, msg, input).into()
+}

@@ -1,0 +1,250 @@
+//! Conditions of the server itself, measured on its real state. What each means, its window and its defaults are in
+//! docs/alerts.md.
+
+mod batches;
+mod collections;
+mod judgements;
+mod searches;
+
+use loupe_wire::{Object, SystemCondition, SystemConditionType, Value};
+
+use crate::{
+    app::App,
+    args,
+    error::{Result, Violation},
+    v1::{billing, organizations},
+};
+
+crate::sql! {
+    const WAITING = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE org_id = $1 AND kind IS NOT NULL AND status = 'QUEUED' AND created_at < $2 AND run_after < $2";
+    const FAILED_TASKS = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE org_id = $1 AND status = 'FAILED' AND ended_at >= $2 AND ended_at < $3";
+    const FAILED_OBJECTS = "SELECT CAST(COUNT(*) AS BIGINT) FROM batch_objects o JOIN batches b ON b.batch_id = o.batch_id WHERE b.org_id = $1 AND o.status = 'FAILED' AND o.updated_at >= $2 AND o.updated_at < $3";
+}
+
+pub(super) const MINUTE: i64 = 60_000_000;
+pub(super) const HOUR: i64 = 60 * MINUTE;
+
+/// Parameters that a condition may have: numbers above 0, and ids that narrow it.
+const NUMBERS: [&str; 6] = [
+    "stall_minutes",
+    "latency_multiplier",
+    "error_rate_threshold",
+    "drop_fraction",
+    "drift_threshold",
+    "budget_fraction",
+];
+const IDS: [&str; 2] = ["collection_id", "retriever_id"];
+
+/// Findings of one look; more of them are counted no further.
+const MOST: usize = 50;
+
+/// Something that a condition found.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Finding {
+    /// What it is about.
+    pub id: String,
+    /// One sentence, without a full stop.
+    pub text: String,
+}
+
+/// Refuses parameters that no condition has.
+pub(super) fn check(condition: &SystemCondition) -> Result<()> {
+    for (name, value) in &condition.params {
+        let good = match name.as_str() {
+            name if NUMBERS.contains(&name) => value.as_f64().is_some_and(|number| {
+                number > 0.0 && number <= 1e9 && (!is_share(name) || number <= 1.0)
+            }),
+            name if IDS.contains(&name) => value.is_string(),
+            _ => {
+                let msg = format!(
+                    "conditions have the parameters {} and {}",
+                    NUMBERS.join(", "),
+                    IDS.join(", ")
+                );
+                return Err(fault(name, msg, value.clone()));
+            }
+        };
+        if !good {
+            let msg = match IDS.contains(&name.as_str()) {
+                true => "an id is a text",
+                false if is_share(name) => "a share is above 0 and at most 1",
+                false => "must be above 0",
+            };
+            return Err(fault(name, msg.into(), value.clone()));
+        }
+    }
+    Ok(())
+}
+
+fn is_share(name: &str) -> bool {
+    matches!(
+        name,
+        "error_rate_threshold" | "drop_fraction" | "budget_fraction"
+    )
+}
+
+fn fault(name: &str, msg: String, input: Value) -> crate::error::ApiError {
+    let path = ["system_condition", "params", name];
+    Violation::body(&path, "value_error", msg, input).into()
+}
+
+/// One measurement of a condition, over one namespace or several.
+pub(super) struct Look<'a> {
+    pub(super) app: &'a App,
+    pub(super) org_id: &'a str,
+    condition: &'a SystemCondition,
+    pub(super) now: i64,
+    pub(super) findings: Vec<Finding>,
+    /// What the next look is held against.
+    pub(super) baseline: Object,
+}
+
+impl<'a> Look<'a> {
+    pub(super) fn new(
+        app: &'a App,
+        org_id: &'a str,
+        condition: &'a SystemCondition,
+        now: i64,
+        baseline: Object,
+    ) -> Self {
+        Self {
+            app,
+            org_id,
+            condition,
+            now,
+            findings: Vec::new(),
+            baseline,
+        }
+    }
+
+    pub(super) fn number(&self, name: &str, default: f64) -> f64 {
+        let sent = self.condition.params.get(name);
+        sent.and_then(Value::as_f64).unwrap_or(default)
+    }
+
+    /// The moment that lies `stall_minutes` back.
+    #[expect(clippy::cast_possible_truncation, reason = "bounded when it was sent")]
+    pub(super) fn stalled(&self, default_minutes: f64) -> i64 {
+        let minutes = self.number("stall_minutes", default_minutes);
+        self.now - (minutes * MINUTE as f64) as i64
+    }
+
+    /// Whether a resource is one that the condition looks at.
+    pub(super) fn is_meant(&self, name: &str, id: &str) -> bool {
+        let wanted = self.condition.params.get(name).and_then(Value::as_str);
+        wanted.is_none_or(|wanted| wanted == id)
+    }
+
+    pub(super) fn find(&mut self, id: impl Into<String>, text: impl Into<String>) {
+        if self.findings.len() < MOST {
+            let (id, text) = (id.into(), text.into());
+            self.findings.push(Finding { id, text });
+        }
+    }
+
+    /// What is measured in each namespace.
+    pub(super) async fn measure(&mut self, namespace_id: &str) -> Result<()> {
+        use SystemConditionType as Is;
+        match self.condition.r#type {
+            Is::CollectionEmpty => collections::empty(self, namespace_id).await,
+            Is::CollectionStale => collections::stale(self, namespace_id).await,
+            Is::CollectionDrift => collections::drift(self, namespace_id).await,
+            Is::BatchFailed => batches::failed(self, namespace_id).await,
+            Is::BatchStalled => batches::stalled(self, namespace_id).await,
+            Is::BatchErrorRate => batches::error_rate(self, namespace_id).await,
+            Is::IngestStalled => batches::ingest_stalled(self, namespace_id).await,
+            Is::RetrieverLatency => searches::latency(self, namespace_id).await,
+            Is::RetrieverNoResults => searches::no_results(self, namespace_id).await,
+            Is::ProviderQuotaExhausted => searches::refused(self, namespace_id).await,
+            Is::RetrieverNoInteractions => judgements::no_interactions(self, namespace_id).await,
+            Is::RetrieverAlignmentRegression => judgements::alignment(self, namespace_id).await,
+            Is::RetrieverAccuracy => judgements::accuracy(self, namespace_id).await,
+            // Of the organization.
+            Is::TaskQueueDegraded | Is::DlqGrowth | Is::BudgetThreshold => Ok(()),
+        }
+    }
+
+    /// What is measured once for the organization.
+    pub(super) async fn measure_organization(&mut self) -> Result<()> {
+        match self.condition.r#type {
+            SystemConditionType::TaskQueueDegraded => self.queue_degraded().await,
+            SystemConditionType::DlqGrowth => self.failures_grow().await,
+            SystemConditionType::BudgetThreshold => self.budget().await,
+            _ => Ok(()),
+        }
+    }
+
+    async fn queue_degraded(&mut self) -> Result<()> {
+        let args = args![self.org_id, self.stalled(15.0)];
+        let waiting = self.app.db().number(WAITING, args).await?;
+        if waiting > 0 {
+            let minutes = self.number("stall_minutes", 15.0);
+            let text = format!("{waiting} tasks wait for longer than {minutes} minutes");
+            self.find(self.org_id, text);
+        }
+        Ok(())
+    }
+
+    /// Work that was given up: within the last hour more than within the hour before.
+    async fn failures_grow(&mut self) -> Result<()> {
+        let mut given_up = [0, 0];
+        for (count, back) in given_up.iter_mut().zip([1, 2]) {
+            let (from, to) = (self.now - back * HOUR, self.now - (back - 1) * HOUR);
+            for sql in [FAILED_TASKS, FAILED_OBJECTS] {
+                *count += self
+                    .app
+                    .db()
+                    .number(sql, args![self.org_id, from, to])
+                    .await?;
+            }
+        }
+        let [last, before] = given_up;
+        if last > before {
+            let text = format!(
+                "{last} tasks and objects were given up within the last hour, {before} in the hour before"
+            );
+            self.find(self.org_id, text);
+        }
+        Ok(())
+    }
+
+    async fn budget(&mut self) -> Result<()> {
+        let share = self.number("budget_fraction", 0.8);
+        let organization = organizations::find(self.app.db(), self.org_id).await?;
+        for spent in billing::of_limits(self.app, &organization).await? {
+            if spent.spent_usd >= spent.limit_usd * share {
+                let text = format!(
+                    "{:.2} of {:.2} dollars of {} are spent",
+                    spent.spent_usd, spent.limit_usd, spent.resource
+                );
+                self.find(self.org_id, text);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn parameters_are_known_and_in_their_bounds() {
+        for (params, good) in [
+            (json!({}), true),
+            (json!({"stall_minutes": 5, "collection_id": "col_1"}), true),
+            (json!({"drop_fraction": 1}), true),
+            (json!({"drop_fraction": 1.5}), false),
+            (json!({"stall_minutes": 0}), false),
+            (json!({"stall_minutes": "often"}), false),
+            (json!({"retriever_id": 1}), false),
+            (json!({"mood": 1}), false),
+        ] {
+            let condition: SystemCondition =
+                serde_json::from_value(json!({"type": "batch_stalled", "params": params})).unwrap();
+            assert_eq!(check(&condition).is_ok(), good, "{condition:?}");
+        }
+    }
+}

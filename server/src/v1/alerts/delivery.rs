@@ -1,0 +1,261 @@
+//! Sending: each channel of an alert that fired is tried until it is delivered, cannot be, or was tried often enough. How
+//! each went is written to the execution.
+
+use loupe_wire::{
+    AlertChannelDelivery, AlertExecutionResult, AlertNotificationConfig, CreateBatchRequest,
+    DedupStrategy, NotificationChannelConfig, Object, Value,
+};
+use serde_json::json;
+
+use super::{
+    Alert,
+    channels::{self, Kind},
+    store::{self, ALERTS},
+};
+use crate::{
+    app::App,
+    auth::{Caller, Scope, Write},
+    error::{ApiError, Result},
+    jobs::{Claim, text},
+    v1::{
+        batches,
+        webhooks::{self, Channel, Outcome},
+    },
+};
+
+/// The queue's word for what an alert has to send.
+pub const DELIVER: &str = "alert_delivery";
+
+/// Sends what was not delivered yet.
+///
+/// # Errors
+/// A channel may take it later: the queue tries again.
+pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
+    let owner = text(claim, "owner");
+    let Some((alert, mut execution)) = read(app, claim).await? else {
+        return Ok(());
+    };
+    let mut later = None;
+    for number in 0..execution.deliveries.len() {
+        if execution.deliveries[number].status != "deferred" {
+            continue;
+        }
+        let (status, error) = match send(app, &alert, &execution, number, claim).await? {
+            Outcome::Delivered(_) => ("delivered", None),
+            Outcome::Failed(_, why) => ("deferred", Some(why)),
+            Outcome::Over(_, why) => ("failed", Some(why)),
+            Outcome::Unset(why) => ("not_configured", Some(why)),
+        };
+        if status == "deferred" {
+            later.clone_from(&error);
+        }
+        let delivery = &mut execution.deliveries[number];
+        delivery.status = status.into();
+        delivery.error = error;
+        // At once: what is delivered is not sent again by whoever goes on after the death of this process.
+        keep(app, owner, &execution).await?;
+    }
+    match later {
+        Some(why) => {
+            let message = format!("an alert could not be delivered: {why}");
+            Err(ApiError::unavailable("", message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The alert and what it found; none if it was removed meanwhile.
+async fn read(app: &App, claim: &Claim) -> Result<Option<(Alert, AlertExecutionResult)>> {
+    let owner = text(claim, "owner");
+    let alert = ALERTS.find(app.db(), owner, text(claim, "alert_id")).await;
+    let execution = store::find(app.db(), owner, text(claim, "execution_id")).await;
+    match (alert, execution) {
+        (Ok(alert), Ok(execution)) => Ok(Some((alert.data.0, execution))),
+        (Err(error), _) | (_, Err(error)) if error.is_not_found() => Ok(None),
+        (Err(error), _) | (_, Err(error)) => Err(error),
+    }
+}
+
+async fn keep(app: &App, owner: &str, execution: &AlertExecutionResult) -> Result<()> {
+    let (owner, execution) = (owner.to_owned(), execution.clone());
+    app.db()
+        .write(move |tx| Box::pin(async move { store::change(tx, &owner, &execution).await }))
+        .await
+}
+
+/// What was tried often enough failed.
+pub(super) async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
+    let Some((_, mut execution)) = read(app, claim).await? else {
+        return Ok(());
+    };
+    let waiting = execution
+        .deliveries
+        .iter_mut()
+        .filter(|delivery| delivery.status == "deferred");
+    for AlertChannelDelivery { status, error, .. } in waiting {
+        *status = "failed".into();
+        error.get_or_insert_with(|| reason.to_owned());
+    }
+    keep(app, text(claim, "owner"), &execution).await
+}
+
+async fn send(
+    app: &App,
+    alert: &Alert,
+    execution: &AlertExecutionResult,
+    number: usize,
+    claim: &Claim,
+) -> Result<Outcome> {
+    let config = &alert.alert.notification_config;
+    let (Some(channel), Some(sealed)) = (config.channels.get(number), alert.sealed.get(number))
+    else {
+        return Ok(Outcome::Over(0, "the channel was removed".into()));
+    };
+    let names = (alert.org_id.as_str(), alert.id());
+    let settings = channels::open(app, names, sealed)?;
+    let id = execution.execution_id.as_deref().unwrap_or_default();
+    let message = (format!("{id}_{number}"), body(alert, execution, claim));
+    match Kind::read(&channel.channel_type) {
+        Some(Kind::Batch) => process(app, alert, execution, &settings).await,
+        Some(Kind::Message(kind)) => {
+            if let Some(webhook_id) = subscription(channel, &settings) {
+                return post_to(app, &alert.org_id, webhook_id, message).await;
+            }
+            match Channel::plain(kind, settings.into()) {
+                Ok(channel) => post(app, &channel, message).await,
+                Err(why) => Ok(Outcome::Unset(format!("the channel lacks settings: {why}"))),
+            }
+        }
+        None => Ok(Outcome::Over(0, "this version has no such channel".into())),
+    }
+}
+
+/// The webhook of the organization that a channel names in place of an address.
+fn subscription<'a>(
+    channel: &'a NotificationChannelConfig,
+    settings: &'a Object,
+) -> Option<&'a str> {
+    let named = settings.get("channel_id").and_then(Value::as_str);
+    let has_address = settings.contains_key("url") || settings.contains_key("webhook_url");
+    channel
+        .channel_id
+        .as_deref()
+        .or(named)
+        .filter(|_| !has_address)
+}
+
+/// A template of the channel that cannot be rendered will not be later.
+async fn post(app: &App, channel: &Channel, (id, body): (String, Object)) -> Result<Outcome> {
+    match webhooks::post(app, channel, &id, body).await {
+        Err(error) if error.is_callers() => Ok(Outcome::Over(0, error.message())),
+        sent => sent,
+    }
+}
+
+/// Through every channel of a webhook; the least good outcome counts.
+async fn post_to(
+    app: &App,
+    org_id: &str,
+    webhook_id: &str,
+    (id, body): (String, Object),
+) -> Result<Outcome> {
+    let channels = webhooks::channels_of(app, org_id, webhook_id).await?;
+    let none = format!("{webhook_id} is no active webhook of this organization");
+    let mut worst = Outcome::Unset(none);
+    for (number, channel) in channels.iter().enumerate() {
+        let message = (format!("{id}_{number}"), body.clone());
+        let outcome = post(app, channel, message).await?;
+        if number == 0 || !matches!(outcome, Outcome::Delivered(_)) {
+            worst = outcome;
+        }
+    }
+    Ok(worst)
+}
+
+/// What receivers are told.
+fn body(alert: &Alert, execution: &AlertExecutionResult, claim: &Claim) -> Object {
+    let AlertNotificationConfig {
+        include_matches,
+        include_scores,
+        ..
+    } = alert.alert.notification_config;
+    let matches: Vec<Value> = execution
+        .matches
+        .iter()
+        .flatten()
+        .filter(|_| include_matches)
+        .map(|one| {
+            let mut told = serde_json::to_value(one).unwrap_or_default();
+            if let (false, Some(members)) = (include_scores, told.as_object_mut()) {
+                members.remove("score");
+            }
+            told
+        })
+        .collect();
+    let ids = claim.work.get("resource_ids").cloned().unwrap_or_default();
+    let body = json!({
+        "event_type": "alert.triggered",
+        "text": text(claim, "text"),
+        "alert_id": alert.id(),
+        "alert_name": alert.alert.name,
+        "execution_id": execution.execution_id,
+        "occurred_at": execution.executed_at,
+        "organization_id": alert.org_id,
+        "namespace_id": alert.alert.namespace_id,
+        "collection_id": execution.collection_id,
+        "match_count": execution.match_count,
+        "matches": matches,
+        "source_documents": execution.source_documents,
+        "resource_ids": ids,
+    });
+    match body {
+        Value::Object(body) => body,
+        _ => Object::new(),
+    }
+}
+
+/// The channel that processes the objects of what was found into another collection.
+async fn process(
+    app: &App,
+    alert: &Alert,
+    execution: &AlertExecutionResult,
+    settings: &Object,
+) -> Result<Outcome> {
+    let named = |name: &str| settings.get(name).and_then(Value::as_str);
+    let (Some(bucket), Some(collection), Some(namespace_id)) = (
+        named("bucket_id"),
+        named("collection_id"),
+        &alert.alert.namespace_id,
+    ) else {
+        let why = "a batch needs bucket_id and collection_id, and an alert of one namespace";
+        return Ok(Outcome::Unset(why.into()));
+    };
+    let dedup: Option<DedupStrategy> = settings
+        .get("dedup_strategy")
+        .and_then(|sent| serde_json::from_value(sent.clone()).ok());
+    let mut object_ids: Vec<String> = execution
+        .matches
+        .iter()
+        .flatten()
+        .filter_map(|one| one.asset_id.clone())
+        .collect();
+    object_ids.sort_unstable();
+    object_ids.dedup();
+    if object_ids.is_empty() {
+        return Ok(Outcome::Over(0, "what was found has no objects".into()));
+    }
+    let scope: Scope<Write> =
+        Scope::internal(Caller::system(&alert.org_id), namespace_id.to_owned());
+    let create = CreateBatchRequest {
+        object_ids: Some(object_ids),
+        collection_ids: Some(vec![collection.to_owned()]),
+        dedup_strategy: dedup,
+        auto_submit: Some(true),
+        ..Default::default()
+    };
+    match batches::create(app, &scope, bucket, create).await {
+        Ok(_) => Ok(Outcome::Delivered(axum::http::StatusCode::OK)),
+        Err(error) if error.is_callers() => Ok(Outcome::Over(0, error.message())),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,415 @@
+//! Looking: what an alert asks is measured, and what was found decides whether people are told. The decision and what
+//! follows from it are one transaction, so that a cause is told once.
+
+use std::{cmp::Ordering, time::Instant};
+
+use loupe_engine::filter;
+use loupe_wire::{
+    AlertChannelDelivery, AlertExecutionResult, AlertMatchResult, AlertSource, AlertThreshold,
+    AlertThresholdOperator, AuditAction, NotificationPriority, NotificationType, Object,
+    ResourceType, TaskType, TriggerOn, Value,
+};
+use serde_json::json;
+
+use super::{Alert, conditions, delivery::DELIVER, namespaces_of, store, tell};
+use crate::{
+    app::App,
+    auth::{Caller, Scope, Write},
+    clock,
+    db::Tx,
+    error::Result,
+    id,
+    v1::{
+        audit::{self, Change},
+        notifications::{self, Notice},
+        retrievers::{self, Execute},
+        tasks::{self, NewTask},
+    },
+};
+
+/// Matches of one look that are kept, and documents that it was made for.
+const KEPT: usize = 100;
+
+/// Why an alert looks.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cause {
+    /// A second look for the same key changes nothing.
+    pub key: String,
+    /// The collection that was written to, where that is the cause.
+    pub collection_id: String,
+    pub documents: Vec<String>,
+    /// Inputs from the document; they win over the alert's own.
+    pub inputs: Object,
+    /// Asks something else than the last look did: what held then says nothing about it.
+    pub is_new_question: bool,
+    /// Somebody asked for it, and is told of it also when nothing was found.
+    pub is_request: bool,
+}
+
+impl Cause {
+    /// Somebody asks.
+    pub(super) fn request() -> Self {
+        Self {
+            key: id::new("ask_"),
+            is_request: true,
+            ..Self::default()
+        }
+    }
+}
+
+/// What a look finds.
+#[derive(Debug, Default)]
+struct Found {
+    holds: bool,
+    count: usize,
+    matches: Vec<AlertMatchResult>,
+    /// What was found, in words, where it is no documents.
+    findings: Vec<conditions::Finding>,
+    baseline: Option<Object>,
+}
+
+/// Looks once for a cause, and leaves what people are to be told.
+///
+/// # Errors
+/// The alert cannot be evaluated; that is in the feed as well.
+pub(super) async fn look(
+    app: &App,
+    owner: &str,
+    alert: &Alert,
+    cause: Cause,
+) -> Result<AlertExecutionResult> {
+    if let Some(done) = store::of_cause(app.db(), owner, alert.id(), &cause.key).await? {
+        return Ok(done);
+    }
+    let (started, now) = (Instant::now(), app.clock().micros());
+    let found = match alert.source() {
+        AlertSource::Retriever => search(app, alert, &cause).await,
+        AlertSource::System => measure(app, owner, alert, now).await,
+    };
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => {
+            failed(app, alert, error.message(), now).await?;
+            return Err(error);
+        }
+    };
+    let result = AlertExecutionResult {
+        alert_id: alert.id().to_owned(),
+        collection_id: cause.collection_id.clone(),
+        execution_id: Some(id::new("aex_")),
+        triggered: false,
+        match_count: i64::try_from(found.count).unwrap_or(i64::MAX),
+        matches: Some(found.matches.clone()),
+        source_documents: cause.documents.iter().take(KEPT).cloned().collect(),
+        executed_at: clock::time(now).to_rfc3339_opts(chrono::SecondsFormat::Micros, true),
+        duration_ms: i64::try_from(started.elapsed().as_millis()).unwrap_or(i64::MAX),
+        deliveries: Vec::new(),
+    };
+    let (owner, alert) = (owner.to_owned(), alert.clone());
+    let result = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move { decide(tx, &owner, &alert, cause, found, result, now).await })
+        })
+        .await?;
+    if result.triggered {
+        app.work.notify_one();
+    }
+    Ok(result)
+}
+
+async fn failed(app: &App, alert: &Alert, why: String, now: i64) -> Result<()> {
+    let alert = alert.clone();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let payload = json!({ "error": why });
+                tell(tx, &alert, "alert.execution.failed", payload, now).await
+            })
+        })
+        .await
+}
+
+/// Runs the retriever with the rights of the server itself in its namespace.
+async fn search(app: &App, alert: &Alert, cause: &Cause) -> Result<Found> {
+    let ask = &alert.alert;
+    let retriever_id = ask.retriever_id.as_deref().unwrap_or_default();
+    let namespace_id = match &ask.namespace_id {
+        Some(namespace_id) => namespace_id.clone(),
+        None => store::retriever_namespace(app.db(), &alert.org_id, retriever_id).await?,
+    };
+    let scope: Scope<Write> = Scope::internal(Caller::system(&alert.org_id), namespace_id);
+    let retriever = retrievers::known(app, &scope, retriever_id).await?;
+    let mut inputs = ask.inputs.clone();
+    inputs.extend(cause.inputs.clone());
+    let execute = Execute {
+        inputs,
+        ..Execute::default()
+    };
+    let documents = retrievers::execute(app, &scope, &retriever, execute)
+        .await?
+        .documents;
+    let least = usize::try_from(ask.min_count.unwrap_or(1)).unwrap_or(usize::MAX);
+    let holds = match ask.trigger_on.unwrap_or_default() {
+        TriggerOn::NoResults => documents.is_empty(),
+        TriggerOn::Results => {
+            let first = documents.first().map(|first| Value::Object(first.clone()));
+            documents.len() >= least
+                && ask
+                    .threshold
+                    .as_ref()
+                    .is_none_or(|threshold| first.is_some_and(|first| is_beyond(threshold, &first)))
+        }
+    };
+    Ok(Found {
+        holds,
+        count: documents.len(),
+        matches: documents.iter().take(KEPT).map(matched).collect(),
+        ..Found::default()
+    })
+}
+
+/// Whether the first result's member compares as it should; one that is not there never does.
+fn is_beyond(threshold: &AlertThreshold, first: &Value) -> bool {
+    use AlertThresholdOperator::{Eq, Gt, Gte, Lt, Lte, Ne};
+    let Some(found) = filter::value_at(first, &threshold.field) else {
+        return false;
+    };
+    let wanted = threshold.value.clone().unwrap_or_default();
+    let equal = || match (found.as_f64(), wanted.as_f64()) {
+        (Some(found), Some(wanted)) => found == wanted,
+        _ => *found == wanted,
+    };
+    let order = match (found, &wanted) {
+        (Value::Number(found), Value::Number(wanted)) => found
+            .as_f64()
+            .zip(wanted.as_f64())
+            .and_then(|(found, wanted)| found.partial_cmp(&wanted)),
+        (Value::String(found), Value::String(wanted)) => Some(found.cmp(wanted)),
+        _ => None,
+    };
+    match threshold.operator {
+        Eq => equal(),
+        Ne => !equal(),
+        Gt => order == Some(Ordering::Greater),
+        Gte => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
+        Lt => order == Some(Ordering::Less),
+        Lte => matches!(order, Some(Ordering::Less | Ordering::Equal)),
+    }
+}
+
+fn matched(document: &Object) -> AlertMatchResult {
+    let text = |name: &str| document.get(name).and_then(Value::as_str);
+    AlertMatchResult {
+        document_id: text("document_id").unwrap_or_default().to_owned(),
+        asset_id: text("root_object_id").map(ToOwned::to_owned),
+        score: document
+            .get("score")
+            .and_then(Value::as_f64)
+            .unwrap_or_default()
+            .clamp(0.0, 1.0),
+        matched_features: None,
+        metadata: text("collection_id").map(|id| {
+            [("collection_id".to_owned(), Value::from(id))]
+                .into_iter()
+                .collect()
+        }),
+    }
+}
+
+async fn measure(app: &App, owner: &str, alert: &Alert, now: i64) -> Result<Found> {
+    let Some(condition) = &alert.alert.system_condition else {
+        return Ok(Found::default());
+    };
+    let state = store::state(app.db(), owner, alert.id()).await?;
+    let mut look = conditions::Look::new(app, &alert.org_id, condition, now, state.baseline.0);
+    for namespace_id in namespaces_of(app, alert).await? {
+        look.measure(&namespace_id).await?;
+    }
+    look.measure_organization().await?;
+    Ok(Found {
+        holds: !look.findings.is_empty(),
+        count: look.findings.len(),
+        findings: look.findings,
+        baseline: Some(look.baseline),
+        ..Found::default()
+    })
+}
+
+/// Decides what follows, and writes it down. A fire is a rise of the condition, or its standing for as long as people want
+/// to hear of it again; never within the cooldown.
+async fn decide(
+    tx: &mut Tx,
+    owner: &str,
+    alert: &Alert,
+    cause: Cause,
+    found: Found,
+    mut result: AlertExecutionResult,
+    now: i64,
+) -> Result<AlertExecutionResult> {
+    let mut state = store::state_in(tx, owner, alert.id()).await?;
+    let since = now - state.fired_at;
+    let rises = !state.holds || cause.is_new_question || cause.is_request;
+    let again = alert
+        .alert
+        .renotify_interval_seconds
+        .is_some_and(|seconds| since >= seconds * 1_000_000);
+    let rested = state.fired_at == 0 || since >= alert.alert.cooldown_seconds * 1_000_000;
+    result.triggered = found.holds && (rises || again) && rested;
+    if result.triggered {
+        result.deliveries = waiting(alert);
+    }
+    if !store::insert(tx, owner, &cause.key, &result, now).await? {
+        // Somebody else looked for the same cause meanwhile.
+        result.triggered = false;
+        result.deliveries.clear();
+        return Ok(result);
+    }
+    let before = (state.holds, state.fired_at);
+    // A rise within the cooldown is none yet: it is told when the cooldown ends.
+    state.holds = found.holds && (rested || state.holds);
+    if result.triggered {
+        state.fired_at = now;
+    }
+    let measured = found.baseline.is_some();
+    if let Some(baseline) = found.baseline {
+        state.baseline.0 = baseline;
+    }
+    if measured || before != (state.holds, state.fired_at) {
+        store::keep_state(tx, owner, &state).await?;
+    }
+    if found.holds || cause.is_request {
+        let payload = json!({
+            "execution_id": result.execution_id, "triggered": result.triggered,
+            "match_count": result.match_count, "collection_id": cause.collection_id,
+        });
+        tell(tx, alert, "alert.execution.completed", payload, now).await?;
+    }
+    if result.triggered {
+        fire(tx, owner, alert, &result, &found.findings, now).await?;
+    }
+    Ok(result)
+}
+
+/// What the channels have to send.
+fn waiting(alert: &Alert) -> Vec<AlertChannelDelivery> {
+    let channels = alert.alert.notification_config.channels.iter();
+    let waits = |channel: &loupe_wire::NotificationChannelConfig| AlertChannelDelivery {
+        channel_type: channel.channel_type.clone(),
+        status: "deferred".into(),
+        error: None,
+    };
+    channels.map(waits).collect()
+}
+
+/// Tells the feed, the audit log and the people's inbox, and leaves the task that sends to the channels.
+async fn fire(
+    tx: &mut Tx,
+    owner: &str,
+    alert: &Alert,
+    result: &AlertExecutionResult,
+    findings: &[conditions::Finding],
+    now: i64,
+) -> Result<()> {
+    let text = sentence(alert, result, findings);
+    let ids: Vec<&str> = findings.iter().map(|finding| finding.id.as_str()).collect();
+    let payload = json!({
+        "execution_id": result.execution_id, "match_count": result.match_count, "text": text,
+        "collection_id": result.collection_id, "resource_ids": ids,
+    });
+    tell(tx, alert, "alert.triggered", payload, now).await?;
+    let change = Change {
+        action: AuditAction::AlertTriggered,
+        resource: (ResourceType::Alert, alert.id()),
+        changes: json!({ "execution_id": result.execution_id }),
+    };
+    audit::record(tx, &Caller::system(&alert.org_id), change, now).await?;
+    let system = alert.source() == AlertSource::System;
+    let notice = Notice {
+        kind: match system {
+            true => NotificationType::SystemAlert,
+            false => NotificationType::Custom,
+        },
+        priority: match system {
+            true => NotificationPriority::High,
+            false => NotificationPriority::Medium,
+        },
+        title: format!("Alert {}", alert.alert.name),
+        content: text.clone(),
+        about: json!({
+            "alert_id": alert.id(), "execution_id": result.execution_id,
+            "namespace_id": alert.alert.namespace_id, "resource_ids": ids,
+        }),
+    };
+    notifications::notify(tx, &alert.org_id, notice, now).await?;
+    let work = json!({
+        "owner": owner, "alert_id": alert.id(), "execution_id": result.execution_id, "text": text,
+        "resource_ids": ids,
+    });
+    let mut task = NewTask::work(
+        &alert.org_id,
+        alert.alert.namespace_id.as_deref().unwrap_or_default(),
+        TaskType::ApiRetrieversExecute,
+        DELIVER,
+        work,
+    );
+    task.namespace_id = alert.alert.namespace_id.clone();
+    // Inner work: what came of it is told by the execution.
+    task.parent_id = Some(alert.id().to_owned());
+    task.description = format!("deliveries of the alert {}", alert.alert.name);
+    tasks::insert(tx, task, now).await?;
+    Ok(())
+}
+
+/// What happened, in one line or a few.
+fn sentence(
+    alert: &Alert,
+    result: &AlertExecutionResult,
+    findings: &[conditions::Finding],
+) -> String {
+    let name = &alert.alert.name;
+    if !findings.is_empty() {
+        let said: Vec<&str> = findings
+            .iter()
+            .map(|finding| finding.text.as_str())
+            .collect();
+        return format!("{name}: {}", said.join("; "));
+    }
+    let retriever = alert.alert.retriever_id.as_deref().unwrap_or_default();
+    match result.match_count {
+        0 => format!("{name}: the retriever {retriever} finds nothing"),
+        1 => format!("{name}: the retriever {retriever} finds one document"),
+        count => format!("{name}: the retriever {retriever} finds {count} documents"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn thresholds_compare_numbers_and_texts_and_nothing_else() {
+        let first = json!({"score": 0.8, "state": "open", "deep": {"size": 3}});
+        for (field, operator, value, holds) in [
+            ("score", "gt", json!(0.5), true),
+            ("score", "gt", json!(0.8), false),
+            ("score", "gte", json!(0.8), true),
+            ("score", "lt", json!(1), true),
+            ("score", "lte", json!(0.1), false),
+            ("deep.size", "eq", json!(3.0), true),
+            ("deep.size", "ne", json!(3), false),
+            ("state", "eq", json!("open"), true),
+            ("state", "gt", json!("closed"), true),
+            ("state", "gt", json!(1), false),
+            ("absent", "ne", json!(1), false),
+        ] {
+            let threshold: AlertThreshold = serde_json::from_value(
+                json!({"field": field, "operator": operator, "value": value}),
+            )
+            .unwrap();
+            assert_eq!(is_beyond(&threshold, &first), holds, "{threshold:?}");
+        }
+    }
+}

@@ -1,0 +1,614 @@
+//! Alerts: a question that is asked again and again, of a retriever or of the server's own state, and people who are told
+//! when its answer calls for them. One cause is told once, over any number of processes.
+
+mod channels;
+mod conditions;
+mod delivery;
+mod evaluation;
+mod ingest;
+mod routes;
+mod store;
+
+use loupe_wire::{
+    AlertExecutionListResponse, AlertExecutionMode, AlertExecutionResult, AlertListStats,
+    AlertResponse, AlertSource, AuditAction, CreateAlertRequest, ListAlertsResponse,
+    NamespaceOperation, NamespaceSelector, NamespaceSelectorMode, Object, PatchAlertRequest,
+    ResourceType, TriggerOn, Value,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+pub use delivery::DELIVER;
+pub use ingest::{CLOCK, INGEST, dispatch, tick};
+pub use routes::router;
+
+use self::store::ALERTS;
+use super::{
+    audit::{self, Change},
+    events::{self, Event, Reader},
+    namespaces::NAMESPACES,
+    retrievers,
+};
+use crate::{
+    app::App,
+    auth::{Caller, Level, Org, Scope},
+    clock,
+    db::{Record, Tx},
+    error::{ApiError, Result, Violation},
+    id,
+    jobs::Claim,
+    list::{ListParams, Page},
+};
+
+/// What reads the change feed for alerts.
+const READER: Reader = Reader("alerts");
+
+/// Alerts of one namespace, and of one organization over its namespaces.
+const MOST: i64 = 2000;
+
+/// Largest rest of an alert, as JSON: inputs and metadata.
+const LARGEST: usize = 65_536;
+
+/// Days that looks are kept which fired, and which did not.
+const KEPT_DAYS: i64 = 90;
+const LOOKED_DAYS: i64 = 2;
+
+/// An alert as the database has it: what its channels are set to lies encrypted beside it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Alert {
+    org_id: String,
+    alert: AlertResponse,
+    /// One for each channel.
+    sealed: Vec<String>,
+}
+
+impl Alert {
+    fn id(&self) -> &str {
+        self.alert.alert_id.as_deref().unwrap_or_default()
+    }
+
+    /// What it is evaluated with: every request names it, or a default took its place.
+    fn source(&self) -> AlertSource {
+        self.alert.source.unwrap_or_default()
+    }
+
+    fn mode(&self) -> AlertExecutionMode {
+        self.alert
+            .execution_mode
+            .unwrap_or(AlertExecutionMode::OnIngest)
+    }
+}
+
+/// Whose alerts: a namespace's, or the organization's over several namespaces.
+#[derive(Debug, Clone)]
+struct Place {
+    caller: Caller,
+    namespace_id: Option<String>,
+}
+
+impl<L: Level> From<&Scope<L>> for Place {
+    fn from(scope: &Scope<L>) -> Self {
+        Self {
+            caller: scope.caller.clone(),
+            namespace_id: Some(scope.namespace_id.clone()),
+        }
+    }
+}
+
+impl<L: Level> From<&Org<L>> for Place {
+    fn from(org: &Org<L>) -> Self {
+        Self {
+            caller: org.caller.clone(),
+            namespace_id: None,
+        }
+    }
+}
+
+impl Place {
+    fn owner(&self) -> &str {
+        self.namespace_id.as_deref().unwrap_or(&self.caller.org_id)
+    }
+
+    fn allow(&self, id: &str, operation: NamespaceOperation) -> Result<()> {
+        self.caller.allow(ResourceType::Alert, id, operation)
+    }
+
+    async fn find(
+        &self,
+        app: &App,
+        identifier: &str,
+        operation: NamespaceOperation,
+    ) -> Result<Record<Alert>> {
+        let record = ALERTS.find(app.db(), self.owner(), identifier).await?;
+        self.allow(&record.id, operation)?;
+        Ok(record)
+    }
+}
+
+/// Tells the change feed.
+async fn tell(
+    tx: &mut Tx,
+    alert: &Alert,
+    kind: &'static str,
+    mut payload: Value,
+    now: i64,
+) -> Result<()> {
+    payload["alert_id"] = alert.id().into();
+    payload["name"] = alert.alert.name.as_str().into();
+    let namespace_id = alert.alert.namespace_id.as_deref();
+    events::push(
+        tx,
+        Event::new(&alert.org_id, namespace_id, kind, payload),
+        now,
+    )
+    .await
+}
+
+/// Checks what an alert is about, as a whole: after a change as well as at first.
+async fn check(app: &App, place: &Place, alert: &AlertResponse) -> Result<()> {
+    match alert.source.unwrap_or_default() {
+        AlertSource::Retriever => {
+            let Some(retriever) = &alert.retriever_id else {
+                let msg = "an alert on a retriever names it";
+                return Err(Violation::body(&["retriever_id"], "missing", msg, Value::Null).into());
+            };
+            let id = match &place.namespace_id {
+                Some(namespace_id) => {
+                    let record = retrievers::RETRIEVERS
+                        .find(app.db(), namespace_id, retriever)
+                        .await?;
+                    record.id
+                }
+                None => {
+                    store::retriever_namespace(app.db(), &place.caller.org_id, retriever).await?;
+                    retriever.clone()
+                }
+            };
+            let operation = NamespaceOperation::ExecuteRetriever;
+            place
+                .caller
+                .allow(ResourceType::Retriever, &id, operation)?;
+        }
+        AlertSource::System => match &alert.system_condition {
+            Some(condition) => conditions::check(condition)?,
+            None => {
+                let msg = "an alert on the system names its condition";
+                let path = ["system_condition"];
+                return Err(Violation::body(&path, "missing", msg, Value::Null).into());
+            }
+        },
+    }
+    if let Some(selector) = &alert.namespace_selector {
+        check_selector(app, place, selector).await?;
+    }
+    let rest = json!([alert.inputs, alert.metadata]).to_string();
+    if rest.len() > LARGEST {
+        let msg = format!("inputs and metadata have at most {LARGEST} bytes");
+        return Err(Violation::body(&["inputs"], "too_long", msg, Value::Null).into());
+    }
+    Ok(())
+}
+
+async fn check_selector(app: &App, place: &Place, selector: &NamespaceSelector) -> Result<()> {
+    let fault = |member: &str, msg: &str| {
+        let input = serde_json::to_value(selector).unwrap_or_default();
+        Violation::body(&["namespace_selector", member], "value_error", msg, input).into()
+    };
+    let selected = selector.mode == Some(NamespaceSelectorMode::Selected);
+    if let Some(own) = &place.namespace_id {
+        if selected && selector.namespace_ids.iter().all(|id| id == own) {
+            return Ok(());
+        }
+        let msg = "an alert of a namespace watches that one: make it at /v1/organizations/alerts";
+        return Err(fault("mode", msg));
+    }
+    if selected && selector.namespace_ids.is_empty() {
+        return Err(fault("namespace_ids", "select at least one namespace"));
+    }
+    for id in &selector.namespace_ids {
+        NAMESPACES.find(app.db(), &place.caller.org_id, id).await?;
+    }
+    Ok(())
+}
+
+async fn create(app: &App, place: Place, request: CreateAlertRequest) -> Result<AlertResponse> {
+    let alert_id = id::new("alt_");
+    place.allow(&alert_id, NamespaceOperation::WriteData)?;
+    let now = app.clock().micros();
+    let source = request.source.unwrap_or_else(|| default_source(&request));
+    let mode = request.execution_mode.unwrap_or(match source {
+        AlertSource::Retriever => AlertExecutionMode::OnIngest,
+        AlertSource::System => AlertExecutionMode::Scheduled,
+    });
+    let trigger_on = (source == AlertSource::Retriever)
+        .then(|| request.trigger_on.unwrap_or(TriggerOn::Results));
+    let mut alert = AlertResponse {
+        alert_id: Some(alert_id.clone()),
+        namespace_id: place.namespace_id.clone(),
+        name: request.name,
+        description: request.description,
+        source: Some(source),
+        retriever_id: request.retriever_id,
+        trigger_on,
+        min_count: request
+            .min_count
+            .or((trigger_on == Some(TriggerOn::Results)).then_some(1)),
+        threshold: request.threshold,
+        inputs: request.inputs.unwrap_or_default(),
+        cooldown_seconds: request.cooldown_seconds,
+        renotify_interval_seconds: request.renotify_interval_seconds,
+        last_fired_at: None,
+        system_condition: request.system_condition,
+        namespace_selector: request.namespace_selector,
+        notification_config: request.notification_config,
+        enabled: request.enabled,
+        created_at: Some(clock::time(now)),
+        updated_at: Some(clock::time(now)),
+        metadata: request.metadata.unwrap_or_default(),
+        execution_mode: Some(mode),
+    };
+    check(app, &place, &alert).await?;
+    let org_id = place.caller.org_id.clone();
+    let sent = &mut alert.notification_config.channels;
+    let sealed = channels::seal(app, (&org_id, &alert_id), sent, None)?;
+    let kept = Alert {
+        org_id,
+        alert,
+        sealed,
+    };
+    let shown = kept.alert.clone();
+    app.db()
+        .write(move |tx| Box::pin(async move { insert(tx, &place, &kept, now).await }))
+        .await?;
+    Ok(shown)
+}
+
+/// What a request that names no source is about.
+fn default_source(request: &CreateAlertRequest) -> AlertSource {
+    match (&request.retriever_id, &request.system_condition) {
+        (None, Some(_)) => AlertSource::System,
+        _ => AlertSource::Retriever,
+    }
+}
+
+async fn insert(tx: &mut Tx, place: &Place, alert: &Alert, now: i64) -> Result<()> {
+    if ALERTS.count_in(tx, place.owner()).await? >= MOST {
+        let message = format!("there are at most {MOST} alerts in one place: remove one first");
+        return Err(ApiError::conflict("", message).with("limit", MOST));
+    }
+    let (id, name) = (alert.id(), &alert.alert.name);
+    ALERTS
+        .insert(tx, place.owner(), id, name, now, alert)
+        .await?;
+    READER.ensure(tx, &alert.org_id).await?;
+    tell(tx, alert, "alert.created", json!({}), now).await?;
+    let change = Change {
+        action: AuditAction::AlertCreated,
+        resource: (ResourceType::Alert, id),
+        changes: json!({ "name": name }),
+    };
+    audit::record(tx, &place.caller, change, now).await
+}
+
+async fn get(app: &App, place: &Place, identifier: &str) -> Result<AlertResponse> {
+    let operation = NamespaceOperation::ReadData;
+    let record = place.find(app, identifier, operation).await?;
+    let state = store::state(app.db(), place.owner(), &record.id).await?;
+    Ok(shown(record, Some(&state)))
+}
+
+fn shown(record: Record<Alert>, state: Option<&store::State>) -> AlertResponse {
+    let mut alert = record.data.0.alert;
+    let fired_at = state.map_or(0, |state| state.fired_at);
+    alert.last_fired_at = (fired_at > 0).then(|| clock::time(fired_at));
+    alert
+}
+
+async fn list(app: &App, place: &Place, params: &ListParams) -> Result<ListAlertsResponse> {
+    let mut records = ALERTS.all(app.db(), place.owner()).await?;
+    let kind = ResourceType::Alert;
+    let covered = |id: &str| place.caller.covers(kind, id, NamespaceOperation::ReadData);
+    records.retain(|record| covered(&record.id));
+    let states = store::states(app.db(), place.owner()).await?;
+    let alerts: Vec<AlertResponse> = records
+        .into_iter()
+        .map(|record| {
+            let state = states.get(&record.id);
+            shown(record, state)
+        })
+        .collect();
+    let stats = stats(&alerts);
+    let page = Page::from_all(alerts, params)?;
+    Ok(ListAlertsResponse {
+        total_count: page.total_count(params),
+        results: page.results,
+        pagination: page.pagination,
+        stats: Some(stats),
+    })
+}
+
+fn stats(alerts: &[AlertResponse]) -> AlertListStats {
+    let mut stats = AlertListStats::default();
+    for alert in alerts {
+        stats.total_alerts += 1;
+        if alert.enabled {
+            stats.enabled_alerts += 1;
+        } else {
+            stats.disabled_alerts += 1;
+        }
+        let mut kinds: Vec<&str> = alert
+            .notification_config
+            .channels
+            .iter()
+            .map(|channel| channel.channel_type.as_str())
+            .collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        for kind in kinds {
+            *stats
+                .alerts_by_channel_type
+                .entry(kind.to_owned())
+                .or_insert(0) += 1;
+        }
+    }
+    stats
+}
+
+/// Changes what is sent. What it remembers of its condition stays, unless what it asks changed.
+async fn update(
+    app: &App,
+    place: Place,
+    identifier: &str,
+    request: PatchAlertRequest,
+) -> Result<AlertResponse> {
+    let operation = NamespaceOperation::WriteData;
+    let record = place.find(app, identifier, operation).await?;
+    let before = record.data.0;
+    let mut after = before.clone();
+    apply(&mut after.alert, &request);
+    check(app, &place, &after.alert).await?;
+    if let Some(mut config) = request.notification_config {
+        let old = (&before.alert.notification_config.channels, &before.sealed);
+        let names = (before.org_id.as_str(), before.id());
+        after.sealed = channels::seal(app, names, &mut config.channels, Some(old))?;
+        after.alert.notification_config = config;
+    }
+    let now = app.clock().micros();
+    after.alert.updated_at = Some(clock::time(now));
+    let asks_else = [&before.alert, &after.alert].map(question);
+    let anew = asks_else[0] != asks_else[1];
+    let changed = place.clone();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let (owner, id) = (changed.owner(), after.id());
+                ALERTS
+                    .update(tx, owner, id, &after.alert.name, now, &after)
+                    .await?;
+                if anew {
+                    let mut state = store::state_in(tx, owner, id).await?;
+                    state.holds = false;
+                    state.baseline.0 = Object::new();
+                    store::keep_state(tx, owner, &state).await?;
+                }
+                tell(tx, &after, "alert.updated", json!({}), now).await?;
+                let change = Change {
+                    action: AuditAction::AlertUpdated,
+                    resource: (ResourceType::Alert, id),
+                    changes: audit::difference(&before.alert, &after.alert),
+                };
+                audit::record(tx, &changed.caller, change, now).await
+            })
+        })
+        .await?;
+    get(app, &place, &record.id).await
+}
+
+/// What an alert asks.
+fn question(alert: &AlertResponse) -> Value {
+    json!([
+        alert.source,
+        alert.retriever_id,
+        alert.trigger_on,
+        alert.min_count,
+        alert.threshold,
+        alert.inputs,
+        alert.system_condition,
+        alert.namespace_selector
+    ])
+}
+
+fn apply(alert: &mut AlertResponse, request: &PatchAlertRequest) {
+    macro_rules! take {
+        ($($member:ident)*) => { $(if let Some(value) = &request.$member {
+            alert.$member = value.clone().into();
+        })* };
+    }
+    take! { name description retriever_id trigger_on min_count threshold inputs cooldown_seconds renotify_interval_seconds
+    system_condition namespace_selector enabled metadata execution_mode }
+}
+
+async fn delete(app: &App, place: Place, identifier: &str) -> Result<()> {
+    let operation = NamespaceOperation::WriteData;
+    let record = place.find(app, identifier, operation).await?;
+    let now = app.clock().micros();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                ALERTS.delete(tx, place.owner(), &record.id).await?;
+                store::forget(tx, place.owner(), &record.id).await?;
+                tell(tx, &record.data.0, "alert.deleted", json!({}), now).await?;
+                let change = Change {
+                    action: AuditAction::AlertDeleted,
+                    resource: (ResourceType::Alert, &record.id),
+                    changes: json!({ "name": record.name }),
+                };
+                audit::record(tx, &place.caller, change, now).await
+            })
+        })
+        .await
+}
+
+/// Looks of one alert, or of all, newest first.
+async fn executions(
+    app: &App,
+    place: &Place,
+    identifier: Option<&str>,
+    params: &ListParams,
+) -> Result<AlertExecutionListResponse> {
+    let operation = NamespaceOperation::ReadData;
+    let alert_id = match identifier {
+        Some(identifier) => place.find(app, identifier, operation).await?.id,
+        None => {
+            place.allow("*", operation)?;
+            String::new()
+        }
+    };
+    let (owner, limit) = (place.owner(), params.limit + 1);
+    let rows = store::list(app.db(), owner, &alert_id, limit, params.offset).await?;
+    let total = match params.include_total {
+        true => Some(store::count(app.db(), owner, &alert_id).await?),
+        false => None,
+    };
+    let page = Page::from_window(rows, params, total);
+    Ok(AlertExecutionListResponse {
+        total_count: page.total_count(params),
+        results: page.results,
+        pagination: page.pagination,
+    })
+}
+
+async fn execution(app: &App, place: &Place, id: &str) -> Result<AlertExecutionResult> {
+    let found = store::find(app.db(), place.owner(), id).await?;
+    place.allow(&found.alert_id, NamespaceOperation::ReadData)?;
+    Ok(found)
+}
+
+/// The last look.
+async fn results(app: &App, place: &Place, identifier: &str) -> Result<AlertExecutionResult> {
+    let operation = NamespaceOperation::ReadData;
+    let record = place.find(app, identifier, operation).await?;
+    let last = store::list(app.db(), place.owner(), &record.id, 1, 0).await?;
+    let never = || ApiError::not_found("alert execution", identifier);
+    last.into_iter().next().ok_or_else(never)
+}
+
+/// Looks now, whatever the mode. What fires is told as ever.
+async fn execute(app: &App, place: &Place, identifier: &str) -> Result<AlertExecutionResult> {
+    let operation = NamespaceOperation::ExecuteJob;
+    let record = place.find(app, identifier, operation).await?;
+    let cause = evaluation::Cause::request();
+    evaluation::look(app, place.owner(), &record.data.0, cause).await
+}
+
+/// As a trigger does it: an alert of the namespace, or one of the organization.
+///
+/// # Errors
+/// There is no such alert, or it cannot be evaluated.
+pub async fn evaluate<L: Level>(app: &App, scope: &Scope<L>, identifier: &str) -> Result<Value> {
+    let (place, record) = known(app, scope, identifier).await?;
+    let cause = evaluation::Cause::request();
+    let found = evaluation::look(app, place.owner(), &record.data.0, cause).await?;
+    Ok(json!({
+        "alert_id": found.alert_id, "execution_id": found.execution_id,
+        "triggered": found.triggered, "match_count": found.match_count,
+    }))
+}
+
+/// Refuses what is no alert that the namespace's triggers may evaluate.
+///
+/// # Errors
+/// There is none.
+pub async fn exists<L: Level>(app: &App, scope: &Scope<L>, identifier: &str) -> Result<()> {
+    known(app, scope, identifier).await.map(|_| ())
+}
+
+async fn known<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    identifier: &str,
+) -> Result<(Place, Record<Alert>)> {
+    let place = Place::from(scope);
+    let operation = NamespaceOperation::ExecuteJob;
+    let record = place.find(app, identifier, operation).await?;
+    Ok((place, record))
+}
+
+/// Work of the queue.
+///
+/// # Errors
+/// What it ends in; the queue tries again what may pass.
+pub async fn run(app: &App, claim: &Claim) -> Result<()> {
+    match claim.kind.as_str() {
+        DELIVER => delivery::run(app, claim).await,
+        CLOCK => ingest::run_clock(app, claim).await,
+        _ => ingest::run(app, claim).await,
+    }
+}
+
+/// Whether work of this kind is for alerts.
+pub fn runs(kind: &str) -> bool {
+    [DELIVER, CLOCK, INGEST].contains(&kind)
+}
+
+/// Ends work that cannot be done.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
+    match claim.kind.as_str() {
+        DELIVER => delivery::give_up(app, claim, reason).await,
+        _ => Ok(()),
+    }
+}
+
+/// Removes looks that were kept long enough.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn sweep(app: &App) -> Result<()> {
+    let now = app.clock().micros();
+    let before = |days: i64| now - days * 86_400_000_000;
+    let (looked, fired) = (before(LOOKED_DAYS), before(KEPT_DAYS));
+    app.db()
+        .write(move |tx| Box::pin(async move { store::sweep(tx, looked, fired).await }))
+        .await?;
+    Ok(())
+}
+
+/// Enabled alerts that watch the namespace: its own, and those of the organization that select it, each with its owner.
+async fn watching(app: &App, org_id: &str, namespace_id: &str) -> Result<Vec<(String, Alert)>> {
+    let own = ALERTS.all(app.db(), namespace_id).await?;
+    let over = ALERTS.all(app.db(), org_id).await?;
+    let selects = |alert: &Alert| match &alert.alert.namespace_selector {
+        Some(selector) if selector.mode == Some(NamespaceSelectorMode::Selected) => {
+            selector.namespace_ids.iter().any(|id| id == namespace_id)
+        }
+        _ => true,
+    };
+    let own = own
+        .into_iter()
+        .map(|record| (namespace_id.to_owned(), record.data.0));
+    let over = over
+        .into_iter()
+        .map(|record| (org_id.to_owned(), record.data.0))
+        .filter(|(_, alert)| selects(alert));
+    Ok(own
+        .chain(over)
+        .filter(|(_, alert)| alert.alert.enabled)
+        .collect())
+}
+
+/// Namespaces that a condition is measured in.
+async fn namespaces_of(app: &App, alert: &Alert) -> Result<Vec<String>> {
+    if let Some(namespace_id) = &alert.alert.namespace_id {
+        return Ok(vec![namespace_id.clone()]);
+    }
+    let mut all = store::namespace_ids(app.db(), &alert.org_id).await?;
+    if let Some(selector) = &alert.alert.namespace_selector
+        && selector.mode == Some(NamespaceSelectorMode::Selected)
+    {
+        all.retain(|id| selector.namespace_ids.contains(id));
+    }
+    Ok(all)
+}

@@ -1,0 +1,194 @@
+use std::collections::HashMap;
+
+use loupe_wire::{AlertExecutionResult, Object};
+
+use super::Alert;
+use crate::{
+    args,
+    db::{Arg, Db, Json, Tx},
+    error::{ApiError, Result},
+};
+
+crate::table!(pub(super) static ALERTS: Alert = "alerts", "alert");
+
+crate::sql! {
+    // Of every organization: the clock is one.
+    const EVERYWHERE = "SELECT data FROM alerts ORDER BY id";
+    const STATES = "SELECT alert_id, holds, fired_at, baseline FROM alert_states WHERE owner = $1";
+    const STATE = "SELECT alert_id, holds, fired_at, baseline FROM alert_states WHERE owner = $1 AND alert_id = $2";
+    const KEEP_STATE = "INSERT INTO alert_states (alert_id, owner, holds, fired_at, baseline) VALUES ($2, $1, $3, $4, $5) ON CONFLICT (alert_id) DO UPDATE SET holds = $3, fired_at = $4, baseline = $5";
+    const DROP_STATE = "DELETE FROM alert_states WHERE owner = $1 AND alert_id = $2";
+
+    const INSERT = "INSERT INTO alert_executions (execution_id, alert_id, owner, cause, triggered, created_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (alert_id, cause) DO NOTHING";
+    const OF_CAUSE = "SELECT data FROM alert_executions WHERE owner = $1 AND alert_id = $2 AND cause = $3";
+    const FIND = "SELECT data FROM alert_executions WHERE owner = $1 AND execution_id = $2";
+    const CHANGE = "UPDATE alert_executions SET data = $3 WHERE owner = $1 AND execution_id = $2";
+    const LIST = "SELECT data FROM alert_executions WHERE owner = $1 AND ($2 = '' OR alert_id = $2) ORDER BY created_at DESC, execution_id LIMIT $3 OFFSET $4";
+    const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM alert_executions WHERE owner = $1 AND ($2 = '' OR alert_id = $2)";
+    const DROP_EXECUTIONS = "DELETE FROM alert_executions WHERE owner = $1 AND alert_id = $2";
+    // What fired is kept longer than what only looked.
+    const SWEEP = "DELETE FROM alert_executions WHERE created_at < $1 AND (created_at < $2 OR NOT triggered)";
+
+    const RETRIEVER_NAMESPACE = "SELECT r.owner FROM retrievers r JOIN namespaces n ON n.id = r.owner WHERE n.owner = $1 AND r.id = $2";
+    const NAMESPACE_IDS = "SELECT id FROM namespaces WHERE owner = $1 ORDER BY id";
+    const UNDER_WAY = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE org_id = $1 AND kind = $2 AND status IN ('QUEUED', 'IN_PROGRESS', 'PENDING', 'PROCESSING')";
+}
+
+pub(super) async fn everywhere(db: &Db) -> Result<Vec<Alert>> {
+    let rows: Vec<(Json<Alert>,)> = db.all(EVERYWHERE, args![]).await?;
+    Ok(rows.into_iter().map(|(alert,)| alert.0).collect())
+}
+
+crate::row! {
+    /// What an alert remembers between two looks.
+    #[derive(Debug, Clone)]
+    pub(super) struct State {
+        pub alert_id: String,
+        /// Whether its condition held the last time it was looked at.
+        pub holds: bool,
+        /// When it fired last; never: 0.
+        pub fired_at: i64,
+        pub baseline: Json<Object>,
+    }
+}
+
+pub(super) async fn states(db: &Db, owner: &str) -> Result<HashMap<String, State>> {
+    let rows: Vec<State> = db.all(STATES, args![owner]).await?;
+    let named = rows
+        .into_iter()
+        .map(|state| (state.alert_id.clone(), state));
+    Ok(named.collect())
+}
+
+fn untouched(alert_id: &str) -> State {
+    State {
+        alert_id: alert_id.to_owned(),
+        holds: false,
+        fired_at: 0,
+        baseline: Json(Object::new()),
+    }
+}
+
+pub(super) async fn state(db: &Db, owner: &str, alert_id: &str) -> Result<State> {
+    let found = db.one(STATE, args![owner, alert_id]).await?;
+    Ok(found.unwrap_or_else(|| untouched(alert_id)))
+}
+
+pub(super) async fn state_in(tx: &mut Tx, owner: &str, alert_id: &str) -> Result<State> {
+    let found = tx.one(STATE, args![owner, alert_id]).await?;
+    Ok(found.unwrap_or_else(|| untouched(alert_id)))
+}
+
+pub(super) async fn keep_state(tx: &mut Tx, owner: &str, state: &State) -> Result<()> {
+    let baseline = Arg::json(&state.baseline.0);
+    let args = args![
+        owner,
+        &state.alert_id,
+        state.holds,
+        state.fired_at,
+        baseline
+    ];
+    tx.run(KEEP_STATE, args).await?;
+    Ok(())
+}
+
+/// Removes what an alert left: its state and its executions.
+pub(super) async fn forget(tx: &mut Tx, owner: &str, alert_id: &str) -> Result<()> {
+    tx.run(DROP_STATE, args![owner, alert_id]).await?;
+    tx.run(DROP_EXECUTIONS, args![owner, alert_id]).await?;
+    Ok(())
+}
+
+/// Whether this is the first look for its cause.
+pub(super) async fn insert(
+    tx: &mut Tx,
+    owner: &str,
+    cause: &str,
+    execution: &AlertExecutionResult,
+    now: i64,
+) -> Result<bool> {
+    let row = args![
+        execution.execution_id.as_deref().unwrap_or_default(),
+        &execution.alert_id,
+        owner,
+        cause,
+        execution.triggered,
+        now,
+        Arg::json(execution)
+    ];
+    Ok(tx.run(INSERT, row).await? > 0)
+}
+
+type Row = (Json<AlertExecutionResult>,);
+
+/// What a cause was found to be, if it was looked at already.
+pub(super) async fn of_cause(
+    db: &Db,
+    owner: &str,
+    alert_id: &str,
+    cause: &str,
+) -> Result<Option<AlertExecutionResult>> {
+    let row: Option<Row> = db.one(OF_CAUSE, args![owner, alert_id, cause]).await?;
+    Ok(row.map(|row| row.0.0))
+}
+
+pub(super) async fn find(db: &Db, owner: &str, id: &str) -> Result<AlertExecutionResult> {
+    let row: Option<Row> = db.one(FIND, args![owner, id]).await?;
+    row.map(|row| row.0.0)
+        .ok_or_else(|| ApiError::not_found("alert execution", id))
+}
+
+pub(super) async fn change(
+    tx: &mut Tx,
+    owner: &str,
+    execution: &AlertExecutionResult,
+) -> Result<()> {
+    let id = execution.execution_id.as_deref().unwrap_or_default();
+    tx.run(CHANGE, args![owner, id, Arg::json(execution)])
+        .await?;
+    Ok(())
+}
+
+/// Newest first, of one alert or of all.
+pub(super) async fn list(
+    db: &Db,
+    owner: &str,
+    alert_id: &str,
+    limit: i64,
+    offset: i64,
+) -> Result<Vec<AlertExecutionResult>> {
+    let rows: Vec<Row> = db.all(LIST, args![owner, alert_id, limit, offset]).await?;
+    Ok(rows.into_iter().map(|row| row.0.0).collect())
+}
+
+pub(super) async fn count(db: &Db, owner: &str, alert_id: &str) -> Result<i64> {
+    db.number(COUNT, args![owner, alert_id]).await
+}
+
+pub(super) async fn sweep(tx: &mut Tx, looked: i64, fired: i64) -> Result<u64> {
+    tx.run(SWEEP, args![looked, fired]).await
+}
+
+/// The namespace that a retriever of the organization is in.
+pub(super) async fn retriever_namespace(
+    db: &Db,
+    org_id: &str,
+    retriever_id: &str,
+) -> Result<String> {
+    let found: Option<(String,)> = db
+        .one(RETRIEVER_NAMESPACE, args![org_id, retriever_id])
+        .await?;
+    found
+        .map(|(namespace_id,)| namespace_id)
+        .ok_or_else(|| ApiError::not_found("retriever", retriever_id))
+}
+
+pub(super) async fn namespace_ids(db: &Db, org_id: &str) -> Result<Vec<String>> {
+    let rows: Vec<(String,)> = db.all(NAMESPACE_IDS, args![org_id]).await?;
+    Ok(rows.into_iter().map(|(id,)| id).collect())
+}
+
+/// Whether work of this kind waits or runs for the organization.
+pub(super) async fn under_way(db: &Db, org_id: &str, kind: &str) -> Result<bool> {
+    Ok(db.number(UNDER_WAY, args![org_id, kind]).await? > 0)
+}

@@ -1,0 +1,223 @@
+//! Benchmarks: retrievers asked again what people asked before, and measured by what people did then.
+
+mod figures;
+mod routes;
+mod run;
+mod store;
+
+use loupe_wire::{
+    BenchmarkListResponse, BenchmarkResponse, BenchmarkStatus, CreateBenchmarkRequest,
+    InteractionType, NamespaceOperation, ResourceType, SessionFilterInput, SessionFilterOutput,
+    TaskType, Value,
+};
+use serde_json::json;
+
+pub use routes::router;
+pub use run::{REPLAY, give_up, run};
+
+use super::{
+    retrievers,
+    tasks::{self, NewTask},
+};
+use crate::{
+    app::App,
+    auth::{Delete, Level, Read, Scope, Write},
+    clock,
+    error::{ApiError, Result, Violation},
+    id,
+};
+
+/// Benchmarks of a namespace that may wait or be under way.
+const UNDER_WAY: i64 = 3;
+
+async fn retriever<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    identifier: &str,
+    operation: NamespaceOperation,
+) -> Result<String> {
+    let found = retrievers::find(app, scope, identifier, operation).await?;
+    Ok(found.retriever_id.unwrap_or_default())
+}
+
+/// Leaves the task of a benchmark.
+pub async fn create(
+    app: &App,
+    scope: &Scope<Write>,
+    request: CreateBenchmarkRequest,
+) -> Result<BenchmarkResponse> {
+    let execute = NamespaceOperation::ExecuteRetriever;
+    let baseline = retriever(app, scope, &request.baseline_retriever_id, execute).await?;
+    let mut candidates = Vec::new();
+    for named in &request.candidate_retriever_ids {
+        let id = retriever(app, scope, named, execute).await?;
+        if id == baseline || candidates.contains(&id) {
+            let msg = "each retriever is named once, and none is held against itself";
+            let sent = named.clone().into();
+            return Err(Violation::body(&["candidate_retriever_ids"], "unique", msg, sent).into());
+        }
+        candidates.push(id);
+    }
+    let filter = match request.session_filter {
+        Some(filter) => Some(checked(app, scope, filter).await?),
+        None => None,
+    };
+    let now = app.clock().micros();
+    let benchmark = BenchmarkResponse {
+        benchmark_id: id::new("bench_"),
+        benchmark_name: request.benchmark_name,
+        baseline_retriever_id: baseline,
+        candidate_retriever_ids: candidates,
+        session_filter: filter,
+        session_count: request.session_count,
+        status: BenchmarkStatus::Pending,
+        created_at: clock::time(now),
+        ..Default::default()
+    };
+    leave(app, scope, benchmark, now).await
+}
+
+async fn leave(
+    app: &App,
+    scope: &Scope<Write>,
+    benchmark: BenchmarkResponse,
+    now: i64,
+) -> Result<BenchmarkResponse> {
+    let (org_id, namespace_id) = (scope.caller.org_id.clone(), scope.namespace_id.clone());
+    let benchmark = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let under_way = store::under_way(tx, &namespace_id).await?;
+                if under_way >= UNDER_WAY {
+                    let message = format!("{under_way} benchmarks wait or run: wait for their end");
+                    return Err(ApiError::conflict("", message).with("benchmarks", under_way));
+                }
+                store::insert(tx, &namespace_id, &benchmark, now).await?;
+                let work = json!({ "benchmark_id": benchmark.benchmark_id });
+                let kind = TaskType::ApiEvaluationsRun;
+                let mut task = NewTask::work(&org_id, &namespace_id, kind, REPLAY, work);
+                task.inputs = vec![benchmark.benchmark_id.clone().into()];
+                task.description = format!("benchmark {}", benchmark.benchmark_name);
+                tasks::insert(tx, task, now).await?;
+                Ok(benchmark)
+            })
+        })
+        .await?;
+    app.work.notify_one();
+    Ok(benchmark)
+}
+
+/// The filter as it is kept, with ids in place of names.
+async fn checked(
+    app: &App,
+    scope: &Scope<Write>,
+    filter: SessionFilterInput,
+) -> Result<SessionFilterOutput> {
+    let fault = |member: &str, kind: &str, msg: &str, sent: Value| -> ApiError {
+        Violation::body(&["session_filter", member], kind, msg, sent).into()
+    };
+    if filter
+        .taxonomy_node_ids
+        .as_ref()
+        .is_some_and(|nodes| !nodes.is_empty())
+    {
+        let msg = "sessions are not told apart by taxonomies yet";
+        return Err(fault("taxonomy_node_ids", "not_enabled", msg, Value::Null));
+    }
+    if !matches!(filter.sample_strategy.as_str(), "random" | "recent") {
+        let sent = filter.sample_strategy.into();
+        return Err(fault(
+            "sample_strategy",
+            "enum",
+            "it is random or recent",
+            sent,
+        ));
+    }
+    let weights = filter
+        .interaction_weights
+        .as_ref()
+        .map(|weights| weights.weights.keys());
+    let named = filter.interaction_types.iter().flatten();
+    for name in named.chain(weights.into_iter().flatten()) {
+        if serde_json::from_value::<InteractionType>(name.clone().into()).is_err() {
+            let msg = "this is no type of interaction";
+            return Err(fault("interaction_types", "enum", msg, name.clone().into()));
+        }
+    }
+    let mut retriever_ids = None;
+    if let Some(named) = filter.retriever_ids.filter(|named| !named.is_empty()) {
+        let mut ids = Vec::new();
+        for one in named {
+            ids.push(retriever(app, scope, &one, NamespaceOperation::ReadData).await?);
+        }
+        retriever_ids = Some(ids);
+    }
+    let time_range = match &filter.time_range {
+        Some(range) => Some(retrievers::cast(range)?),
+        None => None,
+    };
+    Ok(SessionFilterOutput {
+        retriever_ids,
+        taxonomy_node_ids: None,
+        time_range,
+        min_interactions: filter.min_interactions,
+        interaction_types: filter.interaction_types,
+        sample_strategy: filter.sample_strategy,
+        interaction_weights: filter.interaction_weights,
+    })
+}
+
+/// One benchmark, if the caller may read its baseline.
+pub async fn get<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    id: &str,
+    operation: NamespaceOperation,
+) -> Result<BenchmarkResponse> {
+    let found = store::find(app.db(), &scope.namespace_id, id).await?;
+    let found = found.ok_or_else(|| ApiError::not_found("benchmark", id))?;
+    let baseline = &found.baseline_retriever_id;
+    scope
+        .caller
+        .allow(ResourceType::Retriever, baseline, operation)?;
+    Ok(found)
+}
+
+/// Benchmarks with this baseline, or all, newest first.
+pub async fn list(
+    app: &App,
+    scope: &Scope<Read>,
+    (retriever_id, status): (Option<String>, Option<String>),
+    (page, page_size): (i64, i64),
+) -> Result<BenchmarkListResponse> {
+    let operation = NamespaceOperation::ReadData;
+    let baseline = match retriever_id.filter(|id| !id.is_empty()) {
+        Some(named) => retriever(app, scope, &named, operation).await?,
+        None => {
+            scope
+                .caller
+                .allow(ResourceType::Retriever, "*", operation)?;
+            String::new()
+        }
+    };
+    let narrowed = (baseline.as_str(), status.as_deref().unwrap_or_default());
+    let offset = (page - 1).saturating_mul(page_size);
+    let found = store::list(app.db(), &scope.namespace_id, narrowed, page_size, offset);
+    let (benchmarks, total) = found.await?;
+    Ok(BenchmarkListResponse {
+        benchmarks,
+        total,
+        page,
+        page_size,
+    })
+}
+
+/// Removes a benchmark; one that runs ends without a trace.
+pub async fn delete(app: &App, scope: &Scope<Delete>, id: &str) -> Result<()> {
+    get(app, scope, id, NamespaceOperation::DeleteData).await?;
+    let (namespace_id, id) = (scope.namespace_id.clone(), id.to_owned());
+    app.db()
+        .write(move |tx| Box::pin(async move { store::delete(tx, &namespace_id, &id).await }))
+        .await
+}

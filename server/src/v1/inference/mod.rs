@@ -1,0 +1,229 @@
+//! The models of this server asked directly: texts and pictures to vectors, texts scored for a query, words of a language
+//! model.
+
+mod routes;
+
+use std::time::Instant;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use loupe_engine::{
+    embed::{Pixels, Question},
+    stage::{Around as _, Metered},
+};
+use loupe_wire::{Object, RawInferenceRequest, RawInferenceResponse, Value};
+use serde_json::json;
+
+pub use routes::router;
+
+use super::retrievers::Held;
+use crate::{
+    app::App,
+    auth::{Read, Scope},
+    error::{ApiError, Result, Violation},
+    limits::quota,
+};
+
+/// Texts of one request, and characters of one.
+const TEXTS: usize = 256;
+const CHARACTERS: usize = 100_000;
+
+/// Pixels of a picture along one side, and bytes that decoding may take.
+const SIDE: u32 = 20_000;
+const DECODED: u64 = 256 << 20;
+
+/// The text model that answers where none is named.
+const TEXT_MODEL: &str = "all_minilm_l6_v2_v1";
+const IMAGE_MODEL: &str = "efficientnet_lite0_v1";
+
+/// What is asked of which kind of model.
+enum Task {
+    Texts(Vec<String>),
+    Picture(Vec<u8>),
+    Scores { query: String, texts: Vec<String> },
+    Words(String),
+}
+
+/// Asks the model that fits the inputs.
+pub async fn infer(
+    app: &App,
+    scope: &Scope<Read>,
+    request: RawInferenceRequest,
+) -> Result<RawInferenceResponse> {
+    quota::check_spend(app, &scope.caller.org_id).await?;
+    let task = task(&request.inputs)?;
+    let named = name(&request);
+    let turn = app.turns.take().await?;
+    let held = Held::new(app, &scope.caller.org_id, turn);
+    let started = Instant::now();
+    let (data, provider, model) = match task {
+        Task::Texts(texts) => {
+            let model = named.unwrap_or_else(|| TEXT_MODEL.into());
+            let encoder = app.encoders().text(&model).await?;
+            let vectors = encoder.embed(texts).await?;
+            (json!({ "embeddings": vectors }), "embedding", model)
+        }
+        Task::Picture(bytes) => {
+            let model = named.unwrap_or_else(|| IMAGE_MODEL.into());
+            let encoder = app.encoders().image(&model).await?;
+            let mut found = encoder.embed(vec![pixels(bytes).await?]).await?;
+            let found = found.pop().unwrap_or_default();
+            let labels = found
+                .labels
+                .iter()
+                .map(|(label, score)| json!({"label": label, "score": score}));
+            let labels: Vec<Value> = labels.collect();
+            (
+                json!({"embeddings": [found.vector], "labels": labels}),
+                "embedding",
+                model,
+            )
+        }
+        Task::Scores { query, texts } => {
+            let reranker = app
+                .encoders()
+                .reranker(named.as_deref().unwrap_or_default())
+                .await?;
+            let scores = reranker.scores(&query, texts).await?;
+            (
+                json!({ "scores": scores }),
+                "reranker",
+                reranker.name().to_owned(),
+            )
+        }
+        Task::Words(prompt) => {
+            let (words, model) = words(app, &held, &request, prompt, named).await?;
+            (json!({ "text": words }), "language", model)
+        }
+    };
+    Ok(RawInferenceResponse {
+        data: Some(data),
+        provider: request.provider.unwrap_or_else(|| provider.into()),
+        model,
+        tokens_used: None,
+        latency_ms: started.elapsed().as_secs_f64() * 1e3,
+        cached: false,
+    })
+}
+
+async fn words(
+    app: &App,
+    held: &Held,
+    request: &RawInferenceRequest,
+    prompt: String,
+    named: Option<String>,
+) -> Result<(String, String)> {
+    let language = app.encoders().language().ok_or_else(|| {
+        let message = "no language model is configured on this server ([models.language])";
+        ApiError::model_unavailable("", message)
+    })?;
+    let parameters = request.parameters.clone().unwrap_or_default();
+    let most = parameters
+        .get("max_tokens")
+        .and_then(Value::as_i64)
+        .unwrap_or(1_000)
+        .clamp(1, 8_000);
+    // Four characters are a token, roughly; what comes back is counted as if it were all that may come.
+    let tokens = prompt.len() as u64 / 4 + most.unsigned_abs();
+    held.spend(Metered::LanguageTokens, tokens)
+        .map_err(|wait| {
+            let message = "the organization has used its tokens of language models of this minute";
+            ApiError::too_many_requests("usage_limited", message).retry_after(wait)
+        })?;
+    let question = Question {
+        task: parameters
+            .get("system")
+            .and_then(Value::as_str)
+            .unwrap_or("Answer.")
+            .to_owned(),
+        text: prompt,
+        model: named.clone(),
+        temperature: parameters
+            .get("temperature")
+            .and_then(Value::as_f64)
+            .unwrap_or(0.0)
+            .clamp(0.0, 2.0),
+        most_tokens: Some(most),
+        ..Default::default()
+    };
+    // Others search while another machine thinks.
+    held.leave();
+    let words = language.words(&question).await?;
+    Ok((words, named.unwrap_or_else(|| "default".into())))
+}
+
+/// The model that is named: the last part of a feature's address, else the name itself.
+fn name(request: &RawInferenceRequest) -> Option<String> {
+    let of_feature = request
+        .feature_uri
+        .as_deref()
+        .and_then(|uri| uri.rsplit('/').next());
+    let named = of_feature
+        .or(request.inference_name.as_deref())
+        .or(request.model.as_deref());
+    named.filter(|name| !name.is_empty()).map(ToOwned::to_owned)
+}
+
+fn fault(member: &str, msg: String) -> ApiError {
+    Violation::body(&["inputs", member], "value_error", msg, Value::Null).into()
+}
+
+fn task(inputs: &Object) -> Result<Task> {
+    let text = |member: &str| {
+        inputs
+            .get(member)
+            .and_then(Value::as_str)
+            .map(ToOwned::to_owned)
+    };
+    if let Some(image) = text("image") {
+        let packed = image
+            .split_once(";base64,")
+            .map_or(image.as_str(), |(_, rest)| rest);
+        let bytes = STANDARD.decode(packed.trim());
+        return bytes
+            .map(Task::Picture)
+            .map_err(|_| fault("image", "a picture is sent as base64".into()));
+    }
+    if let (Some(query), Some(texts)) = (text("query"), inputs.get("documents")) {
+        let texts = texts_of("documents", texts)?;
+        return Ok(Task::Scores { query, texts });
+    }
+    if let Some(texts) = inputs.get("texts").or_else(|| inputs.get("text")) {
+        return texts_of("texts", texts).map(Task::Texts);
+    }
+    match text("prompt").filter(|prompt| prompt.chars().count() <= CHARACTERS) {
+        Some(prompt) => Ok(Task::Words(prompt)),
+        None => {
+            let msg = "inputs are text, texts, image, query and documents, or a prompt";
+            Err(Violation::body(&["inputs"], "missing", msg, Value::Null).into())
+        }
+    }
+}
+
+fn texts_of(member: &str, value: &Value) -> Result<Vec<String>> {
+    let texts: Option<Vec<String>> = match value {
+        Value::String(text) => Some(vec![text.clone()]),
+        Value::Array(items) => items
+            .iter()
+            .map(|item| item.as_str().map(ToOwned::to_owned))
+            .collect(),
+        _ => None,
+    };
+    let texts = texts.ok_or_else(|| fault(member, "a text or a list of texts".into()))?;
+    let too_long = texts.iter().any(|text| text.chars().count() > CHARACTERS);
+    if texts.is_empty() || texts.len() > TEXTS || too_long {
+        let msg = format!("1 to {TEXTS} texts of at most {CHARACTERS} characters");
+        return Err(fault(member, msg));
+    }
+    Ok(texts)
+}
+
+/// Decoding takes milliseconds to seconds: not on the threads that serve requests.
+async fn pixels(bytes: Vec<u8>) -> Result<Pixels> {
+    let decoded = tokio::task::spawn_blocking(move || {
+        loupe_engine::embed::decode_picture(&bytes, SIDE, DECODED)
+    });
+    decoded
+        .await
+        .map_err(ApiError::internal)?
+        .map_err(|reason| fault("image", format!("the picture cannot be read: {reason}")))
+}

@@ -1,0 +1,311 @@
+//! Doing it: rows at once, documents by a task that tells how far it is after each collection.
+
+use loupe_wire::{
+    GetMigrationResponse, MigrationResourceType, MigrationStage, MigrationStatus, NamespaceModel,
+    ResourceProgress, StageProgress, TaskType,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{MIGRATIONS, checking::Checked, is_over};
+use crate::{
+    app::App,
+    auth::Caller,
+    clock,
+    db::Tx,
+    error::{ApiError, Result},
+    id,
+    jobs::Claim,
+    v1::{
+        copying::{self, Copy},
+        namespaces::{self, Clone, NAMESPACES},
+        tasks::{self, NewTask},
+    },
+};
+
+/// The queue's word for a migration.
+pub const MIGRATE: &str = "migrate";
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Work {
+    migration_id: String,
+    copy: Copy,
+}
+
+/// Writes the new namespace with its rows, and leaves the task that copies documents; a dry run is over at once.
+pub(super) async fn begin(
+    app: &App,
+    caller: &Caller,
+    migration: GetMigrationResponse,
+    checked: Checked,
+) -> Result<GetMigrationResponse> {
+    let (caller, now) = (caller.clone(), app.clock().micros());
+    let at = Some(clock::time(now));
+    if migration.config.dry_run {
+        return end_dry(app, &caller, &migration.migration_id, now).await;
+    }
+    let source = NAMESPACES
+        .find(app.db(), &caller.org_id, &checked.source_id)
+        .await?;
+    let name = migration.config.target_namespace_name.clone();
+    let namespace = NamespaceModel {
+        namespace_id: Some(id::new("ns_")),
+        namespace_name: namespaces::check_name(&name.unwrap_or_default())?,
+        clone_status: Some("cloning".into()),
+        clone_phase: Some("queued".into()),
+        clone_dispatched_at: at,
+        source_namespace_id: Some(source.id.clone()),
+        namespace_ready: false,
+        created_at: at,
+        updated_at: at,
+        ..source.data.0
+    };
+    let mut clone = Clone::of(namespace, checked.pattern)?;
+    let work = Work {
+        migration_id: migration.migration_id.clone(),
+        copy: Copy {
+            from_namespace: source.id,
+            collections: clone.ids.collections.clone().into_iter().collect(),
+            whole: true,
+        },
+    };
+    let started = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let target = clone.namespace.namespace_id.clone().unwrap_or_default();
+                let body = serde_json::to_value(&work).map_err(ApiError::internal)?;
+                let task_type = TaskType::ApiNamespacesMigrationsRun;
+                let mut task = NewTask::work(&caller.org_id, &target, task_type, MIGRATE, body);
+                task.inputs = vec![work.migration_id.clone().into()];
+                task.description = format!("migration into {}", clone.namespace.namespace_name);
+                let task = tasks::insert(tx, task, now).await?;
+                clone.namespace.clone_task_id = Some(task.task_id.clone());
+                let changes = json!({ "migrated_from": work.copy.from_namespace });
+                clone.insert(tx, &caller, changes, now).await?;
+                change(tx, &caller.org_id, &work.migration_id, now, |migration| {
+                    if migration.status != MigrationStatus::Draft {
+                        return Err(ApiError::conflict("", "the migration was started already"));
+                    }
+                    migration.status = MigrationStatus::Pending;
+                    migration.progress = progress(&work.copy, at);
+                    migration.task_id = Some(task.task_id);
+                    migration.started_at = at;
+                    migration
+                        .additional_data
+                        .insert("target_namespace_id".into(), target.into());
+                    Ok(())
+                })
+                .await
+            })
+        })
+        .await?;
+    app.work.notify_one();
+    Ok(started)
+}
+
+async fn end_dry(app: &App, caller: &Caller, id: &str, now: i64) -> Result<GetMigrationResponse> {
+    let (org_id, id, at) = (caller.org_id.clone(), id.to_owned(), Some(clock::time(now)));
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                change(tx, &org_id, &id, now, |migration| {
+                    migration.status = MigrationStatus::Completed;
+                    migration.progress.overall_status = MigrationStatus::Completed;
+                    migration.progress.overall_progress_percent = 100.0;
+                    migration.started_at = at;
+                    migration.completed_at = at;
+                    Ok(())
+                })
+                .await
+            })
+        })
+        .await
+}
+
+fn progress(
+    copy: &Copy,
+    started_at: Option<chrono::DateTime<chrono::Utc>>,
+) -> loupe_wire::MigrationProgress {
+    let resource = |id: &String| ResourceProgress {
+        resource_id: id.clone(),
+        resource_type: MigrationResourceType::Collection,
+        status: MigrationStatus::Pending,
+        ..ResourceProgress::default()
+    };
+    loupe_wire::MigrationProgress {
+        overall_status: MigrationStatus::Pending,
+        current_stage: Some(MigrationStage::NamespaceSetup),
+        stages: vec![StageProgress {
+            stage: MigrationStage::BatchProcessing,
+            status: MigrationStatus::Pending,
+            started_at,
+            items_total: i64::try_from(copy.collections.len()).unwrap_or(i64::MAX),
+            ..StageProgress::default()
+        }],
+        resources: copy.collections.keys().map(resource).collect(),
+        started_at,
+        ..loupe_wire::MigrationProgress::default()
+    }
+}
+
+/// Changes a migration in its transaction, and answers it.
+pub(super) async fn change(
+    tx: &mut Tx,
+    org_id: &str,
+    id: &str,
+    now: i64,
+    edit: impl FnOnce(&mut GetMigrationResponse) -> Result<()>,
+) -> Result<GetMigrationResponse> {
+    let mut migration = MIGRATIONS.find_in(tx, org_id, id).await?.data.0;
+    edit(&mut migration)?;
+    MIGRATIONS
+        .update(tx, org_id, id, id, now, &migration)
+        .await?;
+    Ok(migration)
+}
+
+/// Notes how far it is; whether it goes on: it may have been canceled, or removed.
+async fn note(
+    app: &App,
+    claim: &Claim,
+    id: &str,
+    edit: impl FnOnce(&mut GetMigrationResponse) + Send + 'static,
+) -> Result<bool> {
+    let (org_id, id, now) = (claim.org_id.clone(), id.to_owned(), app.clock().micros());
+    let noted = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                change(tx, &org_id, &id, now, |migration| {
+                    if !is_over(migration.status) {
+                        edit(migration);
+                    }
+                    Ok(())
+                })
+                .await
+            })
+        })
+        .await;
+    match noted {
+        Ok(migration) => Ok(migration.status != MigrationStatus::Cancelled),
+        Err(error) if error.is_not_found() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Copies the documents, collection by collection; safe to repeat.
+///
+/// # Errors
+/// A store or the database fails; what was copied stays.
+pub async fn run(app: &App, claim: &Claim) -> Result<()> {
+    let Work { migration_id, copy } = Work::deserialize(&claim.work).map_err(ApiError::internal)?;
+    namespaces::set_clone_status(app, claim, "cloning", Some("copying"), None).await?;
+    let total = copy.collections.len().max(1) as f64;
+    for (number, (from, to)) in copy.collections.iter().enumerate() {
+        let current = from.clone();
+        let goes_on = note(app, claim, &migration_id, move |migration| {
+            migration.status = MigrationStatus::InProgress;
+            at(
+                migration,
+                number,
+                total,
+                &current,
+                MigrationStatus::InProgress,
+            );
+        })
+        .await?;
+        if !goes_on {
+            let why = Some("the migration was canceled");
+            return namespaces::set_clone_status(app, claim, "failed", None, why).await;
+        }
+        copying::fill(app, claim, &copy.from_namespace, from, to).await?;
+        let done = from.clone();
+        note(app, claim, &migration_id, move |migration| {
+            at(
+                migration,
+                number + 1,
+                total,
+                &done,
+                MigrationStatus::Completed,
+            );
+        })
+        .await?;
+    }
+    namespaces::set_clone_status(app, claim, "ready", None, None).await?;
+    let ended = Some(app.clock().now());
+    note(app, claim, &migration_id, move |migration| {
+        migration.status = MigrationStatus::Completed;
+        migration.completed_at = ended;
+        end(migration, MigrationStatus::Completed, ended);
+    })
+    .await?;
+    Ok(())
+}
+
+/// The progress after so many collections.
+fn at(
+    migration: &mut GetMigrationResponse,
+    done: usize,
+    total: f64,
+    collection: &str,
+    status: MigrationStatus,
+) {
+    let progress = &mut migration.progress;
+    progress.overall_status = MigrationStatus::InProgress;
+    progress.current_stage = Some(MigrationStage::BatchProcessing);
+    progress.overall_progress_percent = done as f64 / total * 100.0;
+    for stage in &mut progress.stages {
+        stage.status = MigrationStatus::InProgress;
+        stage.items_completed = i64::try_from(done).unwrap_or(i64::MAX);
+        stage.progress_percent = done as f64 / total * 100.0;
+    }
+    let named = progress
+        .resources
+        .iter_mut()
+        .find(|resource| resource.resource_id == collection);
+    if let Some(resource) = named {
+        resource.status = status;
+        if status == MigrationStatus::Completed {
+            resource.progress_percent = 100.0;
+        }
+    }
+}
+
+fn end(
+    migration: &mut GetMigrationResponse,
+    status: MigrationStatus,
+    at: Option<chrono::DateTime<chrono::Utc>>,
+) {
+    let progress = &mut migration.progress;
+    progress.overall_status = status;
+    progress.current_stage = Some(MigrationStage::Finalization);
+    if status == MigrationStatus::Completed {
+        progress.overall_progress_percent = 100.0;
+    }
+    for stage in &mut progress.stages {
+        stage.status = status;
+        stage.completed_at = at;
+        if status == MigrationStatus::Completed {
+            stage.progress_percent = 100.0;
+        }
+    }
+}
+
+/// Marks what was given up.
+///
+/// # Errors
+/// The database fails.
+pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
+    let Work { migration_id, .. } = Work::deserialize(&claim.work).map_err(ApiError::internal)?;
+    namespaces::set_clone_status(app, claim, "failed", None, Some(reason)).await?;
+    let (reason, ended) = (reason.to_owned(), Some(app.clock().now()));
+    note(app, claim, &migration_id, move |migration| {
+        migration.status = MigrationStatus::Failed;
+        migration.error_message = Some(reason);
+        migration.completed_at = ended;
+        end(migration, MigrationStatus::Failed, ended);
+    })
+    .await?;
+    Ok(())
+}

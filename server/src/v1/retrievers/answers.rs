@@ -1,0 +1,262 @@
+//! Answers kept while nothing they were made of changes: the same question of the same organization and end user over the same
+//! documents is answered from memory, and costs nothing.
+//!
+//! An answer belongs to a version of its namespace, which every write to a document or a definition raises, before it begins
+//! and after it ends; what was made of another version is not used. Writes of other processes are not seen here, so where
+//! there may be any an answer is kept no longer than a resource is.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    http::{HeaderMap, HeaderValue, header},
+    response::Response,
+};
+use loupe_wire::{ExecuteRetrieverResponse, Object, RetrieverModelOutput, Value};
+use moka::sync::Cache;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::{Execute, execute, execution};
+use crate::{
+    app::App,
+    auth::{Level, Scope},
+    db::Record,
+    error::Result,
+    id,
+    limits::quota,
+};
+
+/// Bytes of all answers together, and of one.
+const ROOM: u64 = 64 << 20;
+const LARGEST: usize = 1 << 20;
+
+/// How long an answer is kept, alone on the database and with other processes on it.
+const ALONE: Duration = Duration::from_secs(60);
+const SHARED: Duration = Duration::from_secs(1);
+
+/// Stages whose answer depends on documents, inputs and parameters alone.
+const REPEATABLE: [&str; 19] = [
+    "feature_search",
+    "attribute_filter",
+    "sort_attribute",
+    "sort_relevance",
+    "score_normalize",
+    "rerank",
+    "mmr",
+    "maxsim_rerank",
+    "moment_group",
+    "aggregate",
+    "cluster",
+    "group_by",
+    "limit",
+    "deduplicate",
+    "json_transform",
+    "rag_prepare",
+    "document_enrich",
+    "cross_compare",
+    "unwind",
+];
+
+/// Words in a definition that make answers differ from one moment to the next.
+const PASSING: [&str; 4] = ["utc_now", "time_ago", "\"random\"", "\"learned\""];
+
+type Key = [u8; 32];
+
+struct Kept {
+    version: (u64, u64),
+    at: i64,
+    tag: String,
+    bytes: u32,
+    answer: ExecuteRetrieverResponse,
+}
+
+/// The answers that are kept.
+pub struct Answers(Cache<Key, Arc<Kept>>);
+
+impl Answers {
+    pub fn new(several_processes: bool) -> Self {
+        let kept = if several_processes { SHARED } else { ALONE };
+        let answers = Cache::builder()
+            .max_capacity(ROOM)
+            .weigher(|_: &Key, one: &Arc<Kept>| one.bytes)
+            .time_to_live(kept);
+        Self(answers.build())
+    }
+}
+
+/// Goes with an answer that costs nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Unbilled;
+
+/// Where an answer came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    Kept,
+    Made,
+    /// Made, and not to be kept.
+    Passing,
+}
+
+impl Source {
+    /// The word of the header `X-Cache`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Kept => "HIT",
+            Self::Made => "MISS",
+            Self::Passing => "BYPASS",
+        }
+    }
+}
+
+/// An answer and what a caller may know it by.
+pub struct Answered {
+    pub answer: ExecuteRetrieverResponse,
+    pub source: Source,
+    /// The same for the same documents in the same order.
+    pub tag: String,
+}
+
+/// Runs a stored retriever, or answers what it answered before.
+///
+/// # Errors
+/// As [`execute`].
+pub async fn answer<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    retriever: &Record<RetrieverModelOutput>,
+    ask: Execute,
+) -> Result<Answered> {
+    if ask.skip_cache || ask.explain || ask.watch.is_some() || !is_repeatable(retriever) {
+        let answer = execute(app, scope, retriever, ask).await?;
+        let tag = tag(&answer);
+        return Ok(Answered {
+            answer,
+            source: Source::Passing,
+            tag,
+        });
+    }
+    let key = key(scope, retriever, &ask);
+    // Before anything is read: a write that comes in between leaves another version behind.
+    let version = app.version_of(&scope.namespace_id);
+    if let Some(kept) = app
+        .answers
+        .0
+        .get(&key)
+        .filter(|kept| kept.version == version)
+    {
+        quota::check_spend(app, &scope.caller.org_id).await?;
+        return Ok(again(app, scope, &kept, &ask.inputs));
+    }
+    let answer = execute(app, scope, retriever, ask).await?;
+    let tag = tag(&answer);
+    keep(app, key, version, &tag, &answer);
+    Ok(Answered {
+        answer,
+        source: Source::Made,
+        tag,
+    })
+}
+
+/// The kept answer as the answer to another execution.
+fn again<L: Level>(app: &App, scope: &Scope<L>, kept: &Kept, inputs: &Object) -> Answered {
+    let mut answer = kept.answer.clone();
+    answer.execution_id = id::new("exec_");
+    answer.cache_hit = true;
+    answer.cached_at = Some(kept.at as f64 / 1e6);
+    execution::note(app, scope, &answer, inputs);
+    Answered {
+        answer,
+        source: Source::Kept,
+        tag: kept.tag.clone(),
+    }
+}
+
+/// What is not whole is asked again by the next caller.
+fn keep(app: &App, key: Key, version: (u64, u64), tag: &str, answer: &ExecuteRetrieverResponse) {
+    if !answer.degraded.is_empty() || answer.status != "completed" {
+        return;
+    }
+    let bytes = serde_json::to_vec(answer).map_or(usize::MAX, |text| text.len());
+    let Some(bytes) = u32::try_from(bytes).ok().filter(|_| bytes <= LARGEST) else {
+        return;
+    };
+    let kept = Kept {
+        version,
+        at: app.clock().micros(),
+        tag: tag.to_owned(),
+        bytes,
+        answer: answer.clone(),
+    };
+    app.answers.0.insert(key, Arc::new(kept));
+}
+
+impl Answered {
+    /// Whether the caller has it already, by its `If-None-Match`.
+    pub fn is_known(&self, headers: &HeaderMap) -> bool {
+        let bare = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+        let sent = headers.get_all(header::IF_NONE_MATCH).iter();
+        let mut sent = sent
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','));
+        sent.any(|tag| bare(tag) == bare(&self.tag))
+    }
+
+    /// Says in an answer where it came from, by what it may be known again, and what it costs.
+    pub fn mark(&self, response: &mut Response) {
+        let headers = response.headers_mut();
+        headers.insert("x-cache", HeaderValue::from_static(self.source.word()));
+        headers.insert(
+            header::CACHE_CONTROL,
+            HeaderValue::from_static("private, no-cache"),
+        );
+        // A tag is of hexadecimal digits.
+        if let Ok(tag) = HeaderValue::from_str(&self.tag) {
+            headers.insert(header::ETAG, tag);
+        }
+        if self.source == Source::Kept {
+            response.extensions_mut().insert(Unbilled);
+        }
+    }
+}
+
+fn tag(answer: &ExecuteRetrieverResponse) -> String {
+    let lasting = json!([
+        answer.documents,
+        answer.pagination,
+        answer.facets,
+        answer.status,
+        answer.warnings
+    ]);
+    format!(
+        "W/\"{}\"",
+        hex::encode(&Sha256::digest(lasting.to_string())[..12])
+    )
+}
+
+/// Everything that an answer depends on besides the documents.
+fn key<L: Level>(scope: &Scope<L>, retriever: &Record<RetrieverModelOutput>, ask: &Execute) -> Key {
+    let asked = json!([
+        scope.caller.org_id,
+        scope.namespace_id,
+        scope.caller.principal(),
+        retriever.id,
+        retriever.updated_at,
+        ask.inputs,
+        ask.filters,
+        ask.pagination,
+        ask.limit,
+        ask.expand,
+        ask.presigned_urls,
+        ask.vectors,
+    ]);
+    Sha256::digest(asked.to_string()).into()
+}
+
+fn is_repeatable(retriever: &RetrieverModelOutput) -> bool {
+    retriever.stages.iter().all(|stage| {
+        let id = stage.config.get("stage_id").and_then(Value::as_str);
+        let told = serde_json::to_string(&stage.config).unwrap_or_default();
+        id.is_some_and(|id| REPEATABLE.contains(&id))
+            && !PASSING.iter().any(|word| told.contains(word))
+    })
+}

@@ -1,0 +1,68 @@
+//! What people did with a retriever's answers, for fusion that learns from it.
+
+use std::{sync::Arc, time::Duration};
+
+use loupe_engine::stage::{Act, ranks_of};
+use loupe_wire::{InteractionResponse, Value};
+use moka::future::Cache;
+
+use super::store;
+use crate::{app::App, error::Result};
+
+/// Acts that are learned from, the newest first.
+const MOST: i64 = 5_000;
+
+/// How long they are known before they are read again: nobody waits for what the last click taught.
+const SECONDS: i64 = 60;
+
+/// Namespace, retriever, and the minute.
+type Key = (String, String, i64);
+
+/// The acts of retrievers that learn.
+pub struct Acts(Cache<Key, Arc<Vec<Act>>>);
+
+impl Default for Acts {
+    fn default() -> Self {
+        let acts = Cache::builder()
+            .max_capacity(1_000)
+            .time_to_live(Duration::from_secs(SECONDS.unsigned_abs()));
+        Self(acts.build())
+    }
+}
+
+/// What was done with the retriever's answers within the last ten years, as far as the history of executions goes.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn acts(app: &App, namespace_id: &str, retriever_id: &str) -> Result<Arc<Vec<Act>>> {
+    let now = app.clock().micros();
+    let minute = now.div_euclid(SECONDS * 1_000_000);
+    let key = (namespace_id.to_owned(), retriever_id.to_owned(), minute);
+    if let Some(known) = app.acts.0.get(&key).await {
+        return Ok(known);
+    }
+    let rows = store::acts(app.db(), namespace_id, retriever_id, MOST).await?;
+    let acts: Vec<Act> = rows
+        .into_iter()
+        .flat_map(|(interaction, execution)| read(&interaction, &execution, now))
+        .collect();
+    let acts = Arc::new(acts);
+    app.acts.0.insert(key, acts.clone()).await;
+    Ok(acts)
+}
+
+fn read(interaction: &InteractionResponse, execution: &Value, now: i64) -> Vec<Act> {
+    let at = interaction
+        .occurred_at
+        .map_or(now, |at| at.timestamp_micros());
+    let context = execution.get("learned_fusion").unwrap_or(&Value::Null);
+    let ranks = ranks_of(context, &interaction.feature_id).into_iter();
+    ranks
+        .map(|(stage, ranks)| Act {
+            stage,
+            ranks,
+            kinds: interaction.interaction_type.clone(),
+            age_days: (now - at).max(0) as f64 / 86_400e6,
+        })
+        .collect()
+}

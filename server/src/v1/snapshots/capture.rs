@@ -1,0 +1,340 @@
+//! Taking: rows and documents as lines of JSON, each file with its SHA-256. Documents are read page by page, so memory stays
+//! flat; what is written meanwhile may be in a snapshot or not, a document is never half in it.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
+
+use bytes::Bytes;
+use futures::{Stream, stream};
+use indexmap::IndexMap;
+use loupe_engine::store::{ListQuery, Reach, WithVectors};
+use loupe_wire::{
+    ArtifactDigest, ObjectFrontier, ObjectResponse, SnapshotFrontier, SnapshotManifest,
+    SnapshotModel, SnapshotStatus, SnapshotType,
+};
+use serde_json::json;
+
+use super::{SNAPSHOTS, change};
+use crate::{
+    app::App,
+    args,
+    db::Json,
+    error::{ApiError, Result},
+    jobs::{Claim, text},
+    v1::{
+        buckets::BUCKETS, collections::COLLECTIONS, namespaces::NAMESPACES, objects::blobs,
+        retrievers::RETRIEVERS, tasks::name_of, taxonomies::TAXONOMIES,
+    },
+};
+
+/// The queue's word for a snapshot that is to be taken.
+pub const CAPTURE: &str = "snapshot_capture";
+
+/// Documents and objects read at once.
+const PAGE: usize = 200;
+
+crate::sql! {
+    const OBJECTS = "SELECT object_id, bucket_id, key_prefix, unique_key, content_hash, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND object_id > $2 ORDER BY object_id LIMIT $3";
+}
+
+crate::row! {
+    /// An object with its columns, as a line has them.
+    #[derive(serde::Serialize, serde::Deserialize)]
+    pub(super) struct ObjectRow {
+        pub object_id: String,
+        pub bucket_id: String,
+        pub key_prefix: Option<String>,
+        pub unique_key: Option<String>,
+        pub content_hash: String,
+        pub status: String,
+        pub size_bytes: i64,
+        pub data: Json<ObjectResponse>,
+    }
+}
+
+/// One snapshot being taken.
+struct Capture<'a> {
+    app: &'a App,
+    snapshot: SnapshotModel,
+    digests: IndexMap<String, ArtifactDigest>,
+    /// Files of objects and documents that were copied, and their bytes.
+    copied: Arc<(AtomicI64, AtomicI64)>,
+}
+
+pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
+    let owner = claim.namespace_id.as_deref().unwrap_or_default();
+    let found = SNAPSHOTS.find(app.db(), owner, text(claim, "snapshot_id"));
+    let snapshot = match found.await {
+        Ok(record) => record.data.0,
+        // Removed before it was taken.
+        Err(error) if error.is_not_found() => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    change(app, claim, owner, |snapshot| {
+        snapshot.status = Some(SnapshotStatus::InProgress);
+    })
+    .await?;
+    let mut capture = Capture {
+        app,
+        snapshot,
+        digests: IndexMap::new(),
+        copied: Arc::default(),
+    };
+    let manifest = capture.take(&claim.org_id).await?;
+    let at = app.clock().now();
+    change(app, claim, owner, move |snapshot| {
+        snapshot.status = Some(SnapshotStatus::Completed);
+        snapshot.completed_at = Some(at);
+        snapshot.manifest = Some(manifest);
+    })
+    .await
+}
+
+pub(super) async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
+    let owner = claim.namespace_id.as_deref().unwrap_or_default();
+    let reason = reason.to_owned();
+    change(app, claim, owner, move |snapshot| {
+        snapshot.status = Some(SnapshotStatus::Failed);
+        snapshot.error = Some(reason);
+    })
+    .await
+}
+
+impl Capture<'_> {
+    async fn take(&mut self, org_id: &str) -> Result<SnapshotManifest> {
+        let (app, id) = (self.app, self.snapshot.namespace_id.clone());
+        let namespace = NAMESPACES.find(app.db(), org_id, &id).await?.data.0;
+        let buckets = BUCKETS.all(app.db(), &id).await?;
+        let collections = COLLECTIONS.all(app.db(), &id).await?;
+        let retrievers = RETRIEVERS.all(app.db(), &id).await?;
+        let taxonomies = TAXONOMIES.all(app.db(), &id).await?;
+        let rows = json!({
+            "namespace": namespace,
+            "buckets": buckets.iter().map(|one| &one.data.0).collect::<Vec<_>>(),
+            "collections": collections.iter().map(|one| &one.data.0).collect::<Vec<_>>(),
+            "retrievers": retrievers.iter().map(|one| &one.data.0).collect::<Vec<_>>(),
+            "taxonomies": taxonomies.iter().map(|one| &one.data.0).collect::<Vec<_>>(),
+        });
+        let rows = serde_json::to_vec(&rows).map_err(ApiError::internal)?;
+        let pieces = Box::pin(stream::once(async move { Ok(Bytes::from(rows)) }));
+        self.keep("resources.json", pieces).await?;
+        let counted = Arc::new(AtomicI64::new(0));
+        let objects = Box::pin(self.objects(counted.clone()));
+        self.keep("objects.ndjson", objects).await?;
+        let objects = counted.load(Ordering::Relaxed);
+        let mut held: IndexMap<String, i64> = IndexMap::new();
+        let mut documents = 0;
+        for collection in &collections {
+            let counted = Arc::new(AtomicI64::new(0));
+            let pieces = Box::pin(self.documents(&collection.id, counted.clone()));
+            let path = format!("documents/{}.ndjson", collection.id);
+            self.keep(&path, pieces).await?;
+            let count = counted.load(Ordering::Relaxed);
+            held.insert(collection.id.clone(), count);
+            documents += count;
+        }
+        for (name, count) in [
+            ("buckets", buckets.len()),
+            ("collections", collections.len()),
+            ("retrievers", retrievers.len()),
+            ("taxonomies", taxonomies.len()),
+        ] {
+            held.insert(name.into(), i64::try_from(count).unwrap_or(0));
+        }
+        let (files, bytes) = &*self.copied;
+        Ok(SnapshotManifest {
+            snapshot_id: self.snapshot.snapshot_id.clone().unwrap_or_default(),
+            namespace_id: id,
+            namespace_name: self.snapshot.namespace_name.clone(),
+            created_at: app.clock().now(),
+            snapshot_type: name_of(SnapshotType::Manual),
+            mongo_collections: held,
+            vector_point_count: if self.snapshot.include_vectors {
+                documents
+            } else {
+                0
+            },
+            s3_object_count: files.load(Ordering::Relaxed),
+            s3_total_bytes: bytes.load(Ordering::Relaxed),
+            s3_objects_copied: self.snapshot.s3_objects_copied,
+            include_vectors: self.snapshot.include_vectors,
+            frontier: Some(SnapshotFrontier {
+                objects: Some(ObjectFrontier {
+                    objects_listed: objects,
+                    ..ObjectFrontier::default()
+                }),
+                digests: std::mem::take(&mut self.digests),
+                ..SnapshotFrontier::default()
+            }),
+            ..SnapshotManifest::default()
+        })
+    }
+
+    /// Writes a file as its pieces come, and notes its digest.
+    async fn keep(
+        &mut self,
+        path: &str,
+        pieces: impl Stream<Item = Result<Bytes>> + Unpin,
+    ) -> Result<()> {
+        let blobs = self.app.blobs();
+        blobs.check_room(self.app.config().limits.free_disk_bytes)?;
+        let key = format!("{}/{path}", self.snapshot.s3_prefix);
+        let kept = blobs
+            .put_stream(&key, pieces, u64::MAX, |_, _| Ok(()))
+            .await?;
+        let digest = ArtifactDigest {
+            sha256: kept.sha256,
+            size: i64::try_from(kept.size).unwrap_or(i64::MAX),
+        };
+        self.digests.insert(path.to_owned(), digest);
+        Ok(())
+    }
+
+    /// Keeps files beside the rows that name them.
+    fn files(&self) -> Files {
+        Files {
+            app: self.app.clone(),
+            folder: self
+                .snapshot
+                .s3_objects_copied
+                .then(|| format!("{}/files", self.snapshot.s3_prefix)),
+            copied: self.copied.clone(),
+        }
+    }
+
+    fn objects(&self, counted: Arc<AtomicI64>) -> impl Stream<Item = Result<Bytes>> + use<> {
+        let (app, files) = (self.app.clone(), self.files());
+        let namespace_id = self.snapshot.namespace_id.clone();
+        stream::try_unfold(Some(String::new()), move |after| {
+            let (app, files) = (app.clone(), files.clone());
+            let (namespace_id, counted) = (namespace_id.clone(), counted.clone());
+            async move {
+                let Some(after) = after else { return Ok(None) };
+                let limit = i64::try_from(PAGE).unwrap_or(i64::MAX);
+                let rows: Vec<ObjectRow> = app
+                    .db()
+                    .all(OBJECTS, args![namespace_id, after, limit])
+                    .await?;
+                for row in &rows {
+                    for key in blobs::keys(&row.data.0) {
+                        files.copy(&key).await?;
+                    }
+                }
+                let next =
+                    (rows.len() == PAGE).then(|| rows.last().map(|row| row.object_id.clone()));
+                Ok(Some((lines(&rows, &counted)?, next.flatten())))
+            }
+        })
+    }
+
+    fn documents(
+        &self,
+        collection_id: &str,
+        counted: Arc<AtomicI64>,
+    ) -> impl Stream<Item = Result<Bytes>> + use<> {
+        let (app, files) = (self.app.clone(), self.files());
+        let reach = Reach {
+            namespace_id: self.snapshot.namespace_id.clone(),
+            collection_ids: vec![collection_id.to_owned()],
+            principal: None,
+        };
+        let query = ListQuery {
+            limit: PAGE,
+            vectors: match self.snapshot.include_vectors {
+                true => WithVectors::Yes,
+                false => WithVectors::No,
+            },
+            ..ListQuery::default()
+        };
+        stream::try_unfold(Some(query), move |query| {
+            let (app, files) = (app.clone(), files.clone());
+            let (reach, counted) = (reach.clone(), counted.clone());
+            async move {
+                let Some(query) = query else { return Ok(None) };
+                let page = app.store().list(&reach, query.clone()).await?;
+                for document in &page.documents {
+                    let named = document
+                        .payload
+                        .get("_internal")
+                        .and_then(|internal| internal.get("document_blobs")?.as_array());
+                    for url in named
+                        .into_iter()
+                        .flatten()
+                        .filter_map(|blob| blob["url"].as_str())
+                    {
+                        if let Some(key) = url.strip_prefix("blob://") {
+                            files.copy(key).await?;
+                        }
+                    }
+                }
+                let next = page.next.map(|cursor| ListQuery {
+                    cursor: Some(cursor),
+                    ..query
+                });
+                Ok(Some((lines(&page.documents, &counted)?, next)))
+            }
+        })
+    }
+}
+
+/// Keeps files for a snapshot that copies them.
+#[derive(Clone)]
+struct Files {
+    app: App,
+    folder: Option<String>,
+    copied: Arc<(AtomicI64, AtomicI64)>,
+}
+
+impl Files {
+    async fn copy(&self, key: &str) -> Result<()> {
+        let Some(folder) = &self.folder else {
+            return Ok(());
+        };
+        let blobs = self.app.blobs();
+        // One that is gone was deleted since its row was read.
+        let Some(stored) = blobs.head(key).await? else {
+            return Ok(());
+        };
+        let copy = format!("{folder}/{key}");
+        // Objects and documents name the same files.
+        if blobs.head(&copy).await?.is_none() {
+            blobs.copy(key, &copy).await?;
+            self.copied.0.fetch_add(1, Ordering::Relaxed);
+            let bytes = i64::try_from(stored.size).unwrap_or(0);
+            self.copied.1.fetch_add(bytes, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+fn lines(rows: &[impl serde::Serialize], counted: &AtomicI64) -> Result<Bytes> {
+    let mut text = Vec::new();
+    for row in rows {
+        serde_json::to_writer(&mut text, row).map_err(ApiError::internal)?;
+        text.push(b'\n');
+    }
+    let count = i64::try_from(rows.len()).unwrap_or(0);
+    counted.fetch_add(count, Ordering::Relaxed);
+    Ok(text.into())
+}
+
+/// The rows of `resources.json`.
+#[derive(Debug, serde::Deserialize)]
+pub(super) struct Resources {
+    pub namespace: loupe_wire::NamespaceModel,
+    pub buckets: Vec<loupe_wire::BucketResponse>,
+    pub collections: Vec<loupe_wire::CollectionResponse>,
+    pub retrievers: Vec<loupe_wire::RetrieverModelOutput>,
+    pub taxonomies: Vec<loupe_wire::TaxonomyResponse>,
+}
+
+/// Reads them again.
+pub(super) async fn resources(app: &App, snapshot: &SnapshotModel) -> Result<Resources> {
+    let bytes = app
+        .blobs()
+        .get(&format!("{}/resources.json", snapshot.s3_prefix))
+        .await?;
+    serde_json::from_slice(&bytes).map_err(ApiError::internal)
+}

@@ -1,0 +1,524 @@
+//! Restoring: into a new namespace, as a clone of what the snapshot holds; or in place, where everything that the snapshot
+//! holds becomes what it was, and what was made since stays.
+
+use std::collections::BTreeMap;
+
+use loupe_engine::store::{CollectionSpec, Document};
+use loupe_wire::{
+    NamespaceModel, NamespaceOperation, ResourceType, RestoreCollectionOutcome, RestoreReport,
+    RestoreSnapshotRequest, RestoreSnapshotResponse, SnapshotModel, TaskType, Value,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::io::AsyncBufReadExt;
+
+use super::{
+    SNAPSHOTS,
+    capture::{self, ObjectRow, Resources},
+    change, complete, find, record_change,
+};
+use crate::{
+    app::App,
+    args,
+    auth::Caller,
+    clock,
+    db::{Arg, Tx},
+    error::{ApiError, Result, Violation},
+    id,
+    jobs::Claim,
+    v1::{
+        buckets::BUCKETS,
+        collections::{self, COLLECTIONS},
+        copying::Pair,
+        namespaces::{self, Clone, NAMESPACES, Pattern},
+        objects::blobs,
+        retrievers::RETRIEVERS,
+        tasks::{self, NewTask},
+        taxonomies::{self, TAXONOMIES},
+    },
+};
+
+/// The queue's word for a restoration.
+pub const RESTORE: &str = "snapshot_restore";
+
+/// Documents written at once.
+const STEP: usize = 200;
+
+crate::sql! {
+    const PUT_OBJECT = "INSERT INTO objects (object_id, namespace_id, bucket_id, key_prefix, unique_key, content_hash, idempotency_key, status, size_bytes, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $6, NULL, $7, $8, $9, $9, $10) ON CONFLICT DO NOTHING";
+}
+
+/// What the task restores.
+#[derive(Debug, Serialize, Deserialize)]
+struct Work {
+    snapshot_id: String,
+    /// The namespace that the snapshot is of.
+    source: String,
+    /// Collection of the snapshot and the one that it is restored to; the same in place.
+    collections: BTreeMap<String, String>,
+    in_place: bool,
+}
+
+/// Leaves the task that restores it.
+pub(super) async fn start(
+    app: &App,
+    caller: &Caller,
+    identifier: &str,
+    snapshot_id: &str,
+    request: RestoreSnapshotRequest,
+) -> Result<RestoreSnapshotResponse> {
+    let refuse = |member: &str, kind: &str, msg: &str| {
+        ApiError::from(Violation::body(&[member], kind, msg, Value::Null))
+    };
+    if request.restore_point.is_some() || request.isolated {
+        let msg =
+            "this server restores to the moment of the snapshot, to where everybody may read it";
+        let member = if request.isolated {
+            "isolated"
+        } else {
+            "restore_point"
+        };
+        return Err(refuse(member, "not_enabled", msg));
+    }
+    let snapshot = find(app, caller, identifier, snapshot_id).await?;
+    complete(&snapshot)?;
+    let resources = capture::resources(app, &snapshot).await?;
+    match (request.target_namespace_name, request.confirm_in_place) {
+        (Some(name), _) => into_new(app, caller, snapshot, resources, &name).await,
+        (None, true) => in_place(app, caller, snapshot, resources).await,
+        (None, false) => {
+            let msg = "name the new namespace, or confirm that this one is restored in place";
+            Err(refuse("target_namespace_name", "missing", msg))
+        }
+    }
+}
+
+fn answer(
+    snapshot: &SnapshotModel,
+    target: &str,
+    task_id: String,
+    message: &str,
+) -> RestoreSnapshotResponse {
+    RestoreSnapshotResponse {
+        task_id,
+        snapshot_id: snapshot.snapshot_id.clone().unwrap_or_default(),
+        target_namespace_id: target.to_owned(),
+        message: message.into(),
+        ..RestoreSnapshotResponse::default()
+    }
+}
+
+async fn into_new(
+    app: &App,
+    caller: &Caller,
+    snapshot: SnapshotModel,
+    resources: Resources,
+    name: &str,
+) -> Result<RestoreSnapshotResponse> {
+    let operation = NamespaceOperation::ModifyInfrastructure;
+    caller.allow(ResourceType::Namespace, "*", operation)?;
+    let (now, target) = (app.clock().micros(), id::new("ns_"));
+    let at = Some(clock::time(now));
+    let namespace = NamespaceModel {
+        namespace_id: Some(target.clone()),
+        namespace_name: namespaces::check_name(name)?,
+        clone_status: Some("cloning".into()),
+        clone_phase: Some("queued".into()),
+        clone_dispatched_at: at,
+        source_namespace_id: Some(snapshot.namespace_id.clone()),
+        namespace_ready: false,
+        created_at: at,
+        updated_at: at,
+        ..resources.namespace
+    };
+    let pattern = Pattern {
+        buckets: resources.buckets,
+        collections: resources.collections,
+        retrievers: resources.retrievers,
+        taxonomies: resources.taxonomies,
+    };
+    let mut clone = Clone::of(namespace, pattern)?;
+    let work = Work {
+        snapshot_id: snapshot.snapshot_id.clone().unwrap_or_default(),
+        source: snapshot.namespace_id.clone(),
+        collections: clone.ids.collections.clone().into_iter().collect(),
+        in_place: false,
+    };
+    let caller = caller.clone();
+    let task_id = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let namespace_id = clone.namespace.namespace_id.clone().unwrap_or_default();
+                let task_id = enqueue(tx, &caller, &namespace_id, &work, now).await?;
+                clone.namespace.clone_task_id = Some(task_id.clone());
+                let changes = json!({ "restored_from": work.snapshot_id });
+                clone.insert(tx, &caller, changes, now).await?;
+                Ok(task_id)
+            })
+        })
+        .await?;
+    app.work.notify_one();
+    let message = "the snapshot is being restored into the new namespace";
+    Ok(answer(&snapshot, &target, task_id, message))
+}
+
+async fn in_place(
+    app: &App,
+    caller: &Caller,
+    snapshot: SnapshotModel,
+    resources: Resources,
+) -> Result<RestoreSnapshotResponse> {
+    let ids = resources
+        .collections
+        .iter()
+        .filter_map(|one| one.collection_id.clone());
+    let work = Work {
+        snapshot_id: snapshot.snapshot_id.clone().unwrap_or_default(),
+        source: snapshot.namespace_id.clone(),
+        collections: ids.map(|id| (id.clone(), id)).collect(),
+        in_place: true,
+    };
+    let (caller, target, now) = (
+        caller.clone(),
+        snapshot.namespace_id.clone(),
+        app.clock().micros(),
+    );
+    let task_id = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let changes = json!({ "restored_from": work.snapshot_id });
+                record_change(tx, &caller, &target, changes, now).await?;
+                enqueue(tx, &caller, &target, &work, now).await
+            })
+        })
+        .await?;
+    app.work.notify_one();
+    let message = "the snapshot is being restored in place: what was made since stays";
+    let target = snapshot.namespace_id.clone();
+    Ok(answer(&snapshot, &target, task_id, message))
+}
+
+async fn enqueue(
+    tx: &mut Tx,
+    caller: &Caller,
+    namespace_id: &str,
+    work: &Work,
+    now: i64,
+) -> Result<String> {
+    let body = serde_json::to_value(work).map_err(ApiError::internal)?;
+    let task_type = TaskType::ApiNamespacesSnapshotRestore;
+    let mut task = NewTask::work(&caller.org_id, namespace_id, task_type, RESTORE, body);
+    task.inputs = vec![work.snapshot_id.clone().into()];
+    task.description = format!("restoration of {}", work.snapshot_id);
+    Ok(tasks::insert(tx, task, now).await?.task_id)
+}
+
+pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
+    let work = Work::deserialize(&claim.work).map_err(ApiError::internal)?;
+    let target = claim.namespace_id.as_deref().unwrap_or_default();
+    let snapshot = SNAPSHOTS
+        .find(app.db(), &work.source, &work.snapshot_id)
+        .await?
+        .data
+        .0;
+    let mut skipped = Vec::new();
+    if work.in_place {
+        let resources = capture::resources(app, &snapshot).await?;
+        skipped = put_back(app, claim, &snapshot, resources).await?;
+    } else {
+        namespaces::set_clone_status(app, claim, "cloning", Some("copying"), None).await?;
+    }
+    let held = snapshot
+        .manifest
+        .clone()
+        .unwrap_or_default()
+        .mongo_collections;
+    let mut outcomes = Vec::new();
+    for (from, to) in &work.collections {
+        let expected = held.get(from).copied().unwrap_or(0);
+        let restored = collection(app, claim, &snapshot, (from, to), work.in_place).await?;
+        outcomes.push(RestoreCollectionOutcome {
+            collection: to.clone(),
+            expected,
+            restored: restored.unwrap_or(0),
+            status: match restored {
+                Some(restored) if restored == expected => "restored",
+                Some(_) => "partial",
+                None => "skipped",
+            }
+            .into(),
+            reason: restored
+                .is_none()
+                .then(|| "the collection was removed meanwhile".into()),
+        });
+    }
+    if !work.in_place {
+        namespaces::set_clone_status(app, claim, "ready", None, None).await?;
+    }
+    let report = report(&snapshot, target, outcomes, skipped);
+    change(app, claim, &work.source, move |snapshot| {
+        snapshot.last_restore = Some(report);
+    })
+    .await
+}
+
+fn report(
+    snapshot: &SnapshotModel,
+    target: &str,
+    collections: Vec<RestoreCollectionOutcome>,
+    skipped_summary: Vec<String>,
+) -> RestoreReport {
+    let vectors = |count: i64| if snapshot.include_vectors { count } else { 0 };
+    let expected = collections.iter().map(|one| one.expected).sum();
+    let restored = collections.iter().map(|one| one.restored).sum();
+    RestoreReport {
+        snapshot_id: snapshot.snapshot_id.clone().unwrap_or_default(),
+        target_namespace_id: target.to_owned(),
+        complete: collections.iter().all(|one| one.status == "restored"),
+        collections,
+        vector_expected: vectors(expected),
+        vector_restored: vectors(restored),
+        vector_status: match snapshot.include_vectors {
+            true => "restored",
+            false => "none",
+        }
+        .into(),
+        skipped_summary,
+        ..RestoreReport::default()
+    }
+}
+
+pub(super) async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
+    let work = Work::deserialize(&claim.work).map_err(ApiError::internal)?;
+    if !work.in_place {
+        namespaces::set_clone_status(app, claim, "failed", None, Some(reason)).await?;
+    }
+    let target = claim.namespace_id.clone().unwrap_or_default();
+    let reason = reason.to_owned();
+    change(app, claim, &work.source, move |snapshot| {
+        snapshot.last_restore = Some(RestoreReport {
+            snapshot_id: snapshot.snapshot_id.clone().unwrap_or_default(),
+            target_namespace_id: target,
+            skipped_summary: vec![reason],
+            ..RestoreReport::default()
+        });
+    })
+    .await
+}
+
+/// Writes the documents of one collection, and answers how many; none if it was removed meanwhile.
+async fn collection(
+    app: &App,
+    claim: &Claim,
+    snapshot: &SnapshotModel,
+    (from, to): (&str, &str),
+    in_place: bool,
+) -> Result<Option<i64>> {
+    let target = claim.namespace_id.as_deref().unwrap_or_default();
+    let spec: CollectionSpec = match COLLECTIONS.find(app.db(), target, to).await {
+        Ok(record) => collections::spec(app, target, &record.data.0),
+        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let pair = Pair {
+        app,
+        claim,
+        from_namespace: &snapshot.namespace_id,
+        from,
+        target: &spec,
+        files: files(snapshot),
+    };
+    let key = format!("{}/documents/{from}.ndjson", snapshot.s3_prefix);
+    let mut lines = app.blobs().reader(&key).await?.lines();
+    let (mut step, mut count) = (Vec::with_capacity(STEP), 0);
+    loop {
+        let line = lines.next_line().await.map_err(ApiError::internal)?;
+        let is_last = line.is_none();
+        if let Some(line) = line {
+            let document: Document = serde_json::from_str(&line).map_err(ApiError::internal)?;
+            if in_place {
+                put_files_back(app, snapshot, &document).await?;
+            }
+            step.push(document);
+            count += 1;
+        }
+        if step.len() == STEP || (is_last && !step.is_empty()) {
+            let documents = std::mem::take(&mut step);
+            match in_place {
+                true => pair.put(documents).await?,
+                false => pair.write(documents).await?,
+            }
+        }
+        if is_last {
+            return Ok(Some(count));
+        }
+    }
+}
+
+/// The folder of copied files, if the snapshot has them.
+fn files(snapshot: &SnapshotModel) -> Option<String> {
+    let folder = format!("{}/files", snapshot.s3_prefix);
+    snapshot.s3_objects_copied.then_some(folder)
+}
+
+async fn put_files_back(app: &App, snapshot: &SnapshotModel, document: &Document) -> Result<()> {
+    let named = document
+        .payload
+        .get("_internal")
+        .and_then(|internal| internal.get("document_blobs")?.as_array());
+    for blob in named.into_iter().flatten() {
+        let url = blob["url"].as_str().unwrap_or_default();
+        if let Some(key) = url.strip_prefix("blob://") {
+            put_file_back(app, snapshot, key).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the file is in its place, now if not before.
+async fn put_file_back(app: &App, snapshot: &SnapshotModel, key: &str) -> Result<bool> {
+    let blobs = app.blobs();
+    if blobs.head(key).await?.is_some() {
+        return Ok(true);
+    }
+    let Some(folder) = files(snapshot) else {
+        return Ok(false);
+    };
+    let kept = format!("{folder}/{key}");
+    if blobs.head(&kept).await?.is_none() {
+        return Ok(false);
+    }
+    blobs.copy(&kept, key).await?;
+    Ok(true)
+}
+
+/// Rows that are gone, written again under their ids; what could not be is told.
+async fn put_back(
+    app: &App,
+    claim: &Claim,
+    snapshot: &SnapshotModel,
+    resources: Resources,
+) -> Result<Vec<String>> {
+    let target = snapshot.namespace_id.clone();
+    NAMESPACES.find(app.db(), &claim.org_id, &target).await?;
+    let (caller, now) = (Caller::system(&claim.org_id), app.clock().micros());
+    let mut skipped = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let mut skipped = Vec::new();
+                for one in resources.buckets {
+                    let id = one.bucket_id.as_deref().unwrap_or_default();
+                    if is_free(tx, &BUCKETS, &target, (id, &one.bucket_name), &mut skipped).await? {
+                        let name = &one.bucket_name;
+                        BUCKETS.insert(tx, &target, id, name, now, &one).await?;
+                    }
+                }
+                for one in resources.collections {
+                    let id = one.collection_id.as_deref().unwrap_or_default();
+                    let names = (id, one.collection_name.as_str());
+                    if is_free(tx, &COLLECTIONS, &target, names, &mut skipped).await? {
+                        collections::insert(tx, &caller, &target, &one, now).await?;
+                    }
+                }
+                for one in resources.retrievers {
+                    let id = one.retriever_id.as_deref().unwrap_or_default();
+                    let names = (id, one.retriever_name.as_str());
+                    if is_free(tx, &RETRIEVERS, &target, names, &mut skipped).await? {
+                        let name = &one.retriever_name;
+                        RETRIEVERS.insert(tx, &target, id, name, now, &one).await?;
+                    }
+                }
+                for one in resources.taxonomies {
+                    let id = one.taxonomy_id.as_deref().unwrap_or_default();
+                    let names = (id, one.taxonomy_name.as_str());
+                    if is_free(tx, &TAXONOMIES, &target, names, &mut skipped).await? {
+                        taxonomies::insert(tx, &caller, &target, &one, now).await?;
+                    }
+                }
+                Ok(skipped)
+            })
+        })
+        .await?;
+    skipped.extend(objects(app, snapshot).await?);
+    Ok(skipped)
+}
+
+/// Whether a row is gone and its name is free.
+async fn is_free<T>(
+    tx: &mut Tx,
+    table: &crate::db::Table<T>,
+    owner: &str,
+    (id, name): (&str, &str),
+    skipped: &mut Vec<String>,
+) -> Result<bool>
+where
+    T: Serialize + serde::de::DeserializeOwned + Send + Sync + Unpin + 'static,
+{
+    for wanted in [id, name] {
+        match table.find_in(tx, owner, wanted).await {
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error),
+            Ok(found) if found.id == id => return Ok(false),
+            Ok(found) => {
+                skipped.push(format!("{id}: {} has its name {name} now", found.id));
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Objects that are gone, with their files where the snapshot has them.
+async fn objects(app: &App, snapshot: &SnapshotModel) -> Result<Vec<String>> {
+    let key = format!("{}/objects.ndjson", snapshot.s3_prefix);
+    let mut lines = app.blobs().reader(&key).await?.lines();
+    let (mut lost, mut rows) = (0, Vec::new());
+    loop {
+        let line = lines.next_line().await.map_err(ApiError::internal)?;
+        let is_last = line.is_none();
+        if let Some(line) = line {
+            let row: ObjectRow = serde_json::from_str(&line).map_err(ApiError::internal)?;
+            let mut whole = true;
+            for key in blobs::keys(&row.data.0) {
+                whole &= put_file_back(app, snapshot, &key).await?;
+            }
+            match whole {
+                true => rows.push(row),
+                false => lost += 1,
+            }
+        }
+        if rows.len() == STEP || (is_last && !rows.is_empty()) {
+            let (rows, owner) = (std::mem::take(&mut rows), snapshot.namespace_id.clone());
+            let now = app.clock().micros();
+            app.db()
+                .write(move |tx| Box::pin(async move { put_objects(tx, &owner, rows, now).await }))
+                .await?;
+        }
+        if is_last {
+            let told = format!("{lost} objects: their files are gone, and not in the snapshot");
+            return Ok(if lost > 0 { vec![told] } else { Vec::new() });
+        }
+    }
+}
+
+async fn put_objects(tx: &mut Tx, owner: &str, rows: Vec<ObjectRow>, now: i64) -> Result<()> {
+    for row in rows {
+        let args = args![
+            &row.object_id,
+            owner,
+            &row.bucket_id,
+            row.key_prefix.as_deref(),
+            row.unique_key.as_deref(),
+            &row.content_hash,
+            &row.status,
+            row.size_bytes,
+            now,
+            Arg::json(&row.data.0)
+        ];
+        tx.run(PUT_OBJECT, args).await?;
+    }
+    Ok(())
+}

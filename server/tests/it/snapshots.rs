@@ -1,0 +1,126 @@
+//! Snapshots: taken whole, verified, restored into a new namespace or in place, with vectors and files.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
+
+use crate::{
+    batches::{library, object, process, red_square},
+    both,
+    harness::{Server, other_organization},
+};
+
+fn path(namespace: &str) -> String {
+    format!("/v1/namespaces/{namespace}/snapshots")
+}
+
+/// Takes a snapshot, and answers its path once it is complete.
+async fn take(server: &Server, namespace: &str, body: Value) -> String {
+    let made = server.call("POST", &path(namespace), body).await.ok();
+    let task = server.task_end(made["task_id"].as_str().unwrap()).await;
+    assert_eq!(task["status"], "COMPLETED", "{task:#}");
+    let id = made["snapshot_id"].as_str().unwrap();
+    format!("{}/{id}", path(namespace))
+}
+
+async fn restore(server: &Server, snapshot: &str, body: Value) -> Value {
+    let started = server
+        .call("POST", &format!("{snapshot}/restore"), body)
+        .await
+        .ok();
+    let task = server.task_end(started["task_id"].as_str().unwrap()).await;
+    assert_eq!(task["status"], "COMPLETED", "{task:#}");
+    started
+}
+
+/// The one document of a collection, with vectors and addresses of its files.
+async fn document(server: &Server, namespace: &str, collection: &str) -> Value {
+    let list = json!({"return_presigned_urls": true, "return_vectors": true});
+    let path = format!("/v1/collections/{collection}/documents/list");
+    let found = server.call_in(namespace, "POST", &path, list).await.ok();
+    assert_eq!(found["results"].as_array().unwrap().len(), 1, "{found:#}");
+    found["results"][0].clone()
+}
+
+async fn thumbnail(server: &Server, document: &Value) -> u16 {
+    let blobs = document["document_blobs"].as_array().unwrap();
+    let found = blobs.iter().find(|blob| blob["role"] == "thumbnail");
+    let url = found.unwrap()["presigned_url"].as_str().unwrap();
+    Server::send(server.request("GET", url)).await.status
+}
+
+both! {
+    async fn a_snapshot_outlives_what_it_holds(server) {
+        let (namespace, bucket, collection) = library(&server, "image_extractor", "image").await;
+        let picture = json!({"property": "image", "type": "image", "data": STANDARD.encode(red_square())});
+        let root = object(&server, &namespace, &bucket, "red", picture).await;
+        process(&server, &namespace, &bucket).await;
+        let before = document(&server, &namespace, &collection).await;
+        let snapshot = take(&server, &namespace, json!({"copy_s3_objects": true})).await;
+        let detail = server.call("GET", &format!("{snapshot}?download=true"), Value::Null).await.ok();
+        assert_eq!((&detail["status"], &detail["manifest"]["vector_point_count"]), (&json!("completed"), &json!(1)));
+        assert_eq!(detail["manifest"]["mongo_collections"][&collection], 1);
+        let files = detail["download"]["artifacts"].as_array().unwrap();
+        assert_eq!(files.len(), 3, "{files:#?}");
+        for file in files {
+            let url = file["url"].as_str().unwrap();
+            let read = server.request("GET", url).send().await.unwrap().bytes().await.unwrap();
+            assert_eq!(i64::try_from(read.len()).unwrap(), file["size"].as_i64().unwrap());
+        }
+        let verified = server.call("GET", &format!("{snapshot}/verify?deep=true"), Value::Null).await.ok();
+        assert_eq!((&verified["status"], &verified["restorable"], &verified["digests_verified"]), (&json!("ok"), &json!(true), &json!(3)));
+
+        // Object and collection go, with their files: the snapshot has them still.
+        let gone = format!("/v1/buckets/{bucket}/objects/{root}");
+        assert_eq!(server.call_in(&namespace, "DELETE", &gone, Value::Null).await.status, 204);
+        server.call_in(&namespace, "DELETE", &format!("/v1/collections/{collection}"), Value::Null).await.ok();
+        server.files_become(&format!("{namespace}/documents/{collection}"), 0).await;
+        let again = restore(&server, &snapshot, json!({"confirm_in_place": true})).await;
+        assert_eq!(again["target_namespace_id"], namespace.as_str());
+        let after = document(&server, &namespace, &collection).await;
+        for member in ["document_id", "vectors", "title"] {
+            assert_eq!(after[member], before[member], "{member}");
+        }
+        assert_eq!(thumbnail(&server, &after).await, 200);
+        server.call_in(&namespace, "GET", &gone, Value::Null).await.ok();
+        let report = server.call("GET", &snapshot, Value::Null).await.ok()["last_restore"].clone();
+        assert_eq!((&report["complete"], &report["vector_restored"]), (&json!(true), &json!(1)), "{report:#}");
+
+        // Into another namespace it is a clone, with ids of its own.
+        let other = restore(&server, &snapshot, json!({"target_namespace_name": "yesterday"})).await;
+        let other = other["target_namespace_id"].as_str().unwrap();
+        let found = server.call("GET", &format!("/v1/namespaces/{other}"), Value::Null).await.ok();
+        assert_eq!((&found["namespace_name"], &found["namespace_ready"]), (&json!("yesterday"), &json!(true)));
+        let collections = server.call_in(other, "POST", "/v1/collections/list", json!({})).await.ok();
+        let copied = collections["results"][0]["collection_id"].as_str().unwrap();
+        assert_ne!(copied, collection);
+        let copy = document(&server, other, copied).await;
+        assert_eq!((&copy["vectors"], &copy["title"]), (&before["vectors"], &before["title"]));
+        assert_eq!(thumbnail(&server, &copy).await, 200);
+    }
+
+    async fn what_a_snapshot_cannot_do_is_refused(server) {
+        let namespace = server.namespace("snapped").await;
+        let snapshot = take(&server, &namespace, json!({})).await;
+        let restore = format!("{snapshot}/restore");
+        server.call("POST", &restore, json!({})).await.invalid(&["body", "target_namespace_name"], "missing");
+        server.call("POST", &restore, json!({"confirm_in_place": true, "isolated": true})).await.invalid(&["body", "isolated"], "not_enabled");
+        server.call("POST", &restore, json!({"target_namespace_name": "x"})).await.invalid(&["body", "namespace_name"], "string_pattern_mismatch");
+        let import = json!({"import_from": {"bucket": "b", "prefix": "p"}});
+        server.call("POST", &path(&namespace), import).await.invalid(&["body", "import_from"], "not_enabled");
+        let other = other_organization(&server).await;
+        for (method, path) in [("GET", snapshot.clone()), ("DELETE", snapshot.clone()), ("GET", format!("{snapshot}/verify"))] {
+            Server::send(server.request(method, &path).bearer_auth(&other.key)).await.error(404, "NotFoundError");
+        }
+        // A file that changed is found.
+        let id = snapshot.rsplit('/').next().unwrap();
+        let file = server.app.config().data.join(format!("blobs/{namespace}/snapshots/{id}/resources.json"));
+        std::fs::write(&file, "{}").unwrap();
+        let verified = server.call("GET", &format!("{snapshot}/verify"), Value::Null).await.ok();
+        assert_eq!((&verified["restorable"], &verified["issues"][0]["code"]), (&json!(false), &json!("size")));
+        let listed = server.call("POST", &format!("{}/list", path(&namespace)), json!({})).await.ok();
+        assert_eq!(listed["total_count"], 1);
+        server.call("DELETE", &snapshot, Value::Null).await.ok();
+        assert!(!file.exists());
+        server.call("GET", &snapshot, Value::Null).await.error(404, "NotFoundError");
+    }
+}
