@@ -38,3 +38,21 @@ fn every_reference_resolves() {
     }
     assert!(count > 500, "only {count} references");
 }
+
+/// Clients name their functions after the operations.
+#[test]
+fn every_operation_has_a_name_of_its_own() {
+    let (_, document) = loupe_server::v1::router();
+    let document = serde_json::to_value(document).unwrap();
+    let mut names = std::collections::BTreeMap::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            if let Some(name) = operation["operationId"].as_str()
+                && let Some(other) = names.insert(name.to_owned(), (method, path))
+            {
+                panic!("{method} {path} and {other:?} are both called {name}");
+            }
+        }
+    }
+    assert!(names.len() > 200, "only {} operations", names.len());
+}

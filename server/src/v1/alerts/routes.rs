@@ -21,11 +21,11 @@ pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(list_alerts, create_alert))
         .routes(routes!(search_alerts))
-        .routes(routes!(list_executions))
-        .routes(routes!(get_execution))
+        .routes(routes!(list_alert_executions))
+        .routes(routes!(get_alert_execution))
         .routes(routes!(get_alert, update_alert, delete_alert))
         .routes(routes!(list_executions_of_alert))
-        .routes(routes!(get_results))
+        .routes(routes!(get_alert_results))
         .routes(routes!(execute_alert))
         .routes(routes!(list_organization_alerts, create_organization_alert))
         .routes(routes!(search_organization_alerts))
@@ -77,7 +77,7 @@ async fn search_alerts(
 
 /// Looks of every alert of the namespace, newest first: 90 days of those that fired, 2 of the others.
 #[utoipa::path(get, path = "/v1/alerts/executions", tag = "alerts", params(ListQuery), responses((status = 200, body = AlertExecutionListResponse)))]
-async fn list_executions(
+async fn list_alert_executions(
     State(app): State<App>,
     scope: Scope<Read>,
     query: ListQuery,
@@ -90,7 +90,7 @@ async fn list_executions(
 
 /// One look, with what came of each delivery.
 #[utoipa::path(get, path = "/v1/alerts/executions/{execution_id}", tag = "alerts", responses((status = 200, body = AlertExecutionResult)))]
-async fn get_execution(
+async fn get_alert_execution(
     State(app): State<App>,
     scope: Scope<Read>,
     Path(id): Path<String>,
@@ -150,7 +150,7 @@ async fn list_executions_of_alert(
 
 /// What an alert found the last time it looked.
 #[utoipa::path(get, path = "/v1/alerts/{alert_identifier}/results", tag = "alerts", responses((status = 200, body = AlertExecutionResult)))]
-async fn get_results(
+async fn get_alert_results(
     State(app): State<App>,
     scope: Scope<Read>,
     Path(id): Path<String>,

@@ -35,14 +35,14 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(deploy_app))
         .routes(routes!(get_deploy))
         .routes(routes!(stream_deploy_logs))
-        .routes(routes!(list_versions))
+        .routes(routes!(list_app_versions))
         .routes(routes!(get_version))
         .routes(routes!(diff_versions))
         .routes(routes!(download_version))
         .routes(routes!(restore_version))
         .routes(routes!(rollback_app))
         .routes(routes!(promote_app))
-        .routes(routes!(list_users))
+        .routes(routes!(list_app_users))
         .routes(routes!(remove_user))
         .routes(routes!(set_user_role))
         .routes(routes!(invite_user))
@@ -235,7 +235,7 @@ async fn stream_deploy_logs(
 
 /// Versions that are kept, the newest first.
 #[utoipa::path(get, path = "/v1/apps/{app_id}/versions", tag = "apps", responses((status = 200, body = VersionListResponse)))]
-async fn list_versions(
+async fn list_app_versions(
     State(app): State<App>,
     org: Org<Read>,
     Path(app_id): Path<String>,
@@ -328,7 +328,7 @@ async fn promote_app(
 
 /// Everybody who signed in to an app.
 #[utoipa::path(get, path = "/v1/apps/{app_id}/users", tag = "apps", responses((status = 200, body = ListUsersResponse)))]
-async fn list_users(
+async fn list_app_users(
     State(app): State<App>,
     org: Org<Admin>,
     Path(app_id): Path<String>,

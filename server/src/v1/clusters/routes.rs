@@ -30,8 +30,8 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(get_cluster, update_cluster, delete_cluster))
         .routes(routes!(execute_cluster))
         .routes(routes!(latest_execution))
-        .routes(routes!(list_executions))
-        .routes(routes!(get_execution))
+        .routes(routes!(list_cluster_executions))
+        .routes(routes!(get_cluster_execution))
         .routes(routes!(cancel_execution))
         .routes(routes!(label_execution))
         .routes(routes!(name_execution))
@@ -206,7 +206,7 @@ async fn latest_execution(
 
 /// Executions, newest first; the newest hundred are kept.
 #[utoipa::path(post, path = "/v1/clusters/{cluster_id}/executions/list", tag = "clusters", params(ListQuery), request_body = Option<ListClusterExecutionsRequest>, responses((status = 200, body = ListClusterExecutionsResponse)))]
-async fn list_executions(
+async fn list_cluster_executions(
     State(app): State<App>,
     scope: Scope<Read>,
     Path(identifier): Path<String>,
@@ -221,7 +221,7 @@ async fn list_executions(
 
 /// One execution.
 #[utoipa::path(get, path = "/v1/clusters/{cluster_id}/executions/{run_id}", tag = "clusters", params(VectorsQuery), responses((status = 200, body = ClusterExecutionResult)))]
-async fn get_execution(
+async fn get_cluster_execution(
     State(app): State<App>,
     scope: Scope<Read>,
     Path((identifier, run_id)): Path<(String, String)>,

@@ -29,7 +29,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(clone_taxonomy))
         .routes(routes!(execute_taxonomy))
         .routes(routes!(execute_taxonomy_before))
-        .routes(routes!(list_versions, create_version))
+        .routes(routes!(list_taxonomy_versions, create_version))
         .routes(routes!(apply_taxonomy))
 }
 
@@ -186,7 +186,7 @@ async fn execute_taxonomy_before(
 
 /// Every version of a taxonomy, newest first.
 #[utoipa::path(get, path = "/v1/taxonomies/{taxonomy_id}/versions", tag = "taxonomies", responses((status = 200, body = ListTaxonomiesResponse)))]
-async fn list_versions(
+async fn list_taxonomy_versions(
     State(app): State<App>,
     scope: Scope<Read>,
     Path(identifier): Path<String>,
