@@ -63,6 +63,7 @@ def tell(server, cleaning=False):
 
 
 def settle(server):
-    """Waits until no task waits or runs."""
+    """Waits until no task waits or runs, in any namespace."""
+    server.namespace = None
     while any(server.call("GET", f"/v1/tasks?status={status}")["results"] for status in ("QUEUED", "PROCESSING")):
         time.sleep(0.05)
