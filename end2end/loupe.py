@@ -160,8 +160,15 @@ class Server:
         return cpu_seconds(self.process.pid)
 
     def memory_mib(self):
-        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+)", text).group(1)) / 1024
+        """Resident memory without the pages of the program itself: those of a debug build are many times a release's."""
+        process = pathlib.Path(f"/proc/{self.process.pid}")
+        program, resident, own = str((process / "exe").readlink()), 0, False
+        for line in (process / "smaps").read_text().splitlines():
+            if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
+                own = line.split(maxsplit=5)[5:] == [program]
+            elif line.startswith("Rss:") and not own:
+                resident += int(line.split()[1])
+        return resident / 1024
 
 
 def cpu_seconds(pid):
