@@ -2,9 +2,11 @@
 //! when its answer calls for them. One cause is told once, over any number of processes.
 
 mod channels;
+mod checking;
 mod conditions;
 mod delivery;
 mod evaluation;
+mod executions;
 mod ingest;
 mod routes;
 mod store;
@@ -19,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 pub use delivery::DELIVER;
+pub use executions::{evaluate, exists};
 pub use ingest::{CLOCK, INGEST, dispatch, tick};
 pub use routes::router;
 
@@ -45,9 +48,6 @@ const READER: Reader = Reader("alerts");
 
 /// Alerts of one namespace, and of one organization over its namespaces.
 const MOST: i64 = 2000;
-
-/// Largest rest of an alert, as JSON: inputs and metadata.
-const LARGEST: usize = 65_536;
 
 /// Days that looks are kept which fired, and which did not.
 const KEPT_DAYS: i64 = 90;
@@ -144,73 +144,6 @@ async fn tell(
     .await
 }
 
-/// Checks what an alert is about, as a whole: after a change as well as at first.
-async fn check(app: &App, place: &Place, alert: &AlertResponse) -> Result<()> {
-    match alert.source.unwrap_or_default() {
-        AlertSource::Retriever => {
-            let Some(retriever) = &alert.retriever_id else {
-                let msg = "an alert on a retriever names it";
-                return Err(Violation::body(&["retriever_id"], "missing", msg, Value::Null).into());
-            };
-            let id = match &place.namespace_id {
-                Some(namespace_id) => {
-                    let record = retrievers::RETRIEVERS
-                        .find(app.db(), namespace_id, retriever)
-                        .await?;
-                    record.id
-                }
-                None => {
-                    store::retriever_namespace(app.db(), &place.caller.org_id, retriever).await?;
-                    retriever.clone()
-                }
-            };
-            let operation = NamespaceOperation::ExecuteRetriever;
-            place
-                .caller
-                .allow(ResourceType::Retriever, &id, operation)?;
-        }
-        AlertSource::System => match &alert.system_condition {
-            Some(condition) => conditions::check(condition)?,
-            None => {
-                let msg = "an alert on the system names its condition";
-                let path = ["system_condition"];
-                return Err(Violation::body(&path, "missing", msg, Value::Null).into());
-            }
-        },
-    }
-    if let Some(selector) = &alert.namespace_selector {
-        check_selector(app, place, selector).await?;
-    }
-    let rest = json!([alert.inputs, alert.metadata]).to_string();
-    if rest.len() > LARGEST {
-        let msg = format!("inputs and metadata have at most {LARGEST} bytes");
-        return Err(Violation::body(&["inputs"], "too_long", msg, Value::Null).into());
-    }
-    Ok(())
-}
-
-async fn check_selector(app: &App, place: &Place, selector: &NamespaceSelector) -> Result<()> {
-    let fault = |member: &str, msg: &str| {
-        let input = serde_json::to_value(selector).unwrap_or_default();
-        Violation::body(&["namespace_selector", member], "value_error", msg, input).into()
-    };
-    let selected = selector.mode == Some(NamespaceSelectorMode::Selected);
-    if let Some(own) = &place.namespace_id {
-        if selected && selector.namespace_ids.iter().all(|id| id == own) {
-            return Ok(());
-        }
-        let msg = "an alert of a namespace watches that one: make it at /v1/organizations/alerts";
-        return Err(fault("mode", msg));
-    }
-    if selected && selector.namespace_ids.is_empty() {
-        return Err(fault("namespace_ids", "select at least one namespace"));
-    }
-    for id in &selector.namespace_ids {
-        NAMESPACES.find(app.db(), &place.caller.org_id, id).await?;
-    }
-    Ok(())
-}
-
 async fn create(app: &App, place: Place, request: CreateAlertRequest) -> Result<AlertResponse> {
     let alert_id = id::new("alt_");
     place.allow(&alert_id, NamespaceOperation::WriteData)?;
@@ -247,7 +180,7 @@ async fn create(app: &App, place: Place, request: CreateAlertRequest) -> Result<
         metadata: request.metadata.unwrap_or_default(),
         execution_mode: Some(mode),
     };
-    check(app, &place, &alert).await?;
+    checking::check(app, &place, &alert).await?;
     let org_id = place.caller.org_id.clone();
     let sent = &mut alert.notification_config.channels;
     let sealed = channels::seal(app, (&org_id, &alert_id), sent, None)?;
@@ -366,7 +299,7 @@ async fn update(
     let before = record.data.0;
     let mut after = before.clone();
     apply(&mut after.alert, &request);
-    check(app, &place, &after.alert).await?;
+    checking::check(app, &place, &after.alert).await?;
     if let Some(mut config) = request.notification_config {
         let old = (&before.alert.notification_config.channels, &before.sealed);
         let names = (before.org_id.as_str(), before.id());
@@ -447,91 +380,6 @@ async fn delete(app: &App, place: Place, identifier: &str) -> Result<()> {
             })
         })
         .await
-}
-
-/// Looks of one alert, or of all, newest first.
-async fn executions(
-    app: &App,
-    place: &Place,
-    identifier: Option<&str>,
-    params: &ListParams,
-) -> Result<AlertExecutionListResponse> {
-    let operation = NamespaceOperation::ReadData;
-    let alert_id = match identifier {
-        Some(identifier) => place.find(app, identifier, operation).await?.id,
-        None => {
-            place.allow("*", operation)?;
-            String::new()
-        }
-    };
-    let (owner, limit) = (place.owner(), params.limit + 1);
-    let rows = store::list(app.db(), owner, &alert_id, limit, params.offset).await?;
-    let total = match params.include_total {
-        true => Some(store::count(app.db(), owner, &alert_id).await?),
-        false => None,
-    };
-    let page = Page::from_window(rows, params, total);
-    Ok(AlertExecutionListResponse {
-        total_count: page.total_count(params),
-        results: page.results,
-        pagination: page.pagination,
-    })
-}
-
-async fn execution(app: &App, place: &Place, id: &str) -> Result<AlertExecutionResult> {
-    let found = store::find(app.db(), place.owner(), id).await?;
-    place.allow(&found.alert_id, NamespaceOperation::ReadData)?;
-    Ok(found)
-}
-
-/// The last look.
-async fn results(app: &App, place: &Place, identifier: &str) -> Result<AlertExecutionResult> {
-    let operation = NamespaceOperation::ReadData;
-    let record = place.find(app, identifier, operation).await?;
-    let last = store::list(app.db(), place.owner(), &record.id, 1, 0).await?;
-    let never = || ApiError::not_found("alert execution", identifier);
-    last.into_iter().next().ok_or_else(never)
-}
-
-/// Looks now, whatever the mode. What fires is told as ever.
-async fn execute(app: &App, place: &Place, identifier: &str) -> Result<AlertExecutionResult> {
-    let operation = NamespaceOperation::ExecuteJob;
-    let record = place.find(app, identifier, operation).await?;
-    let cause = evaluation::Cause::request();
-    evaluation::look(app, place.owner(), &record.data.0, cause).await
-}
-
-/// As a trigger does it: an alert of the namespace, or one of the organization.
-///
-/// # Errors
-/// There is no such alert, or it cannot be evaluated.
-pub async fn evaluate<L: Level>(app: &App, scope: &Scope<L>, identifier: &str) -> Result<Value> {
-    let (place, record) = known(app, scope, identifier).await?;
-    let cause = evaluation::Cause::request();
-    let found = evaluation::look(app, place.owner(), &record.data.0, cause).await?;
-    Ok(json!({
-        "alert_id": found.alert_id, "execution_id": found.execution_id,
-        "triggered": found.triggered, "match_count": found.match_count,
-    }))
-}
-
-/// Refuses what is no alert that the namespace's triggers may evaluate.
-///
-/// # Errors
-/// There is none.
-pub async fn exists<L: Level>(app: &App, scope: &Scope<L>, identifier: &str) -> Result<()> {
-    known(app, scope, identifier).await.map(|_| ())
-}
-
-async fn known<L: Level>(
-    app: &App,
-    scope: &Scope<L>,
-    identifier: &str,
-) -> Result<(Place, Record<Alert>)> {
-    let place = Place::from(scope);
-    let operation = NamespaceOperation::ExecuteJob;
-    let record = place.find(app, identifier, operation).await?;
-    Ok((place, record))
 }
 
 /// Work of the queue.

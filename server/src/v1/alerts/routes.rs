@@ -83,7 +83,7 @@ async fn list_alert_executions(
     query: ListQuery,
 ) -> Result<Json<AlertExecutionListResponse>> {
     let params = ListParams::new(query, &ListAlertsRequest::default())?;
-    super::executions(&app, &Place::from(&scope), None, &params)
+    super::executions::list(&app, &Place::from(&scope), None, &params)
         .await
         .map(Json)
 }
@@ -95,7 +95,7 @@ async fn get_alert_execution(
     scope: Scope<Read>,
     Path(id): Path<String>,
 ) -> Result<Json<AlertExecutionResult>> {
-    super::execution(&app, &Place::from(&scope), &id)
+    super::executions::get(&app, &Place::from(&scope), &id)
         .await
         .map(Json)
 }
@@ -143,7 +143,7 @@ async fn list_executions_of_alert(
     query: ListQuery,
 ) -> Result<Json<AlertExecutionListResponse>> {
     let params = ListParams::new(query, &ListAlertsRequest::default())?;
-    super::executions(&app, &Place::from(&scope), Some(&id), &params)
+    super::executions::list(&app, &Place::from(&scope), Some(&id), &params)
         .await
         .map(Json)
 }
@@ -155,7 +155,7 @@ async fn get_alert_results(
     scope: Scope<Read>,
     Path(id): Path<String>,
 ) -> Result<Json<AlertExecutionResult>> {
-    super::results(&app, &Place::from(&scope), &id)
+    super::executions::last(&app, &Place::from(&scope), &id)
         .await
         .map(Json)
 }
@@ -167,7 +167,7 @@ async fn execute_alert(
     scope: Scope<Write>,
     Path(id): Path<String>,
 ) -> Result<Json<AlertExecutionResult>> {
-    super::execute(&app, &Place::from(&scope), &id)
+    super::executions::execute(&app, &Place::from(&scope), &id)
         .await
         .map(Json)
 }

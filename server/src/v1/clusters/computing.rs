@@ -70,7 +70,7 @@ impl How {
         }
         match (model.cluster_type, &model.vector_config) {
             (ClusterType::Vector, Some(vectors)) => {
-                let (settings, auto) = config::settings(vectors)?;
+                let (settings, auto) = settings::settings(vectors)?;
                 let most = run.request.sample_size.or(vectors.sample_size);
                 let most = most.and_then(|most| usize::try_from(most).ok());
                 Ok(Self::Vectors {

@@ -3,11 +3,13 @@
 
 mod computing;
 mod config;
+mod ending;
 mod labels;
 mod members;
 mod reading;
 mod routes;
 mod running;
+mod settings;
 mod showing;
 mod store;
 mod telling;
@@ -237,7 +239,7 @@ pub async fn update(
                 patch(&mut stored, request);
                 // What runs is checked as it would be asked for anew.
                 if let Some(vectors) = &stored.model.vector_config {
-                    config::settings(vectors)?;
+                    settings::settings(vectors)?;
                 }
                 stored.told.updated_at = Some(clock::time(now));
                 stored.model.updated_at = stored.told.updated_at;
@@ -346,7 +348,7 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Resul
             Box::pin(async move {
                 store::lock(tx, &namespace_id, &id, now).await?;
                 if let Some(mut active) = store::active(tx, &namespace_id, &id).await? {
-                    running::end_canceled(tx, &namespace_id, &mut active, now).await?;
+                    ending::end_canceled(tx, &namespace_id, &mut active, now).await?;
                 }
                 let runs = store::list_in(tx, &namespace_id, &id, running::MAX_RUNS * 2).await?;
                 let files = runs
@@ -471,7 +473,7 @@ pub async fn fire(
         Ok(None) => Err(ApiError::bad_request("", "the execution was canceled")),
         Err(error) => {
             let (org_id, reason) = (&scope.caller.org_id, error.message());
-            running::fail(
+            ending::fail(
                 app,
                 org_id,
                 &scope.namespace_id,

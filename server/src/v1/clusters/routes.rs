@@ -240,7 +240,7 @@ async fn cancel_execution(
     scope: Scope<Write>,
     Path((identifier, run_id)): Path<(String, String)>,
 ) -> Result<Json<ClusterExecutionResult>> {
-    let run = super::running::cancel(&app, &scope, &identifier, &run_id).await?;
+    let run = super::ending::cancel(&app, &scope, &identifier, &run_id).await?;
     Ok(Json(run.result))
 }
 

@@ -3,6 +3,7 @@
 
 mod capture;
 mod restore;
+mod returning;
 mod routes;
 
 use loupe_wire::{

@@ -3,6 +3,7 @@
 
 mod channels;
 mod courier;
+mod message;
 mod routes;
 mod signature;
 mod store;
@@ -17,7 +18,8 @@ use loupe_wire::{
 use serde::{Deserialize, Serialize};
 
 pub use channels::Channel;
-pub use courier::{Outcome, deliver, dispatch, post, start, sweep};
+pub use courier::{deliver, dispatch, start, sweep};
+pub use message::{Outcome, post};
 pub use routes::router;
 
 use self::channels::Kept;

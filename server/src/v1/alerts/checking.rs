@@ -1,0 +1,84 @@
+//! What an alert may be about.
+
+use loupe_wire::{
+    AlertResponse, AlertSource, NamespaceOperation, NamespaceSelector, NamespaceSelectorMode,
+    ResourceType, Value,
+};
+use serde_json::json;
+
+use super::{Place, conditions, store};
+use crate::{
+    app::App,
+    error::{Result, Violation},
+    v1::{namespaces::NAMESPACES, retrievers},
+};
+
+/// Largest rest of an alert, as JSON: inputs and metadata.
+const LARGEST: usize = 65_536;
+
+/// Checks what an alert is about, as a whole: after a change as well as at first.
+pub(super) async fn check(app: &App, place: &Place, alert: &AlertResponse) -> Result<()> {
+    match alert.source.unwrap_or_default() {
+        AlertSource::Retriever => {
+            let Some(retriever) = &alert.retriever_id else {
+                let msg = "an alert on a retriever names it";
+                return Err(Violation::body(&["retriever_id"], "missing", msg, Value::Null).into());
+            };
+            let id = match &place.namespace_id {
+                Some(namespace_id) => {
+                    let record = retrievers::RETRIEVERS
+                        .find(app.db(), namespace_id, retriever)
+                        .await?;
+                    record.id
+                }
+                None => {
+                    store::retriever_namespace(app.db(), &place.caller.org_id, retriever).await?;
+                    retriever.clone()
+                }
+            };
+            let operation = NamespaceOperation::ExecuteRetriever;
+            place
+                .caller
+                .allow(ResourceType::Retriever, &id, operation)?;
+        }
+        AlertSource::System => match &alert.system_condition {
+            Some(condition) => conditions::check(condition)?,
+            None => {
+                let msg = "an alert on the system names its condition";
+                let path = ["system_condition"];
+                return Err(Violation::body(&path, "missing", msg, Value::Null).into());
+            }
+        },
+    }
+    if let Some(selector) = &alert.namespace_selector {
+        check_selector(app, place, selector).await?;
+    }
+    let rest = json!([alert.inputs, alert.metadata]).to_string();
+    if rest.len() > LARGEST {
+        let msg = format!("inputs and metadata have at most {LARGEST} bytes");
+        return Err(Violation::body(&["inputs"], "too_long", msg, Value::Null).into());
+    }
+    Ok(())
+}
+
+async fn check_selector(app: &App, place: &Place, selector: &NamespaceSelector) -> Result<()> {
+    let fault = |member: &str, msg: &str| {
+        let input = serde_json::to_value(selector).unwrap_or_default();
+        Violation::body(&["namespace_selector", member], "value_error", msg, input).into()
+    };
+    let selected = selector.mode == Some(NamespaceSelectorMode::Selected);
+    if let Some(own) = &place.namespace_id {
+        if selected && selector.namespace_ids.iter().all(|id| id == own) {
+            return Ok(());
+        }
+        let msg = "an alert of a namespace watches that one: make it at /v1/organizations/alerts";
+        return Err(fault("mode", msg));
+    }
+    if selected && selector.namespace_ids.is_empty() {
+        return Err(fault("namespace_ids", "select at least one namespace"));
+    }
+    for id in &selector.namespace_ids {
+        NAMESPACES.find(app.db(), &place.caller.org_id, id).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! Looks of an alert: those that were made, and looking now.
+
+use loupe_wire::{AlertExecutionListResponse, AlertExecutionResult, NamespaceOperation, Value};
+use serde_json::json;
+
+use super::{Alert, Place, evaluation, store};
+use crate::{
+    app::App,
+    auth::{Level, Scope},
+    db::Record,
+    error::{ApiError, Result},
+    list::{ListParams, Page},
+};
+
+/// Looks of one alert, or of all, newest first.
+pub(super) async fn list(
+    app: &App,
+    place: &Place,
+    identifier: Option<&str>,
+    params: &ListParams,
+) -> Result<AlertExecutionListResponse> {
+    let operation = NamespaceOperation::ReadData;
+    let alert_id = match identifier {
+        Some(identifier) => place.find(app, identifier, operation).await?.id,
+        None => {
+            place.allow("*", operation)?;
+            String::new()
+        }
+    };
+    let (owner, limit) = (place.owner(), params.limit + 1);
+    let rows = store::list(app.db(), owner, &alert_id, limit, params.offset).await?;
+    let total = match params.include_total {
+        true => Some(store::count(app.db(), owner, &alert_id).await?),
+        false => None,
+    };
+    let page = Page::from_window(rows, params, total);
+    Ok(AlertExecutionListResponse {
+        total_count: page.total_count(params),
+        results: page.results,
+        pagination: page.pagination,
+    })
+}
+
+pub(super) async fn get(app: &App, place: &Place, id: &str) -> Result<AlertExecutionResult> {
+    let found = store::find(app.db(), place.owner(), id).await?;
+    place.allow(&found.alert_id, NamespaceOperation::ReadData)?;
+    Ok(found)
+}
+
+/// The last look.
+pub(super) async fn last(app: &App, place: &Place, identifier: &str) -> Result<AlertExecutionResult> {
+    let operation = NamespaceOperation::ReadData;
+    let record = place.find(app, identifier, operation).await?;
+    let last = store::list(app.db(), place.owner(), &record.id, 1, 0).await?;
+    let never = || ApiError::not_found("alert execution", identifier);
+    last.into_iter().next().ok_or_else(never)
+}
+
+/// Looks now, whatever the mode. What fires is told as ever.
+pub(super) async fn execute(app: &App, place: &Place, identifier: &str) -> Result<AlertExecutionResult> {
+    let operation = NamespaceOperation::ExecuteJob;
+    let record = place.find(app, identifier, operation).await?;
+    let cause = evaluation::Cause::request();
+    evaluation::look(app, place.owner(), &record.data.0, cause).await
+}
+
+/// As a trigger does it: an alert of the namespace, or one of the organization.
+///
+/// # Errors
+/// There is no such alert, or it cannot be evaluated.
+pub async fn evaluate<L: Level>(app: &App, scope: &Scope<L>, identifier: &str) -> Result<Value> {
+    let (place, record) = known(app, scope, identifier).await?;
+    let cause = evaluation::Cause::request();
+    let found = evaluation::look(app, place.owner(), &record.data.0, cause).await?;
+    Ok(json!({
+        "alert_id": found.alert_id, "execution_id": found.execution_id,
+        "triggered": found.triggered, "match_count": found.match_count,
+    }))
+}
+
+/// Refuses what is no alert that the namespace's triggers may evaluate.
+///
+/// # Errors
+/// There is none.
+pub async fn exists<L: Level>(app: &App, scope: &Scope<L>, identifier: &str) -> Result<()> {
+    known(app, scope, identifier).await.map(|_| ())
+}
+
+async fn known<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    identifier: &str,
+) -> Result<(Place, Record<Alert>)> {
+    let place = Place::from(scope);
+    let operation = NamespaceOperation::ExecuteJob;
+    let record = place.find(app, identifier, operation).await?;
+    Ok((place, record))
+}
