@@ -229,7 +229,7 @@ async def flooded(server, retriever, seconds, times, judged):
     alone = await searches.alone(150)
     rate = await searches.saturating(2 * (os.cpu_count() or 2), 2)
     answers, health = await searches.flood(times * rate, seconds)
-    memory = server.memory_mib()
+    memory = server.memory_as_released_mib()
     await asyncio.sleep(2)
     after = await searches.alone(100)
     accepted = [took for status, took in answers if status == 200]

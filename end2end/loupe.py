@@ -23,6 +23,8 @@ def binary():
 
 
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "loupe"
+# What the binary may weigh, without models (P-9).
+BINARY_MIB = 90
 
 
 def python_with(*packages):
@@ -160,15 +162,20 @@ class Server:
         return cpu_seconds(self.process.pid)
 
     def memory_mib(self):
-        """Resident memory without the pages of the program itself: those of a debug build are many times a release's."""
+        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", text).group(1)) / 1024
+
+    def memory_as_released_mib(self):
+        """Resident memory, of which the program's own pages are no more than a release may weigh (P-9): a debug build
+        maps hundreds of megabytes of code."""
         process = pathlib.Path(f"/proc/{self.process.pid}")
-        program, resident, own = str((process / "exe").readlink()), 0, False
+        program, own, is_own = str((process / "exe").readlink()), 0, False
         for line in (process / "smaps").read_text().splitlines():
             if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
-                own = line.split(maxsplit=5)[5:] == [program]
-            elif line.startswith("Rss:") and not own:
-                resident += int(line.split()[1])
-        return resident / 1024
+                is_own = line.split(maxsplit=5)[5:] == [program]
+            elif line.startswith("Rss:") and is_own:
+                own += int(line.split()[1]) / 1024
+        return self.memory_mib() - own + min(own, BINARY_MIB)
 
 
 def cpu_seconds(pid):

@@ -38,7 +38,7 @@ use crate::{
     usage::Usage,
     v1,
     v1::{
-        audit::refusals::Refusals,
+        audit::repeats::Repeats,
         retrievers::{Acts, Answers, History, Used},
     },
     vault::Vault,
@@ -77,7 +77,7 @@ pub struct Inner {
     /// Key ids whose use was recorded within the last minute.
     pub touched: Cache<String, ()>,
     /// Refusals on their way to the audit log.
-    pub refusals: Refusals,
+    pub repeats: Repeats,
     /// The moment at which alerts looked by the clock last.
     pub alert_moment: AtomicI64,
     /// Encrypts what has to be read again.
@@ -193,7 +193,7 @@ impl App {
                 .max_capacity(10_000)
                 .time_to_live(Duration::from_secs(60))
                 .build(),
-            refusals: Refusals::default(),
+            repeats: Repeats::default(),
             alert_moment: AtomicI64::new(-1),
             vault,
             outbound,

@@ -35,7 +35,7 @@ use crate::{
     mail::Mailer,
     outbound::Outbound,
     progress, usage,
-    v1::{audit::refusals, collections, documents, organizations, retrievers::History, webhooks},
+    v1::{audit::repeats, collections, documents, organizations, retrievers::History, webhooks},
     vault::Vault,
 };
 
@@ -62,8 +62,8 @@ impl Started {
         if let Err(error) = usage::flush(&self.app).await {
             tracing::warn!(%error, "the usage of the last seconds is lost");
         }
-        if let Err(error) = refusals::flush(&self.app, true).await {
-            tracing::warn!(%error, "the refusals of the last seconds are not in the audit log");
+        if let Err(error) = repeats::flush(&self.app, true).await {
+            tracing::warn!(%error, "refusals and reads of the last seconds are not in the audit log");
         }
         if let Err(error) = documents::trim(&self.app).await {
             tracing::warn!(%error, "the document journal is kept for the next start");
@@ -308,7 +308,7 @@ pub fn start_work(app: &App) {
 
 /// Writes the usage of keys every round, and forgets what is old once in a while.
 async fn keep_house(app: &App, round: u32) {
-    let mut outcomes = vec![usage::flush(app).await, refusals::flush(app, false).await];
+    let mut outcomes = vec![usage::flush(app).await, repeats::flush(app, false).await];
     if round.is_multiple_of(120) {
         outcomes.push(idempotency::sweep(app).await);
         outcomes.push(limits::sweep(app).await);

@@ -24,7 +24,7 @@ use crate::{
     idempotency,
     limits::{self, Figures},
     tolerance, usage,
-    v1::audit::refusals,
+    v1::audit::repeats,
 };
 
 /// An operation that nobody declared.
@@ -79,7 +79,7 @@ fn note_refusal(
     response: &Response,
 ) {
     if let Some(refused) = response.extensions().get::<Refused>() {
-        refusals::note(app, caller, method, place, *refused);
+        repeats::refused(app, caller, method, place, *refused);
     }
 }
 
@@ -157,9 +157,20 @@ async fn known(
     if listed {
         response.extensions_mut().insert(Readers::Listed);
     }
-    note_refusal(app, &caller, &method, (path, &uri), &response);
+    let place = (path, &uri);
+    note_refusal(app, &caller, &method, place, &response);
+    if standing.audits_reads && is_read(row) && response.status().is_success() {
+        repeats::read(app, &caller, &method, place);
+    }
     usage::count(app, &caller, &method, path, &response, start.elapsed());
     with(figures, response)
+}
+
+fn is_read(row: &Row) -> bool {
+    matches!(
+        row.access,
+        Access::Execute | Access::Level(Permission::Read)
+    )
 }
 
 /// Searches are what keeps processors busy: in an overload most are refused before they are looked at.

@@ -92,6 +92,8 @@ pub struct Standing {
     pub requires_plan: bool,
     /// Dollars spent and the limit that they have reached.
     pub over_limit: Option<Overspent>,
+    /// The audit log is told of reads.
+    pub audits_reads: bool,
     /// Requests a second by kind of operation, where the organization has lowered them.
     kinds: Option<[i64; 5]>,
 }
@@ -180,6 +182,9 @@ pub async fn standing(app: &App, org_id: &str) -> Result<Standing> {
         tier: organization.account_type,
         requires_plan: organization.requires_plan,
         over_limit: billing::overspent(app, &organization).await?,
+        audits_reads: organizations::settings::find(app.db(), org_id)
+            .await?
+            .audits_reads,
         kinds: kinds::overrides(&organization.rate_limits),
     };
     app.limits

@@ -113,6 +113,7 @@ pub async fn run_task(app: &App, claim: &Claim) -> Result<()> {
         taxonomies::APPLY => return taxonomies::run(app, claim).await,
         kind if alerts::runs(kind) => alerts::run(app, claim).await?,
         migrations::MIGRATE => migrations::run(app, claim).await?,
+        notifications::letters::LETTER => notifications::letters::run(app, claim).await?,
         kind if snapshots::runs(kind) => snapshots::run(app, claim).await?,
         benchmarks::REPLAY => return benchmarks::run(app, claim).await,
         evaluations::EVALUATE => return evaluations::run(app, claim).await,
@@ -141,6 +142,9 @@ pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
     }
     if claim.kind == taxonomies::APPLY {
         taxonomies::give_up(app, claim, reason).await?;
+    }
+    if claim.kind == notifications::letters::LETTER {
+        notifications::letters::give_up(app, claim).await?;
     }
     if claim.kind == migrations::MIGRATE {
         migrations::give_up(app, claim, reason).await?;

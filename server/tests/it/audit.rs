@@ -27,6 +27,36 @@ async fn logs(server: &Server, query: &str) -> Value {
 }
 
 both! {
+    async fn reads_are_recorded_when_the_organization_wants_that(server) {
+        let namespace = server.namespace("read").await;
+        let bucket = server.call_in(&namespace, "POST", "/v1/buckets", json!({"bucket_name": "letters"})).await.ok();
+        let bucket = format!("/v1/buckets/{}", bucket["bucket_id"].as_str().unwrap());
+        let settings = "/v1/organizations/audit/settings";
+        assert_eq!(server.call("GET", settings, Value::Null).await.ok(), json!({"read_auditing_enabled": false}));
+        server.call_in(&namespace, "GET", &bucket, Value::Null).await.ok();
+        assert_eq!(logs(&server, "?action=bucket_accessed").await["total"], 0);
+
+        server.call("PATCH", settings, json!({"read_auditing_enabled": "perhaps"})).await.invalid(&["body", "read_auditing_enabled"], "bool_type");
+        assert_eq!(server.call("PATCH", settings, json!({})).await.ok()["read_auditing_enabled"], false);
+        assert_eq!(server.call("PATCH", settings, json!({"read_auditing_enabled": true})).await.ok()["read_auditing_enabled"], true);
+        assert_eq!(server.call("GET", settings, Value::Null).await.ok()["read_auditing_enabled"], true);
+        for _ in 0..3 {
+            server.call_in(&namespace, "GET", &bucket, Value::Null).await.ok();
+        }
+        server.call_in(&namespace, "GET", "/v1/buckets/bkt_unknown", Value::Null).await.error(404, "NotFoundError");
+        let page = logs(&server, "?action=bucket_accessed").await;
+        assert_eq!(page["total"], 1, "what is repeated is counted: {page:#}");
+        let record = &page["results"][0];
+        assert_eq!(format!("/v1/buckets/{}", record["resource_id"].as_str().unwrap()), bucket);
+        assert_eq!((&record["status"], &record["changes"]["reads"]), (&json!("success"), &json!(3)));
+        assert_eq!(record["changes"]["operation"], "GET /v1/buckets/{bucket_identifier}");
+        assert_eq!(record["actor_email"], "owner@localhost");
+        let told = logs(&server, "?action=organization_updated").await;
+        assert_eq!(told["results"][0]["changes"]["read_auditing_enabled"], json!({"before": false, "after": true}));
+    }
+}
+
+both! {
     async fn each_event_of_a_key_is_one_record(server) {
         let made = change(&server, "POST", KEYS, json!({"name": "robot"})).await;
         let id = made["key_id"].as_str().unwrap();

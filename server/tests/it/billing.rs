@@ -43,6 +43,14 @@ both! {
         close(&before["spend"]["total_usd"], 0.0);
         server.call("GET", "/v1/organizations/usage?start=2021-01-01&end=2020-01-01", Value::Null).await.invalid(&["query", "start"], "value_error");
 
+        let month = server.call("GET", "/v1/organizations/billing/usage/current", Value::Null).await.ok();
+        assert_eq!(month["current_month_usage"], 1, "a credit that is begun is whole: {month:#}");
+        close(&month["estimated_cost_usd"], usage["spend"]["total_usd"].as_f64().unwrap());
+        close(&month["usage_v2"]["search_usd"], 6e-6);
+        assert_eq!((&month["billing_period_end"], &month["next_invoice_date"]), (&usage["pool"]["reset_date"], &usage["pool"]["reset_date"]));
+        let plan = &month["plan_usage"];
+        assert_eq!((&plan["tier"], &plan["plan_name"], &plan["vectors_stored"], &plan["cap_state"]), (&json!("enterprise"), &json!("Enterprise"), &json!(4), &json!("ok")));
+
         let path = "/v1/organizations/billing/usage/vector-backend";
         let vectors = server.call("GET", path, Value::Null).await.ok();
         assert_eq!((&vectors["vectors_stored"], &vectors["storage_bytes"], &vectors["queries"]), (&json!(4), &json!(48), &json!(3)));

@@ -170,6 +170,58 @@ async fn alerts_and_webhooks_are_sent_as_mail() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn notifications_are_sent_as_mail_where_the_preferences_say_so() {
+    let mailbox = Mailbox::start().await;
+    let server = server(&mailbox).await;
+    let (namespace, retriever) = retriever(&server, "news").await;
+    let preferences = json!({"preferences": {"custom": {"in_app": false, "email": true}}});
+    server
+        .call("PUT", "/v1/notifications/preferences", preferences)
+        .await
+        .ok();
+    let alert = json!({
+        "name": "nothing there", "retriever_id": retriever, "trigger_on": "no_results", "execution_mode": "on_demand",
+        "notification_config": {"channels": []},
+    });
+    let alert = server
+        .call_in(&namespace, "POST", "/v1/alerts", alert)
+        .await
+        .ok();
+    let path = format!("/v1/alerts/{}/execute", alert["alert_id"].as_str().unwrap());
+    let delivered = async |status: &str| {
+        let start = Instant::now();
+        loop {
+            let list = json!({"notification_type": "custom"});
+            let list = server.call("POST", "/v1/notifications/list", list).await.ok();
+            let of = |place: usize| &list["results"][place]["delivery_status"]["email"];
+            if of(0) == status {
+                return list;
+            }
+            assert!(start.elapsed() < Duration::from_secs(20), "{list:#}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    server.call_in(&namespace, "POST", &path, Value::Null).await.ok();
+    // Nobody said where to.
+    let list = delivered("not_configured").await;
+    assert_eq!(list["results"][0]["delivery_status"]["in_app"], "off");
+    assert_eq!(list["results"][0]["read"], true);
+
+    let address = json!({"notifications_email": "team@example.com"});
+    server
+        .call("PATCH", "/v1/organizations", address)
+        .await
+        .ok();
+    server.app.clock().advance(3_600);
+    mailbox.codes.lock().unwrap().push_back(451);
+    server.call_in(&namespace, "POST", &path, Value::Null).await.ok();
+    let letters = mailbox.wait(1).await;
+    assert_eq!(letters[0].0, ["team@example.com"]);
+    assert!(letters[0].1.contains("Subject: Alert nothing there"), "{}", letters[0].1);
+    delivered("delivered").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_mail_server_that_cannot_be_is_refused_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let mut config = config(Database::Sqlite, &folder).await;

@@ -45,6 +45,35 @@ const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+
 const BROKEN: &str = "iVBORw0KGgoAAAANSUhEUg==";
 
 both! {
+    async fn preferences_say_which_notifications_there_are(server) {
+        let path = "/v1/notifications/preferences";
+        let get = async || server.call("GET", path, Value::Null).await.ok()["preferences"].clone();
+        let first = get().await;
+        assert_eq!(first.as_object().unwrap().len(), 13);
+        assert!(first.as_object().unwrap().values().all(|one| *one == json!({"in_app": true, "email": false})));
+        server.call("PUT", path, json!({"preferences": {"gossip": {}}})).await.invalid(&["body", "preferences", "gossip"], "enum");
+        server.call("PUT", path, json!({"preferences": {"custom": {"pigeon": true}}})).await.invalid(&["body", "preferences", "custom", "pigeon"], "enum");
+        server.call("PUT", path, json!({"preferences": {"custom": {"email": 1}}})).await.invalid(&["body", "preferences", "custom", "email"], "bool_type");
+        server.call("PUT", path, json!({"preferences": {"custom": []}})).await.invalid(&["body", "preferences", "custom"], "dict_type");
+        assert_eq!(get().await, first, "what is refused changes nothing");
+
+        let off = json!({"pipeline_success": {"in_app": false}});
+        let set = server.call("PUT", path, json!({"preferences": off})).await.ok();
+        assert_eq!(set["preferences"]["pipeline_success"], json!({"in_app": false, "email": false}));
+        let (namespace, bucket, _) = library(&server, "image_extractor", "image").await;
+        batch(&server, &namespace, &bucket, "good ones", &[DOT]).await;
+        batch(&server, &namespace, &bucket, "bad ones", &[BROKEN]).await;
+        let list = server.call("POST", LIST, json!({})).await.ok();
+        assert_eq!((&list["total"], &list["results"][0]["type"]), (&json!(1), &json!("pipeline_failure")));
+        let strange = other_organization(&server).await;
+        let theirs = Server::send(server.request("GET", path).bearer_auth(&strange.key)).await.ok();
+        assert_eq!(theirs["preferences"], first);
+        let set = server.call("PUT", path, json!({"preferences": {}})).await.ok();
+        assert_eq!(set["preferences"], first);
+    }
+}
+
+both! {
     async fn the_end_of_a_batch_is_told_until_somebody_reads_it(server) {
         let (namespace, bucket, _) = library(&server, "image_extractor", "image").await;
         let done = batch(&server, &namespace, &bucket, "good ones", &[DOT]).await;

@@ -110,3 +110,19 @@ pub struct AuditEventResponse {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor_key_name: Option<String>,
 }
+
+/// What of an organization the audit log is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct AuditSettings {
+    /// Whether reading resources is recorded as well as changing them.
+    #[serde(default)]
+    pub read_auditing_enabled: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct AuditSettingsUpdateRequest {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_auditing_enabled: Option<bool>,
+}

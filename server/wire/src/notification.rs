@@ -113,8 +113,26 @@ pub enum NotificationType {
     FeatureTip,
 }
 
+/// Which notifications reach people, and how.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct NotificationPreferencesResponse {
+    /// Type of notification -> `{"in_app": bool, "email": bool}`, for every type.
+    #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
+    pub preferences: Object,
+}
+
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct UnreadCountResponse {
     pub count: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct UpdatePreferencesRequest {
+    /// Type of notification -> `{"in_app": bool, "email": bool}`. Types and channels that are left out are as at first: in
+    /// the console, not by e-mail.
+    #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
+    pub preferences: Object,
 }

@@ -1,7 +1,7 @@
 //! The audit log: who did what to which resource, and why. A record is written in the transaction of its change, so there
 //! is one for each change and none for what was rolled back.
 
-pub mod refusals;
+pub mod repeats;
 mod routes;
 mod store;
 
@@ -9,12 +9,17 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use futures::Stream;
-use loupe_wire::{AuditAction, AuditEventResponse, ResourceType, UserModel, Value};
+use loupe_wire::{
+    AuditAction, AuditEventResponse, AuditSettings, AuditSettingsUpdateRequest, ResourceType,
+    UserModel, Value,
+};
 
 pub use routes::router;
 pub use store::Wanted;
 
-use super::users;
+use super::{organizations::settings, users};
+use serde_json::json;
+
 use crate::{app::App, auth::Caller, clock, db::Tx, error::Result, id, v1::tasks::name_of};
 
 /// One change of one resource.
@@ -81,6 +86,53 @@ pub fn difference(before: &impl serde::Serialize, after: &impl serde::Serialize)
     changes.into()
 }
 
+/// What of the organization the log is told.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn settings(app: &App, caller: &Caller) -> Result<AuditSettings> {
+    let settings = settings::find(app.db(), &caller.org_id).await?;
+    Ok(AuditSettings {
+        read_auditing_enabled: settings.audits_reads,
+    })
+}
+
+/// Sets what of the organization the log is told.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn update_settings(
+    app: &App,
+    caller: &Caller,
+    request: AuditSettingsUpdateRequest,
+) -> Result<AuditSettings> {
+    let Some(audits_reads) = request.read_auditing_enabled else {
+        return self::settings(app, caller).await;
+    };
+    let (caller, now) = (caller.clone(), app.clock().micros());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let mut settings = settings::find_in(tx, &caller.org_id).await?;
+                let before = std::mem::replace(&mut settings.audits_reads, audits_reads);
+                settings::update(tx, &caller.org_id, &settings, now).await?;
+                let change = Change {
+                    action: AuditAction::OrganizationUpdated,
+                    resource: (ResourceType::Organization, &caller.org_id),
+                    changes: json!({
+                        "read_auditing_enabled": { "before": before, "after": audits_reads },
+                    }),
+                };
+                record(tx, &caller, change, now).await
+            })
+        })
+        .await?;
+    app.limits.forget_tiers();
+    Ok(AuditSettings {
+        read_auditing_enabled: audits_reads,
+    })
+}
+
 /// Records read at a time for an export.
 const EXPORT_PAGE: i64 = 500;
 
@@ -92,7 +144,7 @@ pub async fn list(
     skip: i64,
     limit: i64,
 ) -> Result<(Vec<AuditEventResponse>, i64)> {
-    refusals::flush(app, false).await?;
+    repeats::flush(app, false).await?;
     let rows = store::list(app.db(), &caller.org_id, wanted, skip, limit).await?;
     let total = store::count(app.db(), &caller.org_id, wanted).await?;
     let people = people(app, caller).await?;

@@ -5,7 +5,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use chrono::{DateTime, Utc};
-use loupe_wire::{AuditAction, AuditEventListResponse, AuditEventResponse, ResourceType};
+use loupe_wire::{
+    AuditAction, AuditEventListResponse, AuditEventResponse, AuditSettings,
+    AuditSettingsUpdateRequest, ResourceType,
+};
 use serde::Deserialize;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -13,6 +16,7 @@ use super::Wanted;
 use crate::{
     app::App,
     auth::{Admin, Org},
+    body::Body,
     error::{ApiError, Result, Violation},
     list,
     v1::tasks::name_of,
@@ -22,6 +26,7 @@ pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(list_audit_logs))
         .routes(routes!(export_audit_logs))
+        .routes(routes!(get_audit_settings, update_audit_settings))
         .routes(routes!(get_audit_log))
 }
 
@@ -147,4 +152,25 @@ async fn get_audit_log(
     Path(audit_id): Path<String>,
 ) -> Result<Json<AuditEventResponse>> {
     super::get(&app, &org.caller, &audit_id).await.map(Json)
+}
+
+/// Whether the log is told of reads.
+#[utoipa::path(get, path = "/v1/organizations/audit/settings", tag = "audit", responses((status = 200, body = AuditSettings)))]
+async fn get_audit_settings(
+    State(app): State<App>,
+    org: Org<Admin>,
+) -> Result<Json<AuditSettings>> {
+    super::settings(&app, &org.caller).await.map(Json)
+}
+
+/// Has the log told of reads, or no longer. A key that reads the same again is counted, and told of once an hour.
+#[utoipa::path(patch, path = "/v1/organizations/audit/settings", tag = "audit", request_body = AuditSettingsUpdateRequest, responses((status = 200, body = AuditSettings)))]
+async fn update_audit_settings(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Body(request): Body<AuditSettingsUpdateRequest>,
+) -> Result<Json<AuditSettings>> {
+    super::update_settings(&app, &org.caller, request)
+        .await
+        .map(Json)
 }

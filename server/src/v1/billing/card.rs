@@ -113,6 +113,12 @@ fn rates(tier: AccountTier, config: &Config) -> Value {
     })
 }
 
+/// What people call a tier.
+pub fn plan_name(tier: AccountTier) -> String {
+    let name = name_of(tier);
+    format!("{}{}", name[..1].to_uppercase(), &name[1..])
+}
+
 fn plan(tier: AccountTier, config: &Config) -> PlanDefinitionResponse {
     let name = name_of(tier);
     let limits = Resource::ALL
@@ -120,7 +126,7 @@ fn plan(tier: AccountTier, config: &Config) -> PlanDefinitionResponse {
         .filter_map(|resource| Some((resource.name().to_owned(), json!(resource.of(tier)?))));
     PlanDefinitionResponse {
         product: "managed".into(),
-        name: format!("{}{}", name[..1].to_uppercase(), &name[1..]),
+        name: plan_name(tier),
         tier: name,
         // What a plan costs is between an installation and its users.
         monthly_price_cents: 0,

@@ -1,6 +1,7 @@
 //! What is used, in dollars: the spend of a period, the rate card, and the price of a workload before it runs.
 
 mod card;
+mod current;
 mod routes;
 mod store;
 
@@ -210,8 +211,7 @@ pub(crate) async fn of_vectors(
         ..Default::default()
     };
     costs.total_usd = costs.vector_storage_usd + costs.data_storage_usd + costs.query_usd;
-    #[expect(clippy::cast_possible_truncation, reason = "a sum far below 2^63")]
-    let credits = (costs.total_usd / card::CREDIT_USD).ceil() as i64;
+    let credits = current::credits(costs.total_usd);
     costs.total_credits = credits;
     Ok(VectorBackendUsageResponse {
         vector_backend: "loupe".into(),

@@ -5,13 +5,13 @@ use axum::{
 };
 use chrono::NaiveDate;
 use loupe_wire::{
-    EstimateRequest, EstimateResponse, OrgUsageResponse, PricingConfigResponse,
+    CurrentUsageResponse, EstimateRequest, EstimateResponse, OrgUsageResponse, PricingConfigResponse,
     VectorBackendUsageResponse,
 };
 use serde::Deserialize;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Period, card};
+use super::{Period, card, current};
 use crate::{
     app::App,
     auth::{Org, Read},
@@ -23,6 +23,7 @@ use crate::{
 pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(get_organization_usage))
+        .routes(routes!(get_current_usage))
         .routes(routes!(get_vector_usage))
         .routes(routes!(get_pricing))
         .routes(routes!(estimate_workload))
@@ -93,6 +94,15 @@ async fn get_vector_usage(
     super::of_vectors(&app, &org.caller, Period::month_of(at))
         .await
         .map(Json)
+}
+
+/// What this month has cost so far, and how much of the plan is used.
+#[utoipa::path(get, path = "/v1/organizations/billing/usage/current", tag = "usage", responses((status = 200, body = CurrentUsageResponse)))]
+async fn get_current_usage(
+    State(app): State<App>,
+    org: Org<Read>,
+) -> Result<Json<CurrentUsageResponse>> {
+    current::of_month(&app, &org.caller).await.map(Json)
 }
 
 fn first_of(month: &str) -> Result<chrono::DateTime<chrono::Utc>> {

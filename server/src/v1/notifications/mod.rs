@@ -1,17 +1,22 @@
 //! Notifications: what the people of an organization should know, kept until read or removed. They are made by what
 //! happens on the server, in the transaction of what happened.
 
+pub mod letters;
+pub mod preferences;
 mod routes;
 mod store;
 
+use indexmap::IndexMap;
 use loupe_wire::{
     ListNotificationsRequest, ListNotificationsResponse, Notification, NotificationPriority,
     NotificationType, Object, Value,
 };
 use serde::Serialize;
 
+pub use preferences::Preferences;
 pub use routes::router;
 
+use super::organizations::settings;
 use crate::{
     app::App,
     auth::Caller,
@@ -38,12 +43,22 @@ pub struct Notice {
     pub about: Value,
 }
 
-/// Leaves a notification for everybody in the organization.
+/// Leaves a notification for everybody in the organization, where and as its preferences say.
 pub async fn notify(tx: &mut Tx, org_id: &str, notice: Notice, now: i64) -> Result<()> {
+    let settings = settings::find_in(tx, org_id).await?;
+    let channels = settings.notifications.of(notice.kind);
+    if !channels.in_app && !channels.email {
+        return Ok(());
+    }
     let metadata = match notice.about {
         Value::Object(about) => about,
         _ => Object::new(),
     };
+    let in_app = if channels.in_app { "delivered" } else { "off" };
+    let mut delivery_status = IndexMap::from([("in_app".to_owned(), in_app.to_owned())]);
+    if channels.email {
+        delivery_status.insert("email".to_owned(), "deferred".to_owned());
+    }
     let notification = Notification {
         id: Some(id::new("ntf_")),
         r#type: notice.kind,
@@ -53,11 +68,17 @@ pub async fn notify(tx: &mut Tx, org_id: &str, notice: Notice, now: i64) -> Resu
         created_at: Some(clock::time(now)),
         organization_id: org_id.to_owned(),
         metadata,
-        delivery_status: [("in_app".to_owned(), "delivered".to_owned())].into(),
+        delivery_status,
+        // What is not for the console is nothing that somebody has to read there.
+        read_at: (!channels.in_app).then(|| clock::time(now)),
         ..Default::default()
     };
     let (kind, priority) = (name_of(notice.kind), name_of(notice.priority));
-    store::insert(tx, &notification, &kind, &priority, now).await
+    store::insert(tx, &notification, &kind, &priority, now).await?;
+    if channels.email {
+        letters::enqueue(tx, &notification, now).await?;
+    }
+    Ok(())
 }
 
 /// The word of the interface for a case of an enumeration.

@@ -5,14 +5,15 @@ use axum::{
 };
 use loupe_wire::{
     ListNotificationsRequest, ListNotificationsResponse, MarkAllReadResponse, MarkAsReadRequest,
-    Notification, UnreadCountResponse,
+    Notification, NotificationPreferencesResponse, UnreadCountResponse, UpdatePreferencesRequest,
 };
 use serde::Deserialize;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
+use super::preferences;
 use crate::{
     app::App,
-    auth::{Org, Read},
+    auth::{Admin, Org, Read},
     body::Body,
     error::Result,
     list::{ListParams, ListQuery, Params},
@@ -23,6 +24,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(list_notifications))
         .routes(routes!(read_all_notifications))
         .routes(routes!(count_unread_notifications))
+        .routes(routes!(get_notification_preferences, update_notification_preferences))
         .routes(routes!(get_notification, delete_notification))
         .routes(routes!(read_notification))
 }
@@ -101,4 +103,26 @@ async fn delete_notification(
 ) -> Result<StatusCode> {
     super::delete(&app, &org.caller, &id).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Which types of notifications the organization gets in the console and by e-mail.
+#[utoipa::path(get, path = "/v1/notifications/preferences", tag = "notifications", responses((status = 200, body = NotificationPreferencesResponse)))]
+async fn get_notification_preferences(
+    State(app): State<App>,
+    org: Org<Read>,
+) -> Result<Json<NotificationPreferencesResponse>> {
+    preferences::get(&app, &org.caller).await.map(Json)
+}
+
+/// Replaces what the organization has set: types that are left out come to the console and not by e-mail. E-mails go to the
+/// organization's `notifications_email`.
+#[utoipa::path(put, path = "/v1/notifications/preferences", tag = "notifications", request_body = UpdatePreferencesRequest, responses((status = 200, body = NotificationPreferencesResponse)))]
+async fn update_notification_preferences(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Body(request): Body<UpdatePreferencesRequest>,
+) -> Result<Json<NotificationPreferencesResponse>> {
+    preferences::update(&app, &org.caller, request)
+        .await
+        .map(Json)
 }

@@ -8,13 +8,14 @@ use crate::{
 };
 
 crate::sql! {
-    const INSERT = "INSERT INTO notifications (id, org_id, user_id, type, priority, created_at, read_at, data) VALUES ($1, $2, $3, $4, $5, $6, 0, $7)";
+    const INSERT = "INSERT INTO notifications (id, org_id, user_id, type, priority, created_at, read_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
     // Read at no moment: unread. A notification without a user is for everybody.
     const LIST = "SELECT read_at, data FROM notifications WHERE org_id = $1 AND ($2 = '' OR type = $2) AND ($3 = '' OR priority = $3) AND ($4 < 0 OR ($4 = 0 AND read_at = 0) OR ($4 = 1 AND read_at > 0)) AND ($5 = '' OR user_id = '' OR user_id = $5) ORDER BY created_at DESC, id LIMIT $6 OFFSET $7";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM notifications WHERE org_id = $1 AND ($2 = '' OR type = $2) AND ($3 = '' OR priority = $3) AND ($4 < 0 OR ($4 = 0 AND read_at = 0) OR ($4 = 1 AND read_at > 0)) AND ($5 = '' OR user_id = '' OR user_id = $5)";
     const FIND = "SELECT read_at, data FROM notifications WHERE org_id = $1 AND id = $2";
     const READ = "UPDATE notifications SET read_at = $3 WHERE org_id = $1 AND id = $2 AND read_at = 0";
     const READ_ALL = "UPDATE notifications SET read_at = $3 WHERE org_id = $1 AND ($2 = '' OR user_id = '' OR user_id = $2) AND read_at = 0";
+    const CHANGE = "UPDATE notifications SET data = $3 WHERE org_id = $1 AND id = $2";
     const DELETE = "DELETE FROM notifications WHERE org_id = $1 AND id = $2";
     const SWEEP = "DELETE FROM notifications WHERE created_at < $1";
 }
@@ -64,6 +65,7 @@ pub(super) async fn insert(
         kind,
         priority,
         now,
+        notification.read_at.map_or(0, |at| at.timestamp_micros()),
         Arg::json(notification)
     ];
     tx.run(INSERT, row).await?;
@@ -113,4 +115,23 @@ pub(super) async fn delete(tx: &mut Tx, org_id: &str, id: &str) -> Result<bool> 
 /// Removes those of before a moment.
 pub(super) async fn sweep(tx: &mut Tx, before: i64) -> Result<u64> {
     tx.run(SWEEP, args![before]).await
+}
+
+/// Notes how the delivery over a channel went; nothing where the notification was removed.
+pub(super) async fn set_delivery(
+    tx: &mut Tx,
+    org_id: &str,
+    id: &str,
+    channel: &str,
+    status: &str,
+) -> Result<()> {
+    let row: Option<Row> = tx.one(FIND, args![org_id, id]).await?;
+    let Some((_, mut data)) = row else {
+        return Ok(());
+    };
+    data.0
+        .delivery_status
+        .insert(channel.to_owned(), status.to_owned());
+    tx.run(CHANGE, args![org_id, id, Arg::json(&data.0)]).await?;
+    Ok(())
 }

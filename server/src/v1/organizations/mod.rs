@@ -1,6 +1,7 @@
 //! The organization: what everything else belongs to.
 
 mod routes;
+pub mod settings;
 mod store;
 
 use loupe_wire::{

@@ -1,5 +1,6 @@
-//! Refusals in the audit log. The first of its kind is written within seconds; the same key refused the same thing again is
-//! counted, and told of once an hour: a flood of refusals is no flood of records.
+//! What keys do again and again and what the audit log is told of all the same: what they are refused and, where the
+//! organization wants that, what they read. The first of its kind is written within seconds; the same key with the same
+//! thing again is counted, and told of once an hour: a flood of requests is no flood of records.
 
 use std::{
     collections::HashMap,
@@ -14,21 +15,22 @@ use super::{Change, event, store};
 use crate::{app::App, auth::Caller, error::Refused, error::Result};
 
 const HOUR: i64 = 3600 * 1_000_000;
-/// Different refusals of one key that are told apart; the others are one.
+/// Different things of one key that are told apart; the others are one.
 const MOST_OF_A_KEY: usize = 100;
 /// Records of one transaction.
 const TOGETHER: usize = 500;
 
-/// Refusals on their way to the log, by organization and key.
+/// Records on their way to the log, by organization and key.
 #[derive(Default)]
-pub struct Refusals(Mutex<HashMap<(String, String), HashMap<What, Tally>>>);
+pub struct Repeats(Mutex<HashMap<(String, String), HashMap<What, Tally>>>);
 
-/// What was refused.
+/// What happened.
 #[derive(PartialEq, Eq, Hash)]
 struct What {
     operation: String,
     resource: String,
-    code: &'static str,
+    /// Why it was refused; nothing for a read.
+    code: Option<&'static str>,
 }
 
 struct Tally {
@@ -40,21 +42,45 @@ struct Tally {
 }
 
 /// Counts one refusal.
-pub fn note(app: &App, caller: &Caller, method: &Method, path: (&str, &Uri), refused: Refused) {
-    let now = app.clock().micros();
+pub fn refused(app: &App, caller: &Caller, method: &Method, path: (&str, &Uri), refused: Refused) {
     let (template, uri) = path;
     let (kind, resource) = resource(template, uri.path(), &caller.org_id);
-    let mut what = What {
+    let what = What {
         operation: format!("{method} {template}"),
         resource,
-        code: refused.0,
+        code: Some(refused.0),
     };
+    note(app, caller, AuditAction::PermissionDenied, kind, what);
+}
+
+/// Counts one read, of what the log has a word for.
+pub fn read(app: &App, caller: &Caller, method: &Method, path: (&str, &Uri)) {
+    let (template, uri) = path;
+    let (kind, resource) = read_resource(template, uri.path(), &caller.org_id);
+    let action = match kind {
+        ResourceType::Namespace => AuditAction::NamespaceAccessed,
+        ResourceType::Bucket => AuditAction::BucketAccessed,
+        ResourceType::Collection => AuditAction::CollectionAccessed,
+        ResourceType::Retriever if template.ends_with("/execute") => AuditAction::RetrieverQueried,
+        ResourceType::Retriever => AuditAction::RetrieverAccessed,
+        ResourceType::Cluster => AuditAction::ClusterAccessed,
+        ResourceType::Taxonomy => AuditAction::TaxonomyAccessed,
+        ResourceType::Alert => AuditAction::AlertAccessed,
+        ResourceType::Secret => AuditAction::SecretAccessed,
+        _ => return,
+    };
+    let what = What {
+        operation: format!("{method} {template}"),
+        resource,
+        code: None,
+    };
+    note(app, caller, action, kind, what);
+}
+
+fn note(app: &App, caller: &Caller, action: AuditAction, kind: ResourceType, mut what: What) {
+    let now = app.clock().micros();
     let who = (caller.org_id.clone(), caller.actor().to_owned());
-    let mut all = app
-        .refusals
-        .0
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+    let mut all = app.repeats.0.lock().unwrap_or_else(PoisonError::into_inner);
     let of_key = all.entry(who).or_default();
     if of_key.len() >= MOST_OF_A_KEY && !of_key.contains_key(&what) {
         what.operation = "*".into();
@@ -65,18 +91,29 @@ pub fn note(app: &App, caller: &Caller, method: &Method, path: (&str, &Uri), ref
         tally.last = now;
         return;
     }
+    let (status, changes) = match what.code {
+        Some(code) => ("denied", json!({"operation": what.operation, "code": code})),
+        None => ("success", json!({"operation": what.operation})),
+    };
     let change = Change {
-        action: AuditAction::PermissionDenied,
+        action,
         resource: (kind, &what.resource),
-        changes: json!({"operation": what.operation, "code": what.code}),
+        changes,
     };
     let tally = Tally {
-        event: event(caller, &change, "denied", now),
+        event: event(caller, &change, status, now),
         waiting: 1,
         last: now,
         told: None,
     };
     of_key.insert(what, tally);
+}
+
+/// What a read is of: documents belong to their collection.
+fn read_resource(template: &str, path: &str, org_id: &str) -> (ResourceType, String) {
+    let documents = template.split_once("/documents");
+    let template = documents.map_or(template, |(collection, _)| collection);
+    resource(template, path, org_id)
 }
 
 /// The last resource that a path names, and its kind.
@@ -93,6 +130,9 @@ fn resource(template: &str, path: &str, org_id: &str) -> (ResourceType, String) 
             "documents" => ResourceType::Document,
             "retrievers" => ResourceType::Retriever,
             "secrets" => ResourceType::Secret,
+            "clusters" => ResourceType::Cluster,
+            "taxonomies" => ResourceType::Taxonomy,
+            "alerts" => ResourceType::Alert,
             _ => continue,
         };
         let id = pieces
@@ -123,11 +163,7 @@ pub async fn flush(app: &App, end: bool) -> Result<()> {
 
 fn due(app: &App, end: bool) -> Vec<(String, AuditEventResponse, i64)> {
     let now = app.clock().micros();
-    let mut all = app
-        .refusals
-        .0
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+    let mut all = app.repeats.0.lock().unwrap_or_else(PoisonError::into_inner);
     let mut due = Vec::new();
     for ((org_id, _), of_key) in all.iter_mut() {
         for tally in of_key.values_mut() {
@@ -139,7 +175,8 @@ fn due(app: &App, end: bool) -> Vec<(String, AuditEventResponse, i64)> {
             event.audit_id = crate::id::new("aud_");
             event.timestamp = Some(crate::clock::time(tally.last));
             if let Some(changes) = event.changes.as_mut() {
-                changes["refusals"] = tally.waiting.into();
+                let counted = if event.status == "denied" { "refusals" } else { "reads" };
+                changes[counted] = tally.waiting.into();
             }
             due.push((org_id.clone(), event, tally.last));
             (tally.waiting, tally.told) = (0, Some(now));

@@ -1,0 +1,47 @@
+//! What an organization has set beside what it is.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    args,
+    db::{Arg, Db, Json, Tx},
+    error::Result,
+    v1::notifications::Preferences,
+};
+
+crate::sql! {
+    const FIND = "SELECT settings FROM organizations WHERE org_id = $1";
+    const UPDATE = "UPDATE organizations SET updated_at = $2, settings = $3 WHERE org_id = $1";
+}
+
+/// Settings; what was never set is as at first.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// Whether the audit log is told of reads.
+    pub audits_reads: bool,
+    pub notifications: Preferences,
+}
+
+type Row = (Json<Settings>,);
+
+/// # Errors
+/// The database does not answer.
+pub async fn find(db: &Db, org_id: &str) -> Result<Settings> {
+    let row: Option<Row> = db.one(FIND, args![org_id]).await?;
+    Ok(row.map(|(settings,)| settings.0).unwrap_or_default())
+}
+
+/// # Errors
+/// The database does not answer.
+pub async fn find_in(tx: &mut Tx, org_id: &str) -> Result<Settings> {
+    let row: Option<Row> = tx.one(FIND, args![org_id]).await?;
+    Ok(row.map(|(settings,)| settings.0).unwrap_or_default())
+}
+
+/// # Errors
+/// The database does not answer.
+pub async fn update(tx: &mut Tx, org_id: &str, settings: &Settings, now: i64) -> Result<()> {
+    tx.run(UPDATE, args![org_id, now, Arg::json(settings)]).await?;
+    Ok(())
+}
