@@ -195,3 +195,50 @@ async fn an_index_keeps_the_nearest() {
     assert!(found >= 392, "recall {found} of 400");
     assert_eq!(store.count(&reach, None).await.unwrap(), 3_000);
 }
+
+/// A read that begins after a write was acknowledged sees it, whatever was kept of earlier reads and by whom.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_is_kept_of_reads_is_never_older_than_an_acknowledged_write() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Arc::new(Edge::open(dir.path(), options()).unwrap());
+    let (spec, reach) = (text_spec("ns", "col"), reach("ns", &["col"]));
+    let document = documents(&spec, 1, 1).remove(0);
+    let id = [document.document_id.clone()];
+    let numbered = |number: u64| {
+        let mut document = document.clone();
+        document.payload.insert("number".to_owned(), number.into());
+        vec![document]
+    };
+    store.upsert(&spec, numbered(0)).await.unwrap();
+    let acknowledged = Arc::new(AtomicU64::new(0));
+    let done = Arc::new(AtomicU64::new(0));
+    let mut readers = Vec::new();
+    for _ in 0..4 {
+        let (store, acknowledged, done) = (store.clone(), acknowledged.clone(), done.clone());
+        let (reach, id) = (reach.clone(), id.clone());
+        readers.push(tokio::spawn(async move {
+            let mut reads = 0_u32;
+            while done.load(Ordering::SeqCst) == 0 {
+                let least = acknowledged.load(Ordering::SeqCst);
+                let found = store.get(&reach, &id, WithVectors::No).await.unwrap();
+                let number = found[0].payload["number"].as_u64().unwrap();
+                assert!(number >= least, "{number} was read after {least} was written");
+                reads += 1;
+            }
+            reads
+        }));
+    }
+    for number in 1..=300 {
+        store.upsert(&spec, numbered(number)).await.unwrap();
+        acknowledged.store(number, Ordering::SeqCst);
+        tokio::task::yield_now().await;
+    }
+    done.store(1, Ordering::SeqCst);
+    for reader in readers {
+        assert!(reader.await.unwrap() > 0);
+    }
+    let removed = store.delete(&reach, Selection::Ids(id.to_vec())).await.unwrap();
+    assert_eq!(removed, 1);
+    let found = store.get(&reach, &id, WithVectors::No).await.unwrap();
+    assert!(found.is_empty(), "what was deleted is gone");
+}

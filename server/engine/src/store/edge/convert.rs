@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::super::shards::{Cond, Point, Query, Read, Score, Scored};
 use super::super::{Distance, Result, StoreError, VectorSpec, layout};
+use super::payloads::Written;
 
 /// The engine's errors: what the caller can mend, what may pass, what must not happen.
 pub fn error(error: q::OperationError) -> StoreError {
@@ -180,6 +181,17 @@ pub fn upsert(points: Vec<Point>) -> q::UpdateOperation {
     ))
 }
 
+/// What an operation may change.
+pub fn written(operation: &q::UpdateOperation) -> Written {
+    let q::UpdateOperation::PointOperation(q::PointOperations::UpsertPoints(
+        q::PointInsertOperations::PointsList(points),
+    )) = operation
+    else {
+        return Written::Anything;
+    };
+    Written::Points(points.iter().filter_map(|point| uuid(&point.id)).collect())
+}
+
 /// The payload, if a read needs it: all of it, for picking parts of it would copy what was read already.
 pub fn with_payload(read: Read) -> q::WithPayloadInterface {
     q::WithPayloadInterface::Bool(read.payload)
@@ -229,7 +241,7 @@ pub fn point(
     vectors: Option<q::VectorStructInternal>,
 ) -> Option<Point> {
     Some(Point {
-        id: uuid(id)?,
+        id: uuid(&id)?,
         payload: payload.map_or_else(Object::new, |payload| payload.0),
         vectors: dense(vectors),
     })
@@ -243,9 +255,9 @@ pub fn scored(hit: q::ScoredPoint) -> Option<Scored> {
     })
 }
 
-fn uuid(id: q::PointId) -> Option<Uuid> {
+fn uuid(id: &q::PointId) -> Option<Uuid> {
     match id {
-        q::PointId::Uuid(id) => Some(id),
+        q::PointId::Uuid(id) => Some(*id),
         q::PointId::NumId(_) => None,
     }
 }

@@ -19,6 +19,7 @@ mod catalogue;
 mod convert;
 mod disk;
 mod moving;
+mod payloads;
 mod pool;
 mod slot;
 mod upkeep;
@@ -40,6 +41,7 @@ use self::catalogue::Catalogue;
 use self::disk::Disk;
 pub use self::disk::{Probe, Space, system_probe};
 use self::moving::Moves;
+use self::payloads::Payloads;
 use self::pool::Pool;
 use self::slot::Slot;
 use self::upkeep::Upkeep;
@@ -128,6 +130,7 @@ struct Inner {
     catalogue: RwLock<Catalogue>,
     slots: Mutex<HashMap<String, Arc<Slot>>>,
     moves: Moves,
+    payloads: Payloads,
     open_shards: usize,
     indexing_threshold_kb: Option<usize>,
     large_collection: usize,
@@ -157,6 +160,7 @@ impl Packed<EdgeShards> {
             catalogue: RwLock::new(catalogue),
             slots: Mutex::new(HashMap::new()),
             moves: Moves::default(),
+            payloads: Payloads::default(),
             open_shards: options.open_shards.max(1),
             indexing_threshold_kb: options.indexing_threshold_kb,
             large_collection: options.large_collection.max(1),
@@ -209,7 +213,8 @@ impl Inner {
         let mut slots = self.slots.lock();
         let slot = slots.entry(shard.name.clone()).or_insert_with(|| {
             let dir = self.dir.join("shards").join(&shard.name);
-            Arc::new(Slot::new(shard.clone(), dir, self.indexing_threshold_kb))
+            let threshold = self.indexing_threshold_kb;
+            Arc::new(Slot::new(shard.clone(), dir, threshold, &self.payloads))
         });
         slot.used.store(turn, Ordering::Relaxed);
         let slot = slot.clone();
@@ -366,18 +371,13 @@ impl Shards for EdgeShards {
     }
 
     async fn retrieve(&self, shard: &Arc<Shard>, ids: Vec<Uuid>, read: Read) -> Result<Vec<Point>> {
-        self.read(shard, move |slot| {
-            let mut request =
-                q::RetrieveRequest::new(ids.into_iter().map(q::PointId::Uuid).collect());
-            request.with_payload = Some(convert::with_payload(read));
-            request.with_vector = Some(q::WithVector::Bool(read.vectors));
-            let records = slot.with(|shard| shard.retrieve(request))?;
-            Ok(records
-                .into_iter()
-                .filter_map(|r| convert::point(r.id, r.payload, r.vector))
-                .collect())
-        })
-        .await
+        if read == Read::PAYLOAD
+            && let Some(points) = self.inner.slot(shard)?.kept(&ids)
+        {
+            return Ok(points);
+        }
+        self.read(shard, move |slot| slot.retrieve(&ids, read))
+            .await
     }
 
     async fn scroll(
@@ -402,12 +402,7 @@ impl Shards for EdgeShards {
     }
 
     async fn query(&self, shard: &Arc<Shard>, query: Query) -> Result<Vec<Scored>> {
-        self.read(shard, move |slot| {
-            let request = convert::query(query)?;
-            let hits = slot.with(|shard| shard.query(request))?;
-            Ok(hits.into_iter().filter_map(convert::scored).collect())
-        })
-        .await
+        self.read(shard, move |slot| slot.query(query)).await
     }
 
     async fn delete(&self, shard: &Arc<Shard>, filter: Cond) -> Result<()> {

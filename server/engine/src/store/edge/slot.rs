@@ -1,6 +1,7 @@
 //! One shard on disk: opened when asked for, closed and opened again after a panic, closed when too many are open.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -12,9 +13,10 @@ use parking_lot::{RwLock, RwLockReadGuard};
 use qdrant_edge as q;
 use uuid::Uuid;
 
-use super::super::shards::{Cond, Point, Read, Shard};
+use super::super::shards::{Cond, Point, Query, Read, Scored, Shard};
 use super::super::{Result, StoreError};
 use super::convert;
+use super::payloads::{OfShard, Payloads, Written};
 
 /// The file by which the engine says that a shard was made.
 const MADE: &str = "edge_config.json";
@@ -31,13 +33,20 @@ pub struct Slot {
     flushed: AtomicU64,
     optimized: AtomicU64,
     looked: AtomicU64,
+    payloads: OfShard,
     /// The turn of the last call: the least recently used is closed first.
     pub used: AtomicU64,
 }
 
 impl Slot {
-    pub fn new(shard: Arc<Shard>, dir: PathBuf, indexing_threshold_kb: Option<usize>) -> Self {
+    pub fn new(
+        shard: Arc<Shard>,
+        dir: PathBuf,
+        indexing_threshold_kb: Option<usize>,
+        payloads: &Payloads,
+    ) -> Self {
         Self {
+            payloads: payloads.of_shard(),
             shard,
             dir,
             indexing_threshold_kb,
@@ -76,7 +85,11 @@ impl Slot {
 
     /// [`Slot::with`] for a change.
     pub fn update(&self, operation: q::UpdateOperation) -> Result<()> {
-        self.with(|shard| shard.update(operation))?;
+        let written = convert::written(&operation);
+        let updated = self.with(|shard| shard.update(operation));
+        // One that failed may have changed something all the same.
+        self.payloads.forget(written);
+        updated?;
         self.written.fetch_add(1, Ordering::Release);
         Ok(())
     }
@@ -106,6 +119,72 @@ impl Slot {
     pub fn looked_at(&self) -> bool {
         let written = self.written.load(Ordering::Acquire);
         self.looked.swap(written, Ordering::AcqRel) == written
+    }
+
+    /// The points of these ids whose payloads are kept, in their order; nothing unless all of them are.
+    pub fn kept(&self, ids: &[Uuid]) -> Option<Vec<Point>> {
+        ids.iter().map(|id| self.payloads.find(*id)).collect()
+    }
+
+    /// The points of these ids, in any order.
+    pub fn retrieve(&self, ids: &[Uuid], read: Read) -> Result<Vec<Point>> {
+        if read != Read::PAYLOAD {
+            return self.retrieve_anew(ids, read);
+        }
+        let mut points = Vec::with_capacity(ids.len());
+        let mut missing = Vec::new();
+        for id in ids {
+            match self.payloads.find(*id) {
+                Some(point) => points.push(point),
+                None => missing.push(*id),
+            }
+        }
+        if !missing.is_empty() {
+            let mark = self.payloads.mark();
+            let read = self.retrieve_anew(&missing, read)?;
+            self.payloads.keep(mark, &read);
+            points.extend(read);
+        }
+        Ok(points)
+    }
+
+    fn retrieve_anew(&self, ids: &[Uuid], read: Read) -> Result<Vec<Point>> {
+        let ids = ids.iter().copied().map(q::PointId::Uuid).collect();
+        let mut request = q::RetrieveRequest::new(ids);
+        request.with_payload = Some(convert::with_payload(read));
+        request.with_vector = Some(q::WithVector::Bool(read.vectors));
+        let records = self.with(|shard| shard.retrieve(request))?;
+        Ok(records
+            .into_iter()
+            .filter_map(|r| convert::point(r.id, r.payload, r.vector))
+            .collect())
+    }
+
+    /// Best first.
+    pub fn query(&self, query: Query) -> Result<Vec<Scored>> {
+        let read = query.read;
+        let apart = read == Read::PAYLOAD;
+        let request = convert::query(Query {
+            read: if apart { Read::IDS } else { read },
+            ..query
+        })?;
+        let hits = self.with(|shard| shard.query(request))?;
+        let mut hits: Vec<Scored> = hits.into_iter().filter_map(convert::scored).collect();
+        if apart {
+            let ids: Vec<Uuid> = hits.iter().map(|hit| hit.point.id).collect();
+            let points = self.retrieve(&ids, read)?;
+            let mut points: HashMap<Uuid, Point> =
+                points.into_iter().map(|point| (point.id, point)).collect();
+            // One that was removed meanwhile is no hit.
+            hits.retain_mut(|hit| match points.remove(&hit.point.id) {
+                Some(point) => {
+                    hit.point = point;
+                    true
+                }
+                None => false,
+            });
+        }
+        Ok(hits)
     }
 
     /// Points in the order of their ids, from `from` on (inclusive).
@@ -161,6 +240,7 @@ impl Slot {
                 "the engine panicked again as it closed"
             );
         }
+        self.payloads.forget(Written::Anything);
         // What replay restores from the log is not known to be on disk.
         self.written.fetch_add(1, Ordering::Release);
     }
@@ -264,7 +344,7 @@ mod tests {
     fn a_panic_costs_one_call() {
         let dir = tempfile::tempdir().unwrap();
         let shard = Arc::new(Shard::of(&[]));
-        let slot = Slot::new(shard, dir.path().join("shard"), None);
+        let slot = Slot::new(shard, dir.path().join("shard"), None, &Payloads::default());
         let point = Point {
             id: uuid::Uuid::from_u128(7),
             payload: serde_json::Map::new(),

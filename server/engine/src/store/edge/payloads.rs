@@ -1,0 +1,135 @@
+//! Payloads that were read lately. The engine keeps them as JSON on disk, and every read of one parses it anew: most of what
+//! a page of a listing costs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use loupe_wire::{Object, Value};
+use moka::sync::Cache;
+use parking_lot::RwLock;
+use uuid::Uuid;
+
+use super::super::layout;
+use super::super::shards::Point;
+
+/// Bytes kept, as far as they can be told.
+const ROOM: u64 = 32 << 20;
+
+/// The payloads of every shard of a store. A shard's number is part of the key, and changes when all of it is to be forgotten.
+#[derive(Debug, Clone)]
+pub struct Payloads {
+    kept: Cache<(u64, Uuid), Arc<Object>>,
+    numbers: Arc<AtomicU64>,
+}
+
+impl Default for Payloads {
+    fn default() -> Self {
+        Self {
+            kept: Cache::builder()
+                .max_capacity(ROOM)
+                .weigher(|_, payload: &Arc<Object>| u32::try_from(size(payload)).unwrap_or(u32::MAX))
+                .build(),
+            numbers: Arc::default(),
+        }
+    }
+}
+
+impl Payloads {
+    /// Those of one shard, of which nothing is kept yet.
+    pub fn of_shard(&self) -> OfShard {
+        OfShard {
+            number: AtomicU64::new(self.number()),
+            all: self.clone(),
+            writes: RwLock::new(0),
+        }
+    }
+
+    fn number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// What a write may have changed.
+pub enum Written {
+    Points(Vec<Uuid>),
+    Anything,
+}
+
+/// The payloads of one shard.
+///
+/// What is read while a write goes on may be older than the write, and must not be kept once the write is acknowledged. So
+/// whoever reads the engine takes a [`mark`](Self::mark) first, and what was read is kept only if no write has ended since.
+#[derive(Debug)]
+pub struct OfShard {
+    number: AtomicU64,
+    all: Payloads,
+    /// How many writes have ended. Held for reading while something is kept, for writing while something is forgotten.
+    writes: RwLock<u64>,
+}
+
+impl OfShard {
+    /// The point, if its payload is kept.
+    pub fn find(&self, id: Uuid) -> Option<Point> {
+        let number = self.number.load(Ordering::Acquire);
+        let payload = self.all.kept.get(&(number, id))?;
+        Some(Point {
+            id,
+            payload: payload.as_ref().clone(),
+            vectors: Default::default(),
+        })
+    }
+
+    /// To be taken before the engine is read.
+    pub fn mark(&self) -> u64 {
+        *self.writes.read()
+    }
+
+    /// Keeps what answers are made of, unless a write has ended since the mark.
+    pub fn keep(&self, mark: u64, points: &[Point]) {
+        let writes = self.writes.read();
+        if *writes != mark {
+            return;
+        }
+        let number = self.number.load(Ordering::Acquire);
+        for point in points {
+            let wanted = [layout::SCOPE, layout::DOCUMENT].into_iter().filter_map(|name| {
+                let value = point.payload.get(name)?;
+                Some((name.to_owned(), value.clone()))
+            });
+            let payload = Arc::new(wanted.collect());
+            self.all.kept.insert((number, point.id), payload);
+        }
+    }
+
+    /// To be called when a write has ended, however it did, and before it is acknowledged.
+    pub fn forget(&self, written: Written) {
+        let mut writes = self.writes.write();
+        *writes += 1;
+        match written {
+            Written::Points(ids) => {
+                let number = self.number.load(Ordering::Acquire);
+                for id in ids {
+                    self.all.kept.invalidate(&(number, id));
+                }
+            }
+            Written::Anything => self.number.store(self.all.number(), Ordering::Release),
+        }
+    }
+}
+
+/// What an object takes in memory, roughly: names, values, and the table that finds them.
+fn size(object: &Object) -> usize {
+    let members = object
+        .iter()
+        .map(|(name, value)| 64 + name.len() + size_of_value(value));
+    96 + members.sum::<usize>()
+}
+
+fn size_of_value(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 32,
+        Value::String(text) => 32 + text.len(),
+        Value::Array(items) => 32 + items.iter().map(size_of_value).sum::<usize>(),
+        Value::Object(members) => size(members),
+    }
+}
