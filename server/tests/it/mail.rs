@@ -192,7 +192,10 @@ async fn notifications_are_sent_as_mail_where_the_preferences_say_so() {
         let start = Instant::now();
         loop {
             let list = json!({"notification_type": "custom"});
-            let list = server.call("POST", "/v1/notifications/list", list).await.ok();
+            let list = server
+                .call("POST", "/v1/notifications/list", list)
+                .await
+                .ok();
             let of = |place: usize| &list["results"][place]["delivery_status"]["email"];
             if of(0) == status {
                 return list;
@@ -201,7 +204,10 @@ async fn notifications_are_sent_as_mail_where_the_preferences_say_so() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    server.call_in(&namespace, "POST", &path, Value::Null).await.ok();
+    server
+        .call_in(&namespace, "POST", &path, Value::Null)
+        .await
+        .ok();
     // Nobody said where to.
     let list = delivered("not_configured").await;
     assert_eq!(list["results"][0]["delivery_status"]["in_app"], "off");
@@ -214,10 +220,17 @@ async fn notifications_are_sent_as_mail_where_the_preferences_say_so() {
         .ok();
     server.app.clock().advance(3_600);
     mailbox.codes.lock().unwrap().push_back(451);
-    server.call_in(&namespace, "POST", &path, Value::Null).await.ok();
+    server
+        .call_in(&namespace, "POST", &path, Value::Null)
+        .await
+        .ok();
     let letters = mailbox.wait(1).await;
     assert_eq!(letters[0].0, ["team@example.com"]);
-    assert!(letters[0].1.contains("Subject: Alert nothing there"), "{}", letters[0].1);
+    assert!(
+        letters[0].1.contains("Subject: Alert nothing there"),
+        "{}",
+        letters[0].1
+    );
     delivered("delivered").await;
 }
 

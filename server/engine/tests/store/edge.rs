@@ -222,7 +222,10 @@ async fn what_is_kept_of_reads_is_never_older_than_an_acknowledged_write() {
                 let least = acknowledged.load(Ordering::SeqCst);
                 let found = store.get(&reach, &id, WithVectors::No).await.unwrap();
                 let number = found[0].payload["number"].as_u64().unwrap();
-                assert!(number >= least, "{number} was read after {least} was written");
+                assert!(
+                    number >= least,
+                    "{number} was read after {least} was written"
+                );
                 reads += 1;
             }
             reads
@@ -237,7 +240,10 @@ async fn what_is_kept_of_reads_is_never_older_than_an_acknowledged_write() {
     for reader in readers {
         assert!(reader.await.unwrap() > 0);
     }
-    let removed = store.delete(&reach, Selection::Ids(id.to_vec())).await.unwrap();
+    let removed = store
+        .delete(&reach, Selection::Ids(id.to_vec()))
+        .await
+        .unwrap();
     assert_eq!(removed, 1);
     let found = store.get(&reach, &id, WithVectors::No).await.unwrap();
     assert!(found.is_empty(), "what was deleted is gone");

@@ -48,7 +48,11 @@ pub(super) async fn get(app: &App, place: &Place, id: &str) -> Result<AlertExecu
 }
 
 /// The last look.
-pub(super) async fn last(app: &App, place: &Place, identifier: &str) -> Result<AlertExecutionResult> {
+pub(super) async fn last(
+    app: &App,
+    place: &Place,
+    identifier: &str,
+) -> Result<AlertExecutionResult> {
     let operation = NamespaceOperation::ReadData;
     let record = place.find(app, identifier, operation).await?;
     let last = store::list(app.db(), place.owner(), &record.id, 1, 0).await?;
@@ -57,7 +61,11 @@ pub(super) async fn last(app: &App, place: &Place, identifier: &str) -> Result<A
 }
 
 /// Looks now, whatever the mode. What fires is told as ever.
-pub(super) async fn execute(app: &App, place: &Place, identifier: &str) -> Result<AlertExecutionResult> {
+pub(super) async fn execute(
+    app: &App,
+    place: &Place,
+    identifier: &str,
+) -> Result<AlertExecutionResult> {
     let operation = NamespaceOperation::ExecuteJob;
     let record = place.find(app, identifier, operation).await?;
     let cause = evaluation::Cause::request();

@@ -12,10 +12,9 @@ mod routes;
 mod store;
 
 use loupe_wire::{
-    AlertExecutionListResponse, AlertExecutionMode, AlertExecutionResult, AlertListStats,
-    AlertResponse, AlertSource, AuditAction, CreateAlertRequest, ListAlertsResponse,
-    NamespaceOperation, NamespaceSelector, NamespaceSelectorMode, Object, PatchAlertRequest,
-    ResourceType, TriggerOn, Value,
+    AlertExecutionMode, AlertListStats, AlertResponse, AlertSource, AuditAction,
+    CreateAlertRequest, ListAlertsResponse, NamespaceOperation, NamespaceSelectorMode, Object,
+    PatchAlertRequest, ResourceType, TriggerOn, Value,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -29,15 +28,13 @@ use self::store::ALERTS;
 use super::{
     audit::{self, Change},
     events::{self, Event, Reader},
-    namespaces::NAMESPACES,
-    retrievers,
 };
 use crate::{
     app::App,
     auth::{Caller, Level, Org, Scope},
     clock,
     db::{Record, Tx},
-    error::{ApiError, Result, Violation},
+    error::{ApiError, Result},
     id,
     jobs::Claim,
     list::{ListParams, Page},

@@ -175,7 +175,11 @@ fn due(app: &App, end: bool) -> Vec<(String, AuditEventResponse, i64)> {
             event.audit_id = crate::id::new("aud_");
             event.timestamp = Some(crate::clock::time(tally.last));
             if let Some(changes) = event.changes.as_mut() {
-                let counted = if event.status == "denied" { "refusals" } else { "reads" };
+                let counted = if event.status == "denied" {
+                    "refusals"
+                } else {
+                    "reads"
+                };
                 changes[counted] = tally.waiting.into();
             }
             due.push((org_id.clone(), event, tally.last));

@@ -37,7 +37,8 @@ pub(super) async fn of_month(app: &App, caller: &Caller) -> Result<CurrentUsageR
     // What a tier includes of each month is dollars; the cap of vectors is that of its documents.
     let cap = Resource::Documents.of(tier);
     let share = |used: f64, most: f64| if most > 0.0 { used / most } else { 0.0 };
-    let used = share(spend.total_usd, pool).max(cap.map_or(0.0, |cap| share(float(vectors), float(cap))));
+    let used =
+        share(spend.total_usd, pool).max(cap.map_or(0.0, |cap| share(float(vectors), float(cap))));
     Ok(CurrentUsageResponse {
         current_month_usage: credits(spend.total_usd),
         billing_month: month.start.format("%Y-%m").to_string(),

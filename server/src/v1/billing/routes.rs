@@ -5,8 +5,8 @@ use axum::{
 };
 use chrono::NaiveDate;
 use loupe_wire::{
-    CurrentUsageResponse, EstimateRequest, EstimateResponse, OrgUsageResponse, PricingConfigResponse,
-    VectorBackendUsageResponse,
+    CurrentUsageResponse, EstimateRequest, EstimateResponse, OrgUsageResponse,
+    PricingConfigResponse, VectorBackendUsageResponse,
 };
 use serde::Deserialize;
 use utoipa_axum::{router::OpenApiRouter, routes};

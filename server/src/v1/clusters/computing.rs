@@ -6,8 +6,8 @@ use loupe_engine::cluster::{self, Algorithm, Clustering, NOISE, Quality, Setting
 use loupe_wire::{ClusterExecutionMode, ClusterModel, ClusterType};
 
 use super::{
-    config,
     reading::Gathered,
+    settings,
     store::{self, Run},
 };
 use crate::{

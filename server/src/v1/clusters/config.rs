@@ -1,19 +1,18 @@
 //! What a cluster may say, and what it tells the algorithms.
 
-use loupe_engine::cluster::{Algorithm, Linkage, Settings};
 use loupe_wire::{
-    ClusterModel, ClusterType, ClusteringAlgorithm, CreateClusterRequest,
-    ExecuteClusterByIdRequest, NamespaceOperation, Object, SourceEnrichmentConfig, Value,
-    VectorBasedConfigInput, VectorBasedConfigInputMultiFeatureStrategy as Strategy,
-    VectorBasedConfigInputOutputStrategy,
+    ClusterModel, ClusterType, CreateClusterRequest, ExecuteClusterByIdRequest, NamespaceOperation,
+    Object, SourceEnrichmentConfig, Value, VectorBasedConfigInput,
+    VectorBasedConfigInputMultiFeatureStrategy as Strategy, VectorBasedConfigInputOutputStrategy,
 };
 
+use super::settings;
 use crate::{
     app::App,
     auth::{Level, Scope},
     error::{ApiError, Result, Violation},
     list::parse_filter,
-    v1::{collections, tasks::name_of},
+    v1::collections,
 };
 
 /// Collections of one cluster.
@@ -32,7 +31,12 @@ const SYSTEM: [&str; 4] = [
     "document_blobs",
 ];
 
-pub(super) fn fault(path: &[&str], kind: &str, msg: impl Into<String>, input: impl Into<Value>) -> ApiError {
+pub(super) fn fault(
+    path: &[&str],
+    kind: &str,
+    msg: impl Into<String>,
+    input: impl Into<Value>,
+) -> ApiError {
     Violation::body(path, kind, msg, input.into()).into()
 }
 
@@ -228,7 +232,7 @@ async fn check_vectors<L: Level>(app: &App, scope: &Scope<L>, model: &ClusterMod
         return Err(fault(&["vector_config"], "missing", msg, Value::Null));
     };
     let at = |member: &'static str| ["vector_config", member];
-    settings(config)?;
+    settings::settings(config)?;
     if config.hierarchical {
         let msg = "clusters inside of clusters are not available yet";
         return Err(not_enabled(&at("hierarchical"), msg));

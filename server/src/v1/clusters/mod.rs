@@ -21,8 +21,9 @@ use loupe_wire::{
 };
 use serde_json::json;
 
+pub use ending::give_up;
 pub use routes::router;
-pub use running::{RUN, give_up, run};
+pub use running::{RUN, run};
 pub use store::CLUSTERS;
 
 use self::{running::Begin, store::Stored};

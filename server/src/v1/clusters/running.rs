@@ -3,9 +3,8 @@
 use std::time::Instant;
 
 use loupe_wire::{
-    AuditAction, ClusterRunStatus, ClusterStats, ExecuteClusterByIdRequest, NamespaceOperation,
-    NotificationPriority, NotificationType, ResourceType, TaskResponse, TaskStatusEnum, TaskType,
-    Value,
+    AuditAction, ClusterRunStatus, ExecuteClusterByIdRequest, NamespaceOperation, ResourceType,
+    TaskResponse, TaskStatusEnum, TaskType, Value,
 };
 use serde_json::json;
 
@@ -29,8 +28,7 @@ use crate::{
     v1::{
         audit::{self, Change},
         namespaces::push_event,
-        notifications::{self, Notice},
-        removal,
+        notifications, removal,
         tasks::{self, NewTask},
     },
 };
@@ -339,7 +337,15 @@ async fn start(app: &App, scope: &Scope<Write>, run: &mut Run) -> Result<bool> {
                 .await?;
                 if first {
                     let kind = "cluster.execution.started";
-                    push_event(tx, &org_id, &namespace_id, kind, ending::payload(&started), now).await?;
+                    push_event(
+                        tx,
+                        &org_id,
+                        &namespace_id,
+                        kind,
+                        ending::payload(&started),
+                        now,
+                    )
+                    .await?;
                 }
                 Ok(true)
             })

@@ -80,7 +80,10 @@ pub async fn give_up(app: &App, claim: &Claim) -> Result<()> {
 }
 
 async fn told(app: &App, claim: &Claim, status: &'static str) -> Result<()> {
-    let (org_id, id) = (claim.org_id.clone(), text(claim, "notification_id").to_owned());
+    let (org_id, id) = (
+        claim.org_id.clone(),
+        text(claim, "notification_id").to_owned(),
+    );
     app.db()
         .write(move |tx| {
             Box::pin(async move { store::set_delivery(tx, &org_id, &id, "email", status).await })

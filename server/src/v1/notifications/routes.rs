@@ -24,7 +24,10 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(list_notifications))
         .routes(routes!(read_all_notifications))
         .routes(routes!(count_unread_notifications))
-        .routes(routes!(get_notification_preferences, update_notification_preferences))
+        .routes(routes!(
+            get_notification_preferences,
+            update_notification_preferences
+        ))
         .routes(routes!(get_notification, delete_notification))
         .routes(routes!(read_notification))
 }

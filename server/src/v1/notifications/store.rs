@@ -132,6 +132,7 @@ pub(super) async fn set_delivery(
     data.0
         .delivery_status
         .insert(channel.to_owned(), status.to_owned());
-    tx.run(CHANGE, args![org_id, id, Arg::json(&data.0)]).await?;
+    tx.run(CHANGE, args![org_id, id, Arg::json(&data.0)])
+        .await?;
     Ok(())
 }

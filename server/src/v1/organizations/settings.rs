@@ -42,6 +42,7 @@ pub async fn find_in(tx: &mut Tx, org_id: &str) -> Result<Settings> {
 /// # Errors
 /// The database does not answer.
 pub async fn update(tx: &mut Tx, org_id: &str, settings: &Settings, now: i64) -> Result<()> {
-    tx.run(UPDATE, args![org_id, now, Arg::json(settings)]).await?;
+    tx.run(UPDATE, args![org_id, now, Arg::json(settings)])
+        .await?;
     Ok(())
 }

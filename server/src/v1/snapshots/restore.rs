@@ -28,7 +28,7 @@ use crate::{
     v1::{
         collections::{self, COLLECTIONS},
         copying::Pair,
-        namespaces::{self, Clone, NAMESPACES, Pattern},
+        namespaces::{self, Clone, Pattern},
         tasks::{self, NewTask},
     },
 };

@@ -30,7 +30,11 @@ crate::sql! {
     const PUT_OBJECT = "INSERT INTO objects (object_id, namespace_id, bucket_id, key_prefix, unique_key, content_hash, idempotency_key, status, size_bytes, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $6, NULL, $7, $8, $9, $9, $10) ON CONFLICT DO NOTHING";
 }
 
-pub(super) async fn put_files(app: &App, snapshot: &SnapshotModel, document: &Document) -> Result<()> {
+pub(super) async fn put_files(
+    app: &App,
+    snapshot: &SnapshotModel,
+    document: &Document,
+) -> Result<()> {
     let named = document
         .payload
         .get("_internal")

@@ -15,9 +15,8 @@ use super::{
 };
 use crate::{
     app::App,
-    clock,
     db::{Record, Tx},
-    error::{ApiError, Result},
+    error::Result,
     v1::{
         events::{self, EventRow},
         notifications::{self, Notice},

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use loupe_engine::{
     template,
-    web::{Answer, Ask},
+    web::{Answer, Ask, Web},
 };
 use loupe_wire::{
     NotificationContentType, NotificationEmailConfig, Object, SlackConfig, Value, WebhookConfig,
@@ -13,7 +13,6 @@ use reqwest::{
     Method, StatusCode,
     header::{self, HeaderMap, HeaderName, HeaderValue},
 };
-use serde_json::json;
 
 use super::{
     channels::{Channel, Config},

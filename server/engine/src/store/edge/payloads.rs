@@ -27,7 +27,9 @@ impl Default for Payloads {
         Self {
             kept: Cache::builder()
                 .max_capacity(ROOM)
-                .weigher(|_, payload: &Arc<Object>| u32::try_from(size(payload)).unwrap_or(u32::MAX))
+                .weigher(|_, payload: &Arc<Object>| {
+                    u32::try_from(size(payload)).unwrap_or(u32::MAX)
+                })
                 .build(),
             numbers: Arc::default(),
         }
@@ -92,10 +94,12 @@ impl OfShard {
         }
         let number = self.number.load(Ordering::Acquire);
         for point in points {
-            let wanted = [layout::SCOPE, layout::DOCUMENT].into_iter().filter_map(|name| {
-                let value = point.payload.get(name)?;
-                Some((name.to_owned(), value.clone()))
-            });
+            let wanted = [layout::SCOPE, layout::DOCUMENT]
+                .into_iter()
+                .filter_map(|name| {
+                    let value = point.payload.get(name)?;
+                    Some((name.to_owned(), value.clone()))
+                });
             let payload = Arc::new(wanted.collect());
             self.all.kept.insert((number, point.id), payload);
         }
