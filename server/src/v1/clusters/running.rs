@@ -28,7 +28,7 @@ use crate::{
     v1::{
         audit::{self, Change},
         namespaces::push_event,
-        notifications, removal,
+        removal,
         tasks::{self, NewTask},
     },
 };
