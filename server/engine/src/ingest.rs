@@ -7,6 +7,7 @@ mod embedding;
 pub mod fields;
 mod making;
 mod mapping;
+mod origin;
 mod payload;
 mod plan;
 mod source;
@@ -24,6 +25,7 @@ use tokio::task::spawn_blocking;
 
 pub use embedding::Try;
 pub use mapping::check_mappings;
+pub use origin::{Origin, root};
 pub use plan::{CollectionPlan, PlanError};
 
 use crate::{
@@ -49,16 +51,31 @@ pub struct BlobInput {
     /// `blob://…`, kept in the documents.
     pub url: String,
     pub bytes: Bytes,
+    pub role: BlobRole,
 }
 
-/// An object of a bucket with its files.
+/// What a file is to the object or document that names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BlobRole {
+    /// As it was sent.
+    #[default]
+    Source,
+    /// Made for the document: a scene, a copy in another format.
+    Processed,
+    Thumbnail,
+}
+
+/// An object of a bucket with its files, or a document of another collection that is read as one.
 #[derive(Debug, Clone, Default)]
 pub struct ObjectInput {
+    /// The object's id, or that of the document.
     pub object_id: String,
     pub bucket_id: String,
     pub fields: Object,
     pub blobs: Vec<BlobInput>,
     pub content_hash: Option<String>,
+    /// Where the document comes from; none for an object.
+    pub origin: Option<Origin>,
 }
 
 /// A file made on the way, to be stored under `key` before its document is.

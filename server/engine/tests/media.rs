@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use loupe_engine::{
     embed::{Language, ModelConfig, Models, Transcription},
     extract::{Extraction, Outputs, tools::Tools},
-    ingest::{BlobInput, CollectionPlan, Ingest, ObjectInput, ObjectOutcome, Try},
+    ingest::{BlobInput, BlobRole, CollectionPlan, Ingest, ObjectInput, ObjectOutcome, Try},
     store::CollectionSpec,
 };
 use loupe_wire::FeatureExtractorConfigOutput;
@@ -124,6 +124,7 @@ fn object(name: &str, kind: &str, bytes: Vec<u8>) -> ObjectInput {
             mime: None,
             url: format!("blob://{name}"),
             bytes: bytes.into(),
+            role: BlobRole::Source,
         }],
         ..Default::default()
     }

@@ -42,6 +42,8 @@ pub const MIGRATIONS: &[Migration] = migrations![
     15 "0015_snapshots",
     16 "0016_migrations",
     17 "0017_apps",
+    18 "0018_tiers",
+    19 "0019_exports",
     24 "0024_settings",
 ];
 

@@ -150,6 +150,11 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + Unpin + 'static> Table<T> {
         db.all(self.sql.all, args![owner]).await
     }
 
+    /// As [`Table::all`], inside a transaction.
+    pub async fn all_in(&self, tx: &mut Tx, owner: &str) -> Result<Vec<Record<T>>> {
+        tx.all(self.sql.all, args![owner]).await
+    }
+
     pub async fn count(&self, db: &Db, owner: &str) -> Result<i64> {
         db.number(self.sql.count, args![owner]).await
     }

@@ -1,6 +1,9 @@
 //! The queue: rows of the `tasks` table, claimed with a lease, fenced by owner and attempt.
 
 mod chunk;
+mod derived;
+mod filling;
+mod reading;
 mod store;
 
 use std::time::Duration;
@@ -13,7 +16,7 @@ use crate::{
     app::App,
     error::Result,
     hosting, id,
-    v1::{alerts, batches, interactions, notifications, triggers, uploads, webhooks},
+    v1::{alerts, batches, exports, interactions, notifications, triggers, uploads, webhooks},
 };
 
 /// Ends in an error that may pass before work is given up.
@@ -214,6 +217,7 @@ async fn lead(app: App, owner: String) {
                 triggers::sweep(&app).await?;
                 alerts::sweep(&app).await?;
                 interactions::sweep(&app).await?;
+                exports::sweep(&app).await?;
                 hosting::auth::sweep(&app).await?;
             }
             Ok::<(), crate::error::ApiError>(())

@@ -287,6 +287,12 @@ fn copied_id(collection_id: &str, document: &Document) -> String {
             .and_then(|lineage| lineage.get(member)?.as_str())
             .unwrap_or_default()
     };
+    // The document of a tier before stands for the object.
+    let (path, from) = (text("path"), text("source_document_id"));
+    let own = format!("/{}/", document.collection_id);
+    if let ("collection", Some((_, part))) = (text("source_type"), path.rsplit_once(&own)) {
+        return document_id(collection_id, from, part);
+    }
     let (bucket, object) = (text("root_bucket_id"), text("root_object_id"));
     match text("path").strip_prefix(&format!("{bucket}/{object}/")) {
         Some(part) if !object.is_empty() => document_id(collection_id, object, part),

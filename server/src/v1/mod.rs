@@ -17,6 +17,7 @@ pub mod copying;
 pub mod documents;
 pub mod evaluations;
 pub mod events;
+pub mod exports;
 pub mod features;
 pub mod health;
 pub mod inference;
@@ -77,6 +78,7 @@ pub fn router() -> (Router<App>, OpenApi) {
         .merge(health::router())
         .merge(inference::router())
         .merge(interactions::router())
+        .merge(exports::router())
         .merge(migrations::router())
         .merge(namespaces::router())
         .merge(notifications::router())
@@ -107,6 +109,7 @@ pub fn router() -> (Router<App>, OpenApi) {
 pub async fn run_task(app: &App, claim: &Claim) -> Result<()> {
     match claim.kind.as_str() {
         copying::COPY => copying::run(app, claim).await?,
+        exports::EXPORT => return exports::run(app, claim).await,
         // It ends its task itself, with what the action made.
         triggers::RUN => return triggers::run(app, claim).await,
         clusters::RUN => return clusters::run(app, claim).await,

@@ -68,6 +68,7 @@ crate::sql! {
     const DELETE_TAXONOMY_VERSIONS = "DELETE FROM taxonomy_versions WHERE namespace_id = $1";
     const DELETE_CLUSTERS = "DELETE FROM clusters WHERE owner = $1";
     const DELETE_CLUSTER_RUNS = "DELETE FROM cluster_runs WHERE namespace_id = $1";
+    const DELETE_EXPORTS = "DELETE FROM exports WHERE namespace_id = $1";
     const DELETE_JOURNAL = "DELETE FROM document_journal WHERE namespace_id = $1";
 }
 
@@ -452,6 +453,7 @@ async fn remove_namespace(app: &App, org_id: &str, namespace_id: &str) -> Result
                     DELETE_TAXONOMY_VERSIONS,
                     DELETE_CLUSTERS,
                     DELETE_CLUSTER_RUNS,
+                    DELETE_EXPORTS,
                     DELETE_JOURNAL,
                     FORGET,
                 ] {

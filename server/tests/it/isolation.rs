@@ -452,6 +452,10 @@ fn bodies() -> Vec<(&'static str, Value)> {
             json!({"collection_name": "from elsewhere", "source": {"type": "bucket", "bucket_ids": ["$bucket_identifier"]}, "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"}}),
         ),
         (
+            "POST /v1/collections",
+            json!({"collection_name": "over elsewhere", "source": {"type": "collection", "collection_ids": ["$collection_identifier"]}, "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"}}),
+        ),
+        (
             "POST /v1/collections/@collection_identifier/clone",
             json!({"collection_name": "a clone", "source": {"type": "bucket", "bucket_ids": ["$bucket_identifier"]}}),
         ),

@@ -122,9 +122,23 @@ impl Making<'_> {
         }
     }
 
+    /// The files of the object, or those that the document before names. A thumbnail of its own takes the place of that
+    /// one's.
+    fn inherited(&self, part: &Part) -> Vec<Value> {
+        let Some(origin) = &self.object.origin else {
+            return payload::source_blobs(self.object, &self.types);
+        };
+        let own = part.generated.iter().any(|file| file.field == "thumbnail");
+        let files = origin.document_blobs.iter();
+        files
+            .filter(|file| !(own && file["role"] == "thumbnail"))
+            .cloned()
+            .collect()
+    }
+
     /// The files of the object and those made of this part, which are kept in [`Making::generated`].
     fn blobs(&mut self, id: &str, part: &mut Part) -> Vec<Value> {
-        let mut blobs = payload::source_blobs(self.object, &self.types);
+        let mut blobs = self.inherited(part);
         let spec = &self.plan.spec;
         for file in std::mem::take(&mut part.generated) {
             let key = format!(

@@ -14,8 +14,11 @@ fn kind(property: &str) -> &str {
     }
 }
 
-/// References to the object's own files; `types` are the detected ones.
+/// References to the object's own files, or to those that the document before named; `types` are the detected ones.
 pub(super) fn source_blobs(object: &ObjectInput, types: &[String]) -> Vec<Value> {
+    if let Some(origin) = &object.origin {
+        return origin.source_blobs.clone();
+    }
     let blobs = object.blobs.iter().zip(types);
     blobs
         .map(|(blob, mime)| {
@@ -50,21 +53,14 @@ pub(super) fn internal(
     let file = part
         .blob
         .and_then(|number| Some((object.blobs.get(number)?, types.get(number)?)));
-    json!({
+    let mut internal = json!({
         "internal_id": plan.org_id,
         "namespace_id": plan.spec.namespace_id,
         "document_id": id,
         "collection_id": plan.spec.collection_id,
         "created_at": now,
         "updated_at": now,
-        "lineage": {
-            "root_object_id": object.object_id,
-            "root_bucket_id": object.bucket_id,
-            "source_type": "bucket",
-            "source_object_id": object.object_id,
-            "path": format!("{}/{}/{}", object.bucket_id, object.object_id, part.key),
-            "chain": [],
-        },
+        "lineage": lineage(plan, object, part),
         "processing": {
             "history": [{"extractor": plan.extractor.feature_extractor_id, "at": now}],
         },
@@ -75,5 +71,40 @@ pub(super) fn internal(
         "mime_type": file.map(|(_, mime)| mime),
         "size_bytes": file.map(|(blob, _)| blob.bytes.len()),
         "content_hash": object.content_hash,
+    });
+    if let Some(batch_id) = &plan.batch_id {
+        internal["batch_id"] = batch_id.as_str().into();
+    }
+    if let Some(acl) = object.origin.as_ref().and_then(|origin| origin.acl.clone()) {
+        internal["_acl"] = acl;
+    }
+    internal
+}
+
+/// Where a document comes from: the object, or the document of the tier before.
+fn lineage(plan: &CollectionPlan, object: &ObjectInput, part: &Part) -> Value {
+    let Some(origin) = &object.origin else {
+        return json!({
+            "root_object_id": object.object_id,
+            "root_bucket_id": object.bucket_id,
+            "source_type": "bucket",
+            "source_object_id": object.object_id,
+            "path": format!("{}/{}/{}", object.bucket_id, object.object_id, part.key),
+            "chain": [],
+            "tier": 0,
+        });
+    };
+    let bucket = (!object.bucket_id.is_empty()).then_some(&object.bucket_id);
+    json!({
+        "root_object_id": origin.root_object_id,
+        "root_bucket_id": bucket,
+        "root_document_id": origin.root_document_id,
+        "source_type": "collection",
+        "source_object_id": origin.root_object_id,
+        "source_document_id": object.object_id,
+        "source_collection_id": origin.collection_id,
+        "path": format!("{}/{}/{}", origin.path, plan.spec.collection_id, part.key),
+        "chain": origin.chain,
+        "tier": origin.chain.len(),
     })
 }

@@ -3,8 +3,9 @@
 use loupe_wire::{FeatureExtractorConfigOutput, FieldPassthrough, Object, Value};
 
 use super::{
-    fields,
+    ObjectInput, fields,
     mapping::{self, Mapping},
+    source::{self, Piece},
 };
 use crate::{
     extract::{self, ExtractorInfo, Outputs, Params},
@@ -24,6 +25,8 @@ pub struct CollectionPlan {
     pub org_id: String,
     pub extractor: &'static ExtractorInfo,
     pub params: Params,
+    /// Kept in the documents' `_internal`: the batch that writes them.
+    pub batch_id: Option<String>,
     pub(super) mappings: Vec<Mapping>,
     pub(super) passthrough: Vec<FieldPassthrough>,
     pub(super) include_all: bool,
@@ -61,7 +64,32 @@ impl CollectionPlan {
             include_all: config.include_all_source_fields
                 || matches!(params, Params::Passthrough(_)),
             params,
+            batch_id: None,
         })
+    }
+
+    /// Positions of the files that will be read of an object whose files have not been.
+    pub fn files_read(&self, object: &ObjectInput) -> Vec<usize> {
+        if let Params::Passthrough(params) = &self.params {
+            let all = 0..object.blobs.len();
+            return if params.rows {
+                all.collect()
+            } else {
+                Vec::new()
+            };
+        }
+        let pieces = source::pieces(self, object).unwrap_or_default();
+        let place = |file| {
+            object
+                .blobs
+                .iter()
+                .position(|blob| std::ptr::eq(blob, file))
+        };
+        let places = pieces.into_iter().filter_map(|(_, piece)| match piece {
+            Piece::File(file) => place(file),
+            Piece::Text(_) => None,
+        });
+        places.collect()
     }
 
     /// The source fields that documents keep. Texts that were `cut` into several documents are not repeated in each of

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use loupe_wire::Value;
 
 use super::{
-    BlobInput, CollectionPlan, ObjectInput, fields,
+    BlobInput, BlobRole, CollectionPlan, ObjectInput, fields,
     mapping::{From, own},
 };
 use crate::extract::ExtractError;
@@ -103,7 +103,8 @@ fn name<'a>(path: &str, pieces: Vec<Piece<'a>>) -> Vec<(String, Piece<'a>)> {
         .collect()
 }
 
-/// Without mappings: every file of a type that an input takes, else the field with the input's name.
+/// Without mappings: every file of a type that an input takes, else the field with the input's name; of a document the
+/// field first.
 fn fitting<'a>(plan: &CollectionPlan, object: &'a ObjectInput) -> Vec<(String, Piece<'a>)> {
     let takes = |kind: &str| {
         plan.extractor
@@ -111,23 +112,34 @@ fn fitting<'a>(plan: &CollectionPlan, object: &'a ObjectInput) -> Vec<(String, P
             .iter()
             .any(|input| input.types.contains(&kind))
     };
-    let mut properties: Vec<&str> = Vec::new();
-    for blob in object.blobs.iter().filter(|blob| takes(&blob.kind)) {
-        if !properties.contains(&blob.property.as_str()) {
-            properties.push(&blob.property);
+    let files = |role: Option<BlobRole>| -> Vec<_> {
+        let mut properties: Vec<&str> = Vec::new();
+        let of_role = |blob: &&BlobInput| role.is_none_or(|role| blob.role == role);
+        for blob in object.blobs.iter().filter(of_role) {
+            let property = blob.property.as_str();
+            if takes(&blob.kind) && !properties.contains(&property) {
+                properties.push(property);
+            }
+        }
+        let found = properties.into_iter();
+        found.flat_map(|property| at(object, property)).collect()
+    };
+    let named = || -> Vec<_> {
+        let inputs = plan.extractor.inputs.iter();
+        inputs.flat_map(|input| at(object, input.name)).collect()
+    };
+    if object.origin.is_none() {
+        let found = files(None);
+        return if found.is_empty() { named() } else { found };
+    }
+    // A document says more than the file it was made of: a page names the whole book as its file.
+    let mut found = named();
+    for role in [BlobRole::Processed, BlobRole::Source, BlobRole::Thumbnail] {
+        if found.is_empty() {
+            found = files(Some(role));
         }
     }
-    if !properties.is_empty() {
-        return properties
-            .into_iter()
-            .flat_map(|property| at(object, property))
-            .collect();
-    }
-    plan.extractor
-        .inputs
-        .iter()
-        .flat_map(|input| at(object, input.name))
-        .collect()
+    found
 }
 
 fn text(value: &Value) -> Option<String> {

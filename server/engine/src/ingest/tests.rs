@@ -106,6 +106,7 @@ fn file(name: &str, kind: &str, mime: &str, bytes: impl Into<Bytes>) -> BlobInpu
         mime: Some(mime.into()),
         url: format!("blob://{name}"),
         bytes: bytes.into(),
+        role: BlobRole::Source,
     }
 }
 

@@ -1,12 +1,15 @@
 //! How a batch moves: admitted, its chunks ended, itself ended. Every step is one transaction.
 
+use std::collections::BTreeMap;
+
+use loupe_engine::{filter::Filter, store::Reach};
 use loupe_wire::{
-    BatchModel, CancellationOutcome, NotificationPriority, NotificationType, Object, TaskResponse,
-    TaskStatusEnum, TaskType, Value,
+    BatchModel, BatchType, CancellationOutcome, NotificationPriority, NotificationType, Object,
+    TaskResponse, TaskStatusEnum, TaskType, Value,
 };
 use serde_json::json;
 
-use super::store::{self, ObjectEnd, Processed};
+use super::store::{self, ObjectEnd, Processed, Step};
 use crate::{
     app::App,
     clock,
@@ -55,7 +58,7 @@ pub async fn admit(app: &App) -> Result<()> {
     Ok(())
 }
 
-/// Inserts the chunks of a batch and marks it running.
+/// Starts a batch that waits: with the first tier that an object waits for.
 async fn start(tx: &mut Tx, batch_id: &str, chunk: usize, now: i64) -> Result<()> {
     store::lock(tx, batch_id, now).await?;
     let Some((mut batch, org_id, namespace_id)) = store::read(tx, batch_id).await? else {
@@ -65,14 +68,39 @@ async fn start(tx: &mut Tx, batch_id: &str, chunk: usize, now: i64) -> Result<()
     if batch.status != TaskStatusEnum::Queued {
         return Ok(());
     }
-    let total = store::counts(tx, batch_id).await?.total;
+    batch.status = TaskStatusEnum::Processing;
+    let tier = store::next_tier(tx, batch_id).await?.unwrap_or(0);
+    let owner = Owner {
+        org_id,
+        namespace_id,
+    };
+    start_tier(tx, &mut batch, &owner, tier, chunk, now).await
+}
+
+/// Whose a batch is.
+struct Owner {
+    org_id: String,
+    namespace_id: String,
+}
+
+/// Inserts the chunks of a tier and marks it running.
+async fn start_tier(
+    tx: &mut Tx,
+    batch: &mut BatchModel,
+    owner: &Owner,
+    tier: i64,
+    chunk: usize,
+    now: i64,
+) -> Result<()> {
+    let batch_id = batch.batch_id.clone().unwrap_or_default();
+    let total = store::counts(tx, &batch_id).await?.total;
     let task_id = batch.task_id.clone().unwrap_or_default();
     for from in (0..total).step_by(chunk.max(1)) {
         let to = from + i64::try_from(chunk.max(1)).unwrap_or(1);
-        let work = json!({"batch_id": batch_id, "from": from, "to": to});
+        let work = json!({"batch_id": batch_id, "from": from, "to": to, "tier": tier});
         let mut task = NewTask::work(
-            &org_id,
-            &namespace_id,
+            &owner.org_id,
+            &owner.namespace_id,
             TaskType::EngineObjectProcessing,
             CHUNK,
             work,
@@ -80,33 +108,81 @@ async fn start(tx: &mut Tx, batch_id: &str, chunk: usize, now: i64) -> Result<()
         task.parent_id = Some(task_id.clone());
         tasks::insert(tx, task, now).await?;
     }
-    batch.status = TaskStatusEnum::Processing;
-    batch.current_tier = Some(0);
+    batch.current_tier = Some(tier);
     batch.updated_at = Some(clock::time(now));
-    for tier in &mut batch.tier_tasks {
-        tier.status = TaskStatusEnum::Processing;
-        tier.started_at = Some(clock::time(now));
-        tier.completed_at = None;
-        tier.extractor_jobs
-            .iter_mut()
-            .for_each(|job| job.status = TaskStatusEnum::Processing);
+    for running in batch
+        .tier_tasks
+        .iter_mut()
+        .filter(|one| one.tier_num == tier)
+    {
+        running.status = TaskStatusEnum::Processing;
+        running.started_at = Some(clock::time(now));
+        running.completed_at = None;
+        for job in &mut running.extractor_jobs {
+            job.status = TaskStatusEnum::Processing;
+            job.started_at = Some(clock::time(now));
+        }
     }
-    store::update(tx, &batch, now).await?;
-    tasks::store::change(tx, &task_id, TaskStatusEnum::Processing, now, |_| ()).await
+    store::update(tx, batch, now).await?;
+    tasks::store::change(tx, &task_id, TaskStatusEnum::Processing, now, |task| {
+        let data = task.additional_data.get_or_insert_default();
+        data.insert("current_tier".into(), tier.into());
+    })
+    .await
+}
+
+/// Documents of the tier before that a chunk was made from.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SourceDocuments {
+    pub found: i64,
+    pub submitted: i64,
+    /// Those that had nothing for the extractor.
+    pub without_input: i64,
 }
 
 /// What a chunk gave: where each object ended, and the documents written into each collection.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ChunkEnd {
+    pub tier: i64,
     pub objects: Vec<ObjectEnd>,
     /// Collection id and the ids of documents that are safely stored.
     pub written: Vec<(String, Vec<String>)>,
     pub processed: Vec<Processed>,
+    pub documents: SourceDocuments,
 }
 
-/// Ends a chunk, fenced by its claim: a worker that lost its lease changes nothing. The last chunk ends the batch.
+/// How many documents of a batch each collection holds; none where they could not be counted.
+type Held = BTreeMap<String, Option<u64>>;
+
+/// What the last chunk of a batch ends in until the documents have been counted.
+const UNCOUNTED: &str = "the documents of the batch are to be counted first";
+
+/// Ends a chunk, fenced by its claim: a worker that lost its lease changes nothing. The last chunk of a tier starts the
+/// next one, that of the last tier ends the batch.
 pub async fn end_chunk(app: &App, claim: &Claim, batch_id: &str, end: ChunkEnd) -> Result<()> {
+    let started = match write_end(app, claim, batch_id, end.clone(), None).await {
+        Err(error) if error.message() == UNCOUNTED => {
+            let held = count_held(app, batch_id).await?;
+            write_end(app, claim, batch_id, end, Some(held)).await?
+        }
+        ended => ended?,
+    };
+    if started {
+        app.work.notify_waiters();
+    }
+    Ok(())
+}
+
+/// True when another tier was started.
+async fn write_end(
+    app: &App,
+    claim: &Claim,
+    batch_id: &str,
+    end: ChunkEnd,
+    held: Option<Held>,
+) -> Result<bool> {
     let (claim, batch_id, now) = (claim.clone(), batch_id.to_owned(), app.clock().micros());
+    let chunk = app.config().jobs.chunk_objects;
     app.db()
         .write(move |tx| {
             Box::pin(async move {
@@ -114,25 +190,109 @@ pub async fn end_chunk(app: &App, claim: &Claim, batch_id: &str, end: ChunkEnd) 
                 if !jobs::finish(tx, &claim, TaskStatusEnum::Completed, now).await? {
                     return Err(ApiError::conflict("", "the lease of this chunk was lost"));
                 }
-                let Some((mut batch, org_id, namespace_id)) = store::read(tx, &batch_id).await? else { return Ok(()) };
-                for object in &end.objects {
-                    store::end_object(tx, &namespace_id, &batch_id, object, now).await?;
+                let Some((mut batch, org_id, namespace_id)) = store::read(tx, &batch_id).await?
+                else {
+                    return Ok(false);
+                };
+                let owner = Owner {
+                    org_id,
+                    namespace_id,
+                };
+                note_end(tx, &mut batch, &owner, end, now).await?;
+                // A chunk without anything to do may come after the last one that had.
+                if batch.status != TaskStatusEnum::Processing {
+                    return Ok(false);
                 }
-                for one in &end.processed {
-                    store::set_processed(tx, &namespace_id, one, now).await?;
+                let (next, current) = (store::next_tier(tx, &batch_id).await?, batch.current_tier);
+                show_progress(tx, &batch, now).await?;
+                if next.is_some() && next == current {
+                    batch.updated_at = Some(clock::time(now));
+                    store::update(tx, &batch, now).await?;
+                    return Ok(false);
                 }
-                for (collection_id, document_ids) in end.written.iter().filter(|(_, ids)| !ids.is_empty()) {
-                    let payload = json!({
-                        "namespace_id": namespace_id, "collection_id": collection_id, "batch_id": batch_id,
-                        "document_ids": document_ids, "count": document_ids.len(),
-                    });
-                    push_event(tx, &org_id, &namespace_id, "collection.documents.written", payload, now).await?;
-                    count_written(&mut batch, collection_id, document_ids.len());
+                end_tier(tx, &mut batch, current.unwrap_or(0), now).await?;
+                match (next, held) {
+                    (Some(tier), _) => {
+                        start_tier(tx, &mut batch, &owner, tier, chunk, now).await?;
+                        Ok(true)
+                    }
+                    (None, None) => Err(ApiError::conflict("", UNCOUNTED)),
+                    (None, Some(held)) => {
+                        end_batch(tx, batch, &owner, &held, now).await?;
+                        Ok(false)
+                    }
                 }
-                end_batch_if_done(tx, batch, &org_id, &namespace_id, now).await
             })
         })
         .await
+}
+
+/// Documents that carry the batch's id, in each of its collections.
+async fn count_held(app: &App, batch_id: &str) -> Result<Held> {
+    let Some((batch, _, namespace_id)) = store::read_from(app.db(), batch_id).await? else {
+        return Ok(Held::new());
+    };
+    let filter = Filter::eq("_internal.batch_id", batch_id);
+    let mut held = Held::new();
+    for collection_id in batch.dag_tiers.into_iter().flatten().flatten() {
+        let reach = Reach {
+            namespace_id: namespace_id.clone(),
+            collection_ids: vec![collection_id.clone()],
+            principal: None,
+        };
+        let count = app.store().count(&reach, Some(&filter)).await;
+        if let Err(error) = &count {
+            tracing::warn!(%error, batch_id, "the documents of a batch could not be counted");
+        }
+        held.insert(collection_id, count.ok());
+    }
+    Ok(held)
+}
+
+/// Writes what a chunk gave.
+async fn note_end(
+    tx: &mut Tx,
+    batch: &mut BatchModel,
+    owner: &Owner,
+    end: ChunkEnd,
+    now: i64,
+) -> Result<()> {
+    let batch_id = batch.batch_id.clone().unwrap_or_default();
+    let namespace_id = &owner.namespace_id;
+    let step = Step {
+        tier: end.tier,
+        is_last: end.tier + 1 >= batch.total_tiers,
+        of_objects: batch.r#type == BatchType::Bucket,
+    };
+    for object in &end.objects {
+        store::end_object(tx, namespace_id, &batch_id, object, step, now).await?;
+    }
+    for one in &end.processed {
+        store::set_processed(tx, namespace_id, one, now).await?;
+    }
+    for (collection_id, document_ids) in end.written.iter().filter(|(_, ids)| !ids.is_empty()) {
+        let payload = json!({
+            "namespace_id": namespace_id, "collection_id": collection_id, "batch_id": batch_id,
+            "document_ids": document_ids, "count": document_ids.len(),
+        });
+        let kind = "collection.documents.written";
+        push_event(tx, &owner.org_id, namespace_id, kind, payload, now).await?;
+        count_written(batch, collection_id, document_ids.len());
+    }
+    let tiers = batch.tier_tasks.iter_mut();
+    for tier in tiers.filter(|one| one.tier_num == end.tier && one.source_type == "collection") {
+        let add = |figure: &mut Option<i64>, more| *figure = Some(figure.unwrap_or(0) + more);
+        add(&mut tier.source_documents_fetched, end.documents.found);
+        add(
+            &mut tier.documents_submitted_to_engine,
+            end.documents.submitted,
+        );
+        add(
+            &mut tier.documents_missing_input_fields,
+            end.documents.without_input,
+        );
+    }
+    Ok(())
 }
 
 /// Adds to the documents that the batch has written into a collection.
@@ -147,54 +307,72 @@ fn count_written(batch: &mut BatchModel, collection_id: &str, documents: usize) 
     }
 }
 
-/// Gives a chunk up: its unfinished objects failed for this reason.
-pub async fn fail_chunk(
-    app: &App,
-    claim: &Claim,
-    batch_id: &str,
-    object_ids: Vec<String>,
-    error: &str,
-    error_type: &str,
-) -> Result<()> {
-    let end = |object_id: String| ObjectEnd {
-        object_id,
-        status: "FAILED",
-        error: Some(error.to_owned()),
-        error_type: Some(error_type.to_owned()),
-        collection_id: None,
-        documents: 0,
-    };
-    let objects = object_ids.into_iter().map(end).collect();
-    end_chunk(
-        app,
-        claim,
-        batch_id,
-        ChunkEnd {
-            objects,
-            ..ChunkEnd::default()
-        },
-    )
+/// Tells the batch's task how far it is.
+async fn show_progress(tx: &mut Tx, batch: &BatchModel, now: i64) -> Result<()> {
+    let batch_id = batch.batch_id.as_deref().unwrap_or_default();
+    let counts = store::counts(tx, batch_id).await?;
+    let progress = json!({
+        "processed": counts.total - counts.pending, "total": counts.total, "failed": counts.failed,
+        "documents_written": counts.documents,
+    });
+    let task_id = batch.task_id.as_deref().unwrap_or_default();
+    tasks::store::change(tx, task_id, batch.status, now, |task| {
+        let data = task.additional_data.get_or_insert_default();
+        data.insert("progress".into(), progress);
+    })
     .await
 }
 
-async fn end_batch_if_done(
+/// How something ends of which some failed.
+fn status_of(failed: i64, total: i64) -> TaskStatusEnum {
+    match failed {
+        0 => TaskStatusEnum::Completed,
+        _ if failed == total => TaskStatusEnum::Failed,
+        _ => TaskStatusEnum::CompletedWithErrors,
+    }
+}
+
+async fn end_tier(tx: &mut Tx, batch: &mut BatchModel, tier: i64, now: i64) -> Result<()> {
+    let batch_id = batch.batch_id.clone().unwrap_or_default();
+    let (failed, all) = store::tier_counts(tx, &batch_id, tier).await?;
+    let status = status_of(failed, all);
+    for ended in batch
+        .tier_tasks
+        .iter_mut()
+        .filter(|one| one.tier_num == tier)
+    {
+        ended.status = status;
+        ended.completed_at = Some(clock::time(now));
+        ended.duration_ms = ended
+            .started_at
+            .map(|started| milliseconds(now - started.timestamp_micros()));
+        for job in &mut ended.extractor_jobs {
+            job.status = status;
+            job.completed_at = Some(clock::time(now));
+        }
+    }
+    Ok(())
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "durations of jobs are far below 2^52 microseconds"
+)]
+fn milliseconds(micros: i64) -> f64 {
+    micros as f64 / 1000.0
+}
+
+async fn end_batch(
     tx: &mut Tx,
     mut batch: BatchModel,
-    org_id: &str,
-    namespace_id: &str,
+    owner: &Owner,
+    held: &Held,
     now: i64,
 ) -> Result<()> {
     let batch_id = batch.batch_id.clone().unwrap_or_default();
     let counts = store::counts(tx, &batch_id).await?;
     let task_id = batch.task_id.clone().unwrap_or_default();
-    let status = match counts {
-        _ if counts.pending > 0 => TaskStatusEnum::Processing,
-        _ if counts.failed == 0 => TaskStatusEnum::Completed,
-        _ if counts.failed == counts.total => TaskStatusEnum::Failed,
-        _ => TaskStatusEnum::CompletedWithErrors,
-    };
-    let done = counts.total - counts.pending;
-    let progress = json!({"processed": done, "total": counts.total, "failed": counts.failed, "documents_written": counts.documents});
+    let status = status_of(counts.failed, counts.total);
     let first_error = match counts.failed {
         0 => None,
         _ => store::first_error(tx, &batch_id).await?,
@@ -204,53 +382,44 @@ async fn end_batch_if_done(
         .flatten();
     tasks::store::change(tx, &task_id, status, now, |task| {
         let data = task.additional_data.get_or_insert_default();
-        data.insert("progress".into(), progress);
         if let Some(error) = error {
             data.insert("error".into(), error.into());
         }
-        if tasks::is_terminal(status) {
-            task.outputs = Some(vec![
-                json!({"batch_id": batch_id, "documents_written": counts.documents}),
-            ]);
-        }
+        task.outputs = Some(vec![
+            json!({"batch_id": batch_id, "documents_written": counts.documents}),
+        ]);
     })
     .await?;
     batch.status = status;
     batch.updated_at = Some(clock::time(now));
-    if status == TaskStatusEnum::Processing {
-        return store::update(tx, &batch, now).await;
-    }
     batch.error = first_error;
-    for tier in &mut batch.tier_tasks {
-        tier.status = status;
-        tier.completed_at = Some(clock::time(now));
-        for job in &mut tier.extractor_jobs {
-            job.status = status;
-            job.completed_at = Some(clock::time(now));
-        }
+    // Tiers that nothing came to.
+    let unfinished = |status: TaskStatusEnum| !tasks::is_terminal(status);
+    for tier in batch
+        .tier_tasks
+        .iter_mut()
+        .filter(|tier| unfinished(tier.status))
+    {
+        tier.status = TaskStatusEnum::Skipped;
+        tier.extractor_jobs
+            .iter_mut()
+            .for_each(|job| job.status = TaskStatusEnum::Skipped);
     }
     store::update(tx, &batch, now).await?;
-    for job in batch
+    let jobs = batch
         .tier_tasks
         .iter()
-        .flat_map(|tier| &tier.extractor_jobs)
-    {
+        .flat_map(|tier| &tier.extractor_jobs);
+    for collection_id in jobs.flat_map(|job| &job.collection_ids) {
         let payload = json!({
-            "batch_id": batch_id, "collection_id": job.collection_ids.first(), "total_documents": job.documents_written,
-            "status": tasks::name_of(status),
+            "batch_id": batch_id, "collection_id": collection_id,
+            "total_documents": held.get(collection_id).copied().flatten(), "status": tasks::name_of(status),
         });
-        push_event(
-            tx,
-            org_id,
-            namespace_id,
-            "collection.documents.batch_completed",
-            payload,
-            now,
-        )
-        .await?;
+        let kind = "collection.documents.batch_completed";
+        push_event(tx, &owner.org_id, &owner.namespace_id, kind, payload, now).await?;
     }
-    let notice = notice(&batch, namespace_id, &counts);
-    notifications::notify(tx, org_id, notice, now).await
+    let notice = notice(&batch, &owner.namespace_id, &counts);
+    notifications::notify(tx, &owner.org_id, notice, now).await
 }
 
 /// What people are told about a batch that ended.
@@ -323,9 +492,9 @@ pub async fn cancel(
                 store::cancel_objects(tx, &id, now).await?;
                 batch.status = TaskStatusEnum::Canceled;
                 batch.updated_at = Some(clock::time(now));
-                batch
-                    .tier_tasks
-                    .iter_mut()
+                let tiers = batch.tier_tasks.iter_mut();
+                tiers
+                    .filter(|tier| !tasks::is_terminal(tier.status))
                     .for_each(|tier| tier.status = TaskStatusEnum::Canceled);
                 store::update(tx, &batch, now).await?;
                 tasks::store::change(tx, &task_id, TaskStatusEnum::Canceled, now, |_| ()).await?;

@@ -1,19 +1,25 @@
 //! Batches: which objects are processed into which collections, and what became of each.
 
 mod flow;
+mod inspecting;
 mod routes;
 pub mod store;
 mod submitting;
+mod tiers;
+mod triggering;
 
 use loupe_wire::{
     BatchModel, BatchProgress, FailedDocument, FailedObjectRecord, NamespaceOperation,
     ResourceType, TaskStatusEnum,
 };
 
-pub use flow::{CHUNK, ChunkEnd, admit, cancel, end_chunk, fail_chunk};
+pub use flow::{CHUNK, ChunkEnd, SourceDocuments, admit, cancel, end_chunk};
 pub use routes::router;
-use store::Counts;
-pub use submitting::{add_objects, check_process, create, process, retry, select, submit};
+use store::{Counts, Failures};
+pub use submitting::{
+    Again, add_objects, check_process, create, process, queue, resubmit, retry, select, submit,
+};
+pub use triggering::{check_trigger, trigger};
 
 use super::buckets::BUCKETS;
 use crate::{
@@ -52,14 +58,15 @@ pub async fn get(
 ) -> Result<BatchModel> {
     let mut batch = store::find(app.db(), org_id, namespace_id, bucket_id, batch_id).await?;
     batch.object_ids = store::object_ids(app.db(), batch_id).await?;
-    let failed = store::failed(app.db(), batch_id, SHOWN_FAILURES, 0).await?;
+    let all = Failures::default();
+    let failed = store::failed(app.db(), batch_id, &all, SHOWN_FAILURES, 0).await?;
     batch.failed_objects = failed
         .into_iter()
         .map(|row| FailedObjectRecord {
-            object_id: row.0,
-            error: row.2,
-            error_type: serde_json::from_value(row.3.into()).unwrap_or_default(),
-            timestamp: clock::time(row.4).to_rfc3339(),
+            object_id: row.object_id,
+            error: row.error,
+            error_type: serde_json::from_value(row.error_type.into()).unwrap_or_default(),
+            timestamp: clock::time(row.updated_at).to_rfc3339(),
         })
         .collect();
     complete(app, &mut batch).await?;
@@ -79,7 +86,8 @@ pub async fn complete(app: &App, batch: &mut BatchModel) -> Result<()> {
         progress.queue_position = place.and_then(|place| i64::try_from(place + 1).ok());
     }
     for tier in &mut batch.tier_tasks {
-        tier.documents_written = Some(counts.documents);
+        let jobs = tier.extractor_jobs.iter();
+        tier.documents_written = Some(jobs.filter_map(|job| job.documents_written).sum());
     }
     batch.progress = Some(progress);
     Ok(())
@@ -94,14 +102,20 @@ fn progress(batch: &BatchModel, counts: &Counts, now: i64) -> BatchProgress {
         .map(|at| at.timestamp_micros());
     let until = batch
         .tier_tasks
-        .first()
+        .last()
         .and_then(|tier| tier.completed_at)
         .map_or(now, |at| at.timestamp_micros());
+    let tiers = batch.total_tiers.max(1);
     #[expect(
         clippy::cast_precision_loss,
         reason = "counts of objects are far below 2^52"
     )]
-    let (total, processed, left) = (counts.total as f64, done as f64, counts.pending as f64);
+    let (total, processed, left, passed) = (
+        (counts.total * tiers) as f64,
+        done as f64,
+        counts.pending as f64,
+        (done * tiers + counts.tiers_passed) as f64,
+    );
     #[expect(
         clippy::cast_precision_loss,
         reason = "durations of jobs are far below 2^52 microseconds"
@@ -115,7 +129,7 @@ fn progress(batch: &BatchModel, counts: &Counts, now: i64) -> BatchProgress {
         percent: Some(if counts.total == 0 {
             0.0
         } else {
-            processed / total * 100.0
+            passed / total * 100.0
         }),
         items_per_second: speed,
         eta_seconds: speed
@@ -134,18 +148,20 @@ fn progress(batch: &BatchModel, counts: &Counts, now: i64) -> BatchProgress {
 pub async fn failures(
     app: &App,
     batch_id: &str,
+    which: &Failures,
     limit: i64,
     offset: i64,
 ) -> Result<(Vec<FailedDocument>, i64)> {
-    let total = store::counts_of(app.db(), batch_id).await?.failed;
-    let rows = store::failed(app.db(), batch_id, limit, offset).await?;
+    let total = store::count_failed(app.db(), batch_id, which).await?;
+    let rows = store::failed(app.db(), batch_id, which, limit, offset).await?;
     let failure = |row: store::FailedRow| FailedDocument {
-        object_id: row.0,
-        collection_id: row.1,
-        tier_num: Some(0),
-        error: row.2,
-        error_type: serde_json::from_value(row.3.into()).unwrap_or_default(),
-        timestamp: clock::time(row.4),
+        object_id: row.object_id,
+        document_id: row.document_id,
+        collection_id: row.collection_id,
+        tier_num: Some(row.tier),
+        error: row.error,
+        error_type: serde_json::from_value(row.error_type.into()).unwrap_or_default(),
+        timestamp: clock::time(row.updated_at),
         ..Default::default()
     };
     Ok((rows.into_iter().map(failure).collect(), total))

@@ -9,13 +9,13 @@ use loupe_wire::{
     FailedDocumentsResponse, GenericDeleteResponse, ListBatchesRequest, ListBatchesResponse,
     NamespaceOperation, PatchBatchRequest, QueuedBatch, RetryBatchRequest,
     RetryBatchRequestRetryMode, SubmitBatchRequest, TaskResponse, TaskStatusEnum,
-    TriggerCollectionRequest, TriggerCollectionResponse, Value,
+    TriggerCollectionRequest, TriggerCollectionResponse,
 };
 use serde::Deserialize;
 use serde_json::json;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::store::{self, Asked};
+use super::store::{self, Asked, Failures};
 use crate::{
     app::App,
     auth::{Delete, OptionalScope, Read, Scope, Write},
@@ -28,6 +28,7 @@ use crate::{
 
 pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
+        .merge(super::inspecting::router())
         .routes(routes!(create_batch))
         .routes(routes!(list_bucket_batches))
         .routes(routes!(bulk_submit))
@@ -54,13 +55,38 @@ struct WindowQuery {
     offset: Option<i64>,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for WindowQuery {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-        list::query(parts).await
-    }
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct FailuresQuery {
+    /// Only what failed in this tier, counted from 0.
+    tier_num: Option<i64>,
+    /// Only what failed on its way into this collection.
+    collection_id: Option<String>,
+    /// 1 to 1000, default 100.
+    limit: Option<i64>,
+    /// From 0.
+    offset: Option<i64>,
 }
+
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ResubmitQuery {
+    /// Objects that came as far as this tier, counted from 0, begin there again, whatever became of them.
+    from_tier: Option<i64>,
+}
+
+macro_rules! query_extractor {
+    ($($name:ident),*) => {
+        $(impl<S: Send + Sync> FromRequestParts<S> for $name {
+            type Rejection = ApiError;
+
+            async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+                list::query(parts).await
+            }
+        })*
+    };
+}
+query_extractor!(WindowQuery, FailuresQuery, ResubmitQuery);
 
 /// Makes a batch of objects of the bucket.
 #[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches", tag = "batches", request_body = CreateBatchRequest, responses((status = 200, body = BatchModel)))]
@@ -316,20 +342,14 @@ async fn retry_batch(
 }
 
 /// Queues an ended batch again; objects that are done are passed over.
-#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}/resubmit", tag = "batches", responses((status = 200, body = BatchRequeueResponse)))]
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}/resubmit", tag = "batches", params(ResubmitQuery), responses((status = 200, body = BatchRequeueResponse)))]
 async fn resubmit_batch(
     State(app): State<App>,
     scope: Scope<Write>,
     Path((bucket, batch_id)): Path<(String, String)>,
+    query: ResubmitQuery,
 ) -> Result<Json<BatchRequeueResponse>> {
-    let task = super::submit(
-        &app,
-        &scope,
-        &bucket,
-        &batch_id,
-        SubmitBatchRequest::default(),
-    )
-    .await?;
+    let task = super::resubmit(&app, &scope, &bucket, &batch_id, query.from_tier).await?;
     let (status, task_id) = (TaskStatusEnum::Queued, Some(task.task_id));
     Ok(Json(BatchRequeueResponse {
         batch_id,
@@ -340,12 +360,12 @@ async fn resubmit_batch(
 }
 
 /// Objects that failed, with the reasons.
-#[utoipa::path(get, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}/failed-documents", tag = "batches", params(WindowQuery), responses((status = 200, body = FailedDocumentsResponse)))]
+#[utoipa::path(get, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}/failed-documents", tag = "batches", params(FailuresQuery), responses((status = 200, body = FailedDocumentsResponse)))]
 async fn list_failed_documents(
     State(app): State<App>,
     scope: Scope<Read>,
     Path((bucket, batch_id)): Path<(String, String)>,
-    query: WindowQuery,
+    query: FailuresQuery,
 ) -> Result<Json<FailedDocumentsResponse>> {
     let bucket_id = super::bucket_id(&app, &scope, &bucket, NamespaceOperation::ReadData).await?;
     store::find(
@@ -360,7 +380,11 @@ async fn list_failed_documents(
         query.limit.unwrap_or(100).clamp(1, 1000),
         query.offset.unwrap_or(0).max(0),
     );
-    let (results, total) = super::failures(&app, &batch_id, limit, offset).await?;
+    let which = Failures {
+        tier: query.tier_num.unwrap_or(-1),
+        collection_id: query.collection_id.unwrap_or_default(),
+    };
+    let (results, total) = super::failures(&app, &batch_id, &which, limit, offset).await?;
     Ok(Json(FailedDocumentsResponse {
         batch_id,
         results,
@@ -438,7 +462,8 @@ async fn bulk_submit(
     }))
 }
 
-/// Processes every object of the collection's buckets: one batch a bucket.
+/// Processes every object of the collection's buckets, one batch a bucket; of a collection over collections every document
+/// of those.
 #[utoipa::path(post, path = "/v1/collections/{collection_identifier}/trigger", tag = "collections", request_body = TriggerCollectionRequest, responses((status = 202, body = TriggerCollectionResponse)))]
 async fn trigger_collection(
     State(app): State<App>,
@@ -446,48 +471,8 @@ async fn trigger_collection(
     Path(collection): Path<String>,
     Body(request): Body<TriggerCollectionRequest>,
 ) -> Result<(StatusCode, Json<TriggerCollectionResponse>)> {
-    let collection =
-        collections::find(&app, &scope, &collection, NamespaceOperation::ExecuteJob).await?;
-    let collection_id = collection.collection_id.clone().unwrap_or_default();
-    if request.reembed.is_some() {
-        let msg = "stored texts are not embedded again yet: trigger the collection without it";
-        return Err(Violation::body(&["reembed"], "not_enabled", msg, Value::Null).into());
-    }
-    let mut buckets = collection.source.bucket_ids.unwrap_or_default();
-    if let Some(wanted) = &request.include_buckets {
-        buckets.retain(|bucket| wanted.contains(bucket));
-    }
-    if buckets.is_empty() {
-        return Err(ApiError::bad_request(
-            "",
-            "the collection has none of these buckets as its source",
-        ));
-    }
-    let mut answer = TriggerCollectionResponse {
-        collection_id: collection_id.clone(),
-        total_tiers: 1,
-        ..Default::default()
-    };
-    let mut objects = 0;
-    for bucket in &buckets {
-        let create = CreateBatchRequest {
-            object_ids: request.object_ids.clone(),
-            filters: request.source_filters.clone(),
-            collection_ids: Some(vec![collection_id.clone()]),
-            dedup_strategy: request.dedup_strategy,
-            auto_submit: Some(true),
-            ..Default::default()
-        };
-        let batch = super::create(&app, &scope, bucket, create).await?;
-        objects += i64::try_from(batch.object_ids.len()).unwrap_or(0);
-        answer.batch_ids.extend(batch.batch_id);
-        answer.task_ids.extend(batch.task_id);
-    }
-    answer.batch_id = answer.batch_ids.first().cloned();
-    answer.task_id = answer.task_ids.first().cloned().unwrap_or_default();
-    answer.batch_count = i64::try_from(answer.batch_ids.len()).ok();
-    answer.object_count = Some(objects);
-    answer.source_bucket_ids = Some(buckets);
-    answer.message = format!("{objects} objects are queued");
+    let operation = NamespaceOperation::ExecuteJob;
+    let collection = collections::find(&app, &scope, &collection, operation).await?;
+    let answer = super::trigger(&app, &scope, collection, request).await?;
     Ok((StatusCode::ACCEPTED, Json(answer)))
 }

@@ -1,13 +1,12 @@
 //! Making batches and queueing them.
 
 use loupe_wire::{
-    BatchModel, CollectionResponse, CreateBatchRequest, DedupStrategy, ExtractorJobInfo, Filter,
-    NamespaceOperation, SubmitBatchRequest, TaskResponse, TaskStatusEnum, TaskType, TierTaskInfo,
-    Value,
+    BatchModel, BatchType, CollectionResponse, CreateBatchRequest, DedupStrategy, Filter,
+    NamespaceOperation, SubmitBatchRequest, TaskResponse, TaskStatusEnum, TaskType, Value,
 };
 use serde_json::json;
 
-use super::{bucket_id, get, store};
+use super::{bucket_id, get, store, tiers};
 use crate::{
     app::App,
     auth::{Scope, Write},
@@ -150,7 +149,7 @@ pub async fn process(
 /// Refuses what [`process`] would refuse, before anything is written.
 pub async fn check_process(app: &App, scope: &Scope<Write>, bucket: &str) -> Result<()> {
     let bucket_id = bucket_id(app, scope, bucket, NamespaceOperation::ExecuteJob).await?;
-    targets(app, &scope.namespace_id, &bucket_id, None).await?;
+    tiers::of_bucket(app, &scope.namespace_id, &bucket_id, None).await?;
     Ok(())
 }
 
@@ -206,50 +205,6 @@ pub async fn add_objects(
     .await
 }
 
-/// The collections that a batch of this bucket fills: those named, else every enabled one over the bucket.
-async fn targets(
-    app: &App,
-    namespace_id: &str,
-    bucket_id: &str,
-    named: Option<&Vec<String>>,
-) -> Result<Vec<CollectionResponse>> {
-    let mut found = Vec::new();
-    match named {
-        Some(identifiers) => {
-            for identifier in identifiers {
-                found.push(
-                    COLLECTIONS
-                        .find(app.db(), namespace_id, identifier)
-                        .await?
-                        .data
-                        .0,
-                );
-            }
-        }
-        None => found.extend(
-            COLLECTIONS
-                .all(app.db(), namespace_id)
-                .await?
-                .into_iter()
-                .map(|record| record.data.0),
-        ),
-    }
-    let over = |collection: &CollectionResponse| {
-        collection.enabled
-            && collection
-                .source
-                .bucket_ids
-                .as_ref()
-                .is_some_and(|ids| ids.iter().any(|id| id == bucket_id))
-    };
-    found.retain(over);
-    if found.is_empty() {
-        let message = "no enabled collection has this bucket as its source: make one first";
-        return Err(ApiError::bad_request("", message).with("bucket_id", bucket_id));
-    }
-    Ok(found)
-}
-
 /// Queues a batch: one transaction writes the batch, its task and the change. An answer means it is on disk.
 pub async fn submit(
     app: &App,
@@ -259,105 +214,75 @@ pub async fn submit(
     request: SubmitBatchRequest,
 ) -> Result<TaskResponse> {
     let bucket_id = bucket_id(app, scope, bucket, NamespaceOperation::ExecuteJob).await?;
+    queue(app, scope, &bucket_id, batch_id, request, Again::Unfinished).await
+}
+
+/// What a batch is to do, as it is put into the queue.
+struct Submission {
+    tiers: Vec<Vec<CollectionResponse>>,
+    object_ids: Vec<String>,
+    /// Who submits it.
+    actor: String,
+    webhook_url: Option<String>,
+    /// Microseconds between two submissions of a batch.
+    pause: i64,
+    again: Again,
+}
+
+/// What of an ended batch is done again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    /// Everything that did not finish.
+    Unfinished,
+    /// What was put back by name.
+    PutBack,
+}
+
+/// As [`submit`], of a bucket that the caller may use; an empty id is that of a batch of documents without a bucket.
+pub async fn queue(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket_id: &str,
+    batch_id: &str,
+    request: SubmitBatchRequest,
+    again: Again,
+) -> Result<TaskResponse> {
     quota::check_work(app, &scope.caller).await?;
-    let draft = store::find(
-        app.db(),
-        &scope.caller.org_id,
-        &scope.namespace_id,
-        &bucket_id,
-        batch_id,
-    )
-    .await?;
-    let named = request
-        .collection_ids
-        .as_ref()
-        .or(draft.collection_ids.as_ref());
-    let collections = targets(app, &scope.namespace_id, &bucket_id, named).await?;
-    let jobs: Vec<ExtractorJobInfo> = collections
-        .iter()
-        .map(|one| ExtractorJobInfo {
-            extractor_type: one.feature_extractor.feature_extractor_name.clone(),
-            extractor_id: Some(one.feature_extractor.feature_extractor_id.clone()),
-            collection_ids: one.collection_id.iter().cloned().collect(),
-            status: TaskStatusEnum::Queued,
-            documents_written: Some(0),
-            ..Default::default()
-        })
-        .collect();
-    let collection_ids: Vec<String> = collections
-        .into_iter()
-        .filter_map(|one| one.collection_id)
-        .collect();
-    let sample = store::object_ids(app.db(), batch_id).await?;
-    if sample.is_empty() {
+    let (org_id, namespace_id) = (scope.caller.org_id.clone(), scope.namespace_id.clone());
+    let draft = store::find(app.db(), &org_id, &namespace_id, bucket_id, batch_id).await?;
+    let named = request.collection_ids.or(draft.collection_ids);
+    let tiers = match draft.r#type {
+        BatchType::Bucket => {
+            tiers::of_bucket(app, &namespace_id, &draft.bucket_id, named.as_ref()).await?
+        }
+        BatchType::Collection => {
+            tiers::of_collections(app, &namespace_id, &named.unwrap_or_default()).await?
+        }
+    };
+    let object_ids = store::object_ids(app.db(), batch_id).await?;
+    if object_ids.is_empty() {
         return Err(ApiError::bad_request("", "the batch has no objects"));
     }
-    let (org_id, namespace_id, now) = (
-        scope.caller.org_id.clone(),
-        scope.namespace_id.clone(),
+    let submission = Submission {
+        tiers,
+        object_ids,
+        actor: scope.caller.actor().to_owned(),
+        webhook_url: request.webhook_url,
+        pause: i64::try_from(app.config().jobs.resubmit_seconds).unwrap_or(60) * 1_000_000,
+        again,
+    };
+    let (id, bucket_id, now) = (
+        batch_id.to_owned(),
+        bucket_id.to_owned(),
         app.clock().micros(),
     );
-    let (actor, id) = (scope.caller.actor().to_owned(), batch_id.to_owned());
-    let pause = i64::try_from(app.config().jobs.resubmit_seconds).unwrap_or(60) * 1_000_000;
     let task = app
         .db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut batch = store::find_in(tx, &org_id, &namespace_id, &bucket_id, &id).await?;
-                if store::is_running(batch.status) {
-                    return Err(ApiError::conflict(
-                        "batch_not_draft",
-                        "the batch is queued or running already",
-                    ));
-                }
-                if let Some(last) = store::submitted_at(tx, &id).await?
-                    && now - last < pause
-                {
-                    let wait = u64::try_from((pause - (now - last)).div_euclid(1_000_000) + 1)
-                        .unwrap_or(60);
-                    let message = "a batch is submitted at most once in 60 seconds";
-                    return Err(
-                        ApiError::too_many_requests("batch_submit_too_soon", message)
-                            .retry_after(wait),
-                    );
-                }
-                if batch.status != TaskStatusEnum::Draft {
-                    store::reset_unfinished(tx, &id, now).await?;
-                }
-                let position = i64::try_from(store::waiting_in(tx).await?.len()).unwrap_or(0) + 1;
-                let task = insert_task(
-                    tx,
-                    &org_id,
-                    &namespace_id,
-                    &batch,
-                    &collection_ids,
-                    &sample,
-                    now,
-                )
-                .await?;
-                batch.status = TaskStatusEnum::Queued;
-                batch.task_id = Some(task.task_id.clone());
-                batch.collection_ids = Some(collection_ids.clone());
-                batch.dag_tiers = Some(vec![collection_ids.clone()]);
-                batch.effective_dedup_strategy =
-                    Some(batch.dedup_strategy.unwrap_or(DedupStrategy::Skip));
-                batch.submitted_by_key_id = Some(actor);
-                batch.webhook_url = request.webhook_url;
-                batch.error = None;
-                batch.tier_tasks = vec![TierTaskInfo {
-                    task_id: Some(task.task_id.clone()),
-                    status: TaskStatusEnum::Queued,
-                    collection_ids,
-                    extractor_jobs: jobs,
-                    source_type: "bucket".into(),
-                    ..Default::default()
-                }];
-                batch.updated_at = Some(clock::time(now));
-                store::queue(tx, &batch, now).await?;
-                Ok(TaskResponse {
-                    queue_position: Some(position),
-                    ..task
-                })
+                let batch = store::find_in(tx, &org_id, &namespace_id, &bucket_id, &id).await?;
+                check_pause(tx, &batch, submission.pause, now).await?;
+                write(tx, &org_id, &namespace_id, batch, submission, now).await
             })
         })
         .await?;
@@ -365,18 +290,84 @@ pub async fn submit(
     Ok(task)
 }
 
+/// Refuses a batch that is queued, runs, or was submitted a moment ago.
+async fn check_pause(
+    tx: &mut crate::db::Tx,
+    batch: &BatchModel,
+    pause: i64,
+    now: i64,
+) -> Result<()> {
+    if store::is_running(batch.status) {
+        return Err(ApiError::conflict(
+            "batch_not_draft",
+            "the batch is queued or running already",
+        ));
+    }
+    let id = batch.batch_id.as_deref().unwrap_or_default();
+    let last = store::submitted_at(tx, id).await?;
+    let Some(left) = last
+        .map(|last| pause - (now - last))
+        .filter(|left| *left > 0)
+    else {
+        return Ok(());
+    };
+    let wait = u64::try_from(left.div_euclid(1_000_000) + 1).unwrap_or(60);
+    let message = "a batch is submitted at most once in 60 seconds";
+    Err(ApiError::too_many_requests("batch_submit_too_soon", message).retry_after(wait))
+}
+
+async fn write(
+    tx: &mut crate::db::Tx,
+    org_id: &str,
+    namespace_id: &str,
+    mut batch: BatchModel,
+    submission: Submission,
+    now: i64,
+) -> Result<TaskResponse> {
+    let id = batch.batch_id.clone().unwrap_or_default();
+    let tiers = tiers::ids(&submission.tiers);
+    if batch.status != TaskStatusEnum::Draft {
+        if submission.again == Again::Unfinished {
+            store::reset_unfinished(tx, &id, now).await?;
+        }
+        if batch.dag_tiers.as_ref() != Some(&tiers) {
+            store::back_to_first(tx, &id).await?;
+        }
+    }
+    let position = i64::try_from(store::waiting_in(tx).await?.len()).unwrap_or(0) + 1;
+    let objects = &submission.object_ids;
+    let task = insert_task(tx, org_id, namespace_id, &batch, &tiers, objects, now).await?;
+    batch.status = TaskStatusEnum::Queued;
+    batch.task_id = Some(task.task_id.clone());
+    batch.collection_ids = Some(tiers.concat());
+    batch.current_tier = None;
+    batch.total_tiers = i64::try_from(tiers.len()).unwrap_or(1);
+    batch.dag_tiers = Some(tiers);
+    batch.effective_dedup_strategy = Some(batch.dedup_strategy.unwrap_or(DedupStrategy::Skip));
+    batch.submitted_by_key_id = Some(submission.actor);
+    batch.webhook_url = submission.webhook_url;
+    batch.error = None;
+    batch.tier_tasks = tiers::shown(&submission.tiers, &task.task_id);
+    batch.updated_at = Some(clock::time(now));
+    store::queue(tx, &batch, now).await?;
+    Ok(TaskResponse {
+        queue_position: Some(position),
+        ..task
+    })
+}
+
 async fn insert_task(
     tx: &mut crate::db::Tx,
     org_id: &str,
     namespace_id: &str,
     batch: &BatchModel,
-    collections: &[String],
+    tiers: &[Vec<String>],
     objects: &[String],
     now: i64,
 ) -> Result<TaskResponse> {
     let data = json!({
-        "batch_id": batch.batch_id, "bucket_id": batch.bucket_id, "namespace_id": namespace_id, "current_tier": 0,
-        "total_tiers": 1, "collection_ids": collections, "object_count": objects.len(),
+        "batch_id": batch.batch_id, "bucket_id": batch.bucket_id, "namespace_id": namespace_id, "total_tiers": tiers.len(),
+        "collection_ids": tiers.concat(), "object_count": objects.len(),
         "sample_object_ids": objects.iter().take(5).collect::<Vec<_>>(),
     });
     let task = NewTask {
@@ -409,11 +400,12 @@ pub async fn retry(
         app.clock().micros(),
     );
     let (id, kind) = (batch_id.to_owned(), error_type.to_owned());
+    let bucket = bucket_id.clone();
     let reset = app
         .db()
         .write(move |tx| {
             Box::pin(async move {
-                let batch = store::find_in(tx, &org_id, &namespace_id, &bucket_id, &id).await?;
+                let batch = store::find_in(tx, &org_id, &namespace_id, &bucket, &id).await?;
                 if store::is_running(batch.status) || batch.status == TaskStatusEnum::Draft {
                     return Err(ApiError::conflict(
                         "",
@@ -427,6 +419,52 @@ pub async fn retry(
     if reset == 0 {
         return Err(ApiError::bad_request("", "no failed object can be retried"));
     }
-    let task = submit(app, scope, bucket, batch_id, SubmitBatchRequest::default()).await?;
+    let ask = SubmitBatchRequest::default();
+    let task = queue(app, scope, &bucket_id, batch_id, ask, Again::PutBack).await?;
     Ok((task, i64::try_from(reset).unwrap_or(i64::MAX)))
+}
+
+/// Queues an ended batch again; with a tier, all that came as far begins there again.
+pub async fn resubmit(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket: &str,
+    batch_id: &str,
+    from_tier: Option<i64>,
+) -> Result<TaskResponse> {
+    let bucket_id = bucket_id(app, scope, bucket, NamespaceOperation::ExecuteJob).await?;
+    if let Some(tier) = from_tier {
+        let (org_id, namespace_id, now) = (
+            scope.caller.org_id.clone(),
+            scope.namespace_id.clone(),
+            app.clock().micros(),
+        );
+        let (id, bucket_id) = (batch_id.to_owned(), bucket_id.clone());
+        app.db()
+            .write(move |tx| {
+                Box::pin(async move {
+                    let batch = store::find_in(tx, &org_id, &namespace_id, &bucket_id, &id).await?;
+                    if store::is_running(batch.status) || batch.status == TaskStatusEnum::Draft {
+                        let message = "only a batch that has ended can begin at a tier again";
+                        return Err(ApiError::conflict("", message));
+                    }
+                    if !(0..batch.total_tiers).contains(&tier) {
+                        let msg = format!("the batch has the tiers 0 to {}", batch.total_tiers - 1);
+                        let fault = Violation::query("from_tier", "range", msg, tier.into());
+                        return Err(fault.into());
+                    }
+                    store::back_to(tx, &id, tier, now).await
+                })
+            })
+            .await?;
+    }
+    queue(
+        app,
+        scope,
+        &bucket_id,
+        batch_id,
+        SubmitBatchRequest::default(),
+        Again::Unfinished,
+    )
+    .await
 }

@@ -14,7 +14,7 @@ use loupe_wire::{
 };
 use serde_json::json;
 
-pub use card::QUERY_USD;
+pub use card::{OBJECT_USD, QUERY_USD};
 pub use routes::router;
 
 use crate::{

@@ -36,7 +36,7 @@ pub fn check(config: &FeatureExtractorConfigInput, schemas: &[Option<BucketSchem
             }
         }
         Err(format!(
-            "the bucket's schema has no field '{path}'; it has: {}",
+            "the schema of the source has no field '{path}'; it has: {}",
             names.join(", ")
         ))
     };

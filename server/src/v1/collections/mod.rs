@@ -4,6 +4,7 @@ mod cloning;
 mod extractors;
 mod mappings;
 mod routes;
+mod sources;
 pub mod store;
 
 use std::sync::Arc;
@@ -14,10 +15,11 @@ use loupe_engine::{
     store::CollectionSpec,
 };
 use loupe_wire::{
-    AlertApplicationConfig, AuditAction, CollectionFeatureDescriptor, CollectionResponse,
-    CollectionVectorIndex, CreateCollectionRequest, DescribeCollectionFeaturesResponse,
-    FeatureExtractorConfigInput, FeatureExtractorConfigOutput, NamespaceOperation, ResourceType,
-    SourceType, UpdateCollectionRequest, Value, VectorIndex, VectorType,
+    AlertApplicationConfig, AuditAction, CollectionDisabledReason, CollectionDisabledReasonCode,
+    CollectionFeatureDescriptor, CollectionResponse, CollectionVectorIndex,
+    CreateCollectionRequest, DescribeCollectionFeaturesResponse, FeatureExtractorConfigInput,
+    FeatureExtractorConfigOutput, NamespaceOperation, ResourceType, UpdateCollectionRequest, Value,
+    VectorIndex, VectorType,
 };
 use serde_json::json;
 
@@ -29,7 +31,6 @@ use super::{
     alerts,
     audit::{self, Change},
     batches,
-    buckets::BUCKETS,
     namespaces::push_event,
     removal, taxonomies,
 };
@@ -169,46 +170,6 @@ pub fn searchable(app: &App, collection: &CollectionResponse) -> Searchable {
     }
 }
 
-/// Checks the source and answers it with names resolved to ids.
-async fn check_source(
-    app: &App,
-    namespace_id: &str,
-    mut source: loupe_wire::SourceConfig,
-) -> Result<loupe_wire::SourceConfig> {
-    let fault = |field: &str, msg: &str, input: Value| {
-        Violation::body(&["source", field], "value_error", msg, input)
-    };
-    match source.r#type {
-        SourceType::Bucket => {
-            let named = source.bucket_ids.take().unwrap_or_default();
-            if named.is_empty() {
-                return Err(fault(
-                    "bucket_ids",
-                    "a source of type bucket names at least one bucket",
-                    Value::Null,
-                )
-                .into());
-            }
-            let mut ids = Vec::new();
-            for identifier in named {
-                ids.push(BUCKETS.find(app.db(), namespace_id, &identifier).await?.id);
-            }
-            source.bucket_ids = Some(ids);
-        }
-        SourceType::DirectUpsert | SourceType::None => {}
-        other => {
-            let input = serde_json::to_value(other).unwrap_or_default();
-            return Err(fault(
-                "type",
-                "sources of this type are not available yet: use bucket or direct_upsert",
-                input,
-            )
-            .into());
-        }
-    }
-    Ok(source)
-}
-
 fn check_name(name: &str) -> Result<()> {
     let length = name.chars().count();
     if (3..=100).contains(&length) {
@@ -233,19 +194,14 @@ async fn draft(
         .caller
         .allow(ResourceType::Collection, "*", NamespaceOperation::WriteData)?;
     check_name(&request.collection_name)?;
-    let source = check_source(app, &scope.namespace_id, request.source).await?;
-    for id in source.bucket_ids.iter().flatten() {
-        scope
-            .caller
-            .allow(ResourceType::Bucket, id, NamespaceOperation::ReadData)?;
-    }
+    let source = sources::check(app, scope, request.source).await?;
     let Some(config) = &request.feature_extractor else {
         let msg =
             "name the extractor: {feature_extractor_name, version, parameters, input_mappings}";
         return Err(Violation::body(&["feature_extractor"], "missing", msg, Value::Null).into());
     };
     let (feature_extractor, indexes) = check_extractor(app, config)?;
-    let schemas = source_schemas(app, &scope.namespace_id, &source).await?;
+    let schemas = sources::schemas(app, &scope.namespace_id, &source).await?;
     mappings::check(config, &schemas)?;
     check_alerts(app, scope, request.alert_applications.as_deref()).await?;
     let input_schema = match request.input_schema {
@@ -335,20 +291,6 @@ pub async fn create(
             })
         })
         .await
-}
-
-/// The schemas of the buckets that a collection reads, in their order.
-async fn source_schemas(
-    app: &App,
-    namespace_id: &str,
-    source: &loupe_wire::SourceConfig,
-) -> Result<Vec<Option<loupe_wire::BucketSchema>>> {
-    let mut schemas = Vec::new();
-    for id in source.bucket_ids.iter().flatten() {
-        let bucket = BUCKETS.find(app.db(), namespace_id, id).await?;
-        schemas.push(bucket.data.0.bucket_schema);
-    }
-    Ok(schemas)
 }
 
 /// What documents will hold, known before any processing.
@@ -463,6 +405,9 @@ pub async fn update(
                     .collection_name
                     .unwrap_or(collection.collection_name);
                 collection.description = request.description.or(collection.description);
+                if request.enabled == Some(true) {
+                    enable(tx, &namespace_id, &mut collection).await?;
+                }
                 collection.enabled = request.enabled.unwrap_or(collection.enabled);
                 collection.metadata = request.metadata.or(collection.metadata);
                 collection.taxonomy_applications =
@@ -501,6 +446,58 @@ pub async fn update(
         .await
 }
 
+/// Forgets why a collection was disabled, if it can be filled again.
+async fn enable(
+    tx: &mut Tx,
+    namespace_id: &str,
+    collection: &mut CollectionResponse,
+) -> Result<()> {
+    if collection.disabled_reason.is_none() {
+        return Ok(());
+    }
+    let all = COLLECTIONS.all_in(tx, namespace_id).await?;
+    let ids: Vec<String> = all.into_iter().map(|record| record.id).collect();
+    if !sources::left(&collection.source, &ids) {
+        let message = "every source of the collection was deleted: clone it with another source";
+        return Err(ApiError::conflict("source_collection_deleted", message));
+    }
+    collection.disabled_reason = None;
+    Ok(())
+}
+
+/// Disables the collections that read one that is gone: they keep their documents and get no more.
+async fn disable_readers(
+    tx: &mut Tx,
+    org_id: &str,
+    namespace_id: &str,
+    (gone, name): (&str, &str),
+    now: i64,
+) -> Result<()> {
+    for record in COLLECTIONS.all_in(tx, namespace_id).await? {
+        let sources = record.source.collection_ids.as_ref();
+        if !sources.is_some_and(|ids| ids.iter().any(|id| id == gone)) {
+            continue;
+        }
+        let mut collection = record.data.0;
+        collection.enabled = false;
+        collection.updated_at = Some(clock::time(now));
+        collection.disabled_reason = Some(CollectionDisabledReason {
+            code: CollectionDisabledReasonCode::SourceCollectionDeleted,
+            message: format!("the collection '{name}', which it reads, was deleted"),
+            source_collection_id: Some(gone.to_owned()),
+            source_collection_name: Some(name.to_owned()),
+            disabled_at: Some(clock::time(now)),
+        });
+        let (id, own_name) = (&record.id, &record.name);
+        COLLECTIONS
+            .update(tx, namespace_id, id, own_name, now, &collection)
+            .await?;
+        let payload = json!({ "collection_id": id });
+        push_event(tx, org_id, namespace_id, "collection.updated", payload, now).await?;
+    }
+    Ok(())
+}
+
 /// Takes the collection out of everybody's reach; a task frees its documents and their files.
 pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Result<()> {
     let id = find(app, scope, identifier, NamespaceOperation::DeleteData)
@@ -515,7 +512,9 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Resul
     app.db()
         .write(move |tx| {
             Box::pin(async move {
+                let name = COLLECTIONS.find_in(tx, &namespace_id, &id).await?.name;
                 COLLECTIONS.delete(tx, &namespace_id, &id).await?;
+                disable_readers(tx, &caller.org_id, &namespace_id, (&id, &name), now).await?;
                 batches::store::forget_collection(tx, &namespace_id, &id).await?;
                 removal::enqueue_collection(tx, &caller.org_id, &namespace_id, &id, now).await?;
                 let change = Change {

@@ -1,6 +1,6 @@
 //! Where a document comes from, what was made of it, and why it is or is not found.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use axum::{
     Json,
@@ -22,11 +22,13 @@ use crate::{
     app::App,
     auth::{Read, Scope},
     error::{ApiError, Result},
-    v1::objects,
+    v1::{collections::COLLECTIONS, objects},
 };
 
 /// Documents below one that are answered.
 const DESCENDANTS: usize = 1000;
+/// Documents whose children are asked for at once.
+const PARENTS: usize = 200;
 
 pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -91,13 +93,65 @@ async fn list_descendants(
     Ok(Json(shown(&app, found)))
 }
 
+/// Documents that were made of these ones, and of those, collection by collection, each with its access list: whatever the
+/// caller sees of them.
+pub(super) async fn made_of(
+    app: &App,
+    namespace_id: &str,
+    ids: &[String],
+) -> Result<BTreeMap<String, Vec<(String, Option<Value>)>>> {
+    let mut made: BTreeMap<String, Vec<(String, Option<Value>)>> = BTreeMap::new();
+    let all = COLLECTIONS.all(app.db(), namespace_id).await?.into_iter();
+    let over = all.filter(|record| record.source.collection_ids.is_some());
+    let reach = Reach {
+        namespace_id: namespace_id.to_owned(),
+        collection_ids: over.map(|record| record.id).collect(),
+        principal: None,
+    };
+    if reach.collection_ids.is_empty() {
+        return Ok(made);
+    }
+    let mut seen: HashSet<String> = ids.iter().cloned().collect();
+    let mut left: Vec<String> = ids.to_vec();
+    while !left.is_empty() {
+        let parents = left.split_off(left.len().saturating_sub(PARENTS));
+        let mut query = ListQuery {
+            filter: Some(made_from(parents)),
+            limit: DESCENDANTS,
+            ..Default::default()
+        };
+        loop {
+            let page = app.store().list(&reach, query.clone()).await?;
+            for document in page.documents {
+                if !seen.insert(document.document_id.clone()) {
+                    continue;
+                }
+                left.push(document.document_id.clone());
+                let acl = document.payload.get("_internal");
+                let acl = acl.and_then(|internal| internal.get("_acl").cloned());
+                let of_collection = made.entry(document.collection_id).or_default();
+                of_collection.push((document.document_id, acl));
+            }
+            query.cursor = page.next;
+            if query.cursor.is_none() {
+                break;
+            }
+        }
+    }
+    Ok(made)
+}
+
+fn made_from(parents: Vec<String>) -> Filter {
+    let parents = parents.into_iter().map(Value::from).collect();
+    let path = "_internal.lineage.source_document_id";
+    Filter::leaf(path, Operator::In, Value::Array(parents))
+}
+
 async fn descendants(app: &App, reach: &Reach, root: String) -> Result<Vec<Document>> {
     let (mut found, mut seen, mut level) = (Vec::new(), HashSet::from([root.clone()]), vec![root]);
     while !level.is_empty() && found.len() < DESCENDANTS {
-        let parents = level.drain(..).map(Value::from).collect();
-        let path = "_internal.lineage.source_document_id";
         let query = ListQuery {
-            filter: Some(Filter::leaf(path, Operator::In, Value::Array(parents))),
+            filter: Some(made_from(std::mem::take(&mut level))),
             limit: DESCENDANTS - found.len(),
             ..Default::default()
         };

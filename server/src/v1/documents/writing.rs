@@ -11,6 +11,7 @@ use serde_json::json;
 use super::{
     journal::{self, Entry},
     may,
+    related::made_of,
 };
 use crate::{
     app::App,
@@ -461,19 +462,33 @@ pub async fn delete(
     if found.is_empty() {
         return Ok(found);
     }
-    let namespace_id = scope.namespace_id.clone();
-    let kind = if found.len() == 1 {
-        "document.deleted"
-    } else {
-        "documents.deleted.batch"
+    // What was made of them goes first: a process that dies in between leaves nothing without its source.
+    for (below, removed) in made_of(app, &scope.namespace_id, &found).await? {
+        let ids: Vec<String> = removed.iter().map(|(id, _)| id.clone()).collect();
+        let readers = removed.into_iter().filter_map(|(id, acl)| Some((id, acl?)));
+        remove(app, scope, below, ids, readers.collect()).await?;
+    }
+    remove(app, scope, collection_id, found.clone(), readers).await?;
+    Ok(found)
+}
+
+async fn remove(
+    app: &App,
+    scope: &Scope<Delete>,
+    collection_id: String,
+    ids: Vec<String>,
+    readers: Object,
+) -> Result<()> {
+    let kind = match ids.len() {
+        1 => "document.deleted",
+        _ => "documents.deleted.batch",
     };
     let entry = Entry::Delete {
-        namespace_id,
+        namespace_id: scope.namespace_id.clone(),
         collection_id,
-        document_ids: found.clone(),
+        document_ids: ids.clone(),
     };
-    write(app, scope, entry, kind, &found, readers).await?;
-    Ok(found)
+    write(app, scope, entry, kind, &ids, readers).await
 }
 
 /// Sets members of many documents: each its own, or one set on all that match.

@@ -256,8 +256,13 @@ fn graph(pattern: &Pattern) -> DependencyGraph {
         tier,
     };
     let of_collection = |one: &CollectionResponse| {
-        let buckets = one.source.bucket_ids.clone().unwrap_or_default();
-        node(one.collection_id.as_ref(), Collection, buckets, 1)
+        let sources = one
+            .source
+            .bucket_ids
+            .iter()
+            .chain(&one.source.collection_ids);
+        let sources = sources.flatten().cloned().collect();
+        node(one.collection_id.as_ref(), Collection, sources, 1)
     };
     let of_retriever = |one: &RetrieverModelOutput| {
         let collections = one.collection_ids.clone();

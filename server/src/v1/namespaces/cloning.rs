@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use loupe_wire::{
     AuditAction, BucketResponse, CloneNamespaceRequest, CloneNamespaceRequestMode,
     CloneNamespaceResponse, ClonedResourceSummary, CollectionResponse, NamespaceModel,
-    NamespaceOperation, ResourceType, RetrieverModelOutput, TaxonomyResponse, Value,
+    NamespaceOperation, ResourceType, RetrieverModelOutput, SourceConfig, TaxonomyResponse, Value,
 };
 use serde::de::DeserializeOwned;
 
@@ -104,6 +104,21 @@ pub struct Clone {
     pub ids: ClonedResourceSummary,
 }
 
+/// Collections that a collection reads, and the buckets below them.
+fn sources(source: &mut SourceConfig, ids: &ClonedResourceSummary) {
+    remap(source.collection_ids.iter_mut().flatten(), &ids.collections);
+    remap(&mut source.collection_id, &ids.collections);
+    remap(
+        source.inherited_bucket_ids.iter_mut().flatten(),
+        &ids.buckets,
+    );
+    let maps = std::mem::take(&mut source.field_map);
+    source.field_map = maps
+        .into_iter()
+        .map(|(id, map)| (ids.collections.get(&id).cloned().unwrap_or(id), map))
+        .collect();
+}
+
 impl Clone {
     /// Gives everything new ids.
     pub fn of(namespace: NamespaceModel, pattern: Pattern) -> Result<Self> {
@@ -148,6 +163,7 @@ impl Clone {
         }
         for collection in &mut clone.collections {
             applications(collection, &clone.ids);
+            sources(&mut collection.source, &clone.ids);
         }
         for retriever in pattern.retrievers {
             let old = retriever.retriever_id.clone().unwrap_or_default();

@@ -2,10 +2,10 @@
 //! namespace.
 
 use loupe_wire::{
-    BatchModel, CreateBatchRequest, Filter, NamespaceOperation, Object, Trigger,
-    TriggerActionConfigBatchRerun, TriggerActionConfigCollectionTrigger,
+    BatchModel, CollectionResponse, CreateBatchRequest, Filter, NamespaceOperation, Object,
+    Trigger, TriggerActionConfigBatchRerun, TriggerActionConfigCollectionTrigger,
     TriggerActionConfigRetrieverExecution, TriggerActionConfigTaxonomyEnrichment,
-    TriggerActionType, Value,
+    TriggerActionType, TriggerCollectionRequest, Value,
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
@@ -43,8 +43,8 @@ pub async fn check(
             retrievers::known(app, scope, &config.retriever_id).await?;
         }
         TriggerActionType::CollectionTrigger => {
-            let config: TriggerActionConfigCollectionTrigger = read(config)?;
-            buckets(app, scope, &config).await?;
+            let (collection, request) = triggered(app, scope, read(config)?).await?;
+            batches::check_trigger(&collection, &request)?;
         }
         TriggerActionType::BatchRerun => {
             let config: TriggerActionConfigBatchRerun = read(config)?;
@@ -78,26 +78,21 @@ fn read<T: DeserializeOwned>(config: &Object) -> Result<T> {
     })
 }
 
-/// The buckets whose objects are processed.
-async fn buckets(
+/// The collection that is processed, and what of its source.
+async fn triggered(
     app: &App,
     scope: &Scope<Write>,
-    config: &TriggerActionConfigCollectionTrigger,
-) -> Result<(String, Vec<String>)> {
+    config: TriggerActionConfigCollectionTrigger,
+) -> Result<(CollectionResponse, TriggerCollectionRequest)> {
     let operation = NamespaceOperation::ExecuteJob;
     let collection = collections::find(app, scope, &config.collection_id, operation).await?;
-    let mut buckets = collection.source.bucket_ids.clone().unwrap_or_default();
-    if !config.include_buckets.is_empty() {
-        buckets.retain(|bucket| config.include_buckets.contains(bucket));
-    }
-    if buckets.is_empty() {
-        let message = "the collection has none of these buckets as its source";
-        return Err(ApiError::bad_request("", message));
-    }
-    Ok((
-        collection.collection_id.clone().unwrap_or_default(),
-        buckets,
-    ))
+    let (buckets, filters) = (config.include_buckets, config.source_filters);
+    let request = TriggerCollectionRequest {
+        include_buckets: (!buckets.is_empty()).then_some(buckets),
+        source_filters: (!filters.is_empty()).then(|| Filter(filters.into())),
+        ..Default::default()
+    };
+    Ok((collection, request))
 }
 
 /// Does it, and answers what came of it.
@@ -162,20 +157,12 @@ async fn process(
     scope: &Scope<Write>,
     config: TriggerActionConfigCollectionTrigger,
 ) -> Result<Vec<Value>> {
-    let (collection_id, buckets) = buckets(app, scope, &config).await?;
-    let mut made = Vec::new();
-    for bucket in buckets {
-        let filters = config.source_filters.clone();
-        let create = CreateBatchRequest {
-            filters: (!filters.is_empty()).then(|| Filter(filters.into())),
-            collection_ids: Some(vec![collection_id.clone()]),
-            auto_submit: Some(true),
-            ..Default::default()
-        };
-        let batch = batches::create(app, scope, &bucket, create).await?;
-        made.push(json!({ "batch_id": batch.batch_id, "task_id": batch.task_id }));
-    }
-    Ok(made)
+    let (collection, request) = triggered(app, scope, config).await?;
+    let answer = batches::trigger(app, scope, collection, request).await?;
+    let made = answer.batch_ids.iter().zip(&answer.task_ids);
+    Ok(made
+        .map(|(batch, task)| json!({ "batch_id": batch, "task_id": task }))
+        .collect())
 }
 
 /// What is applied to what.

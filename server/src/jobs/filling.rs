@@ -1,0 +1,344 @@
+//! One collection being filled from one chunk.
+
+use std::collections::{BTreeMap, HashSet};
+
+use futures::StreamExt;
+use loupe_engine::{
+    embed::EmbedError,
+    filter::{Filter, Operator},
+    ingest::{CollectionPlan, IngestError, NO_INPUT, ObjectInput, ObjectOutcome, Try},
+    store::{Document, ListQuery, Reach, Selection},
+};
+use loupe_wire::{CollectionResponse, ObjectResponse, Value};
+
+use super::{Claim, is_last_try, reading};
+use crate::{
+    app::App,
+    auth::Caller,
+    error::{ApiError, Result},
+    list::parse_filter,
+    v1::{
+        batches::{
+            ChunkEnd,
+            store::{ObjectEnd, Processed},
+        },
+        collections, objects, taxonomies,
+    },
+};
+
+/// Files read at once.
+const READING: usize = 8;
+/// Documents listed at once.
+pub(super) const LISTED: usize = 1_000;
+
+pub(super) struct Filling<'a> {
+    pub app: &'a App,
+    pub claim: &'a Claim,
+    pub batch_id: &'a str,
+    pub namespace_id: &'a str,
+    pub collection: &'a CollectionResponse,
+    /// Objects that the collection was filled from before.
+    pub again: HashSet<String>,
+    /// Other collections of the tier are filled from the same objects.
+    pub several: bool,
+}
+
+/// What was made of some objects or documents.
+#[derive(Debug, Default)]
+pub(super) struct Made {
+    /// The documents, safely stored.
+    pub ids: Vec<String>,
+    /// The objects and documents that gave any, with how many.
+    pub from: Vec<(String, i64)>,
+}
+
+/// Whether an object is of those that a collection takes.
+pub(super) fn is_wanted(filter: Option<&Filter>, object: &ObjectResponse) -> bool {
+    let Some(filter) = filter else { return true };
+    serde_json::to_value(object).is_ok_and(|object| filter.matches(&object))
+}
+
+impl Filling<'_> {
+    /// Which of its source the collection takes.
+    pub fn source_filter(&self) -> Result<Option<Filter>> {
+        let filters = self.collection.source.source_filters.as_ref();
+        let filter = filters.and_then(|filters| filters.filters.as_ref());
+        filter
+            .map(|filter| parse_filter(&filter.0, "source_filters"))
+            .transpose()
+    }
+
+    pub fn plan(&self) -> Result<CollectionPlan> {
+        let spec = collections::spec(self.app, self.namespace_id, self.collection);
+        let extractor = &self.collection.feature_extractor;
+        let outputs = self.app.outputs();
+        let mut plan = CollectionPlan::new(spec, &self.claim.org_id, extractor, outputs)
+            .map_err(|error| ApiError::bad_request("", error.0))?;
+        plan.batch_id = Some(self.batch_id.to_owned());
+        Ok(plan)
+    }
+
+    /// Makes and stores the documents of objects and notes them in `end`.
+    pub async fn from_objects(
+        &self,
+        objects: Vec<(ObjectResponse, String)>,
+        end: &mut ChunkEnd,
+    ) -> Result<()> {
+        if objects.is_empty() {
+            return Ok(());
+        }
+        let plan = self.plan()?;
+        let collection_id = plan.spec.collection_id.clone();
+        let mut ids = Vec::new();
+        for group in reading::groups(objects, |(object, _)| reading::size(object)) {
+            let hashes: BTreeMap<String, String> = group
+                .iter()
+                .map(|(object, hash)| (object.object_id.clone().unwrap_or_default(), hash.clone()))
+                .collect();
+            let inputs = self.read_files(group, &mut end.objects).await?;
+            let made = self.make(&plan, inputs, &BTreeMap::new(), end).await?;
+            let processed = made
+                .from
+                .into_iter()
+                .map(|(object_id, documents)| Processed {
+                    content_hash: hashes.get(&object_id).cloned().unwrap_or_default(),
+                    documents,
+                    collection_id: collection_id.clone(),
+                    object_id,
+                });
+            end.processed.extend(processed);
+            ids.extend(made.ids);
+        }
+        self.remove_stale(&collection_id, &ids, end).await?;
+        end.written.push((collection_id, ids));
+        Ok(())
+    }
+
+    /// Makes and stores the documents of what fits into memory together. `roots` tells what documents belong to that are
+    /// read in place of objects.
+    pub async fn make(
+        &self,
+        plan: &CollectionPlan,
+        inputs: Vec<ObjectInput>,
+        roots: &BTreeMap<String, String>,
+        end: &mut ChunkEnd,
+    ) -> Result<Made> {
+        let app = self.app;
+        let attempt = match is_last_try(self.claim) {
+            true => Try::Last,
+            false => Try::More,
+        };
+        let outcomes = app
+            .ingest()
+            .run(plan, inputs, &app.clock().now().to_rfc3339(), attempt)
+            .await
+            .map_err(nothing_made)?;
+        let (mut documents, mut made) = (Vec::new(), Made::default());
+        for outcome in outcomes {
+            let root = roots.get(&outcome.object_id).cloned();
+            let taken = self.take(plan, outcome, root, end).await?;
+            let Some((from, its)) = taken else {
+                continue;
+            };
+            made.from
+                .push((from, i64::try_from(its.len()).unwrap_or(0)));
+            documents.extend(its);
+        }
+        let tried_again = !is_last_try(self.claim);
+        let copies = taxonomies::at_ingest(
+            app,
+            &Caller::system(&self.claim.org_id),
+            self.namespace_id,
+            self.collection,
+            &mut documents,
+            tried_again,
+        )
+        .await?;
+        let ids = documents.iter().map(|one| one.document_id.clone());
+        made.ids = ids.collect();
+        app.store().upsert(&plan.spec, documents).await?;
+        taxonomies::keep(app, &self.claim.org_id, copies).await?;
+        Ok(made)
+    }
+
+    /// Keeps the files made on the way and notes how the object ended.
+    async fn take(
+        &self,
+        plan: &CollectionPlan,
+        outcome: ObjectOutcome,
+        root: Option<String>,
+        end: &mut ChunkEnd,
+    ) -> Result<Option<(String, Vec<Document>)>> {
+        let document_id = root.as_ref().map(|_| outcome.object_id.clone());
+        let object_id = root.unwrap_or_else(|| outcome.object_id.clone());
+        let mut ends = end.objects.iter_mut();
+        let Some(object) = ends.find(|object| object.object_id == object_id) else {
+            return Ok(None);
+        };
+        match outcome.documents {
+            // A document without the field is none of the next tier, as an object is none of one collection of several.
+            Err(failure)
+                if (self.several || document_id.is_some())
+                    && failure.error.starts_with(NO_INPUT) =>
+            {
+                object.error.get_or_insert(failure.error);
+                end.documents.without_input += i64::from(document_id.is_some());
+                Ok(None)
+            }
+            Err(failure) => {
+                let mut error = failure.error;
+                if self.again.contains(&object_id) {
+                    error += "; the collection keeps the documents of the object as it was before";
+                }
+                object.status = "FAILED";
+                object.error = Some(error);
+                object.error_type = Some(failure.error_type.to_owned());
+                object.collection_id = Some(plan.spec.collection_id.clone());
+                object.document_id = document_id;
+                Ok(None)
+            }
+            Ok(documents) => {
+                for file in outcome.generated {
+                    self.app.blobs().put(&file.key, file.bytes).await?;
+                }
+                if object.status == "PENDING" {
+                    object.status = "COMPLETED";
+                }
+                object.documents += i64::try_from(documents.len()).unwrap_or(0);
+                Ok(Some((outcome.object_id, documents)))
+            }
+        }
+    }
+
+    /// Objects with their files' bytes; an object whose file is gone fails by itself.
+    async fn read_files(
+        &self,
+        objects: Vec<(ObjectResponse, String)>,
+        ends: &mut [ObjectEnd],
+    ) -> Result<Vec<ObjectInput>> {
+        let app = self.app;
+        let mut read = futures::stream::iter(objects)
+            .map(|(object, hash)| async move {
+                let input = reading::object(app, object.clone(), hash).await;
+                (object, input)
+            })
+            .buffered(READING);
+        let mut inputs = Vec::new();
+        while let Some((object, input)) = read.next().await {
+            match input {
+                Ok(input) => inputs.push(input),
+                Err(error) if error.is_not_found() => self.gone(&object, ends).await?,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(inputs)
+    }
+
+    /// A file was not there. Where the object has other files by now, the chunk is done again with those.
+    async fn gone(&self, object: &ObjectResponse, ends: &mut [ObjectEnd]) -> Result<()> {
+        let id = object.object_id.as_deref().unwrap_or_default();
+        let db = self.app.db();
+        let now = objects::store::find_anywhere(db, self.namespace_id, id).await?;
+        let keys = |object: &ObjectResponse| objects::blobs::keys(object).collect::<Vec<_>>();
+        let (error, kind) = match now {
+            None => (
+                "the object was deleted before it was processed",
+                "permanent",
+            ),
+            Some(now) if keys(&now) == keys(object) => {
+                ("a file of the object is gone", "permanent")
+            }
+            Some(_) if is_last_try(self.claim) => (
+                "the object's files changed each time it was processed",
+                "transient",
+            ),
+            Some(_) => {
+                let message = "files of an object changed while it was processed";
+                return Err(ApiError::unavailable("", message));
+            }
+        };
+        if let Some(end) = ends.iter_mut().find(|end| end.object_id == id) {
+            end.status = "FAILED";
+            end.error = Some(error.into());
+            end.error_type = Some(kind.into());
+        }
+        Ok(())
+    }
+
+    /// Documents of an earlier run that this one did not write again: a shorter text has fewer chunks.
+    pub async fn remove_stale(
+        &self,
+        collection_id: &str,
+        ids: &[String],
+        end: &ChunkEnd,
+    ) -> Result<()> {
+        let processed = end.processed.iter();
+        let here = processed.filter(|one| one.collection_id == collection_id);
+        let done: HashSet<&str> = here.map(|one| one.object_id.as_str()).collect();
+        let again = self.again.iter().map(String::as_str);
+        let objects: Vec<&str> = again.filter(|id| done.contains(id)).collect();
+        if objects.is_empty() {
+            return Ok(());
+        }
+        let written: HashSet<&String> = ids.iter().collect();
+        let reach = Reach {
+            namespace_id: self.namespace_id.to_owned(),
+            collection_ids: vec![collection_id.to_owned()],
+            principal: None,
+        };
+        let mut query = ListQuery {
+            filter: Some(belonging(&objects)),
+            limit: LISTED,
+            ..Default::default()
+        };
+        let mut stale = Vec::new();
+        loop {
+            let page = self.app.store().list(&reach, query.clone()).await?;
+            let listed = page.documents.into_iter().map(|one| one.document_id);
+            stale.extend(listed.filter(|id| !written.contains(id)));
+            if page.next.is_none() {
+                break;
+            }
+            query.cursor = page.next;
+        }
+        if !stale.is_empty() {
+            let which = Selection::Ids(stale);
+            self.app.store().delete(&reach, which).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Documents that belong to these objects or first documents, whatever tier they are of: see
+/// [`loupe_engine::ingest::root`].
+pub(super) fn belonging(roots: &[&str]) -> Filter {
+    let is = |field: &str, ids: &[&str]| {
+        let ids = ids.iter().map(|id| Value::from(*id)).collect();
+        Filter::leaf(field, Operator::In, Value::Array(ids))
+    };
+    let documents: Vec<&str> = roots
+        .iter()
+        .copied()
+        .filter(|id| id.starts_with("doc_"))
+        .collect();
+    let of_objects = is("_internal.lineage.root_object_id", roots);
+    if documents.is_empty() {
+        return of_objects;
+    }
+    Filter::Any(vec![
+        of_objects,
+        is("_internal.lineage.root_document_id", &documents),
+        is("document_id", &documents),
+    ])
+}
+
+/// What the objects' owner reads when a whole chunk is given up.
+fn nothing_made(error: IngestError) -> ApiError {
+    match error {
+        IngestError::Model(error @ EmbedError::Failed(_)) => {
+            ApiError::model_unavailable("", error.to_string())
+        }
+        IngestError::Model(error) => error.into(),
+        IngestError::Stopped => ApiError::unavailable("", error.to_string()),
+    }
+}

@@ -1,0 +1,492 @@
+//! Looking into batches: what became of every object, what stands in the way, what another run would cost; and what is
+//! done about it.
+
+mod routes;
+mod store;
+
+use loupe_engine::{
+    filter::Filter,
+    store::{ListQuery, Reach},
+};
+use loupe_wire::{
+    BatchAuditResponse, BatchCostEstimate, BatchModel, BatchRequeueResponse, BatchType,
+    BulkSubmittedBatch, BulkUpdateDocumentsResponse, DedupStrategy, Object, SubmitAllResponse,
+    SubmitBatchRequest, TaskStatusEnum, TierAuditInfo, Value,
+};
+use serde_json::json;
+
+pub use routes::router;
+
+use super::{Again, get, queue, store as batches, tiers};
+use crate::{
+    app::App,
+    auth::{Delete, Read, Scope, Write},
+    clock,
+    error::{ApiError, Result},
+    v1::{
+        billing::OBJECT_USD,
+        documents,
+        tasks::{self, name_of},
+    },
+};
+
+/// Drafts that one call submits.
+const SUBMITTED: i64 = 1_000;
+/// Documents removed at once.
+const PAGE: usize = 500;
+/// Failures that a log shows.
+const LOGGED: i64 = 1_000;
+
+/// A batch as it is shown, of a bucket that the caller may read.
+async fn read(app: &App, scope: &Scope<Read>, bucket_id: &str, id: &str) -> Result<BatchModel> {
+    let (org_id, namespace_id) = (&scope.caller.org_id, &scope.namespace_id);
+    get(app, org_id, namespace_id, bucket_id, id).await
+}
+
+/// Every object of every tier accounted for.
+async fn audit(
+    app: &App,
+    scope: &Scope<Read>,
+    bucket_id: &str,
+    batch_id: &str,
+) -> Result<BatchAuditResponse> {
+    let batch = read(app, scope, bucket_id, batch_id).await?;
+    let standing = store::standing(app.db(), batch_id).await?;
+    let ended = tasks::is_terminal(batch.status);
+    let tiers: Vec<TierAuditInfo> = (0..batch.total_tiers.max(1))
+        .map(|tier| tier_audit(tier, &standing, ended))
+        .collect();
+    Ok(BatchAuditResponse {
+        batch_id: batch_id.to_owned(),
+        status: batch.status,
+        all_balanced: tiers.iter().all(|tier| tier.balanced),
+        has_lost_objects: tiers.iter().any(|tier| tier.lost > 0),
+        tiers,
+    })
+}
+
+/// A tier in figures. What an ended batch leaves waiting is lost.
+fn tier_audit(tier: i64, standing: &[(i64, String, i64)], ended: bool) -> TierAuditInfo {
+    let sum = |counts: &dyn Fn(i64, &str) -> bool| -> i64 {
+        let counted = standing
+            .iter()
+            .filter(|(at, status, _)| counts(*at, status));
+        counted.map(|(.., number)| number).sum()
+    };
+    let here = |wanted: &str| sum(&|at, status| at == tier && status == wanted);
+    let submitted = sum(&|at, _| at >= tier);
+    let (failed, skipped, canceled) = (here("FAILED"), here("SKIPPED"), here("CANCELED"));
+    let processed = here("COMPLETED") + sum(&|at, _| at > tier);
+    let lost = if ended { here("PENDING") } else { 0 };
+    let mut notes = Vec::new();
+    if canceled > 0 {
+        notes.push(format!("{canceled} objects were canceled"));
+    }
+    TierAuditInfo {
+        tier_num: tier,
+        submitted: Some(submitted),
+        processed,
+        failed,
+        skipped,
+        lost,
+        balanced: submitted == processed + failed + skipped + canceled,
+        notes,
+        ..Default::default()
+    }
+}
+
+/// What stands in the way of a batch, as far as it can be told.
+async fn diagnose(
+    app: &App,
+    scope: &Scope<Read>,
+    bucket_id: &str,
+    batch_id: &str,
+) -> Result<Object> {
+    let batch = read(app, scope, bucket_id, batch_id).await?;
+    let task_id = batch.task_id.clone().unwrap_or_default();
+    let chunks = store::chunks(app.db(), &scope.caller.org_id, &task_id).await?;
+    let failures = store::failures(app.db(), batch_id).await?;
+    let now = app.clock().micros();
+    let findings = findings(&batch, &chunks, &failures, now);
+    let health = match batch.status {
+        _ if findings.is_empty() => "healthy",
+        TaskStatusEnum::Failed => "failed",
+        _ => "degraded",
+    };
+    let of_chunk = |one: &store::Chunks| json!({"status": one.status, "count": one.count, "most_failed_tries": one.tries, "most_claims": one.attempts});
+    let failures: Object = failures
+        .into_iter()
+        .map(|(kind, number)| (kind, number.into()))
+        .collect();
+    let diagnosis = json!({
+        "batch_id": batch_id, "status": name_of(batch.status), "health": health,
+        "current_tier": batch.current_tier, "total_tiers": batch.total_tiers,
+        "progress": batch.progress, "chunks": chunks.iter().map(of_chunk).collect::<Vec<_>>(),
+        "failures_by_type": failures, "first_error": batch.error, "findings": findings,
+    });
+    match diagnosis {
+        Value::Object(members) => Ok(members),
+        _ => Ok(Object::new()),
+    }
+}
+
+/// What is out of order, each with what to do about it.
+fn findings(
+    batch: &BatchModel,
+    chunks: &[store::Chunks],
+    failures: &[(String, i64)],
+    now: i64,
+) -> Vec<Value> {
+    let mut found = Vec::new();
+    let mut tell = |code: &str, message: String, advice: &str| {
+        found.push(json!({"code": code, "message": message, "recommendation": advice}));
+    };
+    let place = batch
+        .progress
+        .as_ref()
+        .and_then(|progress| progress.queue_position);
+    if let (TaskStatusEnum::Queued, Some(place)) = (batch.status, place) {
+        let message = format!("the batch waits at place {place} of the queue");
+        tell("queued", message, "wait, or raise jobs.running_batches");
+    }
+    let dead = chunks
+        .iter()
+        .filter(|one| one.status == "PROCESSING" && one.lease_until < now);
+    for one in dead {
+        let message = format!(
+            "{} chunks or fewer are held by a worker that is gone",
+            one.count
+        );
+        tell(
+            "lease_expired",
+            message,
+            "nothing: another worker takes them over",
+        );
+    }
+    for one in chunks
+        .iter()
+        .filter(|one| one.status == "QUEUED" && one.tries > 0)
+    {
+        let message = format!("chunks failed {} times and wait for another try", one.tries);
+        tell("retrying", message, "see the server's log for the reason");
+    }
+    for (kind, number) in failures {
+        let advice = match kind.as_str() {
+            "transient" => "retry the batch: the reason may be gone",
+            "resource" => {
+                "the files need more memory or time than they may take: make them smaller"
+            }
+            _ => "look at failed-documents, mend the objects, and retry the batch",
+        };
+        tell(
+            "failures",
+            format!("{number} objects failed ({kind})"),
+            advice,
+        );
+    }
+    found
+}
+
+/// What happened to a batch, moment by moment, as far as it is kept.
+async fn logs(
+    app: &App,
+    scope: &Scope<Read>,
+    bucket_id: &str,
+    batch_id: &str,
+    tier: Option<i64>,
+) -> Result<Value> {
+    let batch = read(app, scope, bucket_id, batch_id).await?;
+    let which = batches::Failures {
+        tier: tier.unwrap_or(-1),
+        ..Default::default()
+    };
+    let failed = batches::failed(app.db(), batch_id, &which, LOGGED, 0).await?;
+    let mut entries: Vec<(i64, Value)> = Vec::new();
+    let mut tell = |at: Option<i64>, level: &str, tier: Option<i64>, message: String| {
+        let at = at.unwrap_or_default();
+        let time = clock::time(at).to_rfc3339();
+        entries.push((
+            at,
+            json!({"timestamp": time, "level": level, "tier_num": tier, "message": message}),
+        ));
+    };
+    if tier.is_none() {
+        let made = batch.created_at.map(|at| at.timestamp_micros());
+        tell(
+            made,
+            "info",
+            None,
+            format!("the batch was made of {} objects", batch.object_ids.len()),
+        );
+    }
+    for one in batch
+        .tier_tasks
+        .iter()
+        .filter(|one| tier.is_none_or(|tier| one.tier_num == tier))
+    {
+        let (number, micros) = (one.tier_num, |at: Option<chrono::DateTime<chrono::Utc>>| {
+            at.map(|at| at.timestamp_micros())
+        });
+        if let Some(at) = micros(one.started_at) {
+            tell(
+                Some(at),
+                "info",
+                Some(number),
+                format!("tier {number} began"),
+            );
+        }
+        if let Some(at) = micros(one.completed_at) {
+            let written = one.documents_written.unwrap_or(0);
+            let status = name_of(one.status);
+            tell(
+                Some(at),
+                "info",
+                Some(number),
+                format!("tier {number} ended: {status}, {written} documents written"),
+            );
+        }
+    }
+    for one in failed {
+        let message = format!("object {}: {}", one.object_id, one.error);
+        tell(Some(one.updated_at), "error", Some(one.tier), message);
+    }
+    entries.sort_by_key(|(at, _)| *at);
+    let logs: Vec<Value> = entries.into_iter().map(|(_, entry)| entry).collect();
+    Ok(json!({"batch_id": batch_id, "logs": logs}))
+}
+
+/// What processing a batch would cost now.
+async fn estimate(
+    app: &App,
+    scope: &Scope<Read>,
+    bucket_id: &str,
+    batch_id: &str,
+) -> Result<BatchCostEstimate> {
+    let batch = read(app, scope, bucket_id, batch_id).await?;
+    let (named, namespace_id) = (batch.collection_ids.as_ref(), &scope.namespace_id);
+    let tiers = match batch.r#type {
+        BatchType::Bucket => tiers::of_bucket(app, namespace_id, &batch.bucket_id, named).await?,
+        BatchType::Collection => {
+            let named = named.cloned().unwrap_or_default();
+            tiers::of_collections(app, namespace_id, &named).await?
+        }
+    };
+    let strategy = batch.dedup_strategy.unwrap_or(DedupStrategy::Skip);
+    let objects = i64::try_from(batch.object_ids.len()).unwrap_or(i64::MAX);
+    let mut done = objects;
+    for collection in tiers.first().into_iter().flatten() {
+        let id = collection.collection_id.as_deref().unwrap_or_default();
+        done = done.min(store::unchanged(app.db(), namespace_id, batch_id, id).await?);
+    }
+    let todo = match strategy {
+        DedupStrategy::Skip => objects - done,
+        _ => objects,
+    };
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts of objects are far below 2^52"
+    )]
+    let usd = todo as f64 * OBJECT_USD;
+    let collections = || tiers.iter().flatten();
+    let mut extractors: Vec<String> = Vec::new();
+    for one in collections() {
+        let id = &one.feature_extractor.feature_extractor_id;
+        if !extractors.contains(id) {
+            extractors.push(id.clone());
+        }
+    }
+    Ok(BatchCostEstimate {
+        batch_id: batch_id.to_owned(),
+        collection_ids: collections()
+            .filter_map(|one| one.collection_id.clone())
+            .collect(),
+        dedup_strategy: name_of(strategy),
+        object_count: objects,
+        already_extracted_count: done,
+        // A tenth of a credit for each object.
+        estimated_credits: todo.div_euclid(10) + i64::from(todo % 10 > 0),
+        estimated_usd: Some(usd),
+        extractors,
+        ..Default::default()
+    })
+}
+
+/// Submits every draft of a bucket; one that cannot be submitted keeps no other back.
+async fn submit_all(app: &App, scope: &Scope<Write>, bucket_id: &str) -> Result<SubmitAllResponse> {
+    let drafts = store::drafts(app.db(), &scope.namespace_id, bucket_id, SUBMITTED).await?;
+    let mut answer = SubmitAllResponse::default();
+    for batch_id in drafts {
+        let objects = batches::object_ids(app.db(), &batch_id).await?;
+        let mut one = BulkSubmittedBatch {
+            object_count: i64::try_from(objects.len()).unwrap_or(0),
+            status: name_of(TaskStatusEnum::Queued),
+            ..Default::default()
+        };
+        let ask = SubmitBatchRequest::default();
+        match queue(app, scope, bucket_id, &batch_id, ask, Again::Unfinished).await {
+            Ok(task) => {
+                answer.submitted += 1;
+                one.queue_position = task.queue_position;
+            }
+            Err(error) if error.is_callers() => {
+                answer.failed += 1;
+                one.status = name_of(TaskStatusEnum::Draft);
+                one.error = Some(error.message());
+            }
+            Err(error) => return Err(error),
+        }
+        one.batch_id = batch_id;
+        answer.batches.push(one);
+    }
+    Ok(answer)
+}
+
+/// Removes the documents that a batch wrote last, with all that was made of them; its objects can be processed again.
+async fn remove_documents(
+    app: &App,
+    scope: &Scope<Delete>,
+    bucket_id: &str,
+    batch_id: &str,
+) -> Result<BulkUpdateDocumentsResponse> {
+    let (org_id, namespace_id) = (&scope.caller.org_id, &scope.namespace_id);
+    let batch = batches::find(app.db(), org_id, namespace_id, bucket_id, batch_id).await?;
+    if batches::is_running(batch.status) {
+        let message = "the batch runs: cancel it first";
+        return Err(ApiError::conflict("", message));
+    }
+    let tiers = batch.dag_tiers.unwrap_or_default();
+    let mut removed = 0;
+    for collection_id in tiers.iter().flatten() {
+        removed += match remove_from(app, scope, collection_id, batch_id).await {
+            // The collection is gone, and its documents with it.
+            Err(error) if error.is_not_found() => 0,
+            removed => removed?,
+        };
+        let (namespace_id, collection, id) = (
+            namespace_id.clone(),
+            collection_id.clone(),
+            batch_id.to_owned(),
+        );
+        app.db()
+            .write(move |tx| {
+                Box::pin(async move { store::forget(tx, &namespace_id, &collection, &id).await })
+            })
+            .await?;
+    }
+    Ok(BulkUpdateDocumentsResponse {
+        status: Some(name_of(TaskStatusEnum::Completed)),
+        updated_count: Some(removed),
+        message: format!("{removed} documents were removed"),
+        ..Default::default()
+    })
+}
+
+async fn remove_from(
+    app: &App,
+    scope: &Scope<Delete>,
+    collection_id: &str,
+    batch_id: &str,
+) -> Result<i64> {
+    let reach = Reach {
+        namespace_id: scope.namespace_id.clone(),
+        collection_ids: vec![collection_id.to_owned()],
+        principal: None,
+    };
+    let mut removed = 0;
+    loop {
+        let query = ListQuery {
+            filter: Some(Filter::eq("_internal.batch_id", batch_id)),
+            limit: PAGE,
+            ..Default::default()
+        };
+        let page = app.store().list(&reach, query).await?;
+        let ids: Vec<String> = page
+            .documents
+            .into_iter()
+            .map(|one| one.document_id)
+            .collect();
+        if ids.is_empty() {
+            return Ok(removed);
+        }
+        let gone = documents::delete(app, scope, collection_id, ids).await?;
+        // What may not be removed would be found for ever.
+        if gone.is_empty() {
+            return Ok(removed);
+        }
+        removed += i64::try_from(gone.len()).unwrap_or(0);
+    }
+}
+
+/// Puts back what failed in a tier and queues the batch again.
+async fn retry_tier(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket_id: &str,
+    batch_id: &str,
+    tier: i64,
+) -> Result<BatchRequeueResponse> {
+    let (org_id, namespace_id, now) = (
+        scope.caller.org_id.clone(),
+        scope.namespace_id.clone(),
+        app.clock().micros(),
+    );
+    let (bucket, id) = (bucket_id.to_owned(), batch_id.to_owned());
+    let reset = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let batch = batches::find_in(tx, &org_id, &namespace_id, &bucket, &id).await?;
+                if batches::is_running(batch.status) || batch.status == TaskStatusEnum::Draft {
+                    let message = "only a tier of a batch that has ended can be retried";
+                    return Err(ApiError::conflict("", message));
+                }
+                store::reset_tier(tx, &id, tier, now).await
+            })
+        })
+        .await?;
+    if reset == 0 {
+        let message = "no object failed in this tier";
+        return Err(ApiError::bad_request("", message));
+    }
+    let ask = SubmitBatchRequest::default();
+    let task = queue(app, scope, bucket_id, batch_id, ask, Again::PutBack).await?;
+    Ok(BatchRequeueResponse {
+        batch_id: batch_id.to_owned(),
+        status: TaskStatusEnum::Queued,
+        task_id: Some(task.task_id),
+        retried_count: i64::try_from(reset).ok(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_object_of_a_tier_is_accounted_for() {
+        let standing = [
+            (0, "FAILED", 1),
+            (1, "FAILED", 2),
+            (1, "PENDING", 3),
+            (2, "COMPLETED", 4),
+            (2, "SKIPPED", 5),
+        ]
+        .map(|(tier, status, number)| (tier, status.to_owned(), number));
+        let figures = |tier, ended| {
+            let one = tier_audit(tier, &standing, ended);
+            let submitted = one.submitted.unwrap();
+            (
+                submitted,
+                one.processed,
+                one.failed,
+                one.skipped,
+                one.lost,
+                one.balanced,
+            )
+        };
+        assert_eq!(figures(0, false), (15, 14, 1, 0, 0, true));
+        assert_eq!(figures(1, false), (14, 9, 2, 0, 0, false));
+        assert_eq!(figures(1, true), (14, 9, 2, 0, 3, false));
+        assert_eq!(figures(2, true), (9, 4, 0, 5, 0, true));
+    }
+}

@@ -1,0 +1,266 @@
+//! A collection processed as a whole: every object of its buckets, or every document of its source collections.
+
+use std::collections::HashSet;
+
+use loupe_engine::{
+    filter::{Filter, Operator},
+    ingest,
+    store::ListQuery,
+};
+use loupe_wire::{
+    BatchModel, BatchType, CollectionResponse, CreateBatchRequest, SourceType, SubmitBatchRequest,
+    TaskStatusEnum, TriggerCollectionRequest, TriggerCollectionResponse, Value,
+};
+
+use super::{Again, create, get, queue, store, tiers};
+use crate::{
+    app::App,
+    auth::{Scope, Write},
+    clock,
+    error::{ApiError, Result, Violation},
+    id,
+    limits::quota,
+    list::parse_filter,
+    v1::collections::COLLECTIONS,
+};
+
+/// Documents listed at once.
+const LISTED: usize = 1_000;
+
+/// Refuses what could not be processed.
+///
+/// # Errors
+/// 422 for what is not offered yet, 400 when nothing of the collection's source is named.
+pub fn check_trigger(
+    collection: &CollectionResponse,
+    request: &TriggerCollectionRequest,
+) -> Result<()> {
+    if request.reembed.is_some() {
+        let msg = "stored texts are not embedded again yet: trigger the collection without it";
+        return Err(Violation::body(&["reembed"], "not_enabled", msg, Value::Null).into());
+    }
+    if !collection.enabled {
+        let reason = collection.disabled_reason.as_ref();
+        let reason = reason.map_or("enable it first", |reason| &reason.message);
+        let message = format!("the collection is disabled: {reason}");
+        return Err(ApiError::bad_request("collection_disabled", message));
+    }
+    if collection.source.r#type != SourceType::Collection && buckets(collection, request).is_empty()
+    {
+        let message = "the collection has none of these buckets as its source";
+        return Err(ApiError::bad_request("", message));
+    }
+    Ok(())
+}
+
+fn buckets(collection: &CollectionResponse, request: &TriggerCollectionRequest) -> Vec<String> {
+    let mut buckets = collection.source.bucket_ids.clone().unwrap_or_default();
+    if let Some(wanted) = &request.include_buckets {
+        buckets.retain(|bucket| wanted.contains(bucket));
+    }
+    buckets
+}
+
+/// Queues the batches that process a collection, and all that is over it.
+///
+/// # Errors
+/// See [`check_trigger`]; nothing to process; more than a batch may have.
+pub async fn trigger(
+    app: &App,
+    scope: &Scope<Write>,
+    collection: CollectionResponse,
+    request: TriggerCollectionRequest,
+) -> Result<TriggerCollectionResponse> {
+    check_trigger(&collection, &request)?;
+    let mut answer = TriggerCollectionResponse {
+        collection_id: collection.collection_id.clone().unwrap_or_default(),
+        ..Default::default()
+    };
+    let batches = match collection.source.r#type {
+        SourceType::Collection => {
+            let (batch, documents) = of_documents(app, scope, &collection, request).await?;
+            answer.source_collection_ids = collection.source.collection_ids;
+            answer.document_count = Some(documents);
+            answer.message = format!("{documents} documents are queued");
+            vec![batch]
+        }
+        _ => {
+            let (buckets, batches) = of_objects(app, scope, &collection, request).await?;
+            let objects: usize = batches.iter().map(|batch| batch.object_ids.len()).sum();
+            let objects = i64::try_from(objects).unwrap_or(i64::MAX);
+            answer.source_bucket_ids = Some(buckets);
+            answer.object_count = Some(objects);
+            answer.message = format!("{objects} objects are queued");
+            batches
+        }
+    };
+    let tiers = batches.iter().map(|batch| batch.total_tiers);
+    answer.total_tiers = tiers.max().unwrap_or(1);
+    for batch in batches {
+        answer.batch_ids.extend(batch.batch_id);
+        answer.task_ids.extend(batch.task_id);
+    }
+    answer.batch_id = answer.batch_ids.first().cloned();
+    answer.task_id = answer.task_ids.first().cloned().unwrap_or_default();
+    answer.batch_count = i64::try_from(answer.batch_ids.len()).ok();
+    Ok(answer)
+}
+
+/// One batch a bucket.
+async fn of_objects(
+    app: &App,
+    scope: &Scope<Write>,
+    collection: &CollectionResponse,
+    request: TriggerCollectionRequest,
+) -> Result<(Vec<String>, Vec<BatchModel>)> {
+    let buckets = buckets(collection, &request);
+    let mut batches = Vec::with_capacity(buckets.len());
+    for bucket in &buckets {
+        let create = CreateBatchRequest {
+            object_ids: request.object_ids.clone(),
+            filters: request.source_filters.clone(),
+            collection_ids: Some(collection.collection_id.iter().cloned().collect()),
+            dedup_strategy: request.dedup_strategy,
+            auto_submit: Some(true),
+            ..Default::default()
+        };
+        batches.push(self::create(app, scope, bucket, create).await?);
+    }
+    Ok((buckets, batches))
+}
+
+/// One batch of what the documents of the source belong to; answers it with the number of documents.
+async fn of_documents(
+    app: &App,
+    scope: &Scope<Write>,
+    collection: &CollectionResponse,
+    request: TriggerCollectionRequest,
+) -> Result<(BatchModel, i64)> {
+    let named: Vec<String> = collection.collection_id.iter().cloned().collect();
+    // Refused before a draft is left behind.
+    tiers::of_collections(app, &scope.namespace_id, &named).await?;
+    let (roots, documents) = roots(app, scope, collection, &request).await?;
+    quota::check_batch(app, &scope.caller, roots.len()).await?;
+    let buckets = collection.source.inherited_bucket_ids.iter().flatten();
+    let bucket_id = buckets.cloned().next().unwrap_or_default();
+    let (org_id, namespace_id, now) = (
+        scope.caller.org_id.clone(),
+        scope.namespace_id.clone(),
+        app.clock().micros(),
+    );
+    let batch_id = id::new("btch_");
+    let batch = BatchModel {
+        batch_id: Some(batch_id.clone()),
+        bucket_id: bucket_id.clone(),
+        namespace_id: Some(namespace_id),
+        r#type: BatchType::Collection,
+        status: TaskStatusEnum::Draft,
+        dedup_strategy: request.dedup_strategy,
+        collection_ids: Some(named),
+        created_at: Some(clock::time(now)),
+        updated_at: Some(clock::time(now)),
+        ..Default::default()
+    };
+    let id = batch_id.clone();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                store::insert(tx, &org_id, &batch, now).await?;
+                store::add_objects(tx, &id, &roots, now).await
+            })
+        })
+        .await?;
+    let ask = SubmitBatchRequest::default();
+    queue(app, scope, &bucket_id, &batch_id, ask, Again::Unfinished).await?;
+    let (org_id, namespace_id) = (&scope.caller.org_id, &scope.namespace_id);
+    let batch = get(app, org_id, namespace_id, "", &batch_id).await?;
+    Ok((batch, documents))
+}
+
+/// The objects, or first documents, that the wanted documents of the source belong to, and how many documents these are.
+async fn roots(
+    app: &App,
+    scope: &Scope<Write>,
+    collection: &CollectionResponse,
+    request: &TriggerCollectionRequest,
+) -> Result<(Vec<String>, i64)> {
+    let reach = scope.reach(sources(app, scope, collection, request).await?);
+    let most = app.config().limits.batch_objects;
+    let mut query = ListQuery {
+        filter: wanted(collection, request)?,
+        limit: LISTED,
+        ..Default::default()
+    };
+    let (mut seen, mut roots, mut documents) = (HashSet::new(), Vec::new(), 0_i64);
+    loop {
+        let page = app.store().list(&reach, query.clone()).await?;
+        for document in page.documents {
+            documents += 1;
+            let root = ingest::root(&document);
+            if seen.insert(root.to_owned()) {
+                roots.push(root.to_owned());
+            }
+        }
+        if roots.len() > most {
+            let msg = format!(
+                "the documents belong to more than {most} objects: name some by object_ids or source_filters"
+            );
+            return Err(Violation::body(&["object_ids"], "too_long", msg, Value::Null).into());
+        }
+        query.cursor = page.next;
+        if query.cursor.is_none() {
+            break;
+        }
+    }
+    if roots.is_empty() {
+        let message = "the source collections hold no documents that are asked for";
+        return Err(ApiError::bad_request("", message));
+    }
+    Ok((roots, documents))
+}
+
+/// The source collections that are there still, of those that are asked for.
+async fn sources(
+    app: &App,
+    scope: &Scope<Write>,
+    collection: &CollectionResponse,
+    request: &TriggerCollectionRequest,
+) -> Result<Vec<String>> {
+    let mut sources = collection.source.collection_ids.clone().unwrap_or_default();
+    if let Some(wanted) = &request.include_collections {
+        let mut ids = HashSet::new();
+        for identifier in wanted {
+            let (db, namespace_id) = (app.db(), &scope.namespace_id);
+            let found = COLLECTIONS.known(db, namespace_id, identifier).await?;
+            ids.insert(found.id.clone());
+        }
+        sources.retain(|id| ids.contains(id));
+    }
+    if sources.is_empty() {
+        let message = "the collection has none of these collections as its source";
+        return Err(ApiError::bad_request("", message));
+    }
+    Ok(sources)
+}
+
+fn wanted(
+    collection: &CollectionResponse,
+    request: &TriggerCollectionRequest,
+) -> Result<Option<Filter>> {
+    let own = collection.source.source_filters.as_ref();
+    let own = own.and_then(|filters| filters.filters.as_ref());
+    let mut filters = Vec::new();
+    for filter in own.into_iter().chain(&request.source_filters) {
+        filters.push(parse_filter(&filter.0, "source_filters")?);
+    }
+    if let Some(ids) = &request.object_ids {
+        let ids: Vec<Value> = ids.iter().map(|id| id.as_str().into()).collect();
+        let is = |field: &str| Filter::leaf(field, Operator::In, Value::Array(ids.clone()));
+        filters.push(Filter::Any(vec![
+            is("_internal.lineage.root_object_id"),
+            is("_internal.lineage.root_document_id"),
+            is("document_id"),
+        ]));
+    }
+    Ok((!filters.is_empty()).then(|| Filter::All(filters)))
+}
