@@ -42,6 +42,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     15 "0015_snapshots",
     16 "0016_migrations",
     17 "0017_apps",
+    22 "0022_recent_executions",
 ];
 
 const SCHEMA: &str =
