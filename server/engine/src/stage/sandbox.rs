@@ -19,6 +19,10 @@ const WASI: &str = "wasi_snapshot_preview1";
 /// Instructions between two looks at the clock, and for each millisecond of a run at most.
 const SLICE: u64 = 5_000_000;
 const FUEL_PER_MS: u64 = 2_000_000;
+/// Calls of WebAssembly inside of each other, and bytes of their values: a call of JavaScript is several of them, and a parser of
+/// nested expressions many.
+const DEEPEST: usize = 10_000;
+const HIGHEST: usize = 4 << 20;
 /// Words of WASI: no such file, and a stream that has no places.
 const BAD_FILE: i32 = 8;
 const NO_SEEK: i32 = 70;
@@ -99,6 +103,8 @@ fn interpreter() -> Result<&'static Interpreter, String> {
         let mut config = Config::default();
         config
             .consume_fuel(true)
+            .set_max_recursion_depth(DEEPEST)
+            .set_max_stack_height(HIGHEST)
             .compilation_mode(CompilationMode::LazyTranslation);
         let engine = Engine::new(&config);
         let module = Module::new(&engine, &wasm).map_err(|e| e.to_string())?;
