@@ -13,7 +13,7 @@ use loupe_engine::{
     embed::{Encoders, Models},
     extract::{Extraction, Outputs},
     ingest::Ingest,
-    stage::WebSearch,
+    stage::{Kept, ReverseImage, WebSearch},
     store::DocStore,
 };
 use loupe_wire::APIKeyModel;
@@ -110,10 +110,14 @@ pub struct Inner {
     versions: Versions,
     /// Answers of retrievers that are kept.
     pub answers: Answers,
+    /// What searches and models gave lately.
+    pub kept: Arc<Kept>,
     /// What people did with answers, for those that learn from it.
     pub acts: Acts,
     /// Searches the web for stages.
     pub web_search: Option<Arc<WebSearch>>,
+    /// Searches by picture for stages.
+    pub reverse_image: Option<Arc<ReverseImage>>,
     pub metrics: Metrics,
     /// Apps as visitors meet them.
     pub hosting: Hosting,
@@ -133,6 +137,7 @@ pub struct Parts {
     pub outbound: Outbound,
     pub mailer: Option<Mailer>,
     pub web_search: Option<Arc<WebSearch>>,
+    pub reverse_image: Option<Arc<ReverseImage>>,
 }
 
 impl App {
@@ -150,6 +155,7 @@ impl App {
             outbound,
             mailer,
             web_search,
+            reverse_image,
         } = parts;
         let ingest = Ingest {
             extraction,
@@ -213,8 +219,10 @@ impl App {
             passwords: Passwords::default(),
             versions,
             answers: Answers::new(several),
+            kept: Arc::new(Kept::new(Answers::lasting(several))),
             acts: Acts::default(),
             web_search,
+            reverse_image,
             metrics: Metrics::default(),
             hosting,
         }))

@@ -18,7 +18,7 @@ use loupe_engine::{
         registry::{Source, TEXT_OUTPUT},
         tools::Tools,
     },
-    stage::WebSearch,
+    stage::{ReverseImage, WebSearch},
     store::{
         DocStore, Edge, EdgeOptions,
         remote::{Remote, RemoteOptions},
@@ -103,6 +103,7 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
     let outbound = Outbound::new(&config.outbound.allow)?;
     let mailer = Mailer::new(&config.mail)?;
     let web_search = open_web_search(&config)?;
+    let reverse_image = open_reverse_image(&config)?;
     let app = App::new(Parts {
         config,
         db,
@@ -116,6 +117,7 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
         outbound,
         mailer,
         web_search,
+        reverse_image,
     });
     documents::recover(&app)
         .await
@@ -232,6 +234,14 @@ fn open_web_search(config: &Config) -> anyhow::Result<Option<Arc<WebSearch>>> {
         return Ok(None);
     };
     Ok(Some(Arc::new(WebSearch::new(service, trusting_client()?))))
+}
+
+fn open_reverse_image(config: &Config) -> anyhow::Result<Option<Arc<ReverseImage>>> {
+    let Some(service) = config.reverse_image.clone() else {
+        return Ok(None);
+    };
+    let service = ReverseImage::new(service, trusting_client()?);
+    Ok(Some(Arc::new(service)))
 }
 
 /// Files of strangers are decoded by processes of their own: this program again, or the one that a test names.

@@ -8,7 +8,7 @@ use figment::{
 };
 use loupe_engine::{
     embed::{Endpoint, Language, RerankEndpoint, Transcription},
-    stage::WebSearchConfig,
+    stage::{CodeConfig, ReverseImageConfig, WebSearchConfig},
 };
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize, Serializer};
@@ -53,6 +53,12 @@ pub struct Config {
     /// The service that stages search the web with; set in the file as `[web_search]`.
     #[serde(default, skip_serializing)]
     pub web_search: Option<WebSearchConfig>,
+    /// The service that stages search by picture with; set in the file as `[reverse_image]`.
+    #[serde(default, skip_serializing)]
+    pub reverse_image: Option<ReverseImageConfig>,
+    /// Whether stages run code of callers, in a sandbox.
+    #[serde(default)]
+    pub code: CodeConfig,
     /// Bearer token for `/metrics`; empty = only this machine may ask.
     #[serde(serialize_with = "redacted")]
     pub metrics_token: SecretString,
@@ -252,6 +258,8 @@ impl Default for Config {
             sign_in: SignIn::default(),
             mail: Mail::default(),
             web_search: None,
+            reverse_image: None,
+            code: CodeConfig::default(),
             metrics_token: SecretString::default(),
             log_format: "text".into(),
             log: "info".into(),

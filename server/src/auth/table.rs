@@ -286,9 +286,14 @@ pub const TABLE: &[Row] = rows! {
         "DELETE /v1/retrievers/{retriever_id}" DELETE,
         "POST /v1/retrievers/{retriever_id}/clone" WRITE,
         "POST /v1/retrievers/{retriever_id}/execute" Access::Execute,
+        "POST /v1/retrievers/{retriever_id}/execute/batch" Access::Execute,
         "POST /v1/retrievers/{retriever_id}/execute/explain" READ => END_USERS,
+        "POST /v1/retrievers/execute" READ,
+        "GET /v1/retrievers/typeahead" READ,
         "POST /v1/retrievers/{retriever_id}/executions/list" READ,
         "GET /v1/retrievers/{retriever_id}/executions/{execution_id}" READ,
+        "GET /v1/retrievers/{retriever_id}/executions/{execution_id}/profile" READ,
+        "GET /v1/retrievers/{retriever_id}/executions/{execution_id}/status" READ,
         "GET /v1/retrievers/{retriever_id}/publish" READ,
         "POST /v1/retrievers/{retriever_id}/publish" WRITE,
         "PATCH /v1/retrievers/{retriever_id}/publish" WRITE,
@@ -296,6 +301,8 @@ pub const TABLE: &[Row] = rows! {
         "GET /v1/retrievers/{retriever_id}/publish/availability" READ,
     }
     Whole {
+        "POST /v1/retrievers/executions/list" READ,
+        "GET /v1/retrievers/executions/{execution_id}" READ,
         "GET /v1/organizations" READ,
         "PATCH /v1/organizations" ADMIN,
         "GET /v1/organizations/audit/logs" ADMIN,

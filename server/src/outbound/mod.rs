@@ -6,7 +6,12 @@ mod address;
 #[cfg(test)]
 mod tests;
 
-use std::{error::Error, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    error::Error,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -123,6 +128,19 @@ impl Outbound {
     /// Why not.
     pub fn check(&self, url: &str) -> Result<Url, WebError> {
         self.rule.parse(url)
+    }
+
+    /// The addresses of a host that may be connected to by something else than this client.
+    ///
+    /// # Errors
+    /// The host has no address, or one that is not asked.
+    pub async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, WebError> {
+        let found = System.addresses(host).await;
+        let found = found.map_err(|_| WebError::Failed(format!("'{host}' has no address")))?;
+        if found.iter().any(|address| !self.rule.takes(address.ip())) {
+            return Err(address::private());
+        }
+        Ok(found.iter().map(SocketAddr::ip).collect())
     }
 
     /// The guarded client itself, for a library that makes its own requests to an address that was

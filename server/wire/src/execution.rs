@@ -90,6 +90,9 @@ pub struct RetrieverExecutionRequest {
     pub return_presigned_urls: bool,
     #[serde(default)]
     pub return_vectors: bool,
+    /// Whether the answer tells where documents have the words of the inputs.
+    #[serde(default)]
+    pub return_highlights: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_token: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

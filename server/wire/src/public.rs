@@ -31,6 +31,10 @@ pub struct PublicExecuteResponse {
     pub status: String,
     #[cfg_attr(feature = "schema", schema(value_type = Vec<std::collections::HashMap<String, serde_json::Value>>))]
     pub documents: Vec<Object>,
+    /// By document and field: a piece of its text in runs, `{text, marked}`. Only where asked for.
+    #[serde(default, skip_serializing_if = "Object::is_empty")]
+    #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
+    pub highlights: Object,
     #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
     pub pagination: Object,
     #[serde(default)]

@@ -350,6 +350,12 @@ pub struct RetrieverStageDefinition {
     pub description: String,
     pub category: StageCategory,
     pub icon: String,
+    /// Whether this server is configured with what the stage needs.
+    #[serde(default)]
+    pub available: bool,
+    /// What it lacks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unavailable_reason: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::HashMap<String, serde_json::Value>>))]
     pub parameter_schema: Option<Object>,

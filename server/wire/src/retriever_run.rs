@@ -32,6 +32,9 @@ pub struct ExecuteRetrieverRequest {
     pub return_presigned_urls: bool,
     #[serde(default)]
     pub return_vectors: bool,
+    /// Whether the answer tells where documents have the words of the inputs.
+    #[serde(default)]
+    pub return_highlights: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_token: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,6 +60,10 @@ pub struct ExecuteRetrieverResponse {
     #[serde(default)]
     #[cfg_attr(feature = "schema", schema(value_type = Vec<std::collections::HashMap<String, serde_json::Value>>))]
     pub documents: Vec<Object>,
+    /// By document and field: a piece of its text in runs, `{text, marked}`. Only where asked for.
+    #[serde(default, skip_serializing_if = "Object::is_empty")]
+    #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
+    pub highlights: Object,
     #[serde(default)]
     #[cfg_attr(feature = "schema", schema(value_type = Vec<std::collections::HashMap<String, serde_json::Value>>))]
     pub results: Vec<Object>,

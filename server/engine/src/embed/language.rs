@@ -73,6 +73,53 @@ struct Choice {
 #[derive(Deserialize)]
 struct Message {
     content: Option<String>,
+    #[serde(default)]
+    tool_calls: Option<Vec<Called>>,
+}
+
+#[derive(Deserialize)]
+struct Called {
+    #[serde(default)]
+    id: String,
+    function: Function,
+}
+
+#[derive(Deserialize)]
+struct Function {
+    name: String,
+    #[serde(default)]
+    arguments: String,
+}
+
+/// One turn of a talk in which the model may call tools.
+#[derive(Debug, Clone, Default)]
+pub struct Turn {
+    /// What was said so far, as the endpoint takes it.
+    pub messages: Vec<Value>,
+    /// The tools, as the endpoint takes them.
+    pub tools: Vec<Value>,
+    /// The tool that has to be called.
+    pub must: Option<&'static str>,
+    /// Another model of the same endpoint.
+    pub model: Option<String>,
+    pub temperature: f64,
+    pub most_tokens: u64,
+}
+
+/// What the model said: words, calls of tools, or both.
+#[derive(Debug, Clone, Default)]
+pub struct Said {
+    pub words: String,
+    pub calls: Vec<ToolCall>,
+}
+
+/// A tool that the model calls.
+#[derive(Debug, Clone)]
+pub struct ToolCall {
+    pub id: String,
+    pub name: String,
+    /// JSON, as far as the model wrote any.
+    pub arguments: String,
 }
 
 impl LanguageModel {
@@ -87,6 +134,37 @@ impl LanguageModel {
 
     /// The answer in words.
     pub async fn words(&self, question: &Question) -> Result<String> {
+        let (address, message) = self.ask(&self.body(question)).await?;
+        let content = message.and_then(|message| message.content);
+        content.ok_or_else(|| EmbedError::Failed(format!("{address} answered without words")))
+    }
+
+    /// The next turn of a talk.
+    pub async fn turn(&self, turn: &Turn) -> Result<Said> {
+        let mut body = json!({
+            "model": turn.model.as_ref().unwrap_or(&self.config.model),
+            "temperature": turn.temperature, "max_tokens": turn.most_tokens,
+            "messages": turn.messages, "tools": turn.tools,
+        });
+        if let Some(name) = turn.must {
+            body["tool_choice"] = json!({"type": "function", "function": {"name": name}});
+        }
+        let (address, message) = self.ask(&body).await?;
+        let message = message
+            .ok_or_else(|| EmbedError::Failed(format!("{address} answered without a message")))?;
+        let call = |called: Called| ToolCall {
+            id: called.id,
+            name: called.function.name,
+            arguments: called.function.arguments,
+        };
+        Ok(Said {
+            words: message.content.unwrap_or_default(),
+            calls: message.tool_calls.into_iter().flatten().map(call).collect(),
+        })
+    }
+
+    /// The first message of the answer, and the address that gave it.
+    async fn ask(&self, body: &Value) -> Result<(String, Option<Message>)> {
         let address = format!("{}/chat/completions", self.config.url.trim_end_matches('/'));
         let call = Call {
             address: &address,
@@ -94,33 +172,23 @@ impl LanguageModel {
             timeout: Duration::from_secs(self.config.timeout_seconds),
             most: MOST,
         };
-        let body = self.body(question).to_string();
         let answer = call
-            .post(&self.client, "application/json", body.into())
+            .post(&self.client, "application/json", body.to_string().into())
             .await?;
         let answer: Answer = serde_json::from_slice(&answer).map_err(|error| {
             EmbedError::Failed(format!(
                 "the answer of {address} is not understood: {error}"
             ))
         })?;
-        let content = answer.choices.into_iter().next();
-        let content = content.and_then(|choice| choice.message.content);
-        content.ok_or_else(|| EmbedError::Failed(format!("{address} answered without words")))
+        let first = answer.choices.into_iter().next();
+        Ok((address, first.map(|choice| choice.message)))
     }
 
     /// The answer as a JSON object.
     pub async fn object(&self, question: &Question) -> Result<loupe_wire::Object> {
-        let words = self.words(question).await?;
-        // Small models wrap what they were asked for into marks of code or a sentence.
-        let object = words.find('{').zip(words.rfind('}'));
-        let object = object.and_then(|(from, to)| words.get(from..=to));
-        let parsed = object.map(serde_json::from_str::<Value>);
-        match parsed {
-            Some(Ok(Value::Object(object))) => Ok(object),
-            _ => Err(EmbedError::Failed(
-                "the language model did not answer with a JSON object".to_owned(),
-            )),
-        }
+        object_in(&self.words(question).await?).ok_or_else(|| {
+            EmbedError::Failed("the language model did not answer with a JSON object".to_owned())
+        })
     }
 
     fn body(&self, question: &Question) -> Value {
@@ -154,5 +222,14 @@ impl LanguageModel {
             });
         }
         body
+    }
+}
+
+/// The JSON object in what a model said: small models wrap it into marks of code or a sentence.
+pub fn object_in(words: &str) -> Option<loupe_wire::Object> {
+    let (from, to) = words.find('{').zip(words.rfind('}'))?;
+    match serde_json::from_str(words.get(from..=to)?) {
+        Ok(Value::Object(object)) => Some(object),
+        _ => None,
     }
 }

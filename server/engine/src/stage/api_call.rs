@@ -192,18 +192,22 @@ pub(crate) async fn run(
     Ok(Working::Rows(out))
 }
 
-/// Gives each document its answer, or does with it what `on_error` says.
-pub(super) fn settle(
+/// Gives each document its answer, leaves it where there is none to give, or does with it what `on_error` says.
+pub(super) fn settle<A: Into<Option<Value>>>(
     at: &mut Execution,
     p: &Parameters,
     rows: Vec<Row>,
-    answers: Vec<Result<Value, String>>,
+    answers: Vec<Result<A, String>>,
 ) -> Result<Vec<Row>, RunError> {
     let (target, on_error) = (p.word("output_field"), p.word("on_error"));
     let (mut out, mut failed, mut first) = (Vec::with_capacity(rows.len()), 0, None);
     for (mut row, answer) in rows.into_iter().zip(answers) {
         match answer {
-            Ok(value) => row.set(&target, value),
+            Ok(value) => {
+                if let Some(value) = value.into() {
+                    row.set(&target, value);
+                }
+            }
             Err(reason) if on_error == "raise" => {
                 return Err(RunError::Invalid(format!(
                     "stage `{}`: document `{}`: {reason}",

@@ -5,7 +5,10 @@ use loupe_wire::{Object, StageConfigInput, Value};
 use super::execution::MAX_BATCH;
 use super::plan::{Filters, Step};
 use super::schema::{self, When, inside, problem};
-use super::{BUILT, Definition, NOT_BUILT, StageProblem, feature_table, query_expand};
+use super::{
+    BUILT, Definition, NOT_BUILT, StageProblem, agent_search, agentic_enrich, code_execution,
+    feature_table, query_expand, sql_lookup,
+};
 use crate::template::{self, is_template};
 
 /// Ids under which searches were known before; answered with the current shape.
@@ -142,11 +145,14 @@ fn parameters_of(
         let when = Object::from_iter([("when".to_owned(), when.clone())]);
         schema::check(&[schema::WHEN], &when, When::Written, place, out);
     }
-    if definition.id == query_expand::DEFINITION.id {
-        query_expand::check(&parameters, place, out);
-    }
-    if searches {
-        feature_table::check(&parameters, place, out);
+    match definition.id {
+        "query_expand" => query_expand::check(&parameters, place, out),
+        "feature_search" => feature_table::check(&parameters, place, out),
+        "agent_search" => agent_search::check(&parameters, place, out),
+        "agentic_enrich" => agentic_enrich::check(&parameters, place, out),
+        "code_execution" => code_execution::check(&parameters, place, out),
+        "sql_lookup" => sql_lookup::check(&parameters, place, out),
+        _ => {}
     }
     Some(parameters)
 }

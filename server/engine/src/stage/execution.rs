@@ -13,9 +13,10 @@ use super::schema::{self, When};
 use super::working::{MAX_ROWS, Row, Working};
 use super::{RunError, Searchable, page};
 use super::{
-    aggregate, api_call, attribute_filter, cluster, cross_compare, document_enrich, feature_search,
-    group, json_transform, llm_enrich, llm_filter, maxsim, mmr, moments, query_expand, rag_prepare,
-    reduce, relevance, rerank, sort, summarize, taxonomy_enrich, unwind, web_search,
+    agent_search, agentic_enrich, aggregate, api_call, attribute_filter, cluster, code_execution,
+    cross_compare, document_enrich, feature_search, group, json_transform, llm_enrich, llm_filter,
+    maxsim, mmr, moments, query_expand, rag_prepare, reduce, relevance, rerank, reverse_image,
+    sort, sql_lookup, summarize, taxonomy_enrich, unwind, web_scrape, web_search,
 };
 use crate::filter::{Filter, Resolved};
 use crate::store::{Reach, StoreError};
@@ -39,6 +40,8 @@ pub(crate) struct Report {
     pub metadata: Object,
     /// Of the stage that runs, where it is not the number of rows.
     pub output: Option<u64>,
+    /// Whether the stage's rows came from memory, where they may.
+    pub kept: Option<bool>,
     /// Questions of the stage to a language model, and their tokens.
     pub llm_calls: u64,
     pub tokens: u64,
@@ -81,6 +84,7 @@ impl Execution {
         self.batch = None;
         self.report.metadata.clear();
         self.report.output = None;
+        self.report.kept = None;
         (self.report.llm_calls, self.report.tokens) = (0, 0);
     }
 
@@ -286,6 +290,7 @@ impl Execution {
             error,
             llm_calls: (self.report.llm_calls > 0).then_some(self.report.llm_calls as i64),
             tokens_used: (self.report.tokens > 0).then_some(self.report.tokens as i64),
+            stage_cache_hit: self.report.kept,
             metadata: std::mem::take(&mut self.report.metadata),
             ..Default::default()
         }
@@ -468,7 +473,13 @@ async fn dispatch(step: &Step, at: &mut Execution, set: Working) -> Result<Worki
         "summarize" => summarize::run(at, &p(), set).await,
         "query_expand" => query_expand::run(at, &p(), set).await,
         "external_web_search" => web_search::run(at, &p(), set).await,
+        "external_reverse_image" => reverse_image::run(at, &p(), set).await,
+        "agent_search" => agent_search::run(at, &p(), set).await,
+        "agentic_enrich" => agentic_enrich::run(at, &p(), set).await,
         "api_call" => api_call::run(at, &p(), set).await,
+        "web_scrape" => web_scrape::run(at, &p(), set).await,
+        "sql_lookup" => sql_lookup::run(at, &p(), set).await,
+        "code_execution" => code_execution::run(at, &p(), set).await,
         "unwind" => unwind::run(at, &p(), set).await,
         "score_normalize" => sort::normalize(at, parameters, set).await,
         "mmr" => mmr::run(at, &p(), set).await,

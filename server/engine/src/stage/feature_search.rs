@@ -33,7 +33,16 @@ struct Job {
     asks: Vec<(Reach, SearchQuery)>,
 }
 
+/// As [`search`], from memory where the same was asked before.
 pub(crate) async fn run(
+    at: &mut Execution,
+    parameters: Object,
+    set: Working,
+) -> Result<Working, RunError> {
+    super::kept::search(at, parameters, set).await
+}
+
+pub(crate) async fn search(
     at: &mut Execution,
     mut parameters: Object,
     set: Working,

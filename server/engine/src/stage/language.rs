@@ -39,7 +39,11 @@ pub(crate) fn spend(at: &mut Execution, question: &Question) -> Result<(), RunEr
         .most_tokens
         .and_then(|most| u64::try_from(most).ok())
         .unwrap_or(ANSWER_TOKENS);
-    let amount = asked as u64 + answer;
+    spend_tokens(at, asked as u64 + answer)
+}
+
+/// Takes the tokens of one question from those of this minute.
+pub(crate) fn spend_tokens(at: &mut Execution, amount: u64) -> Result<(), RunError> {
     at.spend(Metered::LanguageTokens, amount)?;
     at.report.llm_calls += 1;
     at.report.tokens += amount;

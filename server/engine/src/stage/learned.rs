@@ -10,15 +10,20 @@
 //! score       = sum over searches of  number of searches · weight(s) / (60 + rank in s)
 //! ```
 //!
-//! which is the mean of a Dirichlet distribution that knows nothing at first; equal weights are reciprocal rank fusion.
+//! which is the mean of a Dirichlet distribution that knows nothing at first; equal weights are reciprocal rank fusion. An
+//! `algorithm` tries other weights out as well, see [`super::exploring`].
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
-use loupe_wire::{InteractionType, LearnedFusionConfig, Object, Value};
+use loupe_wire::{
+    InteractionType, LearnedFusionConfig, LearnedFusionConfigFallbackStrategy, Object, Value,
+};
 use serde::Deserialize as _;
 use serde_json::json;
 
 use super::execution::Execution;
+use super::exploring;
 use super::fusion::{Fused, Leg, RRF_K};
 
 /// Something that was done with a document of an earlier answer.
@@ -30,6 +35,8 @@ pub struct Act {
     pub age_days: f64,
     /// The document's place in each of the stage's lists that had it, from 0.
     pub ranks: BTreeMap<String, u32>,
+    /// The short inputs of the answer's question.
+    pub inputs: Arc<Object>,
 }
 
 /// What acts say of a stage's lists.
@@ -39,6 +46,8 @@ pub(crate) struct Learned {
     pub acts: usize,
     /// In the order of the lists; they add up to 1.
     pub weights: Vec<f64>,
+    /// What speaks for each list and against it, the priors with it.
+    pub evidence: Vec<(f64, f64)>,
 }
 
 /// Gives the lists the weights that people's acts have earned them; their own where too little was done yet.
@@ -49,14 +58,22 @@ pub(crate) fn weigh(
 ) -> Object {
     let config = config.cloned().unwrap_or_default();
     let names: Vec<&str> = legs.iter().map(|leg| leg.name.as_str()).collect();
-    let learned = learn(&config, &at.stage, &names, &at.run.acts);
+    let all = at.run.acts.clone();
+    let acts = alike(&config, &at.stage, &names, &all, &at.run.inputs);
+    let mut learned = learn(&config, &at.stage, &names, acts.acts.iter().copied());
+    let question = exploring::number_of(&json!([at.run.principal, at.run.inputs, at.stage]));
+    let explored = config.algorithm.map(|algorithm| {
+        learned.weights = exploring::weights(algorithm, &config, &learned, question);
+        algorithm
+    });
     let weights: Object = names
         .iter()
         .zip(&learned.weights)
         .map(|(name, weight)| ((*name).to_owned(), json!(weight)))
         .collect();
     let enough = learned.acts as i64 >= config.min_interactions;
-    let applied = enough && !config.shadow_mode && legs.len() > 1;
+    let rolled_out = exploring::share_of(question) < config.rollout_pct;
+    let applied = enough && rolled_out && !config.shadow_mode && legs.len() > 1;
     if !enough {
         at.warn(format!(
             "stage `{}`: fusion learns from {} interactions, and there are {}; the lists are fused by their ranks until then",
@@ -69,8 +86,55 @@ pub(crate) fn weigh(
             leg.weight = count * weight;
         }
     }
-    let told = json!({"interactions": learned.acts, "applied": applied, "weights": weights});
+    let told = json!({"interactions": learned.acts, "applied": applied, "weights": weights, "algorithm": explored,
+        "learned_from": acts.whose});
     told.as_object().cloned().unwrap_or_default()
+}
+
+/// The acts that are learned from, and of which questions they are.
+struct Alike<'a> {
+    acts: Vec<&'a Act>,
+    whose: &'static str,
+}
+
+/// The acts of questions with the same context, as far as there are enough: of the same context and people, else of the same
+/// context, else all.
+fn alike<'a>(
+    config: &LearnedFusionConfig,
+    stage: &str,
+    lists: &[&str],
+    acts: &'a [Act],
+    inputs: &Object,
+) -> Alike<'a> {
+    let (context, people) = (&config.context_features, &config.demographic_features);
+    let same = |act: &Act, names: &[String]| {
+        let of = |inputs: &Object, name: &String| inputs.get(name).cloned().unwrap_or_default();
+        names
+            .iter()
+            .all(|name| of(&act.inputs, name) == of(inputs, name))
+    };
+    let all: Vec<String> = context.iter().chain(people).cloned().collect();
+    let steps = match config.fallback_strategy {
+        LearnedFusionConfigFallbackStrategy::Hierarchical => {
+            vec![
+                (&all, "the same context and people"),
+                (context, "the same context"),
+            ]
+        }
+        LearnedFusionConfigFallbackStrategy::Global => vec![(&all, "the same context and people")],
+    };
+    for (names, whose) in steps.into_iter().filter(|(names, _)| !names.is_empty()) {
+        let some = acts.iter().filter(|act| same(act, names));
+        let some: Vec<&Act> = some.collect();
+        let learned = learn(config, stage, lists, some.iter().copied());
+        if learned.acts as i64 >= config.min_interactions {
+            return Alike { acts: some, whose };
+        }
+    }
+    Alike {
+        acts: acts.iter().collect(),
+        whose: "all questions",
+    }
 }
 
 /// Documents of one answer whose places are remembered.
@@ -103,15 +167,15 @@ pub(crate) fn remember(at: &mut Execution, mut told: Object, fused: &[Fused], le
 }
 
 /// The weights of a stage's lists.
-pub(crate) fn learn(
+pub(crate) fn learn<'a>(
     config: &LearnedFusionConfig,
     stage: &str,
     lists: &[&str],
-    acts: &[Act],
+    acts: impl IntoIterator<Item = &'a Act>,
 ) -> Learned {
     let mut evidence = vec![config.prior_alpha.max(0.1); lists.len()];
-    let mut counted = 0;
-    for act in acts.iter().filter(|act| act.stage == stage) {
+    let (mut counted, mut all) = (0, 0.0);
+    for act in acts.into_iter().filter(|act| act.stage == stage) {
         let reward = reward(config, act);
         let parts: Vec<f64> = lists.iter().map(|list| part(act, list)).collect();
         let sum: f64 = parts.iter().sum();
@@ -120,13 +184,17 @@ pub(crate) fn learn(
         }
         counted += 1;
         let worth = reward * config.decay_factor.powf(act.age_days.max(0.0));
+        all += worth;
         for (evidence, part) in evidence.iter_mut().zip(parts) {
             *evidence += worth * part / sum;
         }
     }
+    let prior = config.prior_alpha.max(0.1);
+    let against = |one: &f64| config.prior_beta.max(0.1) + (all - (one - prior)).max(0.0);
     Learned {
         acts: counted,
         weights: bounded(config, &evidence),
+        evidence: evidence.iter().map(|one| (*one, against(one))).collect(),
     }
 }
 
@@ -151,7 +219,7 @@ fn reward(config: &LearnedFusionConfig, act: &Act) -> f64 {
 }
 
 /// Shares that add up to 1, none of them outside the bounds if all can be inside.
-fn bounded(config: &LearnedFusionConfig, evidence: &[f64]) -> Vec<f64> {
+pub(crate) fn bounded(config: &LearnedFusionConfig, evidence: &[f64]) -> Vec<f64> {
     let sum: f64 = evidence.iter().sum();
     let low = config.min_weight.min(1.0 / evidence.len().max(1) as f64);
     let high = config.max_weight.max(low);
@@ -187,7 +255,41 @@ mod tests {
                 .iter()
                 .map(|(name, rank)| ((*name).to_owned(), *rank))
                 .collect(),
+            inputs: Arc::default(),
         }
+    }
+
+    #[test]
+    fn acts_of_the_same_context_count_where_there_are_enough() {
+        let config: LearnedFusionConfig = serde_json::from_value(
+            json!({"context_features": ["shop"], "demographic_features": ["age"], "min_interactions": 2}),
+        )
+        .unwrap_or_default();
+        let of = |shop: &str, age: i64, list: &str| Act {
+            inputs: Arc::new(
+                json!({"shop": shop, "age": age})
+                    .as_object()
+                    .cloned()
+                    .unwrap_or_default(),
+            ),
+            ..act(&[(list, 0)], 0.0)
+        };
+        let acts = [
+            of("books", 20, "words"),
+            of("books", 20, "words"),
+            of("books", 70, "dense"),
+            of("toys", 20, "dense"),
+        ];
+        let with = |shop: &str, age: i64| {
+            let inputs = json!({"shop": shop, "age": age});
+            let lists = ["dense", "words"];
+            let inputs = inputs.as_object().cloned().unwrap_or_default();
+            let found = alike(&config, "search", &lists, &acts, &inputs);
+            (found.acts.len(), found.whose)
+        };
+        assert_eq!(with("books", 20), (2, "the same context and people"));
+        assert_eq!(with("books", 70), (3, "the same context"));
+        assert_eq!(with("toys", 20), (4, "all questions"));
     }
 
     #[test]

@@ -4,12 +4,12 @@ use loupe_wire::{StageCategory, Value};
 use serde_json::json;
 
 use super::execution::Execution;
-use super::language;
 use super::parameters::Parameters;
 use super::schema::{Kind, member};
 use super::working::Working;
 use super::{Definition, RunError};
-use crate::embed::Question;
+use super::{kept, language};
+use crate::embed::{EmbedError, Question};
 use crate::template::render_text;
 
 const TASK: &str = "You add one piece of information to a document of a search result. Do what the request says with \
@@ -80,7 +80,12 @@ pub(crate) static DEFINITION: Definition = Definition {
             "",
             "Accepted",
         ),
-        member("use_vcache", Kind::Boolean, "false", "Accepted"),
+        member(
+            "use_vcache",
+            Kind::Boolean,
+            "false",
+            "Whether the same question of the same caller is answered from memory, for ten minutes",
+        ),
         member("feature_uri", Kind::NotBuilt, "", ""),
         member("api_key", Kind::NotBuilt, "", ""),
         member("multimodal_inputs", Kind::NotBuilt, "", ""),
@@ -107,7 +112,10 @@ pub(crate) async fn run(
         });
     }
     let at_once = at.batch.unwrap_or(p.count("batch_size").unwrap_or(5));
-    let answers = language::answers(at, questions, at_once).await?;
+    let answers = match p.flag("use_vcache") {
+        true => remembered(at, questions, at_once).await?,
+        false => language::answers(at, questions, at_once).await?,
+    };
     let target = p.word("output_field");
     let (mut failed, mut last) = (0, None);
     for (row, answer) in rows.iter_mut().zip(answers) {
@@ -133,4 +141,50 @@ pub(crate) async fn run(
         None => {}
     }
     Ok(Working::Rows(rows))
+}
+
+/// The answers, those that are known from memory.
+async fn remembered(
+    at: &mut Execution,
+    questions: Vec<Question>,
+    at_once: usize,
+) -> Result<Vec<Result<Value, EmbedError>>, RunError> {
+    let told = |one: &Question| {
+        json!([
+            "language",
+            one.model,
+            one.task,
+            one.text,
+            one.shape,
+            one.temperature,
+            one.most_tokens
+        ])
+    };
+    let keys: Vec<Value> = questions.iter().map(told).collect();
+    let known: Vec<Option<Value>> = keys.iter().map(|key| kept::said(at, key)).collect();
+    let open = questions.into_iter().zip(&known);
+    let open = open.filter(|(_, known)| known.is_none());
+    let open: Vec<Question> = open.map(|(question, _)| question).collect();
+    let mut made = match open.is_empty() {
+        true => Vec::new(),
+        false => language::answers(at, open, at_once).await?,
+    }
+    .into_iter();
+    let hits = known.iter().flatten().count();
+    at.report.metadata.insert("from_memory".into(), json!(hits));
+    let mut answers = Vec::with_capacity(keys.len());
+    for (key, known) in keys.iter().zip(known) {
+        let answer = match known {
+            Some(said) => Ok(said),
+            None => match made.next() {
+                Some(answer) => answer,
+                None => break,
+            },
+        };
+        if let Ok(said) = &answer {
+            kept::keep_said(at, key, said.clone());
+        }
+        answers.push(answer);
+    }
+    Ok(answers)
 }

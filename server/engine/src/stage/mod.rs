@@ -4,22 +4,28 @@
 //! one working set of rows; a filter that comes first is not run by itself but handed to the stage that reads the
 //! store, and a set that no stage has read is listed page by page.
 
+mod agent;
+mod agent_search;
+mod agentic_enrich;
 mod aggregate;
 mod api_call;
 mod around;
 mod attribute_filter;
 mod cluster;
+mod code_execution;
 mod compile;
 mod cross_compare;
 mod document_enrich;
 mod execution;
 mod explain;
+mod exploring;
 mod feature_search;
 mod feature_table;
 mod fusion;
 mod group;
 mod inputs;
 mod json_transform;
+mod kept;
 mod language;
 mod learned;
 pub(crate) mod likeness;
@@ -37,8 +43,11 @@ mod rag_prepare;
 mod reduce;
 mod relevance;
 mod rerank;
+mod reverse_image;
+mod sandbox;
 mod schema;
 mod sort;
+mod sql_lookup;
 mod summarize;
 mod targets;
 pub mod taxonomy;
@@ -50,7 +59,9 @@ mod testing;
 #[allow(clippy::unwrap_used)]
 mod tests;
 mod tokens;
+mod toolbox;
 mod unwind;
+mod web_scrape;
 mod web_search;
 mod working;
 
@@ -59,8 +70,12 @@ use loupe_wire::{RetrieverStageDefinition, StageCategory};
 pub use around::{Around, Metered};
 pub use explain::Surroundings;
 pub use inputs::{Violation, check_inputs};
+pub use kept::{Keeping, Kept};
 pub use learned::{Act, ranks_of};
-pub use plan::{Outcome, Plan, Run, StageEvent};
+pub use plan::{Outcome, Outside, Plan, Run, StageEvent};
+pub use reverse_image::{ReverseImage, ReverseImageConfig};
+pub use sandbox::CodeConfig;
+pub use sql_lookup::{Lookup, Tables};
 pub use web_search::{WebSearch, WebSearchConfig, WebSearchProtocol};
 
 use crate::embed::EmbedError;
@@ -158,7 +173,7 @@ impl Definition {
 }
 
 /// The stages that run.
-pub(crate) static BUILT: [&Definition; 27] = [
+pub(crate) static BUILT: [&Definition; 33] = [
     &feature_table::DEFINITION,
     &attribute_filter::DEFINITION,
     &llm_filter::DEFINITION,
@@ -186,29 +201,67 @@ pub(crate) static BUILT: [&Definition; 27] = [
     &taxonomy_enrich::DEFINITION,
     &llm_enrich::DEFINITION,
     &api_call::DEFINITION,
+    &web_scrape::DEFINITION,
+    &agent_search::DEFINITION,
+    &agentic_enrich::DEFINITION,
+    &reverse_image::DEFINITION,
+    &sql_lookup::DEFINITION,
+    &code_execution::DEFINITION,
 ];
 
 /// Stage ids of the interface that no build of this version runs.
-pub(crate) const NOT_BUILT: [&str; 7] = [
-    "agent_search",
-    "external_reverse_image",
-    "sql_lookup",
-    "web_scrape",
-    "code_execution",
-    "agentic_enrich",
-    "traverse_edge",
-];
+pub(crate) const NOT_BUILT: [&str; 1] = ["traverse_edge"];
 
-/// Every stage that runs, with the schema of its parameters.
-pub fn catalogue() -> Vec<RetrieverStageDefinition> {
+/// What this server is configured with that stages need.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Configured {
+    pub language: bool,
+    pub web_search: bool,
+    pub reverse_image: bool,
+    pub code: bool,
+}
+
+impl Configured {
+    /// What a stage needs that is not configured.
+    fn lacks(self, stage: &str) -> Option<&'static str> {
+        let (has, reason) = match stage {
+            "llm_filter" | "llm_enrich" | "summarize" | "agent_search" | "agentic_enrich" => (
+                self.language,
+                "no language model is configured; set `models.language` of the server",
+            ),
+            "external_web_search" => (
+                self.web_search,
+                "no web search is configured; set `web_search` of the server",
+            ),
+            "external_reverse_image" => (
+                self.reverse_image,
+                "no search by picture is configured; set `reverse_image` of the server",
+            ),
+            "code_execution" => (
+                self.code,
+                "code is not run here; set `code.enabled` of the server",
+            ),
+            _ => (true, ""),
+        };
+        (!has).then_some(reason)
+    }
+}
+
+/// Every stage that this version knows, with the schema of its parameters, and what it lacks here.
+pub fn catalogue(configured: Configured) -> Vec<RetrieverStageDefinition> {
     BUILT
         .iter()
-        .map(|d| RetrieverStageDefinition {
-            stage_id: d.id.to_owned(),
-            description: d.about.to_owned(),
-            category: d.category,
-            icon: d.icon.to_owned(),
-            parameter_schema: Some(parameter_schema(d)),
+        .map(|d| {
+            let lacks = configured.lacks(d.id);
+            RetrieverStageDefinition {
+                stage_id: d.id.to_owned(),
+                description: d.about.to_owned(),
+                category: d.category,
+                icon: d.icon.to_owned(),
+                parameter_schema: Some(parameter_schema(d)),
+                available: lacks.is_none(),
+                unavailable_reason: lacks.map(str::to_owned),
+            }
         })
         .collect()
 }

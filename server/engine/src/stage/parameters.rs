@@ -23,7 +23,10 @@ impl Parameters {
             let default: Option<Value> = serde_json::from_str(member.default).ok();
             // A default that had to be rendered, and gave nothing, is nothing.
             default.filter(|d| {
-                matches!(member.kind, Kind::Template | Kind::Templates) || !has_template(d)
+                matches!(
+                    member.kind,
+                    Kind::Template | Kind::Templates | Kind::Verbatim
+                ) || !has_template(d)
             })
         })
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use indexmap::IndexMap;
@@ -18,8 +18,12 @@ use super::execution::Execution;
 use super::schema::{inside, problem};
 use super::taxonomy::Taxonomy;
 use super::working::Working;
-use super::{Act, Around, Definition, Fetch, RunError, Searchable, StageProblem, WebSearch, page};
+use super::{
+    Act, Around, CodeConfig, Definition, Fetch, Keeping, ReverseImage, RunError, Searchable,
+    StageProblem, Tables, WebSearch, page,
+};
 use crate::embed::Encoders;
+use crate::extract::Extraction;
 use crate::filter::Filter;
 use crate::store::DocStore;
 use crate::template::is_template;
@@ -86,12 +90,28 @@ pub struct Run {
     pub web: Option<Arc<dyn Web>>,
     /// The search service of the web, where one is configured.
     pub web_search: Option<Arc<WebSearch>>,
+    pub outside: Outside,
+    /// What searches and models gave before; nothing is remembered without it.
+    pub keeping: Option<Keeping>,
     /// Is told of every stage; a slow reader makes the stages wait.
     pub watch: Option<mpsc::Sender<StageEvent>>,
     /// What people did with earlier answers; see [`Plan::learns`].
     pub acts: Arc<Vec<Act>>,
     /// What the server holds and counts of this execution.
     pub around: Option<Arc<dyn Around>>,
+}
+
+/// What stages may use beyond the store and the models; what is absent is told by the stage that needs it.
+#[derive(Clone, Default)]
+pub struct Outside {
+    /// Decodes pages of the web.
+    pub extraction: Option<Extraction>,
+    /// Searches by picture.
+    pub reverse_image: Option<Arc<ReverseImage>>,
+    /// The databases of the organization's connections.
+    pub tables: Option<Arc<dyn Tables>>,
+    /// Code is run, within these bounds.
+    pub code: Option<CodeConfig>,
 }
 
 impl Run {
@@ -124,6 +144,8 @@ impl Run {
             secrets,
             web: self.web.clone(),
             web_search: self.web_search.clone(),
+            outside: self.outside.clone(),
+            keeping: self.keeping.clone(),
             watch: None,
             acts: Arc::default(),
             around: self.around.clone(),
@@ -270,9 +292,12 @@ impl Plan {
     /// allowed to read them.
     pub fn references(&self) -> Vec<String> {
         let named = self.steps.iter().flat_map(|step| {
-            ["target_collection_id", "reference_collection_id"]
-                .iter()
-                .filter_map(|name| step.parameters.get(*name).and_then(Value::as_str))
+            let one = ["target_collection_id", "reference_collection_id"]
+                .into_iter()
+                .filter_map(|name| step.parameters.get(name));
+            let list = step.parameters.get("example_collection_ids");
+            let list = list.and_then(Value::as_array).into_iter().flatten();
+            one.chain(list).filter_map(Value::as_str)
         });
         let mut list: Vec<String> = named
             .filter(|text| !is_template(text))
@@ -286,10 +311,24 @@ impl Plan {
     /// The taxonomies that stages name. Whoever makes a retriever must be allowed to use them.
     pub fn taxonomies(&self) -> Vec<String> {
         let steps = self.steps.iter();
-        let named = steps.filter(|step| step.definition.id == "taxonomy_enrich");
+        let named =
+            steps.filter(|step| matches!(step.definition.id, "taxonomy_enrich" | "agentic_enrich"));
         let mut list: Vec<String> = named
             .filter_map(|step| step.parameters.get("taxonomy_id")?.as_str())
             .filter(|text| !is_template(text))
+            .map(str::to_owned)
+            .collect();
+        list.sort();
+        list.dedup();
+        list
+    }
+
+    /// The connections whose databases stages read. Whoever makes a retriever must be allowed to use them.
+    pub fn connections(&self) -> Vec<String> {
+        let steps = self.steps.iter();
+        let named = steps.filter(|step| step.definition.id == "sql_lookup");
+        let mut list: Vec<String> = named
+            .filter_map(|step| step.parameters.get("connection_id")?.as_str())
             .map(str::to_owned)
             .collect();
         list.sort();
@@ -309,14 +348,20 @@ impl Plan {
         list
     }
 
-    /// Whether a search is fused by what people did with earlier answers.
-    pub fn learns(&self) -> bool {
-        self.steps.iter().any(|step| {
+    /// How long an answer waits for what people did with earlier ones, where a search is fused by that.
+    pub fn learns(&self) -> Option<Duration> {
+        let patience = self.steps.iter().filter_map(|step| {
             let inside = step.parameters.get("feature_search_config");
-            let fusion = inside.and_then(|search| search.get("fusion"));
-            let fusion = fusion.or_else(|| step.parameters.get("fusion"));
-            fusion.and_then(Value::as_str) == Some("learned")
-        })
+            let search = inside.and_then(Value::as_object);
+            let search = search.unwrap_or(&step.parameters);
+            if search.get("fusion").and_then(Value::as_str) != Some("learned") {
+                return None;
+            }
+            let config = search.get("learning_config");
+            let limit = config.and_then(|config| config.get("circuit_breaker_timeout_ms"));
+            Some(limit.and_then(Value::as_u64).unwrap_or(1_000))
+        });
+        patience.min().map(Duration::from_millis)
     }
 
     /// The page without pagination: what the last search returns, else 10.

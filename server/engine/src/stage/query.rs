@@ -76,8 +76,7 @@ pub(crate) async fn resolve(
     let texts = join_all(texts.into_iter().filter(|(_, list)| !list.is_empty()).map(
         |(output, list)| async move {
             let (places, list): (Vec<usize>, Vec<String>) = list.into_iter().unzip();
-            let vectors = async { at.run.encoders.text(&output).await?.embed(list).await };
-            (places, vectors.await)
+            (places, super::kept::vectors(at, &output, list).await)
         },
     ));
     let images = join_all(images.into_iter().map(|(output, list)| async move {

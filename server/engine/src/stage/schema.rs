@@ -33,6 +33,8 @@ pub(crate) enum Kind {
     Query,
     /// A text that is rendered later, once a document.
     Template,
+    /// A text that is taken as it is written: code, in which braces mean something else.
+    Verbatim,
     /// An object with any members.
     Map,
     /// An object with any members whose texts are rendered later, once a document.
@@ -132,7 +134,10 @@ fn check_kind(
     let text = value
         .as_str()
         .filter(|t| when == When::Written && template::is_template(t));
-    if let (Some(text), false) = (text, matches!(kind, Kind::Filter | Kind::NotBuilt)) {
+    if let (Some(text), false) = (
+        text,
+        matches!(kind, Kind::Filter | Kind::Verbatim | Kind::NotBuilt),
+    ) {
         if let Err(e) = template::check(text) {
             out.push(problem(here, "invalid_template", e.to_string()));
         }
@@ -140,7 +145,7 @@ fn check_kind(
     }
     let mut refuse = |r#type, msg: String| out.push(problem(here.clone(), r#type, msg));
     match kind {
-        Kind::Text | Kind::Template if !value.is_string() => {
+        Kind::Text | Kind::Template | Kind::Verbatim if !value.is_string() => {
             refuse("string_type", "must be a text".into())
         }
         Kind::Boolean if !value.is_boolean() => refuse("bool_type", "must be true or false".into()),
@@ -208,6 +213,7 @@ fn check_kind(
         | Kind::Operand
         | Kind::Text
         | Kind::Template
+        | Kind::Verbatim
         | Kind::Boolean
         | Kind::Choice(_) => {}
     }
@@ -291,9 +297,16 @@ pub(crate) fn render(
     for (key, value) in object {
         let kind = members.iter().find(|m| m.name == key).map(|m| &m.kind);
         let rendered = match (kind, value) {
-            (Some(Kind::Filter | Kind::Operand | Kind::Template | Kind::Templates), _) => {
-                value.clone()
-            }
+            (
+                Some(
+                    Kind::Filter
+                    | Kind::Operand
+                    | Kind::Template
+                    | Kind::Templates
+                    | Kind::Verbatim,
+                ),
+                _,
+            ) => value.clone(),
             (Some(Kind::Object(inner)), Value::Object(o)) => {
                 Value::Object(render(inner, o, context)?)
             }
@@ -385,6 +398,7 @@ fn kind_schema(kind: &Kind) -> Object {
     let schema = match kind {
         Kind::Text => json!({"type": "string"}),
         Kind::Template => json!({"type": "string", "format": "template"}),
+        Kind::Verbatim => json!({"type": "string", "format": "code"}),
         Kind::Map | Kind::Templates => json!({"type": "object"}),
         Kind::Texts => json!({"type": "array", "items": {"type": "string"}}),
         Kind::Boolean => json!({"type": "boolean"}),

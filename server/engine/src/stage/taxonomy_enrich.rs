@@ -120,7 +120,7 @@ pub(crate) async fn run(
 }
 
 /// The taxonomy of that id or name, among those that the retriever names.
-fn find(at: &Execution, named: &str) -> Result<Arc<Taxonomy>, RunError> {
+pub(super) fn find(at: &Execution, named: &str) -> Result<Arc<Taxonomy>, RunError> {
     let known = at.run.taxonomies.iter();
     let mut found = known.filter(|one| one.taxonomy_id == named || one.name == named);
     found.next().cloned().ok_or_else(|| {

@@ -9,7 +9,9 @@ use super::*;
 use crate::store::Document;
 
 mod figures;
+mod hostile;
 mod local;
+mod outside;
 mod refusals;
 mod running;
 
@@ -128,6 +130,8 @@ fn run(store: Memory, inputs: Value) -> Run {
         secrets: Default::default(),
         web: None,
         web_search: None,
+        outside: Default::default(),
+        keeping: None,
         watch: None,
         acts: Default::default(),
         around: None,

@@ -86,28 +86,36 @@ impl WebSearch {
                 }
             }
         };
-        let answer = request.timeout(Duration::from_secs(20)).send().await;
-        let mut answer =
-            answer.map_err(|e| format!("the search service cannot be reached: {e}"))?;
-        if !answer.status().is_success() {
-            return Err(format!("the search service answered {}", answer.status()));
-        }
-        let mut bytes = Vec::new();
-        while let Some(part) = answer.chunk().await.map_err(|e| e.to_string())? {
-            bytes.extend_from_slice(&part);
-            if bytes.len() > MOST {
-                return Err(format!(
-                    "the search service answered with more than {MOST} bytes"
-                ));
-            }
-        }
-        let answer: Value = serde_json::from_slice(&bytes)
-            .map_err(|e| format!("the search service's answer is not understood: {e}"))?;
+        let answer = ask_json(request.timeout(Duration::from_secs(20))).await?;
         let results = answer.get("results").and_then(Value::as_array).cloned();
         let mut results = results.ok_or("the search service's answer has no results")?;
         results.truncate(count);
         Ok(results)
     }
+}
+
+/// The JSON that a search service answers, within bounds. Errors name no address: it may hold the service's key.
+pub(super) async fn ask_json(request: reqwest::RequestBuilder) -> Result<Value, String> {
+    let answer = request.send().await.map_err(reqwest::Error::without_url);
+    let mut answer = answer.map_err(|e| format!("the search service cannot be reached: {e}"))?;
+    if !answer.status().is_success() {
+        return Err(format!("the search service answered {}", answer.status()));
+    }
+    let mut bytes = Vec::new();
+    while let Some(part) = answer
+        .chunk()
+        .await
+        .map_err(|e| e.without_url().to_string())?
+    {
+        bytes.extend_from_slice(&part);
+        if bytes.len() > MOST {
+            return Err(format!(
+                "the search service answered with more than {MOST} bytes"
+            ));
+        }
+    }
+    serde_json::from_slice(&bytes)
+        .map_err(|e| format!("the search service's answer is not understood: {e}"))
 }
 
 pub(crate) static DEFINITION: Definition = Definition {

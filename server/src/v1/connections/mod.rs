@@ -1,6 +1,8 @@
 //! Storage connections of an organization: where files outside are fetched from. Secrets are encrypted at rest, each for
 //! its own connection, and are never answered.
 
+mod databases;
+mod postgres;
 mod routes;
 mod s3;
 mod store;
@@ -12,6 +14,7 @@ use loupe_wire::{
 };
 use serde_json::json;
 
+pub use databases::{Databases, check_database};
 pub use routes::router;
 pub use s3::{Access, Opened};
 pub use store::CONNECTIONS;
@@ -122,13 +125,9 @@ pub async fn create(
     request: StorageConnectionCreateRequest,
 ) -> Result<StorageConnectionModel> {
     allow(caller, "*", NamespaceOperation::ModifyInfrastructure)?;
-    let access = Access::read(
-        request.provider_type,
-        &request.provider_config,
-        app.outbound(),
-    )?;
+    let place = Place::read(app, request.provider_type, &request.provider_config)?;
     if request.test_before_save {
-        works(app, &access).await?;
+        works(app, &place).await?;
     }
     let (id, now) = (id::new("conn_"), app.clock().micros());
     let connection = StorageConnectionModel {
@@ -164,8 +163,31 @@ pub async fn create(
         .await
 }
 
-async fn works(app: &App, access: &Access) -> Result<()> {
-    let tested = access.test(app.outbound()).await;
+/// Where a connection leads.
+enum Place {
+    Files(Access),
+    Rows(postgres::Target),
+}
+
+impl Place {
+    /// Reads a configuration whose secrets are open.
+    fn read(app: &App, provider: StorageProvider, config: &Object) -> Result<Self> {
+        if let Some(target) = postgres::Target::read(provider, config)? {
+            return Ok(Self::Rows(target));
+        }
+        Access::read(provider, config, app.outbound()).map(Self::Files)
+    }
+
+    async fn test(&self, app: &App) -> Result<&'static str, String> {
+        match self {
+            Self::Files(access) => access.test(app.outbound()).await,
+            Self::Rows(target) => target.test(app.outbound()).await,
+        }
+    }
+}
+
+async fn works(app: &App, place: &Place) -> Result<()> {
+    let tested = place.test(app).await;
     tested.map(drop).map_err(|message| {
         let message =
             format!("{message}: nothing was saved (test_before_save: false saves it anyway)");
@@ -203,7 +225,7 @@ pub async fn update(
             }
             Ok::<_, ApiError>(())
         })?;
-        Access::read(before.provider_type, &config, app.outbound())?;
+        Place::read(app, before.provider_type, &config)?;
         request.provider_config = Some(sealed(app, &caller.org_id, &before.id, config)?);
     }
     let (caller, id, now) = (caller.clone(), before.id.clone(), app.clock().micros());
@@ -277,8 +299,8 @@ pub async fn test(
     allow(caller, &found.id, NamespaceOperation::ModifyInfrastructure)?;
     let config = opened(app, &caller.org_id, &found)?;
     // The settings may have closed a network since the connection was made.
-    let tested = match Access::read(found.provider_type, &config, app.outbound()) {
-        Ok(access) => access.test(app.outbound()).await,
+    let tested = match Place::read(app, found.provider_type, &config) {
+        Ok(place) => place.test(app).await,
         Err(error) => Err(error.message()),
     };
     note(app, caller, &found.id, tested.as_ref().err().cloned()).await?;

@@ -22,7 +22,7 @@ use crate::{
 const TIGRIS: &str = "https://fly.storage.tigris.dev";
 
 /// Members of credentials that are never told.
-pub const SECRETS: [&str; 2] = ["secret_access_key", "session_token"];
+pub const SECRETS: [&str; 3] = ["secret_access_key", "session_token", "password"];
 
 /// One call of the test, and one try of a file's head.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -48,7 +48,7 @@ fn fault(path: &[&str], msg: impl Into<String>) -> ApiError {
     Violation::body(&path, "value_error", msg, Value::Null).into()
 }
 
-fn text<'c>(members: &'c Object, name: &str) -> Option<&'c str> {
+pub fn text<'c>(members: &'c Object, name: &str) -> Option<&'c str> {
     let text = members.get(name).and_then(Value::as_str)?.trim();
     (!text.is_empty()).then_some(text)
 }
@@ -63,7 +63,7 @@ impl Access {
             StorageProvider::S3 => "us-east-1",
             StorageProvider::Tigris => "auto",
             _ => {
-                let msg = "this server connects to s3 (and what speaks its language, by endpoint_url) and tigris";
+                let msg = "this server connects to `s3` (and what speaks its language, by endpoint_url), `tigris` and `postgresql`";
                 let fault = Violation::body(&["provider_type"], "value_error", msg, Value::Null);
                 return Err(fault.into());
             }

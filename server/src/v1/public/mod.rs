@@ -128,9 +128,11 @@ impl Open {
         ask.expand.clear();
         ask.vectors = false;
         ask.limit = self.window(&ask);
+        // Only what is exposed is told.
+        let inputs = std::mem::take(&mut ask.highlights).then(|| ask.inputs.clone());
         let mut answered = retrievers::answer(app, &self.scope, &self.retriever, ask).await?;
         let answer = std::mem::take(&mut answered.answer);
-        let shown = PublicExecuteResponse {
+        let mut shown = PublicExecuteResponse {
             execution_id: answer.execution_id,
             status: answer.status,
             documents: answer
@@ -141,7 +143,11 @@ impl Open {
             pagination: answer.pagination,
             facets: answer.facets,
             warnings: answer.warnings,
+            highlights: Object::new(),
         };
+        if let Some(inputs) = inputs {
+            shown.highlights = retrievers::highlights(&inputs, &shown.documents);
+        }
         Ok((shown, answered))
     }
 

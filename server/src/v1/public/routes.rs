@@ -174,6 +174,7 @@ async fn execute_public(
         limit: request.limit,
         presigned_urls: query.return_presigned_urls.unwrap_or(true),
         skip_cache: request.skip_cache,
+        highlights: request.return_highlights,
         ..Default::default()
     };
     let (shown, answered) = open.execute(&app, ask).await?;

@@ -74,8 +74,13 @@ struct Kept {
 pub struct Answers(Cache<Key, Arc<Kept>>);
 
 impl Answers {
+    /// How long what is made of documents is kept.
+    pub const fn lasting(several_processes: bool) -> Duration {
+        if several_processes { SHARED } else { ALONE }
+    }
+
     pub fn new(several_processes: bool) -> Self {
-        let kept = if several_processes { SHARED } else { ALONE };
+        let kept = Self::lasting(several_processes);
         let answers = Cache::builder()
             .max_capacity(ROOM)
             .weigher(|_: &Key, one: &Arc<Kept>| one.bytes)
@@ -248,6 +253,7 @@ fn key<L: Level>(scope: &Scope<L>, retriever: &Record<RetrieverModelOutput>, ask
         ask.expand,
         ask.presigned_urls,
         ask.vectors,
+        ask.highlights,
     ]);
     Sha256::digest(asked.to_string()).into()
 }

@@ -3,7 +3,8 @@
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use loupe_engine::stage::{
-    Around as _, Outcome, Plan, Run, RunError, StageEvent, check_inputs, taxonomy::Finder,
+    Around as _, Keeping, Outcome, Outside, Plan, Run, RunError, StageEvent, check_inputs,
+    taxonomy::Finder,
 };
 use loupe_wire::{
     ExecuteRetrieverResponse, Object, RetrieverExecutionSummary, RetrieverModelOutput,
@@ -20,7 +21,7 @@ use crate::{
     id,
     limits::quota,
     list::parse_filter,
-    v1::{collections, documents, secrets, taxonomies},
+    v1::{collections, connections, documents, secrets, taxonomies},
 };
 
 /// Bytes of inputs, as JSON, that the history keeps.
@@ -36,6 +37,8 @@ pub struct Execute {
     pub expand: Vec<String>,
     pub presigned_urls: bool,
     pub vectors: bool,
+    /// Whether the answer tells where documents have the words of the inputs.
+    pub highlights: bool,
     pub explain: bool,
     /// Is told of every stage.
     pub watch: Option<mpsc::Sender<StageEvent>>,
@@ -80,6 +83,8 @@ pub async fn execute<L: Level>(
         .as_ref()
         .and_then(|budget| budget.max_time_ms);
     let retriever_id = retriever.retriever_id.as_deref().unwrap_or_default();
+    // Before anything is read: a write that comes in between leaves another version behind.
+    let keeping = (!ask.skip_cache).then(|| keeping(app, scope));
     let turn = app.turns.take().await?;
     let held = Arc::new(Held::new(app, &scope.caller.org_id, turn));
     let run = Run {
@@ -115,10 +120,14 @@ pub async fn execute<L: Level>(
         secrets: secrets_of(app, &scope.caller.org_id, &plan).await?,
         web: Some(Arc::new(app.outbound().clone())),
         web_search: app.web_search.clone(),
+        outside: outside(app, &scope.caller.org_id),
+        keeping,
         watch: ask.watch,
         acts: match plan.learns() {
-            true => learned::acts(app, &scope.namespace_id, retriever_id).await?,
-            false => Arc::default(),
+            Some(patience) => {
+                learned::acts_within(app, &scope.namespace_id, retriever_id, patience).await?
+            }
+            None => Arc::default(),
         },
         around: Some(held.clone()),
     };
@@ -142,8 +151,13 @@ pub async fn execute<L: Level>(
         response.explain_plan = super::cast(&explained)?;
     }
     response.learned_fusion_context = told(&ranks);
+    if ask.highlights {
+        response.highlights = super::highlights(&inputs, &response.documents);
+    }
     if !ask.unrecorded {
         let mut execution = execution(scope, &response, &inputs, created_at, milliseconds);
+        execution.data["total_stages"] = retriever.stages.len().into();
+        execution.data["collection_ids"] = retriever.collection_ids.clone().into();
         if !ranks.is_empty() {
             execution.data["learned_fusion"] = Value::Object(ranks);
         }
@@ -197,9 +211,32 @@ pub async fn ground<L: Level>(app: &App, scope: &Scope<L>) -> Run {
         secrets: HashMap::new(),
         web: Some(Arc::new(app.outbound().clone())),
         web_search: app.web_search.clone(),
+        outside: outside(app, &scope.caller.org_id),
+        keeping: None,
         watch: None,
         acts: Arc::default(),
         around: held.map(|held| held as _),
+    }
+}
+
+/// The memory, as far as it is this caller's.
+fn keeping<L: Level>(app: &App, scope: &Scope<L>) -> Keeping {
+    let whose = json!([scope.caller.org_id, scope.caller.principal()]);
+    Keeping {
+        kept: app.kept.clone(),
+        whose: whose.to_string(),
+        version: app.version_of(&scope.namespace_id),
+    }
+}
+
+/// What stages of this organization may use beyond the store and the models.
+fn outside(app: &App, org_id: &str) -> Outside {
+    let code = &app.config().code;
+    Outside {
+        extraction: Some(app.ingest().extraction.clone()),
+        reverse_image: app.reverse_image.clone(),
+        tables: Some(Arc::new(connections::Databases::new(app, org_id))),
+        code: code.enabled.then(|| code.clone()),
     }
 }
 

@@ -1,18 +1,23 @@
 //! Retrievers: stages that run over collections. Stages are immutable; changes are made on clones.
 
+mod adhoc;
 mod answers;
 mod around;
+mod batching;
 mod execution;
+mod highlights;
 mod history;
 mod learned;
+mod profile;
 mod routes;
 mod store;
 mod streaming;
+mod typeahead;
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use loupe_engine::stage::{Plan, Surroundings};
+use loupe_engine::stage::{Configured, Plan, Surroundings};
 use loupe_wire::{
     AuditAction, CloneRetrieverRequest, CreateRetrieverRequest, ExplainRetrieverResponse,
     FeatureAddress, NamespaceOperation, Object, PatchRetrieverRequest, Permission, ResourceType,
@@ -24,6 +29,7 @@ use serde_json::json;
 pub use answers::{Answered, Answers, Source, Unbilled, answer};
 pub use around::{Held, Used, spend};
 pub use execution::{Execute, execute, finder, ground, run_error};
+pub use highlights::of as highlights;
 pub use history::{History, inputs_of_executions, record};
 pub use learned::Acts;
 pub use routes::router;
@@ -32,7 +38,7 @@ pub use store::{Execution, RETRIEVERS, insert_execution, namespace_of};
 use super::{
     api_keys,
     audit::{self, Change},
-    collections, secrets, taxonomies,
+    collections, connections, secrets, taxonomies,
 };
 use crate::{
     app::App,
@@ -153,33 +159,14 @@ pub async fn create(
     )?;
     let schema = request.input_schema.unwrap_or_default();
     let plan = compile(&request.stages, &schema)?;
-    check_secrets(app, &scope.caller, &plan).await?;
     let identifiers = request.collection_identifiers.unwrap_or_default();
-    let collections = collections::resolve(app, &scope.namespace_id, &identifiers).await?;
-    let named = collections::resolve(app, &scope.namespace_id, &plan.references()).await?;
-    // A retriever reads its collections, and those that its stages name, for whoever may execute it.
-    for id in collections
-        .iter()
-        .chain(&named)
-        .filter_map(|one| one.collection_id.as_deref())
-    {
-        scope
-            .caller
-            .allow(ResourceType::Collection, id, NamespaceOperation::ReadData)?;
-    }
-    // The same goes for taxonomies.
-    for named in plan.taxonomies() {
-        taxonomies::find(app, scope, &named, NamespaceOperation::ReadData).await?;
-    }
+    let collection_ids = readable(app, scope, &plan, &identifiers).await?;
     let now = app.clock().micros();
     let retriever = RetrieverModelOutput {
         retriever_id: Some(id::new("ret_")),
         retriever_name: request.retriever_name,
         description: request.description,
-        collection_ids: collections
-            .into_iter()
-            .filter_map(|collection| collection.collection_id.clone())
-            .collect(),
+        collection_ids,
         feature_dependencies: Some(dependencies(&request.stages)),
         stages: request.stages.into_iter().map(stage_output).collect(),
         input_schema: schema,
@@ -195,6 +182,47 @@ pub async fn create(
         ..Default::default()
     };
     insert(app, scope, retriever, now).await
+}
+
+/// What this server is configured with that stages need.
+fn configured(app: &App) -> Configured {
+    Configured {
+        language: app.config().models.language.is_some(),
+        web_search: app.web_search.is_some(),
+        reverse_image: app.reverse_image.is_some(),
+        code: app.config().code.enabled,
+    }
+}
+
+/// The ids of the collections that a plan is to read, where the caller may read everything that it reads: these, those that
+/// its stages name, taxonomies, databases, and secrets that it sends.
+async fn readable<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    plan: &Plan,
+    identifiers: &[String],
+) -> Result<Vec<String>> {
+    let caller = &scope.caller;
+    check_secrets(app, caller, plan).await?;
+    let collections = collections::resolve(app, &scope.namespace_id, identifiers).await?;
+    let named = collections::resolve(app, &scope.namespace_id, &plan.references()).await?;
+    // A retriever reads its collections, and those that its stages name, for whoever may execute it.
+    let kind = ResourceType::Collection;
+    let all = collections.iter().chain(&named);
+    for id in all.filter_map(|one| one.collection_id.as_deref()) {
+        caller.allow(kind, id, NamespaceOperation::ReadData)?;
+    }
+    // The same goes for taxonomies and databases.
+    for named in plan.taxonomies() {
+        taxonomies::find(app, scope, &named, NamespaceOperation::ReadData).await?;
+    }
+    for named in plan.connections() {
+        connections::check_database(app, caller, &named).await?;
+    }
+    let ids = collections
+        .iter()
+        .filter_map(|one| one.collection_id.clone());
+    Ok(ids.collect())
 }
 
 /// Whoever says where a secret is sent could read it: that is for keys that may manage secrets.

@@ -36,6 +36,10 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(explain_retriever))
         .routes(routes!(list_executions))
         .routes(routes!(get_execution))
+        .merge(super::adhoc::router())
+        .merge(super::batching::router())
+        .merge(super::profile::router())
+        .merge(super::typeahead::router())
 }
 
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
@@ -130,10 +134,10 @@ async fn create_retriever(
     cast(&super::create(&app, &scope, request).await?).map(Json)
 }
 
-/// The stages that run here, with their parameters.
+/// The stages, with their parameters, and what those that cannot run here lack.
 #[utoipa::path(get, path = "/v1/retrievers/stages", tag = "stages", responses((status = 200, body = Vec<RetrieverStageDefinition>)))]
-async fn list_stages() -> Json<Vec<RetrieverStageDefinition>> {
-    Json(stage::catalogue())
+async fn list_stages(State(app): State<App>) -> Json<Vec<RetrieverStageDefinition>> {
+    Json(stage::catalogue(super::configured(&app)))
 }
 
 /// One retriever, by id or name.
@@ -229,6 +233,7 @@ async fn execute_retriever(
         presigned_urls: request.return_presigned_urls
             || query.return_presigned_urls.unwrap_or(false),
         vectors: request.return_vectors || query.return_vectors.unwrap_or(false),
+        highlights: request.return_highlights,
         explain: request.explain || query.explain.unwrap_or(false),
         // Whoever says how fresh an answer must be gets a fresh one.
         skip_cache: request.skip_cache

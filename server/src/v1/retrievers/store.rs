@@ -15,6 +15,9 @@ crate::sql! {
     const COUNT_EXECUTIONS = "SELECT CAST(COUNT(*) AS BIGINT) FROM executions WHERE namespace_id = $1 AND retriever_id = $2";
     const ACTS = "SELECT i.data, e.data FROM interactions i JOIN executions e ON e.execution_id = i.execution_id WHERE i.namespace_id = $1 AND e.namespace_id = $1 AND e.retriever_id = $2 ORDER BY i.created_at DESC, i.interaction_id LIMIT $3";
     const EXECUTIONS_SINCE = "SELECT execution_id, data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 ORDER BY created_at DESC, execution_id LIMIT $4 OFFSET $5";
+    const LIST_SPAN = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND created_at <= $4 ORDER BY created_at DESC, execution_id LIMIT $5 OFFSET $6";
+    const COUNT_SPAN = "SELECT CAST(COUNT(*) AS BIGINT) FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND created_at <= $4";
+    const RECENT = "SELECT retriever_id, data FROM executions WHERE namespace_id = $1 ORDER BY created_at DESC LIMIT $2";
     const NAMESPACE_OF = "SELECT r.owner FROM retrievers r JOIN namespaces n ON n.id = r.owner WHERE n.owner = $1 AND r.id = $2";
     const FIND_EXECUTION = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND execution_id = $3";
 }
@@ -99,6 +102,40 @@ pub async fn executions_since(
 ) -> Result<Vec<(String, Object)>> {
     let args = args![namespace_id, retriever_id, since, limit, offset];
     let rows: Vec<(String, Json<Object>)> = db.all(EXECUTIONS_SINCE, args).await?;
+    Ok(rows.into_iter().map(|(id, data)| (id, data.0)).collect())
+}
+
+/// Executions between two moments, newest first: so many of them, from number so much on.
+pub async fn list_span(
+    db: &Db,
+    namespace_id: &str,
+    retriever_id: &str,
+    (since, until): (i64, i64),
+    (limit, offset): (i64, i64),
+) -> Result<Vec<Object>> {
+    let args = args![namespace_id, retriever_id, since, until, limit, offset];
+    let rows: Vec<(Json<Object>,)> = db.all(LIST_SPAN, args).await?;
+    Ok(rows.into_iter().map(|(data,)| data.0).collect())
+}
+
+/// The number of executions between two moments.
+pub async fn count_span(
+    db: &Db,
+    namespace_id: &str,
+    retriever_id: &str,
+    (since, until): (i64, i64),
+) -> Result<i64> {
+    let args = args![namespace_id, retriever_id, since, until];
+    db.number(COUNT_SPAN, args).await
+}
+
+/// The newest executions of a namespace with the retrievers that they were of.
+pub async fn recent_executions(
+    db: &Db,
+    namespace_id: &str,
+    limit: i64,
+) -> Result<Vec<(String, Object)>> {
+    let rows: Vec<(String, Json<Object>)> = db.all(RECENT, args![namespace_id, limit]).await?;
     Ok(rows.into_iter().map(|(id, data)| (id, data.0)).collect())
 }
 

@@ -1,0 +1,225 @@
+//! Stages that are run without being kept as a retriever, and the history of such executions.
+
+use axum::{
+    extract::{FromRef, FromRequest, Path, Request, State},
+    response::{IntoResponse, Json as Told, Response},
+};
+use loupe_wire::{
+    AdhocExecuteRequest, AdhocExecutionDetail, AdhocExecutionSummary, ExecuteRetrieverResponse,
+    ListAdhocExecutionsRequest, ListAdhocExecutionsResponse, NamespaceOperation, Object,
+    PaginationMetadata, ResourceType, RetrieverModelOutput, StreamStageEvent, Value,
+};
+use serde::Deserialize;
+use serde_json::json;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{Execute, cast, compile, execute, readable, stage_output, store};
+use crate::{
+    app::App,
+    auth::{Read, Scope},
+    body::{self, Body},
+    db::{Json, Record},
+    error::{ApiError, Result, Violation},
+    list::{ListParams, ListQuery},
+};
+
+/// Executions that are looked through for those of a status.
+const LOOKED_THROUGH: i64 = 2_000;
+
+/// What stands where executions of a retriever have its id.
+pub(super) const NO_RETRIEVER: &str = "";
+
+pub(super) fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(execute_adhoc))
+        .routes(routes!(list_adhoc_executions))
+        .routes(routes!(get_adhoc_execution))
+}
+
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ReturnQuery {
+    pub return_presigned_urls: Option<bool>,
+    pub return_vectors: Option<bool>,
+}
+
+impl<S: Send + Sync> axum::extract::FromRequestParts<S> for ReturnQuery {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut http::request::Parts, _: &S) -> Result<Self> {
+        crate::list::query(parts).await
+    }
+}
+
+/// Stages and inputs. The inputs are of any shape: they are taken as they came.
+struct Asked(AdhocExecuteRequest);
+
+impl<S: Send + Sync> FromRequest<S> for Asked
+where
+    App: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self> {
+        let (mut value, ignored) = body::receive(request, &App::from_ref(state)).await?;
+        let inputs = value.get_mut("inputs").and_then(Value::as_object_mut);
+        let inputs = inputs.map(std::mem::take);
+        let mut asked: AdhocExecuteRequest = body::from_value(value, ignored.as_ref())?;
+        asked.inputs = inputs.or(asked.inputs);
+        Ok(Self(asked))
+    }
+}
+
+/// Runs stages that are no retriever. With `stream` the answer is `text/event-stream`, as that of a retriever is.
+#[utoipa::path(post, path = "/v1/retrievers/execute", tag = "retrievers", params(ReturnQuery), request_body = AdhocExecuteRequest, responses((status = 200, content((ExecuteRetrieverResponse = "application/json"), (StreamStageEvent = "text/event-stream")))))]
+async fn execute_adhoc(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    query: ReturnQuery,
+    Asked(mut request): Asked,
+) -> Result<Response> {
+    let ask = Execute {
+        inputs: request.inputs.take().unwrap_or_default(),
+        filters: request.filters.take(),
+        pagination: request.pagination.take(),
+        limit: request.limit,
+        presigned_urls: query.return_presigned_urls.unwrap_or(false),
+        vectors: query.return_vectors.unwrap_or(false),
+        ..Execute::default()
+    };
+    let stream = request.stream;
+    let retriever = retriever(&app, &scope, request).await?;
+    if stream {
+        let now = app.clock().micros();
+        let record = Record {
+            id: NO_RETRIEVER.to_owned(),
+            name: retriever.retriever_name.clone(),
+            created_at: now,
+            updated_at: now,
+            data: Json(retriever),
+        };
+        return super::streaming::stream(app, scope, record.into(), ask).await;
+    }
+    let answer = execute(&app, &scope, &retriever, ask).await?;
+    Ok(Told(answer).into_response())
+}
+
+/// The stages as a retriever that the caller could have made.
+async fn retriever(
+    app: &App,
+    scope: &Scope<Read>,
+    request: AdhocExecuteRequest,
+) -> Result<RetrieverModelOutput> {
+    let operation = NamespaceOperation::ExecuteRetriever;
+    scope
+        .caller
+        .allow(ResourceType::Retriever, "*", operation)?;
+    let schema = request.input_schema.unwrap_or_default();
+    let plan = compile(&request.stages, &schema)?;
+    let identifiers = request.collection_identifiers.unwrap_or_default();
+    let collections = readable(app, scope, &plan, &identifiers).await?;
+    Ok(RetrieverModelOutput {
+        retriever_id: Some(NO_RETRIEVER.to_owned()),
+        retriever_name: "stages without a retriever".into(),
+        collection_ids: collections,
+        stages: request.stages.into_iter().map(stage_output).collect(),
+        input_schema: schema,
+        budget_limits: request.budget_limits,
+        ..Default::default()
+    })
+}
+
+fn moment(name: &str, value: Option<&Value>) -> Result<Option<i64>> {
+    let Some(value) = value.filter(|value| !value.is_null()) else {
+        return Ok(None);
+    };
+    let text = value.as_str().and_then(|text| {
+        let at = chrono::DateTime::parse_from_rfc3339(text).ok()?;
+        Some(at.timestamp_micros())
+    });
+    let seconds = || value.as_f64().map(|seconds| (seconds * 1e6) as i64);
+    let msg = "a moment is written as 2026-01-31T12:00:00Z, or in seconds since 1970";
+    text.or_else(seconds)
+        .map(Some)
+        .ok_or_else(|| Violation::body(&[name], "value_error", msg, value.clone()).into())
+}
+
+/// Executions of stages without a retriever, newest first.
+#[utoipa::path(post, path = "/v1/retrievers/executions/list", tag = "retrievers", params(ListQuery), request_body = Option<ListAdhocExecutionsRequest>, responses((status = 200, body = ListAdhocExecutionsResponse)))]
+async fn list_adhoc_executions(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    query: ListQuery,
+    Body(request): Body<ListAdhocExecutionsRequest>,
+) -> Result<Told<ListAdhocExecutionsResponse>> {
+    let params = ListParams::new(query, &json!({}))?;
+    let span = (
+        moment("start_time", request.start_time.as_ref())?.unwrap_or(i64::MIN),
+        moment("end_time", request.end_time.as_ref())?.unwrap_or(i64::MAX),
+    );
+    let (db, namespace) = (app.db(), &scope.namespace_id);
+    let (total, mut rows) = match request.status {
+        // The status is in what is kept of an execution: the newest are looked through.
+        Some(status) => {
+            let window = (LOOKED_THROUGH, 0);
+            let mut rows = store::list_span(db, namespace, NO_RETRIEVER, span, window).await?;
+            rows.retain(|row| row.get("status").and_then(Value::as_str) == Some(&status));
+            let total = rows.len() as i64;
+            let page = rows.into_iter().skip(params.offset as usize);
+            (total, page.take(params.limit as usize).collect())
+        }
+        None => {
+            let total = store::count_span(db, namespace, NO_RETRIEVER, span).await?;
+            let window = (params.limit, params.offset);
+            let rows = store::list_span(db, namespace, NO_RETRIEVER, span, window).await?;
+            (total, rows)
+        }
+    };
+    if request.count_only {
+        rows.clear();
+    }
+    let results = rows.iter().map(summary).collect::<Result<Vec<_>>>()?;
+    let shown = i64::try_from(results.len()).unwrap_or(0);
+    let pagination = PaginationMetadata {
+        total,
+        limit: params.limit,
+        offset: params.offset,
+        has_next: params.offset + shown < total,
+    };
+    Ok(Told(ListAdhocExecutionsResponse {
+        results,
+        total,
+        pagination: Some(cast(&pagination)?),
+    }))
+}
+
+/// One execution of stages without a retriever, without its documents.
+#[utoipa::path(get, path = "/v1/retrievers/executions/{execution_id}", tag = "retrievers", responses((status = 200, body = AdhocExecutionDetail)))]
+async fn get_adhoc_execution(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path(execution): Path<String>,
+) -> Result<Told<AdhocExecutionDetail>> {
+    let found =
+        store::find_execution(app.db(), &scope.namespace_id, NO_RETRIEVER, &execution).await?;
+    let mut told: AdhocExecutionDetail = cast(&members(&found))?;
+    told.inputs = found.get("inputs").map(Value::to_string);
+    Ok(Told(told))
+}
+
+fn summary(execution: &Object) -> Result<AdhocExecutionSummary> {
+    cast(&members(execution))
+}
+
+/// An execution as the history has it, in the words of those without a retriever.
+fn members(execution: &Object) -> Value {
+    let mut told = execution.clone();
+    let done = super::profile::stages_of(execution).count();
+    told.shift_remove("inputs");
+    told.insert("execution_mode".into(), json!("adhoc"));
+    let at = execution.get("created_at").cloned();
+    told.insert("timestamp".into(), at.unwrap_or_default());
+    told.insert("stages_completed".into(), json!(done));
+    told.entry("total_stages").or_insert(json!(done));
+    Value::Object(told)
+}

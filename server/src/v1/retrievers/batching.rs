@@ -1,0 +1,151 @@
+//! Several questions of one retriever at once.
+
+use axum::{
+    Json,
+    extract::{FromRef, FromRequest, Path, Request, State},
+};
+use futures::StreamExt as _;
+use loupe_wire::{
+    ExecuteBatchItem, ExecuteBatchRequest, ExecuteBatchResponse, Object, RetrieverPagination, Value,
+};
+use serde::Deserialize;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{Execute, adhoc::ReturnQuery, answer};
+use crate::{
+    app::App,
+    auth::{Read, Scope},
+    body,
+    error::{ApiError, Result, Violation},
+};
+
+pub(super) fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(execute_retriever_batch))
+}
+
+/// What all questions share.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Settings {
+    limit: Option<i64>,
+    pagination: Option<RetrieverPagination>,
+    filters: Option<Object>,
+    expand: Vec<String>,
+    skip_cache: bool,
+}
+
+/// The questions. Their inputs are of any shape: they are taken as they came.
+struct Asked(ExecuteBatchRequest);
+
+impl<S: Send + Sync> FromRequest<S> for Asked
+where
+    App: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self> {
+        let (mut value, ignored) = body::receive(request, &App::from_ref(state)).await?;
+        let queries = value.get_mut("queries").and_then(Value::as_array_mut);
+        let taken: Vec<Option<Object>> = queries
+            .into_iter()
+            .flatten()
+            .map(|query| {
+                let inputs = query.get_mut("inputs").and_then(Value::as_object_mut);
+                inputs.map(std::mem::take)
+            })
+            .collect();
+        let mut asked: ExecuteBatchRequest = body::from_value(value, ignored.as_ref())?;
+        for (query, inputs) in asked.queries.iter_mut().zip(taken) {
+            query.inputs = inputs.unwrap_or_default();
+        }
+        Ok(Self(asked))
+    }
+}
+
+/// Asks a retriever up to 16 questions. One that fails is told in its place, and the others go on.
+#[utoipa::path(post, path = "/v1/retrievers/{retriever_id}/execute/batch", tag = "retrievers", params(ReturnQuery), request_body = ExecuteBatchRequest, responses((status = 200, body = ExecuteBatchResponse)))]
+async fn execute_retriever_batch(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path(id): Path<String>,
+    query: ReturnQuery,
+    Asked(request): Asked,
+) -> Result<Json<ExecuteBatchResponse>> {
+    if request.stream {
+        let msg = "a batch is answered as a whole: stream the execution of one question";
+        return Err(Violation::body(&["stream"], "value_error", msg, true.into()).into());
+    }
+    let retriever = super::known(&app, &scope, &id).await?;
+    let settings = settings(request.settings)?;
+    let asks = request.queries.into_iter().map(|one| Execute {
+        inputs: one.inputs,
+        filters: Some(one.filters)
+            .filter(|own| !own.is_empty())
+            .or_else(|| settings.filters.clone()),
+        pagination: settings.pagination.clone(),
+        limit: settings.limit,
+        expand: settings.expand.clone(),
+        skip_cache: settings.skip_cache,
+        presigned_urls: query
+            .return_presigned_urls
+            .unwrap_or(request.return_presigned_urls),
+        vectors: query.return_vectors.unwrap_or(request.return_vectors),
+        ..Execute::default()
+    });
+    let work: Vec<_> = asks
+        .enumerate()
+        .map(|(index, ask)| {
+            let (app, scope, retriever) = (&app, &scope, &retriever);
+            async move { item(index, answer(app, scope, retriever, ask).await) }
+        })
+        .collect();
+    let at_once = usize::try_from(request.concurrency).unwrap_or(1).max(1);
+    let results: Vec<ExecuteBatchItem> = futures::stream::iter(work)
+        .buffered(at_once)
+        .collect()
+        .await;
+    let total = results.len() as i64;
+    let failed = results.iter().filter(|one| one.error.is_some()).count() as i64;
+    Ok(Json(ExecuteBatchResponse {
+        results,
+        total,
+        succeeded: total - failed,
+        failed,
+    }))
+}
+
+fn settings(sent: Option<Object>) -> Result<Settings> {
+    let sent = Value::Object(sent.unwrap_or_default());
+    let settings: Settings = serde_json::from_value(sent.clone()).map_err(|error| {
+        let msg = format!("settings are limit, pagination, filters, expand, skip_cache: {error}");
+        ApiError::from(Violation::body(&["settings"], "value_error", msg, sent))
+    })?;
+    if settings
+        .limit
+        .is_some_and(|limit| !(1..=500).contains(&limit))
+    {
+        let msg = "must be between 1 and 500";
+        let limit = settings.limit.unwrap_or_default().into();
+        return Err(Violation::body(&["settings", "limit"], "out_of_range", msg, limit).into());
+    }
+    Ok(settings)
+}
+
+fn item(index: usize, answered: Result<super::Answered>) -> ExecuteBatchItem {
+    let index = index as i64;
+    match answered {
+        Ok(answered) => ExecuteBatchItem {
+            index,
+            execution_id: Some(answered.answer.execution_id),
+            status: answered.answer.status,
+            documents: answered.answer.documents,
+            error: None,
+        },
+        Err(error) => ExecuteBatchItem {
+            index,
+            status: "failed".into(),
+            error: Some(error.message()),
+            ..Default::default()
+        },
+    }
+}
