@@ -2,6 +2,7 @@
 
 pub mod chart;
 mod dialog;
+mod drop;
 mod field;
 mod fill;
 mod icon;
@@ -13,6 +14,7 @@ mod show;
 pub mod stages;
 
 pub use dialog::{Ask, Modal, Secret, Sheet, download};
+pub use drop::DropZone;
 pub use field::{Area, Check, Choice, Field, Pick, Submit};
 pub use fill::{Fill, choices};
 pub use icon::Icon;

@@ -316,6 +316,7 @@ pub const TABLE: &[Row] = rows! {
         "GET /v1/apps/{app_id}/versions/{from_version}/diff/{to_version}" READ,
         "POST /v1/apps/{app_id}/rollback" WRITE,
         "POST /v1/apps/{app_id}/promote" WRITE,
+        "POST /v1/apps/{app_id}/sign-in/test" WRITE,
         "GET /v1/apps/{app_id}/users" ADMIN,
         "DELETE /v1/apps/{app_id}/users/{user_id}" ADMIN,
         "PATCH /v1/apps/{app_id}/users/{user_id}/role" ADMIN,

@@ -9,8 +9,9 @@ use loupe_wire::{
     DeployResponse, DeployStatusResponse, DownloadUrlResponse, GenericDeleteResponse,
     InviteUserRequest, ListAppsResponse, ListInvitationsResponse, ListUsersResponse,
     PromoteResponse, PublishAppRequest, RestoreVersionRequest, RestoreVersionResponse,
-    UpdateAppRequest, UpdateRoleRequest, UploadUrlRequest, UploadUrlResponse, VerifyUploadRequest,
-    VerifyUploadResponse, VersionDetailResponse, VersionDiffResponse, VersionListResponse,
+    SignInTestResponse, UpdateAppRequest, UpdateRoleRequest, UploadUrlRequest, UploadUrlResponse,
+    VerifyUploadRequest, VerifyUploadResponse, VersionDetailResponse, VersionDiffResponse,
+    VersionListResponse,
 };
 use serde::Deserialize;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -42,6 +43,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(restore_version))
         .routes(routes!(rollback_app))
         .routes(routes!(promote_app))
+        .routes(routes!(test_app_sign_in))
         .routes(routes!(list_app_users))
         .routes(routes!(remove_user))
         .routes(routes!(set_user_role))
@@ -322,6 +324,18 @@ async fn promote_app(
     Path(app_id): Path<String>,
 ) -> Result<Json<PromoteResponse>> {
     versions::promote(&app, &org.caller, &app_id)
+        .await
+        .map(Json)
+}
+
+/// Looks at every way to sign in that the app allows: whether the service answers, and what it has to know.
+#[utoipa::path(post, path = "/v1/apps/{app_id}/sign-in/test", tag = "apps", responses((status = 200, body = SignInTestResponse)))]
+async fn test_app_sign_in(
+    State(app): State<App>,
+    org: Org<Write>,
+    Path(app_id): Path<String>,
+) -> Result<Json<SignInTestResponse>> {
+    people::test_sign_in(&app, &org.caller, &app_id)
         .await
         .map(Json)
 }
