@@ -21,7 +21,6 @@ const AT_ONCE: usize = 3;
 /// One file on its way.
 #[derive(Clone, Copy)]
 struct Sending {
-    id: usize,
     share: RwSignal<f64>,
     state: RwSignal<Result<Option<String>, Problem>>,
     name: StoredValue<(String, i64)>,
@@ -63,7 +62,6 @@ pub fn Upload(
         let queue = Rc::new(RefCell::new(VecDeque::new()));
         for file in (0..list.length()).filter_map(|i| list.get(i)) {
             let sending = Sending {
-                id: files.with_untracked(Vec::len),
                 share: RwSignal::new(0.0),
                 state: RwSignal::new(Ok(None)),
                 name: StoredValue::new((file.name(), file.size() as i64)),
@@ -92,7 +90,7 @@ pub fn Upload(
         <div class="stack-sm">
             <DropZone text="Drop files here" label="Choose files" multiple=true chosen=start/>
             <ul class="file-list" aria-label="Files on their way">
-                <For each=move || files.get() key=|f| f.id children=line/>
+                {move || files.get().into_iter().map(line).collect::<Vec<_>>()}
             </ul>
         </div>
     }

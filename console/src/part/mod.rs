@@ -25,6 +25,6 @@ pub use list::{
 pub use remove::{Confirm, Remove};
 pub use rows::{Discard, Log, Rows, press};
 pub use show::{
-    Copy, Empty, Explain, Progress, Skeletons, ToastList, Toasts, badge, loaded, refusal, waiting,
-    when,
+    Copy, Empty, Explain, Progress, Skeletons, ToastList, Toasts, badge, fact, loaded, refusal,
+    stat, waiting, when,
 };

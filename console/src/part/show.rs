@@ -185,6 +185,16 @@ pub fn refusal(change: Change) -> AnyView {
     .into_any()
 }
 
+/// A figure under its name.
+pub fn stat(name: &'static str, inside: AnyView) -> AnyView {
+    view! { <div class="stat"><dt>{name}</dt><dd>{inside}</dd></div> }.into_any()
+}
+
+/// A line of a list of facts.
+pub fn fact(name: String, inside: AnyView) -> AnyView {
+    view! { <dt>{name}</dt><dd>{inside}</dd> }.into_any()
+}
+
 /// Nothing here yet, and what to do about it.
 #[component]
 pub fn Empty(

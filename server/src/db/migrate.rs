@@ -42,6 +42,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     15 "0015_snapshots",
     16 "0016_migrations",
     17 "0017_apps",
+    20 "0020_app_visits",
 ];
 
 const SCHEMA: &str =

@@ -124,7 +124,7 @@ const WITHOUT_OWNER: &[(&str, &[(&str, usize)])] = &[
             ("triggers/store.rs", 1),
             ("alerts/store.rs", 2),
             ("interactions/store.rs", 1),
-            ("auth/store.rs", 3),
+            ("auth/store.rs", 5),
         ],
     ),
     (

@@ -87,7 +87,7 @@ fn tested(answer: Record) -> AnyView {
         let state = if one.flag("success") { "healthy" } else { "failed" };
         view! { <li><span class="row">{badge(state)}<strong>{one.text("label")}</strong></span><span>{one.text("message")}</span></li> }.into_any()
     });
-    view! { <ul class="notes" role="status" aria-label="What the test found">{lines.collect::<Vec<_>>()}</ul> }.into_any()
+    view! { <div role="status" aria-label="What the test found"><ul class="notes">{lines.collect::<Vec<_>>()}</ul></div> }.into_any()
 }
 
 /// A provider sends people back to an address that it has to know.
@@ -134,18 +134,20 @@ fn told(one: Record) -> AnyView {
         view! { <span class="uri"><code>{url}</code><Copy text=copied/></span> }.into_any()
     });
     let callbacks: Vec<_> = callbacks.collect();
-    let callbacks = (!callbacks.is_empty())
-        .then(|| view! { <dt>"The service sends back to"</dt><dd>{callbacks}</dd> });
-    view! {
-        <dl class="facts card">
-            <dt>"Who may come in"</dt><dd>{who(&one)}</dd>
-            {callbacks}
-            <dt>"Visitors may call"</dt><dd>{rules}</dd>
-            <dt>"They see and change"</dt><dd>{own}</dd>
-            <dt>"They may list each other"</dt><dd>{listed}</dd>
-        </dl>
+    let mut all = vec![fact("Who may come in".to_owned(), who(&one).into_any())];
+    if !callbacks.is_empty() {
+        all.push(fact(
+            "The service sends back to".to_owned(),
+            callbacks.into_any(),
+        ));
     }
-    .into_any()
+    all.push(fact("Visitors may call".to_owned(), rules));
+    all.push(fact("They see and change".to_owned(), own.into_any()));
+    all.push(fact(
+        "They may list each other".to_owned(),
+        listed.into_any(),
+    ));
+    view! { <dl class="facts card">{all}</dl> }.into_any()
 }
 
 #[cfg(test)]

@@ -234,7 +234,7 @@ fn ended(text: &Record, url: String) -> AnyView {
         <div class="card stack">
             <div class="row between"><strong>"Deploy"</strong>{badge(&end.text("status"))}</div>
             {problem}
-            <pre class="code-block" tabindex="0" aria-label="Log of the deploy">{lines}</pre>
+            <pre class="code-block" role="log" tabindex="0" aria-label="Log of the deploy">{lines}</pre>
             {open}
         </div>
     }

@@ -11,12 +11,16 @@ use loupe_wire::{
 use serde_json::json;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Hosted, PRODUCTION, store};
+use super::{Hosted, PRODUCTION, insight, store};
 use crate::{
     app::App,
     body::Body,
     error::{ApiError, Result},
-    hosting, id,
+    hosting::{
+        self,
+        visits::{self, MINUTE, Tally},
+    },
+    id,
     v1::{
         public::{Open, Proof},
         retrievers::{self, Execute, cast},
@@ -126,7 +130,15 @@ async fn note_interaction(
         .write(move |tx| {
             Box::pin(async move {
                 let place = (org_id.as_str(), hosted.app_id.as_str());
-                store::insert_event(tx, place, &event_id, "interaction", &request, now).await
+                let kind = insight::kind_of(&request.event_type);
+                if kind == insight::REPORTED {
+                    let failed = Tally {
+                        errors: 1,
+                        ..Tally::default()
+                    };
+                    visits::add(tx, place, now.div_euclid(MINUTE), failed).await?;
+                }
+                store::insert_event(tx, place, &event_id, kind, &request, now).await
             })
         })
         .await?;
