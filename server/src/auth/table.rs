@@ -71,6 +71,7 @@ pub const TABLE: &[Row] = rows! {
         "PUT /v1/blobs/{*key}" Access::Public,
         "GET /v1/public/apps/{slug}/config" Access::Public,
         "POST /v1/public/apps/{slug}/search" Access::Public,
+        "GET /v1/public/apps/{slug}/gallery" Access::Public,
         "POST /v1/public/apps/{slug}/interactions" Access::Public,
         "GET /v1/public/retrievers/" Access::Public,
         "GET /v1/public/retrievers/{public_name}/config" Access::Public,
