@@ -89,14 +89,14 @@ fn calls() -> Value {
     });
     let methods = ["get", "post", "put", "patch", "delete"].map(|method| {
         let mut responses = errors(&["401", "403", "404", "429"]);
-        responses["200"] = json!({"description": "The answer of the operation", "content": {"application/json": {"schema": {}}}});
+        responses["200"] = json!({"description": "The answer of the operation", "content": {"application/json": {}}});
         let mut operation = json!({
             "tags": ["app_host"], "operationId": format!("app_api_{method}"), "summary": summary, "parameters": [path],
             // Without sign-in nobody needs a session.
             "security": [{}, {SESSION: []}], "responses": responses,
         });
         if matches!(method, "post" | "put" | "patch") {
-            operation["requestBody"] = json!({"content": {"application/json": {"schema": {}}}});
+            operation["requestBody"] = json!({"content": {"application/json": {}}});
         }
         (method.to_owned(), operation)
     });
