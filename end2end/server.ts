@@ -1,5 +1,5 @@
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { createWriteStream, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +9,8 @@ export interface Running {
   url: string;
   key: string;
   page: string;
+  /** The file with all that it said. */
+  log: string;
   stop(): Promise<void>;
 }
 
@@ -72,6 +74,10 @@ export async function start({ demo: wanted = true, settings = {} }: Wanted = {})
     ...settings,
   };
   const child = spawn(binary(), ["serve"], { cwd: folder, env: environment, stdio: ["ignore", "pipe", "pipe"] });
+  const log = join(folder, "log");
+  const kept = createWriteStream(log);
+  child.stdout?.pipe(kept, { end: false });
+  child.stderr?.pipe(kept, { end: false });
   const stop = async (): Promise<void> => {
     if (child.exitCode === null) {
       const ended = new Promise((resolve) => child.once("exit", resolve));
@@ -84,7 +90,7 @@ export async function start({ demo: wanted = true, settings = {} }: Wanted = {})
   };
   try {
     const key = await ready(child, url);
-    if (!wanted) return { url, key, page: "", stop };
+    if (!wanted) return { url, key, page: "", log, stop };
     const demo = spawnSync(binary(), ["demo", "--url", url, "--key", key], {
       cwd: folder,
       env: environment,
@@ -94,7 +100,7 @@ export async function start({ demo: wanted = true, settings = {} }: Wanted = {})
     const said = `${demo.stdout}${demo.stderr}`;
     const page = /http:\/\/\S+\/r\/[A-Za-z0-9_-]+/.exec(said)?.[0];
     if (demo.status !== 0 || !page) throw new Error(`loupe demo failed (${demo.status}):\n${said.slice(-4000)}`);
-    return { url, key, page, stop };
+    return { url, key, page, log, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -7,5 +7,6 @@ export default async function setup(): Promise<() => Promise<void>> {
   process.env.LOUPE_JOURNEY_URL = running.url;
   process.env.LOUPE_JOURNEY_KEY = running.key;
   process.env.LOUPE_JOURNEY_PAGE = running.page;
+  process.env.LOUPE_JOURNEY_LOG = running.log;
   return () => running.stop();
 }

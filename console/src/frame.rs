@@ -109,6 +109,7 @@ fn Side(namespace: Memo<Option<String>>, path: Memo<String>) -> AnyView {
                 {link("/console/organization".into(), "Plan and usage", "home")}
                 {link("/console/users".into(), "Users", "people")}
                 {link("/console/keys".into(), "API keys", "key")}
+                {link("/console/apps".into(), "Apps", "app")}
                 {link("/console/webhooks".into(), "Webhooks", "pulse")}
                 {link("/console/connections".into(), "Connections", "plug")}
                 {link("/console/audit".into(), "Audit log", "log")}

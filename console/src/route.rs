@@ -15,7 +15,7 @@ pub const BASE: &str = "/console";
 
 type Page = fn() -> AnyView;
 
-const PAGES: [(&str, Page); 22] = [
+const PAGES: [(&str, Page); 24] = [
     ("namespaces", namespaces::namespaces),
     ("organization", organization::organization),
     ("users", users::users),
@@ -41,6 +41,8 @@ const PAGES: [(&str, Page); 22] = [
     ("connections", connections::connections),
     ("ns/:ns/triggers", triggers::triggers),
     ("ns/:ns/alerts", alerts::alerts),
+    ("apps", apps::apps),
+    ("apps/:app", apps::one::app),
 ];
 
 fn pieces(path: &str) -> impl Iterator<Item = &str> {

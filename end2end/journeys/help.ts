@@ -9,6 +9,7 @@ const set = (name: string): string => {
 
 export const url = (): string => set("LOUPE_JOURNEY_URL");
 export const key = (): string => set("LOUPE_JOURNEY_KEY");
+export const log = (): string => set("LOUPE_JOURNEY_LOG");
 export const demoPage = (): string => set("LOUPE_JOURNEY_PAGE");
 
 /** Whatever a page logs as an error or throws is a fault, also when the page looks right. */

@@ -31,7 +31,7 @@ use crate::{
     clock::Clock,
     config::Config,
     db::Db,
-    folder, idempotency, jobs, limits,
+    folder, hosting, idempotency, jobs, limits,
     mail::Mailer,
     outbound::Outbound,
     progress, usage,
@@ -61,6 +61,9 @@ impl Started {
         }
         if let Err(error) = usage::flush(&self.app).await {
             tracing::warn!(%error, "the usage of the last seconds is lost");
+        }
+        if let Err(error) = hosting::visits::flush(&self.app).await {
+            tracing::warn!(%error, "the visits of the last seconds are lost");
         }
         if let Err(error) = repeats::flush(&self.app, true).await {
             tracing::warn!(%error, "refusals and reads of the last seconds are not in the audit log");
@@ -319,6 +322,7 @@ pub fn start_work(app: &App) {
 /// Writes the usage of keys every round, and forgets what is old once in a while.
 async fn keep_house(app: &App, round: u32) {
     let mut outcomes = vec![usage::flush(app).await, repeats::flush(app, false).await];
+    outcomes.push(hosting::visits::flush(app).await);
     if round.is_multiple_of(120) {
         outcomes.push(idempotency::sweep(app).await);
         outcomes.push(limits::sweep(app).await);

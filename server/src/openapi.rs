@@ -1,6 +1,7 @@
 //! The description of the API: what every operation shares is added here, so that handlers declare only their own.
 
 mod examples;
+mod hosts;
 
 use std::collections::HashSet;
 
@@ -121,6 +122,7 @@ pub fn finish(document: &mut OpenApi) {
         document.paths.paths.insert(path, item);
     }
     examples::add(document);
+    hosts::add(document);
 }
 
 fn share(document: &mut OpenApi) {

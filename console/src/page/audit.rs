@@ -246,7 +246,7 @@ fn details(one: Record) -> AnyView {
     ];
     let facts = facts
         .into_iter()
-        .filter_map(|(name, value)| Some(view! { <dt>{name}</dt><dd>{value?}</dd> }.into_any()));
+        .filter_map(|(name, value)| Some(fact(name.to_owned(), value?.into_any())));
     let table = match changed.is_empty() {
         true => view! { <p class="muted">"This record tells no change."</p> }.into_any(),
         false => table("Changes", CHANGES, changed, Signal::stored(false)),

@@ -104,10 +104,10 @@ fn state(batch: Record) -> AnyView {
             <Progress share=share label="Progress of the batch" class/>
             {note.map(|note| view! { <p>{note}</p> })}
             <dl class="stats">
-                <div class="stat"><dt>"Objects"</dt><dd>{text::count(total)}</dd></div>
-                <div class="stat"><dt>"Documents written"</dt><dd>{text::count(batch.int("documents_written").unwrap_or(0))}</dd></div>
-                <div class="stat"><dt>"Failed objects"</dt><dd>{text::count(failed)}</dd></div>
-                <div class="stat"><dt>"Tier"</dt><dd>{format!("{} of {tiers}", batch.int("current_tier").map_or(1, |t| t + 1).min(tiers))}</dd></div>
+                {stat("Objects", text::count(total).into_any())}
+                {stat("Documents written", text::count(batch.int("documents_written").unwrap_or(0)).into_any())}
+                {stat("Failed objects", text::count(failed).into_any())}
+                {stat("Tier", format!("{} of {tiers}", batch.int("current_tier").map_or(1, |t| t + 1).min(tiers)).into_any())}
             </dl>
             <ul class="stack-sm tiers">{batch.list("tier_tasks").into_iter().map(tier).collect::<Vec<_>>()}</ul>
         </div>

@@ -56,7 +56,7 @@ fn parts(one: Record, annotations: AnyView) -> AnyView {
         <div class="stack">
             <div><strong>{name_of(&one)}</strong><div class="uri"><code>{id.clone()}</code><Copy text=Signal::stored(id)/></div></div>
             {(!blobs.is_empty()).then(|| view! { <section class="stack-sm"><h3>"Files"</h3><div class="blobs">{blobs.into_iter().map(blob).collect::<Vec<_>>()}</div></section> })}
-            <section class="stack-sm"><h3>"Fields"</h3><dl class="facts">{fields.into_iter().map(|(name, value)| view! { <dt>{name}</dt><dd>{value}</dd> }.into_any()).collect::<Vec<_>>()}</dl></section>
+            <section class="stack-sm"><h3>"Fields"</h3><dl class="facts">{fields.into_iter().map(|(name, value)| fact(name, value.into_any())).collect::<Vec<_>>()}</dl></section>
             {annotations}
             <section class="stack-sm"><h3>"Vectors"</h3>
                 {vectors.is_empty().then(|| view! { <p class="muted">"None."</p> })}

@@ -145,8 +145,8 @@ fn parts_of(answer: Record) -> AnyView {
         .map(operation);
     view! {
         <dl class="stats">
-            <div class="stat"><dt>"Requests"</dt><dd>{text::count(requests)}</dd></div>
-            <div class="stat"><dt>"Errors"</dt><dd>{text::count(errors)}</dd></div>
+            {stat("Requests", text::count(requests).into_any())}
+            {stat("Errors", text::count(errors).into_any())}
         </dl>
         {chart("Requests over time", KINDS, bars, (60.0, 526.0))}
         <h3>"Operations"</h3>

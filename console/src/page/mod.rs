@@ -2,6 +2,7 @@
 
 pub mod alerts;
 pub mod annotations;
+pub mod apps;
 pub mod audit;
 pub mod batch;
 pub mod batches;

@@ -101,8 +101,8 @@ fn plan(org: Record) -> AnyView {
     view! {
         {choose}
         <dl class="stats">
-            <div class="stat"><dt>"Organization"</dt><dd>{org.text("organization_name")}</dd></div>
-            <div class="stat"><dt>"Plan"</dt><dd>{tier}</dd></div>
+            {stat("Organization", org.text("organization_name").into_any())}
+            {stat("Plan", tier.into_any())}
             <div class="stat"><dt>"Bills go to"</dt><dd class="truncate">{mail}</dd></div>
         </dl>
         <div class="uri"><span class="muted">"Since "{when(org.opt("created_at"))}</span><span class="row nowrap"><code>{id.clone()}</code><Copy text=Signal::stored(id)/></span></div>

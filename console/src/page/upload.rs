@@ -11,7 +11,7 @@ use web_sys::{File, FileList, ProgressEvent, XmlHttpRequest};
 
 use crate::{
     api::{Api, Problem},
-    part::{Explain, Icon, Progress, badge},
+    part::{DropZone, Explain, Progress, badge},
     record::Record,
     text,
 };
@@ -21,7 +21,6 @@ const AT_ONCE: usize = 3;
 /// One file on its way.
 #[derive(Clone, Copy)]
 struct Sending {
-    id: usize,
     share: RwSignal<f64>,
     state: RwSignal<Result<Option<String>, Problem>>,
     name: StoredValue<(String, i64)>,
@@ -59,13 +58,10 @@ pub fn Upload(
     done: Callback<()>,
 ) -> AnyView {
     let files = RwSignal::new(Vec::<Sending>::new());
-    let over = RwSignal::new(false);
-    let start = move |list: Option<FileList>| {
-        let Some(list) = list else { return };
+    let start = Callback::new(move |list: FileList| {
         let queue = Rc::new(RefCell::new(VecDeque::new()));
         for file in (0..list.length()).filter_map(|i| list.get(i)) {
             let sending = Sending {
-                id: files.with_untracked(Vec::len),
                 share: RwSignal::new(0.0),
                 state: RwSignal::new(Ok(None)),
                 name: StoredValue::new((file.name(), file.size() as i64)),
@@ -89,34 +85,12 @@ pub fn Upload(
                 }
             });
         }
-    };
-    let drop = move |event: leptos::ev::DragEvent| {
-        event.prevent_default();
-        over.set(false);
-        start(event.data_transfer().and_then(|data| data.files()));
-    };
-    let chosen = move |event: leptos::ev::Event| {
-        let input = event
-            .target()
-            .and_then(|t| t.dyn_into::<web_sys::HtmlInputElement>().ok());
-        if let Some(input) = input {
-            start(input.files());
-            // The same file may be chosen again.
-            input.set_value("");
-        }
-    };
+    });
     view! {
         <div class="stack-sm">
-            <div class="drop" class:over=move || over.get()
-                on:dragover=move |event| { event.prevent_default(); over.set(true); }
-                on:dragleave=move |_| over.set(false) on:drop=drop>
-                <Icon name="upload" size=22/>
-                <strong>"Drop files here"</strong>
-                <label class="btn" for="files">"Choose files"</label>
-                <input class="sr-only" id="files" type="file" multiple=true on:change=chosen/>
-            </div>
+            <DropZone text="Drop files here" label="Choose files" multiple=true chosen=start/>
             <ul class="file-list" aria-label="Files on their way">
-                <For each=move || files.get() key=|f| f.id children=line/>
+                {move || files.get().into_iter().map(line).collect::<Vec<_>>()}
             </ul>
         </div>
     }
@@ -197,7 +171,7 @@ async fn send(
 }
 
 /// PUT with progress, which `fetch` does not tell.
-async fn put(url: &str, media: &str, file: &File, share: RwSignal<f64>) -> Result<(), Problem> {
+pub async fn put(url: &str, media: &str, file: &File, share: RwSignal<f64>) -> Result<(), Problem> {
     let refused = |_| Problem::local("the browser refused to send the file");
     let request = XmlHttpRequest::new().map_err(refused)?;
     request.open("PUT", url).map_err(refused)?;

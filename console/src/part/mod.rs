@@ -2,6 +2,7 @@
 
 pub mod chart;
 mod dialog;
+mod drop;
 mod field;
 mod fill;
 mod icon;
@@ -13,6 +14,7 @@ mod show;
 pub mod stages;
 
 pub use dialog::{Ask, Modal, Secret, Sheet, download};
+pub use drop::DropZone;
 pub use field::{Area, Check, Choice, Field, Pick, Submit};
 pub use fill::{Fill, choices};
 pub use icon::Icon;
@@ -23,6 +25,6 @@ pub use list::{
 pub use remove::{Confirm, Remove};
 pub use rows::{Discard, Log, Rows, press};
 pub use show::{
-    Copy, Empty, Explain, Progress, Skeletons, ToastList, Toasts, badge, loaded, refusal, waiting,
-    when,
+    Copy, Empty, Explain, Progress, Skeletons, ToastList, Toasts, badge, fact, loaded, refusal,
+    stat, waiting, when,
 };

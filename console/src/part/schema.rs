@@ -448,7 +448,9 @@ fn query(form: Form, path: &str) -> AnyView {
 fn list(form: Form, path: &str, name: &str, item: &Record) -> AnyView {
     let toasts: Toasts = expect_context();
     let now = form.get(path).as_array().cloned().unwrap_or_default();
-    let single = text::words(name.trim_end_matches("es").trim_end_matches('s'));
+    let single = item
+        .opt("title")
+        .unwrap_or_else(|| text::words(name.trim_end_matches("es").trim_end_matches('s')));
     let items = (0..now.len()).map(|n| {
         let place = format!("{path}/{n}");
         let (path, now, said) = (path.to_owned(), now.clone(), single.clone());

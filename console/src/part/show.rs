@@ -84,7 +84,7 @@ pub fn Copy(
 pub fn badge(status: &str) -> AnyView {
     let class = match status {
         "COMPLETED" | "ACTIVE" | "active" | "published" | "success" | "delivered" | "healthy"
-        | "fired" => "badge ok",
+        | "fired" | "complete" | "production" => "badge ok",
         "COMPLETED_WITH_ERRORS"
         | "expired"
         | "INTERRUPTED"
@@ -95,9 +95,8 @@ pub fn badge(status: &str) -> AnyView {
         | "high"
         | "overdue" => "badge warn",
         "FAILED" | "revoked" | "failed" | "denied" | "critical" => "badge bad",
-        "IN_PROGRESS" | "PROCESSING" | "QUEUED" | "PENDING" | "uploading" | "pending" => {
-            "badge live"
-        }
+        "IN_PROGRESS" | "PROCESSING" | "QUEUED" | "PENDING" | "uploading" | "pending"
+        | "building" => "badge live",
         _ => "badge",
     };
     view! { <span class=class>{text::words(status)}</span> }.into_any()
@@ -184,6 +183,16 @@ pub fn refusal(change: Change) -> AnyView {
             .map(|problem| view! { <Explain problem/> })
     })
     .into_any()
+}
+
+/// A figure under its name.
+pub fn stat(name: &'static str, inside: AnyView) -> AnyView {
+    view! { <div class="stat"><dt>{name}</dt><dd>{inside}</dd></div> }.into_any()
+}
+
+/// A line of a list of facts.
+pub fn fact(name: String, inside: AnyView) -> AnyView {
+    view! { <dt>{name}</dt><dd>{inside}</dd> }.into_any()
 }
 
 /// Nothing here yet, and what to do about it.

@@ -44,6 +44,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     17 "0017_apps",
     18 "0018_tiers",
     19 "0019_exports",
+    20 "0020_app_visits",
     22 "0022_recent_executions",
     24 "0024_settings",
 ];

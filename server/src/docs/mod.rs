@@ -139,7 +139,8 @@ impl Pages {
                     continue;
                 }
                 let name = text(&operation["tags"][0]).replace('_', " ");
-                let entry = self.operation(&document, method, path, operation);
+                let own = &item["servers"][0]["variables"]["app_url"]["default"];
+                let entry = self.operation(&document, (own.as_str(), method, path), operation);
                 match areas.iter_mut().find(|area| area.name == name) {
                     Some(area) => area.entries.push(entry),
                     None => areas.push(Area {
@@ -195,7 +196,13 @@ impl Pages {
             .map_err(ApiError::internal)
     }
 
-    fn operation(&self, document: &Value, method: &str, path: &str, operation: &Value) -> Entry {
+    fn operation(
+        &self,
+        document: &Value,
+        // A server of its own where it has one.
+        (own, method, path): (Option<&str>, &str, &str),
+        operation: &Value,
+    ) -> Entry {
         let verb = method.to_uppercase();
         let body = members(&operation["requestBody"]["content"]).next();
         let parameters = items(&operation["parameters"]).map(|parameter| {
@@ -241,7 +248,7 @@ impl Pages {
             heading: path.to_owned(),
             about: text(&operation["summary"]),
             level: text(&operation["x-required-permission"]),
-            example: self.example(&verb, path, operation, body.map(|(_, body)| body)),
+            example: self.example((own, &verb, path), operation, body.map(|(_, body)| body)),
             parameters: parameters.collect(),
             body: body.map_or_else(Vec::new, |(_, body)| {
                 let name = text(&body["schema"]["$ref"]);
@@ -255,7 +262,12 @@ impl Pages {
     }
 
     /// The example of the description as a line for the shell.
-    fn example(&self, verb: &str, path: &str, operation: &Value, body: Option<&Value>) -> String {
+    fn example(
+        &self,
+        (own, verb, path): (Option<&str>, &str, &str),
+        operation: &Value,
+        body: Option<&Value>,
+    ) -> String {
         let mut path = path.to_owned();
         let mut query = Vec::new();
         for parameter in items(&operation["parameters"]) {
@@ -271,10 +283,12 @@ impl Pages {
         let mark = if query.is_empty() { "" } else { "?" };
         let mut lines = vec![format!(
             "curl -X {verb} '{}{path}{mark}{}'",
-            self.address,
+            own.unwrap_or(&self.address),
             query.join("&")
         )];
-        if operation["security"].is_array() {
+        if own.is_some() {
+            lines.push("-b \"loupe_app=$SESSION\"".into());
+        } else if operation["security"].is_array() {
             lines.push("-H \"Authorization: Bearer $LOUPE_KEY\"".into());
             lines.push("-H 'X-Namespace: ns_7Qm2Zk41Xw9LcT0bRfVd'".into());
         }

@@ -122,10 +122,16 @@ fn matches(pattern: &str, path: &str) -> bool {
 /// Answers a call of an app's own `/api`.
 pub(super) async fn answer(app: &App, server: &Router, site: &Site, request: Request) -> Response {
     let mut response = match pass(app, site, request).await {
-        Ok(request) => match server.clone().oneshot(request).await {
-            Ok(response) => response,
-            Err(never) => match never {},
-        },
+        Ok((request, visitor)) => {
+            let mut response = match server.clone().oneshot(request).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            };
+            if let Some(visitor) = visitor {
+                response.extensions_mut().insert(Visitor(visitor));
+            }
+            response
+        }
         Err(error) => error.into_response(),
     };
     // A session of the API is none of the app, and what is answered is for this visitor.
@@ -140,8 +146,12 @@ pub(super) async fn answer(app: &App, server: &Router, site: &Site, request: Req
     response
 }
 
-/// The visitor's request as the API hears it.
-async fn pass(app: &App, site: &Site, request: Request) -> Result<Request> {
+/// Who made a call, for the owner's log.
+#[derive(Debug, Clone)]
+pub(super) struct Visitor(pub String);
+
+/// The visitor's request as the API hears it, and who the visitor is.
+async fn pass(app: &App, site: &Site, request: Request) -> Result<(Request, Option<String>)> {
     let (mut parts, body) = request.into_parts();
     let path = path(parts.uri.path())?;
     let visitor = auth::visitor(app, site, &parts.headers).await?;
@@ -178,12 +188,14 @@ async fn pass(app: &App, site: &Site, request: Request) -> Result<Request> {
     parts.extensions = axum::http::Extensions::new();
     let mut request = Request::from_parts(parts, body);
     let principal = visitor.map(|user| user.user_id);
-    request.extensions_mut().insert(caller(site, principal));
+    request
+        .extensions_mut()
+        .insert(caller(site, principal.clone()));
     let build = site.hosted.build_config.as_ref();
     let rules = build.map(|build| build.api_allow.clone());
     let rules = rules.unwrap_or_default();
     request.extensions_mut().insert(Only { rules, path });
-    Ok(request)
+    Ok((request, principal))
 }
 
 /// `/api/retrievers` and `/api/v1/retrievers` are both `/v1/retrievers`. A path that somebody could read differently is none.

@@ -5,8 +5,13 @@ pub mod api;
 pub mod auth;
 mod files;
 pub mod limits;
+pub mod visits;
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    net::IpAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::{
     Router,
@@ -16,7 +21,7 @@ use axum::{
 };
 use bytes::Bytes;
 use loupe_hosted::{
-    app::files::Manifest,
+    app::files::{self as served, Manifest},
     auth::{Page, Style, render},
 };
 use moka::future::Cache;
@@ -45,6 +50,8 @@ pub struct Hosting {
     files: Cache<String, Bytes>,
     /// Sign-in: attempts, and what providers say of themselves.
     pub auth: auth::Known,
+    /// What visitors did, on its way to the database.
+    pub visits: visits::Visits,
 }
 
 /// An app at one of its hosts.
@@ -102,6 +109,7 @@ impl Hosting {
             manifests: Cache::builder().max_capacity(1_000).build(),
             files: Cache::builder().max_capacity(KEPT).weigher(weight).build(),
             auth: auth::Known::default(),
+            visits: visits::Visits::default(),
         }
     }
 
@@ -263,14 +271,30 @@ pub async fn answer(
         return nothing_here();
     };
     let path = request.uri().path();
-    if path == "/api" || path.starts_with("/api/") {
-        return api::answer(app, server, &site, request).await;
+    let is = |name: &str| path == name || path.starts_with(&format!("{name}/"));
+    let mut asked = visits::Asked {
+        method: request.method().clone(),
+        path: path.to_owned(),
+        call: is("/api"),
+        navigates: served::navigates(request.headers()),
+        user_id: None,
+    };
+    let began = Instant::now();
+    let response = if asked.call {
+        api::answer(app, server, &site, request).await
+    } else if is("/_auth") {
+        auth::answer(app, site.clone(), request).await
+    } else {
+        let (parts, _) = request.into_parts();
+        files::answer(app, &site, &parts).await
+    };
+    if let Some(api::Visitor(user_id)) = response.extensions().get() {
+        asked.user_id = Some(user_id.clone());
     }
-    if path == "/_auth" || path.starts_with("/_auth/") {
-        return auth::answer(app, site, request).await;
-    }
-    let (parts, _) = request.into_parts();
-    files::answer(app, &site, &parts).await
+    // Pages of sign-in are visited too, but are no pages of the app.
+    asked.navigates = asked.navigates && !asked.path.starts_with("/_auth");
+    visits::note(app, &site, asked, &response, began.elapsed());
+    response
 }
 
 /// There is no app at this host, or it serves nothing.

@@ -286,7 +286,7 @@ both! {
     }
 
     async fn what_is_edited_is_seen_when_it_is_published(server) {
-        let (_, id) = retriever(&server, "windows").await;
+        let (namespace, id) = retriever(&server, "windows").await;
         let display = json!({"title": "All", "inputs": [], "exposed_fields": ["title"]});
         let body = json!({"slug": "window", "meta": {"title": "Window"}, "tabs": [
             {"tab_id": "all", "label": "All", "retriever_id": id, "display_config": display},
@@ -313,6 +313,21 @@ both! {
         assert_eq!(found["documents"], json!([]));
         search(json!({"tab_id": "none"})).await.error(404, "NotFoundError");
         search(json!({"tab_id": "unknown"})).await.error(404, "NotFoundError");
+        // The gallery is what its own inputs find, with the fields that it names.
+        let gallery = "/v1/public/apps/window/gallery";
+        public(gallery).await.error(404, "NotFoundError");
+        let document = json!({"title": "one", "secret": "two", "vectors": {"own": [1.0, 0.0, 0.0]}});
+        server.call_in(&namespace, "POST", "/v1/collections/things/documents", document).await.ok();
+        let featured = json!({"retriever_id": id, "field_config": {"title": {}}});
+        server.call("PATCH", &path, json!({"featured_gallery": featured, "publish": true})).await.ok();
+        let found = public(gallery).await.ok();
+        assert_eq!((&found["documents"][0]["title"], &found["documents"][0]["secret"]), (&json!("one"), &Value::Null));
+        server.call("PATCH", &path, json!({"auth_config": {"mode": "clerk"}})).await.ok();
+        public(gallery).await.error(401, "AuthenticationError");
+        server.call("PATCH", &path, json!({"auth_config": {"mode": "public"}})).await.ok();
+        server.call("PATCH", &path, json!({"featured_gallery": {"enabled": false, "retriever_id": id}, "publish": true})).await.ok();
+        public(gallery).await.error(404, "NotFoundError");
+
         let noted = server.request("POST", "/v1/public/apps/window/interactions").json(&json!({"event_type": "click", "own": 1}));
         assert_eq!(Server::send(noted).await.ok()["success"], true);
         let kept: Vec<(String,)> = server.app.db().all("SELECT kind FROM app_events", vec![]).await.unwrap();

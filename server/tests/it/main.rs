@@ -9,6 +9,7 @@ mod annotations;
 mod answers;
 mod anywhere;
 mod app_sign_in;
+mod app_visits;
 mod apps;
 mod asking;
 mod audit;

@@ -125,7 +125,7 @@ const WITHOUT_OWNER: &[(&str, &[(&str, usize)])] = &[
             ("alerts/store.rs", 2),
             ("interactions/store.rs", 1),
             ("exports/store.rs", 1),
-            ("auth/store.rs", 3),
+            ("auth/store.rs", 5),
         ],
     ),
     (

@@ -195,6 +195,29 @@ pub struct RecentError {
     pub url: Option<String>,
 }
 
+/// What was found of one way to sign in.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct SignInCheck {
+    /// email, google, github or oidc.
+    pub provider: String,
+    pub label: String,
+    pub success: bool,
+    pub message: String,
+    /// The address that the provider has to know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback_url: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct SignInTestResponse {
+    pub app_id: String,
+    /// Whether every way works.
+    pub success: bool,
+    pub providers: Vec<SignInCheck>,
+}
+
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct UpdateRoleRequest {

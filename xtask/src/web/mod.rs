@@ -6,6 +6,7 @@ mod toolchain;
 mod wasm;
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     time::Instant,
@@ -26,11 +27,12 @@ pub enum Mode {
 }
 
 /// What decides the output. A change in any of these makes a new build.
-const INPUTS: [&str; 7] = [
+const INPUTS: [&str; 8] = [
     "console",
     "server/wire",
     "style",
     "sdk-js/dist",
+    "sdk-js/examples",
     "xtask/src",
     "Cargo.toml",
     "Cargo.lock",
@@ -59,6 +61,7 @@ pub fn build(mode: Mode) -> Result<()> {
     let mut bundle = Bundle::new(&fresh, mode);
     style::add(&root.join("style"), &mut bundle)?;
     add_scripts(&root.join("sdk-js/dist"), &mut bundle)?;
+    add_starter(&root.join("sdk-js/examples/starter"), &mut bundle)?;
     wasm::add(&bindgen, &mut bundle)?;
     bundle.finish()?;
 
@@ -86,6 +89,17 @@ fn add_scripts(dir: &Path, bundle: &mut Bundle) -> Result<()> {
             bundle.add(&name, &fs::read(&file)?)?;
         }
     }
+    Ok(())
+}
+
+/// The files of the starter as the API takes them, so that the console deploys it with one call.
+fn add_starter(dir: &Path, bundle: &mut Bundle) -> Result<()> {
+    let mut files = BTreeMap::new();
+    for file in files_under(dir)? {
+        let name = file.strip_prefix(dir)?.to_string_lossy().into_owned();
+        files.insert(name, fs::read_to_string(&file)?);
+    }
+    bundle.add("starter.json", &serde_json::to_vec(&files)?)?;
     Ok(())
 }
 

@@ -81,6 +81,7 @@ pub fn add(bindgen: &Path, bundle: &mut Bundle) -> Result<()> {
         .replace("{style}", bundle.name("console.css")?)
         .replace("{font}", bundle.name("inter-regular.woff2")?)
         .replace("{icon}", bundle.name("favicon.svg")?)
+        .replace("{starter}", bundle.name("starter.json")?)
         .replace("{start}", &start)
         .replace("{script}", &script)
         .replace("{wasm}", &wasm);

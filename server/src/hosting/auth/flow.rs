@@ -47,7 +47,7 @@ const WRONG: &str = "This e-mail or password is wrong.";
 const OVER: &str = "This link was used already, or is too old. Ask for a new one.";
 
 fn by_mail(asked: &Asked<'_>) -> Result<()> {
-    if provider::ways(asked.app, asked.site).by_mail {
+    if provider::ways(asked.app, asked.site.hosted.auth_config.as_ref()).by_mail {
         return Ok(());
     }
     Err(ApiError::forbidden(

@@ -2,6 +2,7 @@
 //! has people and sessions of its own.
 
 mod flow;
+mod inspect;
 mod oidc;
 mod password;
 mod provider;
@@ -25,6 +26,7 @@ use loupe_hosted::{
 };
 use sha2::{Digest, Sha256};
 
+pub use inspect::inspect;
 pub(crate) use requests::address;
 pub use session::{sweep, visitor};
 pub use store::User;

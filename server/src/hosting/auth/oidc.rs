@@ -45,6 +45,7 @@ pub(super) struct Description {
     pub authorization_endpoint: String,
     token_endpoint: String,
     jwks_uri: String,
+    userinfo_endpoint: Option<String>,
     #[serde(default)]
     token_endpoint_auth_methods_supported: Vec<String>,
 }
@@ -69,13 +70,14 @@ fn refused(cause: impl std::fmt::Display) -> ApiError {
     )
 }
 
-async fn ask(app: &App, ask: Ask) -> Result<Answer> {
+async fn ask(app: &App, ask: Ask) -> std::result::Result<Answer, String> {
     let ask = Ask {
         timeout: PATIENCE,
         max_bytes: ANSWER,
         ..ask
     };
-    app.outbound().ask(ask).await.map_err(unusable)
+    let answer = app.outbound().ask(ask).await;
+    answer.map_err(|error| error.to_string())
 }
 
 async fn get<T: DeserializeOwned>(app: &App, url: &str, bearer: Option<&str>) -> Result<T> {
@@ -85,34 +87,51 @@ async fn get<T: DeserializeOwned>(app: &App, url: &str, bearer: Option<&str>) ->
         let value = HeaderValue::from_str(&format!("Bearer {bearer}")).map_err(refused)?;
         headers.insert(header::AUTHORIZATION, value);
     }
+    read(app, url, headers).await.map_err(unusable)
+}
+
+/// What is at an address, or why it cannot be used.
+async fn read<T: DeserializeOwned>(
+    app: &App,
+    url: &str,
+    headers: HeaderMap,
+) -> std::result::Result<T, String> {
     let request = Ask {
         headers,
         ..Ask::call(Method::GET, url, Bytes::new())
     };
     let answer = ask(app, request).await?;
     if !answer.status.is_success() {
-        return Err(unusable(format!("{url} answered {}", answer.status)));
+        return Err(format!("{url} answered {}", answer.status));
     }
-    serde_json::from_slice(&answer.body).map_err(unusable)
+    let read = serde_json::from_slice(&answer.body);
+    read.map_err(|_| format!("{url} answered what is not expected there"))
 }
 
-/// The description of a provider, which must call itself as it is called.
+/// The description of a provider as it is now, which must call itself as it is called; or why there is none.
+pub(super) async fn ask_description(
+    app: &App,
+    issuer: &str,
+) -> std::result::Result<Description, String> {
+    let url = format!(
+        "{}/.well-known/openid-configuration",
+        issuer.trim_end_matches('/')
+    );
+    let headers = [(header::ACCEPT, HeaderValue::from_static("application/json"))];
+    let described: Description = read(app, &url, headers.into_iter().collect()).await?;
+    if described.issuer == issuer {
+        return Ok(described);
+    }
+    Err(format!("{issuer} calls itself {}", described.issuer))
+}
+
+/// The description of a provider.
 pub(super) async fn describe(app: &App, issuer: &str) -> Result<Arc<Description>> {
     let known = &app.hosting.auth.providers.described;
     if let Some(known) = known.get(issuer).await {
         return Ok(known);
     }
-    let url = format!(
-        "{}/.well-known/openid-configuration",
-        issuer.trim_end_matches('/')
-    );
-    let described: Description = get(app, &url, None).await?;
-    if described.issuer != issuer {
-        return Err(unusable(format!(
-            "{issuer} calls itself {}",
-            described.issuer
-        )));
-    }
+    let described = ask_description(app, issuer).await.map_err(unusable)?;
     let described = Arc::new(described);
     known.insert(issuer.to_owned(), described.clone()).await;
     Ok(described)
@@ -157,6 +176,17 @@ struct Claims {
     aud: Audience,
     azp: Option<String>,
     nonce: Option<String>,
+    email: Option<String>,
+    #[serde(default)]
+    email_verified: Truth,
+    name: Option<String>,
+    picture: Option<String>,
+}
+
+/// What a provider tells of a person to whoever asks with the access token.
+#[derive(Debug, Deserialize)]
+struct Info {
+    sub: String,
     email: Option<String>,
     #[serde(default)]
     email_verified: Truth,
@@ -241,7 +271,7 @@ impl Exchange<'_> {
             headers,
             ..Ask::call(Method::POST, endpoint, form)
         };
-        let answer = ask(self.app, request).await?;
+        let answer = ask(self.app, request).await.map_err(unusable)?;
         if !answer.status.is_success() {
             return Err(refused(format!("the code was answered {}", answer.status)));
         }
@@ -258,7 +288,10 @@ impl Exchange<'_> {
         let token = tokens
             .id_token
             .ok_or_else(|| refused("there is no ID token"))?;
-        let claims = self.check(&described, &token, nonce).await?;
+        let mut claims = self.check(&described, &token, nonce).await?;
+        if let (None, Some(token)) = (&claims.email, &tokens.access_token) {
+            self.ask_more(&described, token, &mut claims).await?;
+        }
         let proven = claims.email_verified.is_true();
         let email = claims.email.filter(|_| proven);
         Ok(Person {
@@ -268,6 +301,27 @@ impl Exchange<'_> {
             name: claims.name.map(short),
             picture: claims.picture.filter(|url| is_picture(url)),
         })
+    }
+
+    /// Many providers put into the ID token only who it is, and tell the rest where they are asked for it.
+    async fn ask_more(
+        &self,
+        described: &Description,
+        token: &str,
+        claims: &mut Claims,
+    ) -> Result<()> {
+        let Some(endpoint) = &described.userinfo_endpoint else {
+            return Ok(());
+        };
+        let info: Info = get(self.app, endpoint, Some(token)).await?;
+        if info.sub != claims.sub {
+            return Err(refused("what the provider tells is of somebody else"));
+        }
+        claims.email = info.email;
+        claims.email_verified = info.email_verified;
+        claims.name = claims.name.take().or(info.name);
+        claims.picture = claims.picture.take().or(info.picture);
+        Ok(())
     }
 
     async fn check(&self, described: &Description, token: &str, nonce: &str) -> Result<Claims> {

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use axum::response::Response;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use loupe_hosted::auth::Provider;
-use loupe_wire::AuthConfigOutputMode;
+use loupe_wire::{AuthConfigOutput, AuthConfigOutputMode};
 use moka::future::Cache;
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,6 @@ use crate::{
     app::App,
     db::Tx,
     error::{ApiError, Result},
-    hosting::Site,
     id,
     v1::{apps, secrets},
 };
@@ -70,7 +69,7 @@ pub(super) enum Service {
 }
 
 impl Service {
-    const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Google => "google",
             Self::Github => "github",
@@ -89,6 +88,11 @@ impl Ways {
         self.others.iter().map(button).collect()
     }
 
+    /// The other services.
+    pub fn services(&self) -> impl Iterator<Item = Service> {
+        self.others.iter().map(|(service, _)| *service)
+    }
+
     fn find(&self, name: &str) -> Result<Service> {
         let found = self
             .others
@@ -104,8 +108,8 @@ impl Ways {
 }
 
 /// What the app's owner allows, as far as this server is set up for it.
-pub(super) fn ways(app: &App, site: &Site) -> Ways {
-    let Some(auth) = &site.hosted.auth_config else {
+pub(super) fn ways(app: &App, auth: Option<&AuthConfigOutput>) -> Ways {
+    let Some(auth) = auth else {
         return Ways::default();
     };
     let allowed: Vec<_> = auth
@@ -152,7 +156,12 @@ pub(super) struct Client {
     pub scopes: Vec<String>,
 }
 
-async fn client(app: &App, site: &Site, service: Service) -> Result<Client> {
+/// The settings of a service, those of an app among them: whose it is, and how people sign in to it.
+pub(super) async fn client(
+    app: &App,
+    (org_id, auth): (&str, Option<&AuthConfigOutput>),
+    service: Service,
+) -> Result<Client> {
     let settings = &app.config().sign_in;
     let of = |settings: Option<&crate::config::OauthClient>, issuer: &str, scopes: &[&str]| {
         let settings = settings.ok_or_else(|| ApiError::not_found("provider", service.name()))?;
@@ -176,16 +185,11 @@ async fn client(app: &App, site: &Site, service: Service) -> Result<Client> {
         ),
         Service::Oidc => {
             let missing = || ApiError::not_found("provider", service.name());
-            let auth = site.hosted.auth_config.as_ref().ok_or_else(missing)?;
+            let auth = auth.ok_or_else(missing)?;
             let secret = match &auth.oidc_client_secret_name {
-                Some(name) => {
-                    Some(secrets::value(app, &site.org_id, name).await.map_err(|_| {
-                        ApiError::unavailable(
-                            "",
-                            "This service is not set up: its secret is missing.",
-                        )
-                    })?)
-                }
+                Some(name) => Some(secrets::value(app, org_id, name).await.map_err(|_| {
+                    ApiError::unavailable("", "This service is not set up: its secret is missing.")
+                })?),
                 None => None,
             };
             let mut scopes = auth.oidc_scopes.clone();
@@ -221,8 +225,9 @@ pub(super) struct Way {
 pub(super) async fn start(asked: &Asked<'_>) -> Result<Response> {
     let app = asked.app;
     app.hosting.auth.throttle.address(app)?;
-    let service = ways(app, asked.site).find(asked.text("provider"))?;
-    let client = client(app, asked.site, service).await?;
+    let auth = asked.site.hosted.auth_config.as_ref();
+    let service = ways(app, auth).find(asked.text("provider"))?;
+    let client = client(app, (&asked.site.org_id, auth), service).await?;
     let authorize = match service {
         Service::Github => format!("{}/login/oauth/authorize", client.issuer),
         _ => oidc::describe(app, &client.issuer)
@@ -312,8 +317,9 @@ pub(super) async fn callback(asked: &Asked<'_>, name: &str) -> Result<Response> 
             "Another service answered than the one that was asked.",
         ));
     }
-    let service = ways(app, asked.site).find(name)?;
-    let client = client(app, asked.site, service).await?;
+    let auth = asked.site.hosted.auth_config.as_ref();
+    let service = ways(app, auth).find(name)?;
+    let client = client(app, (&asked.site.org_id, auth), service).await?;
     if client.issuer != way.issuer || sent("code").is_empty() {
         return Err(refused(
             "flow_invalid",

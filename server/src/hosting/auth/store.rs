@@ -36,6 +36,8 @@ crate::sql! {
     const SWEEP_SESSIONS = "DELETE FROM app_sessions WHERE expires_at < $1";
     const SWEEP_TOKENS = "DELETE FROM app_tokens WHERE expires_at < $1";
     const SWEEP_EVENTS = "DELETE FROM app_events WHERE created_at < $1";
+    const SWEEP_REQUESTS = "DELETE FROM app_events WHERE kind LIKE 'request.%' AND created_at < $1";
+    const SWEEP_MINUTES = "DELETE FROM app_minutes WHERE minute < $1";
 }
 
 /// Whose people: organization and app.
@@ -281,5 +283,10 @@ pub(super) async fn sweep(tx: &mut Tx, now: i64, events_before: i64) -> Result<(
     tx.run(SWEEP_SESSIONS, args![now]).await?;
     tx.run(SWEEP_TOKENS, args![now]).await?;
     tx.run(SWEEP_EVENTS, args![events_before]).await?;
+    // Lines of requests are read back a week, figures a month.
+    tx.run(SWEEP_REQUESTS, args![now - 8 * 86_400_000_000])
+        .await?;
+    let minutes = events_before.div_euclid(60_000_000);
+    tx.run(SWEEP_MINUTES, args![minutes]).await?;
     Ok(())
 }

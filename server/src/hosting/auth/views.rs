@@ -55,7 +55,7 @@ fn link(page: &str, asked: &Asked<'_>) -> String {
 }
 
 pub(super) fn sign_in(asked: &Asked<'_>, status: StatusCode, error: Option<String>) -> Response {
-    let ways = provider::ways(asked.app, asked.site);
+    let ways = provider::ways(asked.app, asked.site.hosted.auth_config.as_ref());
     let by_mail = ways.by_mail;
     let page = Page {
         title: "Sign in".into(),
@@ -79,7 +79,7 @@ pub(super) fn sign_in(asked: &Asked<'_>, status: StatusCode, error: Option<Strin
 }
 
 pub(super) fn sign_up(asked: &Asked<'_>, status: StatusCode, error: Option<String>) -> Response {
-    let ways = provider::ways(asked.app, asked.site);
+    let ways = provider::ways(asked.app, asked.site.hosted.auth_config.as_ref());
     let name = Field {
         name: "name",
         label: "Name (may stay empty)",

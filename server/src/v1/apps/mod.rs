@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod deploys;
+mod insight;
 pub mod packing;
 mod people;
 pub mod public;

@@ -2,7 +2,7 @@
 
 use loupe_wire::{
     AppInvitationResponse, AppUserResponse, InviteUserRequest, ListInvitationsResponse,
-    ListUsersResponse,
+    ListUsersResponse, SignInTestResponse,
 };
 
 use super::{Hosted, store};
@@ -113,6 +113,17 @@ pub async fn remove(app: &App, caller: &Caller, app_id: &str, user_id: &str) -> 
     } else {
         Err(ApiError::not_found("user", user_id))
     }
+}
+
+/// Whether people could sign in.
+pub async fn test_sign_in(app: &App, caller: &Caller, app_id: &str) -> Result<SignInTestResponse> {
+    let (place, hosted) = place(app, caller, app_id).await?;
+    let providers = hosting::auth::inspect(app, &place.org_id, &hosted).await;
+    Ok(SignInTestResponse {
+        app_id: place.app_id,
+        success: providers.iter().all(|one| one.success),
+        providers,
+    })
 }
 
 fn invitation(row: store::Invitation) -> AppInvitationResponse {

@@ -5,18 +5,22 @@ use axum::{
     extract::{Path, State},
 };
 use loupe_wire::{
-    GenericSuccessResponse, InteractionRequest, PageTab, PublicAppConfigResponse,
+    DisplayConfig, GenericSuccessResponse, InteractionRequest, PageTab, PublicAppConfigResponse,
     PublicAppSearchRequest, PublicExecuteResponse,
 };
 use serde_json::json;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Hosted, PRODUCTION, store};
+use super::{Hosted, PRODUCTION, insight, store};
 use crate::{
     app::App,
     body::Body,
     error::{ApiError, Result},
-    hosting, id,
+    hosting::{
+        self,
+        visits::{self, MINUTE, Tally},
+    },
+    id,
     v1::{
         public::{Open, Proof},
         retrievers::{self, Execute, cast},
@@ -27,6 +31,7 @@ pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(get_public_app))
         .routes(routes!(search_public_app))
+        .routes(routes!(get_public_gallery))
         .routes(routes!(note_interaction))
 }
 
@@ -66,12 +71,7 @@ async fn search_public_app(
     Body(request): Body<PublicAppSearchRequest>,
 ) -> Result<Json<PublicExecuteResponse>> {
     let (org_id, hosted) = open(&app, &slug).await?;
-    if super::has_sign_in(hosted.auth_config.as_ref()) {
-        return Err(ApiError::unauthenticated(
-            "sign_in_required",
-            "this app is searched by people who signed in to it: use its own address",
-        ));
-    }
+    for_everybody(&hosted)?;
     let tabs = &hosted.page().tabs;
     let tab = tabs.iter().find(|tab| tab.tab_id == request.tab_id);
     let tab = tab.ok_or_else(|| ApiError::not_found("tab", &request.tab_id))?;
@@ -86,6 +86,52 @@ async fn search_public_app(
         presigned_urls: true,
         ..Default::default()
     };
+    let (answer, _) = open.execute(&app, ask).await?;
+    Ok(Json(answer))
+}
+
+/// Strangers search nothing of an app that people sign in to.
+fn for_everybody(hosted: &Hosted) -> Result<()> {
+    if super::has_sign_in(hosted.auth_config.as_ref()) {
+        return Err(ApiError::unauthenticated(
+            "sign_in_required",
+            "this app is searched by people who signed in to it: use its own address",
+        ));
+    }
+    Ok(())
+}
+
+/// What an app shows before anybody searches: its gallery's retriever with the gallery's own inputs. Only fields that
+/// `field_config` names are answered.
+#[utoipa::path(get, path = "/v1/public/apps/{slug}/gallery", tag = "public_apps", security(()), responses((status = 200, body = PublicExecuteResponse)))]
+async fn get_public_gallery(
+    State(app): State<App>,
+    Path(slug): Path<String>,
+) -> Result<Json<PublicExecuteResponse>> {
+    let (org_id, hosted) = open(&app, &slug).await?;
+    for_everybody(&hosted)?;
+    let gallery = hosted.page().featured_gallery.as_ref();
+    let gallery = gallery.filter(|gallery| gallery.enabled);
+    let gallery = gallery.ok_or_else(|| ApiError::not_found("gallery", &slug))?;
+    let shown = PageTab {
+        tab_id: "gallery".into(),
+        retriever_id: gallery.retriever_id.clone(),
+        public_name: gallery.public_name.clone(),
+        display_config: DisplayConfig {
+            title: gallery.title.clone(),
+            exposed_fields: gallery.field_config.keys().cloned().collect(),
+            field_config: gallery.field_config.clone(),
+            layout: gallery.layout.clone(),
+            ..Default::default()
+        },
+        ..Default::default()
+    };
+    let ask = Execute {
+        inputs: gallery.default_inputs.clone(),
+        presigned_urls: true,
+        ..Default::default()
+    };
+    let open = open_tab(&app, &org_id, &hosted, &shown).await?;
     let (answer, _) = open.execute(&app, ask).await?;
     Ok(Json(answer))
 }
@@ -126,7 +172,15 @@ async fn note_interaction(
         .write(move |tx| {
             Box::pin(async move {
                 let place = (org_id.as_str(), hosted.app_id.as_str());
-                store::insert_event(tx, place, &event_id, "interaction", &request, now).await
+                let kind = insight::kind_of(&request.event_type);
+                if kind == insight::REPORTED {
+                    let failed = Tally {
+                        errors: 1,
+                        ..Tally::default()
+                    };
+                    visits::add(tx, place, now.div_euclid(MINUTE), failed).await?;
+                }
+                store::insert_event(tx, place, &event_id, kind, &request, now).await
             })
         })
         .await?;

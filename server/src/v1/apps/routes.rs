@@ -5,17 +5,18 @@ use axum::{
     response::Response,
 };
 use loupe_wire::{
-    AppInvitationResponse, AppResponse, AppUserResponse, CreateAppRequest, DeployRequest,
-    DeployResponse, DeployStatusResponse, DownloadUrlResponse, GenericDeleteResponse,
-    InviteUserRequest, ListAppsResponse, ListInvitationsResponse, ListUsersResponse,
-    PromoteResponse, PublishAppRequest, RestoreVersionRequest, RestoreVersionResponse,
-    UpdateAppRequest, UpdateRoleRequest, UploadUrlRequest, UploadUrlResponse, VerifyUploadRequest,
+    AppAnalyticsResponse, AppInvitationResponse, AppLogsResponse, AppResponse, AppUserResponse,
+    CreateAppRequest, DeployRequest, DeployResponse, DeployStatusResponse, DownloadUrlResponse,
+    ErrorRateResponse, GenericDeleteResponse, InviteUserRequest, ListAppsResponse,
+    ListInvitationsResponse, ListUsersResponse, PromoteResponse, PublishAppRequest,
+    RestoreVersionRequest, RestoreVersionResponse, SignInTestResponse, UpdateAppRequest,
+    UpdateRoleRequest, UploadUrlRequest, UploadUrlResponse, VerifyUploadRequest,
     VerifyUploadResponse, VersionDetailResponse, VersionDiffResponse, VersionListResponse,
 };
 use serde::Deserialize;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Wanted, deploys, people, versions};
+use super::{Wanted, deploys, insight, people, versions};
 use crate::{
     app::App,
     auth::{self, Admin, Caller, Delete, Org, Read, Write},
@@ -42,6 +43,10 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(restore_version))
         .routes(routes!(rollback_app))
         .routes(routes!(promote_app))
+        .routes(routes!(test_app_sign_in))
+        .routes(routes!(get_app_analytics))
+        .routes(routes!(get_app_error_rate))
+        .routes(routes!(list_app_logs))
         .routes(routes!(list_app_users))
         .routes(routes!(remove_user))
         .routes(routes!(set_user_role))
@@ -322,6 +327,102 @@ async fn promote_app(
     Path(app_id): Path<String>,
 ) -> Result<Json<PromoteResponse>> {
     versions::promote(&app, &org.caller, &app_id)
+        .await
+        .map(Json)
+}
+
+/// Looks at every way to sign in that the app allows: whether the service answers, and what it has to know.
+#[utoipa::path(post, path = "/v1/apps/{app_id}/sign-in/test", tag = "apps", responses((status = 200, body = SignInTestResponse)))]
+async fn test_app_sign_in(
+    State(app): State<App>,
+    org: Org<Write>,
+    Path(app_id): Path<String>,
+) -> Result<Json<SignInTestResponse>> {
+    people::test_sign_in(&app, &org.caller, &app_id)
+        .await
+        .map(Json)
+}
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct AnalyticsQuery {
+    /// 1 to 720, default 24.
+    hours: Option<i64>,
+}
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ErrorRateQuery {
+    /// 1 to 1440, default 60.
+    minutes: Option<i64>,
+}
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct LogsQuery {
+    /// requests (default), errors, interactions or deploys.
+    log_type: Option<String>,
+    /// 1 to 168, default 24.
+    hours: Option<i64>,
+    /// Of requests: info, warn or error.
+    level: Option<String>,
+    /// 1 to 1000, default 100.
+    limit: Option<i64>,
+}
+
+/// A number of a query within its bounds.
+fn within(name: &str, sent: Option<i64>, default: i64, most: i64) -> Result<i64> {
+    let number = sent.unwrap_or(default);
+    if (1..=most).contains(&number) {
+        return Ok(number);
+    }
+    let message = format!("{name} lies between 1 and {most}");
+    Err(Violation::query(name, "range", message, number.into()).into())
+}
+
+/// How an app is visited: pages, what failed, how fast pages were for visitors.
+#[utoipa::path(get, path = "/v1/apps/{app_id}/analytics", tag = "apps", params(AnalyticsQuery), responses((status = 200, body = AppAnalyticsResponse)))]
+async fn get_app_analytics(
+    State(app): State<App>,
+    org: Org<Read>,
+    Path(app_id): Path<String>,
+    Params(query): Params<AnalyticsQuery>,
+) -> Result<Json<AppAnalyticsResponse>> {
+    let hours = within("hours", query.hours, 24, 720)?;
+    insight::analytics(&app, &org.caller, &app_id, hours)
+        .await
+        .map(Json)
+}
+
+/// How much fails for visitors of an app.
+#[utoipa::path(get, path = "/v1/apps/{app_id}/error-rate", tag = "apps", params(ErrorRateQuery), responses((status = 200, body = ErrorRateResponse)))]
+async fn get_app_error_rate(
+    State(app): State<App>,
+    org: Org<Read>,
+    Path(app_id): Path<String>,
+    Params(query): Params<ErrorRateQuery>,
+) -> Result<Json<ErrorRateResponse>> {
+    let minutes = within("minutes", query.minutes, 60, 1440)?;
+    insight::error_rate(&app, &org.caller, &app_id, minutes)
+        .await
+        .map(Json)
+}
+
+/// Lines of an app, the newest first: calls of its `/api` and what failed, what visitors did, deploys.
+#[utoipa::path(get, path = "/v1/apps/{app_id}/logs", tag = "apps", params(LogsQuery), responses((status = 200, body = AppLogsResponse)))]
+async fn list_app_logs(
+    State(app): State<App>,
+    org: Org<Read>,
+    Path(app_id): Path<String>,
+    Params(query): Params<LogsQuery>,
+) -> Result<Json<AppLogsResponse>> {
+    let wanted = insight::Wanted {
+        log_type: query.log_type,
+        hours: within("hours", query.hours, 24, 168)?,
+        level: query.level,
+        limit: within("limit", query.limit, 100, 1000)?,
+    };
+    insight::logs(&app, &org.caller, &app_id, &wanted)
         .await
         .map(Json)
 }

@@ -44,6 +44,8 @@ crate::sql! {
     const DELETE_INVITATIONS = "DELETE FROM app_invitations WHERE org_id = $1 AND app_id = $2";
     const DELETE_EVENTS = "DELETE FROM app_events WHERE org_id = $1 AND app_id = $2";
 
+    const DELETE_MINUTES = "DELETE FROM app_minutes WHERE org_id = $1 AND app_id = $2";
+
     const INVITATIONS = "SELECT invitation_id, email, role, status, created_at FROM app_invitations WHERE org_id = $1 AND app_id = $2 ORDER BY created_at DESC, invitation_id";
     const COUNT_INVITATIONS = "SELECT CAST(COUNT(*) AS BIGINT) FROM app_invitations WHERE org_id = $1 AND app_id = $2";
     const INSERT_INVITATION = "INSERT INTO app_invitations (invitation_id, org_id, app_id, email, role, status, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (app_id, email) DO UPDATE SET invitation_id = excluded.invitation_id, role = excluded.role, status = excluded.status, created_at = excluded.created_at";
@@ -285,6 +287,7 @@ pub(super) async fn delete_all_of(tx: &mut Tx, org_id: &str, app_id: &str) -> Re
         DELETE_TOKENS,
         DELETE_INVITATIONS,
         DELETE_EVENTS,
+        DELETE_MINUTES,
     ] {
         tx.run(statement, args![org_id, app_id]).await?;
     }

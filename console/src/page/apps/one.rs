@@ -1,0 +1,133 @@
+//! One app: its versions, its people, who may come in and what visitors may call.
+
+use leptos::prelude::*;
+use serde_json::{Value, json};
+
+use super::{
+    SCHEMA, access::access, outside, path_of, people::people, state, versions::versions, who,
+};
+use crate::{
+    api::{Answer, Api},
+    load::{Load, Query, navigator},
+    part::{schema::Form, *},
+    record::{Record, only},
+    route::param,
+    session::use_session,
+};
+
+const TABS: [(&str, &str); 3] = [
+    ("", "Versions"),
+    ("people", "People"),
+    ("access", "Sign-in and API"),
+];
+
+/// The app of the page, with its versions as the rows of a list.
+#[derive(Clone, Copy)]
+pub struct Shown {
+    pub load: Load,
+    pub path: Signal<String>,
+}
+
+pub fn app() -> AnyView {
+    let session = use_session();
+    let (id, tab) = (param("app"), Query::new("tab"));
+    let path = Signal::derive(move || path_of(&id.get()));
+    let load = Load::new(move || about(session.api(), path.get()));
+    let shown = Shown { load, path };
+    let one = move || load.good().unwrap_or_default();
+    let title = Signal::derive(move || match one().record("meta").opt("title") {
+        Some(title) => title,
+        None => id.get(),
+    });
+    let slug = Signal::derive(move || one().text("slug"));
+    let api = Signal::derive(move || session.api());
+    let go = navigator();
+    let removed = Callback::new(move |()| go("/apps"));
+    let settings = RwSignal::new(false);
+    let tabs = TABS.map(|(name, label)| {
+        let here = move || tab.value.with(|tab| tab == name).then_some("page");
+        let href = move || match name {
+            "" => format!("/console/apps/{}", id.get()),
+            name => format!("/console/apps/{}?tab={name}", id.get()),
+        };
+        view! { <a href=href aria-current=here>{label}</a> }.into_any()
+    });
+    let part = move || match tab.value.get().as_str() {
+        "people" => people(shown),
+        "access" => access(shown),
+        _ => versions(shown),
+    };
+    view! {
+        <Head title text="A front end of yours, on an origin of its own.">
+            <Remove what="app" name=slug loses="Its versions, its people and their sessions go with it, and its address answers no more." api path done=removed/>
+            <button type="button" class="btn" disabled=move || load.good().is_none() on:click=move |_| settings.set(true)>"Settings"</button>
+            <a class="btn primary" href=move || one().text("url") target="_blank" rel="noopener"><Icon name="link"/>"Open"</a>
+        </Head>
+        {loaded(load, ViewFn::from(|| view! { <div class="row"><span class="skeleton"></span></div> }), facts)}
+        <nav class="tabs" aria-label="Parts of the app">{Vec::from(tabs)}</nav>
+        {part}
+        {change(shown, settings)}
+    }
+    .into_any()
+}
+
+fn about(api: Api, path: String) -> Answer {
+    Box::pin(async move {
+        let mut one = api.get(&path).await?;
+        let versions = api.get(&format!("{path}/versions")).await?;
+        one.0["results"] = Value::from(versions.value("versions").cloned().unwrap_or_default());
+        Ok(one)
+    })
+}
+
+fn facts(one: Record) -> AnyView {
+    let url = one.text("url");
+    view! {
+        <div class="row">
+            {state(&one)}
+            {outside(url.clone(), url)}
+            <span class="muted">"for "{who(&one)}</span>
+        </div>
+    }
+    .into_any()
+}
+
+/// Its name, its address, whether visitors reach it.
+fn change(shown: Shown, open: RwSignal<bool>) -> AnyView {
+    let session = use_session();
+    let form = Form::plain("app-settings");
+    // What can be chosen is asked for once somebody wants to choose.
+    let namespaces = Load::new(move || -> Answer {
+        match open.get() {
+            true => super::namespaces(session.api()),
+            false => Box::pin(std::future::pending()),
+        }
+    });
+    Effect::new(move |_| {
+        if let Some(all) = namespaces.good() {
+            form.choices.set(all);
+            form.shape.update(|n| *n += 1);
+        }
+    });
+    let send = move |body| {
+        let one = shown.load.good().unwrap_or_default();
+        save(session.api(), shown.path.get_untracked(), &one, body)
+    };
+    view! {
+        <Fill open title="Settings".to_owned() label="Save" form schema=SCHEMA start=Callback::new(move |()| shown.load.good().unwrap_or_default().0)
+            send=Callback::new(send) done=Callback::new(move |_| shown.load.reload())/>
+    }
+    .into_any()
+}
+
+/// What of the form is sent. A page that visitors see already is told to them anew when its words changed.
+fn save(api: Api, path: String, before: &Record, body: Value) -> Answer {
+    let on = body.get("is_active").cloned().unwrap_or(json!(true));
+    let mut sent = only(Record(body), &["meta", "slug", "namespace"]);
+    sent["is_active"] = on;
+    let words = before.value("meta") != sent.get("meta");
+    if words && before.int("version").is_some_and(|version| version > 0) {
+        sent["publish"] = true.into();
+    }
+    super::save(api, Some(path), sent)
+}
