@@ -194,8 +194,53 @@ fn truncate(text: &str, length: Option<usize>, end: Option<String>) -> String {
         .collect()
 }
 
+/// Text that ends where no template may give more: one filter after another would double it each time.
+#[derive(Default)]
+struct Bounded(Vec<u8>);
+
+impl std::io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.0.len() + bytes.len() > MAX_OUTPUT_BYTES {
+            return Err(std::io::Error::other(format!(
+                "more than {MAX_OUTPUT_BYTES} bytes"
+            )));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Bounded {
+    fn text(self) -> std::result::Result<String, Error> {
+        String::from_utf8(self.0)
+            .map_err(|e| Error::new(ErrorKind::BadSerialization, e.to_string()))
+    }
+}
+
 fn to_json(value: &Any) -> std::result::Result<String, Error> {
-    serde_json::to_string(value).map_err(|e| Error::new(ErrorKind::BadSerialization, e.to_string()))
+    let mut out = Bounded::default();
+    serde_json::to_writer(&mut out, value)
+        .map_err(|e| Error::new(ErrorKind::BadSerialization, e.to_string()))?;
+    out.text()
+}
+
+fn join(list: &Any, between: Option<String>) -> std::result::Result<String, Error> {
+    use std::io::Write;
+    if list.is_undefined() || list.is_none() {
+        return Ok(String::new());
+    }
+    let between = between.unwrap_or_default();
+    let mut out = Bounded::default();
+    for (place, item) in list.try_iter()?.enumerate() {
+        let between = if place > 0 { between.as_str() } else { "" };
+        write!(out, "{between}{item}")
+            .map_err(|e| Error::new(ErrorKind::InvalidOperation, e.to_string()))?;
+    }
+    out.text()
 }
 
 static SANDBOX: LazyLock<Environment<'static>> = LazyLock::new(|| {
@@ -209,7 +254,9 @@ static SANDBOX: LazyLock<Environment<'static>> = LazyLock::new(|| {
         "truncate",
         |text: String, length: Option<usize>, end: Option<String>| truncate(&text, length, end),
     );
-    env.add_filter("join", filters::join);
+    env.add_filter("join", |list: Any, between: Option<String>| {
+        join(&list, between)
+    });
     env.add_filter("length", filters::length);
     env.add_filter("first", filters::first);
     env.add_filter("last", filters::last);

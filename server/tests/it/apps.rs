@@ -318,7 +318,7 @@ both! {
         public(gallery).await.error(404, "NotFoundError");
         let document = json!({"title": "one", "secret": "two", "vectors": {"own": [1.0, 0.0, 0.0]}});
         server.call_in(&namespace, "POST", "/v1/collections/things/documents", document).await.ok();
-        let featured = json!({"retriever_id": id, "field_config": {"title": {}}});
+        let featured = json!({"retriever_id": id, "field_config": {"title": {"format": "text"}}});
         server.call("PATCH", &path, json!({"featured_gallery": featured, "publish": true})).await.ok();
         let found = public(gallery).await.ok();
         assert_eq!((&found["documents"][0]["title"], &found["documents"][0]["secret"]), (&json!("one"), &Value::Null));

@@ -29,7 +29,7 @@ async fn logs(server: &Server, query: &str) -> Value {
 both! {
     async fn reads_are_recorded_when_the_organization_wants_that(server) {
         let namespace = server.namespace("read").await;
-        let bucket = server.call_in(&namespace, "POST", "/v1/buckets", json!({"bucket_name": "letters"})).await.ok();
+        let bucket = server.call_in(&namespace, "POST", "/v1/buckets", json!({"bucket_name": "letters", "bucket_schema": {"properties": {"title": {"type": "string"}}}})).await.ok();
         let bucket = format!("/v1/buckets/{}", bucket["bucket_id"].as_str().unwrap());
         let settings = "/v1/organizations/audit/settings";
         assert_eq!(server.call("GET", settings, Value::Null).await.ok(), json!({"read_auditing_enabled": false}));

@@ -42,7 +42,7 @@ crate::sql! {
     const SET_OBJECT = "UPDATE batch_objects SET status = CASE WHEN $3 = 'SKIPPED' AND made + $10 > 0 THEN 'COMPLETED' ELSE $3 END, error = $4, error_type = $5, collection_id = $6, documents = documents + $7, updated_at = $8, tier = $9, made = CASE WHEN made + $10 > 0 THEN 1 ELSE 0 END, document_id = $11 WHERE batch_id = $1 AND object_id = $2";
     const SET_OBJECT_STATUS = "UPDATE objects SET status = $3, updated_at = $4 WHERE namespace_id = $1 AND object_id = $2";
     const COUNTS = "SELECT status, CAST(COUNT(*) AS BIGINT), CAST(COALESCE(SUM(documents), 0) AS BIGINT), CAST(COALESCE(SUM(tier), 0) AS BIGINT) FROM batch_objects WHERE batch_id = $1 GROUP BY status";
-    const FAILED = "SELECT object_id, collection_id, COALESCE(error, ''), COALESCE(error_type, 'permanent'), updated_at, tier, document_id FROM batch_objects WHERE batch_id = $1 AND status = 'FAILED' AND ($4 < 0 OR tier = $4) AND ($5 = '' OR collection_id = $5) ORDER BY position LIMIT $2 OFFSET $3";
+    const FAILED = "SELECT object_id, collection_id, COALESCE(error, '') AS error, COALESCE(error_type, 'permanent') AS error_type, updated_at, tier, document_id FROM batch_objects WHERE batch_id = $1 AND status = 'FAILED' AND ($4 < 0 OR tier = $4) AND ($5 = '' OR collection_id = $5) ORDER BY position LIMIT $2 OFFSET $3";
     const COUNT_FAILED = "SELECT CAST(COUNT(*) AS BIGINT) FROM batch_objects WHERE batch_id = $1 AND status = 'FAILED' AND ($2 < 0 OR tier = $2) AND ($3 = '' OR collection_id = $3)";
     const NEXT_TIER = "SELECT CAST(COALESCE(MIN(tier), -1) AS BIGINT) FROM batch_objects WHERE batch_id = $1 AND status = 'PENDING'";
     const IN_TIER = "SELECT CAST(COUNT(*) AS BIGINT) FROM batch_objects WHERE batch_id = $1 AND tier >= $2 AND status <> 'CANCELED'";

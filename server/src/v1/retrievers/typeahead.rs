@@ -3,13 +3,11 @@
 use std::collections::HashSet;
 
 use axum::{Json, extract::State, http::request::Parts};
-use loupe_engine::filter::Filter;
 use loupe_wire::{
     NamespaceOperation, ResourceType, TypeaheadCollectionSuggestion, TypeaheadResponse,
     TypeaheadValueSuggestion, Value,
 };
 use serde::Deserialize;
-use serde_json::json;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::store;
@@ -17,7 +15,7 @@ use crate::{
     app::App,
     auth::{Read, Scope},
     error::{ApiError, Result, Violation},
-    list::{self, parse_filter},
+    list,
     v1::collections::COLLECTIONS,
 };
 
@@ -25,7 +23,7 @@ use crate::{
 const FIELDS: [&str; 3] = ["title", "name", "tags"];
 const MOST_FIELDS: usize = 5;
 /// Values that are counted of one field.
-const COUNTED: usize = 200;
+const COUNTED: usize = 5_000;
 /// Executions whose queries are looked through.
 const RECENT: i64 = 500;
 
@@ -150,9 +148,7 @@ async fn values(
     let reach = scope.reach(collection_ids);
     let mut found = Vec::new();
     for field in fields {
-        let raw = json!({"field": field, "operator": "contains", "value": typed, "case_sensitive": false});
-        let filter: Filter = parse_filter(&json!({"AND": [raw]}), "fields")?;
-        let counts = app.store().facet(&reach, Some(&filter), field, COUNTED);
+        let counts = app.store().facet(&reach, None, field, COUNTED);
         for one in counts.await? {
             let Value::String(value) = one.value else {
                 continue;
