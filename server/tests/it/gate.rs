@@ -22,7 +22,9 @@ fn the_table_has_a_row_for_each_operation_of_the_description() {
     let (_, document) = loupe_server::v1::router();
     let document: Value = serde_json::from_str(&document.to_json().unwrap()).unwrap();
     let mut described = BTreeSet::new();
-    for (path, item) in document["paths"].as_object().unwrap() {
+    // What has a server of its own is for the hosts of apps, which know no key.
+    let paths = document["paths"].as_object().unwrap().iter();
+    for (path, item) in paths.filter(|(_, item)| item.get("servers").is_none()) {
         for (method, operation) in item.as_object().unwrap() {
             if !operation["responses"].is_object() {
                 continue;
