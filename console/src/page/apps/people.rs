@@ -43,7 +43,7 @@ pub fn people(shown: Shown) -> AnyView {
         let sent = only(Record(body), &["role"]);
         session.api().patch(&format!("{}/{id}/role", path()), &sent)
     };
-    let empty = move || view! { <Empty icon="people" title="Nobody yet" text="Whoever signs in to the app stands here. People whom you invite get a mail with the way in."/> };
+    let empty = move || view! { <Empty icon="people" title="Nobody yet" text="Whoever signs in stands here. People whom you invite get a mail."/> };
     view! {
         <div class="row between">
             <h2>"People"</h2>
@@ -55,7 +55,7 @@ pub fn people(shown: Shown) -> AnyView {
             start=Callback::new(|()| json!({"role": "org:member"})) send=Callback::new(move |body| session.api().post(&format!("{}/invite", path()), &body)) done=saved/>
         <Fill open=rows.dialog("Role") title=Signal::derive(move || format!("Role of {}", rows.of.get().text("email"))) label="Save"
             form=Form::plain("role") schema=SCHEMA start=Callback::new(move |()| rows.of.get().0) send=Callback::new(role) done=saved/>
-        <Discard rows what="person" name="email" loses="Whoever it is, is signed out everywhere, and the account is gone. With the address, another one can be made."
+        <Discard rows what="person" name="email" loses="The account is gone, and signed out everywhere."
             delete=Callback::new(delete)/>
     }
     .into_any()

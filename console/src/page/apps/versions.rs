@@ -21,7 +21,7 @@ const COLUMNS: &[Column] = &[
     Column("", "actions many"),
 ];
 
-const NONE: &str = "Drop the zip archive of what a build made, with its index.html, or begin with the starter: a search page with sign-in.";
+const NONE: &str = "Drop what a build made as a zip archive, or begin with the starter: a search page with sign-in.";
 
 /// The address of the starter's files, which the page was told.
 fn starter_address() -> String {
@@ -187,9 +187,7 @@ fn progress(shown: Shown, deploy: Query) -> AnyView {
             shown.load.reload();
         }
     });
-    let wait = || {
-        view! { <div class="card stack" aria-busy="true"><div class="row between"><strong>"Deploy"</strong>{badge("building")}</div><span class="skeleton"></span></div> }
-    };
+    let wait = || badge("building");
     let url = move || shown.load.good().unwrap_or_default().text("url");
     view! { <div aria-live="polite">{loaded(log, ViewFn::from(wait), move |text| ended(&text, url()))}</div> }
         .into_any()
@@ -213,17 +211,8 @@ fn ended(text: &Record, url: String) -> AnyView {
         true => events.pop().unwrap_or_default(),
         false => Record::default(),
     };
-    let lines: String = events
-        .iter()
-        .map(|one| {
-            let at = one.text("timestamp");
-            format!(
-                "{} {}\n",
-                at.get(11..19).unwrap_or_default(),
-                one.text("message")
-            )
-        })
-        .collect();
+    let lines: Vec<String> = events.iter().map(|one| one.text("message")).collect();
+    let lines = lines.join("\n");
     let open = (end.text("status") == "complete").then(|| {
         view! { <div><a class="btn primary" href=url target="_blank" rel="noopener">"Open the app"</a></div> }
     });
@@ -232,7 +221,8 @@ fn ended(text: &Record, url: String) -> AnyView {
         .map(|error| view! { <Explain problem=Problem::local(error)/> });
     view! {
         <div class="card stack">
-            <div class="row between"><strong>"Deploy"</strong>{badge(&end.text("status"))}</div>
+            <strong>"Deploy"</strong>
+            {badge(&end.text("status"))}
             {problem}
             <pre class="code-block" role="log" tabindex="0" aria-label="Log of the deploy">{lines}</pre>
             {open}

@@ -142,8 +142,11 @@ pub(crate) async fn run(
         timeout: Duration::from_secs(p.count("timeout").unwrap_or(30) as u64),
     };
     let mut rows = match set {
-        // Nothing came before: the rows are the documents.
-        Working::Unread { .. } => {
+        // Nothing came before, neither filter nor order: the rows are the documents.
+        Working::Unread {
+            filter: None,
+            sort: None,
+        } => {
             lookup.values = vec![values(&written, &names, &at.context)?];
             lookup.most = MOST_DOCUMENTS;
             let found = asked(at, &*tables, &connection, lookup).await?;
@@ -152,7 +155,7 @@ pub(crate) async fn run(
             let rows = found.into_iter().enumerate().map(document);
             return Ok(Working::Rows(rows.collect()));
         }
-        Working::Rows(rows) => rows,
+        set => at.rows(set).await?,
     };
     let rest = rows.split_off(rows.len().min(MAX_CALLS));
     if !rest.is_empty() {
