@@ -124,6 +124,8 @@ fn brotli(bytes: &[u8]) -> Result<Vec<u8>> {
     let params = brotli::enc::BrotliEncoderParams {
         quality: 11,
         lgwin: 22,
+        lgblock: 21,
+        size_hint: bytes.len(),
         ..Default::default()
     };
     brotli::BrotliCompress(&mut &bytes[..], &mut out, &params)

@@ -21,7 +21,7 @@ const COLUMNS: &[Column] = &[
     Column("", "actions many"),
 ];
 
-const NONE: &str = "Drop what a build made as a zip archive, or begin with the starter: a search page with sign-in.";
+const NONE: &str = "Begin with the starter: a search page with sign-in.";
 
 /// The address of the starter's files, which the page was told.
 fn starter_address() -> String {
@@ -51,11 +51,8 @@ pub fn versions(shown: Shown) -> AnyView {
         change.run(starter(session.api(), path, to), begun);
     };
     let places = vec![
-        ("production".to_owned(), "Visitors, at once".to_owned()),
-        (
-            "staging".to_owned(),
-            "Staging, to be looked at first".to_owned(),
-        ),
+        ("production".to_owned(), "Visitors".to_owned()),
+        ("staging".to_owned(), "Staging".to_owned()),
     ];
     let sending = move || {
         let known = change.busy.get() && share.get() > 0.0;
@@ -115,16 +112,11 @@ fn switches(shown: Shown, rows: Rows) -> AnyView {
             session.api().post(&path, &json!({}))
         })
     };
-    let promote = (staged.is_some() && staged != live).then(|| {
-        call(
-            "Promote staging",
-            "Visitors get what staging had",
-            "promote",
-        )
-    });
+    let promote = (staged.is_some() && staged != live)
+        .then(|| call("Promote staging", "Promoted", "promote"));
     let back = live
         .is_some_and(|live| live > 1)
-        .then(|| call("Roll back", "Visitors get what they had before", "rollback"));
+        .then(|| call("Roll back", "Rolled back", "rollback"));
     view! { {promote}{back} }.into_any()
 }
 
@@ -140,7 +132,7 @@ fn row(one: Record) -> AnyView {
     let at =
         move |what: &str| format!("{}/versions/{number_of}/{what}", shown.path.get_untracked());
     let restore = (!live).then(|| {
-        rows.call("Serve", &title, "Visitors get it now", move || {
+        rows.call("Serve", &title, "Served", move || {
             session.api().post(&at("restore"), &json!({}))
         })
     });

@@ -8,7 +8,7 @@ crate::sql! {
     // Found with its owner before.
     const STANDING = "SELECT tier, status, CAST(COUNT(*) AS BIGINT) FROM batch_objects WHERE batch_id = $1 GROUP BY tier, status";
     const FAILURES = "SELECT COALESCE(error_type, 'permanent'), CAST(COUNT(*) AS BIGINT) FROM batch_objects WHERE batch_id = $1 AND status = 'FAILED' GROUP BY COALESCE(error_type, 'permanent') ORDER BY 1";
-    const CHUNKS = "SELECT status, CAST(COUNT(*) AS BIGINT), CAST(MAX(tries) AS BIGINT), CAST(MAX(attempt) AS BIGINT), CAST(COALESCE(MIN(lease_until), 0) AS BIGINT) FROM tasks WHERE org_id = $1 AND parent_id = $2 GROUP BY status ORDER BY status";
+    const CHUNKS = "SELECT status, CAST(COUNT(*) AS BIGINT) AS count, CAST(MAX(tries) AS BIGINT) AS tries, CAST(MAX(attempt) AS BIGINT) AS attempts, CAST(COALESCE(MIN(lease_until), 0) AS BIGINT) AS lease_until FROM tasks WHERE org_id = $1 AND parent_id = $2 GROUP BY status ORDER BY status";
     const UNCHANGED = "SELECT CAST(COUNT(*) AS BIGINT) FROM batch_objects b JOIN objects o ON o.object_id = b.object_id JOIN processed p ON p.object_id = b.object_id AND p.content_hash = o.content_hash WHERE b.batch_id = $1 AND o.namespace_id = $2 AND p.collection_id = $3";
     const DRAFTS = "SELECT batch_id FROM batches WHERE namespace_id = $1 AND bucket_id = $2 AND status = 'DRAFT' ORDER BY created_at, batch_id LIMIT $3";
     const RESET_TIER = "UPDATE batch_objects SET status = 'PENDING', error = NULL, error_type = NULL, document_id = NULL, updated_at = $2 WHERE batch_id = $1 AND status = 'FAILED' AND tier = $3";
