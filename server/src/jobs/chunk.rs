@@ -122,8 +122,8 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
                     .any(|(done, content)| done == id && content == hash)
         };
         let unchanged = match reads_documents(collection) {
-            true => filling.from_documents(&is_done, &mut end).await?,
-            false => from_objects(&filling, &found, &is_done, &mut end).await?,
+            true => filling.with_documents(&is_done, &mut end).await?,
+            false => with_objects(&filling, &found, &is_done, &mut end).await?,
         };
         done.extend(unchanged);
     }
@@ -135,7 +135,7 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
 }
 
 /// Fills a collection from objects of its bucket; answers those that are unchanged.
-async fn from_objects(
+async fn with_objects(
     filling: &Filling<'_>,
     found: &[(ObjectResponse, String)],
     is_done: &(dyn Fn(&str, &str) -> bool + Sync),
@@ -149,7 +149,7 @@ async fn from_objects(
     let (unchanged, todo): (Vec<_>, Vec<_>) = wanted
         .cloned()
         .partition(|(object, hash)| is_done(&id(object), hash));
-    filling.from_objects(todo, end).await?;
+    filling.with_objects(todo, end).await?;
     Ok(unchanged.iter().map(|(object, _)| id(object)).collect())
 }
 

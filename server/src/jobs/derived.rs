@@ -25,7 +25,7 @@ const AT_ONCE: usize = 256;
 impl Filling<'_> {
     /// Makes and stores what comes of the documents that belong to the waiting objects, and notes it in `end`. Answers the
     /// objects whose documents are as they were when the collection was last filled from them.
-    pub async fn from_documents(
+    pub async fn with_documents(
         &self,
         is_done: &(dyn Fn(&str, &str) -> bool + Sync),
         end: &mut ChunkEnd,

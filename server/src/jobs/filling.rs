@@ -79,7 +79,7 @@ impl Filling<'_> {
     }
 
     /// Makes and stores the documents of objects and notes them in `end`.
-    pub async fn from_objects(
+    pub async fn with_objects(
         &self,
         objects: Vec<(ObjectResponse, String)>,
         end: &mut ChunkEnd,

@@ -62,10 +62,10 @@ pub(crate) fn weigh(
     let acts = alike(&config, &at.stage, &names, &all, &at.run.inputs);
     let mut learned = learn(&config, &at.stage, &names, acts.acts.iter().copied());
     let question = exploring::number_of(&json!([at.run.principal, at.run.inputs, at.stage]));
-    let explored = config.algorithm.map(|algorithm| {
+    let explored = config.algorithm;
+    if let Some(algorithm) = explored {
         learned.weights = exploring::weights(algorithm, &config, &learned, question);
-        algorithm
-    });
+    }
     let weights: Object = names
         .iter()
         .zip(&learned.weights)

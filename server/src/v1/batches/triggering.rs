@@ -141,8 +141,8 @@ async fn of_documents(
     tiers::of_collections(app, &scope.namespace_id, &named).await?;
     let (roots, documents) = roots(app, scope, collection, &request).await?;
     quota::check_batch(app, &scope.caller, roots.len()).await?;
-    let buckets = collection.source.inherited_bucket_ids.iter().flatten();
-    let bucket_id = buckets.cloned().next().unwrap_or_default();
+    let mut buckets = collection.source.inherited_bucket_ids.iter().flatten();
+    let bucket_id = buckets.next().cloned().unwrap_or_default();
     let (org_id, namespace_id, now) = (
         scope.caller.org_id.clone(),
         scope.namespace_id.clone(),
