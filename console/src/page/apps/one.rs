@@ -75,7 +75,7 @@ fn about(api: Api, path: String) -> Answer {
     Box::pin(async move {
         let mut one = api.get(&path).await?;
         let versions = api.get(&format!("{path}/versions")).await?;
-        one.0["results"] = Value::from(versions.value("versions").cloned().unwrap_or_default());
+        one.0["results"] = versions.value("versions").cloned().unwrap_or_default();
         Ok(one)
     })
 }
