@@ -126,15 +126,22 @@ for (const [at, attack] of ATTACKS.entries()) {
     try {
       let back: URL | undefined;
       if (attack.back) {
-        // The way back is held, and another one is taken.
-        await page.route(/\/_auth\/callback\/oidc\?/, async (route) => {
-          back = new URL(route.request().url());
-          await route.fulfill({ body: "held" });
+        // The way back is held: a redirection cannot be, so those of the provider are followed here.
+        await page.route(`${provider.issuer}/interaction/**`, async (route) => {
+          let answer = await route.fetch({ maxRedirects: 0 });
+          let place = answer.headers()["location"];
+          while (place && !place.startsWith(home)) {
+            answer = await context.request.get(new URL(place, provider.issuer).href, { maxRedirects: 0 });
+            place = answer.headers()["location"];
+          }
+          if (!place) return route.fulfill({ response: answer });
+          back = new URL(place);
+          await route.fulfill({ contentType: "text/html", body: `<meta http-equiv="refresh" content="0;url=${home}/">` });
         });
       }
       await leave(page, attack.person ?? "eve");
       if (attack.back) {
-        await page.unroute(/\/_auth\/callback\/oidc\?/);
+        await page.unroute(`${provider.issuer}/interaction/**`);
         if (!back) throw new Error("nobody came back");
         await attack.back(back, context);
         const answer = await page.goto(back.href);
