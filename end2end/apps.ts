@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { get } from "node:http";
 import type { Page } from "@playwright/test";
 import { expect } from "@playwright/test";
 
@@ -22,6 +23,20 @@ export async function call<T = Record<string, unknown>>(server: Owner, method: s
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${text}`);
   return (text.startsWith("{") || text.startsWith("[") ? JSON.parse(text) : text) as T;
+}
+
+/** What an app's address answers. Browsers know that names below localhost are this machine; the resolver may not. */
+export function visit(address: string, headers: Record<string, string> = {}): Promise<{ status: number; text: string }> {
+  const { host, port, pathname, search } = new URL(address);
+  return new Promise((resolve, reject) => {
+    const asked = get({ host: "127.0.0.1", port, path: pathname + search, headers: { host, ...headers } }, (answer) => {
+      let text = "";
+      answer.setEncoding("utf8");
+      answer.on("data", (piece: string) => (text += piece));
+      answer.on("end", () => resolve({ status: answer.statusCode ?? 0, text }));
+    });
+    asked.on("error", reject);
+  });
 }
 
 /** Makes an app of these files, and waits until it is served; answers its id. */

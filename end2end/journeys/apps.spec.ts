@@ -1,6 +1,6 @@
 import { expect, test } from "@playwright/test";
 import { readFileSync } from "node:fs";
-import { PASSWORD, linkTo, origin, type Owner } from "../apps.ts";
+import { PASSWORD, linkTo, origin, type Owner, visit } from "../apps.ts";
 import { accessible, key, log, noSideways, open, phone, picture, signIn, steady, url, watch } from "./help.ts";
 
 const server = (): Owner => ({ url: url(), key: key(), log: log() });
@@ -154,7 +154,7 @@ test("a bundle is uploaded, looked at in staging, promoted and taken back, and t
   await page.getByLabel("A deploy goes to").selectOption("staging");
   await page.locator("#files").setInputFiles(bundle("Summer"));
   await expect(deployed).toContainText("version 2 is live in staging", { timeout: 30_000 });
-  const heading = async (address: string): Promise<string> => (await (await fetch(address)).text()).match(/<h1>(.*?)<\/h1>/)?.[1] ?? "";
+  const heading = async (address: string): Promise<string> => (await visit(address)).text.match(/<h1>(.*?)<\/h1>/)?.[1] ?? "";
   expect([await heading(home), await heading(home.replace("shop-window", "shop-window--staging"))]).toEqual(["Spring", "Summer"]);
   const preview = await page.getByRole("link", { name: "Preview Version 2" }).getAttribute("href");
   expect(await heading(preview ?? "")).toBe("Summer");
@@ -185,7 +185,7 @@ test("a bundle is uploaded, looked at in staging, promoted and taken back, and t
   await settings.getByLabel("Visitors reach it").uncheck();
   await settings.getByRole("button", { name: "Save" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Corner shop" })).toBeVisible();
-  await expect.poll(async () => (await fetch(home)).status).toBe(404);
+  await expect.poll(async () => (await visit(home)).status).toBe(404);
 
   await page.getByRole("button", { name: "Delete" }).click();
   const remove = page.getByRole("dialog", { name: "Delete this app?" });

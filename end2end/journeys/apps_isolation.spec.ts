@@ -1,5 +1,5 @@
 import { expect, test, type Page } from "@playwright/test";
-import { call, origin, serve, signUp } from "../apps.ts";
+import { call, origin, serve, signUp, visit } from "../apps.ts";
 import { start, type Running } from "../server.ts";
 
 const PAGE = '<!doctype html><html lang="en"><head><title>App</title></head><body><h1>App</h1></body></html>';
@@ -152,7 +152,7 @@ test("two apps and the console share no cookie, no storage and no answer", async
   expect(people.users.map((one) => one.email)).toEqual(["eve@example.com"]);
 
   // The session of one app opens nothing at the other, and the owner's key was never in a browser of visitors.
-  const stolen = await fetch(`${two}/_auth/me`, { headers: { cookie: `loupe_app=${session?.value}` } });
+  const stolen = await visit(`${two}/_auth/me`, { cookie: `loupe_app=${session?.value}` });
   expect(stolen.status).toBe(401);
   const kept = await desk.evaluate(() => [document.cookie, JSON.stringify(localStorage)]);
   expect(kept.join("")).not.toContain("loupe_sk_");

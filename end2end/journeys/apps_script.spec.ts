@@ -1,6 +1,6 @@
 import { expect, test, type Page } from "@playwright/test";
 import { brotliCompressSync } from "node:zlib";
-import { PASSWORD, origin, serve, signUp } from "../apps.ts";
+import { PASSWORD, origin, serve, signUp, visit } from "../apps.ts";
 import { start, type Running } from "../server.ts";
 
 // The app allows itself nothing but its own files: no inline script, no inline style, no other origin.
@@ -44,7 +44,7 @@ test("the script works early and late, leads in and out, and every tab knows", a
   await expect(page.locator("#who")).toHaveText("nobody");
   expect(await seen(page, (all) => [all.early, all.late])).toEqual([[false, null], [true, false]]);
   expect(thrown).toEqual(["one caller's mistake"]);
-  const script = await (await fetch(`${home}/_auth/sdk.js`)).text();
+  const script = (await visit(`${home}/_auth/sdk.js`)).text;
   expect(brotliCompressSync(script).length).toBeLessThan(8 * 1024);
 
   // Another tab, and one with the page of another person's browser.
@@ -113,5 +113,5 @@ test("an app without sign-in has no script, and its pages are left as they are",
   await serve(server, "open", { "index.html": "<!doctype html><html lang=en><title>Open</title><h1>Open</h1>" });
   await page.goto(origin(server, "open"));
   expect(await page.evaluate(() => "LoupeAuth" in window)).toBe(false);
-  expect(await (await fetch(`${origin(server, "open")}/_auth/me`)).status).toBe(404);
+  expect((await visit(`${origin(server, "open")}/_auth/me`)).status).toBe(404);
 });
