@@ -20,11 +20,10 @@ const api = async (path, body, signal) => {
   throw Object.assign(new Error(message), { status: answer.status });
 };
 
-// The retriever's input that takes words: the one called query, else the first text.
+// The retriever's input that takes words: the one called query, else the first text. One without is searched by other means.
 const inputOf = (retriever) => {
-  const all = Object.entries(retriever.input_schema ?? {});
-  const texts = all.filter(([, field]) => ["text", "string"].includes(field.type));
-  return (texts.find(([name]) => name === "query") ?? texts[0] ?? all[0] ?? ["query"])[0];
+  const texts = Object.entries(retriever.input_schema ?? {}).filter(([, field]) => ["text", "string"].includes(field.type));
+  return (texts.find(([name]) => name === "query") ?? texts[0])?.[0];
 };
 
 const first = (one, names) => names.map((name) => one[name]).find((text) => typeof text === "string" && text) ?? "";
@@ -80,14 +79,14 @@ const begin = async () => {
   open(true);
   say("");
   try {
-    retrievers = (await api("/retrievers/list", {})).results ?? [];
+    retrievers = ((await api("/retrievers/list", {})).results ?? []).filter(inputOf);
   } catch (error) {
     say(error.message);
     return;
   }
   at("choice").hidden = retrievers.length < 2;
   at("retriever").replaceChildren(...retrievers.map((one) => new Option(one.retriever_name, one.retriever_id)));
-  if (!retrievers.length) say("There is nothing to search with yet: make a retriever in the console.");
+  if (!retrievers.length) say("There is nothing to search with yet: make a retriever that takes words in the console.");
   const words = new URLSearchParams(location.search).get("q") ?? "";
   at("words").value = words;
   search(words);

@@ -66,10 +66,11 @@ pub fn versions(shown: Shown) -> AnyView {
         <div class="row filters"><Choice id="environment" label="A deploy goes to" value=environment options=places/></div>
         {sending}
         {refusal(change)}
-        {move || (!deploy.value.get().is_empty()).then(|| progress(shown, deploy))}
         <div class="row between"><h2>"Versions"</h2><div class="row">{move || switches(shown, rows)}</div></div>
         {refusal(rows.change)}
         <Listing load=shown.load label="Versions" columns=COLUMNS row empty=ViewFn::from(empty) offset=None/>
+        // At the end: it grows with its log, and moves nothing.
+        {move || (!deploy.value.get().is_empty()).then(|| progress(shown, deploy))}
     }
     .into_any()
 }
