@@ -163,7 +163,6 @@ test("a bundle is uploaded, looked at in staging, promoted and taken back, and t
   await expect(page.getByRole("row", { name: /Version 2/ })).toContainText("production");
   await expect.poll(() => heading(home)).toBe("Summer");
   await accessible(page);
-  await steady(page);
   await phone(page);
   await page.getByRole("button", { name: "Roll back Shop window" }).click();
   await expect.poll(() => heading(home)).toBe("Spring");

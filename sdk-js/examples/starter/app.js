@@ -87,8 +87,9 @@ const begin = async () => {
   at("choice").hidden = retrievers.length < 2;
   at("retriever").replaceChildren(...retrievers.map((one) => new Option(one.retriever_name, one.retriever_id)));
   if (!retrievers.length) say("There is nothing to search with yet: make a retriever that takes words in the console.");
+  // What somebody has typed meanwhile stays.
   const words = new URLSearchParams(location.search).get("q") ?? "";
-  at("words").value = words;
+  at("words").value ||= words;
   search(words);
 };
 
