@@ -42,7 +42,9 @@ export async function start(callbacks: string[]): Promise<Running> {
   });
   provider.use(async (context, next) => {
     await next();
-    const body = context.body as { id_token?: string; sub?: string } | undefined;
+    // Pages are text, and every text has a method by the name of `sub`.
+    if (typeof context.body !== "object") return;
+    const body = context.body as { id_token?: string; sub?: string } | null;
     if (running.forge && body?.id_token) {
       const claims = JSON.parse(Buffer.from(body.id_token.split(".")[1] ?? "", "base64url").toString()) as JWTPayload;
       body.id_token = await running.forge(claims, (said, head = {}, other = privateKey) =>

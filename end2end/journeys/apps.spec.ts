@@ -120,6 +120,16 @@ test("an app is made, the starter is deployed, and a stranger signs up and searc
   await steady(page);
   await picture(page, "app-access");
   await phone(page);
+  // A service that does not answer is told before anybody meets it.
+  await page.getByRole("button", { name: "Change", exact: true }).click();
+  await change.getByLabel("Who may come in").selectOption("sso_oidc");
+  await change.getByLabel("Issuer").fill("http://127.0.0.2:4010");
+  await change.getByLabel("Client id").fill("club");
+  await change.getByLabel("Client secret").fill("between us");
+  await change.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByRole("main").getByText(`${home}/_auth/callback/oidc`)).toBeVisible();
+  await page.getByRole("button", { name: "Test the sign-in" }).click();
+  await expect(page.getByRole("status", { name: "What the test found" })).toContainText("failed");
   expect(faults).toEqual([]);
 });
 
@@ -153,6 +163,7 @@ test("a bundle is uploaded, looked at in staging, promoted and taken back, and t
   await expect(page.getByRole("row", { name: /Version 2/ })).toContainText("production");
   await expect.poll(() => heading(home)).toBe("Summer");
   await accessible(page);
+  await steady(page);
   await phone(page);
   await page.getByRole("button", { name: "Roll back Shop window" }).click();
   await expect.poll(() => heading(home)).toBe("Spring");

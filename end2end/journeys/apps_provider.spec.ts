@@ -114,6 +114,7 @@ const ATTACKS: Attack[] = [
   { name: "signed with another key", forge: async (claims, sign) => sign(claims, {}, (await generateKeyPair("RS256")).privateKey) },
   { name: "signed with an unknown key", forge: (claims, sign) => sign(claims, { kid: "two" }) },
   { name: "claims changed after they were signed", forge: async (claims, sign) => { const [head, , signature] = (await sign(claims)).split("."); return `${head}.${encoded({ ...claims, sub: "ada" })}.${signature}`; } },
+  { name: "what is told is of somebody else", somebodyElse: true },
   { name: "an address that nobody verified", person: "unproven" },
 ];
 

@@ -68,7 +68,7 @@ pub fn bucket() -> AnyView {
             <button type="button" class="btn primary" on:click=process aria-busy=move || change.busy.get().to_string()><Icon name="play"/>"Process"</button>
         </Head>
         {refusal(change)}
-        {loaded(about, ViewFn::from(|| view! { <div class="row"><span class="skeleton"></span></div> }), facts)}
+        {loaded(about, ViewFn::from(|| view! { <div class="row about"><span class="skeleton"></span></div> }), facts)}
         <Upload api bucket schema=Signal::derive(move || about.good().map(|b| b.record("bucket_schema"))) done=refresh/>
         <Listing load=objects offset=Some(offset) label="Objects" empty=ViewFn::from(empty) row columns=COLUMNS/>
     }
@@ -91,7 +91,7 @@ fn facts(about: Record) -> AnyView {
         .map(|(name, f)| format!("{name}: {}", f.text("type")))
         .collect::<Vec<_>>();
     view! {
-        <div class="row">
+        <div class="row about">
             <span class="muted">{text::count(about.int("object_count").unwrap_or(0))}" objects, "{text::size(about.int("total_size_bytes").unwrap_or(0))}</span>
             {fields.into_iter().map(|f| view! { <span class="tag">{f}</span> }.into_any()).collect::<Vec<_>>()}
         </div>

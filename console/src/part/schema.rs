@@ -305,8 +305,9 @@ fn pick(
         None if must => "Choose one".into(),
         None => "none".into(),
     };
-    // What has to have a value, and has one, cannot be left without.
-    if !must || now.is_empty() {
+    // What has to have a value, and has one, cannot be left without; some give none a name of their own.
+    let named = all.iter().any(|(one, _)| one.is_empty());
+    if !named && (!must || now.is_empty()) {
         all.insert(0, (String::new(), default));
     }
     let options = all.into_iter().map(|(one, label)| {

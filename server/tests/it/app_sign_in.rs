@@ -775,7 +775,9 @@ both! {
     async fn a_provider_signs_people_in_and_no_attack_does(server) {
         let idp = Idp::start().await;
         server.call("POST", "/v1/organizations/secrets", json!({"secret_name": "idp", "secret_value": "the secret"})).await.ok();
-        let auth = json!({"mode": "sso_oidc", "oidc_issuer": idp.issuer, "oidc_client_id": "club", "oidc_client_secret_name": "idp"});
+        // What was allowed before the app had a service of its own opens no second door.
+        let auth = json!({"mode": "sso_oidc", "oidc_issuer": idp.issuer, "oidc_client_id": "club", "oidc_client_secret_name": "idp",
+            "clerk_allowed_providers": ["email", "google"]});
         let id = app(&server, "club", auth.clone()).await;
         app(&server, "elsewhere", auth).await;
         let page = visit(&server, "club", "/_auth/sign-in").await;

@@ -104,8 +104,9 @@ fn add_starter(dir: &Path, bundle: &mut Bundle) -> Result<()> {
 }
 
 fn workspace_root() -> Result<PathBuf> {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    Ok(manifest
+    // Asked at run time: clones that share a target folder share this program, too.
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR").context("run as `cargo xtask`")?;
+    Ok(Path::new(&manifest)
         .parent()
         .context("xtask has no parent folder")?
         .to_path_buf())

@@ -63,7 +63,7 @@ pub fn app() -> AnyView {
             <button type="button" class="btn" disabled=move || load.good().is_none() on:click=move |_| settings.set(true)>"Settings"</button>
             <a class="btn primary" href=move || one().text("url") target="_blank" rel="noopener"><Icon name="link"/>"Open"</a>
         </Head>
-        {loaded(load, ViewFn::from(|| view! { <div class="row"><span class="skeleton"></span></div> }), facts)}
+        {loaded(load, ViewFn::from(|| view! { <div class="row about"><span class="skeleton"></span></div> }), facts)}
         <nav class="tabs" aria-label="Parts of the app">{Vec::from(tabs)}</nav>
         {part}
         {change(shown, settings)}
@@ -83,7 +83,7 @@ fn about(api: Api, path: String) -> Answer {
 fn facts(one: Record) -> AnyView {
     let url = one.text("url");
     view! {
-        <div class="row">
+        <div class="row about">
             {state(&one)}
             {outside(url.clone(), url)}
             <span class="muted">"for "{who(&one)}</span>

@@ -56,6 +56,9 @@ fn label(name: &str) -> &'static str {
 
 /// The ways that are named; where none is, those that the server has.
 fn wanted(app: &App, auth: &AuthConfigOutput) -> Vec<&'static str> {
+    if auth.mode == AuthConfigOutputMode::SsoOidc {
+        return vec!["oidc"];
+    }
     let mut named: Vec<_> = auth
         .clerk_allowed_providers
         .iter()
@@ -65,9 +68,6 @@ fn wanted(app: &App, auth: &AuthConfigOutput) -> Vec<&'static str> {
     named.dedup();
     if !named.is_empty() {
         return named;
-    }
-    if auth.mode == AuthConfigOutputMode::SsoOidc {
-        return vec!["oidc"];
     }
     let ways = provider::ways(app, Some(auth));
     let others = ways.services().map(Service::name);

@@ -117,13 +117,11 @@ pub(super) fn ways(app: &App, auth: Option<&AuthConfigOutput>) -> Ways {
         .iter()
         .filter_map(|name| apps::check::provider(name))
         .collect();
+    // Whoever asks for their own service wants nobody who comes another way, whatever was allowed before.
     let only_own = auth.mode == AuthConfigOutputMode::SsoOidc;
-    let allows = |name| {
-        if only_own && allowed.is_empty() {
-            name == "oidc"
-        } else {
-            allowed.is_empty() || allowed.contains(&name)
-        }
+    let allows = |name| match only_own {
+        true => name == "oidc",
+        false => allowed.is_empty() || allowed.contains(&name),
     };
     let settings = &app.config().sign_in;
     let mut others = Vec::new();
