@@ -50,6 +50,7 @@ export async function picture(page: Page, name: string): Promise<void> {
   if (!folder) return;
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await settled(page);
     await page.screenshot({ path: `${folder}/${name}-${colorScheme}.png` });
   }
   await page.setViewportSize({ width: 390, height: 844 });
@@ -58,17 +59,21 @@ export async function picture(page: Page, name: string): Promise<void> {
   await page.emulateMedia({ colorScheme: null, reducedMotion: null });
 }
 
+/** Colours that are still on their way from one scheme to the other have no contrast worth measuring. */
+async function settled(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    await new Promise(requestAnimationFrame);
+    // In what is not rendered, as the inside of closed details, time stands still: nothing there ever finishes.
+    const moving = document.getAnimations().filter(({ effect }) => (effect as KeyframeEffect).target?.checkVisibility());
+    await Promise.allSettled(moving.map((animation) => animation.finished));
+  });
+}
+
 /** No violation of the accessibility rules, in light and in dark. */
 export async function accessible(page: Page): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    // Colours that are still on their way from one scheme to the other have no contrast worth measuring.
-    await page.evaluate(async () => {
-      await new Promise(requestAnimationFrame);
-      // In what is not rendered, as the inside of closed details, time stands still: nothing there ever finishes.
-      const moving = document.getAnimations().filter(({ effect }) => (effect as KeyframeEffect).target?.checkVisibility());
-      await Promise.allSettled(moving.map((animation) => animation.finished));
-    });
+    await settled(page);
     const found = await new AxeBuilder({ page })
       .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"])
       .analyze();

@@ -148,6 +148,10 @@ fn sentence(one: &Record, schema: &Record, named: impl Fn(&str, &str) -> String)
         let mut out = word(&field.record("type"), &condition.text("type"));
         for (member, value) in condition.record("params").members() {
             let value = match member.as_str() {
+                "stall_minutes" => {
+                    out += &format!(" for {} minutes", plain(&value.0));
+                    continue;
+                }
                 "collection_id" => named("collections", &plain(&value.0)),
                 "retriever_id" => named("retrievers", &plain(&value.0)),
                 _ => plain(&value.0),
@@ -321,7 +325,7 @@ mod tests {
         let one = json!({"source": "system", "system_condition": {"type": "collection_stale", "params": {"stall_minutes": 60, "collection_id": "c"}}});
         assert_eq!(
             said(one),
-            "a collection got nothing new, stall minutes 60, collection collections/c"
+            "a collection got nothing new for 60 minutes, collection collections/c"
         );
     }
 

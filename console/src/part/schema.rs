@@ -348,13 +348,14 @@ fn several(form: Form, path: &str, items: &Record) -> AnyView {
         .map(|one| plain(&one.0))
         .collect();
     let mut lines: Vec<(String, Vec<AnyView>)> = Vec::new();
-    for word in items.strings("enum") {
+    let names = items.strings("names");
+    for (at, word) in items.strings("enum").into_iter().enumerate() {
         let (kind, rest) = word.split_once('.').unwrap_or(("", &word));
         let checked = Signal::stored(held.contains(&word));
         let (path, one, label) = (
             path.to_owned(),
             word.clone(),
-            text::words(&rest.replace('.', " ")),
+            names.get(at).cloned().unwrap_or_else(|| text::words(&rest.replace('.', " "))),
         );
         let set = move |on: bool| {
             let mut now = form.get(&path).as_array().cloned().unwrap_or_default();

@@ -11,15 +11,17 @@ use crate::{
     config::Config,
 };
 
-pub async fn run(config: Config) -> anyhow::Result<()> {
+pub async fn run(mut config: Config) -> anyhow::Result<()> {
     boot::log(&config);
     let listen = config.listen;
-    let address = config.address();
-    tracing::info!(settings = %serde_json::to_string(&config)?, "settings");
-    let started = boot::open(config).await?;
     let listener = tokio::net::TcpListener::bind(listen)
         .await
         .with_context(|| format!("cannot listen on {listen}: is another server running there?"))?;
+    // Port 0 is any that is free: what answers say of this server's addresses has the one it got.
+    config.listen = listener.local_addr()?;
+    let address = config.address();
+    tracing::info!(settings = %serde_json::to_string(&config)?, "settings");
+    let started = boot::open(config).await?;
     println!(
         "Loupe is running.\n  Console  {address}/console/\n  API      {address}/v1   (reference: {address}/docs)"
     );

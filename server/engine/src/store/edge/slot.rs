@@ -32,6 +32,9 @@ pub struct Slot {
     written: AtomicU64,
     flushed: AtomicU64,
     optimized: AtomicU64,
+    settled: AtomicU64,
+    /// Points written since all of them were brought together.
+    apart: AtomicU64,
     looked: AtomicU64,
     payloads: OfShard,
     /// The turn of the last call: the least recently used is closed first.
@@ -55,6 +58,8 @@ impl Slot {
             written: AtomicU64::new(0),
             flushed: AtomicU64::new(0),
             optimized: AtomicU64::new(0),
+            settled: AtomicU64::new(0),
+            apart: AtomicU64::new(0),
             looked: AtomicU64::new(0),
             used: AtomicU64::new(0),
         }
@@ -86,6 +91,9 @@ impl Slot {
     /// [`Slot::with`] for a change.
     pub fn update(&self, operation: q::UpdateOperation) -> Result<()> {
         let written = convert::written(&operation);
+        if let Written::Points(ids) = &written {
+            self.apart.fetch_add(ids.len() as u64, Ordering::Relaxed);
+        }
         let updated = self.with(|shard| shard.update(operation));
         // One that failed may have changed something all the same.
         self.payloads.forget(written);
@@ -104,14 +112,39 @@ impl Slot {
         Ok(())
     }
 
-    /// Builds indexes and merges segments where that is due.
+    /// Builds indexes and merges segments where that is due; once nothing was written since the last time, it settles.
     pub fn optimize(&self, budget: &q::ResourceBudget) -> Result<bool> {
         let written = self.written.load(Ordering::Acquire);
         if self.optimized.load(Ordering::Acquire) == written {
-            return Ok(false);
+            return self.settle(written, budget);
         }
         let changed = self.with(|shard| shard.optimize_with_budget(budget.clone()))?;
         self.optimized.fetch_max(written, Ordering::AcqRel);
+        Ok(changed)
+    }
+
+    /// Brings everything into one index, so that a search walks one graph and looks at nothing one by one. That writes every
+    /// point anew: it is worth it when a tenth of them came since, and a segment as large as the engine makes stays apart.
+    fn settle(&self, written: u64, budget: &q::ResourceBudget) -> Result<bool> {
+        if self.settled.swap(written, Ordering::AcqRel) == written {
+            return Ok(false);
+        }
+        let info = self.with(q::EdgeShard::info)?;
+        let apart = self.apart.load(Ordering::Relaxed);
+        // Where no segment was worth an index yet, all of it is looked at in no time.
+        if info.indexed_vectors_count == 0 || apart * 10 < info.points_count as u64 {
+            return Ok(false);
+        }
+        let together = q::EdgeOptimizersConfig {
+            default_segment_number: Some(1),
+            indexing_threshold: Some(1),
+            ..Default::default()
+        };
+        self.with(|shard| shard.set_optimizers_config(together))?;
+        let changed = self.with(|shard| shard.optimize_with_budget(budget.clone()));
+        self.with(|shard| shard.set_optimizers_config(self.optimizers()))?;
+        let changed = changed?;
+        self.apart.fetch_sub(apart, Ordering::Relaxed);
         Ok(changed)
     }
 
@@ -277,7 +310,11 @@ impl Slot {
             q::EdgeShard::new(&self.dir, self.config())
         }
         .map_err(convert::error)?;
-        let present = shard.info().map_err(convert::error)?.payload_schema;
+        let info = shard.info().map_err(convert::error)?;
+        let indexed = info.indexed_vectors_count / self.shard.vectors.len().max(1);
+        let apart = info.points_count.saturating_sub(indexed);
+        self.apart.store(apart as u64, Ordering::Relaxed);
+        let present = info.payload_schema;
         for (field_name, schema) in convert::payload_indexes()? {
             if present.contains_key(&field_name) {
                 continue;
@@ -308,6 +345,13 @@ impl Slot {
         Ok(shard)
     }
 
+    fn optimizers(&self) -> q::EdgeOptimizersConfig {
+        q::EdgeOptimizersConfig {
+            indexing_threshold: self.indexing_threshold_kb,
+            ..Default::default()
+        }
+    }
+
     fn config(&self) -> q::EdgeConfig {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get().div_ceil(2));
         let mut config = q::EdgeConfig::builder()
@@ -316,10 +360,7 @@ impl Slot {
                 max_indexing_threads: threads,
                 ..Default::default()
             })
-            .optimizers(q::EdgeOptimizersConfig {
-                indexing_threshold: self.indexing_threshold_kb,
-                ..Default::default()
-            });
+            .optimizers(self.optimizers());
         for spec in &self.shard.vectors {
             config = config.vector(spec.name.clone(), convert::vector_params(spec));
         }
@@ -338,6 +379,7 @@ fn message(panic: &(dyn Any + Send)) -> &str {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::super::{Distance, VectorSpec};
     use super::*;
 
     #[test]
@@ -357,5 +399,49 @@ mod tests {
             .with(|shard| shard.count(q::CountRequest::new()))
             .unwrap();
         assert_eq!(count, 1, "the shard was opened anew with all it had");
+    }
+
+    #[test]
+    fn what_came_in_pieces_becomes_one_index_once_nobody_writes() {
+        let dir = tempfile::tempdir().unwrap();
+        let shard = Arc::new(Shard::of(&[VectorSpec {
+            name: "v".to_owned(),
+            dims: 64,
+            distance: Distance::Cosine,
+        }]));
+        let slot = Slot::new(shard, dir.path().join("shard"), Some(64), &Payloads::default());
+        let budget = q::ResourceBudget::new(1, 1);
+        let write = |from: u128, count: u128| {
+            let point = |number: u128| Point {
+                id: uuid::Uuid::from_u128(number),
+                payload: serde_json::Map::new(),
+                vectors: [("v".to_owned(), vec![1.0 + number as f32; 64])].into(),
+            };
+            let points = (from..from + count).map(point).collect();
+            slot.update(convert::upsert(points)).unwrap();
+        };
+        let state = || {
+            let info = slot.with(q::EdgeShard::info).unwrap();
+            let apart = info.points_count - info.indexed_vectors_count;
+            (info.points_count, info.segments_count <= 2 && apart == 0)
+        };
+        for piece in 0..6 {
+            write(1 + piece * 500, 500);
+            slot.optimize(&budget).unwrap();
+        }
+        write(3_001, 50);
+        slot.optimize(&budget).unwrap();
+        assert_eq!(state(), (3_050, false), "the last ones are too few for an index");
+        slot.optimize(&budget).unwrap();
+        assert_eq!(state(), (3_050, true));
+        // A few more do not have all of them written anew, a tenth more does.
+        for (from, count, settled) in [(3_051, 100, false), (3_151, 300, true)] {
+            write(from, count);
+            slot.optimize(&budget).unwrap();
+            slot.optimize(&budget).unwrap();
+            assert_eq!(state().1, settled);
+        }
+        let threshold = slot.with(|shard| Ok(shard.config().optimizers().get_indexing_threshold_kb()));
+        assert_eq!(threshold.unwrap(), 64, "what is written next is treated as ever");
     }
 }
