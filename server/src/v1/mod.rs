@@ -14,6 +14,7 @@ pub mod clusters;
 pub mod collections;
 pub mod connections;
 pub mod copying;
+pub mod discovery;
 pub mod documents;
 pub mod evaluations;
 pub mod events;
@@ -71,6 +72,7 @@ pub fn router() -> (Router<App>, OpenApi) {
         .merge(collections::extractors_router())
         .merge(collections::router())
         .merge(connections::router())
+        .merge(discovery::router())
         .merge(documents::router())
         .merge(evaluations::router())
         .merge(events::router())
@@ -120,7 +122,7 @@ pub async fn run_task(app: &App, claim: &Claim) -> Result<()> {
         kind if snapshots::runs(kind) => snapshots::run(app, claim).await?,
         benchmarks::REPLAY => return benchmarks::run(app, claim).await,
         evaluations::EVALUATE => return evaluations::run(app, claim).await,
-        apps::deploys::DEPLOY => apps::deploys::run(app, claim).await?,
+        apps::deploys::DEPLOY => apps::building::run(app, claim).await?,
         kind if removal::runs(kind) => removal::run(app, claim).await?,
         kind => {
             return Err(ApiError::bad_request(
@@ -165,7 +167,7 @@ pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
         evaluations::give_up(app, claim, reason).await?;
     }
     if claim.kind == apps::deploys::DEPLOY {
-        apps::deploys::give_up(app, claim, reason).await?;
+        apps::building::give_up(app, claim, reason).await?;
     }
     if claim.kind == triggers::RUN {
         triggers::fail(app, claim, reason).await?;

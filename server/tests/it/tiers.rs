@@ -364,6 +364,21 @@ both! {
         assert_eq!((&failure["object_id"], &failure["tier_num"], &failure["collection_id"]), (&json!(without), &json!(1), &json!(strict)), "{failure:#}");
         let document = failure["document_id"].as_str().unwrap();
         assert!(failure["error"].as_str().unwrap().contains("topic"), "{failure:#}");
+        // What each collection should hold, and what it does.
+        let reconcile = async |collection: &str, query: &str| {
+            let path = format!("/v1/collections/{collection}/reconciliation{query}");
+            server.call_in(&namespace, "GET", &path, Value::Null).await
+        };
+        let figures = |one: &Value| ["source_object_count", "produced_object_count", "delta"].map(|name| one[name].as_i64().unwrap());
+        let state = reconcile("strict", "").await.ok();
+        assert_eq!((figures(&state), &state["document_count"]), ([2, 1, 1], &json!(1)), "{state:#}");
+        let missing = &state["discrepancies"][0];
+        assert_eq!((&missing["object_id"], &missing["bucket_id"], &missing["reason"]), (&json!(without), &json!(bucket), &json!("failed")), "{state:#}");
+        assert_eq!(figures(&reconcile("pages", "?limit=1").await.ok()), [2, 2, 0]);
+        for limit in ["0", "1001", "many"] {
+            assert_eq!(reconcile("pages", &format!("?limit={limit}")).await.status, 422, "{limit}");
+        }
+        assert_eq!(reconcile("none", "").await.status, 404);
 
         // The document is mended: only what failed is done again, from the tier where it did.
         let mend = format!("/v1/collections/{pages}/documents/{document}");
@@ -372,6 +387,8 @@ both! {
         let batch = ended(&server, &namespace, &path).await;
         assert_eq!((&batch["status"], &batch["failed_object_count"]), (&json!("COMPLETED"), &json!(0)), "{batch:#}");
         assert_eq!(texts(&server, &namespace, &last).await, ["four", "one", "three", "two"]);
+        let state = reconcile("strict", "").await.ok();
+        assert_eq!((figures(&state), &state["discrepancies"]), ([2, 2, 0], &json!([])), "{state:#}");
         let tiers: Vec<&str> = batch["tier_tasks"].as_array().unwrap().iter().map(|tier| tier["status"].as_str().unwrap()).collect();
         assert_eq!(tiers, ["SKIPPED", "COMPLETED", "COMPLETED"]);
 

@@ -8,6 +8,7 @@ use super::testing::{Memory, Plain};
 use super::*;
 use crate::store::Document;
 
+mod beside;
 mod figures;
 mod hostile;
 mod local;

@@ -1,5 +1,6 @@
 //! Hosted apps: front ends that organizations bring, served each on its own origin.
 
+pub mod building;
 pub mod check;
 pub mod deploys;
 mod insight;

@@ -48,7 +48,8 @@ fn object(value: Value) -> Object {
     }
 }
 
-fn describe(info: &ExtractorInfo, outputs: &Outputs) -> FeatureExtractorResponseModel {
+/// An extractor, as callers are told of it.
+pub fn describe(info: &ExtractorInfo, outputs: &Outputs) -> FeatureExtractorResponseModel {
     let mut types: Vec<String> = info
         .inputs
         .iter()

@@ -30,6 +30,7 @@ pub fn router() -> OpenApiRouter<App> {
         ))
         .routes(routes!(clone_collection))
         .routes(routes!(describe_features))
+        .merge(super::reconciling::router())
 }
 
 async fn page(

@@ -1,6 +1,7 @@
 //! Documents: what extractors make of objects, or what callers write themselves.
 
 mod anywhere;
+mod bulk;
 mod expand;
 mod figures;
 mod journal;
@@ -11,12 +12,13 @@ mod view;
 mod writing;
 
 pub use anywhere::everywhere;
+pub use bulk::update_many;
 pub use expand::expand;
 pub use journal::{recover, trim};
 pub use listing::{Listing, list, parse_sort};
 pub use routes::router;
 pub use view::{Shape, VectorNames, presign, view};
-pub use writing::{create, delete, keywords, patch, replace, set_acl, update_many};
+pub use writing::{create, delete, keywords, patch, replace, set_acl};
 
 use std::sync::Arc;
 

@@ -460,7 +460,7 @@ async fn delete_documents(
     let ids = match (request.document_ids, request.filters) {
         (Some(ids), None) => ids,
         (None, Some(filters)) => {
-            super::writing::matching(&app, &scope, &collection, &filters.0).await?
+            super::bulk::matching(&app, &scope, &collection, &filters.0).await?
         }
         _ => {
             let msg = "send either document_ids or filters";

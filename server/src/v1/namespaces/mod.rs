@@ -2,6 +2,7 @@
 
 mod cloning;
 mod routes;
+mod stats;
 mod store;
 
 use loupe_wire::{

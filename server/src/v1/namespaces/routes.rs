@@ -29,6 +29,7 @@ pub fn router() -> OpenApiRouter<App> {
             put_namespace,
             delete_namespace
         ))
+        .merge(super::stats::router())
 }
 
 async fn page(

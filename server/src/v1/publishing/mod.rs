@@ -14,7 +14,7 @@ use serde_json::json;
 
 pub use lock::hash_for_pages;
 pub use routes::router;
-pub use store::{Published, delete_of, find_public, list_public, mark_published, relock};
+pub use store::{Published, delete_of, find_public, list, list_public, mark_published, relock};
 
 use self::lock::Password;
 use super::{collections, retrievers};

@@ -154,7 +154,11 @@ pub(super) async fn find_in(
         .map(|(data,)| data.0))
 }
 
-pub(super) async fn list(db: &Db, namespace_id: &str) -> Result<Vec<PublishedRetrieverResponse>> {
+/// The pages of a namespace, newest first.
+///
+/// # Errors
+/// The database fails.
+pub async fn list(db: &Db, namespace_id: &str) -> Result<Vec<PublishedRetrieverResponse>> {
     let rows: Vec<Row> = db.all(LIST, args![namespace_id]).await?;
     Ok(rows.into_iter().map(|(data,)| data.0).collect())
 }

@@ -185,7 +185,7 @@ pub async fn create(
 }
 
 /// What this server is configured with that stages need.
-fn configured(app: &App) -> Configured {
+pub fn configured(app: &App) -> Configured {
     Configured {
         language: app.config().models.language.is_some(),
         web_search: app.web_search.is_some(),

@@ -1,0 +1,260 @@
+//! What is sent with an operation that asks for a body.
+
+use serde_json::{Value, json};
+
+/// Bodies that carry an id, by operation; `$name` is the id under test, `@name` one of the caller's own.
+pub fn bodies() -> Vec<(&'static str, Value)> {
+    let documents = "/v1/collections/@collection_identifier/documents";
+    let filter = json!({"field": "document_id", "operator": "eq", "value": "$document_id"});
+    let stage = json!([{"stage_name": "all", "stage_type": "filter", "config": {"stage_id": "attribute_filter", "parameters": {"conditions": {"AND": [{"field": "title", "operator": "exists", "value": true}]}}}}]);
+    let like = json!([{"stage_name": "search", "stage_type": "filter", "config": {"stage_id": "feature_search", "parameters": {
+        "searches": [{"feature_uri": "own", "query": {"input_mode": "document", "document_ref": {"document_id": "$document_id"}}}]}}}]);
+    let list = |path: &str| -> &'static str { Box::leak(format!("POST {path}").into_boxed_str()) };
+    vec![
+        (
+            "POST /v1/buckets/@bucket_identifier/batches",
+            json!({"object_ids": ["$object_identifier"]}),
+        ),
+        (
+            "POST /v1/buckets/@bucket_identifier/batches",
+            json!({"object_ids": ["@object_identifier"], "collection_ids": ["$collection_identifier"]}),
+        ),
+        (
+            "POST /v1/buckets/@bucket_identifier/batches/@batch_id/objects",
+            json!({"object_ids": ["$object_identifier"]}),
+        ),
+        (
+            "POST /v1/buckets/@bucket_identifier/batches/bulk-submit",
+            json!({"collection_ids": ["$collection_identifier"]}),
+        ),
+        (
+            "POST /v1/buckets/@bucket_identifier/objects",
+            json!({"title": "x", "blobs": [{"property": "text", "type": "text", "upload_id": "$upload_id"}]}),
+        ),
+        (
+            "POST /v1/buckets/@bucket_identifier/objects",
+            json!({"title": "x", "blobs": [{"property": "picture", "type": "image", "data": "s3://b/k", "metadata": {"connection_id": "$connection_identifier"}}]}),
+        ),
+        (
+            "POST /v1/buckets/@bucket_identifier/objects/list",
+            json!({"filters": {"field": "object_id", "operator": "eq", "value": "$object_identifier"}}),
+        ),
+        (
+            "POST /v1/buckets/@bucket_identifier/uploads/confirm/batch",
+            json!({"confirmations": [{"upload_id": "$upload_id"}]}),
+        ),
+        (
+            "POST /v1/batches/list",
+            json!({"bucket_id": "$bucket_identifier"}),
+        ),
+        (
+            "POST /v1/batches/list",
+            json!({"namespace_id": "$namespace_identifier"}),
+        ),
+        (
+            "POST /v1/batches/list",
+            json!({"collection_id": "$collection_identifier"}),
+        ),
+        (
+            "POST /v1/collections",
+            json!({"collection_name": "from elsewhere", "source": {"type": "bucket", "bucket_ids": ["$bucket_identifier"]}, "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"}}),
+        ),
+        (
+            "POST /v1/collections",
+            json!({"collection_name": "over elsewhere", "source": {"type": "collection", "collection_ids": ["$collection_identifier"]}, "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"}}),
+        ),
+        (
+            "POST /v1/collections/@collection_identifier/clone",
+            json!({"collection_name": "a clone", "source": {"type": "bucket", "bucket_ids": ["$bucket_identifier"]}}),
+        ),
+        (
+            "POST /v1/collections/@collection_identifier/trigger",
+            json!({"object_ids": ["$object_identifier"]}),
+        ),
+        (
+            "POST /v1/collections/@collection_identifier/trigger",
+            json!({"include_buckets": ["$bucket_identifier"]}),
+        ),
+        (
+            list(&format!("{documents}/list")),
+            json!({"filters": filter}),
+        ),
+        (
+            list(&format!("{documents}/list")),
+            json!({"cursor": "$cursor"}),
+        ),
+        (
+            list(documents),
+            json!({"title": "pointing", "source_document_id": "$document_id", "related": "$document_id"}),
+        ),
+        (
+            list(&format!("{documents}/list")),
+            json!({"filters": {"field": "title", "operator": "eq", "value": "pointing"}, "expand": ["parent", "related", "ancestors", "children"], "limit": 1}),
+        ),
+        (
+            list(documents),
+            json!({"document_id": "$document_id", "title": "taken"}),
+        ),
+        (
+            list(&format!("{documents}/batch")),
+            json!({"updates": [{"document_id": "$document_id", "update_data": {"title": "taken"}}]}),
+        ),
+        (
+            "DELETE /v1/collections/@collection_identifier/documents/batch",
+            json!({"document_ids": ["$document_id"]}),
+        ),
+        (
+            "DELETE /v1/collections/@collection_identifier/documents/batch",
+            json!({"filters": filter}),
+        ),
+        (
+            "PATCH /v1/collections/@collection_identifier/documents/bulk",
+            json!({"filters": filter, "update_data": {"title": "taken"}}),
+        ),
+        (
+            "POST /v1/retrievers",
+            json!({"retriever_name": "over theirs", "collection_identifiers": ["$collection_identifier"], "input_schema": {}, "stages": stage}),
+        ),
+        (
+            "POST /v1/retrievers/@retriever_id/clone",
+            json!({"retriever_name": "over theirs too", "collection_identifiers": ["$collection_identifier"]}),
+        ),
+        (
+            "POST /v1/retrievers/@retriever_id/clone",
+            json!({"retriever_name": "like $document_id", "stages": like}),
+        ),
+        (
+            "POST /v1/retrievers/@retriever_id/execute",
+            json!({"inputs": {}, "filters": filter}),
+        ),
+        (
+            "POST /v1/retrievers/@retriever_id/evaluations",
+            json!({"dataset_name": "$dataset_identifier"}),
+        ),
+        (
+            "POST /v1/retrievers/@retriever_id/evaluations",
+            json!({"dataset_name": "@dataset_identifier", "baseline_evaluation_id": "$evaluation_id"}),
+        ),
+        (
+            "POST /v1/retrievers/benchmarks",
+            json!({"benchmark_name": "b", "baseline_retriever_id": "$retriever_id", "candidate_retriever_ids": ["@retriever_id"]}),
+        ),
+        (
+            "POST /v1/retrievers/benchmarks",
+            json!({"benchmark_name": "b", "baseline_retriever_id": "@retriever_id", "candidate_retriever_ids": ["$retriever_id"]}),
+        ),
+        (
+            "POST /v1/features/search",
+            json!({"query": {"text": "x"}, "collection_identifiers": ["$collection_identifier"]}),
+        ),
+        (
+            "POST /v1/retrievers/interactions",
+            json!({"feature_id": "$document_id", "interaction_type": ["click"], "position": 0, "retriever_id": "$retriever_id"}),
+        ),
+        (
+            "POST /v1/retrievers/interactions/batch",
+            json!({"interactions": [{"feature_id": "$document_id", "interaction_type": ["click"], "position": 0, "retriever_id": "$retriever_id"}]}),
+        ),
+        (
+            "POST /v1/retrievers/interactions/list",
+            json!({"retriever_id": "$retriever_id"}),
+        ),
+        (
+            "POST /v1/retrievers/@retriever_id/publish",
+            json!({"password_secret_name": "$secret_name"}),
+        ),
+        (
+            "POST /v1/retrievers/@retriever_id/execute",
+            json!({"inputs": {}, "pagination": {"method": "cursor", "limit": 5, "cursor": "$cursor"}}),
+        ),
+        (
+            "POST /v1/clusters",
+            json!({"cluster_name": "of theirs", "collection_ids": ["$collection_identifier"], "cluster_type": "attribute", "attribute_config": {"attributes": ["title"]}}),
+        ),
+        (
+            "POST /v1/triggers",
+            json!({"name": "t", "trigger_type": "interval", "schedule_config": {"interval_seconds": 3600}, "action_type": "cluster", "action_config": {"cluster_id": "$cluster_id"}}),
+        ),
+        (
+            "POST /v1/triggers",
+            json!({"name": "t", "trigger_type": "interval", "schedule_config": {"interval_seconds": 3600}, "action_type": "taxonomy_enrichment", "action_config": {"taxonomy_id": "$taxonomy_id", "collection_id": "@collection_identifier"}}),
+        ),
+        (
+            "POST /v1/taxonomies",
+            json!({"taxonomy_name": "of theirs", "config": {"taxonomy_type": "flat", "retriever_id": "$retriever_id", "input_mappings": [{"input_key": "x", "path": "x"}], "source_collection": {"collection_id": "@collection_identifier"}}}),
+        ),
+        (
+            "POST /v1/taxonomies",
+            json!({"taxonomy_name": "on theirs", "config": {"taxonomy_type": "flat", "retriever_id": "@retriever_id", "input_mappings": [{"input_key": "x", "path": "x"}], "source_collection": {"collection_id": "$collection_identifier"}}}),
+        ),
+        (
+            "POST /v1/taxonomies/@taxonomy_identifier/execute",
+            json!({"source_collection_id": "$collection_identifier"}),
+        ),
+        (
+            "POST /v1/taxonomies/@taxonomy_identifier/execute",
+            json!({"source_documents": [{"title": "x"}], "retriever": {"retriever_id": "$retriever_id"}}),
+        ),
+        (
+            "POST /v1/taxonomies/@taxonomy_identifier/execute",
+            json!({"source_collection_id": "@collection_identifier", "target_collection_id": "$collection_identifier", "join_mode": "batch"}),
+        ),
+        (
+            "POST /v1/taxonomies/@taxonomy_identifier/clone",
+            json!({"taxonomy_name": "cloned", "retriever_id": "$retriever_id"}),
+        ),
+        (
+            "POST /v1/collections/@collection_identifier/apply-taxonomy",
+            json!({"taxonomy_id": "$taxonomy_id"}),
+        ),
+        (
+            "PATCH /v1/collections/@collection_identifier",
+            json!({"taxonomy_applications": [{"taxonomy_id": "$taxonomy_id"}]}),
+        ),
+        (
+            "POST /v1/retrievers",
+            json!({"retriever_name": "by their kinds", "collection_identifiers": ["@collection_identifier"], "stages": [{"stage_name": "kinds", "config": {"stage_id": "taxonomy_enrich", "parameters": {"taxonomy_id": "$taxonomy_id"}}}]}),
+        ),
+        (
+            "POST /v1/organizations/users/owner@localhost/api-keys",
+            json!({"name": "scoped $collection_identifier", "scopes": [{"resource_type": "collection", "resource_id": "$collection_identifier"}]}),
+        ),
+        (
+            "PATCH /v1/organizations",
+            json!({"default_llm_credentials": {"some": "$secret_name"}}),
+        ),
+        (
+            "GET /v1/events?namespace_id=$namespace_identifier",
+            Value::Null,
+        ),
+        (
+            "GET /v1/organizations/audit/logs?resource_id=$bucket_identifier",
+            Value::Null,
+        ),
+        (
+            "GET /v1/organizations/audit/logs?actor_id=$key_id",
+            Value::Null,
+        ),
+        (
+            "GET /v1/collections/@collection_identifier/documents?cursor=$cursor",
+            Value::Null,
+        ),
+        (
+            "GET /v1/collections/@collection_identifier/documents/@document_id?expand=$document_id",
+            Value::Null,
+        ),
+        (
+            "GET /v1/retrievers/published?namespace_id=$namespace_identifier",
+            Value::Null,
+        ),
+        ("POST /v1/tasks/list", json!({"search": "$task_id"})),
+        (
+            "POST /v1/namespaces/list",
+            json!({"search": "$namespace_identifier"}),
+        ),
+        (
+            "POST /v1/collections/list",
+            json!({"filters": {"field": "collection_id", "operator": "eq", "value": "$collection_identifier"}}),
+        ),
+    ]
+}
