@@ -355,7 +355,10 @@ fn several(form: Form, path: &str, items: &Record) -> AnyView {
         let (path, one, label) = (
             path.to_owned(),
             word.clone(),
-            names.get(at).cloned().unwrap_or_else(|| text::words(&rest.replace('.', " "))),
+            names
+                .get(at)
+                .cloned()
+                .unwrap_or_else(|| text::words(&rest.replace('.', " "))),
         );
         let set = move |on: bool| {
             let mut now = form.get(&path).as_array().cloned().unwrap_or_default();

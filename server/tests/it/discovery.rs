@@ -15,7 +15,10 @@ async fn make(server: &Server, namespace: &str, path: &str, body: Value) -> Valu
 async fn fill(server: &Server, namespace: &str, word: &str) {
     let bucket = json!({"bucket_name": format!("{word} bucket"), "bucket_schema": {"properties": {"n": {"type": "integer"}}}});
     let bucket = make(server, namespace, "/v1/buckets", bucket).await;
-    let objects = format!("/v1/buckets/{}/objects", bucket["bucket_id"].as_str().unwrap());
+    let objects = format!(
+        "/v1/buckets/{}/objects",
+        bucket["bucket_id"].as_str().unwrap()
+    );
     for number in 0..2 {
         make(server, namespace, &objects, json!({"n": number})).await;
     }

@@ -10,7 +10,7 @@ use crate::{
     AlertApplicationConfig, BucketSchema, ClusterApplicationConfig, CollectionScheduleConfig,
     FeatureExtractorConfigOutput, Object, RetrieverEnrichmentConfig,
     RetrieverTransformConfigOutput, SourceConfig, TaxonomyApplicationConfig, TieringOverride,
-    TieringRule, Value, VectorIndex, defaults,
+    TieringRule, Value, VectorIndex,
 };
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -2,13 +2,15 @@
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "schema")]
+use validator::Validate as _;
 
 use crate::{
     AlertApplicationConfig, BatchCostEstimate, BucketSchema, ClusterApplicationConfig,
     CollectionListStats, CollectionModel, CollectionResponse, CollectionScheduleConfig,
     DedupStrategy, DegradedEntry, FeatureExtractorConfigInput, Filter, Object, PaginationResponse,
     RetrieverEnrichmentConfig, RetrieverTransformConfigInput, SortOption, SourceConfig,
-    StoredTextReembedRequest, TaxonomyApplicationConfig, TieringOverride, Value, defaults,
+    StoredTextReembedRequest, TaxonomyApplicationConfig, TieringOverride,
 };
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use validator::Validate as _;
 
 use crate::{
     CustomCTA, ExternalLink, LayoutConfig, MarkdownContent, Object, RetrieverInputSchemaField,
-    SEOConfig, ThemeConfig, Value, defaults,
+    SEOConfig, ThemeConfig,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

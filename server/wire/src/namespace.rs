@@ -8,7 +8,7 @@ use validator::Validate as _;
 
 use crate::{
     NamespaceAuthorizationConfig, NamespaceTrustedIssuer, Object, PayloadIndexConfig,
-    TieringOverride, Value, defaults, patterns,
+    TieringOverride,
 };
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

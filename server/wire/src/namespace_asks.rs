@@ -1,13 +1,16 @@
 //! Wire types of the interface: what is asked of namespaces, and answered.
 
 use chrono::{DateTime, Utc};
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "schema")]
+use validator::Validate as _;
 
 use crate::{
     BaseFeatureExtractorModelInput, NamespaceCostCapOverride, NamespaceInfrastructure,
     NamespaceModel, NamespacePin, NamespaceScope, NamespaceSpendBudgetUpdate,
     NamespaceTrustedIssuer, NamespaceType, Object, PaginationResponse, PayloadIndexConfig,
-    TaskStatusEnum, TieringOverride, Value, VectorConfigSpec, defaults,
+    TaskStatusEnum, TieringOverride, VectorConfigSpec,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

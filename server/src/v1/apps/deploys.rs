@@ -1,31 +1,23 @@
 //! Deploys: a bundle goes up by a signed address, is unpacked by a worker, and becomes a version that is switched to at once.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use axum::response::{
     IntoResponse, Response,
     sse::{Event, KeepAlive, Sse},
 };
 use futures::{StreamExt, stream};
-use loupe_hosted::app::{
-    bundle::{Bundle, BundleError, LARGEST_ARCHIVE, Limits, check_names, check_path},
-    files::Manifest,
-};
+use loupe_hosted::app::bundle::{LARGEST_ARCHIVE, check_names, check_path};
 use loupe_wire::{
     DeployRequest, DeployRequestEnvironment, DeployResponse, DeployResponseStatus,
     DeployStatusResponse, TaskType, UploadUrlRequest, UploadUrlResponse, Value,
-    VerifyUploadResponse, VersionRecord,
+    VerifyUploadResponse,
 };
 use serde_json::json;
 
 use super::{
-    APPS, Hosted, PRODUCTION, STAGING, asset_prefix,
-    packing::{Local, Packed, blocking, file_key, pack},
-    store::{self, Deploy, Version},
-    versions,
+    PRODUCTION, STAGING,
+    store::{self, Deploy},
 };
 use crate::{
     app::App,
@@ -33,7 +25,6 @@ use crate::{
     blob, clock,
     error::{ApiError, Result, Violation},
     id,
-    jobs::{self, Claim},
     v1::{
         retrievers::cast,
         tasks::{self, name_of},

@@ -20,7 +20,7 @@ use crate::{
     auth::{Delete, Scope, Write},
     clock,
     db::Tx,
-    error::{ApiError, Result, Violation},
+    error::{ApiError, Result},
 };
 
 pub async fn update(

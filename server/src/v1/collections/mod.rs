@@ -17,11 +17,10 @@ use loupe_engine::{
     store::CollectionSpec,
 };
 use loupe_wire::{
-    AlertApplicationConfig, AuditAction, CollectionDisabledReason, CollectionDisabledReasonCode,
-    CollectionFeatureDescriptor, CollectionResponse, CollectionVectorIndex,
-    CreateCollectionRequest, DescribeCollectionFeaturesResponse, FeatureExtractorConfigInput,
-    FeatureExtractorConfigOutput, NamespaceOperation, ResourceType, UpdateCollectionRequest, Value,
-    VectorIndex, VectorType,
+    AlertApplicationConfig, AuditAction, CollectionFeatureDescriptor, CollectionResponse,
+    CollectionVectorIndex, CreateCollectionRequest, DescribeCollectionFeaturesResponse,
+    FeatureExtractorConfigInput, FeatureExtractorConfigOutput, NamespaceOperation, ResourceType,
+    Value, VectorIndex, VectorType,
 };
 use serde_json::json;
 
@@ -33,13 +32,12 @@ pub use store::COLLECTIONS;
 use super::{
     alerts,
     audit::{self, Change},
-    batches,
     namespaces::push_event,
-    removal, taxonomies,
+    taxonomies,
 };
 use crate::{
     app::App,
-    auth::{Caller, Delete, Level, Scope, Write},
+    auth::{Caller, Level, Scope, Write},
     clock,
     db::{Record, Tx},
     error::{ApiError, Result, Violation},

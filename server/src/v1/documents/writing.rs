@@ -1,10 +1,9 @@
 //! Writing documents: journalled, applied, told of.
 
-use loupe_engine::store::{CollectionSpec, Document, ListQuery, WithVectors};
+use loupe_engine::store::{CollectionSpec, Document, WithVectors};
 use loupe_wire::{
-    AuditAction, BatchDocumentUpdateResult, BatchUpdateDocumentsRequest, CollectionResponse,
-    DocumentCreateRequest, NamespaceOperation, Object, ResourceType, UpdateDocumentACLRequest,
-    Value,
+    AuditAction, CollectionResponse, DocumentCreateRequest, NamespaceOperation, Object,
+    ResourceType, UpdateDocumentACLRequest, Value,
 };
 use serde_json::json;
 
@@ -19,7 +18,6 @@ use crate::{
     clock,
     error::{ApiError, Result, Violation},
     limits::quota,
-    list::parse_filter,
     v1::{
         audit::{self, Change},
         collections, events,

@@ -1,7 +1,6 @@
 //! Stages that work on the documents found: order, shape, links, comparison.
 
 use super::*;
-use crate::store::Document;
 
 pub fn searched(more: Value) -> Value {
     let mut list = json!({"feature_search": {"searches": [search(json!({}))]}});

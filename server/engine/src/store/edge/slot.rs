@@ -409,7 +409,12 @@ mod tests {
             dims: 64,
             distance: Distance::Cosine,
         }]));
-        let slot = Slot::new(shard, dir.path().join("shard"), Some(64), &Payloads::default());
+        let slot = Slot::new(
+            shard,
+            dir.path().join("shard"),
+            Some(64),
+            &Payloads::default(),
+        );
         let budget = q::ResourceBudget::new(1, 1);
         let write = |from: u128, count: u128| {
             let point = |number: u128| Point {
@@ -431,7 +436,11 @@ mod tests {
         }
         write(3_001, 50);
         slot.optimize(&budget).unwrap();
-        assert_eq!(state(), (3_050, false), "the last ones are too few for an index");
+        assert_eq!(
+            state(),
+            (3_050, false),
+            "the last ones are too few for an index"
+        );
         slot.optimize(&budget).unwrap();
         assert_eq!(state(), (3_050, true));
         // A few more do not have all of them written anew, a tenth more does.
@@ -441,7 +450,12 @@ mod tests {
             slot.optimize(&budget).unwrap();
             assert_eq!(state().1, settled);
         }
-        let threshold = slot.with(|shard| Ok(shard.config().optimizers().get_indexing_threshold_kb()));
-        assert_eq!(threshold.unwrap(), 64, "what is written next is treated as ever");
+        let threshold =
+            slot.with(|shard| Ok(shard.config().optimizers().get_indexing_threshold_kb()));
+        assert_eq!(
+            threshold.unwrap(),
+            64,
+            "what is written next is treated as ever"
+        );
     }
 }

@@ -75,7 +75,8 @@ async fn reconcile(
     };
     let source = &collection.source;
     let buckets = source.bucket_ids.iter().chain(&source.inherited_bucket_ids);
-    for bucket_id in buckets.flatten() {
+    let buckets: Vec<String> = buckets.flatten().cloned().collect();
+    for bucket_id in &buckets {
         let (all, produced) = store::counts(db, namespace_id, bucket_id, id).await?;
         answer.source_object_count += all;
         answer.produced_object_count += produced;
