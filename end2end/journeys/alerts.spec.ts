@@ -55,7 +55,7 @@ test("an alert is told as a sentence, tried, switched off and on, changed and re
   await form.getByLabel("Kind", { exact: true }).selectOption("email");
   await form.getByLabel("To", { exact: true }).fill("desk@example.com");
   await form.getByRole("button", { name: "Create", exact: true }).click();
-  await expect(page.getByRole("row", { name: /^stale/ })).toContainText("a collection got nothing new, stall minutes 60");
+  await expect(page.getByRole("row", { name: /^stale/ })).toContainText("a collection got nothing new for 60 minutes");
   await accessible(page);
   await steady(page);
   await picture(page, "alerts");

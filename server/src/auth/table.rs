@@ -319,6 +319,7 @@ pub const TABLE: &[Row] = rows! {
         "GET /v1/organizations/audit/settings" ADMIN,
         "PATCH /v1/organizations/audit/settings" ADMIN,
         "GET /v1/organizations/usage" READ,
+        "GET /v1/organizations/billing/usage/breakdown" READ,
         "GET /v1/organizations/billing/usage/current" READ,
         "GET /v1/organizations/billing/usage/vector-backend" READ,
         "POST /v1/organizations/billing/estimate" READ,

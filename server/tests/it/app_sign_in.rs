@@ -1,13 +1,11 @@
 //! Sign-in of hosted apps, against a mail server and a provider that do what real ones do, and what attackers would.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::{
     apps::{at, host, visit},
     browser::{Browser, GOOD, Mails, app, filled, server_with_mail, token_of},
-    harness::{Database, Server, config},
+    harness::{Answer, Database, Server, config},
 };
 
 async fn sign_up(browser: &mut Browser<'_>, mails: &Mails, email: &str, count: usize) {

@@ -51,6 +51,23 @@ both! {
         let plan = &month["plan_usage"];
         assert_eq!((&plan["tier"], &plan["plan_name"], &plan["vectors_stored"], &plan["cap_state"]), (&json!("enterprise"), &json!("Enterprise"), &json!(4), &json!("ok")));
 
+        let path = "/v1/organizations/billing/usage/breakdown";
+        // Executions are written behind their answers.
+        let start = std::time::Instant::now();
+        let parts = loop {
+            let parts = server.call("GET", path, Value::Null).await.ok();
+            if parts["by_retriever"] != json!({}) || start.elapsed().as_secs() > 10 {
+                break parts;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        };
+        assert_eq!((&parts["total_credits"], &parts["by_operation"]["search"]), (&json!(1), &json!(1)), "{parts:#}");
+        assert_eq!(parts["total_cost_usd"], usage["spend"]["total_usd"]);
+        let of = |name: &str| parts[name].as_object().unwrap().len();
+        assert_eq!((of("by_namespace"), of("by_extractor")), (1, 0), "documents were written by hand: {parts:#}");
+        let past = server.call("GET", &format!("{path}?billing_month=2020-02"), Value::Null).await.ok();
+        assert_eq!((&past["total_credits"], &past["by_retriever"]), (&json!(0), &json!({})));
+
         let path = "/v1/organizations/billing/usage/vector-backend";
         let vectors = server.call("GET", path, Value::Null).await.ok();
         assert_eq!((&vectors["vectors_stored"], &vectors["storage_bytes"], &vectors["queries"]), (&json!(4), &json!(48), &json!(3)));

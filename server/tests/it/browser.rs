@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use crate::{
-    apps::{deploy, host, make},
+    apps::{at, deploy, host, make},
     harness::{Answer, Database, Server, config},
 };
 

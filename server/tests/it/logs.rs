@@ -9,6 +9,8 @@ use std::{
 
 use serde_json::{Value, json};
 
+const KEYS: &str = "/v1/organizations/users/owner@localhost/api-keys";
+
 /// The real binary at its most talkative: lines with ids, and nothing of what callers send.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_log_has_ids_and_no_secrets() {

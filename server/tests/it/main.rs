@@ -27,6 +27,7 @@ mod evaluations;
 mod examples;
 mod exports;
 mod extractors;
+mod feed;
 mod fetching;
 mod first_run;
 mod gate;

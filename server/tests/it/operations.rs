@@ -1,11 +1,6 @@
 //! What whoever runs a server sees: health, figures, request ids, methods, origins, the log.
 
-use std::{
-    io::Read,
-    path::Path,
-    process::{Command, Stdio},
-    time::Duration,
-};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -3,12 +3,12 @@
 
 mod checks;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use futures::{StreamExt, TryStreamExt};
 use serde_json::{Value, json};
 
-use self::checks::{check_bulk, check_expand, check_gets, check_lists, check_search};
+use self::checks::{check_bulk, check_expand, check_gets, check_lists, check_search, feed};
 use crate::{
     both,
     harness::{Answer, Server},

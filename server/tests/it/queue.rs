@@ -41,7 +41,7 @@ async fn number(server: &Server, sql: &'static str, namespace: &str) -> i64 {
 }
 
 /// Another process on the database of this one.
-async fn beside(server: &Server) -> Server {
+pub async fn beside(server: &Server) -> Server {
     let folder = tempfile::tempdir().unwrap();
     let mut config = server.app.config().clone();
     config.data = folder.path().join("data");

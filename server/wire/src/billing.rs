@@ -1,6 +1,7 @@
 //! Wire types of the interface: billing, and the usage that is billed.
 
 use chrono::{DateTime, Utc};
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use validator::Validate as _;
@@ -174,4 +175,19 @@ pub struct EstimateResponse {
     pub estimated_overage_usd: f64,
     pub overage_discount_pct: f64,
     pub overage_discount_usd: f64,
+}
+
+/// What a month's spend went to, in credits.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct UsageBreakdownResponse {
+    pub billing_month: String,
+    pub total_credits: i64,
+    pub total_cost_usd: f64,
+    pub by_operation: IndexMap<String, i64>,
+    pub by_extractor: IndexMap<String, i64>,
+    pub by_namespace: IndexMap<String, i64>,
+    pub by_retriever: IndexMap<String, i64>,
+    pub period_start: DateTime<Utc>,
+    pub period_end: DateTime<Utc>,
 }

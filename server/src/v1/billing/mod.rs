@@ -1,5 +1,6 @@
 //! What is used, in dollars: the spend of a period, the rate card, and the price of a workload before it runs.
 
+mod breakdown;
 mod card;
 mod current;
 mod routes;

@@ -6,12 +6,12 @@ use axum::{
 use chrono::NaiveDate;
 use loupe_wire::{
     CurrentUsageResponse, EstimateRequest, EstimateResponse, OrgUsageResponse,
-    PricingConfigResponse, VectorBackendUsageResponse,
+    PricingConfigResponse, UsageBreakdownResponse, VectorBackendUsageResponse,
 };
 use serde::Deserialize;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Period, card, current};
+use super::{Period, breakdown, card, current};
 use crate::{
     app::App,
     auth::{Org, Read},
@@ -24,6 +24,7 @@ pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(get_organization_usage))
         .routes(routes!(get_current_usage))
+        .routes(routes!(get_usage_breakdown))
         .routes(routes!(get_vector_usage))
         .routes(routes!(get_pricing))
         .routes(routes!(estimate_workload))
@@ -43,6 +44,14 @@ struct PeriodQuery {
 struct MonthQuery {
     /// `YYYY-MM`; this month when left out.
     billing_month: Option<String>,
+}
+
+impl MonthQuery {
+    /// A moment of the month.
+    fn moment(&self, app: &App) -> Result<chrono::DateTime<chrono::Utc>> {
+        let named = self.billing_month.as_deref().map(first_of).transpose()?;
+        Ok(named.unwrap_or_else(|| app.clock().now()))
+    }
 }
 
 macro_rules! from_query {
@@ -87,13 +96,8 @@ async fn get_vector_usage(
     org: Org<Read>,
     query: MonthQuery,
 ) -> Result<Json<VectorBackendUsageResponse>> {
-    let at = match &query.billing_month {
-        None => app.clock().now(),
-        Some(month) => first_of(month)?,
-    };
-    super::of_vectors(&app, &org.caller, Period::month_of(at))
-        .await
-        .map(Json)
+    let month = Period::month_of(query.moment(&app)?);
+    super::of_vectors(&app, &org.caller, month).await.map(Json)
 }
 
 /// What this month has cost so far, and how much of the plan is used.
@@ -103,6 +107,19 @@ async fn get_current_usage(
     org: Org<Read>,
 ) -> Result<Json<CurrentUsageResponse>> {
     current::of_month(&app, &org.caller).await.map(Json)
+}
+
+/// What a month's spend went to.
+#[utoipa::path(get, path = "/v1/organizations/billing/usage/breakdown", tag = "usage", params(MonthQuery), responses((status = 200, body = UsageBreakdownResponse)))]
+async fn get_usage_breakdown(
+    State(app): State<App>,
+    org: Org<Read>,
+    query: MonthQuery,
+) -> Result<Json<UsageBreakdownResponse>> {
+    let month = Period::month_of(query.moment(&app)?);
+    breakdown::of_month(&app, &org.caller, month)
+        .await
+        .map(Json)
 }
 
 fn first_of(month: &str) -> Result<chrono::DateTime<chrono::Utc>> {

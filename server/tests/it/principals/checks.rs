@@ -1,11 +1,11 @@
 //! Each way of reading and writing, beside what the world knows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use futures::StreamExt;
 use serde_json::{Value, json};
 
-use super::{EACH, Known, OFFICE, PEOPLE, THINGS, UNKNOWN, World};
-use crate::harness::Answer;
+use super::{PEOPLE, THINGS, UNKNOWN, World};
 
 fn ids<'v>(documents: impl IntoIterator<Item = &'v Value>) -> BTreeSet<String> {
     documents
@@ -217,7 +217,7 @@ pub async fn check_gets(world: &World<'_>, person: usize) {
 }
 
 /// Ids named by the feed, read to its end.
-async fn feed(world: &World<'_>, key: &str, kind: &str) -> BTreeSet<String> {
+pub async fn feed(world: &World<'_>, key: &str, kind: &str) -> BTreeSet<String> {
     let (mut told, mut cursor, mut last) = (BTreeSet::new(), String::new(), 0);
     loop {
         let page = world

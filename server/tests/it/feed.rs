@@ -1,0 +1,102 @@
+//! The change feed under writers (R-24, in short form): whoever follows `next_cursor` sees everything, once and in order.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::{
+    harness::{Database, Server},
+    queue::beside,
+};
+
+const WRITERS: usize = 8;
+const EACH: usize = 150;
+
+/// Follows the feed until it has seen everything there is after the writers ended; answers each event's `seq` and payload.
+async fn follow(server: &Server, done: &AtomicBool) -> Vec<(i64, Value)> {
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let last = done.load(Ordering::Acquire);
+        let path = format!("/v1/events?limit=37&event_type=object.created&cursor={cursor}");
+        let page = server.call("GET", &path, Value::Null).await.ok();
+        let events = page["results"].as_array().unwrap();
+        let event = |one: &Value| (one["seq"].as_i64().unwrap(), one["payload"].clone());
+        seen.extend(events.iter().map(event));
+        if let Some(next) = page["next_cursor"].as_str() {
+            cursor = next.to_owned();
+        }
+        match page["has_more"].as_bool().unwrap() {
+            true => {}
+            false if last => return seen,
+            false => tokio::time::sleep(Duration::from_millis(2)).await,
+        }
+    }
+}
+
+async fn write(server: &Server, namespace: &str, bucket: &str, writer: usize) -> Vec<String> {
+    let path = format!("/v1/buckets/{bucket}/objects");
+    let mut made = Vec::with_capacity(EACH);
+    for number in 0..EACH {
+        let body = json!({"n": writer * EACH + number});
+        let object = server.call_in(namespace, "POST", &path, body).await.ok();
+        made.push(object["object_id"].as_str().unwrap().to_owned());
+    }
+    made
+}
+
+/// `servers` write and are read, each by half of the writers and by a reader of its own.
+async fn nothing_is_skipped(servers: &[Server]) {
+    let first = &servers[0];
+    let namespace = first.namespace("feed").await;
+    let bucket =
+        json!({"bucket_name": "b", "bucket_schema": {"properties": {"n": {"type": "integer"}}}});
+    let bucket = first
+        .call_in(&namespace, "POST", "/v1/buckets", bucket)
+        .await
+        .ok();
+    let bucket = bucket["bucket_id"].as_str().unwrap();
+    let done = Arc::new(AtomicBool::new(false));
+    let start = Instant::now();
+    let writing = async {
+        let writers = (0..WRITERS).map(|writer| {
+            let server = &servers[writer % servers.len()];
+            write(server, &namespace, bucket, writer)
+        });
+        let made = join_all(writers).await;
+        done.store(true, Ordering::Release);
+        made
+    };
+    let reading = join_all(servers.iter().map(|server| follow(server, &done)));
+    let (made, seen) = tokio::join!(writing, reading);
+    println!("{} events in {:?}", WRITERS * EACH, start.elapsed());
+    let mut made: Vec<String> = made.into_iter().flatten().collect();
+    made.sort();
+    for events in seen {
+        let rising = events.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        assert!(rising, "seq rises strictly");
+        let told = |(_, payload): (i64, Value)| payload["object_id"].as_str().unwrap().to_owned();
+        let mut told: Vec<String> = events.into_iter().map(told).collect();
+        told.sort();
+        assert_eq!(told.len(), made.len());
+        assert_eq!(told, made, "everything once");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readers_of_one_process_miss_nothing() {
+    nothing_is_skipped(&[Server::start(Database::Sqlite).await]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readers_of_two_processes_miss_nothing() {
+    let first = Server::start(Database::Postgres).await;
+    let second = beside(&first).await;
+    nothing_is_skipped(&[first, second]).await;
+}
