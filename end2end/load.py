@@ -9,6 +9,7 @@ processor busy; first one at a time, then as many as saturate, then ten times th
 
 import argparse
 import asyncio
+import itertools
 import json
 import os
 import pathlib
@@ -164,13 +165,15 @@ async def ask(connection, request):
 
 
 class Searches:
+    numbers = itertools.count(1)
+
     def __init__(self, server, retriever):
-        self.server, self.path, self.count = server, f"/v1/retrievers/{retriever}/execute", 0
+        self.server, self.path = server, f"/v1/retrievers/{retriever}/execute"
 
     def next(self):
-        """Never the same words twice: a cached answer costs nothing."""
-        self.count += 1
-        body = json.dumps({"inputs": {"query": f"word{self.count * 7 % 997} and number {self.count} of the passages"}}).encode()
+        """Never the same words twice, not in a second look either: a cached answer costs nothing."""
+        number = next(self.numbers)
+        body = json.dumps({"inputs": {"query": f"word{number * 7 % 997} and number {number} of the passages"}}).encode()
         return head(self.server, "POST", self.path, len(body)) + body
 
     async def connect(self):

@@ -18,3 +18,4 @@ pub mod stage;
 pub mod store;
 pub mod template;
 pub mod web;
+pub mod weight;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use loupe_wire::{Object, Value};
 use moka::sync::Cache;
+use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -15,9 +16,10 @@ use super::RunError;
 use super::execution::Execution;
 use super::working::{Row, Working};
 use crate::embed::EmbedError;
+use crate::weight;
 
-/// Bytes of all searches together, of one, and of all that models said.
-const ROOM: u64 = 32 << 20;
+/// Bytes in memory of all searches together, of one, and of all that models said.
+const ROOM: u64 = 24 << 20;
 const LARGEST: usize = 512 << 10;
 const ROOM_OF_MODELS: u64 = 16 << 20;
 /// How long what models said is known.
@@ -61,20 +63,13 @@ impl Kept {
                 .build(),
             models: Cache::builder()
                 .max_capacity(ROOM_OF_MODELS)
-                .weigher(|_: &Key, said: &Arc<Value>| weight(said))
+                .weigher(|_: &Key, said: &Arc<Value>| {
+                    u32::try_from(weight::of(said)).unwrap_or(u32::MAX)
+                })
                 .time_to_live(OF_MODELS)
                 .build(),
         }
     }
-}
-
-/// A vector takes as many bytes as its numbers, a text as its letters.
-fn weight(said: &Value) -> u32 {
-    let bytes = match said {
-        Value::Array(items) => 64 + items.len() * 32,
-        other => 64 + other.to_string().len(),
-    };
-    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 /// The memory as one execution may use it.
@@ -87,8 +82,11 @@ pub struct Keeping {
     pub version: (u64, u64),
 }
 
-fn key(parts: &Value) -> Key {
-    Sha256::digest(parts.to_string()).into()
+/// Of parts as JSON. What could not be written must not share a key with what is another's.
+fn key(parts: &impl Serialize) -> Key {
+    let text =
+        serde_json::to_vec(parts).expect("maps have text for keys, and memory is written to");
+    Sha256::digest(text).into()
 }
 
 /// Where a search's rows are kept.
@@ -104,7 +102,7 @@ pub(crate) fn place(at: &Execution, parameters: &Object, set: &Working) -> Optio
     let Working::Unread { filter, sort } = set else {
         return None;
     };
-    let text = json!(parameters).to_string();
+    let text = serde_json::to_string(parameters).ok()?;
     let told = text.to_lowercase();
     let behavior = parameters.get("cache_behavior").and_then(Value::as_str);
     let seconds = parameters.get("cache_ttl_seconds").and_then(Value::as_u64);
@@ -114,16 +112,16 @@ pub(crate) fn place(at: &Execution, parameters: &Object, set: &Working) -> Optio
         return None;
     }
     let run = &at.run;
-    let key = key(&json!([
-        keeping.whose,
-        run.namespace_id,
+    let key = key(&(
+        &keeping.whose,
+        &run.namespace_id,
         format!("{:?}", run.collections),
         filter.as_ref().map(ToString::to_string),
         format!("{sort:?}"),
         text,
-        run.inputs,
+        &run.inputs,
         run.return_vectors,
-    ]));
+    ));
     Some(Place {
         keeping,
         key,
@@ -149,8 +147,9 @@ impl Place {
     /// Keeps what the search gave.
     pub fn keep(&self, at: &Execution, facets: &[Object], set: &Working) {
         let Working::Rows(rows) = set else { return };
-        let values: Vec<&Value> = rows.iter().map(|row| &row.value).collect();
-        let bytes = json!([values, facets]).to_string().len();
+        let rows_weigh = rows.iter().map(|row| weight::of(&row.value));
+        let facets_weigh = facets.iter().map(weight::of_object);
+        let bytes = rows_weigh.chain(facets_weigh).sum::<usize>();
         let Some(bytes) = u32::try_from(bytes).ok().filter(|_| bytes <= LARGEST) else {
             return;
         };
@@ -170,14 +169,14 @@ impl Place {
 /// What a model said to this question of the same caller.
 pub(crate) fn said(at: &Execution, question: &Value) -> Option<Value> {
     let keeping = at.run.keeping.as_ref()?;
-    let key = key(&json!([keeping.whose, question]));
+    let key = key(&(&keeping.whose, question));
     keeping.kept.models.get(&key).map(|said| (*said).clone())
 }
 
 /// Keeps what a model said.
 pub(crate) fn keep_said(at: &Execution, question: &Value, said: Value) {
     if let Some(keeping) = &at.run.keeping {
-        let key = key(&json!([keeping.whose, question]));
+        let key = key(&(&keeping.whose, question));
         keeping.kept.models.insert(key, Arc::new(said));
     }
 }

@@ -11,9 +11,10 @@ use axum::{
     http::{HeaderMap, HeaderValue, header},
     response::Response,
 };
+use loupe_engine::weight;
 use loupe_wire::{ExecuteRetrieverResponse, Object, RetrieverModelOutput, Value};
 use moka::sync::Cache;
-use serde_json::json;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::{Execute, execute, execution};
@@ -26,9 +27,11 @@ use crate::{
     limits::quota,
 };
 
-/// Bytes of all answers together, and of one.
-const ROOM: u64 = 64 << 20;
-const LARGEST: usize = 1 << 20;
+/// Bytes in memory of all answers together, and of one.
+const ROOM: u64 = 48 << 20;
+const LARGEST: usize = 4 << 20;
+/// Of an answer beside its documents and facets.
+const REST: usize = 8 << 10;
 
 /// How long an answer is kept, alone on the database and with other processes on it.
 const ALONE: Duration = Duration::from_secs(60);
@@ -181,7 +184,9 @@ fn keep(app: &App, key: Key, version: (u64, u64), tag: &str, answer: &ExecuteRet
     if !answer.degraded.is_empty() || answer.status != "completed" {
         return;
     }
-    let bytes = serde_json::to_vec(answer).map_or(usize::MAX, |text| text.len());
+    let documents = answer.documents.iter().map(weight::of_object);
+    let facets = answer.facets.iter().map(weight::of_object);
+    let bytes = documents.chain(facets).sum::<usize>() + REST;
     let Some(bytes) = u32::try_from(bytes).ok().filter(|_| bytes <= LARGEST) else {
         return;
     };
@@ -225,37 +230,40 @@ impl Answered {
 }
 
 fn tag(answer: &ExecuteRetrieverResponse) -> String {
-    let lasting = json!([
-        answer.documents,
-        answer.pagination,
-        answer.facets,
-        answer.status,
-        answer.warnings
-    ]);
-    format!(
-        "W/\"{}\"",
-        hex::encode(&Sha256::digest(lasting.to_string())[..12])
-    )
+    let lasting = (
+        &answer.documents,
+        &answer.pagination,
+        &answer.facets,
+        &answer.status,
+        &answer.warnings,
+    );
+    format!("W/\"{}\"", hex::encode(&digest(&lasting)[..12]))
+}
+
+/// Of parts as JSON. What could not be written must not share a key with what is another's.
+fn digest(parts: &impl Serialize) -> Key {
+    let text =
+        serde_json::to_vec(parts).expect("maps have text for keys, and memory is written to");
+    Sha256::digest(text).into()
 }
 
 /// Everything that an answer depends on besides the documents.
 fn key<L: Level>(scope: &Scope<L>, retriever: &Record<RetrieverModelOutput>, ask: &Execute) -> Key {
-    let asked = json!([
-        scope.caller.org_id,
-        scope.namespace_id,
+    digest(&(
+        &scope.caller.org_id,
+        &scope.namespace_id,
         scope.caller.principal(),
-        retriever.id,
-        retriever.updated_at,
-        ask.inputs,
-        ask.filters,
-        ask.pagination,
-        ask.limit,
-        ask.expand,
-        ask.presigned_urls,
-        ask.vectors,
-        ask.highlights,
-    ]);
-    Sha256::digest(asked.to_string()).into()
+        &retriever.id,
+        &retriever.updated_at,
+        &ask.inputs,
+        &ask.filters,
+        &ask.pagination,
+        &ask.limit,
+        &ask.expand,
+        &ask.presigned_urls,
+        &ask.vectors,
+        &ask.highlights,
+    ))
 }
 
 fn is_repeatable(retriever: &RetrieverModelOutput) -> bool {

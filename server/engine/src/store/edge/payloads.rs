@@ -4,13 +4,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use loupe_wire::{Object, Value};
+use loupe_wire::Object;
 use moka::sync::Cache;
 use parking_lot::RwLock;
 use uuid::Uuid;
 
 use super::super::layout;
 use super::super::shards::Point;
+use crate::weight;
 
 /// Bytes kept, as far as they can be told.
 const ROOM: u64 = 32 << 20;
@@ -28,7 +29,7 @@ impl Default for Payloads {
             kept: Cache::builder()
                 .max_capacity(ROOM)
                 .weigher(|_, payload: &Arc<Object>| {
-                    u32::try_from(size(payload)).unwrap_or(u32::MAX)
+                    u32::try_from(weight::of_object(payload)).unwrap_or(u32::MAX)
                 })
                 .build(),
             numbers: Arc::default(),
@@ -118,22 +119,5 @@ impl OfShard {
             }
             Written::Anything => self.number.store(self.all.number(), Ordering::Release),
         }
-    }
-}
-
-/// What an object takes in memory, roughly: names, values, and the table that finds them.
-fn size(object: &Object) -> usize {
-    let members = object
-        .iter()
-        .map(|(name, value)| 64 + name.len() + size_of_value(value));
-    96 + members.sum::<usize>()
-}
-
-fn size_of_value(value: &Value) -> usize {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => 32,
-        Value::String(text) => 32 + text.len(),
-        Value::Array(items) => 32 + items.iter().map(size_of_value).sum::<usize>(),
-        Value::Object(members) => size(members),
     }
 }
