@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Bytes in memory of all answers together, and of one.
-const ROOM: u64 = 48 << 20;
+const ROOM: u64 = 32 << 20;
 const LARGEST: usize = 4 << 20;
 /// Of an answer beside its documents and facets.
 const REST: usize = 8 << 10;
