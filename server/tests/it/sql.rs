@@ -139,7 +139,7 @@ const WITHOUT_OWNER: &[(&str, &[(&str, usize)])] = &[
     ),
     (
         "batches are admitted in one order for all, and changed in the transaction that found them with their owner",
-        &[("batches/store.rs", 9)],
+        &[("batches/store.rs", 8), ("batches/store/objects.rs", 1)],
     ),
     (
         "names of public pages and of apps are unique over all organizations: they are all that a visitor sends",

@@ -20,7 +20,7 @@ use crate::weight;
 
 /// Bytes in memory of all searches together, of one, and of all that models said.
 const ROOM: u64 = 16 << 20;
-const LARGEST: usize = 512 << 10;
+const LARGEST: usize = 2 << 20;
 const ROOM_OF_MODELS: u64 = 16 << 20;
 /// How long what models said is known.
 const OF_MODELS: Duration = Duration::from_secs(600);

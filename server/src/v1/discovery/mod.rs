@@ -13,7 +13,8 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     buckets::BUCKETS, clusters::CLUSTERS, collections, collections::COLLECTIONS,
-    namespaces::NAMESPACES, publishing, retrievers, retrievers::RETRIEVERS, taxonomies::TAXONOMIES,
+    namespaces::NAMESPACES, publishing, retrievers, retrievers::RETRIEVERS, tasks::name_of,
+    taxonomies::TAXONOMIES,
 };
 use crate::{
     app::App,
@@ -102,7 +103,7 @@ fn object(one: &impl Serialize) -> Object {
 fn stages(app: &App) -> Vec<StageDiscovery> {
     let all = stage::catalogue(retrievers::configured(app)).into_iter();
     all.map(|one| StageDiscovery {
-        category: text(&object(&one), "category").unwrap_or_default(),
+        category: name_of(one.category),
         stage_id: one.stage_id,
         description: one.description,
         icon: one.icon,

@@ -137,7 +137,7 @@ impl Slot {
         }
         let together = q::EdgeOptimizersConfig {
             default_segment_number: Some(1),
-            indexing_threshold: Some(1),
+            indexing_threshold: Some(self.worth_an_index(&info)),
             ..Default::default()
         };
         self.with(|shard| shard.set_optimizers_config(together))?;
@@ -146,6 +146,22 @@ impl Slot {
         let changed = changed?;
         self.apart.fetch_sub(apart, Ordering::Relaxed);
         Ok(changed)
+    }
+
+    /// Kilobytes from which on what is not indexed yet is brought in: all of it, unless it is less than a hundredth. The engine
+    /// goes on for as long as there is so much, so a few that are written meanwhile must not be enough to begin anew.
+    fn worth_an_index(&self, info: &q::ShardInfo) -> usize {
+        let dims = self.shard.vectors.iter().map(|spec| spec.dims).max();
+        let kilobytes = |points: usize| points * dims.unwrap_or(0) * size_of::<f32>() / 1024;
+        let bare = info.points_count.saturating_sub(self.indexed(info));
+        kilobytes(bare)
+            .max(kilobytes(info.points_count) / 100)
+            .max(1)
+    }
+
+    /// Points that have all their vectors in an index.
+    fn indexed(&self, info: &q::ShardInfo) -> usize {
+        info.indexed_vectors_count / self.shard.vectors.len().max(1)
     }
 
     /// Whether nothing was written since this was asked before.
@@ -311,8 +327,7 @@ impl Slot {
         }
         .map_err(convert::error)?;
         let info = shard.info().map_err(convert::error)?;
-        let indexed = info.indexed_vectors_count / self.shard.vectors.len().max(1);
-        let apart = info.points_count.saturating_sub(indexed);
+        let apart = info.points_count.saturating_sub(self.indexed(&info));
         self.apart.store(apart as u64, Ordering::Relaxed);
         let present = info.payload_schema;
         for (field_name, schema) in convert::payload_indexes()? {
