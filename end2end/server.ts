@@ -20,7 +20,8 @@ function binary(): string {
   return process.env.LOUPE_BINARY ?? join(target, "release/loupe");
 }
 
-async function freePort(): Promise<number> {
+/** A port that nobody listens on. */
+export async function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
     probe.once("error", reject);

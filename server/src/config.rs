@@ -166,6 +166,8 @@ pub struct Outbound {
 pub struct Apps {
     /// The domain below which apps have their names, apart from the server's own; empty = `localhost`.
     pub domain: String,
+    /// The name server that is asked for what proves a domain, such as `9.9.9.9:53`; absent = the system's.
+    pub resolver: Option<SocketAddr>,
 }
 
 /// Services that people sign in to apps with, set in the file as `[sign_in.google]` and `[sign_in.github]`.

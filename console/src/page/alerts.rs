@@ -42,7 +42,7 @@ const NO_LOOKS: Blank = Blank {
     link: None,
 };
 
-const SCHEMA: &str = include_str!("alerts.json");
+const FORM: &str = "alerts";
 
 /// What forms choose from and rows name.
 const KINDS: &[&str] = &["collections", "retrievers", "buckets"];
@@ -100,9 +100,9 @@ pub fn alerts() -> AnyView {
     view! {
         <ListPage title="Alerts" text="Questions that are asked again and again, and who is told of the answer." load search offset columns=COLUMNS row
             blank=BLANK rows create=Create::Dialog("Create alert", create)/>
-        <Fill open=create title="Create an alert".to_owned() label="Create" form schema=SCHEMA start=Callback::new(move |()| fresh())
+        <Fill open=create title="Create an alert".to_owned() label="Create" form schema=FORM start=Callback::new(move |()| fresh())
             send=Callback::new(move |body| api().post("/v1/alerts", &made(body))) done=saved/>
-        <Fill open=rows.dialog("Change") title=Signal::derive(move || format!("Change {}", rows.of.get().text("name"))) label="Save" form=change schema=SCHEMA
+        <Fill open=rows.dialog("Change") title=Signal::derive(move || format!("Change {}", rows.of.get().text("name"))) label="Save" form=change schema=FORM
             start=Callback::new(move |()| rows.of.get().0) send=Callback::new(patch) done=saved/>
         <Discard rows what="alert" name="name" loses="It looks and tells no more. What it told is gone with it."
             delete=Callback::new(move |one: Record| api().delete(&path_of(&one.text("alert_id"))))/>
@@ -184,7 +184,7 @@ fn row(one: Record) -> AnyView {
     let (session, rows): (_, Rows) = (use_session(), expect_context());
     let Around(form, log, ns) = expect_context();
     let (id, title, on) = (one.text("alert_id"), one.text("name"), one.flag("enabled"));
-    let schema = Record(serde_json::from_str(SCHEMA).unwrap_or_default());
+    let schema = schema::named(FORM);
     let condition = sentence(&one, &schema, |of, id| form.name_of(of, id));
     let mut looks = text::words(&one.text("execution_mode"));
     if let Some(rest) = one.int("cooldown_seconds").filter(|rest| *rest > 0) {
@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     fn said(one: Value) -> String {
-        let schema = Record(serde_json::from_str(SCHEMA).expect("JSON"));
+        let schema = schema::named(FORM);
         sentence(&Record(one), &schema, |of, id| format!("{of}/{id}"))
     }
 
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn what_the_form_makes_is_an_alert() {
-        let schema: Value = serde_json::from_str(SCHEMA).expect("JSON");
+        let schema = schema::named(FORM).0;
         let offered = schema["properties"]["system_condition"]["properties"]["type"].clone();
         let kinds: Vec<SystemConditionType> =
             serde_json::from_value(offered["enum"].clone()).expect("conditions");

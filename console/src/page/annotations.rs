@@ -11,10 +11,7 @@ use crate::{
     text,
 };
 
-const SCHEMA: &str = r#"{"plain": true, "properties": {
-    "label": {"type": "string", "title": "Label", "must": true, "example": "approved"},
-    "confidence": {"type": "number", "title": "Confidence", "example": "0.9", "description": "From 0 to 1; empty where it is not known."},
-    "reasoning": {"type": "string", "title": "Why"}}}"#;
+const FORM: &str = "annotations";
 
 fn path_of(one: &Record) -> String {
     format!(
@@ -61,9 +58,9 @@ pub fn annotations(ns: Memo<String>, collection: Memo<String>, document: Memo<St
             <div class="row between"><h3>"Annotations"</h3><button type="button" class="btn small" on:click=move |_| create.set(true)>"Annotate"</button></div>
             {loaded(load, waiting(1), list)}
         </section>
-        <Fill open=create title="Annotate this document".to_owned() label="Save" form=Form::plain("annotation") schema=SCHEMA
+        <Fill open=create title="Annotate this document".to_owned() label="Save" form=Form::plain("annotation") schema=FORM
             start=Callback::new(|()| json!({})) send=Callback::new(make) done=saved/>
-        <Fill open=rows.dialog("Change") title="Change the annotation".to_owned() label="Save" form=Form::plain("annotation-change") schema=SCHEMA
+        <Fill open=rows.dialog("Change") title="Change the annotation".to_owned() label="Save" form=Form::plain("annotation-change") schema=FORM
             start=Callback::new(move |()| rows.of.get().0) send=Callback::new(patch) done=saved/>
         <Discard rows what="annotation" name="label" loses="Its versions go with it." delete=Callback::new(move |one: Record| api().delete(&path_of(&one)))/>
     }
@@ -159,7 +156,7 @@ mod tests {
     fn the_form_makes_an_annotation() {
         let body = json!({"document_id": "d", "collection_id": "c", "label": "l", "confidence": 0.5, "reasoning": "r"});
         serde_json::from_value::<CreateAnnotationRequest>(body).expect("a body");
-        let schema: Value = serde_json::from_str(SCHEMA).expect("JSON");
+        let schema = schema::named(FORM).0;
         assert!(schema["properties"]["label"]["must"] == true);
     }
 }

@@ -1,6 +1,7 @@
 //! Front ends of one's own, each on an origin of its own.
 
 pub mod access;
+pub mod domains;
 pub mod one;
 pub mod people;
 pub mod versions;
@@ -34,7 +35,7 @@ const BLANK: Blank = Blank {
 };
 
 /// The form of an app: what it is called, where it is.
-pub const SCHEMA: &str = include_str!("apps.json");
+pub const FORM: &str = "apps";
 
 pub fn path_of(id: &str) -> String {
     format!("/v1/apps/{}", text::escape(id))
@@ -56,7 +57,7 @@ pub fn apps() -> AnyView {
     view! {
         <ListPage title="Apps" text="Front ends of yours, each on an origin of its own, with sign-in and search for their visitors." load search offset
             columns=COLUMNS row blank=BLANK create=Create::Dialog("Create app", create)/>
-        <Fill open=create title="Create an app".to_owned() label="Create" form schema=SCHEMA start=Callback::new(move |()| fresh())
+        <Fill open=create title="Create an app".to_owned() label="Create" form schema=FORM start=Callback::new(move |()| fresh())
             send=Callback::new(send) done=Callback::new(made)/>
     }
     .into_any()
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn what_the_form_makes_is_an_app() {
-        let schema: Value = serde_json::from_str(SCHEMA).expect("JSON");
+        let schema = schema::named(FORM).0;
         let modes = schema["properties"]["auth_config"]["properties"]["mode"]["enum"].clone();
         for mode in modes.as_array().expect("modes") {
             let body = json!({"meta": {"title": "Films"}, "slug": "films", "auth_config": {"mode": mode}, "is_active": false});

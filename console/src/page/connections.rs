@@ -24,7 +24,7 @@ const BLANK: Blank = Blank {
     link: None,
 };
 
-const SCHEMA: &str = include_str!("connections.json");
+const FORM: &str = "connections";
 
 const LIST: &str = "/v1/organizations/connections";
 
@@ -54,10 +54,10 @@ pub fn connections() -> AnyView {
     view! {
         <ListPage title="Connections" text="Storages of yours that objects may come from. Their secrets are kept encrypted." load offset columns=COLUMNS row
             blank=BLANK rows create=Create::Dialog("Create connection", create)/>
-        <Fill open=create title="Create a connection".to_owned() label="Create" form=Form::plain("connection") schema=SCHEMA
+        <Fill open=create title="Create a connection".to_owned() label="Create" form=Form::plain("connection") schema=FORM
             start=Callback::new(move |()| fresh()) send=Callback::new(move |body| session.api().post(LIST, &body)) done=saved/>
         <Fill open=rows.dialog("Change") title=Signal::derive(move || format!("Change {}", rows.of.get().text("name"))) label="Save"
-            form=Form::plain("connection-change") schema=SCHEMA start=Callback::new(move |()| rows.of.get().0) send=Callback::new(patch) done=saved/>
+            form=Form::plain("connection-change") schema=FORM start=Callback::new(move |()| rows.of.get().0) send=Callback::new(patch) done=saved/>
         <Discard rows what="connection" name="name" loses="Nothing is fetched through it from now on. Files that were fetched stay."
             delete=Callback::new(move |one: Record| session.api().delete(&path_of(&one)))/>
     }
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn what_the_form_offers_exists() {
-        let schema: Value = serde_json::from_str(SCHEMA).expect("JSON");
+        let schema = schema::named(FORM).0;
         let offered = schema["properties"]["provider_type"]["enum"].clone();
         serde_json::from_value::<Vec<StorageProvider>>(offered).expect("storages");
         let body = json!({"name": "n", "provider_type": "s3", "provider_config": {"credentials": {"type": "access_key", "access_key_id": "a", "secret_access_key": "b"}}});

@@ -51,7 +51,7 @@ const ACTIONS: &[&str] = &[
     "alert_evaluation",
 ];
 
-const SCHEMA: &str = include_str!("triggers.json");
+const FORM: &str = "triggers";
 
 /// What forms choose from and rows name.
 const KINDS: &[&str] = &["collections", "retrievers", "batches", "alerts"];
@@ -103,9 +103,9 @@ pub fn triggers() -> AnyView {
             <Pick query=status label="Status" all="Every status" options=STATES/>
             <Pick query=action label="Action" all="Every action" options=ACTIONS/>
         </ListPage>
-        <Fill open=create title="Create a trigger".to_owned() label="Create" form schema=SCHEMA start=Callback::new(move |()| fresh())
+        <Fill open=create title="Create a trigger".to_owned() label="Create" form schema=FORM start=Callback::new(move |()| fresh())
             send=Callback::new(move |body| api().post("/v1/triggers", &body)) done=saved note=sentence/>
-        <Fill open=rows.dialog("Change") title=Signal::derive(move || format!("Change {}", rows.of.get().text("name"))) label="Save" form=change schema=SCHEMA
+        <Fill open=rows.dialog("Change") title=Signal::derive(move || format!("Change {}", rows.of.get().text("name"))) label="Save" form=change schema=FORM
             start=Callback::new(move |()| rows.of.get().0) send=Callback::new(patch) done=saved note=sentence/>
         <Discard rows what="trigger" name="name" loses="It runs no more. Its history is kept." delete=Callback::new(move |one: Record| api().delete(&path_of(&one)))/>
         {history(load, log, ns)}
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn what_the_form_offers_exists() {
-        let schema: Value = serde_json::from_str(SCHEMA).expect("JSON");
+        let schema = schema::named(FORM).0;
         let members = &schema["properties"];
         let events = members["schedule_config"]["properties"]["event_type"]["enum"].clone();
         serde_json::from_value::<Vec<WebhookEventType>>(events).expect("events");

@@ -42,7 +42,7 @@ const NOTHING_SENT: Blank = Blank {
 
 const OUTCOMES: &[&str] = &["pending", "delivered", "failed"];
 
-const SCHEMA: &str = include_str!("webhooks.json");
+const FORM: &str = "webhooks";
 
 const LIST: &str = "/v1/organizations/webhooks";
 
@@ -78,10 +78,10 @@ pub fn webhooks() -> AnyView {
     view! {
         <ListPage title="Webhooks" text="Events that are sent to your own programs and chats as they happen." load offset columns=COLUMNS row blank=BLANK
             rows create=Create::Dialog("Create webhook", create)/>
-        <Fill open=create title="Create a webhook".to_owned() label="Create" form=Form::plain("webhook") schema=SCHEMA start=Callback::new(move |()| fresh())
+        <Fill open=create title="Create a webhook".to_owned() label="Create" form=Form::plain("webhook") schema=FORM start=Callback::new(move |()| fresh())
             send=Callback::new(move |body| session.api().post(LIST, &body)) done=made/>
         <Fill open=rows.dialog("Change") title=Signal::derive(move || format!("Change {}", rows.of.get().text("webhook_name"))) label="Save"
-            form=Form::plain("webhook-change") schema=SCHEMA start=Callback::new(move |()| body(&rows.of.get())) send=Callback::new(put)
+            form=Form::plain("webhook-change") schema=FORM start=Callback::new(move |()| body(&rows.of.get())) send=Callback::new(put)
             done=Callback::new(move |_| load.reload())/>
         <Discard rows what="webhook" name="webhook_name" loses="Nothing is sent to its receivers from now on, and its log is removed with it."
             delete=Callback::new(delete)/>
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn every_event_offered_exists() {
-        let schema: Value = serde_json::from_str(SCHEMA).expect("JSON");
+        let schema = schema::named(FORM).0;
         let offered = schema["properties"]["event_types"]["items"]["enum"].clone();
         let offered: Vec<WebhookEventType> = serde_json::from_value(offered).expect("events");
         assert!(offered.len() >= 39, "{}", offered.len());

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     Ask,
-    schema::{Form, fields},
+    schema::{Form, fields, named},
 };
 use crate::{
     api::{Answer, Api, Problem},
@@ -21,7 +21,7 @@ pub fn Fill(
     /// The words on the button.
     label: &'static str,
     form: Form,
-    /// A schema in JSON.
+    /// The name of a schema.
     schema: &'static str,
     /// What is filled in when it opens.
     start: Callback<(), Value>,
@@ -38,8 +38,7 @@ pub fn Fill(
             done.run(made);
         });
     });
-    let schema = Record(serde_json::from_str(schema).unwrap_or_default());
-    let schema = StoredValue::new(schema);
+    let schema = StoredValue::new(named(schema));
     let told = move |note: fn(&Value) -> String| {
         view! { <p class="notice lines" role="status">{move || form.value.with(note)}</p> }
             .into_any()

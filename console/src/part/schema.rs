@@ -72,6 +72,26 @@ impl Form {
     }
 }
 
+/// The schema of a form by its name: the path of its file below `src/page`. The page brings all of them along as data, so
+/// that they weigh nothing in the program; empty when there is none of this name.
+#[cfg(target_family = "wasm")]
+pub fn named(name: &str) -> Record {
+    let page = document().get_element_by_id("forms");
+    let text = page.and_then(|forms| forms.text_content());
+    let forms: Value = text
+        .and_then(|text| serde_json::from_str(&text).ok())
+        .unwrap_or_default();
+    Record(forms).record(name)
+}
+
+/// Tests have no page, but the files.
+#[cfg(not(target_family = "wasm"))]
+pub fn named(name: &str) -> Record {
+    let path = format!("{}/src/page/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    Record(serde_json::from_str(&text).unwrap_or_default())
+}
+
 /// Writes `value` at a JSON pointer, with the objects on the way; null takes the member away.
 fn put(root: &mut Value, path: &str, value: Value) {
     let mut at = root;

@@ -113,6 +113,13 @@ impl Hosting {
         }
     }
 
+    /// Whether a host is the server's own, or one of the names that apps have below its domain.
+    pub fn is_own(&self, name: &str) -> bool {
+        self.own.iter().any(|own| own == name)
+            || name.ends_with(&self.suffix)
+            || name == &self.suffix[1..]
+    }
+
     /// An app changed: the next request reads it anew.
     pub fn forget(&self) {
         self.sites.invalidate_all();

@@ -3,6 +3,7 @@
 //! way. Bodies and time are bounded.
 
 mod address;
+pub mod names;
 #[cfg(test)]
 mod tests;
 

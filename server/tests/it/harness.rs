@@ -144,6 +144,7 @@ pub async fn config(database: Database, folder: &TempDir) -> Config {
     config.jobs.resubmit_seconds = 0;
     // Where tests serve what is fetched; the rest of this machine stays closed.
     config.outbound.allow = vec!["127.0.0.2".into()];
+    config.apps.resolver = Some(*crate::domains::NAME_SERVER);
     if database == Database::Postgres {
         config.database_url = postgres().await.into();
     }

@@ -23,6 +23,7 @@ mod clusters;
 mod demo;
 mod discovery;
 mod documents;
+mod domains;
 mod evaluations;
 mod examples;
 mod exports;

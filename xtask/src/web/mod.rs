@@ -62,7 +62,7 @@ pub fn build(mode: Mode) -> Result<()> {
     style::add(&root.join("style"), &mut bundle)?;
     add_scripts(&root.join("sdk-js/dist"), &mut bundle)?;
     add_starter(&root.join("sdk-js/examples/starter"), &mut bundle)?;
-    wasm::add(&bindgen, &mut bundle)?;
+    wasm::add(&root, &bindgen, &mut bundle)?;
     bundle.finish()?;
 
     if out.exists() {

@@ -63,7 +63,7 @@ pub fn build(root: &Path, target_dir: &Path, mode: Mode) -> Result<PathBuf> {
 }
 
 /// Adds the bindings, the starter and the page that loads them.
-pub fn add(bindgen: &Path, bundle: &mut Bundle) -> Result<()> {
+pub fn add(root: &Path, bindgen: &Path, bundle: &mut Bundle) -> Result<()> {
     let wasm = bundle.add("console.wasm", &fs::read(bindgen.join("console_bg.wasm"))?)?;
     let script = bundle.add(
         "console.js",
@@ -84,8 +84,24 @@ pub fn add(bindgen: &Path, bundle: &mut Bundle) -> Result<()> {
         .replace("{starter}", bundle.name("starter.json")?)
         .replace("{start}", &start)
         .replace("{script}", &script)
-        .replace("{wasm}", &wasm);
+        .replace("{wasm}", &wasm)
+        .replace("{forms}", &forms(&root.join("console/src/page"))?);
     bundle.add_plain("index.html", page.as_bytes())
+}
+
+/// The forms of the console as one object, by the path of their file. As data in the page they weigh nothing in the program.
+fn forms(pages: &Path) -> Result<String> {
+    let mut forms = serde_json::Map::new();
+    for file in files_under(pages)? {
+        if file.extension().is_some_and(|ending| ending == "json") {
+            let name = file.strip_prefix(pages)?.with_extension("");
+            let form = serde_json::from_slice(&fs::read(&file)?)
+                .with_context(|| format!("reading the form {}", name.display()))?;
+            forms.insert(name.to_string_lossy().into_owned(), form);
+        }
+    }
+    // Nothing in the data may end the element that holds it.
+    Ok(serde_json::to_string(&forms)?.replace("</", "<\\/"))
 }
 
 /// Drops indentation and whole-line comments of the generated bindings, which hold no multi-line strings.

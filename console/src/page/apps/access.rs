@@ -13,7 +13,7 @@ use crate::{
     text,
 };
 
-const SCHEMA: &str = include_str!("access.json");
+const FORM: &str = "apps/access";
 
 const SECRETS: &str = "/v1/organizations/secrets";
 
@@ -53,7 +53,7 @@ pub fn access(shown: Shown) -> AnyView {
         {refusal(test)}
         {move || found.get().map(tested)}
         {loaded(shown.load, waiting(6), told)}
-        <Fill open title="Sign-in and API".to_owned() label="Save" form=Form::plain("access") schema=SCHEMA start=Callback::new(move |()| start())
+        <Fill open title="Sign-in and API".to_owned() label="Save" form=Form::plain("access") schema=FORM start=Callback::new(move |()| start())
             send=Callback::new(send) done=Callback::new(saved)/>
     }
     .into_any()
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_the_form_makes_is_a_change() {
-        let schema: Value = serde_json::from_str(SCHEMA).expect("JSON");
+        let schema = schema::named(FORM).0;
         let modes = &schema["properties"]["auth_config"]["properties"]["mode"]["enum"];
         for mode in modes.as_array().expect("modes") {
             let body = json!({"auth_config": {"mode": mode, "clerk_allowed_providers": ["email"]}, "build_config": {

@@ -4,7 +4,8 @@ use leptos::prelude::*;
 use serde_json::{Value, json};
 
 use super::{
-    SCHEMA, access::access, outside, path_of, people::people, state, versions::versions, who,
+    FORM, access::access, domains::domains, outside, path_of, people::people, state,
+    versions::versions, who,
 };
 use crate::{
     api::{Answer, Api},
@@ -15,10 +16,11 @@ use crate::{
     session::use_session,
 };
 
-const TABS: [(&str, &str); 3] = [
+const TABS: [(&str, &str); 4] = [
     ("", "Versions"),
     ("people", "People"),
     ("access", "Sign-in and API"),
+    ("domains", "Domains"),
 ];
 
 /// The app of the page, with its versions as the rows of a list.
@@ -55,6 +57,7 @@ pub fn app() -> AnyView {
     let part = move || match tab.value.get().as_str() {
         "people" => people(shown),
         "access" => access(shown),
+        "domains" => domains(shown),
         _ => versions(shown),
     };
     view! {
@@ -114,7 +117,7 @@ fn change(shown: Shown, open: RwSignal<bool>) -> AnyView {
         save(session.api(), shown.path.get_untracked(), &one, body)
     };
     view! {
-        <Fill open title="Settings".to_owned() label="Save" form schema=SCHEMA start=Callback::new(move |()| shown.load.good().unwrap_or_default().0)
+        <Fill open title="Settings".to_owned() label="Save" form schema=FORM start=Callback::new(move |()| shown.load.good().unwrap_or_default().0)
             send=Callback::new(send) done=Callback::new(move |_| shown.load.reload())/>
     }
     .into_any()

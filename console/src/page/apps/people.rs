@@ -21,7 +21,7 @@ const COLUMNS: &[Column] = &[
     Column("", "actions"),
 ];
 
-const SCHEMA: &str = include_str!("people.json");
+const FORM: &str = "apps/people";
 
 pub fn people(shown: Shown) -> AnyView {
     let session = use_session();
@@ -51,10 +51,10 @@ pub fn people(shown: Shown) -> AnyView {
         </div>
         {refusal(rows.change)}
         <Listing load label="People" columns=COLUMNS row empty=ViewFn::from(empty) offset=None/>
-        <Fill open=invite title="Invite somebody".to_owned() label="Invite" form=Form::plain("invite") schema=SCHEMA
+        <Fill open=invite title="Invite somebody".to_owned() label="Invite" form=Form::plain("invite") schema=FORM
             start=Callback::new(|()| json!({"role": "org:member"})) send=Callback::new(move |body| session.api().post(&format!("{}/invite", path()), &body)) done=saved/>
         <Fill open=rows.dialog("Role") title=Signal::derive(move || format!("Role of {}", rows.of.get().text("email"))) label="Save"
-            form=Form::plain("role") schema=SCHEMA start=Callback::new(move |()| rows.of.get().0) send=Callback::new(role) done=saved/>
+            form=Form::plain("role") schema=FORM start=Callback::new(move |()| rows.of.get().0) send=Callback::new(role) done=saved/>
         <Discard rows what="person" name="email" loses="The account is gone, and signed out everywhere."
             delete=Callback::new(delete)/>
     }

@@ -3,6 +3,7 @@
 pub mod building;
 pub mod check;
 pub mod deploys;
+mod domains;
 mod insight;
 pub mod packing;
 mod people;

@@ -53,6 +53,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(invite_user))
         .routes(routes!(list_invitations))
         .routes(routes!(delete_invitation))
+        .merge(super::domains::router())
         .merge(super::public::router())
 }
 

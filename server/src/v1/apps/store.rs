@@ -21,6 +21,12 @@ crate::sql! {
     const BY_SLUG = "SELECT owner, data FROM apps WHERE name = $1";
     const BY_DOMAIN = "SELECT a.owner, a.data FROM app_domains d JOIN apps a ON a.id = d.app_id AND a.owner = d.org_id WHERE d.domain = $1 AND d.status = 'active'";
 
+    // Whoever proved a name last has it, whose app it was before.
+    const RELEASE_DOMAIN = "UPDATE app_domains SET status = 'pending', verified_at = 0 WHERE domain = $1 AND status = 'active'";
+    const PROVE_DOMAIN = "UPDATE app_domains SET status = 'active', verified_at = $4 WHERE org_id = $1 AND app_id = $2 AND domain = $3";
+    const INSERT_DOMAIN = "INSERT INTO app_domains (app_id, domain, org_id, status, token, is_primary, created_at, verified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 0)";
+    const CLEAR_PRIMARY = "UPDATE app_domains SET is_primary = FALSE WHERE org_id = $1 AND app_id = $2";
+    const DELETE_DOMAIN = "DELETE FROM app_domains WHERE org_id = $1 AND app_id = $2 AND domain = $3";
     const DOMAINS = "SELECT app_id, domain, status, token, is_primary, created_at, verified_at FROM app_domains WHERE org_id = $1 AND ($2 = '' OR app_id = $2) ORDER BY created_at, domain";
 
     const INSERT_DEPLOY = "INSERT INTO app_deploys (deploy_id, org_id, app_id, status, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $5, $6)";
@@ -56,6 +62,9 @@ crate::sql! {
 
 /// The status of a domain that was proven.
 pub const ACTIVE: &str = "active";
+
+/// The status of a domain that was noted only.
+pub const PENDING: &str = "pending";
 
 crate::row! {
     /// A name of the owner's own.
@@ -160,6 +169,48 @@ pub async fn domains(db: &Db, org_id: &str, app_id: &str) -> Result<Vec<Domain>>
 
 pub(super) async fn domains_of_all(db: &Db, org_id: &str) -> Result<Vec<Domain>> {
     db.all(DOMAINS, args![org_id, ""]).await
+}
+
+pub(super) async fn domains_in(tx: &mut Tx, org_id: &str, app_id: &str) -> Result<Vec<Domain>> {
+    tx.all(DOMAINS, args![org_id, app_id]).await
+}
+
+/// No domain of the app is its first one from now on.
+pub(super) async fn clear_primary(tx: &mut Tx, org_id: &str, app_id: &str) -> Result<()> {
+    tx.run(CLEAR_PRIMARY, args![org_id, app_id]).await?;
+    Ok(())
+}
+
+pub(super) async fn insert_domain(tx: &mut Tx, org_id: &str, domain: &Domain) -> Result<()> {
+    let args = args![
+        &domain.app_id,
+        &domain.domain,
+        org_id,
+        &domain.status,
+        &domain.token,
+        domain.is_primary,
+        domain.created_at
+    ];
+    tx.run(INSERT_DOMAIN, args).await?;
+    Ok(())
+}
+
+/// Nobody's app serves this name any more.
+pub(super) async fn release_domain(tx: &mut Tx, domain: &str) -> Result<()> {
+    tx.run(RELEASE_DOMAIN, args![domain]).await?;
+    Ok(())
+}
+
+/// Whether the app still has this domain, which it serves from now on.
+pub(super) async fn prove_domain(tx: &mut Tx, org_id: &str, domain: &Domain) -> Result<bool> {
+    let args = args![org_id, &domain.app_id, &domain.domain, domain.verified_at];
+    Ok(tx.run(PROVE_DOMAIN, args).await? > 0)
+}
+
+pub(super) async fn delete_domain(tx: &mut Tx, org_id: &str, domain: &Domain) -> Result<()> {
+    let args = args![org_id, &domain.app_id, &domain.domain];
+    tx.run(DELETE_DOMAIN, args).await?;
+    Ok(())
 }
 
 pub(super) async fn insert_deploy(

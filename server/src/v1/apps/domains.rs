@@ -1,0 +1,231 @@
+//! Names of the owner's own for an app: noted first, proven by a record in the DNS, served from then on.
+
+use axum::{
+    Json,
+    extract::{Path, State},
+};
+use loupe_wire::{AddDomainRequest, DomainResponse, GenericDeleteResponse, ListDomainsResponse};
+use url::Host;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::store::{self, ACTIVE, Domain, PENDING};
+use crate::{
+    app::App,
+    auth::{Caller, Delete, Org, Read, Write},
+    body::Body,
+    error::{ApiError, Result, Violation},
+    id,
+    outbound::names,
+};
+
+/// Domains of one app.
+const MOST: usize = 20;
+
+/// The label of the record that proves a domain: `_loupe.www.example.com TXT "loupe-domain-…"`.
+const LABEL: &str = "_loupe";
+
+impl Domain {
+    fn told(&self, app: &App, slug: &str) -> DomainResponse {
+        let config = self.config(app, slug);
+        DomainResponse {
+            domain: config.domain,
+            status: self.status.clone(),
+            verification_token: config.verification_token,
+            cname_target: config.cname_target,
+            is_primary: config.is_primary,
+            verified_at: config.verified_at.map(|at| at.to_rfc3339()),
+        }
+    }
+}
+
+/// A domain as browsers send it: lower case, without a dot at its end, other alphabets as `xn--`.
+fn name(app: &App, sent: &str) -> Result<String> {
+    let fault = |message: &str| Violation::body(&["domain"], "value_error", message, sent.into());
+    let host = Host::parse(sent.trim().trim_end_matches('.'));
+    let Ok(Host::Domain(name)) = host else {
+        return Err(fault("a domain is a name such as www.example.com").into());
+    };
+    let good = |label: &str| {
+        (1..=63).contains(&label.len())
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    // A record of proof has to fit before it.
+    if name.len() + LABEL.len() + 1 > 253 || !name.contains('.') || !name.split('.').all(good) {
+        return Err(fault("a domain is a name such as www.example.com").into());
+    }
+    if app.hosting.is_own(&name) {
+        return Err(fault("this name is the server's own").into());
+    }
+    Ok(name)
+}
+
+/// The app's domains, the first one first.
+pub async fn list(app: &App, caller: &Caller, app_id: &str) -> Result<ListDomainsResponse> {
+    let hosted = super::find(app, caller, app_id).await?;
+    let domains = store::domains(app.db(), &caller.org_id, &hosted.id).await?;
+    let told = domains.iter().map(|one| one.told(app, &hosted.slug));
+    Ok(ListDomainsResponse {
+        total: i64::try_from(domains.len()).unwrap_or(i64::MAX),
+        domains: told.collect(),
+    })
+}
+
+/// Notes a domain. It serves nothing before it is proven.
+pub async fn add(
+    app: &App,
+    caller: &Caller,
+    app_id: &str,
+    request: AddDomainRequest,
+) -> Result<DomainResponse> {
+    let name = name(app, &request.domain)?;
+    let hosted = super::find(app, caller, app_id).await?;
+    let domain = Domain {
+        app_id: hosted.id.clone(),
+        domain: name,
+        status: PENDING.into(),
+        token: id::new("loupe-domain-"),
+        is_primary: request.is_primary,
+        created_at: app.clock().micros(),
+        verified_at: 0,
+    };
+    let (org_id, kept) = (caller.org_id.clone(), domain.clone());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let known = store::domains_in(tx, &org_id, &kept.app_id).await?;
+                if known.iter().any(|one| one.domain == kept.domain) {
+                    let message = format!("the app has the domain '{}' already", kept.domain);
+                    return Err(ApiError::already_exists("domain_taken", message));
+                }
+                if known.len() >= MOST {
+                    let message = format!("an app has at most {MOST} domains: remove one first");
+                    return Err(ApiError::conflict("", message).with("limit", MOST));
+                }
+                if kept.is_primary {
+                    store::clear_primary(tx, &org_id, &kept.app_id).await?;
+                }
+                store::insert_domain(tx, &org_id, &kept).await
+            })
+        })
+        .await?;
+    app.hosting.forget();
+    Ok(domain.told(app, &hosted.slug))
+}
+
+async fn find(app: &App, caller: &Caller, app_id: &str, domain: &str) -> Result<(String, Domain)> {
+    let hosted = super::find(app, caller, app_id).await?;
+    let wanted = domain.trim_end_matches('.').to_lowercase();
+    let domains = store::domains(app.db(), &caller.org_id, &hosted.id).await?;
+    let found = domains.into_iter().find(|one| one.domain == wanted);
+    let found = found.ok_or_else(|| ApiError::not_found("domain", domain))?;
+    Ok((hosted.slug.clone(), found))
+}
+
+/// Looks for the record that proves a domain; from then on it serves the app. Who proves a domain that another app has
+/// serves it instead of that one: the record was made last by whoever has the domain now.
+pub async fn verify(
+    app: &App,
+    caller: &Caller,
+    app_id: &str,
+    domain: &str,
+) -> Result<DomainResponse> {
+    let (slug, mut domain) = find(app, caller, app_id, domain).await?;
+    if domain.status == ACTIVE {
+        return Ok(domain.told(app, &slug));
+    }
+    let record = format!("{LABEL}.{}", domain.domain);
+    let texts = names::texts(app.config().apps.resolver, &record)
+        .await
+        .map_err(|error| {
+            tracing::warn!(%record, %error, "a record of proof could not be asked for");
+            let message = format!("no name server answered for {record}: try again in a moment");
+            ApiError::unavailable("dns_unavailable", message)
+        })?;
+    if !texts.iter().any(|text| text.trim() == domain.token) {
+        return Ok(domain.told(app, &slug));
+    }
+    domain.status = ACTIVE.into();
+    domain.verified_at = app.clock().micros();
+    let (org_id, proven) = (caller.org_id.clone(), domain.clone());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                store::release_domain(tx, &proven.domain).await?;
+                if store::prove_domain(tx, &org_id, &proven).await? {
+                    return Ok(());
+                }
+                Err(ApiError::not_found("domain", &proven.domain))
+            })
+        })
+        .await?;
+    app.hosting.forget();
+    Ok(domain.told(app, &slug))
+}
+
+/// Removes a domain: the app answers there no more.
+pub async fn remove(app: &App, caller: &Caller, app_id: &str, domain: &str) -> Result<()> {
+    let (_, found) = find(app, caller, app_id, domain).await?;
+    let org_id = caller.org_id.clone();
+    app.db()
+        .write(move |tx| Box::pin(async move { store::delete_domain(tx, &org_id, &found).await }))
+        .await?;
+    app.hosting.forget();
+    Ok(())
+}
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list_app_domains, add_app_domain))
+        .routes(routes!(delete_app_domain))
+        .routes(routes!(verify_app_domain))
+}
+
+/// Names of the owner's own that an app has, with what each waits for.
+#[utoipa::path(get, path = "/v1/apps/{app_id}/domains", tag = "apps", responses((status = 200, body = ListDomainsResponse)))]
+async fn list_app_domains(
+    State(app): State<App>,
+    org: Org<Read>,
+    Path(app_id): Path<String>,
+) -> Result<Json<ListDomainsResponse>> {
+    list(&app, &org.caller, &app_id).await.map(Json)
+}
+
+/// Notes a domain for an app. It is proven by a TXT record of `_loupe.{domain}` that is the `verification_token`, and
+/// led here by a CNAME record to `cname_target`.
+#[utoipa::path(post, path = "/v1/apps/{app_id}/domains", tag = "apps", request_body = AddDomainRequest, responses((status = 200, body = DomainResponse), (status = 409, body = loupe_wire::ErrorResponse)))]
+async fn add_app_domain(
+    State(app): State<App>,
+    org: Org<Write>,
+    Path(app_id): Path<String>,
+    Body(request): Body<AddDomainRequest>,
+) -> Result<Json<DomainResponse>> {
+    add(&app, &org.caller, &app_id, request).await.map(Json)
+}
+
+/// Removes a domain: the app answers there no more.
+#[utoipa::path(delete, path = "/v1/apps/{app_id}/domains/{domain}", tag = "apps", responses((status = 200, body = GenericDeleteResponse)))]
+async fn delete_app_domain(
+    State(app): State<App>,
+    org: Org<Delete>,
+    Path((app_id, domain)): Path<(String, String)>,
+) -> Result<Json<GenericDeleteResponse>> {
+    remove(&app, &org.caller, &app_id, &domain).await?;
+    Ok(Json(GenericDeleteResponse {
+        message: "the domain is removed".into(),
+        ..Default::default()
+    }))
+}
+
+/// Looks for the record that proves a domain. It stays `pending` until the record is there, and is `active` from then on.
+#[utoipa::path(post, path = "/v1/apps/{app_id}/domains/{domain}/verify", tag = "apps", responses((status = 200, body = DomainResponse), (status = 503, body = loupe_wire::ErrorResponse)))]
+async fn verify_app_domain(
+    State(app): State<App>,
+    org: Org<Write>,
+    Path((app_id, domain)): Path<(String, String)>,
+) -> Result<Json<DomainResponse>> {
+    verify(&app, &org.caller, &app_id, &domain).await.map(Json)
+}
