@@ -418,3 +418,55 @@ async fn a_full_page_is_small() {
         .count();
     assert_eq!(unsized_images, 0);
 }
+
+#[tokio::test]
+async fn a_frame_of_another_site_gets_the_search_alone() {
+    let host = Arc::new(books());
+    let policy = |page: &common::Reply| {
+        let policy = page.headers["content-security-policy"].to_str().unwrap();
+        policy.rsplit("frame-ancestors ").next().unwrap().to_owned()
+    };
+    let framed = get(&host, "/r/books/embed?query=sea").await;
+    assert_eq!(framed.status, StatusCode::OK);
+    assert_eq!(policy(&framed), "*");
+    assert_eq!(policy(&get(&host, "/r/books").await), "'self'");
+    assert_eq!(framed.robots(), "noindex, follow");
+    assert_eq!(framed.texts("article h3").len(), 3);
+    assert!(framed.texts("header.top").is_empty());
+    // Searches stay in the frame, results leave it.
+    assert_eq!(
+        framed.attributes("form[data-search]", "action"),
+        ["/r/books/embed"]
+    );
+    let results = framed.attributes("article a.cover", "href");
+    assert!(
+        results
+            .iter()
+            .all(|href| href.starts_with("/r/books/item/")),
+        "{results:?}"
+    );
+    assert!(
+        framed
+            .attributes("article a.cover", "target")
+            .iter()
+            .all(|target| target == "_blank")
+    );
+
+    let mut chosen = display();
+    chosen["extensions"] = json!({"embed": {"frame_ancestors": ["https://shop.example", "*", "https://x.example; script-src *"]}});
+    let host = Arc::new(fake(chosen, &[]));
+    assert_eq!(
+        policy(&get(&host, "/r/books/embed").await),
+        "'self' https://shop.example"
+    );
+    let mut locked = books();
+    locked.page.is_protected = true;
+    assert_eq!(
+        policy(&get(&Arc::new(locked), "/r/books/embed").await),
+        "'self'"
+    );
+    assert_eq!(
+        get(&Arc::new(books()), "/r/nothing/embed").await.status,
+        StatusCode::NOT_FOUND
+    );
+}

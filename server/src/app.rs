@@ -334,10 +334,8 @@ impl std::ops::Deref for App {
 
 /// Everything that the server answers.
 pub fn router(app: App) -> Router {
-    let (api, document) = v1::router();
-    let document = Arc::new(document);
     let api = Router::new()
-        .merge(api.layer(middleware::from_fn_with_state(app.clone(), gate::gate)))
+        .merge(v1::router().layer(middleware::from_fn_with_state(app.clone(), gate::gate)))
         .layer(DefaultBodyLimit::max(app.config().limits.body_bytes));
     // What apps reach of the API: the operations, behind the same gate.
     let inner = api
@@ -346,7 +344,7 @@ pub fn router(app: App) -> Router {
         .with_state(app.clone());
     Router::new()
         .merge(api)
-        .merge(crate::web::router(&app, document))
+        .merge(crate::web::router(&app))
         .method_not_allowed_fallback(|| async {
             ApiError::method_not_allowed("", "this path does not take this method")
         })

@@ -108,7 +108,7 @@ impl Unknown {
 /// Lists warn with entries, everything else with sentences, as the description of the API says.
 fn warns_with_entries(request: &Request) -> bool {
     static OPERATIONS: LazyLock<HashSet<(Method, String)>> = LazyLock::new(|| {
-        let (_, document) = crate::v1::router();
+        let document = crate::openapi::document();
         crate::openapi::warn_with_entries(&document)
     });
     let path = request.extensions().get::<MatchedPath>();

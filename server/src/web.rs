@@ -7,7 +7,7 @@ use std::{
 };
 
 use axum::{
-    Json, Router,
+    Router,
     extract::{Path, State},
     http::{HeaderMap, HeaderValue, StatusCode, Uri, header},
     response::{IntoResponse, Redirect, Response},
@@ -15,9 +15,13 @@ use axum::{
 };
 use flate2::read::GzDecoder;
 use rust_embed::{EmbeddedFile, RustEmbed};
-use utoipa::openapi::OpenApi;
 
-use crate::{app::App, error::ApiError, v1::public::PageHost};
+use crate::{
+    app::App,
+    error::{ApiError, Result},
+    openapi,
+    v1::public::PageHost,
+};
 
 /// What `cargo xtask web` built. Debug builds read it from disk. WebAssembly is carried packed only: a megabyte less.
 #[derive(RustEmbed)]
@@ -42,19 +46,17 @@ pub fn asset(logical_name: &str) -> Option<String> {
         .map(|name| format!("/assets/{name}"))
 }
 
-pub fn router(app: &App, document: Arc<OpenApi>) -> Router<App> {
-    let reference = crate::docs::router(app, document.clone());
+pub fn router(app: &App) -> Router<App> {
+    let reference = crate::docs::router(app);
     Router::new()
         .route("/", get(|| async { Redirect::temporary("/console/") }))
         .route("/healthz", get(|| async { "ok" }))
         .route("/readyz", get(ready))
         .route("/metrics", get(crate::metrics::metrics))
-        .route(
-            "/v1/openapi.json",
-            get(move || async move { Json((*document).clone()) }),
-        )
+        .route("/v1/openapi.json", get(description))
         .merge(reference)
         .route("/assets/{*name}", get(file))
+        .route("/embed.js", get(embed))
         .route(
             "/console",
             get(|| async { Redirect::permanent("/console/") }),
@@ -63,6 +65,12 @@ pub fn router(app: &App, document: Arc<OpenApi>) -> Router<App> {
         .route("/console/{*path}", get(console_path))
         .merge(loupe_hosted::page::router(Arc::new(PageHost(app.clone()))).with_state(()))
         .fallback(unknown)
+}
+
+async fn description() -> Result<Response> {
+    let text = tokio::task::spawn_blocking(openapi::text).await;
+    let text = text.map_err(ApiError::internal)?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 
 /// 503 from the moment the process is told to stop, so that balancers send no more.
@@ -88,6 +96,22 @@ async fn file(Path(name): Path<String>, headers: HeaderMap) -> Response {
         ),
         None => ApiError::not_found("file", &name).into_response(),
     }
+}
+
+/// The element that shows a public page within other sites. Its address is theirs for good, so it is asked about again
+/// after an hour.
+async fn embed(headers: HeaderMap) -> Response {
+    let name = MANIFEST.get("embed.js").cloned().unwrap_or_default();
+    let Some((file, encoding)) = encoded(&name, &headers) else {
+        return ApiError::not_found("file", "embed.js").into_response();
+    };
+    let kept = HeaderValue::from_static("public, max-age=3600");
+    let mut response = serve("embed.js", file, encoding, kept);
+    response.headers_mut().insert(
+        "cross-origin-resource-policy",
+        HeaderValue::from_static("cross-origin"),
+    );
+    response
 }
 
 /// The console's files are named relative to its page; every other address is the page's own business.

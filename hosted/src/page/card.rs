@@ -70,7 +70,9 @@ impl Cards<'_> {
         let heading = match self.target(hit) {
             Some((href, outside)) => {
                 let rel = outside.then_some("noopener noreferrer nofollow");
-                view! { <a class="cover" href=href rel=rel>{heading}</a> }.into_any()
+                // A frame is no place for what a result leads to.
+                let place = self.query.is_framed().then_some("_blank");
+                view! { <a class="cover" href=href rel=rel target=place>{heading}</a> }.into_any()
             }
             None => heading,
         };

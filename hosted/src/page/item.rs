@@ -97,7 +97,7 @@ pub fn item(
         "item words"
     };
     view! {
-        {top(page, &query.path)}
+        {top(page, &query.home)}
         <main id="content" class="shell" data-item=document data-beacon=beacon>
             <nav class="trail" aria-label="Back"><a href=query.at_page(query.page)><span aria-hidden="true">"← "</span>{back}</a></nav>
             <article class=class>

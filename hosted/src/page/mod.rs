@@ -3,6 +3,7 @@
 mod card;
 mod form;
 mod format;
+mod frame;
 mod head;
 mod icon;
 mod item;
@@ -28,7 +29,7 @@ use leptos::prelude::*;
 use self::card::Cards;
 use self::head::Head;
 use self::look::Look;
-use self::query::Query;
+use self::query::{Query, View};
 use self::reply::Cache;
 use self::results::Outcome;
 use self::shell::{Document, body_class, document, notice};
@@ -42,6 +43,7 @@ type Shared = State<Arc<dyn Host>>;
 pub fn router(host: Arc<dyn Host>) -> Router {
     Router::new()
         .route("/r/{public_name}", get(search_page))
+        .route("/r/{public_name}/embed", get(frame::embedded))
         .route("/r/{public_name}/icon", get(icon_file))
         .route("/r/{public_name}/unlock", post(lock::unlock))
         .route("/r/{public_name}/item/{document_id}", get(item_page))
@@ -126,9 +128,21 @@ async fn search_page(
         Ok(page) => page,
         Err(reply) => return *reply,
     };
+    search(&*host, &page, &visitor, raw, View::Page, &headers).await
+}
+
+/// The page with the answer to what the address asks.
+async fn search(
+    host: &dyn Host,
+    page: &Page,
+    visitor: &Visitor,
+    raw: Option<String>,
+    view: View,
+    headers: &HeaderMap,
+) -> Response {
     let look = Look::of(&page.display_config);
-    let query = Query::read(&page, &look, raw.as_deref().unwrap_or_default());
-    let outcome = ask(&*host, &page, &visitor, &look, &query).await;
+    let query = Query::read(page, &look, raw.as_deref().unwrap_or_default(), view);
+    let outcome = ask(host, page, visitor, &look, &query).await;
     let status = match &outcome {
         Outcome::Failed(HostError::Invalid(_)) | Outcome::Refused => StatusCode::BAD_REQUEST,
         Outcome::Failed(HostError::Busy { .. }) => StatusCode::TOO_MANY_REQUESTS,
@@ -142,8 +156,8 @@ async fn search_page(
         Cache::Never
     };
     let told = !visitor.unfollowed;
-    let document = render_search(&*host, &page, &look, &query, &outcome, told);
-    let mut reply = reply::page(status, document, cache, &headers);
+    let document = render_search(host, page, &look, &query, &outcome, told);
+    let mut reply = reply::page(status, document, cache, headers);
     if let Outcome::Failed(HostError::Busy { retry_after_s }) = outcome {
         reply
             .headers_mut()
@@ -221,7 +235,13 @@ fn render_search(
             .collect();
         head.add_list(&base_url, &items);
     }
-    let mut document = document(host, head, &theme, body_class(look, asked), || {
+    let framed = query.is_framed();
+    let mut class = body_class(look, asked);
+    if framed {
+        class.push_str(" framed");
+        "noindex, follow".clone_into(&mut head.robots);
+    }
+    let mut document = document(host, head, &theme, class, || {
         let display = &page.display_config;
         let cards = Cards {
             page,
@@ -230,7 +250,9 @@ fn render_search(
             marks: Marks::of(&query.words()),
             now: host.now(),
         };
-        let hero = if look.hero && !asked {
+        let hero = if framed {
+            "hero sr"
+        } else if look.hero && !asked {
             "hero"
         } else if look.hero {
             "hero small"
@@ -239,26 +261,27 @@ fn render_search(
         };
         let waiting = matches!(outcome, Outcome::Waiting);
         view! {
-            {shell::top(page, &query.path)}
+            {(!framed).then(|| shell::top(page, &query.home))}
             <main class="shell">
                 <div class="intro">
                     <div class=hero>
                         <h1>{display.title.clone()}</h1>
                         {display.description.clone().filter(|_| !asked).map(|text| view! { <p class="lede">{text}</p> })}
                     </div>
-                    {look.search.then(|| form::form(query, waiting))}
+                    {look.search.then(|| form::form(query, waiting && !framed))}
                     {(!asked).then(|| form::suggestions(query))}
                 </div>
                 {results::results(&cards, outcome, told)}
-                {shell::sections(page)}
+                {if framed { None } else { shell::sections(page) }}
             </main>
-            {shell::foot()}
+            {if framed { shell::frame_foot(page, &query.home) } else { shell::foot() }}
         }
         .into_any()
     });
     if let Outcome::Answer(answer) = outcome {
         document.passing.clone_from(&answer.execution_id);
     }
+    document.ancestors = framed.then(|| frame::ancestors(page));
     document
 }
 
@@ -275,7 +298,8 @@ async fn item_page(
         Err(reply) => return *reply,
     };
     let look = Look::of(&page.display_config);
-    let query = Query::read(&page, &look, raw.as_deref().unwrap_or_default());
+    let raw = raw.as_deref().unwrap_or_default();
+    let query = Query::read(&page, &look, raw, View::Page);
     let mut hit = match host.item(&page.public_name, &visitor, &document_id).await {
         Ok(Some(hit)) => hit,
         Ok(None) => {

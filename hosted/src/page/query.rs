@@ -84,6 +84,8 @@ fn typed(text: &str, kind: Kind) -> Result<Value, &'static str> {
 #[derive(Debug, Clone)]
 pub struct Query {
     /// Path of the page, `/r/{public_name}`.
+    pub home: String,
+    /// Where its searches go: the page itself, or its view for frames of other sites.
     pub path: String,
     /// The form.
     pub inputs: Vec<Input>,
@@ -95,10 +97,23 @@ pub struct Query {
     pub page: u32,
 }
 
+/// Where a search is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum View {
+    Page,
+    /// In a frame of another site.
+    Frame,
+}
+
 impl Query {
+    /// Whether it is shown in a frame of another site.
+    pub fn is_framed(&self) -> bool {
+        self.path != self.home
+    }
+
     /// Reads the address. Undeclared names are ignored; a filter on a field the page does not offer as a facet is too,
     /// so that nobody can ask about fields they may not see.
-    pub fn read(page: &Page, look: &Look, raw: &str) -> Self {
+    pub fn read(page: &Page, look: &Look, raw: &str, view: View) -> Self {
         let mut given: IndexMap<String, Vec<String>> = IndexMap::new();
         for (name, value) in url::form_urlencoded::parse(raw.as_bytes()).take(200) {
             let value: String = value
@@ -140,8 +155,13 @@ impl Query {
             .get("page")
             .and_then(|values| values.first()?.parse().ok())
             .unwrap_or(1);
+        let home = format!("/r/{}", encode(&page.public_name));
         Self {
-            path: format!("/r/{}", encode(&page.public_name)),
+            path: match view {
+                View::Page => home.clone(),
+                View::Frame => format!("{home}/embed"),
+            },
+            home,
             inputs,
             filters,
             facets,
@@ -233,7 +253,7 @@ impl Query {
 
     /// Address of an item, with the way back to these results.
     pub fn item(&self, document_id: &str) -> String {
-        let path = format!("{}/item/{}", self.path, encode(document_id));
+        let path = format!("{}/item/{}", self.home, encode(document_id));
         self.address(&path, |_| true, |_, _| true, self.page)
     }
 
@@ -450,7 +470,7 @@ mod tests {
 
     fn read(raw: &str) -> Query {
         let page = page();
-        Query::read(&page, &Look::of(&page.display_config), raw)
+        Query::read(&page, &Look::of(&page.display_config), raw, View::Page)
     }
 
     #[test]

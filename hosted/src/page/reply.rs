@@ -40,8 +40,9 @@ pub fn page(status: StatusCode, document: Document, cache: Cache, asked: &Header
     let policy = format!(
         "default-src 'none'; img-src 'self' https: http: data:; media-src 'self' https:; style-src 'self' 'nonce-{nonce}'; \
          script-src 'self' 'nonce-{nonce}'; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; \
-         object-src 'none'; frame-ancestors 'self'",
-        nonce = document.nonce
+         object-src 'none'; frame-ancestors {ancestors}",
+        nonce = document.nonce,
+        ancestors = document.ancestors.as_deref().unwrap_or("'self'")
     );
     let mut reply = (status, Body::from(document.html)).into_response();
     let headers = reply.headers_mut();

@@ -14,6 +14,8 @@ pub struct Document {
     pub nonce: String,
     /// Another text that is new with every rendering; empty without one.
     pub passing: String,
+    /// Sites that may show it in a frame, as a policy names them; absent = its own alone.
+    pub ancestors: Option<String>,
 }
 
 impl Document {
@@ -59,6 +61,7 @@ pub fn document(
         html,
         nonce,
         passing: String::new(),
+        ancestors: None,
     }
 }
 
@@ -153,6 +156,12 @@ pub fn sections(page: &Page) -> Option<AnyView> {
             .collect_view();
         view! { <section class="about" aria-label="About">{details}</section> }.into_any()
     })
+}
+
+/// Foot of the view for frames: the way to the page itself.
+pub fn frame_foot(page: &Page, path: &str) -> AnyView {
+    let label = format!("Open {} in a tab of its own", page.display_config.title);
+    view! { <footer class="foot"><a href=path.to_owned() target="_blank" aria-label=label>"Search by Loupe"</a></footer> }.into_any()
 }
 
 /// Foot of every page.

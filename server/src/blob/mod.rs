@@ -2,6 +2,7 @@
 //!
 //! A key is `{namespace}/{kind}/{id}/{name}`; nobody outside picks one, and a key without a signature opens nothing.
 
+mod parts;
 mod routes;
 
 use std::{path::Path as FilePath, sync::Arc};

@@ -9,13 +9,14 @@ use axum::{
 use bytes::Bytes;
 use futures::{Stream, TryStreamExt};
 use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
-use super::{Signed, failed, parse, safe_name, too_large};
+use super::{Signed, failed, parse, parts::Asked, safe_name, too_large};
 use crate::{
     app::App,
     error::{ApiError, Result},
     list::Params,
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -147,8 +148,10 @@ fn file_headers(key: &str, signed: &Signed, etag: &str) -> HeaderMap {
     headers
 }
 
-/// Takes a file by its signed address, streamed to disk. `x-checksum-sha256` (hex) is checked when sent.
-#[utoipa::path(put, path = "/v1/blobs/{*key}", tag = "blobs", params(("key" = String, Path, description = "Namespace, kind, id and name; may hold slashes"), Signed), security(()), request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses((status = 200, description = "stored")))]
+/// Takes a file by its signed address, streamed to disk. `x-checksum-sha256` (hex) is checked when sent. With `Content-Range:
+/// bytes FIRST-LAST/TOTAL` the body is a part of the file: parts may come in any order and again, 202 tells in `Range` what is
+/// there from the first byte on, and 200 that the file is whole. An empty body with `bytes */TOTAL` asks how far it is.
+#[utoipa::path(put, path = "/v1/blobs/{*key}", tag = "blobs", params(("key" = String, Path, description = "Namespace, kind, id and name; may hold slashes"), Signed), security(()), request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses((status = 200, description = "stored"), (status = 202, description = "a part is stored; `Range` tells what is there")))]
 async fn put_blob(
     State(app): State<App>,
     Path(key): Path<String>,
@@ -166,6 +169,12 @@ async fn put_blob(
         return Err(too_large(limit));
     }
     let checksum = text("x-checksum-sha256").map(str::to_ascii_lowercase);
+    if let Some(part) = headers.get(header::CONTENT_RANGE) {
+        let asked = Asked::read(part.to_str().unwrap_or_default())?;
+        let blobs = app.blobs();
+        let kept = blobs.put_part(&key, asked, pieces(body), limit, checksum);
+        return kept.await;
+    }
     let check = |size: u64, sha256: &str| {
         if announced.is_some_and(|announced| announced != size) {
             let message = "the upload is not as long as its Content-Length says";

@@ -67,7 +67,7 @@ pub fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> anyhow::Result<()> {
     if matches!(arguments.command, Command::Openapi) {
-        let (_, document) = crate::v1::router();
+        let document = crate::openapi::document();
         println!("{}", document.to_pretty_json()?);
         return Ok(());
     }

@@ -47,6 +47,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     20 "0020_app_visits",
     22 "0022_recent_executions",
     24 "0024_settings",
+    25 "0025_syncs",
 ];
 
 const SCHEMA: &str =

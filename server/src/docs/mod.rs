@@ -12,7 +12,6 @@ use axum::{
 use loupe_wire::Value;
 use minijinja::{Environment, context, value::Serde};
 use serde::Serialize;
-use utoipa::openapi::OpenApi;
 
 use crate::{
     app::App,
@@ -66,10 +65,9 @@ struct Area {
     entries: Vec<Entry>,
 }
 
-pub fn router(app: &App, document: Arc<OpenApi>) -> Router<App> {
+pub fn router(app: &App) -> Router<App> {
     let pages = Arc::new(Pages {
         address: app.config().address(),
-        document,
         operations: OnceLock::new(),
         models: OnceLock::new(),
     });
@@ -115,23 +113,22 @@ async fn show(pages: Arc<Pages>, page: fn(&Pages) -> Result<String>) -> Result<R
     Ok((HEADERS, Html(text)).into_response())
 }
 
+fn described() -> Result<Value> {
+    serde_json::from_slice(&crate::openapi::text()).map_err(ApiError::internal)
+}
+
 struct Pages {
     address: String,
-    document: Arc<OpenApi>,
     operations: OnceLock<String>,
     models: OnceLock<String>,
 }
 
 impl Pages {
-    fn described(&self) -> Result<Value> {
-        serde_json::to_value(&*self.document).map_err(ApiError::internal)
-    }
-
     fn operations(&self) -> Result<String> {
         if let Some(page) = self.operations.get() {
             return Ok(page.clone());
         }
-        let document = self.described()?;
+        let document = described()?;
         let mut areas: Vec<Area> = Vec::new();
         for (path, item) in members(&document["paths"]) {
             for (method, operation) in members(item) {
@@ -159,7 +156,7 @@ impl Pages {
         if let Some(page) = self.models.get() {
             return Ok(page.clone());
         }
-        let document = self.described()?;
+        let document = described()?;
         let entries = members(&document["components"]["schemas"]).map(|(name, schema)| Entry {
             id: name.clone(),
             label: name.clone(),

@@ -16,7 +16,9 @@ use crate::{
     app::App,
     error::Result,
     hosting, id,
-    v1::{alerts, batches, exports, interactions, notifications, triggers, uploads, webhooks},
+    v1::{
+        alerts, batches, exports, interactions, notifications, syncs, triggers, uploads, webhooks,
+    },
 };
 
 /// Ends in an error that may pass before work is given up.
@@ -205,6 +207,7 @@ async fn lead(app: App, owner: String) {
             batches::admit(&app).await?;
             triggers::tick(&app).await?;
             triggers::count_events(&app).await?;
+            syncs::tick(&app).await?;
             alerts::dispatch(&app).await?;
             alerts::tick(&app).await?;
             let now = app.clock().micros();
@@ -218,6 +221,7 @@ async fn lead(app: App, owner: String) {
                 alerts::sweep(&app).await?;
                 interactions::sweep(&app).await?;
                 exports::sweep(&app).await?;
+                syncs::sweep(&app).await?;
                 hosting::auth::sweep(&app).await?;
             }
             Ok::<(), crate::error::ApiError>(())

@@ -35,6 +35,7 @@ pub mod removal;
 pub mod retrievers;
 pub mod secrets;
 pub mod snapshots;
+pub mod syncs;
 pub mod tasks;
 pub mod taxonomies;
 pub mod triggers;
@@ -44,19 +45,22 @@ pub mod users;
 pub mod webhooks;
 
 use axum::Router;
-use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     app::App,
     error::{ApiError, Result},
     jobs::Claim,
-    openapi,
 };
 
-/// Every operation, with the description of the API that its annotations make.
-pub fn router() -> (Router<App>, OpenApi) {
-    let (router, mut document) = OpenApiRouter::with_openapi(openapi::base())
+/// Every operation.
+pub fn router() -> Router<App> {
+    operations().split_for_parts().0
+}
+
+/// Every operation, with the description of the API that its annotations make where [`crate::openapi::document`] asks.
+pub fn operations() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
         .merge(account::router())
         .merge(alerts::router())
         .merge(annotations::router())
@@ -92,6 +96,7 @@ pub fn router() -> (Router<App>, OpenApi) {
         .merge(retrievers::router())
         .merge(secrets::router())
         .merge(snapshots::router())
+        .merge(syncs::router())
         .merge(tasks::router())
         .merge(taxonomies::router())
         .merge(triggers::router())
@@ -99,9 +104,6 @@ pub fn router() -> (Router<App>, OpenApi) {
         .merge(usage::router())
         .merge(users::router())
         .merge(webhooks::router())
-        .split_for_parts();
-    openapi::finish(&mut document);
-    (router, document)
 }
 
 /// Runs a claimed piece of work that is not a chunk of a batch.
@@ -114,6 +116,7 @@ pub async fn run_task(app: &App, claim: &Claim) -> Result<()> {
         exports::EXPORT => return exports::run(app, claim).await,
         // It ends its task itself, with what the action made.
         triggers::RUN => return triggers::run(app, claim).await,
+        syncs::LOOK => return syncs::run(app, claim).await,
         clusters::RUN => return clusters::run(app, claim).await,
         taxonomies::APPLY => return taxonomies::run(app, claim).await,
         kind if alerts::runs(kind) => alerts::run(app, claim).await?,
@@ -168,6 +171,9 @@ pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
     }
     if claim.kind == apps::deploys::DEPLOY {
         apps::building::give_up(app, claim, reason).await?;
+    }
+    if claim.kind == syncs::LOOK {
+        syncs::give_up(app, claim, reason).await?;
     }
     if claim.kind == triggers::RUN {
         triggers::fail(app, claim, reason).await?;

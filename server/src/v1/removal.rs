@@ -47,6 +47,9 @@ crate::sql! {
     const CANCEL_BATCHES = "UPDATE batches SET status = 'CANCELED', updated_at = $3 WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) AND status IN ('QUEUED', 'PROCESSING')";
     const DELETE_BATCH_OBJECTS = "DELETE FROM batch_objects WHERE batch_id IN (SELECT batch_id FROM batches WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2))";
     const DELETE_BATCHES = "DELETE FROM batches WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2)";
+    const DELETE_SYNC_FILES = "DELETE FROM sync_files WHERE namespace_id = $1 AND sync_id IN (SELECT sync_id FROM syncs WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2))";
+    const DELETE_SYNC_JOBS = "DELETE FROM sync_jobs WHERE namespace_id = $1 AND sync_id IN (SELECT sync_id FROM syncs WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2))";
+    const DELETE_SYNCS = "DELETE FROM syncs WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2)";
     const DELETE_BUCKETS = "DELETE FROM buckets WHERE owner = $1";
     const DELETE_RETRIEVERS = "DELETE FROM retrievers WHERE owner = $1";
     const DELETE_PUBLISHED = "DELETE FROM published_retrievers WHERE namespace_id = $1";
@@ -392,6 +395,9 @@ async fn remove_bucket(app: &App, org_id: &str, namespace_id: &str, bucket_id: &
                 let owner = || args![&namespace_id, &bucket_id];
                 tx.run(DELETE_BATCH_OBJECTS, owner()).await?;
                 tx.run(DELETE_BATCHES, owner()).await?;
+                for sql in [DELETE_SYNC_FILES, DELETE_SYNC_JOBS, DELETE_SYNCS] {
+                    tx.run(sql, owner()).await?;
+                }
                 Ok(())
             })
         })

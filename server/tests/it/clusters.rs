@@ -97,6 +97,16 @@ both! {
         assert_eq!(get("/groups").await.ok()["groups"][0]["label"], "my own");
         assert_eq!(get(&format!("/executions/{run_id}")).await.ok()["run_name"], "the first");
 
+        // As a file: every document, or those of one label.
+        let file = get(&format!("/executions/{run_id}/export")).await;
+        assert_eq!(file.headers["content-type"], "text/csv; charset=utf-8");
+        let text = file.ok();
+        let lines: Vec<&str> = text.as_str().unwrap().lines().collect();
+        assert_eq!((lines[0], lines.len()), ("document_id,collection_id,cluster_id,cluster_label,x,y", 31));
+        let own = get(&format!("/executions/{run_id}/export?format=json&cluster_label=my%20own")).await.ok();
+        assert_eq!((own.as_array().unwrap().len(), &own[0]["cluster_id"], &own[0]["cluster_label"]), (10, &json!("cl_0"), &json!("my own")));
+        get(&format!("/executions/{run_id}/export?format=xml")).await.invalid(&["query", "format"], "enum");
+
         // The same documents make the same clusters; more of them in another direction move them.
         let (_, again) = executed(&server, &namespace, &id, Value::Null).await;
         let drift = &again["metrics"]["drift"];

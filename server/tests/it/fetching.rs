@@ -24,7 +24,7 @@ const KEY_ID: &str = "AKIAEXAMPLE";
 const SECRET: &str = "a secret of the storage 7Qz";
 
 /// A server where the tests' settings allow one; its address.
-async fn serve(router: Router, at: &str) -> String {
+pub async fn serve(router: Router, at: &str) -> String {
     let listener = tokio::net::TcpListener::bind((at, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });

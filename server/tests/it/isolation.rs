@@ -208,6 +208,12 @@ async fn tenant(server: &Server, key: &str, email: &str, word: &str) -> Tenant {
     });
     let path = "/v1/organizations/connections".to_owned();
     let connection = inside("POST", path, connection).await;
+    // The storage does not answer: the look ends, and nothing of the sync moves after it.
+    let follow =
+        json!({"connection_id": connection["connection_id"], "source_path": "s3://media/new"});
+    let path = format!("/v1/buckets/{bucket}/syncs");
+    let sync = inside("POST", path, follow).await;
+    ended(server, key, sync["task_ids"][0].as_str().unwrap()).await;
     let app = json!({"slug": format!("{word}-app"), "meta": {"title": word}});
     let app = inside("POST", "/v1/apps".into(), app).await;
     let clone = inside(
@@ -232,7 +238,10 @@ async fn tenant(server: &Server, key: &str, email: &str, word: &str) -> Tenant {
         .collect();
     let ids = BTreeMap::from([
         ("namespace_identifier", namespace.clone()),
+        ("bucket_id", bucket.clone()),
         ("bucket_identifier", bucket),
+        ("sync_config_id", text(&sync, "sync_config_id")),
+        ("sync_job_id", text(&sync, "current_sync_run_id")),
         ("object_identifier", object.clone()),
         ("object_id", object),
         ("batch_id", batch),

@@ -62,6 +62,7 @@ mod secrets;
 mod snapshots;
 mod sql;
 mod stages;
+mod syncs;
 mod taxonomies;
 mod tiers;
 mod tolerance;

@@ -125,6 +125,7 @@ const WITHOUT_OWNER: &[(&str, &[(&str, usize)])] = &[
             ("alerts/store.rs", 2),
             ("interactions/store.rs", 1),
             ("exports/store.rs", 1),
+            ("syncs/store.rs", 1),
             ("auth/store.rs", 5),
         ],
     ),
@@ -135,6 +136,7 @@ const WITHOUT_OWNER: &[(&str, &[(&str, usize)])] = &[
             ("tasks/store.rs", 2),
             ("webhooks/store.rs", 1),
             ("triggers/store.rs", 1),
+            ("syncs/store.rs", 1),
         ],
     ),
     (

@@ -363,4 +363,59 @@ both! {
         let own = shop.call(&server, "POST", &path, json!({"source_collection_id": kinds, "scroll_filters": {"field": "label", "operator": "eq", "value": "red"}})).await.ok();
         assert_eq!(own["results"][0]["near"], json!(["reddish", "blue"]));
     }
+
+    async fn what_belongs_together_becomes_nodes(server) {
+        let (namespace, _) = crate::harness::retriever(&server, "promoted").await;
+        let write = async |title: &str, vector: [f64; 3]| {
+            let body = json!({"title": title, "vectors": {"own": vector}});
+            let made = server.call_in(&namespace, "POST", "/v1/collections/things/documents", body).await.ok();
+            made["document_id"].as_str().unwrap().to_owned()
+        };
+        let sea = [write("a ship", [1.0, 0.1, 0.0]).await, write("a whale", [0.9, 0.0, 0.1]).await];
+        let food = [write("bread", [0.0, 1.0, 0.1]).await, write("soup", [0.1, 1.0, 0.0]).await];
+        let refs = |ids: &[String]| -> Value {
+            ids.iter().map(|id| json!({"collection_id": "things", "document_id": id})).collect()
+        };
+        let call = async |path: &str, body: Value| server.call_in(&namespace, "POST", path, body).await;
+        let mut documents = refs(&sea);
+        documents.as_array_mut().unwrap().push(json!({"collection_id": "things", "document_id": "doc_nothing"}));
+        let body = json!({"taxonomy_name": "subjects", "node_label": "Sea", "documents": documents, "enrichment_target_field": "subject"});
+        let made = call("/v1/taxonomies/from-documents", body.clone()).await.ok();
+        assert_eq!((&made["documents_used"], &made["vector_name"], &made["vector_dimensions"], &made["taxonomy_created"]), (&json!(2), &json!("own"), &json!(3), &json!(true)));
+        assert_eq!(made["documents_skipped"][0]["document_id"], "doc_nothing");
+        call("/v1/taxonomies/from-documents", body).await.error(409, "AlreadyExistsError");
+
+        let path = format!("/v1/taxonomies/{}", made["taxonomy_id"].as_str().unwrap());
+        let added = call(&format!("{path}/nodes/from-documents"), json!({"node_label": "Food", "documents": refs(&food)})).await.ok();
+        assert_eq!((&added["taxonomy_created"], &added["node_collection_id"]), (&json!(false), &made["node_collection_id"]));
+        let task = call("/v1/collections/things/apply-taxonomy", json!({"taxonomy_id": "subjects"})).await.ok();
+        server.task_end(task["task_id"].as_str().unwrap()).await;
+        for (ids, subject) in [(&sea, "Sea"), (&food, "Food")] {
+            for id in ids {
+                let one = server.call_in(&namespace, "GET", &format!("/v1/collections/things/documents/{id}"), Value::Null).await.ok();
+                assert_eq!(one["subject"], subject, "{one:#}");
+            }
+        }
+
+        // The clusters of an execution are nodes too.
+        let cluster = json!({"cluster_name": "kinds", "collection_ids": ["things"], "vector_config": {
+            "feature_uri": "own", "clustering_method": "kmeans", "algorithm_params": {"n_clusters": 2}}});
+        let cluster = call("/v1/clusters", cluster).await.ok();
+        let cluster = cluster["cluster_id"].as_str().unwrap();
+        let task = call(&format!("/v1/clusters/{cluster}/execute"), Value::Null).await.ok();
+        let run = task["additional_data"]["run_id"].clone();
+        server.task_end(task["task_id"].as_str().unwrap()).await;
+        let made = call("/v1/taxonomies/from-documents", json!({"taxonomy_name": "kinds", "cluster_run": {"cluster_id": cluster, "run_id": run}})).await.ok();
+        let nodes = made["nodes"].as_array().unwrap();
+        assert_eq!((nodes.len(), &nodes[0]["member_count"], &made["documents_used"]), (2, &json!(2), &json!(4)), "{made:#}");
+
+        for (body, member) in [
+            (json!({"taxonomy_name": "x"}), "documents"),
+            (json!({"taxonomy_name": "x", "documents": refs(&sea)}), "node_label"),
+            (json!({"taxonomy_name": "x", "node_label": "n", "documents": [{"collection_id": "things", "document_id": "doc_nothing"}]}), "documents"),
+            (json!({"taxonomy_name": "x", "node_label": "n", "documents": refs(&sea), "vector_name": "shape"}), "documents"),
+        ] {
+            call("/v1/taxonomies/from-documents", body).await.invalid(&["body", member], "value_error");
+        }
+    }
 }

@@ -99,6 +99,49 @@ both! {
         assert_eq!((&again["is_duplicate"], &again["presigned_url"]), (&json!(true), &Value::Null));
         assert_eq!(again["existing_object_id"], task["outputs"][0]["object_id"]);
     }
+
+    async fn an_upload_in_parts_goes_on_where_it_broke_off(server) {
+        let (namespace, path) = bucket(&server).await;
+        let text = "a letter that is long enough for three parts";
+        let body = json!({"filename": "long.txt", "content_type": "text/plain", "file_size_bytes": text.len(), "file_hash": hex::encode(Sha256::digest(text))});
+        let upload = server.call_in(&namespace, "POST", &path, body).await.ok();
+        let port = |server: &Server| server.url.rsplit(':').next().unwrap().to_owned();
+        let url = url::Url::parse(upload["presigned_url"].as_str().unwrap()).unwrap();
+        let send = async |server: &Server, range: String, bytes: &str| {
+            let mut here = url.clone();
+            here.set_port(Some(port(server).parse().unwrap())).unwrap();
+            let request = server.request("PUT", here.as_str()).header("content-range", range);
+            Server::send(request.body(bytes.to_owned())).await
+        };
+        let total = text.len();
+        let there = |answer: &crate::harness::Answer| answer.headers.get("range").map(|range| range.to_str().unwrap().to_owned());
+        let status = format!("bytes */{total}");
+        let nothing = send(&server, status.clone(), "").await;
+        assert_eq!((nothing.status, there(&nothing)), (202, None));
+        let first = send(&server, format!("bytes 0-9/{total}"), &text[..10]).await;
+        assert_eq!((first.status, there(&first).as_deref()), (202, Some("bytes=0-9")));
+        // The last one before the one in the middle, which does not come whole at first.
+        let last = send(&server, format!("bytes 30-{}/{total}", total - 1), &text[30..]).await;
+        assert_eq!((last.status, there(&last).as_deref()), (202, Some("bytes=0-9")));
+        send(&server, format!("bytes 10-29/{total}"), &text[10..20]).await.error(400, "BadRequestError");
+        send(&server, format!("bytes 10-{total}/{total}"), "x").await.error(400, "BadRequestError");
+        send(&server, "bytes 0-9/99999999999".into(), &text[..10]).await.error(413, "BadRequestError");
+
+        // Another process goes on with what this one has.
+        let server = server.restart().await;
+        let resumed = send(&server, status.clone(), "").await;
+        assert_eq!((resumed.status, there(&resumed).as_deref()), (202, Some("bytes=0-9")));
+        let whole = send(&server, format!("bytes 10-29/{total}"), &text[10..30]).await;
+        assert_eq!(whole.status, 200);
+        assert!(whole.headers.contains_key("etag"));
+        assert_eq!(send(&server, status, "").await.status, 200);
+        let folder = format!("{namespace}/uploads/{}", upload["upload_id"].as_str().unwrap());
+        assert_eq!(server.files(&folder).len(), 1, "the parts are gone");
+        let confirm = format!("{path}/{}/confirm", upload["upload_id"].as_str().unwrap());
+        let confirmed = server.call_in(&namespace, "POST", &confirm, Value::Null).await.ok();
+        assert_eq!(confirmed["file_size_bytes"], total);
+    }
+
     async fn an_upload_that_nobody_confirms_fails_and_its_file_goes(server) {
         let (namespace, path) = bucket(&server).await;
         let announce = async |name: &str| {

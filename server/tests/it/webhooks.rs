@@ -245,6 +245,22 @@ both! {
         server.call("POST", &format!("{WEBHOOKS}/shop/deliveries/msg_unknown/replay"), Value::Null).await.error(404, "NotFoundError");
     }
 
+    async fn a_receiver_that_is_added_later_is_told_its_secret_once(server) {
+        let receiver = Receiver::start().await;
+        let first = webhook("shop", &receiver.url);
+        server.call("POST", WEBHOOKS, first.clone()).await.ok();
+        let mut two = first.clone();
+        let added = json!({"channel": "webhook", "configs": {"url": format!("{}/second", receiver.url)}});
+        two["channels"].as_array_mut().unwrap().push(added);
+        let path = format!("{WEBHOOKS}/shop");
+        let told = server.call("PUT", &path, two.clone()).await.ok();
+        let secret = |answer: &Value, number: usize| answer["channels"][number]["configs"]["signing_secret"].clone();
+        assert_eq!(secret(&told, 0), Value::Null, "it was told before");
+        assert!(secret(&told, 1).as_str().unwrap().starts_with("whsec_"), "{told:#}");
+        assert_eq!(secret(&server.call("PUT", &path, two).await.ok(), 1), Value::Null);
+        assert_eq!(secret(&server.call("GET", &path, Value::Null).await.ok(), 1), Value::Null);
+    }
+
     async fn a_changed_secret_leaves_the_old_one_valid_for_a_day(server) {
         let receiver = Receiver::start().await;
         let namespace = server.namespace("shop").await;

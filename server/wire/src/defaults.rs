@@ -36,6 +36,7 @@ defaults! {
     i64_10: i64 = 10;
     i64_100: i64 = 100;
     i64_1000: i64 = 1000;
+    i64_100000: i64 = 100_000;
     i64_120: i64 = 120;
     i64_150: i64 = 150;
     i64_2: i64 = 2;
@@ -93,6 +94,7 @@ defaults! {
     sort_direction_asc: crate::SortDirection = crate::SortDirection::Asc;
     task_status_enum_active: crate::TaskStatusEnum = crate::TaskStatusEnum::Active;
     task_status_enum_draft: crate::TaskStatusEnum = crate::TaskStatusEnum::Draft;
+    sync_mode_continuous: crate::SyncMode = crate::SyncMode::Continuous;
     task_status_enum_pending: crate::TaskStatusEnum = crate::TaskStatusEnum::Pending;
     taxonomy_execution_mode_materialize: crate::TaxonomyExecutionMode = crate::TaxonomyExecutionMode::Materialize;
     text_extractor_params_extractor_type_text_extractor: crate::TextExtractorParamsExtractorType = crate::TextExtractorParamsExtractorType::TextExtractor;
@@ -173,6 +175,7 @@ texts! {
     text_website = "website";
     text_yes = "Yes";
     text_system = "system";
+    text_content = "content";
     text_created_at = "created_at";
     text_desc = "desc";
     text_change = "change";

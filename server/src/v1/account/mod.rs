@@ -2,7 +2,7 @@
 
 use axum::{Json, extract::State};
 use loupe_wire::{MeKeyInfo, MeResponse};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::organizations;
 use crate::{
@@ -10,6 +10,7 @@ use crate::{
     auth::{Org, Read},
     error::Result,
     limits,
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

@@ -6,7 +6,7 @@ use loupe_wire::{
     AlertExecutionListResponse, AlertExecutionResult, AlertResponse, CreateAlertRequest,
     GenericDeleteResponse, ListAlertsRequest, ListAlertsResponse, PatchAlertRequest,
 };
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::Place;
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
     body::Body,
     error::Result,
     list::{ListParams, ListQuery},
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

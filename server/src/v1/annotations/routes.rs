@@ -8,7 +8,7 @@ use loupe_wire::{
     GenericDeleteResponse, ListAnnotationsRequest, ListAnnotationsResponse, PatchAnnotationRequest,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::bulk;
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
     body::Body,
     error::{ApiError, Result, Violation},
     list::Params,
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

@@ -8,7 +8,7 @@ use loupe_wire::{
     RetrieverAPIKeyListResponse,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     app::App,
@@ -16,6 +16,7 @@ use crate::{
     body::Body,
     error::{ApiError, Result},
     list,
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

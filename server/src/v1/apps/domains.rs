@@ -6,7 +6,7 @@ use axum::{
 };
 use loupe_wire::{AddDomainRequest, DomainResponse, GenericDeleteResponse, ListDomainsResponse};
 use url::Host;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::store::{self, ACTIVE, Domain, PENDING};
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
     body::Body,
     error::{ApiError, Result, Violation},
     id,
+    openapi::routes,
     outbound::names,
 };
 

@@ -1,14 +1,20 @@
 //! The people of an app, for its owner: who signed in, who may do what, who was asked to come.
 
-use loupe_wire::{
-    AppInvitationResponse, AppUserResponse, InviteUserRequest, ListInvitationsResponse,
-    ListUsersResponse, SignInTestResponse,
+use axum::{
+    Json,
+    extract::{Path, State},
 };
+use loupe_wire::{
+    AppInvitationResponse, AppUserResponse, GenericDeleteResponse, InviteUserRequest,
+    ListInvitationsResponse, ListUsersResponse, SignInTestResponse, UpdateRoleRequest,
+};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::{Hosted, store};
 use crate::{
     app::App,
-    auth::Caller,
+    auth::{Admin, Caller, Org},
+    body::Body,
     clock,
     error::{ApiError, Result, Violation},
     hosting::{
@@ -19,6 +25,7 @@ use crate::{
         },
     },
     id, mail,
+    openapi::routes,
 };
 
 /// People that are listed.
@@ -205,4 +212,86 @@ pub async fn uninvite(app: &App, caller: &Caller, app_id: &str, invitation_id: &
     } else {
         Err(ApiError::not_found("invitation", invitation_id))
     }
+}
+
+pub fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list_app_users))
+        .routes(routes!(remove_user))
+        .routes(routes!(set_user_role))
+        .routes(routes!(invite_user))
+        .routes(routes!(list_invitations))
+        .routes(routes!(delete_invitation))
+}
+
+/// Everybody who signed in to an app.
+#[utoipa::path(get, path = "/v1/apps/{app_id}/users", tag = "apps", responses((status = 200, body = ListUsersResponse)))]
+async fn list_app_users(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Path(app_id): Path<String>,
+) -> Result<Json<ListUsersResponse>> {
+    list(&app, &org.caller, &app_id).await.map(Json)
+}
+
+/// Removes somebody from an app, signed out everywhere.
+#[utoipa::path(delete, path = "/v1/apps/{app_id}/users/{user_id}", tag = "apps", responses((status = 200, body = GenericDeleteResponse)))]
+async fn remove_user(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Path((app_id, user_id)): Path<(String, String)>,
+) -> Result<Json<GenericDeleteResponse>> {
+    remove(&app, &org.caller, &app_id, &user_id).await?;
+    Ok(Json(GenericDeleteResponse {
+        message: "the user is removed".into(),
+        ..Default::default()
+    }))
+}
+
+/// Gives somebody a role.
+#[utoipa::path(patch, path = "/v1/apps/{app_id}/users/{user_id}/role", tag = "apps", request_body = UpdateRoleRequest, responses((status = 200, body = AppUserResponse)))]
+async fn set_user_role(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Path((app_id, user_id)): Path<(String, String)>,
+    Body(request): Body<UpdateRoleRequest>,
+) -> Result<Json<AppUserResponse>> {
+    set_role(&app, &org.caller, &app_id, &user_id, request.role)
+        .await
+        .map(Json)
+}
+
+/// Asks somebody to come: a mail goes out, and the role waits for the address.
+#[utoipa::path(post, path = "/v1/apps/{app_id}/users/invite", tag = "apps", request_body = InviteUserRequest, responses((status = 200, body = AppInvitationResponse)))]
+async fn invite_user(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Path(app_id): Path<String>,
+    Body(request): Body<InviteUserRequest>,
+) -> Result<Json<AppInvitationResponse>> {
+    invite(&app, &org.caller, &app_id, request).await.map(Json)
+}
+
+/// Everybody who was asked to come.
+#[utoipa::path(get, path = "/v1/apps/{app_id}/users/invitations", tag = "apps", responses((status = 200, body = ListInvitationsResponse)))]
+async fn list_invitations(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Path(app_id): Path<String>,
+) -> Result<Json<ListInvitationsResponse>> {
+    invitations(&app, &org.caller, &app_id).await.map(Json)
+}
+
+/// Takes an invitation back.
+#[utoipa::path(delete, path = "/v1/apps/{app_id}/users/invitations/{invitation_id}", tag = "apps", responses((status = 200, body = GenericDeleteResponse)))]
+async fn delete_invitation(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Path((app_id, invitation_id)): Path<(String, String)>,
+) -> Result<Json<GenericDeleteResponse>> {
+    uninvite(&app, &org.caller, &app_id, &invitation_id).await?;
+    Ok(Json(GenericDeleteResponse {
+        message: "the invitation is taken back".into(),
+        ..Default::default()
+    }))
 }

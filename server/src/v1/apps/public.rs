@@ -9,7 +9,7 @@ use loupe_wire::{
     PublicAppSearchRequest, PublicExecuteResponse,
 };
 use serde_json::json;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::{Hosted, PRODUCTION, insight, store};
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
         visits::{self, MINUTE, Tally},
     },
     id,
+    openapi::routes,
     v1::{
         public::{Open, Proof},
         retrievers::{self, Execute, cast},

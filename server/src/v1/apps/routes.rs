@@ -5,24 +5,24 @@ use axum::{
     response::Response,
 };
 use loupe_wire::{
-    AppAnalyticsResponse, AppInvitationResponse, AppLogsResponse, AppResponse, AppUserResponse,
-    CreateAppRequest, DeployRequest, DeployResponse, DeployStatusResponse, DownloadUrlResponse,
-    ErrorRateResponse, GenericDeleteResponse, InviteUserRequest, ListAppsResponse,
-    ListInvitationsResponse, ListUsersResponse, PromoteResponse, PublishAppRequest,
+    AppAnalyticsResponse, AppLogsResponse, AppResponse, CreateAppRequest, DeployRequest,
+    DeployResponse, DeployStatusResponse, DownloadUrlResponse, ErrorRateResponse,
+    GenericDeleteResponse, ListAppsResponse, PromoteResponse, PublishAppRequest,
     RestoreVersionRequest, RestoreVersionResponse, SignInTestResponse, UpdateAppRequest,
-    UpdateRoleRequest, UploadUrlRequest, UploadUrlResponse, VerifyUploadRequest,
-    VerifyUploadResponse, VersionDetailResponse, VersionDiffResponse, VersionListResponse,
+    UploadUrlRequest, UploadUrlResponse, VerifyUploadRequest, VerifyUploadResponse,
+    VersionDetailResponse, VersionDiffResponse, VersionListResponse,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::{Wanted, deploys, insight, people, versions};
 use crate::{
     app::App,
-    auth::{self, Admin, Caller, Delete, Org, Read, Write},
+    auth::{self, Caller, Delete, Org, Read, Write},
     body::Body,
     error::{ApiError, Result, Violation},
     list::Params,
+    openapi::routes,
     v1::namespaces,
 };
 
@@ -47,13 +47,8 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(get_app_analytics))
         .routes(routes!(get_app_error_rate))
         .routes(routes!(list_app_logs))
-        .routes(routes!(list_app_users))
-        .routes(routes!(remove_user))
-        .routes(routes!(set_user_role))
-        .routes(routes!(invite_user))
-        .routes(routes!(list_invitations))
-        .routes(routes!(delete_invitation))
         .merge(super::domains::router())
+        .merge(super::people::router())
         .merge(super::public::router())
 }
 
@@ -426,80 +421,4 @@ async fn list_app_logs(
     insight::logs(&app, &org.caller, &app_id, &wanted)
         .await
         .map(Json)
-}
-
-/// Everybody who signed in to an app.
-#[utoipa::path(get, path = "/v1/apps/{app_id}/users", tag = "apps", responses((status = 200, body = ListUsersResponse)))]
-async fn list_app_users(
-    State(app): State<App>,
-    org: Org<Admin>,
-    Path(app_id): Path<String>,
-) -> Result<Json<ListUsersResponse>> {
-    people::list(&app, &org.caller, &app_id).await.map(Json)
-}
-
-/// Removes somebody from an app, signed out everywhere.
-#[utoipa::path(delete, path = "/v1/apps/{app_id}/users/{user_id}", tag = "apps", responses((status = 200, body = GenericDeleteResponse)))]
-async fn remove_user(
-    State(app): State<App>,
-    org: Org<Admin>,
-    Path((app_id, user_id)): Path<(String, String)>,
-) -> Result<Json<GenericDeleteResponse>> {
-    people::remove(&app, &org.caller, &app_id, &user_id).await?;
-    Ok(Json(GenericDeleteResponse {
-        message: "the user is removed".into(),
-        ..Default::default()
-    }))
-}
-
-/// Gives somebody a role.
-#[utoipa::path(patch, path = "/v1/apps/{app_id}/users/{user_id}/role", tag = "apps", request_body = UpdateRoleRequest, responses((status = 200, body = AppUserResponse)))]
-async fn set_user_role(
-    State(app): State<App>,
-    org: Org<Admin>,
-    Path((app_id, user_id)): Path<(String, String)>,
-    Body(request): Body<UpdateRoleRequest>,
-) -> Result<Json<AppUserResponse>> {
-    people::set_role(&app, &org.caller, &app_id, &user_id, request.role)
-        .await
-        .map(Json)
-}
-
-/// Asks somebody to come: a mail goes out, and the role waits for the address.
-#[utoipa::path(post, path = "/v1/apps/{app_id}/users/invite", tag = "apps", request_body = InviteUserRequest, responses((status = 200, body = AppInvitationResponse)))]
-async fn invite_user(
-    State(app): State<App>,
-    org: Org<Admin>,
-    Path(app_id): Path<String>,
-    Body(request): Body<InviteUserRequest>,
-) -> Result<Json<AppInvitationResponse>> {
-    people::invite(&app, &org.caller, &app_id, request)
-        .await
-        .map(Json)
-}
-
-/// Everybody who was asked to come.
-#[utoipa::path(get, path = "/v1/apps/{app_id}/users/invitations", tag = "apps", responses((status = 200, body = ListInvitationsResponse)))]
-async fn list_invitations(
-    State(app): State<App>,
-    org: Org<Admin>,
-    Path(app_id): Path<String>,
-) -> Result<Json<ListInvitationsResponse>> {
-    people::invitations(&app, &org.caller, &app_id)
-        .await
-        .map(Json)
-}
-
-/// Takes an invitation back.
-#[utoipa::path(delete, path = "/v1/apps/{app_id}/users/invitations/{invitation_id}", tag = "apps", responses((status = 200, body = GenericDeleteResponse)))]
-async fn delete_invitation(
-    State(app): State<App>,
-    org: Org<Admin>,
-    Path((app_id, invitation_id)): Path<(String, String)>,
-) -> Result<Json<GenericDeleteResponse>> {
-    people::uninvite(&app, &org.caller, &app_id, &invitation_id).await?;
-    Ok(Json(GenericDeleteResponse {
-        message: "the invitation is taken back".into(),
-        ..Default::default()
-    }))
 }

@@ -10,7 +10,7 @@ use loupe_wire::{
     AuditSettingsUpdateRequest, ResourceType,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::Wanted;
 use crate::{
@@ -19,6 +19,7 @@ use crate::{
     body::Body,
     error::{ApiError, Result, Violation},
     list,
+    openapi::routes,
     v1::tasks::name_of,
 };
 

@@ -13,7 +13,7 @@ use loupe_wire::{
 };
 use serde::Deserialize;
 use serde_json::json;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::store::{self, Asked, Failures};
 use crate::{
@@ -23,6 +23,7 @@ use crate::{
     clock,
     error::{ApiError, Result, Violation},
     id, list,
+    openapi::routes,
     v1::{collections, tasks::name_of},
 };
 

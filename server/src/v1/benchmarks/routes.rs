@@ -7,7 +7,7 @@ use loupe_wire::{
     BenchmarkListResponse, BenchmarkResponse, CreateBenchmarkRequest, NamespaceOperation,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     app::App,
@@ -15,6 +15,7 @@ use crate::{
     body::Body,
     error::Result,
     list::Params,
+    openapi::routes,
     v1::evaluations,
 };
 

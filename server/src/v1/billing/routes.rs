@@ -9,7 +9,7 @@ use loupe_wire::{
     PricingConfigResponse, UsageBreakdownResponse, VectorBackendUsageResponse,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::{Period, breakdown, card, current};
 use crate::{
@@ -18,6 +18,7 @@ use crate::{
     body::Body,
     error::{ApiError, Result, Violation},
     list,
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

@@ -7,7 +7,7 @@ use loupe_wire::{
     BucketCreateRequest, BucketDeleteResponse, BucketPatchRequest, BucketResponse,
     BucketUpdateRequest, ListBucketsRequest, ListBucketsResponse, ResourceType,
 };
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::{BUCKETS, store};
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     body::Body,
     error::Result,
     list::{ListParams, ListQuery, Params, UNRESOLVED, unresolved},
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

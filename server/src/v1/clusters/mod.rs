@@ -4,6 +4,7 @@
 mod computing;
 mod config;
 mod ending;
+mod exporting;
 mod labels;
 mod members;
 mod reading;
@@ -24,6 +25,7 @@ use serde_json::json;
 pub use ending::give_up;
 pub use routes::router;
 pub use running::{RUN, run};
+pub use showing::middles;
 pub use store::CLUSTERS;
 
 use self::{running::Begin, store::Stored};

@@ -12,7 +12,7 @@ use loupe_wire::{
     TaskResponse,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::showing::{self, Picture};
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
     body::Body,
     error::{Result, Violation},
     list::{ListParams, ListQuery, Params, UNRESOLVED, unresolved},
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -37,6 +38,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(name_execution))
         .routes(routes!(cluster_groups))
         .routes(routes!(cluster_picture))
+        .merge(super::exporting::router())
 }
 
 async fn page(

@@ -2,9 +2,10 @@
 
 use indexmap::IndexMap;
 use loupe_wire::{
-    ClusterExecutionListStats, ClusterExecutionResult, ClusterGroup, ClusterGroupsResponse,
-    ClusterVisualization, ClusterVisualizationCentroid, ListClusterExecutionsResponse,
-    NamespaceOperation, PatchExecutionLabelsResponse, PatchExecutionRunNameResponse, Value,
+    ClusterExecutionCentroid, ClusterExecutionListStats, ClusterExecutionResult, ClusterGroup,
+    ClusterGroupsResponse, ClusterVisualization, ClusterVisualizationCentroid,
+    ListClusterExecutionsResponse, NamespaceOperation, PatchExecutionLabelsResponse,
+    PatchExecutionRunNameResponse, Value,
 };
 use serde_json::json;
 
@@ -167,6 +168,71 @@ pub async fn groups(
         member_counts_stale: false,
         groups,
     })
+}
+
+/// A document in its cluster.
+#[derive(Debug)]
+pub struct Grouped {
+    pub document_id: String,
+    pub collection_id: String,
+    /// Absent: it is in no cluster.
+    pub cluster_id: Option<String>,
+    pub label: Option<String>,
+    /// Where it is in the picture; empty without one.
+    pub at: Vec<f32>,
+}
+
+/// Every document of an execution, or those of the clusters with a label.
+pub async fn grouped(
+    app: &App,
+    scope: &Scope<Read>,
+    identifier: &str,
+    run_id: &str,
+    wanted: Option<&str>,
+) -> Result<Vec<Grouped>> {
+    let run = one(app, scope, identifier, Some(run_id)).await?;
+    let result = &run.result;
+    let clusters = result.centroids.as_deref().unwrap_or_default();
+    let members = members_of(app, scope, &run).await?.members;
+    let told = members.into_iter().map(|member| {
+        let cluster = member.cluster.and_then(|place| clusters.get(place));
+        Grouped {
+            document_id: member.document_id,
+            collection_id: member.collection_id,
+            cluster_id: cluster.map(|one| one.cluster_id.clone()),
+            label: cluster.and_then(|one| label(result, &one.cluster_id, one.label.as_ref())),
+            at: member.at,
+        }
+    });
+    Ok(told
+        .filter(|one| wanted.is_none() || one.label.as_deref() == wanted)
+        .collect())
+}
+
+/// The clusters of an execution by vectors, with their middles, and the feature that they were gathered by.
+///
+/// # Errors
+/// There is no such execution, or it is none by vectors that ended well.
+pub async fn middles(
+    app: &App,
+    scope: &Scope<Read>,
+    identifier: &str,
+    run_id: &str,
+) -> Result<(String, Vec<(ClusterExecutionCentroid, Vec<f32>)>)> {
+    let stored = find(app, scope, identifier, NamespaceOperation::ReadData).await?;
+    let run = one(app, scope, identifier, Some(run_id)).await?;
+    let feature = stored.model.vector_config.and_then(|one| one.feature_uri);
+    let kept = members_of(app, scope, &run).await?;
+    let Some(feature) = feature.filter(|_| !kept.centroids.is_empty()) else {
+        let message = "the execution has no clusters by vectors";
+        return Err(ApiError::bad_request("", message));
+    };
+    let told = run.result.centroids.clone().unwrap_or_default();
+    let named = told.into_iter().map(|mut one| {
+        one.label = label(&run.result, &one.cluster_id, one.label.as_ref());
+        one
+    });
+    Ok((feature, named.zip(kept.centroids).collect()))
 }
 
 /// What of a picture is asked for.

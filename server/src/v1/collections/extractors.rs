@@ -13,12 +13,13 @@ use loupe_wire::{
 use serde::Deserialize;
 use serde_json::json;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     app::App,
     auth::{Org, Read, Scope},
     error::{ApiError, Result},
+    openapi::routes,
     v1::namespaces::NAMESPACES,
 };
 

@@ -8,7 +8,7 @@ use loupe_wire::{
     DescribeCollectionFeaturesResponse, GenericDeleteResponse, ListCollectionsRequest,
     ListCollectionsResponse, ResourceType, UpdateCollectionRequest,
 };
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::COLLECTIONS;
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
     body::Body,
     error::Result,
     list::{ListParams, ListQuery, UNRESOLVED, unresolved},
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

@@ -16,7 +16,7 @@ use serde_json::json;
 
 pub use databases::{Databases, check_database};
 pub use routes::router;
-pub use s3::{Access, Opened};
+pub use s3::{Access, Entry, Opened};
 pub use store::CONNECTIONS;
 
 use super::audit::{self, Change};
@@ -340,6 +340,15 @@ async fn note(app: &App, caller: &Caller, id: &str, error: Option<String>) -> Re
             })
         })
         .await
+}
+
+/// The id of a connection by its id or name.
+///
+/// # Errors
+/// There is none.
+pub async fn id_of(app: &App, caller: &Caller, identifier: &str) -> Result<String> {
+    let found = CONNECTIONS.find(app.db(), &caller.org_id, identifier);
+    Ok(found.await?.id)
 }
 
 /// The connection that an `s3://` address is read through: the one named, else the only one.

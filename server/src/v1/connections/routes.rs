@@ -7,7 +7,7 @@ use loupe_wire::{
     StorageConnectionListResponse, StorageConnectionModel, StorageConnectionTestResponse,
     StorageConnectionUpdateRequest,
 };
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     app::App,
@@ -15,6 +15,7 @@ use crate::{
     body::Body,
     error::Result,
     list::{ListParams, ListQuery},
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

@@ -3,11 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use chrono::{DateTime, Utc};
 use futures::{Stream, TryStreamExt};
 use loupe_engine::web::WebError;
 use loupe_wire::{Object, StorageProvider, Value};
 use object_store::{
-    ClientOptions, ObjectStoreExt, RetryConfig, StaticCredentialProvider,
+    ClientOptions, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig, StaticCredentialProvider,
     aws::{AmazonS3, AmazonS3Builder, AwsAuthorizer, AwsCredential},
     client::{HttpClient, HttpConnector, HttpRequestBody},
     path::Path as Key,
@@ -32,6 +33,16 @@ pub struct Access {
     endpoint: Url,
     region: String,
     credential: AwsCredential,
+}
+
+/// A file as the list of a bucket tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub key: String,
+    pub size: u64,
+    pub modified: DateTime<Utc>,
+    /// Another one when the file has other bytes.
+    pub version: String,
 }
 
 /// A file's head, and its bytes as they come.
@@ -148,6 +159,39 @@ impl Access {
             .with_http_connector(Guarded(outbound.client().clone()))
             .build()
             .map_err(|error| ApiError::bad_request("", said(&error)))
+    }
+
+    /// The files of a bucket below a folder, in the order of their keys.
+    ///
+    /// # Errors
+    /// The folder is no beginning of a key; in the list, that the storage does not give it.
+    pub fn list(
+        &self,
+        outbound: &Outbound,
+        bucket: &str,
+        folder: &str,
+    ) -> Result<impl Stream<Item = Result<Entry>> + Send + use<>> {
+        let folder = Key::parse(folder)
+            .map_err(|_| ApiError::bad_request("", "this is no folder of a bucket"))?;
+        let store = self.bucket(outbound, bucket)?;
+        let entry = |meta: ObjectMeta| Entry {
+            version: meta
+                .e_tag
+                .unwrap_or_else(|| format!("{}@{}", meta.size, meta.last_modified)),
+            key: meta.location.to_string(),
+            size: meta.size,
+            modified: meta.last_modified,
+        };
+        let refused = |error| {
+            ApiError::bad_request(
+                "",
+                match error {
+                    object_store::Error::NotFound { .. } => "the storage has no such bucket".into(),
+                    error => said(&error),
+                },
+            )
+        };
+        Ok(store.list(Some(&folder)).map_ok(entry).map_err(refused))
     }
 
     /// A file of a bucket.

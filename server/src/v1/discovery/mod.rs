@@ -9,7 +9,7 @@ use loupe_wire::{
     StageDiscovery, Value,
 };
 use serde::{Serialize, de::DeserializeOwned};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::{
     buckets::BUCKETS, clusters::CLUSTERS, collections, collections::COLLECTIONS,
@@ -23,6 +23,7 @@ use crate::{
     db::Table,
     error::{ApiError, Result},
     list::ListParams,
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

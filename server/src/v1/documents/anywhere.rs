@@ -15,7 +15,7 @@ use loupe_wire::{
     NamespaceOperation, Object, ResourceType, Value,
 };
 use serde_json::json;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::{
     Shape,
@@ -27,6 +27,7 @@ use crate::{
     auth::{Level, Read, Scope, Write},
     body::Body,
     error::{ApiError, Result},
+    openapi::routes,
     v1::collections::COLLECTIONS,
 };
 

@@ -13,7 +13,7 @@ use loupe_wire::{
     DocumentAggregationRequest, DocumentAggregationResponse, DocumentReplaceRequest,
     DocumentValidationFault, DocumentValidationResponse, NamespaceOperation, Object, Value,
 };
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     aggregate::{Aggregation, Plan},
@@ -22,6 +22,7 @@ use crate::{
     body::Body,
     error::Result,
     list::parse_filter,
+    openapi::routes,
     v1::collections,
 };
 

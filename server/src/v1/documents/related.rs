@@ -15,13 +15,14 @@ use loupe_wire::{
     DocumentLineageResponse, DocumentLineageStep, DocumentResponse, NamespaceOperation, Object,
     RecentFailure, RecentFailures, SceneDownloadResponse, Value, VisibilityReason,
 };
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::{Shape, anywhere::everywhere, expand::chain, presign, view};
 use crate::{
     app::App,
     auth::{Read, Scope},
     error::{ApiError, Result},
+    openapi::routes,
     v1::{collections::COLLECTIONS, objects},
 };
 

@@ -14,7 +14,7 @@ use loupe_wire::{
 };
 use serde::Deserialize;
 use serde_json::json;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::{Listing, Shape, VectorNames, view};
 use crate::{
@@ -23,6 +23,7 @@ use crate::{
     body::Body,
     error::{ApiError, Result, Violation},
     list::{self, parse_filter},
+    openapi::routes,
     v1::collections,
 };
 

@@ -11,7 +11,7 @@ use loupe_wire::{
     StartEvaluationResponse,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::{dataset, score};
 use crate::{
@@ -20,6 +20,7 @@ use crate::{
     body::Body,
     error::{Result, Violation},
     list::Params,
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

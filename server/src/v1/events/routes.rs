@@ -2,7 +2,7 @@ use axum::{Json, extract::State};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use loupe_wire::{ChangeEventResponse, ListEventsResponse};
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::{
     own,
@@ -14,6 +14,7 @@ use crate::{
     clock,
     error::{ApiError, Result, Violation},
     list,
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

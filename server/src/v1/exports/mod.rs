@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 pub use routes::router;
+pub use rows::csv;
 pub use running::run;
 pub use store::sweep;
 

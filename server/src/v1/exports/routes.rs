@@ -5,7 +5,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use loupe_wire::{CollectionExportRequest, CollectionExportResponse, TaskResponse};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::Exported;
 use crate::{
@@ -13,6 +13,7 @@ use crate::{
     auth::{Read, Scope},
     body::Body,
     error::Result,
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

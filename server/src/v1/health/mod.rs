@@ -11,13 +11,14 @@ use loupe_wire::{
     HealthCheckResponse, HealthServiceErrors, HealthServiceStatus, HealthStatusOutput, Object,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     app::App,
     auth::{Org, Read},
     error::{ApiError, Result},
     list,
+    openapi::routes,
 };
 
 /// A dependency that takes longer does not answer.

@@ -1,12 +1,13 @@
 use axum::{Json, extract::State};
 use loupe_wire::{RawInferenceRequest, RawInferenceResponse};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     app::App,
     auth::{Read, Scope},
     body::Body,
     error::Result,
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

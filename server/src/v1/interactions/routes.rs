@@ -6,7 +6,7 @@ use loupe_wire::{
     BulkInteractionsRequest, BulkInteractionsResponse, GenericDeleteResponse, InteractionResponse,
     ListInteractionsRequest, ListInteractionsResponse, SearchInteraction,
 };
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     app::App,
@@ -14,6 +14,7 @@ use crate::{
     body::Body,
     error::Result,
     list::ListQuery,
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

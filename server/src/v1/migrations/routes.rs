@@ -9,13 +9,14 @@ use loupe_wire::{
     StartMigrationRequest, StartMigrationResponse, ValidateMigrationRequest,
     ValidateMigrationResponse,
 };
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     app::App,
     auth::{Admin, Org},
     body::Body,
     error::Result,
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

@@ -7,7 +7,7 @@ use loupe_wire::{
     ListNamespacesResponse, NamespaceDeleteResponse, NamespaceModel, PatchNamespaceRequest,
     ResourceType, UpdateNamespaceRequest,
 };
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::NAMESPACES;
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     body::Body,
     error::Result,
     list::{ListParams, ListQuery, Params},
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

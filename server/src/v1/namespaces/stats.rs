@@ -10,7 +10,7 @@ use loupe_wire::{
     NamespaceModel, NamespaceOperation, NamespaceStatsBatchRequest, NamespaceStatsBatchResponse,
     NamespaceStatsResponse, ResourceType,
 };
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::{NAMESPACES, store};
 use crate::{
@@ -18,6 +18,7 @@ use crate::{
     auth::{Org, Read},
     body::Body,
     error::Result,
+    openapi::routes,
     v1::collections::COLLECTIONS,
 };
 

@@ -8,7 +8,7 @@ use loupe_wire::{
     Notification, NotificationPreferencesResponse, UnreadCountResponse, UpdatePreferencesRequest,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::preferences;
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
     body::Body,
     error::Result,
     list::{ListParams, ListQuery, Params},
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

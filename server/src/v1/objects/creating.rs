@@ -331,8 +331,8 @@ pub async fn create_many(
     scope: &Scope<Write>,
     bucket: &BucketResponse,
     requests: Vec<CreateObjectRequest>,
+    policy: Policy,
 ) -> Result<Made> {
-    let policy = policy(bucket, None)?;
     let mut slots: Vec<Option<ApiError>> = Vec::with_capacity(requests.len());
     let mut drafts = Vec::new();
     let mut prepared = futures::stream::iter(requests)

@@ -18,7 +18,7 @@ use loupe_wire::{
 };
 use serde::Deserialize;
 use serde_json::json;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::store;
 use crate::{
@@ -28,6 +28,7 @@ use crate::{
     body::Body,
     error::{ApiError, Result},
     list::{self, parse_filter},
+    openapi::routes,
     v1::{collections::COLLECTIONS, documents},
 };
 

@@ -31,7 +31,7 @@ use crate::{
     app::App,
     auth::{Delete, Level, Scope, Write},
     clock,
-    db::Record,
+    db::{Record, Tx},
     error::{ApiError, Result},
 };
 
@@ -257,6 +257,39 @@ pub async fn update(
         .await
 }
 
+/// Removes objects in the transaction of what they lost; files and documents go right after, by a task. Ids of objects that
+/// are gone already are passed over.
+pub async fn remove_in(
+    tx: &mut Tx,
+    org_id: &str,
+    namespace_id: &str,
+    bucket_id: &str,
+    object_ids: &[String],
+    now: i64,
+) -> Result<()> {
+    let mut gone = Vec::with_capacity(object_ids.len());
+    for object_id in object_ids {
+        if let Some(object) = store::find_in(tx, namespace_id, bucket_id, object_id).await? {
+            store::delete(tx, namespace_id, object_id).await?;
+            gone.push(object);
+        }
+    }
+    let freed = removal::Gone::objects(&gone);
+    removal::enqueue(tx, org_id, namespace_id, freed, now).await?;
+    for object in &gone {
+        push_event(
+            tx,
+            org_id,
+            namespace_id,
+            "object.deleted",
+            payload(object),
+            now,
+        )
+        .await?;
+    }
+    Ok(())
+}
+
 /// Removes the object; its files and its documents in every collection go right after, by a task.
 pub async fn delete(app: &App, scope: &Scope<Delete>, bucket: &str, object_id: &str) -> Result<()> {
     let bucket = self::bucket(app, scope, bucket, NamespaceOperation::DeleteData).await?;
@@ -267,19 +300,9 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, bucket: &str, object_id: &
         .write(move |tx| {
             Box::pin(async move {
                 let found = store::find_in(tx, &namespace_id, &bucket_id, &object_id).await?;
-                let object = found.ok_or_else(|| ApiError::not_found("object", &object_id))?;
-                store::delete(tx, &namespace_id, &object_id).await?;
-                let gone = removal::Gone::objects(std::slice::from_ref(&object));
-                removal::enqueue(tx, &org_id, &namespace_id, gone, now).await?;
-                push_event(
-                    tx,
-                    &org_id,
-                    &namespace_id,
-                    "object.deleted",
-                    payload(&object),
-                    now,
-                )
-                .await
+                found.ok_or_else(|| ApiError::not_found("object", &object_id))?;
+                let ids = std::slice::from_ref(&object_id);
+                remove_in(tx, &org_id, &namespace_id, &bucket_id, ids, now).await
             })
         })
         .await?;

@@ -11,7 +11,7 @@ use loupe_wire::{
 };
 use serde::Deserialize;
 use serde_json::json;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::{Outcome, store};
 use crate::{
@@ -20,6 +20,7 @@ use crate::{
     body::Body,
     error::{ApiError, Result},
     list::{self, ListParams, ListQuery, Page},
+    openapi::routes,
     v1::batches,
 };
 
@@ -190,7 +191,8 @@ async fn create_objects(
     let bucket = super::bucket(&app, &scope, &bucket, NamespaceOperation::WriteData).await?;
     query.check(&app, &scope, &bucket).await?;
     let total = request.objects.len();
-    let made = super::create_many(&app, &scope, &bucket, request.objects).await?;
+    let policy = super::policy(&bucket, None)?;
+    let made = super::create_many(&app, &scope, &bucket, request.objects, policy).await?;
     let mut answer = CreateObjectsBatchResponse::default();
     for (index, made) in made.into_iter().enumerate() {
         let index = i64::try_from(index).unwrap_or(i64::MAX);

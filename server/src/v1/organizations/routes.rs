@@ -1,12 +1,13 @@
 use axum::{Json, extract::State};
 use loupe_wire::{OrganizationModelResponse, OrganizationUpdateRequest};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     app::App,
     auth::{Admin, Org, Read},
     body::Body,
     error::Result,
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

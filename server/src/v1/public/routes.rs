@@ -12,7 +12,7 @@ use loupe_wire::{
     VerifyPasswordRequest, VerifyPasswordResponse,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::{
     Execute,
@@ -23,6 +23,7 @@ use crate::{
     body::Body,
     error::{ApiError, Result, Violation},
     list,
+    openapi::routes,
     v1::{publishing, retrievers::cast},
 };
 

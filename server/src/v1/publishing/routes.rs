@@ -9,7 +9,7 @@ use loupe_wire::{
     PublishedRetrieverResponse, UpdatePublishedRetrieverRequest,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::store;
 use crate::{
@@ -18,6 +18,7 @@ use crate::{
     body::Body,
     error::{ApiError, Result},
     list::{self, ListParams, ListQuery},
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

@@ -124,7 +124,9 @@ async fn fill(app: &App, scope: &Scope<Write>, bucket: &BucketResponse) -> Resul
         .await
         .map_err(ApiError::internal)??;
     for some in requests.chunks(AT_ONCE) {
-        for made in objects::create_many(app, scope, bucket, some.to_vec()).await? {
+        for made in
+            objects::create_many(app, scope, bucket, some.to_vec(), objects::Policy::Insert).await?
+        {
             match made {
                 Err(error) if !error.is_conflict() => return Err(error),
                 _ => {}

@@ -1,11 +1,12 @@
 use axum::{Json, extract::State};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::QuickstartDemoResponse;
 use crate::{
     app::App,
     auth::{Admin, Org},
     error::Result,
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

@@ -11,7 +11,7 @@ use loupe_wire::{
 };
 use serde::Deserialize;
 use serde_json::json;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::{Execute, cast, compile, execute, readable, stage_output, store};
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
     db::{Json, Record},
     error::{ApiError, Result, Violation},
     list::{ListParams, ListQuery},
+    openapi::routes,
 };
 
 /// Executions that are looked through for those of a status.

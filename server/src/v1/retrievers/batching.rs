@@ -9,7 +9,7 @@ use loupe_wire::{
     ExecuteBatchItem, ExecuteBatchRequest, ExecuteBatchResponse, Object, RetrieverPagination, Value,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::{Execute, adhoc::ReturnQuery, answer};
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
     auth::{Read, Scope},
     body,
     error::{ApiError, Result, Violation},
+    openapi::routes,
 };
 
 pub(super) fn router() -> OpenApiRouter<App> {

@@ -6,13 +6,14 @@ use axum::{
 };
 use loupe_wire::{ExecutionStatusResponse, NamespaceOperation, Object, Value};
 use serde_json::json;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::store;
 use crate::{
     app::App,
     auth::{Read, Scope},
     error::Result,
+    openapi::routes,
 };
 
 pub(super) fn router() -> OpenApiRouter<App> {

@@ -14,7 +14,7 @@ use loupe_wire::{
     RetrieverStageDefinition, StreamStageEvent, Value,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::{Execute, RETRIEVERS, cast, store};
 use crate::{
@@ -23,6 +23,7 @@ use crate::{
     body::{self, Body},
     error::{ApiError, Result},
     list::{self, ListParams, ListQuery, UNRESOLVED, unresolved},
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

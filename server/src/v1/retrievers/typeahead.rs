@@ -8,7 +8,7 @@ use loupe_wire::{
     TypeaheadValueSuggestion, Value,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::store;
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     auth::{Read, Scope},
     error::{ApiError, Result, Violation},
     list,
+    openapi::routes,
     v1::collections::COLLECTIONS,
 };
 

@@ -3,13 +3,14 @@ use axum::{
     extract::{Path, State},
 };
 use loupe_wire::{CreateSecretRequest, SecretResponse, SecretsListResponse, UpdateSecretRequest};
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     app::App,
     auth::{Admin, Org},
     body::Body,
     error::Result,
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

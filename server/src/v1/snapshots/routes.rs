@@ -8,7 +8,7 @@ use loupe_wire::{
     SnapshotVerifyResponse,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::restore;
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
     body::Body,
     error::Result,
     list::Params,
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

@@ -7,7 +7,7 @@ use loupe_wire::{
     TaskType,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::{name_of, store};
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     body::Body,
     error::Result,
     list::{self, ListParams, ListQuery, Page},
+    openapi::routes,
 };
 
 /// Tasks that a filtered list reads at most.

@@ -7,6 +7,7 @@ mod config;
 mod executing;
 mod ingesting;
 mod nodes;
+mod promoting;
 mod routes;
 mod store;
 

@@ -10,7 +10,7 @@ use loupe_wire::{
     PatchTaxonomyRequest, TaxonomyResponse,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     app::App,
@@ -18,6 +18,7 @@ use crate::{
     body::Body,
     error::{Result, Violation},
     list::{ListParams, ListQuery, Params, UNRESOLVED, unresolved},
+    openapi::routes,
     v1::retrievers::cast,
 };
 
@@ -31,6 +32,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(execute_taxonomy_before))
         .routes(routes!(list_taxonomy_versions, create_version))
         .routes(routes!(apply_taxonomy))
+        .merge(super::promoting::router())
 }
 
 async fn page(

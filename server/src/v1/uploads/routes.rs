@@ -9,7 +9,7 @@ use loupe_wire::{
     ListUploadsResponse, NamespaceOperation, Object, TaskStatusEnum, UploadResponse, Value,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::{confirming::Confirmation, store};
 use crate::{
@@ -18,6 +18,7 @@ use crate::{
     body::{self, Body},
     error::{ApiError, Result, Violation},
     list::{self, ListParams, ListQuery, Page},
+    openapi::routes,
     tolerance::Ignored,
     v1::objects,
 };

@@ -9,7 +9,7 @@ use loupe_wire::{
     APIKeyModel, ApiKeyEndpointUsage, ApiKeyUsageResponse, NamespaceOperation, ResourceType,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use super::{api_keys, billing};
 use crate::{
@@ -18,6 +18,7 @@ use crate::{
     clock,
     error::{ApiError, Result, Violation},
     list,
+    openapi::routes,
     usage::{self, OperationUse},
 };
 

@@ -7,7 +7,7 @@ use loupe_wire::{
     UserUpdateRequest,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     app::App,
@@ -15,6 +15,7 @@ use crate::{
     body::Body,
     error::{ApiError, Result, Violation},
     list,
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use loupe_wire::{
-    ListWebhooksRequest, NamespaceOperation, ResourceType, WebhookDeliveryLog,
+    ListWebhooksRequest, NamespaceOperation, NotificationChannel, ResourceType, WebhookDeliveryLog,
     WebhookDeliveryLogResponse, WebhookEventType, WebhookInput, WebhookOutput,
 };
 use serde::{Deserialize, Serialize};
@@ -208,7 +208,8 @@ pub async fn channels_of(app: &App, org_id: &str, webhook_id: &str) -> Result<Ve
 }
 
 /// Puts another webhook in its place: under its id, with its log. A signing secret that is not sent stays; one that is
-/// changed signs alone after a day. A paused webhook that is set active sends again.
+/// changed signs alone after a day; one that a new receiver was given is answered, this once. A paused webhook that is set
+/// active sends again.
 pub async fn replace(
     app: &App,
     caller: &Caller,
@@ -223,13 +224,19 @@ pub async fn replace(
     )
     .await?;
     let (org_id, now) = (caller.org_id.clone(), app.clock().micros());
-    let mut channels = Vec::new();
+    let (mut channels, mut told) = (Vec::new(), Vec::new());
     for (number, sent) in request.channels.into_iter().enumerate() {
         let sends_secret = channels::sends_secret(&sent);
         let mut channel = Channel::read(app, sent, number)?;
-        if let Some(old) = before.channels.get(number) {
+        let old = before.channels.get(number);
+        if let Some(old) = old {
             let old = old.open(app, &org_id, &before.id)?;
             channel = channel.replacing(old, sends_secret, now);
+        }
+        let had_one = old.is_some_and(|old| old.channel == NotificationChannel::Webhook);
+        if !sends_secret && !had_one {
+            let made = channel.secrets(now / 1_000_000).pop();
+            told.extend(made.map(|secret| (number, secret)));
         }
         channels.push(channel.seal(app, &org_id, &before.id)?);
     }
@@ -256,7 +263,13 @@ pub async fn replace(
             })
         })
         .await?;
-    get(app, caller, &webhook.webhook_id).await
+    let mut answer = get(app, caller, &webhook.webhook_id).await?;
+    for (number, secret) in told {
+        if let Some(channel) = answer.channels.get_mut(number) {
+            channel.configs["signing_secret"] = secret.into();
+        }
+    }
+    Ok(answer)
 }
 
 /// Removes a webhook with its log; what waits is not sent.

@@ -8,13 +8,14 @@ use loupe_wire::{
     NamespaceOperation, Object, SubmitAllResponse, Value,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     app::App,
     auth::{Delete, Read, Scope, Write},
     error::{ApiError, Result},
     list,
+    openapi::routes,
     v1::batches::bucket_id,
 };
 

@@ -12,13 +12,14 @@ use loupe_wire::{
     ReconciliationReason,
 };
 use serde::Deserialize;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     app::App,
     auth::{Read, Scope},
     error::{ApiError, Result, Violation},
     list,
+    openapi::routes,
 };
 
 pub fn router() -> OpenApiRouter<App> {

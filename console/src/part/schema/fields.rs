@@ -1,0 +1,332 @@
+//! The fields of a form, each as its schema wants it.
+
+use leptos::prelude::*;
+use serde_json::{Map, Value};
+
+use super::{Form, applies, beside, read, show, texts};
+use crate::{
+    part::{Check, Icon, Toasts},
+    record::{Record, plain},
+    text,
+};
+
+/// The fields of an object: those that are needed or set at once, the others behind a fold. Schemas of the console itself
+/// are `plain`: all at once but what is `more`.
+pub fn fields(form: Form, path: &str, schema: &Record) -> AnyView {
+    let needed = schema.strings("required");
+    let plain = schema.flag("plain");
+    let (mut first, mut rest) = (Vec::new(), Vec::new());
+    for (name, field) in schema.record("properties").members() {
+        if !applies(form, path, &field) {
+            continue;
+        }
+        let place = format!("{path}/{name}");
+        let set = !form.get(&place).is_null();
+        // What the server takes without heeding it, and second names, are not worth a field.
+        let idle = ["Accepted", "The same as"];
+        if !set
+            && idle
+                .iter()
+                .any(|idle| field.text("description").starts_with(idle))
+        {
+            continue;
+        }
+        let view = one(form, &place, &name, &field, needed.contains(&name));
+        match set || needed.contains(&name) || (plain && !field.flag("more")) {
+            true => first.push(view),
+            false => rest.push(view),
+        }
+    }
+    if first.is_empty() && rest.len() < 9 {
+        first.append(&mut rest);
+    }
+    let more = (!rest.is_empty()).then(|| {
+        view! { <details class="more"><summary>"More settings"</summary><div class="form-grid">{rest}</div></details> }
+    });
+    view! { <div class="form-grid">{first}</div>{more} }.into_any()
+}
+
+fn one(form: Form, path: &str, name: &str, schema: &Record, needed: bool) -> AnyView {
+    let id = format!("{}{}", form.id.get_value(), path.replace('/', "-"));
+    let label = match schema.opt("title") {
+        Some(title) => title,
+        None if needed => format!("{} (required)", text::words(name)),
+        None => text::words(name),
+    };
+    let kind = schema.text("type");
+    let has = |member: &str| schema.value(member).is_some();
+    let inside = match kind.as_str() {
+        "boolean" => return yes_or_no(form, path, &label, schema),
+        "array" if !texts(schema) && schema.record("items").text("type") == "object" => {
+            return list(form, path, name, &schema.record("items"));
+        }
+        "object" if schema.text("format") == "query" => return query(form, path),
+        "array" if schema.record("items").value("enum").is_some() => {
+            return group(label, several(form, path, &schema.record("items")));
+        }
+        // A group of the body that is none for the reader.
+        "object" if schema.flag("plain") && !has("title") => return fields(form, path, schema),
+        "object" if has("properties") => return group(label, fields(form, path, schema)),
+        _ if has("enum") || has("of") => pick(form, path, &id, schema, options(form, schema)),
+        "string" if name.ends_with("feature_uri") => {
+            let all = form
+                .features
+                .get()
+                .into_iter()
+                .map(|uri| (uri.clone(), uri));
+            pick(form, path, &id, schema, all.collect())
+        }
+        _ => typed(form, path, &id, schema),
+    };
+    let hint = schema.text("description");
+    let note = (!hint.is_empty())
+        .then(|| view! { <span class="hint" id=format!("{id}-hint")>{hint}</span> });
+    view! { <div class="field"><label for=id>{label}</label>{inside}{note}</div> }.into_any()
+}
+
+/// Fields that belong together.
+fn group(label: String, inside: AnyView) -> AnyView {
+    view! { <fieldset class="group"><legend>{label}</legend>{inside}</fieldset> }.into_any()
+}
+
+fn yes_or_no(form: Form, path: &str, label: &str, schema: &Record) -> AnyView {
+    let default = schema.flag("default");
+    let on = form.get(path).as_bool().unwrap_or(default);
+    let path = path.to_owned();
+    let set = move |event| {
+        let on = event_target_checked(&event);
+        form.set(
+            &path,
+            if on == default {
+                Value::Null
+            } else {
+                on.into()
+            },
+        );
+    };
+    let label = label.to_owned();
+    view! {
+        <label class="check">
+            <input type="checkbox" prop:checked=on on:change=set/>
+            <span>{label}<span class="hint">{schema.text("description")}</span></span>
+        </label>
+    }
+    .into_any()
+}
+
+/// What can be chosen, and under which words.
+fn options(form: Form, schema: &Record) -> Vec<(String, String)> {
+    if let Some(of) = schema.opt("of") {
+        let all = form.choices.with_untracked(|all| all.list(&of));
+        let pair = |one: Record| (one.text("id"), one.text("name"));
+        return all.into_iter().map(pair).collect();
+    }
+    let names = schema.strings("names");
+    let all = schema.strings("enum").into_iter().enumerate();
+    all.map(|(at, one)| (one.clone(), names.get(at).cloned().unwrap_or(one)))
+        .collect()
+}
+
+fn pick(
+    form: Form,
+    path: &str,
+    id: &str,
+    schema: &Record,
+    mut all: Vec<(String, String)>,
+) -> AnyView {
+    let now = show(&form.get(path));
+    if !now.is_empty() && !all.iter().any(|(one, _)| *one == now) {
+        all.push((now.clone(), now.clone()));
+    }
+    let must = schema.flag("must");
+    let default = match schema.opt("default") {
+        Some(default) => format!("{default} (default)"),
+        None if must => "Choose one".into(),
+        None => "none".into(),
+    };
+    // What has to have a value, and has one, cannot be left without; some give none a name of their own.
+    let named = all.iter().any(|(one, _)| one.is_empty());
+    if !named && (!must || now.is_empty()) {
+        all.insert(0, (String::new(), default));
+    }
+    let options = all.into_iter().map(|(one, label)| {
+        let selected = one == now;
+        view! { <option value=one selected=selected>{label}</option> }.into_any()
+    });
+    let (path, resets) = (path.to_owned(), schema.value("resets").is_some());
+    let members = schema.strings("resets");
+    let set = move |event| {
+        let chosen = event_target_value(&event);
+        let value = if chosen.is_empty() {
+            Value::Null
+        } else {
+            chosen.into()
+        };
+        form.set(&path, value);
+        if resets {
+            let (above, _) = path.rsplit_once('/').unwrap_or_default();
+            for member in &members {
+                form.set(&beside(above, member), Value::Object(Map::new()));
+            }
+            form.shape.update(|n| *n += 1);
+        }
+    };
+    view! {
+        <select class="select" id=id.to_owned() aria-describedby=format!("{id}-hint") required=must on:change=set>
+            {options.collect::<Vec<_>>()}
+        </select>
+    }
+    .into_any()
+}
+
+/// Any number of words, in lines by what comes before the first dot.
+fn several(form: Form, path: &str, items: &Record) -> AnyView {
+    let held = form.get(path);
+    let held: Vec<String> = crate::record::items(&held)
+        .iter()
+        .map(|one| plain(&one.0))
+        .collect();
+    let mut lines: Vec<(String, Vec<AnyView>)> = Vec::new();
+    let names = items.strings("names");
+    for (at, word) in items.strings("enum").into_iter().enumerate() {
+        let (kind, rest) = word.split_once('.').unwrap_or(("", &word));
+        let checked = Signal::stored(held.contains(&word));
+        let (path, one, label) = (
+            path.to_owned(),
+            word.clone(),
+            names
+                .get(at)
+                .cloned()
+                .unwrap_or_else(|| text::words(&rest.replace('.', " "))),
+        );
+        let set = move |on: bool| {
+            let mut now = form.get(&path).as_array().cloned().unwrap_or_default();
+            now.retain(|held| held != &one);
+            if on {
+                now.push(one.clone().into());
+            }
+            form.set(&path, now.into());
+        };
+        let check = view! { <Check label checked set/> }.into_any();
+        match lines.last_mut().filter(|(last, _)| last == kind) {
+            Some((_, checks)) => checks.push(check),
+            None => lines.push((kind.to_owned(), vec![check])),
+        }
+    }
+    let lines = lines.into_iter().map(|(kind, checks)| {
+        let label = text::words(&kind);
+        view! { <div class="several" role="group" aria-label=label><span class="muted" aria-hidden="true">{text::words(&kind)}</span><div class="row">{checks}</div></div> }.into_any()
+    });
+    lines.collect::<Vec<_>>().into_any()
+}
+
+fn typed(form: Form, path: &str, id: &str, schema: &Record) -> AnyView {
+    let now = show(&form.get(path));
+    let many = schema.text("type") == "object" || now.contains('\n');
+    let default = schema.opt("default").filter(|default| default != "[]");
+    let (path, like) = (path.to_owned(), schema.clone());
+    let set = move |event| form.set(&path, read(&like, &event_target_value(&event)));
+    let about = format!("{id}-hint");
+    let (id, must) = (id.to_owned(), schema.flag("must"));
+    let placeholder = default.or_else(|| schema.opt("example"));
+    let kind = match schema.text("format").as_str() {
+        "password" => "password",
+        _ => "text",
+    };
+    if many {
+        return view! { <textarea class="textarea code" id=id rows="4" spellcheck="false" aria-describedby=about placeholder="{ }" prop:value=now on:change=set></textarea> }.into_any();
+    }
+    view! {
+        <input class="input" id=id type=kind prop:value=now placeholder=placeholder required=must list="templates" autocomplete="off" spellcheck="false"
+            aria-describedby=about on:input=set/>
+    }
+    .into_any()
+}
+
+/// What is searched for: words, or the likeness of a document; anything else as JSON.
+fn query(form: Form, path: &str) -> AnyView {
+    let mode_path = format!("{path}/input_mode");
+    let mode = show(&form.get(&mode_path));
+    let modes = [
+        ("text", "Words"),
+        ("content", "A picture or file by its address"),
+        ("document", "Documents like a document"),
+        ("vector", "A vector"),
+    ];
+    let options = modes.map(|(one, label)| {
+        view! { <option value=one selected={mode == one}>{label}</option> }.into_any()
+    });
+    let id = format!("{}{}", form.id.get_value(), path.replace('/', "-"));
+    let place = match mode.as_str() {
+        "document" => format!("{path}/document_ref/document_id"),
+        _ => format!("{path}/value"),
+    };
+    let schema = Record(match mode.as_str() {
+        "vector" => serde_json::json!({}),
+        _ => serde_json::json!({"type": "string"}),
+    });
+    let choose = {
+        let path = path.to_owned();
+        move |event| {
+            form.reshape(
+                &path,
+                serde_json::json!({"input_mode": event_target_value(&event)}),
+            )
+        }
+    };
+    let label = match mode.as_str() {
+        "document" => "id of the document",
+        "vector" => "numbers",
+        _ => "what to search for",
+    };
+    let value = format!("{id}-value");
+    view! {
+        <div class="field"><label for=id.clone()>"query by"</label><select class="select" id=id on:change=choose>{Vec::from(options)}</select></div>
+        <div class="field"><label for=value.clone()>{label}</label>{typed(form, &place, &value, &schema)}
+            <span class="hint" id=format!("{value}-hint")>"Text, or an input such as {{INPUT.query}}"</span></div>
+    }
+    .into_any()
+}
+
+/// Objects in order: each can be taken out, and another added.
+fn list(form: Form, path: &str, name: &str, item: &Record) -> AnyView {
+    let toasts: Toasts = expect_context();
+    let now = form.get(path).as_array().cloned().unwrap_or_default();
+    let single = item
+        .opt("title")
+        .unwrap_or_else(|| text::words(name.trim_end_matches("es").trim_end_matches('s')));
+    let items = (0..now.len()).map(|n| {
+        let place = format!("{path}/{n}");
+        let (path, now, said) = (path.to_owned(), now.clone(), single.clone());
+        let take = move |_| {
+            let mut now = now.clone();
+            now.remove(n);
+            form.reshape(&path, if now.is_empty() { Value::Null } else { now.into() });
+            toasts.say(format!("{said} {} removed", n + 1));
+        };
+        view! {
+            <fieldset class="group">
+                <legend>{format!("{single} {}", n + 1)}</legend>
+                <button type="button" class="btn ghost icon small corner" aria-label=format!("Remove {single} {}", n + 1) on:click=take><Icon name="close"/></button>
+                {fields(form, &place, item)}
+            </fieldset>
+        }
+        .into_any()
+    });
+    let items = items.collect::<Vec<_>>();
+    let add = {
+        let (path, first) = (path.to_owned(), item.value("default").cloned());
+        move |_| {
+            let mut now = now.clone();
+            now.push(first.clone().unwrap_or_else(|| Value::Object(Map::new())));
+            form.reshape(&path, now.into());
+        }
+    };
+    view! {
+        <div class="whole stack-sm">
+            {items}
+            <div><button type="button" class="btn small" on:click=add><Icon name="plus" size=14/>{format!("Add a {single}")}</button></div>
+        </div>
+    }
+    .into_any()
+}

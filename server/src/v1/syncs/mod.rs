@@ -1,0 +1,362 @@
+//! Syncs: buckets that follow a folder of a storage. Every look compares the storage's list with what is known of it.
+
+mod files;
+mod routes;
+mod running;
+mod store;
+
+use loupe_wire::{
+    ListSyncConfigurationsRequest, ListSyncJobsRequest, NamespaceOperation, SyncConfigurationModel,
+    SyncCreateRequest, SyncJobModel, SyncJobTrigger, SyncUpdateRequest, TaskResponse,
+    TaskStatusEnum, Value,
+};
+
+pub use routes::router;
+pub use running::{LOOK, give_up, run, sweep, tick};
+
+use self::{files::Rules, store::Place};
+use super::{collections, connections, objects, tasks::name_of};
+use crate::{
+    app::App,
+    auth::{Delete, Level, Read, Scope, Write},
+    clock,
+    error::{ApiError, Result, Violation},
+    id as ids,
+    list::{ListParams, Page},
+};
+
+/// Syncs of one namespace.
+const MOST: i64 = 100;
+
+/// Files of one look, where nobody says how many.
+const FILES: i64 = 100_000;
+
+fn not_yet(member: &str, msg: &str) -> ApiError {
+    Violation::body(&[member], "not_enabled", msg, Value::Null).into()
+}
+
+/// Where a sync is, if the caller's scopes cover its bucket.
+async fn place<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    bucket: &str,
+    sync_id: &str,
+    operation: NamespaceOperation,
+) -> Result<Place> {
+    let bucket = objects::bucket(app, scope, bucket, operation).await?;
+    Ok(Place {
+        namespace_id: scope.namespace_id.clone(),
+        bucket_id: bucket.id.clone(),
+        sync_id: sync_id.to_owned(),
+    })
+}
+
+/// Makes a sync and looks for the first time.
+pub async fn create(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket: &str,
+    request: SyncCreateRequest,
+) -> Result<SyncConfigurationModel> {
+    let bucket = objects::bucket(app, scope, bucket, NamespaceOperation::WriteData).await?;
+    if request.ingest_filter.is_some() {
+        return Err(not_yet(
+            "ingest_filter",
+            "files are not judged by a retriever yet: use file_filters",
+        ));
+    }
+    if !request.provider_filters.unwrap_or_default().is_empty() {
+        return Err(not_yet(
+            "provider_filters",
+            "this storage has no filters of its own: use file_filters",
+        ));
+    }
+    // Whether it may be read is known before anything is kept.
+    connections::for_s3(app, &scope.caller, Some(&request.connection_id)).await?;
+    let connection_id = connections::id_of(app, &scope.caller, &request.connection_id).await?;
+    let mut filters = files::filters(request.file_filters)?;
+    if let Some(from) = request.sync_from {
+        filters
+            .get_or_insert_default()
+            .modified_after
+            .get_or_insert(from);
+    }
+    let now = app.clock().micros();
+    let mut model = SyncConfigurationModel {
+        sync_config_id: Some(ids::new("sync_")),
+        bucket_id: bucket.id.clone(),
+        connection_id,
+        internal_id: scope.caller.org_id.clone(),
+        namespace_id: scope.namespace_id.clone(),
+        source_path: request.source_path.unwrap_or_default(),
+        source_type: Some("s3".into()),
+        file_filters: filters,
+        schema_mapping: request.schema_mapping,
+        sync_mode: request.sync_mode,
+        polling_interval_seconds: request.polling_interval_seconds,
+        batch_size: request.batch_size,
+        skip_duplicates: request.skip_duplicates,
+        skip_batch_submission: request.skip_batch_submission,
+        batch_collection_ids: collection_ids(app, scope, &request.batch_collection_ids).await?,
+        reconcile: request.reconcile,
+        description: request.description,
+        metadata: request.metadata,
+        max_objects_per_run: request.max_objects_per_run.unwrap_or(FILES),
+        sync_concurrency: request.sync_concurrency,
+        created_by_user_id: scope.caller.key.user_id.clone(),
+        created_at: Some(clock::time(now)),
+        updated_at: Some(clock::time(now)),
+        ..Default::default()
+    };
+    Rules::read(&model)?;
+    running::plan(&mut model, now, 0);
+    let kept = model.clone();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                if store::count_in(tx, &kept.namespace_id).await? >= MOST {
+                    let message = format!("a namespace has at most {MOST} syncs");
+                    return Err(ApiError::conflict("", message).with("limit", MOST));
+                }
+                store::insert(tx, &kept, now).await?;
+                let trigger = SyncJobTrigger::Scheduled;
+                running::begin(tx, &Place::of(&kept), trigger, false, now).await
+            })
+        })
+        .await?;
+    app.work.notify_one();
+    store::find(app.db(), &Place::of(&model)).await
+}
+
+async fn collection_ids(
+    app: &App,
+    scope: &Scope<Write>,
+    identifiers: &[String],
+) -> Result<Vec<String>> {
+    let found = collections::resolve(app, &scope.namespace_id, identifiers).await?;
+    Ok(found.iter().map(|one| one.id.clone()).collect())
+}
+
+pub async fn get(
+    app: &App,
+    scope: &Scope<Read>,
+    bucket: &str,
+    sync_id: &str,
+) -> Result<SyncConfigurationModel> {
+    let place = place(app, scope, bucket, sync_id, NamespaceOperation::ReadData).await?;
+    store::find(app.db(), &place).await
+}
+
+/// The bucket's syncs that match, newest first.
+pub async fn list(
+    app: &App,
+    scope: &Scope<Read>,
+    bucket: &str,
+    params: &ListParams,
+    request: &ListSyncConfigurationsRequest,
+) -> Result<Page<SyncConfigurationModel>> {
+    let bucket = objects::bucket(app, scope, bucket, NamespaceOperation::ReadData).await?;
+    let mut all = store::list(app.db(), &scope.namespace_id, &bucket.id).await?;
+    all.retain(|one| {
+        let connection = request.connection_id.as_ref();
+        connection.is_none_or(|id| *id == one.connection_id)
+            && request.status.is_none_or(|status| status == one.status)
+            && request
+                .is_active
+                .is_none_or(|active| active == one.is_active)
+    });
+    Page::from_all(all, params)
+}
+
+/// Changes a sync from its next look on.
+pub async fn update(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket: &str,
+    sync_id: &str,
+    request: SyncUpdateRequest,
+) -> Result<SyncConfigurationModel> {
+    if request.ingest_filter.is_some() {
+        return Err(not_yet(
+            "ingest_filter",
+            "files are not judged by a retriever yet: use file_filters",
+        ));
+    }
+    if request
+        .provider_filters
+        .as_ref()
+        .is_some_and(|filters| !filters.is_empty())
+    {
+        return Err(not_yet(
+            "provider_filters",
+            "this storage has no filters of its own: use file_filters",
+        ));
+    }
+    if request.status.is_some() {
+        return Err(not_yet(
+            "status",
+            "a sync's status comes of its looks: pause, resume or set is_active",
+        ));
+    }
+    let collections = collection_ids(app, scope, &request.batch_collection_ids).await?;
+    change(app, scope, bucket, sync_id, move |model, now| {
+        let planned = (model.is_active, model.polling_interval_seconds);
+        model.description = request.description.or(model.description.take());
+        model.metadata = request.metadata.or(model.metadata.take());
+        model.is_active = request.is_active.unwrap_or(model.is_active);
+        model.polling_interval_seconds = request
+            .polling_interval_seconds
+            .unwrap_or(model.polling_interval_seconds);
+        model.batch_size = request.batch_size.unwrap_or(model.batch_size);
+        model.schema_mapping = request.schema_mapping.or(model.schema_mapping.take());
+        model.skip_batch_submission = request
+            .skip_batch_submission
+            .unwrap_or(model.skip_batch_submission);
+        if !collections.is_empty() {
+            model.batch_collection_ids = collections;
+        }
+        model.max_objects_per_run = request
+            .max_objects_per_run
+            .unwrap_or(model.max_objects_per_run);
+        model.sync_concurrency = request.sync_concurrency.or(model.sync_concurrency);
+        model.reconcile = request.reconcile.or(model.reconcile.take());
+        Rules::read(model)?;
+        // A look that is under way plans the next one itself.
+        if !model.locked && planned != (model.is_active, model.polling_interval_seconds) {
+            let rest = model.polling_interval_seconds;
+            running::plan(model, now, if planned.0 { rest } else { 0 });
+        }
+        Ok(())
+    })
+    .await
+}
+
+async fn change(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket: &str,
+    sync_id: &str,
+    edit: impl FnOnce(&mut SyncConfigurationModel, i64) -> Result<()> + Send + 'static,
+) -> Result<SyncConfigurationModel> {
+    let place = place(app, scope, bucket, sync_id, NamespaceOperation::WriteData).await?;
+    let now = app.clock().micros();
+    let model = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let mut model = store::find_in(tx, &place).await?;
+                edit(&mut model, now)?;
+                model.updated_at = Some(clock::time(now));
+                store::update(tx, &model, now).await?;
+                Ok(model)
+            })
+        })
+        .await?;
+    app.work.notify_one();
+    Ok(model)
+}
+
+/// Looks no more until it is resumed; a look that is under way ends by itself.
+pub async fn pause(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket: &str,
+    sync_id: &str,
+) -> Result<SyncConfigurationModel> {
+    let by = scope.caller.key.user_id.clone();
+    change(app, scope, bucket, sync_id, |model, now| {
+        model.paused = true;
+        model.paused_at = Some(clock::time(now));
+        model.paused_by_user_id = Some(by);
+        model.status = TaskStatusEnum::Suspended;
+        running::plan(model, now, 0);
+        Ok(())
+    })
+    .await
+}
+
+/// Looks again, at once.
+pub async fn resume(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket: &str,
+    sync_id: &str,
+) -> Result<SyncConfigurationModel> {
+    change(app, scope, bucket, sync_id, |model, now| {
+        model.paused = false;
+        (model.paused_at, model.paused_by_user_id) = (None, None);
+        model.pause_reason = None;
+        model.consecutive_failures = 0;
+        model.status = TaskStatusEnum::Pending;
+        if !model.locked {
+            running::plan(model, now, 0);
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Looks now, whatever the plan says. `full` reads files again that did not change.
+pub async fn trigger(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket: &str,
+    sync_id: &str,
+    full: bool,
+) -> Result<TaskResponse> {
+    let place = place(app, scope, bucket, sync_id, NamespaceOperation::WriteData).await?;
+    let now = app.clock().micros();
+    let task = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                store::find_in(tx, &place).await?;
+                let begun = running::begin(tx, &place, SyncJobTrigger::Manual, full, now).await?;
+                let message = "a look into this storage is under way already";
+                begun.ok_or_else(|| ApiError::conflict("sync_running", message))
+            })
+        })
+        .await?;
+    app.work.notify_one();
+    Ok(task)
+}
+
+/// Removes a sync. What it made stays.
+pub async fn delete(app: &App, scope: &Scope<Delete>, bucket: &str, sync_id: &str) -> Result<()> {
+    let place = place(app, scope, bucket, sync_id, NamespaceOperation::DeleteData).await?;
+    app.db()
+        .write(move |tx| Box::pin(async move { store::delete(tx, &place).await }))
+        .await
+}
+
+/// Looks of a sync, newest first.
+pub async fn jobs(
+    app: &App,
+    scope: &Scope<Read>,
+    bucket: &str,
+    sync_id: &str,
+    params: &ListParams,
+    request: &ListSyncJobsRequest,
+) -> Result<Page<SyncJobModel>> {
+    let place = place(app, scope, bucket, sync_id, NamespaceOperation::ReadData).await?;
+    store::find(app.db(), &place).await?;
+    let status = request.status.map(name_of).unwrap_or_default();
+    let rows = store::jobs(app.db(), &place, &status, params.limit + 1, params.offset).await?;
+    let total = match params.include_total {
+        true => Some(store::count_jobs(app.db(), &place, &status).await?),
+        false => None,
+    };
+    Ok(Page::from_window(rows, params, total))
+}
+
+pub async fn job(
+    app: &App,
+    scope: &Scope<Read>,
+    bucket: &str,
+    sync_id: &str,
+    job_id: &str,
+) -> Result<SyncJobModel> {
+    let place = place(app, scope, bucket, sync_id, NamespaceOperation::ReadData).await?;
+    store::find(app.db(), &place).await?;
+    store::find_job(app.db(), &place, job_id).await
+}

@@ -1,0 +1,326 @@
+//! Buckets that follow a folder of a storage: what comes there, changes there and goes there.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use axum::{
+    Router,
+    extract::{Query, Request, State},
+    http::{StatusCode, Uri, header},
+    response::{IntoResponse, Response},
+};
+use serde_json::{Value, json};
+
+use crate::{both, fetching::serve, harness::Server};
+
+/// Files of the storage by their keys; texts are their content.
+type Files = Arc<Mutex<BTreeMap<String, String>>>;
+
+/// A small S3 that lists two files at a time. What it is asked with is checked where single files are fetched.
+async fn storage(files: Files) -> String {
+    let router = Router::new().fallback(answer).with_state(files);
+    serve(router, "127.0.0.2").await
+}
+
+async fn answer(
+    State(files): State<Files>,
+    Query(asked): Query<BTreeMap<String, String>>,
+    uri: Uri,
+    _: Request,
+) -> Response {
+    let files = files.lock().unwrap().clone();
+    let path = uri.path();
+    if path.trim_end_matches('/') == "/media" {
+        return list(&files, &asked).into_response();
+    }
+    let key = path
+        .strip_prefix("/media/")
+        .unwrap_or_default()
+        .replace("%20", " ");
+    match files.get(&key) {
+        Some(text) => (
+            [
+                (header::CONTENT_TYPE, "text/plain".to_owned()),
+                (header::ETAG, format!("\"{}\"", text.len())),
+                (
+                    header::LAST_MODIFIED,
+                    "Sat, 21 Nov 2026 10:00:00 GMT".to_owned(),
+                ),
+            ],
+            text.clone(),
+        )
+            .into_response(),
+        None => (
+            StatusCode::NOT_FOUND,
+            "<Error><Code>NoSuchKey</Code></Error>",
+        )
+            .into_response(),
+    }
+}
+
+fn list(files: &BTreeMap<String, String>, asked: &BTreeMap<String, String>) -> String {
+    let prefix = asked.get("prefix").cloned().unwrap_or_default();
+    let after = asked.get("continuation-token").cloned().unwrap_or_default();
+    let mut found = files
+        .iter()
+        .filter(|(key, _)| key.starts_with(&prefix) && **key > after);
+    let page: Vec<_> = found.by_ref().take(2).collect();
+    let next = found.next().and_then(|_| page.last()).map(|(key, _)| key);
+    let entry = |(key, text): &(&String, &String)| {
+        format!(
+            "<Contents><Key>{key}</Key><LastModified>2026-11-21T10:00:00.000Z</LastModified><ETag>&quot;{}&quot;</ETag><Size>{}</Size></Contents>",
+            text.len(),
+            text.len()
+        )
+    };
+    format!(
+        "<ListBucketResult><Name>media</Name><IsTruncated>{}</IsTruncated>{}{}</ListBucketResult>",
+        next.is_some(),
+        next.map(|key| format!("<NextContinuationToken>{key}</NextContinuationToken>"))
+            .unwrap_or_default(),
+        page.iter().map(entry).collect::<String>(),
+    )
+}
+
+struct Place {
+    namespace: String,
+    bucket: String,
+    connection: String,
+    files: Files,
+}
+
+async fn place(server: &Server, schema: Value) -> Place {
+    let files = Files::default();
+    let storage = storage(files.clone()).await;
+    let connection = json!({
+        "name": "archive", "provider_type": "s3", "test_before_save": false, "provider_config": {
+            "credentials": {"access_key_id": "AKIAEXAMPLE", "secret_access_key": "s"}, "endpoint_url": storage},
+    });
+    let connection = server
+        .call("POST", "/v1/organizations/connections", connection)
+        .await
+        .ok();
+    let namespace = server.namespace("following").await;
+    let bucket = json!({"bucket_name": "letters", "bucket_schema": schema});
+    let bucket = server
+        .call_in(&namespace, "POST", "/v1/buckets", bucket)
+        .await
+        .ok();
+    Place {
+        namespace,
+        bucket: bucket["bucket_id"].as_str().unwrap().to_owned(),
+        connection: connection["connection_id"].as_str().unwrap().to_owned(),
+        files,
+    }
+}
+
+impl Place {
+    fn put(&self, key: &str, text: &str) {
+        self.files
+            .lock()
+            .unwrap()
+            .insert(key.to_owned(), text.to_owned());
+    }
+
+    fn path(&self) -> String {
+        format!("/v1/buckets/{}/syncs", self.bucket)
+    }
+
+    async fn call(&self, server: &Server, method: &str, path: &str, body: Value) -> Value {
+        server
+            .call_in(&self.namespace, method, path, body)
+            .await
+            .ok()
+    }
+
+    async fn follow(&self, server: &Server, mut body: Value) -> String {
+        body["connection_id"] = self.connection.as_str().into();
+        let made = self.call(server, "POST", &self.path(), body).await;
+        format!(
+            "{}/{}",
+            self.path(),
+            made["sync_config_id"].as_str().unwrap()
+        )
+    }
+
+    /// Waits until no look is under way, and answers the sync.
+    async fn still(&self, server: &Server, sync: &str) -> Value {
+        let began = Instant::now();
+        loop {
+            let now = self.call(server, "GET", sync, Value::Null).await;
+            if now["locked"] == false {
+                return now;
+            }
+            assert!(began.elapsed() < Duration::from_secs(30), "{now:#}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    async fn look(&self, server: &Server, sync: &str) -> Value {
+        self.call(server, "POST", &format!("{sync}/trigger"), Value::Null)
+            .await;
+        self.still(server, sync).await
+    }
+
+    /// The objects' files and fields, in the order of their names.
+    async fn objects(&self, server: &Server) -> Vec<Value> {
+        let path = format!("/v1/buckets/{}/objects/list?limit=100", self.bucket);
+        let found = self.call(server, "POST", &path, json!({})).await;
+        let mut all = found["results"].as_array().unwrap().clone();
+        all.sort_by_key(|one| one["blobs"][0]["details"]["filename"].to_string());
+        all
+    }
+
+    async fn names(&self, server: &Server) -> Vec<String> {
+        let all = self.objects(server).await;
+        all.iter()
+            .map(|one| {
+                one["blobs"][0]["details"]["filename"]
+                    .as_str()
+                    .unwrap()
+                    .to_owned()
+            })
+            .collect()
+    }
+}
+
+both! {
+    async fn what_comes_changes_and_goes_in_a_storage_does_so_in_the_bucket(server) {
+        let place = place(&server, json!({"properties": {"letter": {"type": "text"}, "year": {"type": "integer"}, "kind": {"type": "string"}}})).await;
+        let collection = json!({
+            "collection_name": "words", "source": {"type": "bucket", "bucket_ids": [place.bucket]},
+            "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1", "field_passthrough": [{"source_path": "year"}]},
+        });
+        let collection = place.call(&server, "POST", "/v1/collections", collection).await;
+        for (key, text) in [
+            ("in/1912/letter 1912 a.txt", "dear all"), ("in/1912/letter 1912 b.txt", "dear none"), ("in/1920/letter 1920 c.txt", "dear you"),
+            ("in/1920/deep/letter 1920 d.txt", "dear me"), ("in/1920/notes.md", "skip me"), ("in/empty/", ""), ("other/letter 1900 x.txt", "elsewhere"),
+        ] {
+            place.put(key, text);
+        }
+        let sync = place.follow(&server, json!({
+            "source_path": "s3://media/in", "file_filters": {"include_patterns": ["*.txt"]}, "batch_size": 3,
+            "schema_mapping": {"mappings": {
+                "year": {"target_type": "field", "source": {"type": "filename_regex", "pattern": r"(\d{4})"}, "transform": "integer"},
+                "kind": {"target_type": "field", "source": {"type": "constant", "value": "letter"}}}},
+        })).await;
+        let first = place.still(&server, &sync).await;
+        assert_eq!(first["status"], "COMPLETED", "{first:#}");
+        assert_eq!((&first["total_files_discovered"], &first["total_files_synced"]), (&json!(4), &json!(4)));
+        assert!(first["next_sync_at"].is_string());
+        let objects = place.objects(&server).await;
+        assert_eq!(objects.len(), 4, "{objects:#?}");
+        assert_eq!((&objects[0]["year"], &objects[0]["kind"]), (&json!(1912), &json!("letter")));
+        assert_eq!(objects[3]["key_prefix"], "/1920/deep");
+        let before: Vec<Value> = objects.iter().map(|one| one["object_id"].clone()).collect();
+        // Each is processed once, by the batches of the look.
+        assert_eq!(first["batches_created"], 2);
+        let documents = format!("/v1/collections/{}/documents/count", collection["collection_id"].as_str().unwrap());
+        let count = async || {
+            let began = Instant::now();
+            loop {
+                let found = place.call(&server, "GET", &documents, Value::Null).await;
+                if found["count"] == 4 || began.elapsed() > Duration::from_secs(30) {
+                    return found["count"].clone();
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        assert_eq!(count().await, 4);
+
+        // Nothing new: nothing is fetched, nothing is made.
+        let same = place.look(&server, &sync).await;
+        assert_eq!((&same["stats"]["last_run_objects_synced"], &same["stats"]["last_run_objects_verified"]), (&json!(0), &json!(4)));
+
+        // One comes, one changes, one goes.
+        place.put("in/1930/letter 1930 e.txt", "dear late one");
+        place.put("in/1912/letter 1912 b.txt", "dear somebody after all");
+        place.files.lock().unwrap().remove("in/1912/letter 1912 a.txt");
+        let next = place.look(&server, &sync).await;
+        assert_eq!(next["stats"]["last_run_objects_synced"], 2, "{next:#}");
+        assert_eq!(place.names(&server).await, ["letter_1912_b.txt", "letter_1920_c.txt", "letter_1920_d.txt", "letter_1930_e.txt"]);
+        let objects = place.objects(&server).await;
+        assert!(!before.contains(&objects[0]["object_id"]), "the changed file has another object");
+        assert_eq!((&objects[1]["object_id"], &objects[2]["object_id"]), (&before[2], &before[3]));
+        assert_eq!(count().await, 4);
+
+        // Looks are told, and one by one.
+        let jobs = place.call(&server, "POST", &format!("{sync}/jobs?include_total=true&limit=2"), json!({"status": "completed"})).await;
+        assert_eq!((&jobs["total"], jobs["results"].as_array().unwrap().len()), (&json!(3), 2));
+        let job = &jobs["results"][0];
+        assert_eq!((&job["trigger"], &job["files_synced"], &job["metadata"]["files_removed"]), (&json!("manual"), &json!(2), &json!(1)), "{job:#}");
+        let one = place.call(&server, "GET", &format!("{sync}/jobs/{}", job["sync_job_id"].as_str().unwrap()), Value::Null).await;
+        assert_eq!(one["status"], "completed");
+        let listed = place.call(&server, "POST", &format!("{}/list", place.path()), json!({"is_active": true})).await;
+        assert_eq!(listed["results"].as_array().unwrap().len(), 1);
+
+        // Without the sync its objects stay.
+        place.call(&server, "DELETE", &sync, Value::Null).await;
+        server.call_in(&place.namespace, "GET", &sync, Value::Null).await.error(404, "NotFoundError");
+        assert_eq!(place.names(&server).await.len(), 4);
+    }
+
+    async fn one_bad_file_costs_one_object_and_a_storage_that_fails_is_asked_later(server) {
+        let place = place(&server, json!({"properties": {"letter": {"type": "text"}, "year": {"type": "integer", "required": true}}})).await;
+        place.put("a 1912.txt", "fine");
+        place.put("b.txt", "no year in its name");
+        place.put("c.png", "a picture that the schema has no place for");
+        let year = json!({"mappings": {"year": {"target_type": "field", "required": true, "transform": "integer",
+            "source": {"type": "filename_regex", "pattern": r"(\d{4})"}}}});
+        let sync = place.follow(&server, json!({"source_path": "media", "schema_mapping": year, "skip_batch_submission": true, "sync_mode": "initial_only"})).await;
+        let first = place.still(&server, &sync).await;
+        assert_eq!((&first["status"], &first["total_files_failed"]), (&json!("COMPLETED_WITH_ERRORS"), &json!(2)), "{first:#}");
+        assert!(first["last_error"].as_str().unwrap().contains("b.txt"), "{}", first["last_error"]);
+        assert_eq!(place.names(&server).await, ["a_1912.txt"]);
+        // One look was asked for.
+        assert_eq!((&first["is_active"], &first["next_sync_at"]), (&json!(false), &Value::Null));
+
+        let gone = place.follow(&server, json!({"source_path": "s3://media/x", "description": "nothing there"})).await;
+        assert_eq!(place.still(&server, &gone).await["status"], "COMPLETED");
+        let connection = format!("/v1/organizations/connections/{}", place.connection);
+        let broken = json!({"provider_config": {"credentials": {"access_key_id": "a", "secret_access_key": "b"}, "endpoint_url": "http://127.0.0.2:9"}, "test_before_save": false});
+        server.call("PATCH", &connection, broken).await.ok();
+        let failed = place.look(&server, &gone).await;
+        assert_eq!((&failed["status"], &failed["consecutive_failures"]), (&json!("FAILED"), &json!(1)), "{failed:#}");
+        assert!(failed["last_error"].is_string() && failed["next_sync_at"].is_string());
+        let jobs = place.call(&server, "POST", &format!("{gone}/jobs"), json!({"status": "failed"})).await;
+        assert_eq!(jobs["results"].as_array().unwrap().len(), 1);
+        // What a storage that fails does not list is not gone.
+        assert_eq!(place.names(&server).await, ["a_1912.txt"]);
+
+        let paused = place.call(&server, "POST", &format!("{gone}/pause"), Value::Null).await;
+        assert_eq!((&paused["paused"], &paused["next_sync_at"]), (&json!(true), &Value::Null));
+        let resumed = place.call(&server, "POST", &format!("{gone}/resume"), Value::Null).await;
+        assert_eq!((&resumed["paused"], &resumed["consecutive_failures"]), (&json!(false), &json!(0)));
+    }
+
+    async fn what_cannot_be_followed_is_refused(server) {
+        let place = place(&server, Value::Null).await;
+        let path = place.path();
+        let mapped = |entry: Value| json!({"source_path": "s3://media", "schema_mapping": {"mappings": {"year": entry}}});
+        for (body, loc) in [
+            (json!({"source_path": ""}), vec!["body", "source_path"]),
+            (json!({"source_path": "gs://media/x"}), vec!["body", "source_path"]),
+            (json!({"source_path": "s3://media", "file_filters": {"include_patterns": ["[a"]}}), vec!["body", "file_filters", "include_patterns"]),
+            (json!({"source_path": "s3://media", "file_filters": {"min_size_bytes": "large"}}), vec!["body", "file_filters"]),
+            (mapped(json!({"target_type": "field", "source": {"type": "filename_regex", "pattern": "("}})), vec!["body", "schema_mapping", "mappings", "year"]),
+            (mapped(json!({"target_type": "field", "source": {"type": "constant", "value": 1}, "transform": "rot13"})), vec!["body", "schema_mapping", "mappings", "year"]),
+            (mapped(json!({"target_type": "blob", "source": {"type": "constant", "value": 1}})), vec!["body", "schema_mapping", "mappings", "year"]),
+        ] {
+            let mut body = body;
+            body["connection_id"] = place.connection.as_str().into();
+            server.call_in(&place.namespace, "POST", &path, body).await.invalid(&loc, "value_error");
+        }
+        let body = json!({"connection_id": place.connection, "source_path": "s3://media", "polling_interval_seconds": 5});
+        server.call_in(&place.namespace, "POST", &path, body).await.invalid(&["body", "polling_interval_seconds"], "greater_than_equal");
+        let body = json!({"connection_id": place.connection, "source_path": "s3://media", "ingest_filter": {"retriever_id": "ret_x"}});
+        server.call_in(&place.namespace, "POST", &path, body).await.invalid(&["body", "ingest_filter"], "not_enabled");
+        let body = json!({"connection_id": "conn_nothing", "source_path": "s3://media"});
+        server.call_in(&place.namespace, "POST", &path, body).await.error(404, "NotFoundError");
+        let listed = place.call(&server, "POST", &format!("{path}/list"), json!({})).await;
+        assert_eq!(listed["results"], json!([]));
+    }
+}
