@@ -33,12 +33,12 @@ test("a page of another site shows the search in a frame that is as high as what
     return Math.abs((box?.height ?? 0) - shown);
   };
   await expect.poll(fits).toBeLessThan(3);
-  const before = (await frame.boundingBox())?.height ?? 0;
+  // Not the height that it has before its page tells one.
+  expect((await frame.boundingBox())?.height).toBeGreaterThan(400);
 
   await inside.getByRole("searchbox").fill("striped animal of the african savanna");
   await inside.getByRole("searchbox").press("Enter");
   await expect(inside.getByRole("article").first()).toBeVisible();
-  await expect.poll(async () => ((await frame.boundingBox())?.height ?? 0) > before).toBe(true);
   await expect.poll(fits).toBeLessThan(3);
   expect((await inside.getByRole("article").locator("h3").allInnerTexts()).slice(0, 5).join(" ").toLowerCase()).toContain("zebra");
   // The site around it stayed where it was, and is whole.

@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 
 pub use fields::fields;
 
-use super::{Check, Icon, Toasts};
 use crate::{
     record::{Record, plain},
     text,

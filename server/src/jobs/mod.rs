@@ -200,34 +200,10 @@ async fn give_up(app: &App, claim: &Claim, reason: &str, kind: &str) {
 async fn lead(app: App, owner: String) {
     let mut swept = 0;
     while !app.leaving.is_cancelled() {
-        let leading = async {
-            if !hold(&app, &owner).await? {
-                return Ok(());
-            }
-            batches::admit(&app).await?;
-            triggers::tick(&app).await?;
-            triggers::count_events(&app).await?;
-            syncs::tick(&app).await?;
-            alerts::dispatch(&app).await?;
-            alerts::tick(&app).await?;
-            let now = app.clock().micros();
-            if now - swept > 60_000_000 {
-                swept = now;
-                archive(&app).await?;
-                uploads::sweep(&app).await?;
-                notifications::sweep(&app).await?;
-                webhooks::sweep(&app).await?;
-                triggers::sweep(&app).await?;
-                alerts::sweep(&app).await?;
-                interactions::sweep(&app).await?;
-                exports::sweep(&app).await?;
-                syncs::sweep(&app).await?;
-                hosting::auth::sweep(&app).await?;
-            }
-            Ok::<(), crate::error::ApiError>(())
-        };
-        if let Err(error) = leading.await {
-            tracing::warn!(%error, "the leader's round failed");
+        match hold(&app, &owner).await {
+            Ok(true) => round(&app, &mut swept).await,
+            Ok(false) => {}
+            Err(error) => tracing::warn!(%error, "whether this process leads could not be asked"),
         }
         idle(&app, Duration::from_secs(1)).await;
     }
@@ -235,6 +211,37 @@ async fn lead(app: App, owner: String) {
     let _ = db
         .write(move |tx| Box::pin(async move { store::drop_lease(tx, "leader", &owner).await }))
         .await;
+}
+
+/// What the leader does each second, and what once a minute. One that fails costs the others nothing.
+async fn round(app: &App, swept: &mut i64) {
+    step("batches", batches::admit(app)).await;
+    step("triggers", triggers::tick(app)).await;
+    step("events of triggers", triggers::count_events(app)).await;
+    step("syncs", syncs::tick(app)).await;
+    step("alerts", alerts::dispatch(app)).await;
+    step("alerts by the clock", alerts::tick(app)).await;
+    let now = app.clock().micros();
+    if now - *swept <= 60_000_000 {
+        return;
+    }
+    *swept = now;
+    step("ended tasks", async { archive(app).await.map(drop) }).await;
+    step("old uploads", uploads::sweep(app)).await;
+    step("old notifications", notifications::sweep(app)).await;
+    step("old deliveries", webhooks::sweep(app)).await;
+    step("old firings", triggers::sweep(app)).await;
+    step("old executions of alerts", alerts::sweep(app)).await;
+    step("old interactions", interactions::sweep(app)).await;
+    step("old exports", exports::sweep(app)).await;
+    step("old looks of syncs", syncs::sweep(app)).await;
+    step("old sessions", hosting::auth::sweep(app)).await;
+}
+
+async fn step(what: &str, work: impl Future<Output = Result<()>>) {
+    if let Err(error) = work.await {
+        tracing::warn!(%error, what, "a step of the leader's round failed");
+    }
 }
 
 async fn hold(app: &App, owner: &str) -> Result<bool> {

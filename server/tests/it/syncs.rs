@@ -197,7 +197,7 @@ both! {
         let collection = place.call(&server, "POST", "/v1/collections", collection).await;
         for (key, text) in [
             ("in/1912/letter 1912 a.txt", "dear all"), ("in/1912/letter 1912 b.txt", "dear none"), ("in/1920/letter 1920 c.txt", "dear you"),
-            ("in/1920/deep/letter 1920 d.txt", "dear me"), ("in/1920/notes.md", "skip me"), ("in/empty/", ""), ("other/letter 1900 x.txt", "elsewhere"),
+            ("in/1920/deep/letter 1920 d.txt", "dear me"), ("in/1920/notes.md", "skip me"), ("in/empty/", ""), ("in/empty-handed.txt", ""), ("other/letter 1900 x.txt", "elsewhere"),
         ] {
             place.put(key, text);
         }
@@ -235,6 +235,14 @@ both! {
         let same = place.look(&server, &sync).await;
         assert_eq!((&same["stats"]["last_run_objects_synced"], &same["stats"]["last_run_objects_verified"]), (&json!(0), &json!(4)));
 
+        // The content of an object that is there makes none, and takes none along when it goes.
+        place.put("in/1920/copy/letter 1920 c.txt", "dear you");
+        let twin = place.look(&server, &sync).await;
+        assert_eq!((&twin["stats"]["last_run_objects_synced"], place.objects(&server).await.len()), (&json!(1), 4));
+        place.files.lock().unwrap().remove("in/1920/copy/letter 1920 c.txt");
+        place.look(&server, &sync).await;
+        assert_eq!(place.objects(&server).await.len(), 4);
+
         // One comes, one changes, one goes.
         place.put("in/1930/letter 1930 e.txt", "dear late one");
         place.put("in/1912/letter 1912 b.txt", "dear somebody after all");
@@ -249,7 +257,7 @@ both! {
 
         // Looks are told, and one by one.
         let jobs = place.call(&server, "POST", &format!("{sync}/jobs?include_total=true&limit=2"), json!({"status": "completed"})).await;
-        assert_eq!((&jobs["total"], jobs["results"].as_array().unwrap().len()), (&json!(3), 2));
+        assert_eq!((&jobs["total"], jobs["results"].as_array().unwrap().len()), (&json!(5), 2));
         let job = &jobs["results"][0];
         assert_eq!((&job["trigger"], &job["files_synced"], &job["metadata"]["files_removed"]), (&json!("manual"), &json!(2), &json!(1)), "{job:#}");
         let one = place.call(&server, "GET", &format!("{sync}/jobs/{}", job["sync_job_id"].as_str().unwrap()), Value::Null).await;
@@ -281,7 +289,7 @@ both! {
         let gone = place.follow(&server, json!({"source_path": "s3://media/x", "description": "nothing there"})).await;
         assert_eq!(place.still(&server, &gone).await["status"], "COMPLETED");
         let connection = format!("/v1/organizations/connections/{}", place.connection);
-        let broken = json!({"provider_config": {"credentials": {"access_key_id": "a", "secret_access_key": "b"}, "endpoint_url": "http://127.0.0.2:9"}, "test_before_save": false});
+        let broken = json!({"provider_config": {"credentials": {"access_key_id": "a", "secret_access_key": "b"}, "endpoint_url": "http://127.0.0.2:9"}});
         server.call("PATCH", &connection, broken).await.ok();
         let failed = place.look(&server, &gone).await;
         assert_eq!((&failed["status"], &failed["consecutive_failures"]), (&json!("FAILED"), &json!(1)), "{failed:#}");
@@ -298,7 +306,7 @@ both! {
     }
 
     async fn what_cannot_be_followed_is_refused(server) {
-        let place = place(&server, Value::Null).await;
+        let place = place(&server, json!({"properties": {}})).await;
         let path = place.path();
         let mapped = |entry: Value| json!({"source_path": "s3://media", "schema_mapping": {"mappings": {"year": entry}}});
         for (body, loc) in [

@@ -161,7 +161,8 @@ impl Access {
             .map_err(|error| ApiError::bad_request("", said(&error)))
     }
 
-    /// The files of a bucket below a folder, in the order of their keys.
+    /// The files of a bucket below a folder, in the order of their keys. Empty ones are left out: folders that storages list
+    /// as files are among them.
     ///
     /// # Errors
     /// The folder is no beginning of a key; in the list, that the storage does not give it.
@@ -191,7 +192,9 @@ impl Access {
                 },
             )
         };
-        Ok(store.list(Some(&folder)).map_ok(entry).map_err(refused))
+        let filled = |meta: &ObjectMeta| std::future::ready(meta.size > 0);
+        let listed = store.list(Some(&folder)).try_filter(filled);
+        Ok(listed.map_ok(entry).map_err(refused))
     }
 
     /// A file of a bucket.

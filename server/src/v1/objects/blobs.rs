@@ -103,7 +103,8 @@ pub async fn read(
             Ok(Source::Upload(Box::new(upload)))
         }
         (Some(Value::String(address)), None)
-            if is_file(request.r#type) && fetching::is_address(address) =>
+            if (is_file(request.r#type) || names_storage(request, address))
+                && fetching::is_address(address) =>
         {
             let fetched = fetching::fetch(app, scope, object_id, request, address).await;
             let fetched = fetched.map_err(|error| match error.kind() {
@@ -164,6 +165,12 @@ fn data_uri(text: &str) -> std::result::Result<Option<(String, Vec<u8>)>, String
         .decode(body.as_bytes())
         .map_err(|_| "the data URI is not base64")?;
     Ok(Some((mime.to_owned(), bytes)))
+}
+
+/// Whether data is a file of a storage whatever its type: a text could begin like an address, but names no connection.
+fn names_storage(request: &CreateBlobRequest, address: &str) -> bool {
+    let metadata = request.metadata.as_ref();
+    address.starts_with("s3://") && metadata.is_some_and(|one| one.contains_key("connection_id"))
 }
 
 /// What a file of a kind mostly is.

@@ -153,7 +153,9 @@ async fn keep(
         (None, Some(name)) => safe_name(&name),
         (None, None) => request.property.clone(),
     };
-    let said = found.mime.filter(|mime| mime != "application/octet-stream");
+    let own = request.metadata.as_ref();
+    let own = own.and_then(|metadata| metadata.get("mime_type")?.as_str().map(ToOwned::to_owned));
+    let said = own.or(found.mime.filter(|mime| mime != "application/octet-stream"));
     let guess = || {
         mime_guess::from_path(&filename)
             .first_raw()

@@ -135,9 +135,7 @@ impl Rules {
         let filters = &self.filters;
         let size = i64::try_from(file.size).unwrap_or(i64::MAX);
         let types = filters.mime_types.as_deref().unwrap_or_default();
-        // Storages list folders as empty files whose names end in a slash.
         !path.is_empty()
-            && !path.ends_with('/')
             && matches(&self.include, true)
             && !matches(&self.exclude, false)
             && filters.min_size_bytes.is_none_or(|least| size >= least)
@@ -367,7 +365,8 @@ const fn of_type(kind: BlobType) -> Option<Kind> {
 
 /// The member of the bucket's schema that takes files of this kind; without a schema, `content`.
 fn property(bucket: &BucketResponse, kind: Kind) -> Result<String> {
-    let Some(schema) = &bucket.bucket_schema else {
+    let schema = bucket.bucket_schema.as_ref();
+    let Some(schema) = schema.filter(|schema| !schema.properties.is_empty()) else {
         return Ok("content".into());
     };
     let taking = schema

@@ -1,6 +1,8 @@
 //! Syncs: buckets that follow a folder of a storage. Every look compares the storage's list with what is known of it.
 
+mod ending;
 mod files;
+mod memory;
 mod routes;
 mod running;
 mod store;
@@ -11,8 +13,9 @@ use loupe_wire::{
     TaskStatusEnum, Value,
 };
 
+pub use ending::give_up;
 pub use routes::router;
-pub use running::{LOOK, give_up, run, sweep, tick};
+pub use running::{LOOK, run, sweep, tick};
 
 use self::{files::Rules, store::Place};
 use super::{collections, connections, objects, tasks::name_of};
@@ -109,7 +112,7 @@ pub async fn create(
         ..Default::default()
     };
     Rules::read(&model)?;
-    running::plan(&mut model, now, 0);
+    ending::plan(&mut model, now, 0);
     let kept = model.clone();
     app.db()
         .write(move |tx| {
@@ -224,7 +227,7 @@ pub async fn update(
         // A look that is under way plans the next one itself.
         if !model.locked && planned != (model.is_active, model.polling_interval_seconds) {
             let rest = model.polling_interval_seconds;
-            running::plan(model, now, if planned.0 { rest } else { 0 });
+            ending::plan(model, now, if planned.0 { rest } else { 0 });
         }
         Ok(())
     })
@@ -269,7 +272,7 @@ pub async fn pause(
         model.paused_at = Some(clock::time(now));
         model.paused_by_user_id = Some(by);
         model.status = TaskStatusEnum::Suspended;
-        running::plan(model, now, 0);
+        ending::plan(model, now, 0);
         Ok(())
     })
     .await
@@ -289,7 +292,7 @@ pub async fn resume(
         model.consecutive_failures = 0;
         model.status = TaskStatusEnum::Pending;
         if !model.locked {
-            running::plan(model, now, 0);
+            ending::plan(model, now, 0);
         }
         Ok(())
     })

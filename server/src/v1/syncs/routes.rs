@@ -31,8 +31,6 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(get_sync_job))
 }
 
-type At = Path<(String, String)>;
-
 /// Lets a bucket follow a folder of a storage: new files become objects, changed ones are read again, and what is gone goes.
 #[utoipa::path(post, path = "/v1/buckets/{bucket_id}/syncs", tag = "syncs", request_body = SyncCreateRequest, responses((status = 200, body = SyncConfigurationModel), (status = 409, body = loupe_wire::ErrorResponse)))]
 async fn create_sync(
@@ -69,7 +67,7 @@ async fn list_syncs(
 async fn get_sync(
     State(app): State<App>,
     scope: Scope<Read>,
-    Path((bucket, id)): At,
+    Path((bucket, id)): Path<(String, String)>,
 ) -> Result<Json<SyncConfigurationModel>> {
     super::get(&app, &scope, &bucket, &id).await.map(Json)
 }
@@ -79,7 +77,7 @@ async fn get_sync(
 async fn update_sync(
     State(app): State<App>,
     scope: Scope<Write>,
-    Path((bucket, id)): At,
+    Path((bucket, id)): Path<(String, String)>,
     Body(request): Body<SyncUpdateRequest>,
 ) -> Result<Json<SyncConfigurationModel>> {
     super::update(&app, &scope, &bucket, &id, request)
@@ -92,7 +90,7 @@ async fn update_sync(
 async fn delete_sync(
     State(app): State<App>,
     scope: Scope<Delete>,
-    Path((bucket, id)): At,
+    Path((bucket, id)): Path<(String, String)>,
 ) -> Result<Json<GenericDeleteResponse>> {
     super::delete(&app, &scope, &bucket, &id).await?;
     Ok(Json(GenericDeleteResponse {
@@ -106,7 +104,7 @@ async fn delete_sync(
 async fn pause_sync(
     State(app): State<App>,
     scope: Scope<Write>,
-    Path((bucket, id)): At,
+    Path((bucket, id)): Path<(String, String)>,
 ) -> Result<Json<SyncConfigurationModel>> {
     super::pause(&app, &scope, &bucket, &id).await.map(Json)
 }
@@ -116,7 +114,7 @@ async fn pause_sync(
 async fn resume_sync(
     State(app): State<App>,
     scope: Scope<Write>,
-    Path((bucket, id)): At,
+    Path((bucket, id)): Path<(String, String)>,
 ) -> Result<Json<SyncConfigurationModel>> {
     super::resume(&app, &scope, &bucket, &id).await.map(Json)
 }
@@ -133,7 +131,7 @@ struct TriggerQuery {
 async fn trigger_sync(
     State(app): State<App>,
     scope: Scope<Write>,
-    Path((bucket, id)): At,
+    Path((bucket, id)): Path<(String, String)>,
     Params(query): Params<TriggerQuery>,
 ) -> Result<Json<TaskResponse>> {
     let full = query.full_sync.unwrap_or(false);
@@ -147,7 +145,7 @@ async fn trigger_sync(
 async fn list_sync_jobs(
     State(app): State<App>,
     scope: Scope<Read>,
-    Path((bucket, id)): At,
+    Path((bucket, id)): Path<(String, String)>,
     query: ListQuery,
     Body(request): Body<ListSyncJobsRequest>,
 ) -> Result<Json<SyncJobListResponse>> {

@@ -1,17 +1,18 @@
 //! Looking into a storage: its list beside what is known of it, both in the same order. What is new gets an object, what
 //! changed gets another one, what is gone loses its own. A look that dies is done again and finds what it had done.
 
-use std::{collections::VecDeque, time::Duration};
-
 use futures::{Stream, StreamExt, TryStreamExt};
 use loupe_wire::{
     BucketResponse, CreateBatchRequest, NamespaceOperation, SyncConfigurationModel, SyncJobModel,
-    SyncJobStatus, SyncJobTrigger, SyncMode, TaskResponse, TaskStatusEnum, TaskType,
+    SyncJobStatus, SyncJobTrigger, TaskResponse, TaskStatusEnum, TaskType,
 };
 use serde_json::json;
+use sha2::{Digest, Sha256};
 
 use super::{
+    ending::account,
     files::Rules,
+    memory::Memory,
     store::{self, Known, Place},
 };
 use crate::{
@@ -33,11 +34,8 @@ use crate::{
 /// The queue's word for a look into a storage.
 pub const LOOK: &str = "sync_storage";
 
-/// Looks that failed one after the other before a sync rests until somebody resumes it.
-const PATIENCE: i64 = 10;
-
 /// Letters of an error that are kept.
-const TOLD: usize = 1000;
+pub const TOLD: usize = 1000;
 
 /// Begins the looks whose moment has come.
 ///
@@ -123,7 +121,7 @@ pub async fn begin(
     Ok(Some(task))
 }
 
-fn place_of(claim: &Claim) -> Place {
+pub fn place_of(claim: &Claim) -> Place {
     Place {
         namespace_id: claim.namespace_id.clone().unwrap_or_default(),
         bucket_id: text(claim, "bucket_id").to_owned(),
@@ -133,16 +131,16 @@ fn place_of(claim: &Claim) -> Place {
 
 /// What a look has brought so far.
 #[derive(Debug, Default, Clone)]
-struct Tally {
-    discovered: i64,
-    synced: i64,
-    unchanged: i64,
-    removed: i64,
-    failed: i64,
-    bytes: i64,
-    batches: Vec<String>,
+pub struct Tally {
+    pub discovered: i64,
+    pub synced: i64,
+    pub unchanged: i64,
+    pub removed: i64,
+    pub failed: i64,
+    pub bytes: i64,
+    pub batches: Vec<String>,
     /// The first failure in words.
-    error: Option<String>,
+    pub error: Option<String>,
 }
 
 impl Tally {
@@ -227,9 +225,9 @@ impl Look<'_> {
                 }
                 last.clone_from(&file.key);
                 let before = known.up_to(&file.key).await?;
-                self.forget(before.gone).await?;
+                self.gone(before.gone).await?;
                 if !self.rules.take(&file) {
-                    self.forget(before.same.into_iter().collect()).await?;
+                    self.shut_out(before.same).await?;
                     continue;
                 }
                 self.tally.discovered += 1;
@@ -253,7 +251,7 @@ impl Look<'_> {
             if rest.is_empty() {
                 return Ok(());
             }
-            self.forget(rest).await?;
+            self.gone(rest).await?;
         }
     }
 
@@ -272,7 +270,8 @@ impl Look<'_> {
         let mut requests = Vec::with_capacity(files.len());
         for (file, known) in files {
             match self.rules.request(self.bucket, &file) {
-                Ok(request) => {
+                Ok(mut request) => {
+                    request.idempotency_key = Some(self.name(&file));
                     requests.push(request);
                     asked.push((file, known));
                 }
@@ -299,25 +298,33 @@ impl Look<'_> {
                     continue;
                 }
             };
-            let object_id = object.object_id.unwrap_or_default();
             self.tally.synced += 1;
             self.tally.bytes += i64::try_from(file.size).unwrap_or(i64::MAX);
-            if matches!(outcome, Outcome::Created | Outcome::Updated) {
+            // The same content in an object that was there already makes none, and that one is not the sync's to remove.
+            let object_id = match outcome {
+                Outcome::Replayed => String::new(),
+                _ => object.object_id.unwrap_or_default(),
+            };
+            if !object_id.is_empty() {
                 fresh.push(object_id.clone());
             }
-            replaced.extend(
-                known
-                    .map(|known| known.object_id)
-                    .filter(|old| *old != object_id),
-            );
+            let before = known.map(|known| known.object_id);
+            replaced.extend(before.filter(|old| !old.is_empty() && *old != object_id));
             kept.push(Known {
                 path: file.key,
                 version: file.version,
                 object_id,
             });
         }
-        self.keep(kept, replaced).await?;
-        self.process(fresh).await
+        // In this order: what is kept is not looked at again, so it has to be on its way by then.
+        self.process(fresh).await?;
+        self.keep(kept, replaced).await
+    }
+
+    /// The name of a state of a file: a look that is done again after a crash finds the object that it made.
+    fn name(&self, file: &Entry) -> String {
+        let state = [&self.place.sync_id, &file.key, &file.version].map(String::as_str);
+        hex::encode(Sha256::digest(state.join("\n")))
     }
 
     /// Remembers files with their objects; objects that they had before go.
@@ -338,14 +345,24 @@ impl Look<'_> {
             .await
     }
 
-    /// Files that are gone, or followed no more: their objects go where the sync says so.
+    /// Files that are gone: their objects go where the sync says so.
+    async fn gone(&mut self, gone: Vec<Known>) -> Result<()> {
+        match &self.model.reconcile {
+            Some(one) if !one.on_delete => Ok(()),
+            _ => self.forget(gone).await,
+        }
+    }
+
+    /// A file that the filters let in no more.
+    async fn shut_out(&mut self, file: Option<Known>) -> Result<()> {
+        match &self.model.reconcile {
+            Some(one) if !one.on_filter_drift => Ok(()),
+            _ => self.forget(file.into_iter().collect()).await,
+        }
+    }
+
     async fn forget(&mut self, gone: Vec<Known>) -> Result<()> {
-        let removes = self
-            .model
-            .reconcile
-            .as_ref()
-            .is_none_or(|one| one.on_delete);
-        if gone.is_empty() || !removes {
+        if gone.is_empty() {
             return Ok(());
         }
         self.tally.removed += i64::try_from(gone.len()).unwrap_or(i64::MAX);
@@ -358,7 +375,7 @@ impl Look<'_> {
                     let mut ids = Vec::with_capacity(gone.len());
                     for file in gone {
                         store::forget_file(tx, &place, &file.path).await?;
-                        ids.push(file.object_id);
+                        ids.extend(Some(file.object_id).filter(|id| !id.is_empty()));
                     }
                     let namespace_id = &place.namespace_id;
                     objects::remove_in(tx, &org_id, namespace_id, &bucket_id, &ids, now).await
@@ -448,176 +465,4 @@ impl Look<'_> {
             })
             .await
     }
-}
-
-/// What is known of a storage, a window at a time.
-struct Memory<'m> {
-    app: &'m App,
-    place: Place,
-    after: String,
-    window: VecDeque<Known>,
-    ended: bool,
-}
-
-/// What was known up to a file: files before it that are gone, and the file itself.
-struct Before {
-    gone: Vec<Known>,
-    same: Option<Known>,
-}
-
-impl<'m> Memory<'m> {
-    fn new(app: &'m App, place: Place) -> Self {
-        Self {
-            app,
-            place,
-            after: String::new(),
-            window: VecDeque::new(),
-            ended: false,
-        }
-    }
-
-    async fn fill(&mut self) -> Result<()> {
-        if self.window.is_empty() && !self.ended {
-            let rows = store::known(self.app.db(), &self.place, &self.after).await?;
-            self.ended = rows.len() < store::KNOWN_AT_ONCE;
-            if let Some(last) = rows.last() {
-                self.after.clone_from(&last.path);
-            }
-            self.window.extend(rows);
-        }
-        Ok(())
-    }
-
-    async fn up_to(&mut self, path: &str) -> Result<Before> {
-        let mut before = Before {
-            gone: Vec::new(),
-            same: None,
-        };
-        loop {
-            self.fill().await?;
-            let Some(next) = self.window.pop_front_if(|next| next.path.as_str() <= path) else {
-                return Ok(before);
-            };
-            if next.path == path {
-                before.same = Some(next);
-                return Ok(before);
-            }
-            before.gone.push(next);
-        }
-    }
-
-    async fn rest(&mut self) -> Result<Vec<Known>> {
-        self.fill().await?;
-        Ok(self.window.drain(..).collect())
-    }
-}
-
-/// Adds a look that ended to what the sync tells of itself.
-fn account(model: &mut SyncConfigurationModel, job: &SyncJobModel, tally: &Tally, now: i64) {
-    let began = job.started_at.map_or(now, |at| at.timestamp_micros());
-    let seconds = Duration::from_micros(u64::try_from(now - began).unwrap_or(0)).as_secs_f64();
-    let minutes = (seconds / 60.0).max(f64::EPSILON);
-    let stats = model.stats.get_or_insert_default();
-    stats.total_objects_synced += tally.synced;
-    stats.total_objects_verified += tally.unchanged;
-    stats.total_objects_failed += tally.failed;
-    stats.total_objects_discovered += tally.discovered;
-    stats.total_objects_skipped += tally.unchanged;
-    stats.total_bytes_synced += tally.bytes;
-    stats.total_duration_seconds += seconds;
-    stats.total_runs_completed += 1;
-    stats.last_run_objects_synced = tally.synced;
-    stats.last_run_objects_verified = tally.unchanged;
-    stats.last_run_objects_failed = tally.failed;
-    stats.last_run_objects_discovered = tally.discovered;
-    stats.last_run_objects_skipped = tally.unchanged;
-    stats.last_run_bytes_synced = tally.bytes;
-    stats.last_run_duration_seconds = seconds;
-    stats.last_run_throughput_objects_per_min = tally.synced as f64 / minutes;
-    stats.last_run_throughput_mbps = tally.bytes as f64 * 8.0 / 1e6 / (minutes * 60.0);
-    stats.last_run_avg_object_size_bytes = tally.bytes / tally.synced.max(1);
-    stats.peak_objects_per_min = stats
-        .peak_objects_per_min
-        .max(stats.last_run_throughput_objects_per_min);
-    stats.last_run_at = Some(clock::time(now));
-    stats.updated_at = Some(clock::time(now));
-    model.total_files_discovered = tally.discovered;
-    model.total_files_synced += tally.synced;
-    model.total_files_failed += tally.failed;
-    model.total_bytes_synced += tally.bytes;
-    model.batches_created += i64::try_from(tally.batches.len()).unwrap_or(0);
-    model.batch_ids.extend(tally.batches.iter().cloned());
-    let old = model.batch_ids.len().saturating_sub(100);
-    model.batch_ids.drain(..old);
-    model.last_sync_at = Some(clock::time(now));
-    model.updated_at = Some(clock::time(now));
-    model.last_error = tally.error.clone();
-    model.consecutive_failures = 0;
-    model.status = match &tally.error {
-        None => TaskStatusEnum::Completed,
-        Some(_) => TaskStatusEnum::CompletedWithErrors,
-    };
-    // What was cut off goes on at once; who wanted one look has had it.
-    let cut = tally.synced >= model.max_objects_per_run;
-    if model.sync_mode == SyncMode::InitialOnly && !cut {
-        model.is_active = false;
-    }
-    plan(
-        model,
-        now,
-        if cut {
-            0
-        } else {
-            model.polling_interval_seconds
-        },
-    );
-}
-
-/// The moment of the next look, if there is one.
-pub fn plan(model: &mut SyncConfigurationModel, now: i64, seconds: i64) {
-    let waits = model.is_active && !model.paused;
-    model.next_sync_at = waits.then(|| clock::time(now + seconds * 1_000_000));
-}
-
-/// Ends a look that failed. The next one comes later each time; after the tenth somebody has to say that it should.
-///
-/// # Errors
-/// The database does not answer.
-pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
-    let (place, job_id) = (place_of(claim), text(claim, "job_id").to_owned());
-    let (reason, now): (String, i64) = (reason.chars().take(TOLD).collect(), app.clock().micros());
-    let Ok(mut job) = store::find_job(app.db(), &place, &job_id).await else {
-        return Ok(());
-    };
-    job.status = Some(SyncJobStatus::Failed);
-    job.phase = Some("failed".into());
-    job.error = Some(reason.clone());
-    job.completed_at = Some(clock::time(now));
-    job.updated_at = Some(clock::time(now));
-    app.db()
-        .write(move |tx| {
-            Box::pin(async move {
-                if !store::end(tx, &place, &job_id).await? {
-                    return Ok(());
-                }
-                store::update_job(tx, &job).await?;
-                let mut model = store::find_in(tx, &place).await?;
-                model.status = TaskStatusEnum::Failed;
-                model.last_error = Some(reason);
-                model.consecutive_failures += 1;
-                model.stats.get_or_insert_default().total_runs_failed += 1;
-                model.updated_at = Some(clock::time(now));
-                if model.consecutive_failures >= PATIENCE {
-                    model.paused = true;
-                    model.paused_at = Some(clock::time(now));
-                    model.pause_reason =
-                        Some(format!("{PATIENCE} looks failed one after the other"));
-                }
-                let doubled = u32::try_from(model.consecutive_failures.min(8)).unwrap_or(8);
-                let later = (model.polling_interval_seconds * 2_i64.pow(doubled)).min(86_400);
-                plan(&mut model, now, later);
-                store::update(tx, &model, now).await
-            })
-        })
-        .await
 }
