@@ -40,7 +40,8 @@ test("a page of another site shows the search in a frame that is as high as what
   await inside.getByRole("searchbox").press("Enter");
   await expect(inside.getByRole("article").first()).toBeVisible();
   await expect.poll(fits).toBeLessThan(3);
-  expect((await inside.getByRole("article").locator("h3").allInnerTexts()).slice(0, 5).join(" ").toLowerCase()).toContain("zebra");
+  const titles = async (): Promise<string> => (await inside.getByRole("article").locator("h3").allInnerTexts()).slice(0, 5).join(" ").toLowerCase();
+  await expect.poll(titles).toContain("zebra");
   // The site around it stayed where it was, and is whole.
   expect(page.url()).toBe(`http://127.0.0.2:${address.port}/`);
   await accessible(page);

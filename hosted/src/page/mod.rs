@@ -262,7 +262,8 @@ fn render_search(
         let waiting = matches!(outcome, Outcome::Waiting);
         view! {
             {(!framed).then(|| shell::top(page, &query.home))}
-            <main class="shell">
+            // The page around a frame has a main part of its own.
+            <main class="shell" aria-label=framed.then(|| display.title.clone())>
                 <div class="intro">
                     <div class=hero>
                         <h1>{display.title.clone()}</h1>

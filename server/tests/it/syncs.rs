@@ -289,7 +289,7 @@ both! {
         let gone = place.follow(&server, json!({"source_path": "s3://media/x", "description": "nothing there"})).await;
         assert_eq!(place.still(&server, &gone).await["status"], "COMPLETED");
         let connection = format!("/v1/organizations/connections/{}", place.connection);
-        let broken = json!({"provider_config": {"credentials": {"access_key_id": "a", "secret_access_key": "b"}, "endpoint_url": "http://127.0.0.2:9"}});
+        let broken = json!({"provider_config": {"credentials": {"access_key_id": "a", "secret_access_key": "b"}, "endpoint_url": "http://127.0.0.2:39999"}});
         server.call("PATCH", &connection, broken).await.ok();
         let failed = place.look(&server, &gone).await;
         assert_eq!((&failed["status"], &failed["consecutive_failures"]), (&json!("FAILED"), &json!(1)), "{failed:#}");
