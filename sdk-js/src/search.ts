@@ -46,7 +46,9 @@ function enhance(form: HTMLFormElement): void {
     old?.setAttribute("aria-busy", "true");
     try {
       const reply = await fetch(url, { signal: mine.signal, headers: { accept: "text/html" } });
-      const page = new DOMParser().parseFromString(await reply.text(), "text/html");
+      // A style is for the document of its own reply: the policy of this one refuses it, and says so for every search.
+      const text = (await reply.text()).replace(/<style\b[^]*?<\/style>/gi, "");
+      const page = new DOMParser().parseFromString(text, "text/html");
       const fresh = page.querySelector<HTMLElement>("[data-results]");
       if (mine.signal.aborted) return;
       // A page without results is another page: a notice, a protected one.
