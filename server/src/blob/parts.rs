@@ -101,6 +101,12 @@ impl Blobs {
         }
         if let Asked::Part { first, last, .. } = asked {
             let expected = last - first + 1;
+            // Parts that overlap would let one address fill the disk.
+            let others = self.parts(key).await?.into_iter();
+            let others = others.filter(|part| part.first != first);
+            if others.map(|part| part.size).sum::<u64>() + expected > limit {
+                return Err(too_large(limit));
+            }
             let check = move |size: u64, sha256: &str| {
                 if size != expected {
                     let message =
@@ -234,5 +240,28 @@ mod tests {
         let mut parts = [part(10, 5), part(0, 4), part(0, 10), part(20, 5)];
         assert_eq!(chain(&mut parts), (vec![part(0, 10), part(10, 5)], 15));
         assert_eq!(chain(&mut [part(1, 5)]), (Vec::new(), 0));
+    }
+
+    #[tokio::test]
+    async fn parts_that_overlap_are_no_way_around_the_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = crate::clock::Clock::default();
+        let blobs = Blobs::open(folder.path(), [7; 32], "http://here".into(), clock).unwrap();
+        let put = async |first: u64, last: u64| {
+            let bytes = vec![b'x'; usize::try_from(last - first + 1).unwrap()];
+            let pieces = futures::stream::iter([Ok(Bytes::from(bytes))]);
+            let part = Asked::Part {
+                first,
+                last,
+                total: 10,
+            };
+            blobs.put_part("ns_1/a/x.txt", part, pieces, 10, None).await
+        };
+        assert_eq!(put(0, 5).await.unwrap().status(), StatusCode::ACCEPTED);
+        assert!(put(3, 9).await.is_err());
+        // The same one again, and what is missing.
+        assert_eq!(put(0, 5).await.unwrap().status(), StatusCode::ACCEPTED);
+        assert_eq!(put(6, 9).await.unwrap().status(), StatusCode::OK);
+        assert_eq!(blobs.head("ns_1/a/x.txt").await.unwrap().unwrap().size, 10);
     }
 }

@@ -81,6 +81,10 @@ pub fn account(model: &mut SyncConfigurationModel, job: &SyncJobModel, tally: &T
 
 /// The moment of the next look, if there is one.
 pub fn plan(model: &mut SyncConfigurationModel, now: i64, seconds: i64) {
+    if model.paused {
+        // Also after a look that was under way when it was paused.
+        model.status = TaskStatusEnum::Suspended;
+    }
     let waits = model.is_active && !model.paused;
     model.next_sync_at = waits.then(|| clock::time(now + seconds * 1_000_000));
 }

@@ -271,7 +271,6 @@ pub async fn pause(
         model.paused = true;
         model.paused_at = Some(clock::time(now));
         model.paused_by_user_id = Some(by);
-        model.status = TaskStatusEnum::Suspended;
         ending::plan(model, now, 0);
         Ok(())
     })
