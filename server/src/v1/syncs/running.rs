@@ -321,10 +321,12 @@ impl Look<'_> {
         self.keep(kept, replaced).await
     }
 
-    /// The name of a state of a file: a look that is done again after a crash finds the object that it made.
+    /// The name of a state of a file: a look that is done again after a crash finds the object that it made. A file that
+    /// became again what it was before is another state: its object may hold what came between.
     fn name(&self, file: &Entry) -> String {
-        let state = [&self.place.sync_id, &file.key, &file.version].map(String::as_str);
-        hex::encode(Sha256::digest(state.join("\n")))
+        let (sync_id, modified) = (&self.place.sync_id, file.modified);
+        let state = format!("{sync_id}\n{}\n{}\n{modified}", file.key, file.version);
+        hex::encode(Sha256::digest(state))
     }
 
     /// Remembers files with their objects; objects that they had before go.
