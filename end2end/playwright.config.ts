@@ -4,7 +4,7 @@ export default defineConfig({
   testDir: "journeys",
   workers: 1,
   timeout: 90_000,
-  globalTimeout: 15 * 60_000,
+  globalTimeout: 20 * 60_000,
   forbidOnly: true,
   globalSetup: "./setup.ts",
   reporter: "./reporter.ts",

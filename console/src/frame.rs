@@ -22,6 +22,8 @@ const IN_NAMESPACE: [(&str, &[Link]); 3] = [
             ("buckets", "Buckets", "bucket"),
             ("batches", "Batches", "play"),
             ("collections", "Collections", "grid"),
+            ("clusters", "Clusters", "spark"),
+            ("taxonomies", "Taxonomies", "tree"),
         ],
     ),
     (
@@ -29,11 +31,13 @@ const IN_NAMESPACE: [(&str, &[Link]); 3] = [
         &[
             ("retrievers", "Retrievers", "search"),
             ("published", "Published pages", "globe"),
+            ("evaluations", "Evaluations", "chart"),
         ],
     ),
     (
         "Operate",
         &[
+            ("activity", "Activity", "pulse"),
             ("triggers", "Triggers", "clock"),
             ("alerts", "Alerts", "alert"),
         ],
@@ -110,7 +114,7 @@ fn Side(namespace: Memo<Option<String>>, path: Memo<String>) -> AnyView {
                 {link("/console/users".into(), "Users", "people")}
                 {link("/console/keys".into(), "API keys", "key")}
                 {link("/console/apps".into(), "Apps", "app")}
-                {link("/console/webhooks".into(), "Webhooks", "pulse")}
+                {link("/console/webhooks".into(), "Webhooks", "link")}
                 {link("/console/connections".into(), "Connections", "plug")}
                 {link("/console/audit".into(), "Audit log", "log")}
                 {link("/console/tasks".into(), "Tasks", "list")}

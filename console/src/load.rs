@@ -41,6 +41,10 @@ impl Load {
     }
 
     fn boxed(ask: Box<dyn Fn() -> Answer>) -> Self {
+        Self::begun(0, Box::new(move || Some(ask())))
+    }
+
+    fn begun(millis: u32, ask: Box<dyn Fn() -> Option<Answer>>) -> Self {
         let load = Self {
             value: RwSignal::new(None),
             busy: RwSignal::new(true),
@@ -52,9 +56,17 @@ impl Load {
             let answer = ask();
             let ticket = latest.get() + 1;
             latest.set(ticket);
-            load.busy.set(true);
+            load.busy.set(answer.is_some());
+            let Some(answer) = answer else { return };
             let latest = latest.clone();
             spawn_local(async move {
+                if millis > 0 {
+                    TimeoutFuture::new(millis).await;
+                }
+                // What is outdated before it was sent is not sent.
+                if latest.get() != ticket {
+                    return;
+                }
                 let answer = answer.await;
                 if latest.get() == ticket {
                     // The page may be gone by now.
@@ -64,6 +76,11 @@ impl Load {
             });
         });
         load
+    }
+
+    /// Asks once nothing has changed for so many milliseconds; keeps what it has while `ask` wants nothing.
+    pub fn settled(millis: u32, ask: impl Fn() -> Option<Answer> + 'static) -> Self {
+        Self::begun(millis, Box::new(ask))
     }
 
     pub fn reload(&self) {

@@ -1,48 +1,103 @@
-//! Which page an address means: a table of patterns. The router's own routes are typed views nested in one another,
+//! Which page an address means: tables of patterns. The router's own routes are typed views nested in one another,
 //! which costs a tenth of the WebAssembly for the same work.
 
-use leptos::prelude::*;
+use std::{future::Future, pin::Pin};
+
+use gloo_timers::future::TimeoutFuture;
+use leptos::{
+    prelude::*,
+    wasm_split::{SplitLoaderError, wasm_split},
+};
 use leptos_router::{
     NavigateOptions,
     hooks::{use_location, use_navigate},
     location::{BrowserUrl, LocationProvider},
 };
+use wasm_bindgen_futures::spawn_local;
 
-use crate::{frame::Lost, page::*};
+use crate::{
+    frame::Lost,
+    page::*,
+    part::{Empty, Skeletons},
+};
 
 /// What everything hangs below.
 pub const BASE: &str = "/console";
 
 type Page = fn() -> AnyView;
 
-const PAGES: [(&str, Page); 24] = [
-    ("namespaces", namespaces::namespaces),
-    ("organization", organization::organization),
-    ("users", users::users),
-    ("keys", keys::keys),
-    ("audit", audit::audit),
-    ("tasks", tasks::tasks),
-    ("ns/:ns/buckets", buckets::buckets),
-    ("ns/:ns/buckets/:bucket", bucket::bucket),
-    ("ns/:ns/batches", batches::batches),
-    ("ns/:ns/batches/:bucket/:batch", batch::batch),
-    ("ns/:ns/collections", collections::collections),
-    ("ns/:ns/collections/:collection", documents::documents),
-    ("ns/:ns/retrievers", retrievers::retrievers),
-    ("ns/:ns/retrievers/:retriever", playground::playground),
-    (
-        "ns/:ns/retrievers/:retriever/edit",
-        retriever_form::change_stages,
-    ),
-    ("ns/:ns/new-retriever", retriever_form::new_retriever),
-    ("ns/:ns/published", published::published),
-    ("notifications", notifications::notifications),
-    ("webhooks", webhooks::webhooks),
-    ("connections", connections::connections),
-    ("ns/:ns/triggers", triggers::triggers),
-    ("ns/:ns/alerts", alerts::alerts),
-    ("apps", apps::apps),
-    ("apps/:app", apps::one::app),
+/// A page, once the piece of the program that it is in has come.
+type Fetched = Pin<Box<dyn Future<Output = Result<Page, SplitLoaderError>>>>;
+
+/// Pages whose code is a piece of the program of its own, fetched when the first of them is opened.
+macro_rules! piece {
+    ($name:ident, $patterns:ident: $($pattern:literal => $page:path,)*) => {
+        const $patterns: &[&str] = &[$($pattern),*];
+
+        #[wasm_split($name, wasm_split_path = leptos::wasm_split, fallible)]
+        fn $name(at: usize) -> Result<Page, SplitLoaderError> {
+            const PAGES: &[Page] = &[$($page),*];
+            Ok(PAGES[at])
+        }
+    };
+}
+
+piece!(data, DATA:
+    "ns/:ns/buckets" => buckets::buckets,
+    "ns/:ns/buckets/:bucket" => bucket::bucket,
+    "ns/:ns/batches" => batches::batches,
+    "ns/:ns/batches/:bucket/:batch" => batch::batch,
+    "ns/:ns/collections" => collections::collections,
+    "ns/:ns/collections/:collection" => documents::documents,
+);
+
+piece!(search, SEARCH:
+    "ns/:ns/retrievers" => retrievers::retrievers,
+    "ns/:ns/retrievers/:retriever" => playground::playground,
+    "ns/:ns/retrievers/:retriever/edit" => retriever_form::change_stages,
+    "ns/:ns/new-retriever" => retriever_form::new_retriever,
+    "ns/:ns/published" => published::published,
+);
+
+piece!(operate, OPERATE:
+    "notifications" => notifications::notifications,
+    "webhooks" => webhooks::webhooks,
+    "connections" => connections::connections,
+    "tasks" => tasks::tasks,
+    "ns/:ns/activity" => activity::activity,
+    "ns/:ns/triggers" => triggers::triggers,
+    "ns/:ns/alerts" => alerts::alerts,
+    "apps" => apps::apps,
+    "apps/:app" => apps::one::app,
+);
+
+piece!(insight, INSIGHT:
+    "organization" => organization::organization,
+    "users" => users::users,
+    "keys" => keys::keys,
+    "audit" => audit::audit,
+    "ns/:ns/clusters" => clusters::clusters,
+    "ns/:ns/clusters/:cluster" => clusters::one::cluster,
+    "ns/:ns/taxonomies" => taxonomies::taxonomies,
+    "ns/:ns/taxonomies/:taxonomy" => taxonomies::one::taxonomy,
+    "ns/:ns/evaluations" => evaluations::evaluations,
+);
+
+/// Where everybody begins comes with the rest of the frame.
+const FIRST: &[&str] = &["namespaces"];
+
+/// How to get at the pages of a piece.
+type Fetch = fn(usize) -> Fetched;
+
+/// The addresses of each piece, and how to get at its pages.
+const PIECES: [(&[&str], Fetch); 5] = [
+    (FIRST, |_| {
+        Box::pin(async { Ok(namespaces::namespaces as Page) })
+    }),
+    (DATA, |at| Box::pin(data(at))),
+    (SEARCH, |at| Box::pin(search(at))),
+    (INSIGHT, |at| Box::pin(insight(at))),
+    (OPERATE, |at| Box::pin(operate(at))),
 ];
 
 fn pieces(path: &str) -> impl Iterator<Item = &str> {
@@ -57,14 +112,20 @@ fn fits(pattern: &str, path: &str) -> bool {
             .all(|(wanted, got)| wanted.starts_with(':') || wanted == got)
 }
 
-fn found(path: &str) -> Option<usize> {
+/// The place of an address: its piece, and its page there.
+fn found(path: &str) -> Option<(usize, usize)> {
     let path = path.strip_prefix(BASE).unwrap_or(path);
-    PAGES.iter().position(|(pattern, _)| fits(pattern, path))
+    let mut all = PIECES.iter().enumerate();
+    all.find_map(|(piece, (patterns, _))| {
+        let at = patterns.iter().position(|pattern| fits(pattern, path))?;
+        Some((piece, at))
+    })
 }
 
 /// The piece of `path` that a pattern calls `:name`.
 fn named(path: &str, name: &str) -> Option<String> {
-    let (pattern, _) = PAGES[found(path)?];
+    let (piece, at) = found(path)?;
+    let pattern = PIECES[piece].0[at];
     let at = pieces(pattern).position(|piece| piece.strip_prefix(':') == Some(name))?;
     let piece = pieces(path.strip_prefix(BASE).unwrap_or(path)).nth(at)?;
     Some(unescape(piece))
@@ -114,10 +175,47 @@ pub fn outlet() -> AnyView {
         }
     });
     let at = Memo::new(move |_| path.with(|path| found(path)));
-    (move || match at.get() {
-        Some(at) => untrack(PAGES[at].1),
-        None => Lost().into_any(),
+    let page = RwSignal::new(None::<Page>);
+    Effect::new(move |_| {
+        let now = at.get();
+        page.set(None);
+        let Some((piece, place)) = now else {
+            page.set(Some(|| Lost().into_any()));
+            return;
+        };
+        spawn_local(async move {
+            let got = fetched(PIECES[piece].1, place).await;
+            // Another page may have been asked for meanwhile.
+            if at.try_get_untracked() == Some(now) {
+                page.set(Some(got));
+            }
+        });
+    });
+    (move || match page.get() {
+        None => view! { <Skeletons/> }.into_any(),
+        Some(page) => untrack(page),
     })
+    .into_any()
+}
+
+/// A piece that did not come is asked for once more: most faults of a network are over in a moment.
+async fn fetched(piece: Fetch, at: usize) -> Page {
+    if let Ok(page) = piece(at).await {
+        return page;
+    }
+    TimeoutFuture::new(1000).await;
+    piece(at).await.unwrap_or(stale)
+}
+
+/// The server has pieces of the newest console only.
+fn stale() -> AnyView {
+    let reload = |_| drop(window().location().reload());
+    view! {
+        <h1>"This page could not be fetched"</h1>
+        <Empty icon="alert" title="A part of the console is missing" text="The server cannot be reached, or it has a newer console by now. Reloading fetches what there is.">
+            <button type="button" class="btn primary" on:click=reload>"Reload"</button>
+        </Empty>
+    }
     .into_any()
 }
 
@@ -129,10 +227,12 @@ mod tests {
     fn every_address_means_one_page() {
         assert!(fits("ns/:ns/buckets", "/ns/ns_1/buckets/"));
         assert!(!fits("ns/:ns/buckets", "/ns/ns_1/buckets/bkt_1"));
-        assert_eq!(found("/console/ns/a/new-retriever"), Some(15));
+        assert_eq!(found("/console/ns/a/new-retriever"), Some((2, 3)));
         assert_eq!(found("/console/nothing"), None);
-        for (at, (pattern, _)) in PAGES.iter().enumerate() {
-            assert_eq!(found(&format!("{BASE}/{pattern}")), Some(at));
+        for (piece, (patterns, _)) in PIECES.iter().enumerate() {
+            for (at, pattern) in patterns.iter().enumerate() {
+                assert_eq!(found(&format!("{BASE}/{pattern}")), Some((piece, at)));
+            }
         }
     }
 }

@@ -39,6 +39,14 @@ pub fn millis(ms: f64) -> String {
     }
 }
 
+/// A difference, with its sign where there is one.
+pub fn signed(value: f64) -> String {
+    match format!("{value:+.3}") {
+        none if none.ends_with("0.000") && value.abs() < 1.0 => "0.000".to_owned(),
+        some => some,
+    }
+}
+
 /// `2026-11-20T22:41:07Z` as `2026-11-20 22:41`.
 pub fn moment(at: &str) -> String {
     at.get(..16).unwrap_or(at).replace('T', " ")
@@ -123,6 +131,14 @@ mod tests {
         assert_eq!(size(512), "512 B");
         assert_eq!(size(1536), "1.5 KB");
         assert_eq!(size(200 * 1024 * 1024), "200 MB");
+    }
+
+    #[test]
+    fn differences_have_a_sign_unless_there_is_none() {
+        assert_eq!(
+            [0.25, -0.25, -1e-9, 2.0].map(signed),
+            ["+0.250", "-0.250", "0.000", "+2.000"]
+        );
     }
 
     #[test]

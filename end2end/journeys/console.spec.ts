@@ -33,6 +33,21 @@ test("every page of the demo's namespace shows what is there, in both colours an
   expect(faults).toEqual([]);
 });
 
+test("a page whose code does not come says so, and is there after a reload", async ({ page }) => {
+  await signIn(page);
+  await page.route(/split_data\.wasm/, (route) => route.abort());
+  await page.getByRole("main").getByRole("row").getByRole("link").first().click();
+  await expect(page.getByRole("heading", { level: 1, name: "This page could not be fetched" })).toBeVisible();
+  await accessible(page);
+  // The pages of other pieces are there all the same.
+  await open(page, "Users");
+  await page.goBack();
+  await expect(page.getByRole("heading", { level: 1, name: "This page could not be fetched" })).toBeVisible();
+  await page.unroute(/split_data\.wasm/);
+  await page.getByRole("button", { name: "Reload" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Collections" })).toBeVisible();
+});
+
 test("a document opens beside its list and closes with Escape", async ({ page }) => {
   const faults = watch(page);
   await signIn(page);

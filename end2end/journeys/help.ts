@@ -35,6 +35,23 @@ export const open = async (page: Page, name: string): Promise<void> => {
   await expect(page.getByRole("heading", { level: 1, name })).toBeVisible();
 };
 
+/** Signs in, opens a page of the demo's namespace and tells the namespace. */
+export async function inDemo(page: Page, name: string): Promise<string> {
+  await signIn(page);
+  await page.getByRole("main").getByRole("link", { name: "demo", exact: true }).click();
+  await open(page, name);
+  return /\/ns\/([^/]+)\//.exec(page.url())?.[1] ?? "";
+}
+
+/** A call of the API that has to work, and its answer. */
+export async function send(page: Page, method: string, path: string, data?: unknown, namespace?: string): Promise<Record<string, unknown>> {
+  const headers = { Authorization: `Bearer ${key()}`, ...(namespace ? { "X-Namespace": namespace } : {}) };
+  const answer = await page.request.fetch(`${url()}${path}`, { method, headers, data });
+  const text = await answer.text();
+  expect(answer.ok(), `${method} ${path}: ${text}`).toBe(true);
+  return text ? (JSON.parse(text) as Record<string, unknown>) : {};
+}
+
 /** The page fits a phone, and is accessible there too. */
 export async function phone(page: Page, seen?: Locator): Promise<void> {
   await page.setViewportSize({ width: 390, height: 844 });

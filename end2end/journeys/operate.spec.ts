@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { expect, test, type Page } from "@playwright/test";
-import { accessible, key, open, phone, picture, signIn, steady, url, watch } from "./help.ts";
+import { expect, test } from "@playwright/test";
+import { accessible, inDemo, key, open, phone, picture, signIn, steady, url, watch } from "./help.ts";
 
 /** Something that the server may ask, outside of it: answers with the status that is set, and keeps what came. */
 interface Outside {
@@ -31,14 +31,6 @@ const headers = (namespace?: string): Record<string, string> => ({
   Authorization: `Bearer ${key()}`,
   ...(namespace ? { "X-Namespace": namespace } : {}),
 });
-
-/** Opens a page of the demo's namespace, and tells the namespace. */
-async function inDemo(page: Page, name: string): Promise<string> {
-  await signIn(page);
-  await page.getByRole("main").getByRole("link", { name: "demo", exact: true }).click();
-  await open(page, name);
-  return /\/ns\/([^/]+)\//.exec(page.url())?.[1] ?? "";
-}
 
 test("the bell counts what is unread, and the inbox is read, followed and emptied", async ({ page }) => {
   const faults = watch(page);

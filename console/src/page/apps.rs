@@ -5,6 +5,7 @@ pub mod domains;
 pub mod one;
 pub mod people;
 pub mod versions;
+pub mod visits;
 
 use leptos::prelude::*;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 use leptos::prelude::*;
 use serde_json::json;
 
-use super::upload::Upload;
+use super::{syncs::syncs, upload::Upload};
 use crate::{
     api::{Api, Problem},
     load::{Change, Load, Query, navigator},
@@ -19,22 +19,15 @@ const COLUMNS: &[Column] = &[
     Column("Created", ""),
 ];
 
+const TABS: &[(&str, &str)] = &[("", "Objects"), ("syncs", "Syncs")];
+
 pub fn bucket() -> AnyView {
     let session = use_session();
     let (ns, bucket) = (param("ns"), param("bucket"));
-    let offset = Query::new("offset");
+    let tab = Query::new("tab");
     let api = Signal::derive(move || session.api_in(ns.get()));
     let path = Signal::derive(move || format!("/v1/buckets/{}", text::escape(&bucket.get())));
     let about = Load::of(move || api.get(), move || path.get());
-    let objects = Load::new(move || {
-        let path = format!("{}/objects/list{}", path.get(), page_query(offset));
-        api.get()
-            .post(&path, &json!({"return_presigned_urls": true}))
-    });
-    let refresh = Callback::new(move |()| {
-        about.reload();
-        objects.reload();
-    });
     let change = Change::new();
     let go = navigator();
     let removed = Callback::new(move |()| go(&format!("/ns/{}/buckets", ns.get_untracked())));
@@ -59,9 +52,7 @@ pub fn bucket() -> AnyView {
             .good()
             .map_or_else(|| bucket.get(), |b| b.text("bucket_name"))
     });
-    let empty = || {
-        view! { <Empty icon="file" title="No object yet" text="Drop files above; each becomes an object of this bucket."/> }.into_any()
-    };
+    let at = Signal::derive(move || format!("/console/ns/{}/buckets/{}", ns.get(), bucket.get()));
     view! {
         <Head title text="Drop files in, then process them into documents of the collections over this bucket.">
             <Remove what="bucket" name=title loses="Its objects, their files and their documents go with it." api path done=removed/>
@@ -69,8 +60,34 @@ pub fn bucket() -> AnyView {
         </Head>
         {refusal(change)}
         {loaded(about, ViewFn::from(|| view! { <div class="row about"><span class="skeleton"></span></div> }), facts)}
-        <Upload api bucket schema=Signal::derive(move || about.good().map(|b| b.record("bucket_schema"))) done=refresh/>
-        <Listing load=objects offset=Some(offset) label="Objects" empty=ViewFn::from(empty) row columns=COLUMNS/>
+        {tabs("Parts of the bucket", TABS, tab, at)}
+        {move || match tab.value.with(|tab| tab == "syncs") {
+            true => syncs(api, path),
+            false => objects(api, path, bucket, about),
+        }}
+    }
+    .into_any()
+}
+
+/// What is in the bucket, and the way in.
+fn objects(api: Signal<Api>, path: Signal<String>, bucket: Memo<String>, about: Load) -> AnyView {
+    let offset = Query::new("offset");
+    let load = Load::new(move || {
+        let path = format!("{}/objects/list{}", path.get(), page_query(offset));
+        api.get()
+            .post(&path, &json!({"return_presigned_urls": true}))
+    });
+    let refresh = Callback::new(move |()| {
+        about.reload();
+        load.reload();
+    });
+    let schema = Signal::derive(move || about.good().map(|b| b.record("bucket_schema")));
+    let empty = || {
+        view! { <Empty icon="file" title="No object yet" text="Drop files above; each becomes an object of this bucket."/> }.into_any()
+    };
+    view! {
+        <Upload api bucket schema done=refresh/>
+        <Listing load offset=Some(offset) label="Objects" empty=ViewFn::from(empty) row columns=COLUMNS/>
     }
     .into_any()
 }

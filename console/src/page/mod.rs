@@ -1,5 +1,6 @@
 //! One file per page.
 
+pub mod activity;
 pub mod alerts;
 pub mod annotations;
 pub mod apps;
@@ -8,11 +9,14 @@ pub mod batch;
 pub mod batches;
 pub mod bucket;
 pub mod buckets;
+pub mod clusters;
 pub mod collections;
 pub mod connections;
 pub mod demo;
 pub mod document;
 pub mod documents;
+pub mod evaluations;
+pub mod executions;
 pub mod key_form;
 pub mod key_usage;
 pub mod keys;
@@ -26,7 +30,9 @@ pub mod results;
 pub mod retriever_form;
 pub mod retrievers;
 pub mod sign_in;
+pub mod syncs;
 pub mod tasks;
+pub mod taxonomies;
 pub mod template;
 pub mod triggers;
 pub mod upload;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use leptos::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{publish::Publish, results};
+use super::{evaluations::runs::runs, executions::executions, publish::Publish, results};
 use crate::{
-    load::{Change, Load, navigator},
+    load::{Change, Load, Query, navigator},
     part::*,
     record::{Record, plain},
     route::param,
@@ -22,7 +22,13 @@ const TABS: [(&str, &str); 4] = [
     ("json", "JSON"),
 ];
 
-type Values = RwSignal<BTreeMap<String, String>>;
+const PARTS: &[(&str, &str)] = &[
+    ("", "Try it"),
+    ("executions", "Executions"),
+    ("evaluations", "Evaluations"),
+];
+
+pub type Values = RwSignal<BTreeMap<String, String>>;
 
 pub fn playground() -> AnyView {
     let session = use_session();
@@ -33,6 +39,8 @@ pub fn playground() -> AnyView {
     let go = navigator();
     let removed = Callback::new(move |()| go(&format!("/ns/{}/retrievers", ns.get_untracked())));
     let publish = RwSignal::new(false);
+    let tab = Query::new("tab");
+    let at = Signal::derive(move || format!("/console/ns/{}/retrievers/{}", ns.get(), id.get()));
     let title = Signal::derive(move || {
         load.good()
             .map_or_else(|| id.get(), |r| r.text("retriever_name"))
@@ -43,15 +51,22 @@ pub fn playground() -> AnyView {
             <a class="btn" href=move || format!("/console/ns/{}/retrievers/{}/edit", ns.get(), id.get())>"Change the stages"</a>
             <button type="button" class="btn primary" disabled=move || load.good().is_none() on:click=move |_| publish.set(true)><Icon name="globe"/>"Publish"</button>
         </Head>
-        {loaded(load, waiting(5), move |one| view! {
-            <Publish open=publish ns retriever=one.clone() done=Callback::new(move |()| load.reload())/><Trial ns one/>
-        }.into_any())}
+        {tabs("Parts of the retriever", PARTS, tab, at)}
+        {move || match tab.value.get().as_str() {
+            "executions" => executions(api, path),
+            "evaluations" => runs(api, path),
+            _ => loaded(load, waiting(5), move |one| view! { <Trial ns one/> }.into_any()),
+        }}
+        {move || load.good().map(|one| view! { <Publish open=publish ns retriever=one done=Callback::new(move |()| load.reload())/> })}
     }
     .into_any()
 }
 
 /// The inputs of a call: typed by the schema, absent where nothing was entered.
-fn inputs(schema: &[(String, Record)], values: &BTreeMap<String, String>) -> Map<String, Value> {
+pub fn inputs(
+    schema: &[(String, Record)],
+    values: &BTreeMap<String, String>,
+) -> Map<String, Value> {
     let mut out = Map::new();
     for (name, field) in schema {
         let Some(text) = values.get(name).filter(|text| !text.is_empty()) else {
@@ -78,7 +93,7 @@ fn inputs(schema: &[(String, Record)], values: &BTreeMap<String, String>) -> Map
 }
 
 /// The fields as they are before anything is typed.
-fn defaults(fields: &[(String, Record)]) -> Values {
+pub fn defaults(fields: &[(String, Record)]) -> Values {
     let all = fields.iter();
     let all = all.filter_map(|(name, f)| Some((name.clone(), f.opt("default")?)));
     RwSignal::new(all.collect())
@@ -164,7 +179,7 @@ fn Trial(ns: Memo<String>, one: Record) -> AnyView {
 }
 
 #[component]
-fn Input(name: String, field: Record, values: Values) -> AnyView {
+pub fn Input(name: String, field: Record, values: Values) -> AnyView {
     let id = format!("in-{name}");
     let type_name = field.text("type");
     let kind = match type_name.as_str() {

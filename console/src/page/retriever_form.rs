@@ -1,17 +1,25 @@
 //! A retriever being written: anew for chosen collections, or from another one, whose stages never change.
 
+mod changes;
+mod inputs;
+mod live;
+mod saving;
+
 use leptos::prelude::*;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::template;
 use crate::{
+    api::Problem,
     load::{Change, Load, navigator},
     part::*,
     record::{Record, items},
     route::param,
-    session::use_session,
+    session::{Session, use_session},
     text,
 };
+
+use inputs::{Inputs, Lines, inputs_of, lines_of};
 
 /// A retriever for collections that are chosen here.
 pub fn new_retriever() -> AnyView {
@@ -70,41 +78,6 @@ fn frame(title: String, about: &'static str, from: Option<Memo<String>>) -> AnyV
     view! { <Head title text=about/>{loaded(load, waiting(8), form)} }.into_any()
 }
 
-/// A line of the inputs: what a search asks for.
-#[derive(Clone, Copy)]
-struct Line {
-    id: usize,
-    name: RwSignal<String>,
-    required: RwSignal<bool>,
-    field: RwSignal<Value>,
-}
-
-type Lines = RwSignal<Vec<Line>>;
-
-fn lines_of(inputs: &Value) -> Vec<Line> {
-    let all = Record(inputs.clone()).members().into_iter().enumerate();
-    all.map(|(id, (name, field))| Line {
-        id,
-        name: RwSignal::new(name),
-        required: RwSignal::new(field.flag("required")),
-        field: RwSignal::new(field.0),
-    })
-    .collect()
-}
-
-/// The inputs as the server takes them; those without a name are left out.
-fn inputs_of(lines: Vec<Line>) -> Value {
-    let mut out = Map::new();
-    for line in lines {
-        let (name, mut field) = (line.name.get_untracked(), line.field.get_untracked());
-        if !name.trim().is_empty() {
-            field["required"] = line.required.get_untracked().into();
-            out.insert(name.trim().to_owned(), field);
-        }
-    }
-    Value::Object(out)
-}
-
 fn id_of(collection: &Record) -> String {
     collection.first(&["collection_id", "collection_name"])
 }
@@ -142,7 +115,6 @@ fn copied(name: &str) -> String {
 
 #[component]
 fn Form(ns: Memo<String>, sources: Record) -> AnyView {
-    let session = use_session();
     let all = StoredValue::new(sources.list("collections"));
     let from = StoredValue::new(sources.record("from"));
     let source = from.with_value(|from| from.first(&["retriever_id", "retriever_name"]));
@@ -156,53 +128,91 @@ fn Form(ns: Memo<String>, sources: Record) -> AnyView {
     let editor = stages::Editor::new(items(&sources.record("kinds").0), features);
     let lines: Lines = RwSignal::new(Vec::new());
     fill(from, picked, editor, lines);
-    let change = Change::new();
-    let go = navigator();
-    let path = match source.is_empty() {
-        true => "/v1/retrievers".to_owned(),
-        false => format!("/v1/retrievers/{}/clone", text::escape(&source)),
+    let (session, go) = (use_session(), navigator());
+    let (change, saving) = (Change::new(), RwSignal::new(false));
+    let draft = Draft {
+        ns,
+        name,
+        description,
+        chosen,
+        lines,
+        editor,
     };
-    let submit = move |event: leptos::ev::SubmitEvent| {
-        event.prevent_default();
-        let ns = ns.get_untracked();
-        let (api, path) = (session.api_in(ns.clone()), path.clone());
-        let stages = untrack(|| editor.value());
-        let mut body = json!({
-            "retriever_name": name.get_untracked().trim(), "collection_identifiers": chosen.get_untracked(),
-            "input_schema": inputs_of(lines.get_untracked()),
-        });
-        if !description.get_untracked().is_empty() {
-            body["description"] = description.get_untracked().into();
-        }
-        let work = async move {
-            body["stages"] = stages?;
-            api.post(&path, &body).await
-        };
-        change.run(work, move |made| {
-            let id = made_id(&made);
-            go(&format!("/ns/{ns}/retrievers/{id}"));
-        });
+    let is_new = source.is_empty();
+    let save = move |_| match (is_new, name.get_untracked().trim().is_empty()) {
+        (true, true) => change.refuse("it has no name yet"),
+        (true, false) => draft.create(session, go, change),
+        (false, _) => saving.set(true),
+    };
+    let note = move || {
+        let now = editor.value().ok().filter(|_| !is_new)?;
+        Some(changes::told(&changes::of(&from.get_value(), &now)))
     };
     view! {
-        <form class="form" on:submit=submit>
-            <div class="card form">
-                <div class="form-row">
-                    <Field id="retriever-name" label="Name" value=name required=true placeholder="article-search"/>
-                    <Field id="retriever-text" label="Description" value=description/>
+        // Not a form: the draft is run by a form of its own within it.
+        <div class="form">
+            <details class="card more" open=is_new>
+                <summary>"Name, collections and inputs"</summary>
+                <div class="form">
+                    <div class="form-row">
+                        <Field id="retriever-name" label="Name" value=name required=true placeholder="article-search"/>
+                        <Field id="retriever-text" label="Description" value=description/>
+                    </div>
+                    <Collections all chosen/>
+                    <Inputs lines/>
                 </div>
-                <Collections all chosen/>
+            </details>
+            <div class="builder">
+                <stages::Stages editor/>
+                <div class="stack-sm"><stages::Picked editor/></div>
+                {live::live(draft)}
             </div>
-            <Inputs lines/>
-            <stages::Stages editor/>
             {refusal(change)}
             <footer class="row end">
+                <span class="muted grow" role="status">{note}</span>
                 <a class="btn" href=move || format!("/console/ns/{}/retrievers", ns.get())>"Cancel"</a>
-                <button class="btn primary" aria-busy=move || change.busy.get().to_string()>
-                    {if source.is_empty() { "Create" } else { "Save as a new retriever" }}</button>
+                <button type="button" class="btn primary" aria-busy=move || change.busy.get().to_string() on:click=save>
+                    {if is_new { "Create" } else { "Save as a new retriever" }}</button>
             </footer>
-        </form>
+        </div>
+        {(!is_new).then(|| saving::dialog(saving, draft, from))}
     }
     .into_any()
+}
+
+/// What is being written.
+#[derive(Clone, Copy)]
+struct Draft {
+    ns: Memo<String>,
+    name: RwSignal<String>,
+    description: RwSignal<String>,
+    chosen: RwSignal<Vec<String>>,
+    lines: Lines,
+    editor: stages::Editor,
+}
+
+impl Draft {
+    /// As a request has it.
+    fn body(self) -> Result<Value, Problem> {
+        let mut body = json!({
+            "retriever_name": self.name.get().trim(), "collection_identifiers": self.chosen.get(),
+            "input_schema": inputs_of(self.lines.get()), "stages": self.editor.value()?,
+        });
+        let about = self.description.get();
+        if !about.is_empty() {
+            body["description"] = about.into();
+        }
+        Ok(body)
+    }
+
+    fn create(self, session: Session, go: impl Fn(&str) + 'static, change: Change) {
+        let ns = self.ns.get_untracked();
+        let (api, body) = (session.api_in(ns.clone()), untrack(|| self.body()));
+        let work = async move { api.post("/v1/retrievers", &body?).await };
+        change.run(work, move |made| {
+            go(&format!("/ns/{ns}/retrievers/{}", made_id(&made)));
+        });
+    }
 }
 
 /// Writes the stages and inputs to start with: those of the retriever, else anew for what is chosen.
@@ -271,78 +281,6 @@ fn Collections(all: Known, chosen: RwSignal<Vec<String>>) -> AnyView {
     view! { <fieldset class="stack-sm"><legend><strong>"Collections"</strong></legend>{boxes.collect::<Vec<_>>()}</fieldset> }.into_any()
 }
 
-const KINDS: [&str; 10] = [
-    "string",
-    "text",
-    "integer",
-    "number",
-    "boolean",
-    "date",
-    "datetime",
-    "array",
-    "image",
-    "document_reference",
-];
-
-#[component]
-fn Inputs(lines: Lines) -> AnyView {
-    let next = StoredValue::new(100usize);
-    let add = move |_| {
-        next.update_value(|n| *n += 1);
-        lines.update(|all| {
-            all.push(Line {
-                id: next.get_value(),
-                name: RwSignal::new(String::new()),
-                required: RwSignal::new(false),
-                field: RwSignal::new(json!({"type": "string"})),
-            })
-        });
-    };
-    let templates = move || {
-        let all = lines.get().into_iter().map(|line| {
-            view! { <option value=move || format!("{{{{INPUT.{}}}}}", line.name.get())></option> }.into_any()
-        });
-        all.collect::<Vec<_>>()
-    };
-    view! {
-        <section class="card stack-sm" aria-labelledby="inputs-head">
-            <h2 id="inputs-head">"Inputs"</h2>
-            <p class="muted">"What a search asks for. Stages read an input as {{INPUT.name}}."</p>
-            <For each=move || lines.get() key=|line| line.id children=move |line| input(lines, line)/>
-            <div><button type="button" class="btn small" on:click=add><Icon name="plus" size=14/>"Add an input"</button></div>
-            <datalist id="templates">{templates}</datalist>
-        </section>
-    }
-    .into_any()
-}
-
-fn input(lines: Lines, line: Line) -> AnyView {
-    let now = Record(line.field.get_untracked());
-    let kind = now.text("type");
-    let mut kinds: Vec<String> = KINDS.map(str::to_owned).to_vec();
-    if !kinds.contains(&kind) {
-        kinds.push(kind.clone());
-    }
-    let kinds = kinds.into_iter().map(|one| {
-        let selected = one == kind;
-        view! { <option value=one.clone() selected=selected>{one.replace('_', " ")}</option> }
-            .into_any()
-    });
-    let set = move |member: &'static str, text: String| {
-        line.field.update(|field| field[member] = text.into())
-    };
-    view! {
-        <div class="input-row">
-            <input class="input" aria-label="Name of the input" placeholder="name" bind:value=line.name autocomplete="off" spellcheck="false"/>
-            <select class="select" aria-label="Type" on:change=move |e| set("type", event_target_value(&e))>{kinds.collect::<Vec<_>>()}</select>
-            <input class="input" aria-label="Description" placeholder="what it is for" prop:value=now.text("description") on:input=move |e| set("description", event_target_value(&e))/>
-            <Check label="Required" checked=line.required set=move |on| line.required.set(on)/>
-            <button type="button" class="btn ghost icon" aria-label="Remove this input" on:click=move |_| lines.update(|all| all.retain(|one| one.id != line.id))><Icon name="close"/></button>
-        </div>
-    }
-    .into_any()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -359,13 +297,5 @@ mod tests {
         let answered = json!([{"stage_name": "a", "stage_type": "reduce", "parameters": {}, "batch_size": null, "config": config}]);
         let sent = json!([{"stage_name": "a", "stage_type": "reduce", "config": config}]);
         assert_eq!(sendable(answered), sent);
-    }
-
-    #[test]
-    fn inputs_come_back_as_they_were() {
-        let owner = Owner::new();
-        owner.set();
-        let inputs = json!({"query": {"type": "string", "examples": ["a"], "required": true}});
-        assert_eq!(inputs_of(lines_of(&inputs)), inputs);
     }
 }

@@ -39,11 +39,7 @@ fn picture(label: &str, names: &[&str], bars: &[Bar], wide: f64) -> String {
         .max();
     let top = ceiling(most.unwrap_or(0).max(4));
     let high = |n: i64| (GROUND - 12.0) * n as f64 / top as f64;
-    let mut out = format!(
-        r#"<svg viewBox="0 0 {wide} {HEIGHT}" role="img" aria-labelledby="chart-title chart-text"><title id="chart-title">{}</title><desc id="chart-text">{}</desc>"#,
-        plain(label),
-        plain(&summary(names, bars)),
-    );
+    let mut out = opened(label, &summary(names, bars), wide);
     for n in [0, top / 2, top] {
         let y = GROUND - high(n);
         out += &format!(
@@ -67,15 +63,36 @@ fn picture(label: &str, names: &[&str], bars: &[Bar], wide: f64) -> String {
                 middle - thick / 2.0,
             );
         }
-        // What does not fit below its bar is in the table.
-        let short: String = name.chars().take((room / 7.5) as usize).collect();
-        out += &format!(
-            r#"<text x="{middle:.1}" y="{}" text-anchor="middle">{}</text>"#,
-            HEIGHT - 6.0,
-            plain(&short),
-        );
+        out += &named(name, middle, room);
     }
     out + "</svg>"
+}
+
+/// The start of a picture, with what it says for those who do not see it.
+fn opened(label: &str, told: &str, wide: f64) -> String {
+    format!(
+        r#"<svg viewBox="0 0 {wide} {HEIGHT}" role="img" aria-labelledby="chart-title chart-text"><title id="chart-title">{}</title><desc id="chart-text">{}</desc>"#,
+        plain(label),
+        plain(told),
+    )
+}
+
+/// A name below its bars. What does not fit there is in the table.
+fn named(name: &str, middle: f64, room: f64) -> String {
+    let short: String = name.chars().take((room / 7.5) as usize).collect();
+    format!(
+        r#"<text x="{middle:.1}" y="{}" text-anchor="middle">{}</text>"#,
+        HEIGHT - 6.0,
+        plain(&short),
+    )
+}
+
+/// As wide as the window is beside `around`, so that letters keep their size, and at most `most`.
+fn wide((around, most): (f64, f64)) -> f64 {
+    let window = window().inner_width().ok().and_then(|width| width.as_f64());
+    let window = window.unwrap_or(800.0);
+    let around = if window < 860.0 { 60.0 } else { around };
+    (window - around).clamp(240.0, most)
 }
 
 /// The chart in a sentence.
@@ -91,28 +108,20 @@ fn summary(names: &[&str], bars: &[Bar]) -> String {
     )
 }
 
-/// Stacked bars with their legend and their table; as wide as the window is beside `around`, so that letters keep their
-/// size, and at most `most`.
+/// Stacked bars with their legend and their table, in the room that is beside the rest of the page, and at most so wide.
 pub fn chart(
     label: &'static str,
     names: &'static [&'static str],
     bars: Vec<Bar>,
-    (around, most): (f64, f64),
+    room: (f64, f64),
 ) -> AnyView {
-    let window = window().inner_width().ok().and_then(|width| width.as_f64());
-    let around = if window.unwrap_or(0.0) < 860.0 {
-        60.0
-    } else {
-        around
-    };
-    let wide = (window.unwrap_or(800.0) - around).clamp(240.0, most);
     const COLUMNS: [Column; 4] = [
         Column("", ""),
         Column("", "num"),
         Column("", "num"),
         Column("", "num"),
     ];
-    let svg = picture(label, names, &bars, wide.round());
+    let svg = picture(label, names, &bars, wide(room).round());
     let legend = names.iter().enumerate().map(|(at, name)| {
         view! { <li><span class=format!("key s{}", at + 1)></span>{*name}</li> }.into_any()
     });
@@ -135,6 +144,81 @@ pub fn chart(
         </figure>
     }
     .into_any()
+}
+
+/// Shares of one, of two things side by side, with their legend and their table.
+pub fn versus(
+    label: &'static str,
+    names: [String; 2],
+    rows: Vec<(String, [f64; 2])>,
+    room: (f64, f64),
+) -> AnyView {
+    const COLUMNS: [Column; 4] = [
+        Column("Of", ""),
+        Column("One", "num"),
+        Column("Other", "num"),
+        Column("Difference", "num"),
+    ];
+    let svg = pairs(label, &names, &rows, wide(room).round());
+    // As the columns of the table call them.
+    let legend = ["One", "Other"].iter().zip(names).enumerate();
+    let legend = legend.map(|(at, (which, name))| {
+        view! { <li><span class=format!("key s{}", at + 1)></span>{*which}": "{name}</li> }
+            .into_any()
+    });
+    let rows = rows.into_iter().map(|(name, [one, other])| {
+        line(vec![
+            words("", name),
+            words("num", format!("{one:.3}")),
+            words("num", format!("{other:.3}")),
+            words("num", text::signed(other - one)),
+        ])
+    });
+    let rows = table(label, &COLUMNS, rows.collect(), Signal::stored(false));
+    view! {
+        <figure class="chart">
+            <ul class="legend">{legend.collect::<Vec<_>>()}</ul>
+            <div inner_html=svg></div>
+            {rows}
+        </figure>
+    }
+    .into_any()
+}
+
+fn pairs(label: &str, names: &[String; 2], rows: &[(String, [f64; 2])], wide: f64) -> String {
+    let told = rows.iter().map(|(name, [one, other])| {
+        format!(
+            "{name}: {one:.2} of {}, {other:.2} of {}",
+            names[0], names[1]
+        )
+    });
+    let told = told.collect::<Vec<_>>().join("; ");
+    let mut out = opened(label, &told, wide);
+    let high = |share: f64| (GROUND - 12.0) * share.clamp(0.0, 1.0);
+    for share in [0.0, 0.5, 1.0] {
+        let y = GROUND - high(share);
+        out += &format!(
+            r#"<path class="grid" d="M{LEFT} {y}H{wide}"/><text x="{}" y="{}" text-anchor="end">{share}</text>"#,
+            LEFT - 8.0,
+            y + 4.0,
+        );
+    }
+    let room = (wide - LEFT) / rows.len().max(1) as f64;
+    let thick = (room * 0.34).min(40.0);
+    for (at, (name, pair)) in rows.iter().enumerate() {
+        let middle = LEFT + room * (at as f64 + 0.5);
+        for (series, value) in pair.iter().enumerate().filter(|(_, value)| **value > 0.0) {
+            let tall = high(*value).max(1.0);
+            out += &format!(
+                r#"<rect class="s{}" x="{:.1}" y="{:.1}" width="{thick:.1}" height="{tall:.1}" rx="2"/>"#,
+                series + 1,
+                middle + (thick + 2.0) * (series as f64 - 1.0) + 1.0,
+                GROUND - tall,
+            );
+        }
+        out += &named(name, middle, room);
+    }
+    out + "</svg>"
 }
 
 /// How much of a limit is used, as a bar with words; a limit that does not exist has no bar.

@@ -68,9 +68,12 @@ pub async fn choices(api: Api, kinds: &[&str]) -> Result<Record, Problem> {
         let one = kind.strip_suffix("es").or(kind.strip_suffix('s'));
         let one = one.unwrap_or(kind);
         let (id, name) = (format!("{one}_id"), format!("{one}_name"));
-        let answer = api
-            .post(&format!("/v1/{kind}/list?limit=100"), &body)
-            .await?;
+        let of = match *kind {
+            "connections" => "organizations/connections",
+            kind => kind,
+        };
+        let path = format!("/v1/{of}/list?limit=100");
+        let answer = api.post(&path, &body).await?;
         let found = answer.list("results").into_iter().map(
             |one| json!({"id": one.text(&id), "name": one.first(&[name.as_str(), "name", id.as_str()])}),
         );

@@ -46,6 +46,7 @@ pub fn Icon(name: &'static str, #[prop(default = 16)] size: u32) -> AnyView {
         "plug" => "M6 2v3.500M10 2v3.500M4 5.500h8v2a4 4 0 0 1-8 0zM8 11.500V14",
         "alert" => "M8 2.500 14 13H2zM8 6.500v3M8 11.300h.1",
         "app" => "M2.500 3h11v10h-11zM2.500 6h11M4.500 4.500h.1",
+        "tree" => "M3 2.500h4v3H3zM9 7h4v3H9zM9 11.500h4v3H9zM5 5.500v7.500h4M5 8.500h4",
         "up" => "M8 13V3M4 7l4-4 4 4",
         "down" => "M8 3v10M4 9l4 4 4-4",
         "chart" => "M2.500 13.500h11M4.500 11V7.500M8 11V3.500M11.500 11V6",

@@ -33,6 +33,24 @@ pub fn Head(
     .into_any()
 }
 
+/// The parts of a page that has several: each its word in the address below `at`, and its name.
+pub fn tabs(
+    label: &'static str,
+    all: &'static [(&'static str, &'static str)],
+    tab: Query,
+    at: Signal<String>,
+) -> AnyView {
+    let all = all.iter().map(|(name, label)| {
+        let here = move || tab.value.with(|tab| tab == name).then_some("page");
+        let href = move || match *name {
+            "" => at.get(),
+            name => format!("{}?tab={name}", at.get()),
+        };
+        view! { <a href=href aria-current=here>{*label}</a> }.into_any()
+    });
+    view! { <nav class="tabs" aria-label=label>{all.collect::<Vec<_>>()}</nav> }.into_any()
+}
+
 /// A search box whose text lives in the address.
 #[component]
 pub fn SearchBox(query: Query, label: String) -> AnyView {
@@ -219,6 +237,15 @@ pub fn name(href: Option<String>, name: String, id: String) -> AnyView {
         None => name.into_any(),
     };
     view! { <th scope="row">{name}<span class="sub mono">{id}</span></th> }.into_any()
+}
+
+/// The cell that names the row, over what it is.
+pub fn titled(href: Option<String>, name: String, about: String) -> AnyView {
+    let name = match href {
+        Some(href) => view! { <a href=href>{name}</a> }.into_any(),
+        None => name.into_any(),
+    };
+    view! { <th scope="row">{name}<span class="sub">{about}</span></th> }.into_any()
 }
 
 /// The cell that names the row, beside a small picture of it.

@@ -20,7 +20,7 @@ pub use fill::{Fill, choices};
 pub use icon::Icon;
 pub use list::{
     Blank, Column, Create, Head, ListPage, Listing, SearchBox, Searched, cell, line, name, number,
-    page_query, pictured, searched, table, tags, two, words,
+    page_query, pictured, searched, table, tabs, tags, titled, two, words,
 };
 pub use remove::{Confirm, Remove};
 pub use rows::{Discard, Log, Rows, press};

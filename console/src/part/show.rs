@@ -84,7 +84,7 @@ pub fn Copy(
 pub fn badge(status: &str) -> AnyView {
     let class = match status {
         "COMPLETED" | "ACTIVE" | "active" | "published" | "success" | "delivered" | "healthy"
-        | "fired" | "complete" | "production" => "badge ok",
+        | "fired" | "complete" | "completed" | "production" => "badge ok",
         "COMPLETED_WITH_ERRORS"
         | "expired"
         | "INTERRUPTED"
@@ -96,7 +96,7 @@ pub fn badge(status: &str) -> AnyView {
         | "overdue" => "badge warn",
         "FAILED" | "revoked" | "failed" | "denied" | "critical" => "badge bad",
         "IN_PROGRESS" | "PROCESSING" | "QUEUED" | "PENDING" | "uploading" | "pending"
-        | "building" => "badge live",
+        | "building" | "looking" | "running" => "badge live",
         _ => "badge",
     };
     view! { <span class=class>{text::words(status)}</span> }.into_any()

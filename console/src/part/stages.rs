@@ -1,9 +1,13 @@
-//! The stages of a retriever, in order: added, moved, taken out, each a form by its own schema; or all as JSON.
+//! The stages of a retriever, in order: added, moved, copied, left out, each a form by its own schema; or all as JSON.
+
+mod list;
+
+pub use list::{Picked, Stages};
 
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Area, Icon, Toasts, schema};
+use super::schema;
 use crate::{
     api::Problem,
     record::{Record, items},
@@ -18,6 +22,8 @@ struct Stage {
     kind: StoredValue<String>,
     rest: StoredValue<Value>,
     form: schema::Form,
+    /// What is switched off stays in the draft, and is neither run nor saved.
+    on: RwSignal<bool>,
 }
 
 /// What is edited, and what it is edited with.
@@ -30,6 +36,12 @@ pub struct Editor {
     features: Signal<Vec<String>>,
     /// The same as text, while it is edited as text.
     json: RwSignal<Option<String>>,
+    /// The stage whose form is open.
+    open: RwSignal<Option<usize>>,
+    /// What each stage did in the last run, by its name.
+    pub ran: RwSignal<Record>,
+    /// Stages live as long as the draft, whichever button made them.
+    owner: StoredValue<Owner>,
 }
 
 impl Editor {
@@ -40,10 +52,17 @@ impl Editor {
             kinds: StoredValue::new(kinds),
             features,
             json: RwSignal::new(None),
+            open: RwSignal::new(None),
+            ran: RwSignal::new(Record::default()),
+            owner: StoredValue::new(Owner::current().unwrap_or_default()),
         }
     }
 
     fn stage(self, one: &Record) -> Stage {
+        self.owner.get_value().with(|| self.made(one))
+    }
+
+    fn made(self, one: &Record) -> Stage {
         let id = self.next.get_value();
         self.next.set_value(id + 1);
         let config = one.record("config");
@@ -59,12 +78,14 @@ impl Editor {
             kind: StoredValue::new(config.text("stage_id")),
             rest: StoredValue::new(one.0.clone()),
             form,
+            on: RwSignal::new(true),
         }
     }
 
     /// Takes these in place of what is there.
     pub fn set(self, stages: &Value) {
-        let made = items(stages).iter().map(|one| self.stage(one)).collect();
+        let made: Vec<Stage> = items(stages).iter().map(|one| self.stage(one)).collect();
+        self.open.set(made.first().map(|one| one.id));
         self.stages.set(made);
         if self.json.with_untracked(Option::is_some) {
             self.json.set(Some(text::pretty(stages)));
@@ -77,7 +98,14 @@ impl Editor {
             return serde_json::from_str(&typed)
                 .map_err(|e| Problem::local(format!("the stages are not JSON: {e}")));
         }
-        Ok(self.stages.get().into_iter().map(Stage::value).collect())
+        let on = self.stages.get().into_iter().filter(|one| one.on.get());
+        Ok(on.map(Stage::value).collect())
+    }
+
+    /// Kinds of the stages that are on.
+    pub fn kinds(self) -> Vec<String> {
+        let on = self.stages.get().into_iter().filter(|one| one.on.get());
+        on.map(|one| one.kind.get_value()).collect()
     }
 
     fn definition(self, kind: &str) -> Record {
@@ -87,22 +115,53 @@ impl Editor {
         })
     }
 
+    fn taken(self) -> Vec<String> {
+        let all = self.stages.get_untracked();
+        all.iter().map(|one| one.name.get_untracked()).collect()
+    }
+
     fn add(self, kind: &str) {
         let about = self.definition(kind);
-        let taken = self.stages.get_untracked();
-        let taken: Vec<String> = taken.iter().map(|one| one.name.get_untracked()).collect();
         let one = json!({
-            "stage_name": free(kind, &taken), "stage_type": about.text("category"),
+            "stage_name": free(kind, &self.taken()), "stage_type": about.text("category"),
             "config": {"stage_id": kind, "parameters": first_parameters(kind)},
         });
         let stage = self.stage(&Record(one));
         self.stages.update(|all| all.push(stage));
+        self.open.set(Some(stage.id));
+    }
+
+    /// Another one like it, below it.
+    fn copy(self, stage: Stage) {
+        let mut one = untrack(|| stage.value());
+        one["stage_name"] = free(&stage.kind.get_value(), &self.taken()).into();
+        let made = self.stage(&Record(one));
+        let at = self.place(stage.id) + 1;
+        self.stages.update(|all| all.insert(at, made));
+        self.open.set(Some(made.id));
+    }
+
+    fn remove(self, id: usize) {
+        let at = untrack(|| self.place(id));
+        self.stages.update(|all| all.retain(|one| one.id != id));
+        let left = self.stages.get_untracked();
+        let next = left.get(at).or(left.last()).map(|one| one.id);
+        self.open.set(next);
+    }
+
+    /// Puts a stage where another one is.
+    fn drop_at(self, id: usize, at: usize) {
+        self.stages.update(|all| {
+            if let Some(from) = all.iter().position(|one| one.id == id) {
+                let one = all.remove(from);
+                all.insert(at.min(all.len()), one);
+            }
+        });
     }
 
     fn place(self, id: usize) -> usize {
-        self.stages
-            .with(|all| all.iter().position(|one| one.id == id))
-            .unwrap_or(0)
+        let all = |all: &Vec<Stage>| all.iter().position(|one| one.id == id);
+        self.stages.with(all).unwrap_or(0)
     }
 
     /// Moves a stage by one, up or down.
@@ -120,13 +179,6 @@ impl Editor {
 }
 
 impl Stage {
-    /// Moves it and says so.
-    fn shift(self, editor: Editor, toasts: Toasts, down: bool) {
-        if let Some(to) = editor.shift(self.id, down) {
-            toasts.say(format!("{} is now stage {to}", self.name.get_untracked()));
-        }
-    }
-
     fn value(self) -> Value {
         let mut one = self.rest.get_value();
         one["stage_name"] = self.name.get().trim().into();
@@ -160,127 +212,6 @@ fn first_parameters(kind: &str) -> Value {
     }
 }
 
-#[component]
-pub fn Stages(editor: Editor) -> AnyView {
-    // A memo: the text changes with every letter, what is shown only with the toggle.
-    let as_json = Memo::new(move |_| editor.json.with(Option::is_some));
-    let toggle = move |_| match editor.json.get_untracked() {
-        None => {
-            let now = editor.value().unwrap_or_default();
-            editor.json.set(Some(text::pretty(&now)));
-        }
-        // Text that is not JSON stays, with what is wrong below it.
-        Some(_) => {
-            if let Ok(now) = untrack(|| editor.value()) {
-                editor.json.set(None);
-                editor.set(&now);
-            }
-        }
-    };
-    view! {
-        <section class="stack-sm" aria-labelledby="stages-head">
-            <div class="row between">
-                <h2 id="stages-head">"Stages"</h2>
-                <button type="button" class="btn small" aria-pressed=move || as_json.get().to_string() on:click=toggle>"Edit as JSON"</button>
-            </div>
-            {move || if as_json.get() { text_of(editor) } else { cards(editor) }}
-        </section>
-    }
-    .into_any()
-}
-
-fn text_of(editor: Editor) -> AnyView {
-    let typed = RwSignal::new(editor.json.get_untracked().unwrap_or_default());
-    Effect::new(move |_| editor.json.set(Some(typed.get())));
-    let fault = move || editor.value().err().map(|problem| problem.message);
-    view! {
-        <Area id="stages" label="Stages (JSON)" value=typed rows=20/>
-        <p role="status" class="problem-line">{fault}</p>
-    }
-    .into_any()
-}
-
-fn cards(editor: Editor) -> AnyView {
-    let chosen = RwSignal::new(String::new());
-    let groups = ["filter", "sort", "reduce", "apply", "enrich"].map(|category| {
-        let all = editor.kinds.get_value().into_iter();
-        let all = all.filter(|one| one.text("category") == category).map(|one| {
-            let id = one.text("stage_id");
-            view! { <option value=id.clone()>{format!("{}: {}", text::words(&id), one.text("description"))}</option> }.into_any()
-        });
-        view! { <optgroup label=category>{all.collect::<Vec<_>>()}</optgroup> }.into_any()
-    });
-    let add = move |_| editor.add(&chosen.get_untracked());
-    let none = move || {
-        editor.stages.with(Vec::is_empty).then(|| view! { <p class="muted">"No stage yet. The first one finds documents: feature search, or attribute filter."</p> })
-    };
-    view! {
-        {none}
-        <ol class="stages"><For each=move || editor.stages.get() key=|one| one.id children=move |one| card(editor, one)/></ol>
-        <div class="add-stage">
-            <select class="select" aria-label="Stage to add" prop:value=move || chosen.get() on:change=move |event| chosen.set(event_target_value(&event))>
-                <option value="">"Choose a stage"</option>{Vec::from(groups)}
-            </select>
-            <button type="button" class="btn" disabled=move || chosen.with(String::is_empty) on:click=add><Icon name="plus"/>"Add stage"</button>
-        </div>
-    }
-    .into_any()
-}
-
-/// A button that moves a stage by one.
-fn arrow(editor: Editor, stage: Stage, down: bool) -> AnyView {
-    let toasts: Toasts = expect_context();
-    let word = if down { "down" } else { "up" };
-    let label = move || format!("Move {} {word}", stage.name.get());
-    let end = move || match down {
-        true => editor.place(stage.id) + 1 >= editor.stages.with(Vec::len),
-        false => editor.place(stage.id) == 0,
-    };
-    view! {
-        <button type="button" class="btn ghost icon small" aria-label=label title=format!("Alt and the arrow key move it {word}, too")
-            aria-disabled=move || end().to_string() on:click=move |_| stage.shift(editor, toasts, down)><Icon name=word/></button>
-    }
-    .into_any()
-}
-
-fn card(editor: Editor, stage: Stage) -> AnyView {
-    let toasts: Toasts = expect_context();
-    let kind = stage.kind.get_value();
-    let about = editor.definition(&kind);
-    let keys = move |event: leptos::ev::KeyboardEvent| {
-        let down = event.key() == "ArrowDown";
-        if event.alt_key() && (down || event.key() == "ArrowUp") {
-            event.prevent_default();
-            stage.shift(editor, toasts, down);
-        }
-    };
-    let remove = move |_| {
-        editor
-            .stages
-            .update(|all| all.retain(|one| one.id != stage.id));
-        toasts.say(format!("{} was taken out", stage.name.get_untracked()));
-    };
-    let shape = about.record("parameter_schema");
-    let fields = move || {
-        stage.form.shape.track();
-        schema::fields(stage.form, "", &shape)
-    };
-    let id = format!("stage-{}-name", stage.id);
-    view! {
-        <li class="card stage" on:keydown=keys>
-            <div class="stage-head">
-                <span class="stage-head grow"><span class="step num">{move || editor.place(stage.id) + 1}</span>
-                    <span class="grow"><strong>{text::words(&kind)}</strong><span class="sub muted">{about.text("description")}</span></span></span>
-                <span class="tools">{arrow(editor, stage, false)}{arrow(editor, stage, true)}
-                    <button type="button" class="btn ghost icon small" aria-label=move || format!("Take {} out", stage.name.get()) on:click=remove><Icon name="close"/></button></span>
-            </div>
-            <div class="field"><label for=id.clone()>"name"</label><input class="input" id=id bind:value=stage.name autocomplete="off" spellcheck="false"/></div>
-            {fields}
-        </li>
-    }
-    .into_any()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -304,5 +235,35 @@ mod tests {
         assert_eq!(editor.shift(0, true), Some(2));
         assert_eq!(editor.shift(0, true), None);
         assert_eq!(editor.value().expect("stages")[0]["stage_name"], "b");
+    }
+
+    #[test]
+    fn a_draft_is_copied_reordered_and_left_out_of() {
+        let owner = Owner::new();
+        owner.set();
+        let editor = Editor::new(Vec::new(), Signal::stored(Vec::new()));
+        let one = |name: &str| json!({"stage_name": name, "stage_type": "reduce", "config": {"stage_id": "limit", "parameters": {"limit": 1}}});
+        editor.set(&json!([one("a"), one("b")]));
+        let names = || -> Vec<String> {
+            let all = editor.value().expect("stages");
+            items(&all)
+                .iter()
+                .map(|one| one.text("stage_name"))
+                .collect()
+        };
+        let first = editor.stages.get_untracked()[0];
+        editor.copy(first);
+        assert_eq!(names(), ["a", "limit", "b"]);
+        assert_eq!(editor.open.get_untracked(), Some(2));
+        editor.drop_at(2, 0);
+        assert_eq!(names(), ["limit", "a", "b"]);
+        first.on.set(false);
+        assert_eq!(
+            (names(), editor.kinds().len()),
+            (vec!["limit".to_owned(), "b".into()], 2)
+        );
+        editor.remove(2);
+        assert_eq!(names(), ["b"]);
+        assert_eq!(editor.open.get_untracked(), Some(first.id));
     }
 }

@@ -13,9 +13,8 @@ use sha2::{Digest, Sha256};
 use super::{Mode, say};
 
 /// Largest size after brotli, by ending of the logical name. One entry per line of the promise.
-const BUDGETS: [(&str, usize); 4] = [
+const BUDGETS: [(&str, usize); 3] = [
     ("embed.js", 2 * 1024),
-    ("console.wasm", 350 * 1024),
     ("console.js", 10 * 1024),
     (".css", 15 * 1024),
 ];
@@ -28,6 +27,8 @@ pub struct Bundle {
     dir: PathBuf,
     mode: Mode,
     names: BTreeMap<String, String>,
+    /// After brotli, by logical name.
+    sizes: BTreeMap<String, usize>,
     over: Vec<String>,
 }
 
@@ -37,6 +38,7 @@ impl Bundle {
             dir: dir.to_path_buf(),
             mode,
             names: BTreeMap::new(),
+            sizes: BTreeMap::new(),
             over: Vec::new(),
         }
     }
@@ -50,6 +52,40 @@ impl Bundle {
         };
         self.write(name, &hashed, bytes)?;
         Ok(hashed)
+    }
+
+    /// Writes files that name each other into a folder of their own, called by the hash of all: none of them is ever
+    /// served beside those of another build.
+    pub fn add_together(&mut self, files: &BTreeMap<String, Vec<u8>>) -> Result<()> {
+        let mut hash = Sha256::new();
+        for (name, bytes) in files {
+            hash.update(name);
+            hash.update(bytes);
+        }
+        let folder = &hex::encode(hash.finalize())[..12];
+        for (name, bytes) in files {
+            self.write(name, &format!("{folder}/{name}"), bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Says how much is fetched together, and holds it to a limit where there is one. Builds that pack nothing have no sizes.
+    pub fn weigh(&mut self, what: &str, files: &[String], most: Option<usize>) {
+        if self.mode == Mode::Dev {
+            return;
+        }
+        let known = |name: &String| self.sizes.get(name).copied();
+        if let Some(absent) = files.iter().find(|name| known(name).is_none()) {
+            self.over.push(format!("{what}: {absent} is not there"));
+            return;
+        }
+        let sum = files.iter().filter_map(known).sum();
+        let limit = most.map_or_else(String::new, |most| format!(" of {:.0} KB", kb(most)));
+        let told = format!("{what}: {:.1} KB brotli{limit}", kb(sum));
+        say(&told);
+        if most.is_some_and(|most| sum > most) {
+            self.over.push(told);
+        }
     }
 
     /// Writes `bytes` under its plain name: the page that is asked for by name, and what it imports by path.
@@ -75,12 +111,20 @@ impl Bundle {
         let done = Path::new(logical)
             .extension()
             .is_some_and(|e| COMPRESSED.iter().any(|c| e == *c));
-        if self.mode == Mode::Dev || done {
+        if self.mode == Mode::Dev {
+            // The server carries WebAssembly packed only.
+            if logical.ends_with(".wasm") {
+                fs::write(twin(&path, "gz"), gzip(bytes, flate2::Compression::fast())?)?;
+            }
+            return Ok(());
+        }
+        if done {
             return Ok(());
         }
         let small = brotli(bytes)?;
+        self.sizes.insert(logical.to_owned(), small.len());
         fs::write(twin(&path, "br"), &small)?;
-        fs::write(twin(&path, "gz"), gzip(bytes)?)?;
+        fs::write(twin(&path, "gz"), gzip(bytes, flate2::Compression::best())?)?;
         let budget = BUDGETS
             .iter()
             .find(|(name, _)| logical.ends_with(name))
@@ -134,8 +178,8 @@ fn brotli(bytes: &[u8]) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+fn gzip(bytes: &[u8], level: flate2::Compression) -> Result<Vec<u8>> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), level);
     encoder.write_all(bytes)?;
     encoder.finish().context("compressing with gzip")
 }
@@ -173,14 +217,41 @@ mod tests {
         fs::remove_dir_all(dir).ok();
     }
 
+    /// Digests do not compress.
+    fn noise() -> String {
+        let all = (0..900u32).map(|n| hex::encode(Sha256::digest(n.to_le_bytes())));
+        all.collect()
+    }
+
+    #[test]
+    fn what_is_fetched_together_is_weighed_together() {
+        let dir = scratch("together");
+        let mut bundle = Bundle::new(&dir, Mode::Release);
+        let files = ["one.wasm", "two.wasm"].map(|name| (name.to_owned(), noise().into_bytes()));
+        bundle.add_together(&files.into()).expect("added");
+        let folder = |name: &str| bundle.name(name).expect("a name").to_owned();
+        let (one, two) = (folder("one.wasm"), folder("two.wasm"));
+        assert_eq!(
+            one.split_once('/').map(|of| of.0),
+            two.split_once('/').map(|of| of.0)
+        );
+        assert!(dir.join(format!("{one}.br")).exists());
+        let both = ["one.wasm".to_owned(), "two.wasm".to_owned()];
+        bundle.weigh("one", &both[..1], Some(40 * 1024));
+        assert!(bundle.over.is_empty());
+        bundle.weigh("both", &both, Some(40 * 1024));
+        bundle.weigh("a third", &["three.wasm".to_owned()], None);
+        let error = bundle.finish().expect_err("too large").to_string();
+        assert!(error.contains("both"), "{error}");
+        assert!(error.contains("three.wasm is not there"), "{error}");
+        fs::remove_dir_all(dir).ok();
+    }
+
     #[test]
     fn a_file_over_its_budget_fails_the_build() {
         let dir = scratch("budget");
         let mut bundle = Bundle::new(&dir, Mode::Release);
-        // Digests do not compress.
-        let noise: String = (0..900u32)
-            .map(|n| hex::encode(Sha256::digest(n.to_le_bytes())))
-            .collect();
+        let noise = noise();
         bundle.add("huge.css", noise.as_bytes()).expect("added");
         let error = bundle.finish().expect_err("too large").to_string();
         assert!(error.contains("huge.css"), "{error}");

@@ -53,7 +53,7 @@ pub fn build(mode: Mode) -> Result<()> {
     }
 
     let target = target_dir(&root);
-    let bindgen = wasm::build(&root, &target, mode)?;
+    let built = wasm::build(&root, &target, mode)?;
 
     // Built beside and moved at the end: a failed build leaves the last good one in place.
     let fresh = root.join("dist/web.new");
@@ -62,7 +62,7 @@ pub fn build(mode: Mode) -> Result<()> {
     style::add(&root.join("style"), &mut bundle)?;
     add_scripts(&root.join("sdk-js/dist"), &mut bundle)?;
     add_starter(&root.join("sdk-js/examples/starter"), &mut bundle)?;
-    wasm::add(&root, &bindgen, &mut bundle)?;
+    wasm::add(&root, &built, &mut bundle)?;
     bundle.finish()?;
 
     if out.exists() {

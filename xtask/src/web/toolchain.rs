@@ -57,13 +57,13 @@ impl Toolchain {
         }
     }
 
-    /// A `cargo build` ready for its arguments.
+    /// A `cargo rustc` ready for its arguments: what follows `--` is for the program alone, not for what it is made of.
     pub fn cargo(&self) -> Command {
         match self {
             Self::Installed => {
                 let mut cargo =
                     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-                cargo.arg("build");
+                cargo.arg("rustc");
                 cargo
             }
             Self::Debian { linker } => {
@@ -78,7 +78,7 @@ impl Toolchain {
                     .env("RUSTDOC", "/usr/bin/rustdoc")
                     .env("RUSTC_BOOTSTRAP", "1");
                 cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
-                cargo.args(["build", "-Z", "build-std=std,panic_abort"]);
+                cargo.args(["rustc", "-Z", "build-std=std,panic_abort"]);
                 cargo
             }
         }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     FORM, access::access, domains::domains, outside, path_of, people::people, state,
-    versions::versions, who,
+    versions::versions, visits::visits, who,
 };
 use crate::{
     api::{Answer, Api},
@@ -16,11 +16,12 @@ use crate::{
     session::use_session,
 };
 
-const TABS: [(&str, &str); 4] = [
+const TABS: &[(&str, &str)] = &[
     ("", "Versions"),
     ("people", "People"),
     ("access", "Sign-in and API"),
     ("domains", "Domains"),
+    ("visits", "Visits"),
 ];
 
 /// The app of the page, with its versions as the rows of a list.
@@ -46,18 +47,12 @@ pub fn app() -> AnyView {
     let go = navigator();
     let removed = Callback::new(move |()| go("/apps"));
     let settings = RwSignal::new(false);
-    let tabs = TABS.map(|(name, label)| {
-        let here = move || tab.value.with(|tab| tab == name).then_some("page");
-        let href = move || match name {
-            "" => format!("/console/apps/{}", id.get()),
-            name => format!("/console/apps/{}?tab={name}", id.get()),
-        };
-        view! { <a href=href aria-current=here>{label}</a> }.into_any()
-    });
+    let at = Signal::derive(move || format!("/console/apps/{}", id.get()));
     let part = move || match tab.value.get().as_str() {
         "people" => people(shown),
         "access" => access(shown),
         "domains" => domains(shown),
+        "visits" => visits(shown),
         _ => versions(shown),
     };
     view! {
@@ -67,7 +62,7 @@ pub fn app() -> AnyView {
             <a class="btn primary" href=move || one().text("url") target="_blank" rel="noopener"><Icon name="link"/>"Open"</a>
         </Head>
         {loaded(load, ViewFn::from(|| view! { <div class="row about"><span class="skeleton"></span></div> }), facts)}
-        <nav class="tabs" aria-label="Parts of the app">{Vec::from(tabs)}</nav>
+        {tabs("Parts of the app", TABS, tab, at)}
         {part}
         {change(shown, settings)}
     }

@@ -60,6 +60,11 @@ fn one(form: Form, path: &str, name: &str, schema: &Record, needed: bool) -> Any
         "array" if !texts(schema) && schema.record("items").text("type") == "object" => {
             return list(form, path, name, &schema.record("items"));
         }
+        "array" if schema.record("items").value("of").is_some() => {
+            let inside = several(form, path, &schema.record("items"));
+            let hint = view! { <span class="hint">{schema.text("description")}</span> };
+            return group(label, view! { {inside}{hint} }.into_any());
+        }
         "object" if schema.text("format") == "query" => return query(form, path),
         "array" if schema.record("items").value("enum").is_some() => {
             return group(label, several(form, path, &schema.record("items")));
@@ -187,18 +192,18 @@ fn several(form: Form, path: &str, items: &Record) -> AnyView {
         .map(|one| plain(&one.0))
         .collect();
     let mut lines: Vec<(String, Vec<AnyView>)> = Vec::new();
-    let names = items.strings("names");
-    for (at, word) in items.strings("enum").into_iter().enumerate() {
-        let (kind, rest) = word.split_once('.').unwrap_or(("", &word));
+    for (word, named) in options(form, items) {
+        // Names of things are no words with dots in them.
+        let (kind, rest) = match word.split_once('.') {
+            Some(pair) if named == word => pair,
+            _ => ("", word.as_str()),
+        };
         let checked = Signal::stored(held.contains(&word));
-        let (path, one, label) = (
-            path.to_owned(),
-            word.clone(),
-            names
-                .get(at)
-                .cloned()
-                .unwrap_or_else(|| text::words(&rest.replace('.', " "))),
-        );
+        let label = match named == word {
+            true => text::words(&rest.replace('.', " ")),
+            false => named,
+        };
+        let (path, one) = (path.to_owned(), word.clone());
         let set = move |on: bool| {
             let mut now = form.get(&path).as_array().cloned().unwrap_or_default();
             now.retain(|held| held != &one);

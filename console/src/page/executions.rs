@@ -1,0 +1,97 @@
+//! What a retriever was asked, and how each answer came about.
+
+use leptos::prelude::*;
+use serde_json::json;
+
+use super::results;
+use crate::{
+    api::{Api, Problem},
+    load::{Load, Query},
+    part::*,
+    record::Record,
+    text,
+};
+
+const COLUMNS: &[Column] = &[
+    Column("When", ""),
+    Column("Asked", ""),
+    Column("Status", ""),
+    Column("Looked at", "num"),
+    Column("Found", "num"),
+    Column("Time", "num"),
+    Column("", "actions"),
+];
+
+/// The executions of the retriever at `path`.
+pub fn executions(api: Signal<Api>, path: Signal<String>) -> AnyView {
+    let (offset, log) = (Query::new("offset"), Query::new("log"));
+    let path = Signal::derive(move || format!("{}/executions", path.get()));
+    let load = Load::new(move || {
+        let path = format!("{}/list{}", path.get(), page_query(offset));
+        api.get().post(&path, &json!({}))
+    });
+    provide_context(log);
+    let empty = || view! { <Empty icon="log" title="Nothing was asked" text="Every search with this retriever stands here: what was asked, and what its stages did."/> };
+    view! {
+        <div class="row between">
+            <h2>"Executions"</h2>
+            <button type="button" class="btn" on:click=move |_| load.reload()>"Refresh"</button>
+        </div>
+        <Listing load offset=Some(offset) label="Executions" columns=COLUMNS row empty=ViewFn::from(empty)/>
+        {details(api, path, log)}
+    }
+    .into_any()
+}
+
+fn row(one: Record) -> AnyView {
+    let log: Query = expect_context();
+    let id = one.text("execution_id");
+    let asked = one.opt("query_summary").unwrap_or_else(|| "nothing".into());
+    let cached = one.float("cache_hit_rate").filter(|rate| *rate > 0.0);
+    let cached = cached.map(|_| view! { <span class="tag">"from the cache"</span> });
+    let chosen = id.clone();
+    let show = press("Stages", &id, Box::new(move || log.set(&chosen)));
+    line(vec![
+        cell("nowrap", when(one.opt("created_at"))),
+        cell(
+            "text-cell",
+            view! { {asked}<span class="sub mono">{id}</span> }.into_any(),
+        ),
+        cell(
+            "",
+            view! { {badge(&one.text("status"))}" "{cached} }.into_any(),
+        ),
+        number(one.int("total_processed")),
+        number(one.int("total_returned")),
+        words(
+            "num nowrap",
+            one.float("duration_ms")
+                .map(text::millis)
+                .unwrap_or_default(),
+        ),
+        cell("actions", show),
+    ])
+}
+
+/// The execution in the address.
+fn details(api: Signal<Api>, path: Signal<String>, log: Query) -> AnyView {
+    let load = Load::new(move || {
+        let (id, api) = (log.value.get(), api.get());
+        let path = format!("{}/{}", path.get(), text::escape(&id));
+        async move {
+            match id.is_empty() {
+                true => std::future::pending::<Result<Record, Problem>>().await,
+                false => api.get(&path).await,
+            }
+        }
+    });
+    let told = |one: Record| {
+        view! {
+            <div class="row">{badge(&one.text("status"))}<span class="muted">{when(one.opt("created_at"))}</span></div>
+            {results::warnings(&one)}
+            {results::stages(&one)}
+        }
+        .into_any()
+    };
+    view! { <Modal open=log.is_named() title="Execution".to_owned() class="side wide"><div class="stack">{loaded(load, waiting(5), told)}</div></Modal> }.into_any()
+}

@@ -1,0 +1,142 @@
+//! Where documents belong: taxonomies, and the tree of each.
+
+use leptos::prelude::*;
+use serde_json::{Value, json};
+
+use crate::{
+    api::{Answer, Api},
+    load::{Load, navigator},
+    part::{schema::Form, *},
+    record::Record,
+    route::{namespace, param},
+    session::use_session,
+    text,
+};
+
+pub mod one;
+
+const COLUMNS: &[Column] = &[
+    Column("Taxonomy", ""),
+    Column("Kind", ""),
+    Column("Nodes", "num"),
+    Column("Version", "num"),
+    Column("Made", ""),
+    Column("", "actions"),
+];
+
+const BLANK: Blank = Blank {
+    icon: "list",
+    title: "No taxonomy here",
+    text: "A taxonomy tells where documents belong: its nodes are documents, and a retriever finds those of another document. The groups of a cluster can be made into one.",
+    link: Some(("clusters", "To the clusters")),
+};
+
+const FORM: &str = "taxonomies/form";
+
+const LIST: &str = "/v1/taxonomies";
+
+fn path_of(one: &Record) -> String {
+    format!("{LIST}/{}", text::escape(&one.text("taxonomy_id")))
+}
+
+pub fn taxonomies() -> AnyView {
+    let session = use_session();
+    let ns = param("ns");
+    let form = Form::plain("taxonomy");
+    let Searched {
+        search,
+        offset,
+        load,
+    } = searched("/v1/taxonomies/list", move || session.api_in(ns.get()));
+    let known = Load::new(move || offered(session.api_in(ns.get()), form));
+    let rows = Rows::new(load);
+    provide_context(rows);
+    let (create, go) = (RwSignal::new(false), navigator());
+    let api = move || session.api_in(ns.get_untracked());
+    let fresh =
+        || json!({"config": {"input_mappings": [{"source_type": "payload"}], "fields": [{}]}});
+    let made = move |made: Record| {
+        let ns = ns.get_untracked();
+        go(&format!("/ns/{ns}/taxonomies/{}", made.text("taxonomy_id")));
+    };
+    view! {
+        <ListPage title="Taxonomies" text="Where documents belong, and what they take over from there." load search offset columns=COLUMNS row blank=BLANK rows
+            create=Create::Dialog("Create taxonomy", create)/>
+        {move || known.value.with(|known| known.as_ref().and_then(|known| known.clone().err())).map(|problem| view! { <Explain problem/> })}
+        <Fill open=create title="Create a taxonomy".to_owned() label="Create" form schema=FORM start=Callback::new(move |()| fresh())
+            send=Callback::new(move |body| api().post(LIST, &sent(body))) done=Callback::new(made)/>
+        <Discard rows what="taxonomy" name="taxonomy_name" loses="Its versions go with it, and collections apply it no more. What documents took over stays theirs."
+            delete=Callback::new(move |one: Record| api().delete(&path_of(&one)))/>
+    }
+    .into_any()
+}
+
+/// What the form chooses from.
+fn offered(api: Api, form: Form) -> Answer {
+    Box::pin(async move {
+        let all = choices(api, &["collections", "retrievers"]).await?;
+        form.choices.set(all);
+        Ok(Record::default())
+    })
+}
+
+/// The body as the server takes it: the fields belong to the collection of the nodes.
+fn sent(mut body: Value) -> Value {
+    let config = &mut body["config"];
+    let fields = config.as_object_mut().and_then(|all| all.remove("fields"));
+    let mut fields = fields.unwrap_or_default();
+    if let Some(all) = fields.as_array_mut() {
+        all.retain(|one| one.get("field_path").is_some());
+    }
+    if fields.as_array().is_some_and(|all| !all.is_empty()) {
+        config["source_collection"]["enrichment_fields"] = fields;
+    }
+    config["taxonomy_type"] = "flat".into();
+    body
+}
+
+fn row(one: Record) -> AnyView {
+    let rows: Rows = expect_context();
+    let (id, title) = (one.text("taxonomy_id"), one.text("taxonomy_name"));
+    let kind = one.record("config").text("taxonomy_type");
+    let nodes = Some(one.list("nodes").len()).filter(|count| *count > 0);
+    let ready = (!one.flag("ready")).then(|| badge("building"));
+    line(vec![
+        titled(
+            Some(format!("/console/ns/{}/taxonomies/{id}", namespace())),
+            title.clone(),
+            one.opt("description").unwrap_or(id),
+        ),
+        cell("", view! { {text::words(&kind)}" "{ready} }.into_any()),
+        number(nodes.and_then(|count| i64::try_from(count).ok())),
+        number(one.int("version")),
+        cell("nowrap", when(one.opt("created_at"))),
+        cell("actions", rows.open("Remove", &title, &one)),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use loupe_wire::CreateTaxonomyRequest;
+
+    use super::*;
+
+    #[test]
+    fn what_the_form_makes_is_a_taxonomy() {
+        let body = json!({"taxonomy_name": "t", "config": {"retriever_id": "ret_1", "source_collection": {"collection_id": "col_1"},
+            "input_mappings": [{"input_key": "q", "source_type": "payload", "path": "a"}], "fields": [{"field_path": "label", "target_field": "shelf"}, {}]}});
+        let body = sent(body);
+        assert_eq!(
+            body["config"]["source_collection"]["enrichment_fields"],
+            json!([{"field_path": "label", "target_field": "shelf"}])
+        );
+        serde_json::from_value::<CreateTaxonomyRequest>(body).expect("a taxonomy");
+        let bare =
+            sent(json!({"config": {"source_collection": {"collection_id": "c"}, "fields": [{}]}}));
+        assert!(
+            bare["config"]["source_collection"]
+                .get("enrichment_fields")
+                .is_none()
+        );
+    }
+}
