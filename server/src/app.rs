@@ -160,6 +160,7 @@ impl App {
         let ingest = Ingest {
             extraction,
             encoders: Arc::new(models.clone()),
+            web: Some(Arc::new(outbound.clone())),
         };
         let cache = |seconds| {
             Cache::builder()

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use axum::extract::{FromRef, FromRequest, Request};
 use bytes::Bytes;
-use loupe_wire::Value;
+use loupe_wire::{
+    Value,
+    reading::{self, Fault},
+};
 use serde::de::DeserializeOwned;
 use utoipa::{
     ToSchema,
@@ -91,27 +94,13 @@ pub fn from_value<T: DeserializeOwned + Validate + ToSchema>(
     value: Value,
     ignored: Option<&Ignored>,
 ) -> Result<T> {
-    let mut parsed = None;
-    let unknown = read(&value, &mut |deserializer| {
-        parsed = Some(erased_serde::deserialize::<T>(deserializer)?);
-        Ok(())
-    })
-    .map_err(|(path, message)| type_violation(&path, &message, &value))?;
-    // The closure above either filled it or failed.
-    let Some(parsed) = parsed else {
-        return Err(type_violation("", "the body was not read", &value).into());
+    let (parsed, unknown): (T, _) =
+        reading::with_unknown_keys(&value).map_err(|fault| type_violation(fault, &value))?;
+    let shape = Shape {
+        schema: T::schema,
+        schemas: T::schemas,
     };
-    let mut violations = Vec::new();
-    match ignored {
-        Some(ignored) => ignored.add(unknown.into_iter().map(|path| Unknown {
-            accepted: accepted_beside::<T>(&pieces(&path)),
-            path,
-        })),
-        None => violations.extend(unknown.iter().map(|path| unknown_key::<T>(path, &value))),
-    }
-    if let Err(errors) = parsed.validate() {
-        limit_violations(&errors, &mut Vec::new(), &value, &mut violations);
-    }
+    let violations = shape.judge(&value, &unknown, parsed.validate().err(), ignored);
     if violations.is_empty() {
         Ok(parsed)
     } else {
@@ -119,33 +108,68 @@ pub fn from_value<T: DeserializeOwned + Validate + ToSchema>(
     }
 }
 
-/// What reads one type out of a deserializer.
-type Seed<'s> =
-    dyn FnMut(&mut dyn erased_serde::Deserializer<'_>) -> Result<(), erased_serde::Error> + 's;
-
-/// Lets `seed` read `value`; the paths of the keys that it ignored, or the path and the message of what stopped it.
-///
-/// Types are read through one erased deserializer: told apart, the layers for paths and unknown keys would be compiled
-/// anew for every type of the interface, a quarter of this crate's code.
-fn read(value: &Value, seed: &mut Seed<'_>) -> Result<Vec<String>, (String, String)> {
-    let mut unknown = Vec::new();
-    let mut track = serde_path_to_error::Track::new();
-    let mut callback = |path: serde_ignored::Path<'_>| unknown.push(path.to_string());
-    let tracked = serde_path_to_error::Deserializer::new(value, &mut track);
-    let layers = serde_ignored::Deserializer::new(tracked, &mut callback);
-    let outcome = seed(&mut <dyn erased_serde::Deserializer>::erase(layers));
-    match outcome {
-        Ok(()) => Ok(unknown),
-        Err(error) => Err((track.path().to_string(), error.to_string())),
-    }
+/// A type as the description of the API has it.
+#[derive(Clone, Copy)]
+struct Shape {
+    schema: fn() -> RefOr<Schema>,
+    schemas: fn(&mut Vec<(String, RefOr<Schema>)>),
 }
 
-/// `a.b[0].c` and `a.b.0.c` as pieces.
-fn pieces(path: &str) -> Vec<String> {
-    path.split(['.', '['])
-        .map(|piece| piece.trim_end_matches(']').to_owned())
-        .filter(|piece| !piece.is_empty() && piece != "?")
-        .collect()
+impl Shape {
+    /// What is wrong with a body that could be read.
+    fn judge(
+        self,
+        value: &Value,
+        unknown: &[Vec<String>],
+        errors: Option<ValidationErrors>,
+        ignored: Option<&Ignored>,
+    ) -> Vec<Violation> {
+        let mut violations = Vec::new();
+        match ignored {
+            Some(ignored) => ignored.add(unknown.iter().map(|path| Unknown {
+                accepted: self.accepted_beside(path),
+                path: path.join("."),
+            })),
+            None => violations.extend(unknown.iter().map(|path| self.unknown_key(path, value))),
+        }
+        if let Some(errors) = errors {
+            limit_violations(&errors, &mut Vec::new(), value, &mut violations);
+        }
+        violations
+    }
+
+    fn unknown_key(self, path: &[String], value: &Value) -> Violation {
+        let accepted = self.accepted_beside(path);
+        let msg = if accepted.is_empty() {
+            "extra inputs are not permitted".to_owned()
+        } else {
+            format!(
+                "extra inputs are not permitted; accepted keys: {}",
+                accepted.join(", ")
+            )
+        };
+        let mut violation = violation(path, "extra_forbidden", msg, at(value, path).clone());
+        violation.ctx = serde_json::json!({ "accepted": accepted });
+        violation
+    }
+
+    /// The keys that are declared where this one was found.
+    fn accepted_beside(self, path: &[String]) -> Vec<String> {
+        let (parent, _) = path.split_at(path.len().saturating_sub(1));
+        let mut schemas = vec![];
+        (self.schemas)(&mut schemas);
+        let schemas: BTreeMap<String, RefOr<Schema>> = schemas.into_iter().collect();
+        let mut current = (self.schema)();
+        for piece in parent {
+            let Some(next) = member(&resolve(&current, &schemas), piece) else {
+                return Vec::new();
+            };
+            current = next;
+        }
+        let mut keys = Vec::new();
+        collect_keys(&resolve(&current, &schemas), &schemas, &mut keys);
+        keys
+    }
 }
 
 fn at<'v>(value: &'v Value, path: &[String]) -> &'v Value {
@@ -164,9 +188,10 @@ fn violation(path: &[String], kind: &str, msg: String, input: Value) -> Violatio
     Violation::body(&path, kind, msg, input)
 }
 
-fn type_violation(path: &str, message: &str, value: &Value) -> Violation {
-    let mut path = pieces(path);
-    let message = message.split(" at line ").next().unwrap_or(message);
+fn type_violation(fault: Fault, value: &Value) -> Violation {
+    let Fault {
+        mut path, message, ..
+    } = fault;
     if let Some(field) = message
         .strip_prefix("missing field `")
         .and_then(|rest| rest.split('`').next())
@@ -193,7 +218,7 @@ fn type_violation(path: &str, message: &str, value: &Value) -> Violation {
             _ => "value_error",
         }
     };
-    violation(&path, kind, sentence(message), at(value, &path).clone())
+    violation(&path, kind, sentence(&message), at(value, &path).clone())
 }
 
 /// serde names Rust types; a caller reads JSON's.
@@ -208,45 +233,6 @@ fn sentence(message: &str) -> String {
         .split(", expected struct ")
         .collect::<Vec<_>>()
         .join(", expected an object for ")
-}
-
-fn unknown_key<T: ToSchema>(path: &str, value: &Value) -> Violation {
-    let path = pieces(path);
-    let accepted = accepted_beside::<T>(&path);
-    let msg = if accepted.is_empty() {
-        "extra inputs are not permitted".to_owned()
-    } else {
-        format!(
-            "extra inputs are not permitted; accepted keys: {}",
-            accepted.join(", ")
-        )
-    };
-    let mut violation = violation(&path, "extra_forbidden", msg, at(value, &path).clone());
-    violation.ctx = serde_json::json!({ "accepted": accepted });
-    violation
-}
-
-/// The keys that are declared where this one was found.
-fn accepted_beside<T: ToSchema>(path: &[String]) -> Vec<String> {
-    let (parent, _) = path.split_at(path.len().saturating_sub(1));
-    accepted_keys::<T>(parent)
-}
-
-/// The members that the schema declares at a path.
-fn accepted_keys<T: ToSchema>(path: &[String]) -> Vec<String> {
-    let mut schemas = vec![];
-    T::schemas(&mut schemas);
-    let schemas: BTreeMap<String, RefOr<Schema>> = schemas.into_iter().collect();
-    let mut current = T::schema();
-    for piece in path {
-        let Some(next) = member(&resolve(&current, &schemas), piece) else {
-            return Vec::new();
-        };
-        current = next;
-    }
-    let mut keys = Vec::new();
-    collect_keys(&resolve(&current, &schemas), &schemas, &mut keys);
-    keys
 }
 
 fn resolve(schema: &RefOr<Schema>, schemas: &BTreeMap<String, RefOr<Schema>>) -> Option<Schema> {

@@ -52,6 +52,21 @@ pub fn address() -> Option<IpAddr> {
     CURRENT.try_with(|current| current.address).ok().flatten()
 }
 
+/// What requests are counted by: whoever has one address of version 6 has all of its network.
+pub fn network(address: Option<IpAddr>) -> String {
+    match address {
+        Some(IpAddr::V6(address)) => {
+            let start = address.segments();
+            format!(
+                "{:x}:{:x}:{:x}:{:x}",
+                start[0], start[1], start[2], start[3]
+            )
+        }
+        Some(address) => address.to_string(),
+        None => String::new(),
+    }
+}
+
 /// Lets spawned work log under the id of the request that it belongs to.
 pub fn carry<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let current = CURRENT.try_with(Clone::clone);

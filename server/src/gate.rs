@@ -9,7 +9,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use loupe_wire::{AccountTier, NamespaceOperation, Permission, ResourceType};
+use loupe_wire::{AccountTier, Permission, ResourceType};
 
 use crate::{
     app::App,
@@ -20,12 +20,15 @@ use crate::{
     cors::Readers,
     error::{ApiError, Refused, Result},
     front,
-    hosting::api::Only,
+    hosting::{api::Only, limits as visitors},
     idempotency,
-    limits::{self, Figures},
+    limits::{self, Figures, Running, bucket::Rate},
     tolerance, usage,
     v1::audit::repeats,
 };
+
+/// A request that is under way, among those of the organization and maybe among those of visitors.
+type Entered = (Running, Option<Running>);
 
 /// An operation that nobody declared.
 const UNDECLARED: Row = Row {
@@ -59,10 +62,10 @@ pub async fn gate(State(app): State<App>, request: Request, next: Next) -> Respo
     }
     let caller = match auth::identify(&app, request.headers(), address.as_deref()).await {
         Ok(caller) => caller,
-        Err(error) => return refused(&app, address, error).await,
+        Err(error) => return refused(&app, error).await,
     };
     if let Err(error) = auth::welcome(&app, &caller, request.headers()) {
-        let response = refused(&app, address, error).await;
+        let response = refused(&app, error).await;
         let place = (path.as_str(), request.uri());
         note_refusal(&app, &caller, request.method(), place, &response);
         return response;
@@ -90,7 +93,7 @@ fn address() -> Option<String> {
 
 /// Callers without a key share the figures of their address.
 async fn anonymous(app: &App, row: &Row, request: Request, next: Next) -> Response {
-    let (figures, taken) = take_anonymous(app, address()).await;
+    let (figures, taken) = take_anonymous(app).await;
     let response = match taken.and_then(|()| room(app, row)) {
         Ok(()) => tolerance::run(app, request, next).await,
         Err(error) => error.into_response(),
@@ -98,8 +101,8 @@ async fn anonymous(app: &App, row: &Row, request: Request, next: Next) -> Respon
     with(figures, response)
 }
 
-async fn refused(app: &App, address: Option<String>, error: ApiError) -> Response {
-    let (figures, taken) = take_anonymous(app, address).await;
+async fn refused(app: &App, error: ApiError) -> Response {
+    let (figures, taken) = take_anonymous(app).await;
     // Only a wrong origin is forbidden here; everything else is not authenticated.
     let wrong_origin = error.kind() == "ForbiddenError";
     let mut response = taken.err().unwrap_or(error).into_response();
@@ -109,9 +112,9 @@ async fn refused(app: &App, address: Option<String>, error: ApiError) -> Respons
     with(figures, response)
 }
 
-async fn take_anonymous(app: &App, address: Option<String>) -> (Figures, Result<()>) {
+async fn take_anonymous(app: &App) -> (Figures, Result<()>) {
     let rate = limits::rate_of(AccountTier::Enterprise, app.config());
-    let owner = format!("from {}", address.unwrap_or_default());
+    let owner = format!("from {}", front::network(front::address()));
     limits::take_here(app, &owner, &rate).await
 }
 
@@ -134,8 +137,9 @@ async fn known(
         taken = limits::take_of_kind(app, &caller, standing, row).await;
     }
     let admitted = taken.and_then(|()| admit(row, &caller, request.headers()));
+    let by_visitor = request.extensions().get::<Only>().is_some();
     let entered = match admitted.and_then(|()| room(app, row)) {
-        Ok(()) => limits::enter(app, &caller.org_id, &rate).await,
+        Ok(()) => enter(app, &caller.org_id, &rate, by_visitor).await,
         Err(error) => Err(error),
     };
     let (method, uri) = (request.method().clone(), request.uri().clone());
@@ -164,6 +168,19 @@ async fn known(
     }
     usage::count(app, &caller, &method, path, &response, start.elapsed());
     with(figures, response)
+}
+
+/// Room for one more request of the organization; visitors of its apps leave some for itself.
+async fn enter(app: &App, org_id: &str, rate: &Rate, by_visitor: bool) -> Result<Entered> {
+    let visitor = match by_visitor {
+        true => {
+            let (visitors, rate) = visitors::places(org_id, *rate);
+            Some(limits::enter(app, &visitors, &rate).await?)
+        }
+        false => None,
+    };
+    let own = limits::enter(app, org_id, rate).await?;
+    Ok((own, visitor))
 }
 
 fn is_read(row: &Row) -> bool {
@@ -204,13 +221,12 @@ fn admit(row: &Row, caller: &Caller, headers: &HeaderMap) -> Result<()> {
     if row.scoped == Scoped::InRules || caller.key.scopes.is_empty() {
         return Ok(());
     }
-    let operation = match needed {
-        Permission::Read => NamespaceOperation::ReadData,
-        Permission::Write => NamespaceOperation::WriteData,
-        Permission::Delete => NamespaceOperation::DeleteData,
-        Permission::Admin => NamespaceOperation::ManagePermissions,
+    let operation = auth::operation_of(needed);
+    let within = match row.scoped {
+        Scoped::Organization => None,
+        Scoped::InRules | Scoped::Whole => auth::namespace_header(headers)?,
     };
-    match auth::namespace_header(headers)? {
+    match within {
         Some(namespace) => caller.allow(ResourceType::Namespace, &namespace, operation),
         None => caller.allow(ResourceType::Organization, &caller.org_id, operation),
     }

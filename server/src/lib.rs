@@ -16,6 +16,9 @@ pub mod error;
 pub mod folder;
 pub mod front;
 pub mod gate;
+#[cfg(test)]
+#[path = "../engine/src/hostile.rs"]
+mod hostile;
 pub mod hosting;
 pub mod id;
 pub mod idempotency;
@@ -28,6 +31,8 @@ pub mod openapi;
 pub mod outbound;
 pub mod password;
 pub mod progress;
+#[cfg(test)]
+mod strangers;
 pub mod tolerance;
 pub mod usage;
 pub mod v1;

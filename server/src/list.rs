@@ -7,7 +7,7 @@ use axum::{
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, NaiveDate, Utc};
 use loupe_engine::filter::{self, Filter};
-use loupe_wire::{DegradedEntry, PaginationResponse, Value};
+use loupe_wire::{DegradedEntry, PaginationResponse, Value, reading};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ApiError, Result, Violation};
@@ -139,9 +139,7 @@ impl ListParams {
     /// # Errors
     /// A bound broken, a filter or sort that cannot be read.
     pub fn new(query: ListQuery, body: &impl Serialize) -> Result<Self> {
-        let body: ListBody = serde_json::to_value(body)
-            .and_then(serde_json::from_value)
-            .unwrap_or_default();
+        let body: ListBody = reading::cast(body).unwrap_or_default();
         let limit = body
             .limit
             .or(query.limit)

@@ -18,6 +18,7 @@ use tokio::sync::Semaphore;
 use crate::{
     app::App,
     error::{ApiError, Result},
+    front,
 };
 
 /// Kibibytes and rounds of one hash: what OWASP asks for at least.
@@ -105,10 +106,7 @@ pub async fn check(
     if app.passwords.proved.contains_key(&proof) {
         return Ok(true);
     }
-    let visitor = format!(
-        "{thing} {}",
-        address.map_or_else(String::new, |one| one.to_string())
-    );
+    let visitor = format!("{thing} {}", front::network(address));
     let now = app.clock().micros();
     // Counted before it is tried: many at once are no way around it.
     app.passwords.begin(&visitor, thing, now)?;

@@ -22,7 +22,7 @@ const REFUSED_FROM_MICROS: i64 = 1_793_577_600_000_000;
 /// A key that was ignored.
 #[derive(Debug)]
 pub struct Unknown {
-    /// Such as `stages[0].config.colour`.
+    /// Such as `stages.0.config.colour`.
     pub path: String,
     /// The keys that are declared at its place.
     pub accepted: Vec<String>,

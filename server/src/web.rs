@@ -33,7 +33,7 @@ struct Files;
 /// Logical names, such as `public.css`, to names with the hash of their content.
 static MANIFEST: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
     let file = Files::get("manifest.json");
-    file.and_then(|file| serde_json::from_slice(&file.data).ok())
+    file.and_then(|file| loupe_wire::reading::from_slice(&file.data).ok())
         .unwrap_or_default()
 });
 

@@ -3,7 +3,10 @@
 use leptos::prelude::*;
 use loupe_wire::RetrieverInputSchemaFieldType as Kind;
 
-use super::query::{Input, Query, is_text};
+use super::{
+    input::{Input, is_text},
+    query::Query,
+};
 
 /// The form and the suggestions beneath it.
 pub fn form(query: &Query, autofocus: bool) -> AnyView {

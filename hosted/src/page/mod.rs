@@ -6,6 +6,7 @@ mod format;
 mod frame;
 mod head;
 mod icon;
+mod input;
 mod item;
 mod lock;
 mod look;
@@ -395,6 +396,7 @@ async fn icon_file(
 async fn sitemap(State(host): Shared) -> Response {
     match host.listed().await {
         Ok(pages) => reply::sitemap(&host.base_url(), &pages),
+        Err(HostError::Busy { retry_after_s }) => reply::busy(retry_after_s),
         Err(error) => {
             tracing::error!(%error, "the sitemap could not be read");
             reply::unavailable()

@@ -113,6 +113,18 @@ pub fn unavailable() -> Response {
     )
 }
 
+/// Not so often.
+pub fn busy(retry_after_s: u64) -> Response {
+    let mut reply = typed(
+        StatusCode::TOO_MANY_REQUESTS,
+        "text/plain; charset=utf-8",
+        format!("try again in {retry_after_s} s\n"),
+    );
+    let headers = reply.headers_mut();
+    headers.insert(header::RETRY_AFTER, retry_after_s.into());
+    reply
+}
+
 /// The sitemap of these pages.
 pub fn sitemap(base_url: &str, pages: &[Listed]) -> Response {
     let mut xml = String::from(

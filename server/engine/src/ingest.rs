@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::StreamExt;
-use loupe_wire::Object;
+use loupe_wire::{Object, Value};
 use tokio::task::spawn_blocking;
 
 pub use embedding::Try;
@@ -32,6 +32,7 @@ use crate::{
     embed::{EmbedError, Encoders},
     extract::{Claim, ErrorKind, ExtractError, Extraction, Params, Part, passthrough},
     store::Document,
+    web::Web,
 };
 use source::Piece;
 
@@ -74,6 +75,8 @@ pub struct ObjectInput {
     pub fields: Object,
     pub blobs: Vec<BlobInput>,
     pub content_hash: Option<String>,
+    /// What the object says of its links to others; its documents keep it.
+    pub edges: Vec<Value>,
     /// Where the document comes from; none for an object.
     pub origin: Option<Origin>,
 }
@@ -110,6 +113,8 @@ pub struct ObjectOutcome {
 pub struct Ingest {
     pub extraction: Extraction,
     pub encoders: Arc<dyn Encoders>,
+    /// Where pages are crawled.
+    pub web: Option<Arc<dyn Web>>,
 }
 
 impl From<ExtractError> for Failure {
@@ -209,6 +214,7 @@ impl Ingest {
             let maker = making::Maker {
                 extraction: &self.extraction,
                 encoders: &*self.encoders,
+                web: self.web.as_deref(),
             };
             let made = maker.parts(&plan.params, name, piece).await?;
             parts.extend(made.into_iter().map(|part| Part { blob, ..part }));

@@ -9,9 +9,12 @@
 //! - [`filter`], [`template`]: the one filter grammar and the one template grammar
 
 pub mod cluster;
+pub mod crawl;
 pub mod embed;
 pub mod extract;
 pub mod filter;
+#[cfg(test)]
+mod hostile;
 pub mod ingest;
 pub mod judging;
 pub mod stage;

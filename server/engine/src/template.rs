@@ -4,20 +4,24 @@
 //! Names: `INPUT` (also `INPUTS`), `DOC`, `CONTEXT`, `STAGE`, `SECRET` (also `SECRETS`) and what a stage adds, in any
 //! case; functions `utc_now()` and `time_ago(hours=2)`, by the clock of the [`Context`].
 
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+mod pieces;
+mod sandbox;
 
-use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
 use minijinja::value::{Enumerator, Kwargs, Object as Dynamic, Serde, Value as Any, merge_maps};
-use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, filters, tests as checks};
+use minijinja::{Error, ErrorKind};
 use serde_json::Value;
+
+use pieces::{Piece, pieces};
+use sandbox::{SANDBOX, moment, time_ago};
 
 /// Longest template, in bytes.
 pub const MAX_TEMPLATE_BYTES: usize = 64 << 10;
 /// Longest text that a template may give, in bytes.
 pub const MAX_OUTPUT_BYTES: usize = 1 << 20;
-/// Instructions that one expression may take.
-const FUEL: u64 = 20_000;
 /// Deepest nesting of a value whose strings are rendered.
 const MAX_DEPTH: usize = 32;
 
@@ -145,183 +149,6 @@ impl Dynamic for SecretNames {
     fn enumerate(self: &Arc<Self>) -> Enumerator {
         Enumerator::NonEnumerable
     }
-}
-
-fn moment(time: DateTime<Utc>) -> String {
-    time.to_rfc3339_opts(SecondsFormat::Millis, true)
-}
-
-fn time_ago(now: DateTime<Utc>, by: &Kwargs) -> std::result::Result<String, Error> {
-    let mut seconds = 0.0;
-    for (unit, length) in [
-        ("seconds", 1.0),
-        ("minutes", 60.0),
-        ("hours", 3600.0),
-        ("days", 86400.0),
-        ("weeks", 604_800.0),
-    ] {
-        seconds += by.get::<Option<f64>>(unit)?.unwrap_or(0.0) * length;
-    }
-    by.assert_all_used()?;
-    let refused = || {
-        Error::new(
-            ErrorKind::InvalidOperation,
-            "time_ago takes minutes, hours or days within a century",
-        )
-    };
-    if !seconds.is_finite() || seconds.abs() > 3.2e9 {
-        return Err(refused());
-    }
-    let delta = TimeDelta::milliseconds((seconds * 1000.0) as i64);
-    now.checked_sub_signed(delta)
-        .map(moment)
-        .ok_or_else(refused)
-}
-
-fn truncate(text: &str, length: Option<usize>, end: Option<String>) -> String {
-    let (length, end) = (
-        length.unwrap_or(255),
-        end.unwrap_or_else(|| "...".to_owned()),
-    );
-    if text.chars().count() <= length {
-        return text.to_owned();
-    }
-    let kept = length.saturating_sub(end.chars().count());
-    text.chars()
-        .take(kept)
-        .chain(end.chars())
-        .take(length)
-        .collect()
-}
-
-/// Text that ends where no template may give more: one filter after another would double it each time.
-#[derive(Default)]
-struct Bounded(Vec<u8>);
-
-impl std::io::Write for Bounded {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.0.len() + bytes.len() > MAX_OUTPUT_BYTES {
-            return Err(std::io::Error::other(format!(
-                "more than {MAX_OUTPUT_BYTES} bytes"
-            )));
-        }
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Bounded {
-    fn text(self) -> std::result::Result<String, Error> {
-        String::from_utf8(self.0)
-            .map_err(|e| Error::new(ErrorKind::BadSerialization, e.to_string()))
-    }
-}
-
-fn to_json(value: &Any) -> std::result::Result<String, Error> {
-    let mut out = Bounded::default();
-    serde_json::to_writer(&mut out, value)
-        .map_err(|e| Error::new(ErrorKind::BadSerialization, e.to_string()))?;
-    out.text()
-}
-
-fn join(list: &Any, between: Option<String>) -> std::result::Result<String, Error> {
-    use std::io::Write;
-    if list.is_undefined() || list.is_none() {
-        return Ok(String::new());
-    }
-    let between = between.unwrap_or_default();
-    let mut out = Bounded::default();
-    for (place, item) in list.try_iter()?.enumerate() {
-        let between = if place > 0 { between.as_str() } else { "" };
-        write!(out, "{between}{item}")
-            .map_err(|e| Error::new(ErrorKind::InvalidOperation, e.to_string()))?;
-    }
-    out.text()
-}
-
-static SANDBOX: LazyLock<Environment<'static>> = LazyLock::new(|| {
-    let mut env = Environment::empty();
-    env.set_undefined_behavior(UndefinedBehavior::Chainable);
-    env.set_fuel(Some(FUEL));
-    env.set_recursion_limit(50);
-    env.set_debug(false);
-    env.add_filter("tojson", |value: Any| to_json(&value));
-    env.add_filter(
-        "truncate",
-        |text: String, length: Option<usize>, end: Option<String>| truncate(&text, length, end),
-    );
-    env.add_filter("join", |list: Any, between: Option<String>| {
-        join(&list, between)
-    });
-    env.add_filter("length", filters::length);
-    env.add_filter("first", filters::first);
-    env.add_filter("last", filters::last);
-    env.add_filter("map", filters::map);
-    env.add_filter("list", filters::list);
-    env.add_filter("default", filters::default);
-    env.add_filter("lower", filters::lower);
-    env.add_filter("upper", filters::upper);
-    env.add_test("defined", checks::is_defined);
-    env.add_test("undefined", checks::is_undefined);
-    env.add_test("none", checks::is_none);
-    env
-});
-
-/// A template cut into text and expressions.
-#[derive(Debug, PartialEq)]
-enum Piece<'a> {
-    Text(&'a str),
-    Expression(&'a str),
-}
-
-fn pieces(template: &str) -> Result<Vec<Piece<'_>>> {
-    if template.len() > MAX_TEMPLATE_BYTES {
-        return Err(TemplateError(format!(
-            "a template has {MAX_TEMPLATE_BYTES} bytes at most"
-        )));
-    }
-    let (mut rest, mut list) = (template, Vec::new());
-    while let Some(start) = rest.find("{{") {
-        if start > 0 {
-            list.push(Piece::Text(&rest[..start]));
-        }
-        let inner = &rest[start + 2..];
-        let Some(end) = closing(inner) else {
-            return Err(TemplateError(
-                "a `{{` of the template is never closed by `}}`".to_owned(),
-            ));
-        };
-        list.push(Piece::Expression(inner[..end].trim()));
-        rest = &inner[end + 2..];
-    }
-    if !rest.is_empty() {
-        list.push(Piece::Text(rest));
-    }
-    Ok(list)
-}
-
-/// Where the `}}` is that ends an expression: outside quotes and of no object literal.
-fn closing(text: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let (mut quote, mut depth, mut i) = (None, 0usize, 0);
-    while i < bytes.len() {
-        match (quote, bytes[i]) {
-            (Some(_), b'\\') => i += 1,
-            (Some(q), c) if c == q => quote = None,
-            (Some(_), _) => {}
-            (None, c @ (b'"' | b'\'')) => quote = Some(c),
-            (None, b'{') => depth += 1,
-            (None, b'}') if depth > 0 => depth -= 1,
-            (None, b'}') if bytes.get(i + 1) == Some(&b'}') => return Some(i),
-            _ => {}
-        }
-        i += 1;
-    }
-    None
 }
 
 /// What a text gave.

@@ -95,6 +95,7 @@ fn ingest(language: Option<&Script>, speech: Option<&Script>) -> Ingest {
     Ingest {
         extraction: Extraction::in_process().with_tools(tools),
         encoders: Arc::new(Models::open(config, client, Arc::new(|_| ())).unwrap()),
+        web: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Permission levels as types: read < write < delete < admin.
 
-use loupe_wire::Permission;
+use loupe_wire::{NamespaceOperation, Permission};
 
 /// A level that a route asks for.
 pub trait Level: Send + Sync + 'static {
@@ -26,5 +26,15 @@ pub const fn rank(permission: Permission) -> u8 {
         Permission::Write => 1,
         Permission::Delete => 2,
         Permission::Admin => 3,
+    }
+}
+
+/// What a key of this level does to whatever its scopes have to cover.
+pub const fn operation_of(permission: Permission) -> NamespaceOperation {
+    match permission {
+        Permission::Read => NamespaceOperation::ReadData,
+        Permission::Write => NamespaceOperation::WriteData,
+        Permission::Delete => NamespaceOperation::DeleteData,
+        Permission::Admin => NamespaceOperation::ManagePermissions,
     }
 }

@@ -6,7 +6,7 @@ use loupe_wire::APIKeyModel;
 use crate::error::{ApiError, Result};
 
 /// Whether this can be an allowed origin at all: a scheme, a host and maybe a port, nothing behind it; the host may
-/// start with `*.`.
+/// start with `*.`. A browser names a host in ASCII (`xn--`), so nothing else would ever be equal to it.
 pub fn is_pattern(pattern: &str) -> bool {
     let Some((scheme, rest)) = pattern.split_once("://") else {
         return false;
@@ -17,6 +17,7 @@ pub fn is_pattern(pattern: &str) -> bool {
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
     scheme_ok
+        && host.is_ascii()
         && url::Url::parse(&format!("{scheme}://{host}")).is_ok_and(|url| {
             url.host_str().is_some_and(|name| !name.is_empty())
                 && !host.contains(['/', '?', '#', '@', '*'])
@@ -27,7 +28,7 @@ pub fn is_pattern(pattern: &str) -> bool {
 ///
 /// # Errors
 /// 403 from an origin that is not on the key's list.
-pub(super) fn check(key: &APIKeyModel, headers: &HeaderMap) -> Result<()> {
+pub(crate) fn check(key: &APIKeyModel, headers: &HeaderMap) -> Result<()> {
     let Some(allowed) = key
         .allowed_origins
         .as_ref()

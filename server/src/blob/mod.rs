@@ -2,7 +2,7 @@
 //!
 //! A key is `{namespace}/{kind}/{id}/{name}`; nobody outside picks one, and a key without a signature opens nothing.
 
-mod parts;
+pub(crate) mod parts;
 mod routes;
 
 use std::{path::Path as FilePath, sync::Arc};
@@ -227,8 +227,12 @@ impl Blobs {
 
     /// The file's SHA-256 in hex, read as a stream.
     pub async fn sha256(&self, key: &str) -> Result<String> {
-        let found = self.0.store.get(&parse(key)?).await.map_err(failed)?;
-        let mut stream = found.into_stream();
+        self.sha256_of(key, None).await
+    }
+
+    /// The same of the file or of a part of it.
+    async fn sha256_of(&self, key: &str, part: Option<std::ops::Range<u64>>) -> Result<String> {
+        let mut stream = self.stream(key, part).await?;
         let mut hash = Sha256::new();
         while let Some(piece) = stream.try_next().await.map_err(failed)? {
             hash.update(&piece);

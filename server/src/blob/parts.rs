@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt, TryStreamExt, stream::BoxStream};
 use object_store::{ObjectStore, ObjectStoreExt};
 
-use super::{Blobs, failed, parse, too_large};
+use super::{Blobs, Kept, failed, parse, too_large};
 use crate::error::{ApiError, Result};
 
 /// Parts of one file.
@@ -99,40 +99,74 @@ impl Blobs {
         if total > limit {
             return Err(too_large(limit));
         }
-        if let Asked::Part { first, last, .. } = asked {
-            let expected = last - first + 1;
-            // Parts that overlap would let one address fill the disk.
-            let others = self.parts(key).await?.into_iter();
-            let others = others.filter(|part| part.first != first);
-            if others.map(|part| part.size).sum::<u64>() + expected > limit {
-                return Err(too_large(limit));
-            }
-            let check = move |size: u64, sha256: &str| {
-                if size != expected {
-                    let message =
-                        format!("the part has {size} bytes, its Content-Range says {expected}");
-                    return Err(ApiError::bad_request("", message));
-                }
-                if checksum.is_some_and(|checksum| checksum != sha256) {
-                    let message =
-                        format!("the part's sha256 is {sha256}, not the one that was sent");
-                    return Err(ApiError::bad_request("", message));
-                }
-                Ok(())
-            };
-            self.put_stream(&name(key, first), pieces, expected, check)
-                .await?;
-        }
+        let (first, last) = match asked {
+            Asked::Part { first, last, .. } => (first, last),
+            Asked::Status { .. } => return self.tell(key, total).await,
+        };
+        let part = Part {
+            first,
+            size: last - first + 1,
+        };
+        let sent = self.put_one(key, part, pieces, limit, checksum).await?;
         let mut parts = self.parts(key).await?;
         let (found, there) = chain(&mut parts);
-        if there < total {
-            // A file that was made of its parts before has none any more.
-            return match self.head(key).await? {
-                Some(made) if parts.is_empty() && made.size == total => Ok(done(&made.etag)),
-                _ => Ok(more(there)),
-            };
+        if there >= total {
+            return self.join(key, &found, total).await;
         }
-        self.join(key, &found, total).await
+        // The last part once more, for the answer to the first one was lost: the file was made of its parts by then.
+        if last + 1 == total
+            && matches!(parts.as_slice(), [only] if only.first == first)
+            && let Some(made) = self.head(key).await?.filter(|made| made.size == total)
+            && self.sha256_of(key, Some(first..total)).await? == sent.sha256
+        {
+            self.delete_all(&folder(key)).await?;
+            return Ok(done(&made.etag));
+        }
+        Ok(more(there))
+    }
+
+    /// Keeps a part.
+    async fn put_one(
+        &self,
+        key: &str,
+        part: Part,
+        pieces: impl Stream<Item = Result<Bytes>> + Unpin,
+        limit: u64,
+        checksum: Option<String>,
+    ) -> Result<Kept> {
+        let expected = part.size;
+        // Parts that overlap would let one address fill the disk.
+        let others = self.parts(key).await?.into_iter();
+        let others = others.filter(|other| other.first != part.first);
+        if others.map(|other| other.size).sum::<u64>() + expected > limit {
+            return Err(too_large(limit));
+        }
+        let check = move |size: u64, sha256: &str| {
+            if size != expected {
+                let message =
+                    format!("the part has {size} bytes, its Content-Range says {expected}");
+                return Err(ApiError::bad_request("", message));
+            }
+            if checksum.is_some_and(|checksum| checksum != sha256) {
+                let message = format!("the part's sha256 is {sha256}, not the one that was sent");
+                return Err(ApiError::bad_request("", message));
+            }
+            Ok(())
+        };
+        self.put_stream(&name(key, part.first), pieces, expected, check)
+            .await
+    }
+
+    /// How much of the file is there. It is made of its parts if that was cut off; a file that is there stays as it is.
+    async fn tell(&self, key: &str, total: u64) -> Result<Response> {
+        let mut parts = self.parts(key).await?;
+        let (found, there) = chain(&mut parts);
+        match self.head(key).await? {
+            Some(made) if parts.is_empty() && made.size == total => Ok(done(&made.etag)),
+            Some(made) if parts.is_empty() || made.size != total => Ok(more(there)),
+            _ if there < total => Ok(more(there)),
+            _ => self.join(key, &found, total).await,
+        }
     }
 
     async fn parts(&self, key: &str) -> Result<Vec<Part>> {
@@ -240,6 +274,42 @@ mod tests {
         let mut parts = [part(10, 5), part(0, 4), part(0, 10), part(20, 5)];
         assert_eq!(chain(&mut parts), (vec![part(0, 10), part(10, 5)], 15));
         assert_eq!(chain(&mut [part(1, 5)]), (Vec::new(), 0));
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_there_stays_whatever_is_asked_or_sent_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = crate::clock::Clock::default();
+        let blobs = Blobs::open(folder.path(), [7; 32], "http://here".into(), clock).unwrap();
+        let key = "ns_1/a/x.txt";
+        let send = async |asked: &str, bytes: &'static str| {
+            let pieces = futures::stream::iter([Ok(Bytes::from(bytes))]);
+            let asked = Asked::read(asked).unwrap();
+            let answer = blobs.put_part(key, asked, pieces, 100, None).await.unwrap();
+            let range = answer.headers().get(header::RANGE);
+            let range = range.map(|range| range.to_str().unwrap().to_owned());
+            (answer.status().as_u16(), range)
+        };
+        send("bytes 0-4/10", "first").await;
+        assert_eq!(send("bytes 5-9/10", "-last").await, (200, None));
+        // The answer was lost.
+        assert_eq!(send("bytes 5-9/10", "-last").await, (200, None));
+        assert_eq!(send("bytes */10", "").await, (200, None));
+        assert_eq!(send("bytes */0", "").await, (202, None));
+        assert_eq!(blobs.get(key).await.unwrap(), "first-last");
+        // Another file begins: until it is whole, the one before stays, whatever size is asked for.
+        assert_eq!(send("bytes 5-9/10", "other").await, (202, None));
+        let begun = (202, Some("bytes=0-4".to_owned()));
+        assert_eq!(send("bytes 0-4/20", "again").await.0, 202);
+        blobs.delete(&name(key, 5)).await.unwrap();
+        assert_eq!(send("bytes */5", "").await, begun);
+        assert_eq!(blobs.get(key).await.unwrap(), "first-last");
+        assert_eq!(send("bytes 5-9/10", "other").await, (200, None));
+        assert_eq!(blobs.get(key).await.unwrap(), "againother");
+        // An empty file has no part: the question makes it where there is none.
+        blobs.delete(key).await.unwrap();
+        assert_eq!(send("bytes */0", "").await, (200, None));
+        assert_eq!(blobs.get(key).await.unwrap(), "");
     }
 
     #[tokio::test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use loupe_wire::{TaskResponse, TaskStatusEnum, Value};
+use loupe_wire::{TaskResponse, TaskStatusEnum, Value, reading};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::{
@@ -121,9 +121,9 @@ async fn on_server(url: &str, key: Option<SecretString>) -> anyhow::Result<()> {
         Ok(body)
     };
     let made = ask(http.post(format!("{url}/v1/quickstart/demo"))).await?;
-    let made: QuickstartDemoResponse = serde_json::from_value(made)?;
+    let made: QuickstartDemoResponse = reading::from_value(&made)?;
     let address = format!("{url}/v1/tasks/{}", made.task_id);
-    let task = follow(async || Ok(serde_json::from_value(ask(http.get(&address)).await?)?)).await?;
+    let task = follow(async || Ok(reading::from_value(&ask(http.get(&address)).await?)?)).await?;
     judge(&task)?;
     println!("The demo is ready: {}", made.public_url);
     Ok(())

@@ -1,7 +1,7 @@
 //! `loupe keys`: API keys made and listed on the data folder itself, for whoever has lost theirs.
 
 use clap::Subcommand;
-use loupe_wire::{APIKeyCreateRequest, Permission};
+use loupe_wire::{APIKeyCreateRequest, Permission, reading};
 
 use crate::{
     boot,
@@ -35,7 +35,7 @@ pub enum Keys {
 }
 
 fn permission(text: &str) -> Result<Permission, String> {
-    serde_json::from_value(text.into()).map_err(|_| "one of read, write, delete, admin".to_owned())
+    reading::from_value(&text.into()).map_err(|_| "one of read, write, delete, admin".to_owned())
 }
 
 /// The wire name of an enum's case.

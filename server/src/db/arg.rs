@@ -23,6 +23,14 @@ impl Arg {
     }
 }
 
+/// A text as the pattern of `LIKE … ESCAPE '!'` that means just this text.
+pub fn verbatim(text: &str) -> String {
+    let escape = |c| matches!(c, '!' | '%' | '_').then_some('!');
+    text.chars()
+        .flat_map(|c| escape(c).into_iter().chain([c]))
+        .collect()
+}
+
 macro_rules! from {
     ($($type:ty => $case:ident),*) => {
         $(impl From<$type> for Arg {

@@ -48,6 +48,8 @@ pub const MIGRATIONS: &[Migration] = migrations![
     22 "0022_recent_executions",
     24 "0024_settings",
     25 "0025_syncs",
+    26 "0026_sync_files",
+    27 "0027_public_pages",
 ];
 
 const SCHEMA: &str =

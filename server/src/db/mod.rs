@@ -17,7 +17,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use sqlx::PgPool;
 
-pub use arg::{Arg, Args};
+pub use arg::{Arg, Args, verbatim};
 pub use migrate::{MIGRATIONS, Migration};
 pub use row::{Cell, Cells, FromCell, Json, Row, Rows};
 pub use table::{Record, Table, TableSql};

@@ -3,6 +3,7 @@
 //! Rows are fetched by one function for each database and read afterwards; decoding in the driver would compile its whole
 //! fetching anew for every type.
 
+use loupe_wire::reading;
 use serde::de::DeserializeOwned;
 
 use crate::error::{ApiError, Result};
@@ -141,7 +142,7 @@ impl<T: DeserializeOwned> FromCell for Json<T> {
         let Cell::Text(text) = cell else {
             return None;
         };
-        let read = serde_json::from_str(&text);
+        let read = reading::from_str(&text);
         if let Err(error) = &read {
             tracing::error!(%error, model = std::any::type_name::<T>(), "stored json cannot be read");
         }

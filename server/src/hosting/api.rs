@@ -15,7 +15,7 @@ use crate::{
     app::App,
     auth::{
         Caller,
-        table::{Access, Row},
+        table::{Access, Row, TABLE},
     },
     error::{ApiError, Result},
     front,
@@ -50,6 +50,13 @@ const OPEN: [&str; 4] = [
 ];
 const CLOSED: [&str; 3] = ["api-keys", "publish", "/acl"];
 
+/// What takes stages: a visitor would say which databases are read, which services are asked and what is spent.
+const OF_STAGES: [&str; 3] = [
+    "POST /v1/retrievers",
+    "POST /v1/retrievers/execute",
+    "POST /v1/retrievers/{retriever_id}/clone",
+];
+
 /// The only headers of a visitor that the API hears of.
 const PASSED: [HeaderName; 5] = [
     header::ACCEPT,
@@ -75,24 +82,53 @@ impl Only {
         let open = if self.rules.is_empty() {
             READING.contains(&row.operation)
         } else {
-            may_be_opened(row) && self.rules.iter().any(|rule| self.fits(rule, method))
+            may_be_opened(row)
+                && (self.rules.iter()).any(|rule| fits(rule, method.as_str(), &self.path, is))
         };
         if open {
             return Ok(());
         }
         Err(ApiError::not_found("path", &self.path))
     }
+}
 
-    fn fits(&self, rule: &ApiAllowRule, method: &Method) -> bool {
-        let takes = |name: &String| name == "*" || name.eq_ignore_ascii_case(method.as_str());
-        let pattern = rule.pattern.strip_prefix("/v1").unwrap_or(&rule.pattern);
-        let pattern = pattern.strip_prefix("/api").unwrap_or(pattern);
-        let path = self.path.strip_prefix("/v1").unwrap_or(&self.path);
-        (rule.methods.is_empty() || rule.methods.iter().any(takes)) && matches(pattern, path)
-    }
+/// Whether a rule lets through this method and path, by what makes a name of its pattern one of the path.
+fn fits(rule: &ApiAllowRule, method: &str, path: &str, is: fn(&str, &str) -> bool) -> bool {
+    let takes = |name: &String| name == "*" || name.eq_ignore_ascii_case(method);
+    let pattern = rule.pattern.strip_prefix("/v1").unwrap_or(&rule.pattern);
+    let pattern = pattern.strip_prefix("/api").unwrap_or(pattern);
+    let path = path.strip_prefix("/v1").unwrap_or(path);
+    (rule.methods.is_empty() || rule.methods.iter().any(takes)) && matches(pattern, path, is)
+}
+
+/// The levels of the operations that visitors may call by these rules: what they do, the owner does.
+pub fn levels(rules: &[ApiAllowRule]) -> Vec<Permission> {
+    let stands = |wanted: &str, name: &str| is(wanted, name) || name.starts_with('{');
+    let opens = |row: &Row| {
+        let Some((method, path)) = row.operation.split_once(' ') else {
+            return false;
+        };
+        let mut rules = rules.iter();
+        may_be_opened(row) && rules.any(|rule| fits(rule, method, path, stands))
+    };
+    let asks = |level: &Permission| {
+        let rows = TABLE.iter().filter(|row| opens(row));
+        let mut asked = rows.map(|row| match row.access {
+            Access::Level(level) => level,
+            Access::Public | Access::AnyKey | Access::Execute => Permission::Read,
+        });
+        *level == Permission::Read || asked.any(|asked| asked == *level)
+    };
+    [Permission::Read, Permission::Write, Permission::Delete]
+        .into_iter()
+        .filter(asks)
+        .collect()
 }
 
 fn may_be_opened(row: &Row) -> bool {
+    if OF_STAGES.contains(&row.operation) {
+        return false;
+    }
     let Some((_, path)) = row.operation.split_once(' ') else {
         return false;
     };
@@ -105,18 +141,23 @@ fn may_be_opened(row: &Row) -> bool {
 }
 
 /// `*` stands for one name, `**` at the end for all that follows.
-fn matches(pattern: &str, path: &str) -> bool {
+fn matches(pattern: &str, path: &str, is: fn(&str, &str) -> bool) -> bool {
     let mut names = path.split('/');
     for wanted in pattern.split('/') {
         if wanted == "**" {
             return names.next().is_some_and(|name| !name.is_empty());
         }
         match names.next() {
-            Some(name) if wanted == name || (wanted == "*" && !name.is_empty()) => {}
+            Some(name) if is(wanted, name) => {}
             _ => return false,
         }
     }
     names.next().is_none()
+}
+
+/// Whether a name of a pattern is this name of a path.
+fn is(wanted: &str, name: &str) -> bool {
+    wanted == name || (wanted == "*" && !name.is_empty())
 }
 
 /// Answers a call of an app's own `/api`.
@@ -167,9 +208,9 @@ async fn pass(app: &App, site: &Site, request: Request) -> Result<(Request, Opti
     }
     let who = match &visitor {
         Some(user) => user.user_id.clone(),
-        None => front::address().map_or(String::new(), |address| address.to_string()),
+        None => front::network(front::address()),
     };
-    limits::take(app, site.app_id(), &who).await.1?;
+    limits::take(app, &site.org_id, site.app_id(), &who).await?;
     let namespace = namespace(app, site, &path).await?;
     let kept = PASSED
         .into_iter()
@@ -254,7 +295,7 @@ fn caller(site: &Site, user: Option<String>) -> Caller {
 
 /// The namespace that the call is about: the app's own, that of the retriever that is called, or the only one there is.
 async fn namespace(app: &App, site: &Site, path: &str) -> Result<Option<String>> {
-    let named = apps::variable(&site.hosted, "LOUPE_NAMESPACE").map(ToOwned::to_owned);
+    let named = apps::variable(&site.hosted, apps::NAMESPACE).map(ToOwned::to_owned);
     if let Some(namespace) = named.or_else(|| site.hosted.namespace_id.clone()) {
         return Ok(Some(namespace));
     }
@@ -272,7 +313,6 @@ async fn namespace(app: &App, site: &Site, path: &str) -> Result<Option<String>>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::table::TABLE;
 
     #[test]
     fn patterns_match_whole_names() {
@@ -290,7 +330,7 @@ mod tests {
             ("/documents", "/documents", true),
             ("/doc*", "/documents", false),
         ] {
-            assert_eq!(matches(pattern, path), expected, "{pattern} {path}");
+            assert_eq!(matches(pattern, path, is), expected, "{pattern} {path}");
         }
     }
 
@@ -317,14 +357,41 @@ mod tests {
                 "{} is open",
                 row.operation
             );
+            assert!(
+                !allowed || !OF_STAGES.contains(&row.operation),
+                "{} is open",
+                row.operation
+            );
             if allowed { open += 1 } else { closed += 1 }
         }
         assert!(open > 30 && closed > 120, "{open} open, {closed} closed");
-        for operation in READING {
+        for operation in READING.iter().chain(&OF_STAGES) {
             assert!(
-                TABLE.iter().any(|row| row.operation == operation),
+                TABLE.iter().any(|row| row.operation == *operation),
                 "{operation}"
             );
+        }
+    }
+
+    #[test]
+    fn rules_ask_for_the_levels_of_what_they_open() {
+        use Permission::{Delete, Read, Write};
+        for (methods, pattern, expected) in [
+            (&["POST"][..], "/retrievers/*/execute", &[Read][..]),
+            // As the id of a benchmark the last word is one that is deleted.
+            (&[], "/retrievers/*/execute", &[Read, Delete]),
+            (&["GET"], "/**", &[Read]),
+            (&["post"], "/collections/films/documents", &[Read, Write]),
+            (&["DELETE"], "/collections/*", &[Read, Delete]),
+            (&["*"], "/v1/documents/*", &[Read, Write]),
+            (&[], "/api/collections/**", &[Read, Write, Delete]),
+            (&["DELETE"], "/organizations/**", &[Read]),
+        ] {
+            let rule = ApiAllowRule {
+                methods: methods.iter().map(ToString::to_string).collect(),
+                pattern: pattern.into(),
+            };
+            assert_eq!(levels(&[rule]), expected, "{methods:?} {pattern}");
         }
     }
 

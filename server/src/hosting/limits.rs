@@ -4,7 +4,7 @@ use crate::{
     app::App,
     error::Result,
     front,
-    limits::{self, Figures, bucket::Rate},
+    limits::{self, bucket::Rate},
 };
 
 const VISITOR: Rate = Rate {
@@ -21,6 +21,13 @@ const APP: Rate = Rate {
     concurrent: 0,
 };
 
+/// One visitor has no more than this part of what the owner's tier gives to the app.
+const SHARE: i64 = 4;
+
+/// Visitors of all apps hold no more than this part of what the organization may have under way at once.
+const PLACES: i64 = 2;
+
+/// Notes of an app from one address.
 const NOTES: Rate = Rate {
     per_minute: 120,
     per_second: 20,
@@ -28,26 +35,34 @@ const NOTES: Rate = Rate {
     concurrent: 0,
 };
 
-/// A call of `/api` by this visitor: a user, or an address.
+/// A call of `/api` by this visitor: a user, or an address. The gate knows the app as it knows a key, with the rate of its
+/// organization's tier; no visitor has all of that.
 ///
 /// # Errors
 /// 429 when the visitor, or the app, has asked too much.
-pub async fn take(app: &App, app_id: &str, visitor: &str) -> (Figures, Result<()>) {
-    let (figures, taken) =
-        limits::take_here(app, &format!("{app_id} visitor {visitor}"), &VISITOR).await;
-    if taken.is_err() {
-        return (figures, taken);
-    }
-    let (_, taken) = limits::take_here(app, &format!("{app_id} visitors"), &APP).await;
-    (figures, taken)
+pub async fn take(app: &App, org_id: &str, app_id: &str, visitor: &str) -> Result<()> {
+    let tier = limits::standing(app, org_id).await?.tier;
+    let own = VISITOR.within(limits::rate_of(tier, app.config()).part(SHARE));
+    limits::take_here(app, &format!("{app_id} visitor {visitor}"), &own)
+        .await
+        .1?;
+    limits::take_here(app, &format!("{app_id} visitors"), &APP)
+        .await
+        .1
+}
+
+/// The places of visitors among those of the organization: whose they are, and how many.
+pub fn places(org_id: &str, rate: Rate) -> (String, Rate) {
+    let concurrent = rate.part(PLACES).concurrent;
+    (format!("{org_id} visitors"), Rate { concurrent, ..rate })
 }
 
 /// A note of what somebody at this address did.
 ///
 /// # Errors
-/// 429 when there are too many.
+/// 429 when there are too many, from there or of the app.
 pub async fn take_note(app: &App, app_id: &str) -> Result<()> {
-    let address = front::address().map(|address| address.to_string());
-    let owner = format!("{app_id} notes {}", address.unwrap_or_default());
-    limits::take_here(app, &owner, &NOTES).await.1
+    let owner = format!("{app_id} notes {}", front::network(front::address()));
+    limits::take_here(app, &owner, &NOTES).await.1?;
+    limits::page::take_note(app, app_id).await
 }

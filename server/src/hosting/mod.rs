@@ -36,8 +36,9 @@ use crate::{
 /// How long another process's change may stay unseen.
 const SEEN: Duration = Duration::from_secs(1);
 
-/// Bytes of files that are kept in memory.
+/// Bytes of files that are kept in memory, and of lists of files.
 const KEPT: u64 = 64 << 20;
+const LISTS: u64 = 32 << 20;
 
 /// What this process knows of apps.
 pub struct Hosting {
@@ -45,7 +46,7 @@ pub struct Hosting {
     own: Vec<String>,
     /// `.example.com`: apps are the names before it.
     suffix: String,
-    sites: Cache<String, Option<Arc<Site>>>,
+    sites: Cache<String, Known>,
     manifests: Cache<(String, i64), Arc<Manifest>>,
     files: Cache<String, Bytes>,
     /// Sign-in: attempts, and what providers say of themselves.
@@ -89,8 +90,27 @@ impl Site {
 pub enum Split {
     /// The server's own.
     Server,
-    /// An app's; absent when there is none of this name.
+    /// An app's; absent when there is none of this name, or it serves nothing.
     App(Option<Arc<Site>>),
+}
+
+/// What is known of a host.
+#[derive(Debug, Clone)]
+enum Known {
+    /// No app has it.
+    Nobodys,
+    /// An app has it and serves nothing there.
+    Empty,
+    Site(Arc<Site>),
+}
+
+impl Known {
+    fn site(self) -> Option<Arc<Site>> {
+        match self {
+            Self::Site(site) => Some(site),
+            Self::Nobodys | Self::Empty => None,
+        }
+    }
 }
 
 impl Hosting {
@@ -106,7 +126,10 @@ impl Hosting {
                 .max_capacity(10_000)
                 .time_to_live(SEEN)
                 .build(),
-            manifests: Cache::builder().max_capacity(1_000).build(),
+            manifests: Cache::builder()
+                .max_capacity(LISTS)
+                .weigher(|_, files: &Arc<Manifest>| weight_of(files))
+                .build(),
             files: Cache::builder().max_capacity(KEPT).weigher(weight).build(),
             auth: auth::Known::default(),
             visits: visits::Visits::default(),
@@ -124,6 +147,13 @@ impl Hosting {
     pub fn forget(&self) {
         self.sites.invalidate_all();
     }
+}
+
+/// About the bytes that a list of files takes in memory: each has a path, a hash, a type and its place.
+fn weight_of(files: &Manifest) -> u32 {
+    let one = |path: &String| path.len() + 300;
+    let all: usize = files.keys().map(one).sum();
+    u32::try_from(all + 200).unwrap_or(u32::MAX)
 }
 
 /// The domain below which apps have their names.
@@ -186,28 +216,29 @@ pub async fn split(app: &App, headers: &HeaderMap, uri: &Uri) -> Result<Split> {
         return Ok(Split::Server);
     }
     if let Some(label) = name.strip_suffix(&app.hosting.suffix) {
-        return Ok(Split::App(known(app, &name, Some(label)).await?));
+        return Ok(Split::App(known(app, &name, Some(label)).await?.site()));
     }
+    // A domain that was proven is its app's, and never the server's, whether or not the app serves something.
     Ok(match known(app, &name, None).await? {
-        Some(site) => Split::App(Some(site)),
-        None => Split::Server,
+        Known::Nobodys => Split::Server,
+        known => Split::App(known.site()),
     })
 }
 
-/// The app at a host, from memory for a second.
-async fn known(app: &App, host: &str, label: Option<&str>) -> Result<Option<Arc<Site>>> {
+/// What there is at a host, from memory for a second.
+async fn known(app: &App, host: &str, label: Option<&str>) -> Result<Known> {
     if let Some(known) = app.hosting.sites.get(host).await {
         return Ok(known);
     }
-    let site = read(app, host, label).await?.map(Arc::new);
+    let known = read(app, host, label).await?;
     app.hosting
         .sites
-        .insert(host.to_owned(), site.clone())
+        .insert(host.to_owned(), known.clone())
         .await;
-    Ok(site)
+    Ok(known)
 }
 
-async fn read(app: &App, host: &str, label: Option<&str>) -> Result<Option<Site>> {
+async fn read(app: &App, host: &str, label: Option<&str>) -> Result<Known> {
     // `slug--staging` and `slug--v7` are previews; no slug has two hyphens in a row.
     let (slug, part) = match label.map(|label| label.split_once("--").unwrap_or((label, ""))) {
         Some((slug, part)) => (slug, part),
@@ -218,9 +249,12 @@ async fn read(app: &App, host: &str, label: Option<&str>) -> Result<Option<Site>
         Some(_) => store::by_slug(app.db(), slug).await?,
         None => store::by_domain(app.db(), host).await?,
     };
-    let Some((org_id, hosted)) = found.filter(|(_, hosted)| hosted.is_active) else {
-        return Ok(None);
+    let Some((org_id, hosted)) = found else {
+        return Ok(Known::Nobodys);
     };
+    if !hosted.is_active {
+        return Ok(Known::Empty);
+    }
     let served = |name: &str| hosted.environments.get(name).map(|one| one.version);
     let version = match part {
         "" => served(PRODUCTION),
@@ -230,21 +264,21 @@ async fn read(app: &App, host: &str, label: Option<&str>) -> Result<Option<Site>
             .and_then(|number| number.parse().ok()),
     };
     let Some(version) = version else {
-        return Ok(None);
+        return Ok(Known::Empty);
     };
     let Some(files) = manifest(app, &org_id, &hosted.app_id, version).await? else {
-        return Ok(None);
+        return Ok(Known::Empty);
     };
     let script = apps::has_sign_in(hosted.auth_config.as_ref())
         .then(|| serde_json::json!({ "app": hosted.slug }).to_string());
-    Ok(Some(Site {
+    Ok(Known::Site(Arc::new(Site {
         org_id,
         version,
         files,
         preview: !part.is_empty(),
         script,
         hosted,
-    }))
+    })))
 }
 
 /// The files of a version, which never change.

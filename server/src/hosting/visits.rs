@@ -14,12 +14,20 @@ use axum::{
 use serde::{Deserialize, Serialize};
 
 use super::Site;
-use crate::{app::App, args, db::Tx, error::Result, id, v1::apps::store};
+use crate::{
+    app::App,
+    args,
+    db::Tx,
+    error::Result,
+    id,
+    v1::apps::{Hosted, store},
+};
 
 pub const MINUTE: i64 = 60_000_000;
 
-/// Lines that wait for the database, of all apps; what does not fit is counted and not kept.
-const LINES: usize = 2_000;
+/// Lines that wait for the database, of all apps and of one; what does not fit is counted and not kept.
+const LINES: usize = 4_000;
+const LINES_OF_APP: usize = 100;
 
 /// Apps and minutes that wait for the database.
 const SLOTS: usize = 20_000;
@@ -61,6 +69,19 @@ type Kept = (String, String, i64, Line);
 struct Waiting {
     counts: BTreeMap<Slot, Tally>,
     lines: Vec<Kept>,
+    /// How many of the lines are whose.
+    lines_of: BTreeMap<String, usize>,
+}
+
+impl Waiting {
+    /// Nobody's visitors take the room of other apps.
+    fn keep(&mut self, line: Kept) {
+        let own = self.lines_of.entry(line.1.clone()).or_default();
+        if self.lines.len() < LINES && *own < LINES_OF_APP {
+            *own += 1;
+            self.lines.push(line);
+        }
+    }
 }
 
 /// What waits for the database.
@@ -80,10 +101,15 @@ pub struct Asked {
     pub user_id: Option<String>,
 }
 
+/// Whether the owner of an app wants to know what visitors do.
+pub fn is_on(hosted: &Hosted) -> bool {
+    let monitoring = hosted.monitoring_config.as_ref();
+    monitoring.is_none_or(|monitoring| monitoring.enabled)
+}
+
 /// Notes an answered request. Previews are the owner's own.
 pub fn note(app: &App, site: &Site, asked: Asked, response: &Response, took: Duration) {
-    let monitoring = site.hosted.monitoring_config.as_ref();
-    if site.preview || monitoring.is_some_and(|it| !it.enabled) {
+    if site.preview || !is_on(&site.hosted) {
         return;
     }
     let status = response.status();
@@ -103,7 +129,7 @@ pub fn note(app: &App, site: &Site, asked: Asked, response: &Response, took: Dur
         tally.calls += i64::from(asked.call);
         tally.errors += i64::from(failed);
     }
-    if (asked.call || failed) && waiting.lines.len() < LINES {
+    if (asked.call && !is_turned_away(status)) || failed {
         let line = Line {
             level: level(status).into(),
             method: asked.method.to_string(),
@@ -112,13 +138,21 @@ pub fn note(app: &App, site: &Site, asked: Asked, response: &Response, took: Dur
             duration_ms: took.as_secs_f64() * 1_000.0,
             user_id: asked.user_id,
         };
-        waiting.lines.push((org_id, app_id, now, line));
+        waiting.keep((org_id, app_id, now, line));
     }
 }
 
 /// A page that somebody opened, or opened again.
 fn is_page(status: StatusCode) -> bool {
     matches!(status, StatusCode::OK | StatusCode::NOT_MODIFIED)
+}
+
+/// Anybody can have this answer as often as wanted, and it says nothing of the app.
+fn is_turned_away(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND | StatusCode::TOO_MANY_REQUESTS
+    )
 }
 
 fn level(status: StatusCode) -> &'static str {

@@ -4,7 +4,8 @@
 use std::collections::HashSet;
 
 use loupe_wire::{
-    BatchModel, BatchType, CollectionResponse, DedupStrategy, ObjectResponse, SourceType, Value,
+    BatchModel, BatchType, CollectionResponse, DedupStrategy, ObjectResponse, SourceType,
+    TaskStatusEnum, Value,
 };
 
 use super::{
@@ -20,7 +21,7 @@ use crate::{
             self, ChunkEnd,
             store::{self, ObjectEnd, Span},
         },
-        collections::COLLECTIONS,
+        collections::{COLLECTIONS, lifecycle::is_active},
     },
 };
 
@@ -52,6 +53,17 @@ impl Chunk {
         })
     }
 
+    /// Whether the collection's job was canceled: it gets nothing more of the batch.
+    fn is_canceled(&self, collection_id: &str) -> bool {
+        let tiers = self.batch.tier_tasks.iter();
+        let here = tiers.filter(|tier| tier.tier_num == self.span.tier);
+        let mut jobs = here.flat_map(|tier| &tier.extractor_jobs);
+        jobs.any(|job| {
+            job.status == TaskStatusEnum::Canceled
+                && job.collection_ids.iter().any(|id| id == collection_id)
+        })
+    }
+
     /// The collections that this tier fills and that are there still.
     async fn collections(&self, app: &App) -> Result<Vec<CollectionResponse>> {
         let tier = usize::try_from(self.span.tier).unwrap_or(0);
@@ -62,9 +74,12 @@ impl Chunk {
             .or(self.batch.collection_ids.as_ref())
             .into_iter()
             .flatten()
+            .filter(|id| !self.is_canceled(id))
         {
             match COLLECTIONS.find(app.db(), &self.namespace_id, id).await {
-                Ok(record) => found.push(record.data.0),
+                Ok(record) if is_active(&record) => found.push(record.data.0),
+                // Brought into another state since: it gets nothing.
+                Ok(_) => {}
                 // Deleted since the batch was submitted: nothing to fill.
                 Err(error) if error.is_not_found() => {}
                 Err(error) => return Err(error),
@@ -189,7 +204,7 @@ fn gone(id: &str, found: &[(ObjectResponse, String)]) -> ObjectEnd {
     let known = |(object, _): &(ObjectResponse, String)| object.object_id.as_deref() == Some(id);
     if !found.iter().any(known) {
         end.status = "FAILED";
-        end.error = Some("the object was deleted before it was processed".to_owned());
+        end.error = Some("the object was deleted or disabled before it was processed".to_owned());
         end.error_type = Some("permanent".to_owned());
     }
     end

@@ -6,18 +6,21 @@ mod filling;
 mod reading;
 mod store;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use loupe_wire::Value;
+use tokio::sync::Semaphore;
 
-pub use store::{Claim, cancel_children, finish, holds};
+pub use store::{Claim, cancel_children, finish, hand_back, holds, unfinished};
 
+use self::store::Lane;
 use crate::{
     app::App,
     error::Result,
     hosting, id,
     v1::{
-        alerts, batches, exports, interactions, notifications, syncs, triggers, uploads, webhooks,
+        alerts, batches, billing, exports, interactions, notifications, syncs, triggers, uploads,
+        webhooks,
     },
 };
 
@@ -28,12 +31,20 @@ const MAX_TRIES: i64 = 3;
 /// kills its process is not tried for ever.
 const MAX_CLAIMS: i64 = 25;
 
+/// Looks into storages at once. They wait more than they work, for servers of somebody else: they keep no worker from what
+/// waits for it.
+const LOOKS: usize = 8;
+
 /// Starts the workers and the leader of this process; they end when the process stops.
 pub fn start(app: &App) {
     let owner = id::new("worker_");
     for number in 0..app.config().jobs.workers {
         let (app, owner) = (app.clone(), format!("{owner}/{number}"));
         app.clone().spawn(async move { work(app, owner).await });
+    }
+    if app.config().jobs.workers > 0 {
+        let (app, owner) = (app.clone(), format!("{owner}/looks"));
+        app.clone().spawn(async move { look(app, owner).await });
     }
     let leader = app.clone();
     app.spawn(async move { lead(leader, owner).await });
@@ -64,15 +75,50 @@ pub async fn reclaim(app: &App) -> Result<()> {
 /// One worker: claims what waits, runs it, sleeps when there is nothing.
 async fn work(app: App, owner: String) {
     while !app.leaving.is_cancelled() {
-        match claim(&app, &owner).await {
-            Ok(Some(claim)) => run(&app, claim).await,
-            Ok(None) => idle(&app, Duration::from_secs(1)).await,
-            Err(error) => {
-                tracing::warn!(%error, "work could not be claimed");
-                idle(&app, Duration::from_secs(2)).await;
-            }
+        if let Some(claim) = next(&app, &owner, false).await {
+            run(&app, claim).await;
         }
     }
+}
+
+/// Looks into storages, several at once.
+async fn look(app: App, owner: String) {
+    let room = Arc::new(Semaphore::new(LOOKS));
+    while !app.leaving.is_cancelled() {
+        let free = tokio::select! {
+            free = room.clone().acquire_owned() => free,
+            () = app.leaving.cancelled() => return,
+        };
+        if let Some(claim) = next(&app, &owner, true).await {
+            let app = app.clone();
+            app.clone().spawn(async move {
+                run(&app, claim).await;
+                drop(free);
+            });
+        }
+    }
+}
+
+/// What waits longest, of looks or of all other work; nothing after a pause without any.
+async fn next(app: &App, owner: &str, looks: bool) -> Option<Claim> {
+    let pause = match claim(app, owner, looks).await {
+        Ok(Some(claim)) => return Some(claim),
+        Ok(None) => 1,
+        Err(error) => {
+            tracing::warn!(%error, "work could not be claimed");
+            2
+        }
+    };
+    let pause = Duration::from_secs(pause);
+    match looks {
+        // Whoever is woken by new work takes it from others that wait for it: that is for those who may do it.
+        true => tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = app.leaving.cancelled() => {}
+        },
+        false => idle(app, pause).await,
+    }
+    None
 }
 
 /// Waits for new work, the pause, or the stop, whatever comes first.
@@ -84,10 +130,16 @@ async fn idle(app: &App, pause: Duration) {
     }
 }
 
-async fn claim(app: &App, owner: &str) -> Result<Option<Claim>> {
+async fn claim(app: &App, owner: &str, looks: bool) -> Result<Option<Claim>> {
     let (owner, now, lease) = (owner.to_owned(), app.clock().micros(), lease(app));
+    let lane = Lane {
+        kind: syncs::LOOK,
+        of_kind: looks,
+    };
     app.db()
-        .write(move |tx| Box::pin(async move { store::claim(tx, &owner, now, now + lease).await }))
+        .write(move |tx| {
+            Box::pin(async move { store::claim(tx, &owner, lane, now, now + lease).await })
+        })
         .await
 }
 
@@ -236,6 +288,7 @@ async fn round(app: &App, swept: &mut i64) {
     step("old exports", exports::sweep(app)).await;
     step("old looks of syncs", syncs::sweep(app)).await;
     step("old sessions", hosting::auth::sweep(app)).await;
+    step("spending budgets", billing::tick(app)).await;
 }
 
 async fn step(what: &str, work: impl Future<Output = Result<()>>) {

@@ -2,6 +2,7 @@
 
 use loupe_engine::ingest::{BlobInput, BlobRole, CollectionPlan, ObjectInput};
 use loupe_wire::{BlobModel, ObjectResponse};
+use serde_json::json;
 
 use crate::{
     app::App,
@@ -48,6 +49,7 @@ pub(super) async fn object(app: &App, object: ObjectResponse, hash: String) -> R
         object_id: object.object_id.unwrap_or_default(),
         bucket_id: object.bucket_id,
         fields: object.extra,
+        edges: object.edges.iter().map(|edge| json!(edge)).collect(),
         content_hash: Some(hash),
         blobs,
         origin: None,

@@ -10,7 +10,7 @@ use crate::{
 crate::sql! {
     // Work of every organization: the queue is one. The outer condition is checked again after a concurrent claim of
     // the same row, so two workers never hold one row.
-    const CLAIM = "UPDATE tasks SET lease_owner = $1, lease_until = $2, attempt = attempt + 1, status = 'PROCESSING', updated_at = $3 WHERE task_id = (SELECT task_id FROM tasks WHERE kind IS NOT NULL AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) ORDER BY created_at, task_id LIMIT 1) AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) RETURNING task_id, org_id, namespace_id, parent_id, kind, work, lease_owner, attempt, tries";
+    const CLAIM = "UPDATE tasks SET lease_owner = $1, lease_until = $2, attempt = attempt + 1, status = 'PROCESSING', updated_at = $3 WHERE task_id = (SELECT task_id FROM tasks WHERE kind IS NOT NULL AND (kind = $4) = $5 AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) ORDER BY created_at, task_id LIMIT 1) AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) RETURNING task_id, org_id, namespace_id, parent_id, kind, work, lease_owner, attempt, tries";
     const RENEW = "UPDATE tasks SET lease_until = $4 WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
     const FINISH = "UPDATE tasks SET status = $4, updated_at = $5, ended_at = $5, lease_owner = NULL, lease_until = NULL WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
     const HOLDS = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
@@ -20,6 +20,8 @@ crate::sql! {
     // For the one process that owns an SQLite database: whoever held these leases is dead.
     const RECLAIM = "UPDATE tasks SET status = 'QUEUED', lease_owner = NULL, lease_until = NULL WHERE kind IS NOT NULL AND status = 'PROCESSING'";
     const CANCEL_CHILDREN = "UPDATE tasks SET status = 'CANCELED', updated_at = $2, ended_at = $2, lease_owner = NULL, lease_until = NULL WHERE parent_id = $1 AND status IN ('QUEUED', 'PROCESSING')";
+    const HAND_BACK = "UPDATE tasks SET status = 'QUEUED', updated_at = $2, run_after = 0, lease_owner = NULL, lease_until = NULL WHERE parent_id = $1 AND ((status = 'PROCESSING' AND ($3 OR lease_until < $2)) OR (status = 'QUEUED' AND run_after > $2))";
+    const UNFINISHED = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE parent_id = $1 AND status IN ('QUEUED', 'PROCESSING')";
     const HOLD_LEASE = "INSERT INTO leases (name, owner, until) VALUES ($1, $2, $4) ON CONFLICT (name) DO UPDATE SET owner = $2, until = $4 WHERE leases.owner = $2 OR leases.until < $3";
     const DROP_LEASE = "DELETE FROM leases WHERE name = $1 AND owner = $2";
     const ARCHIVE = "INSERT INTO tasks_archive (task_id, org_id, namespace_id, task_type, status, created_at, updated_at, ended_at, data) SELECT task_id, org_id, namespace_id, task_type, status, created_at, updated_at, ended_at, data FROM tasks WHERE ended_at < $1 AND parent_id IS NULL ON CONFLICT (task_id) DO NOTHING";
@@ -55,8 +57,22 @@ crate::row! {
     }
 }
 
-pub(super) async fn claim(tx: &mut Tx, owner: &str, now: i64, until: i64) -> Result<Option<Claim>> {
-    let row: Option<Row> = tx.one(CLAIM, args![owner, until, now]).await?;
+/// Which work a worker takes: all that is of this kind, or all that is not.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lane {
+    pub kind: &'static str,
+    pub of_kind: bool,
+}
+
+pub(super) async fn claim(
+    tx: &mut Tx,
+    owner: &str,
+    lane: Lane,
+    now: i64,
+    until: i64,
+) -> Result<Option<Claim>> {
+    let args = args![owner, until, now, lane.kind, lane.of_kind];
+    let row: Option<Row> = tx.one(CLAIM, args).await?;
     Ok(row.map(|row| Claim {
         task_id: row.task_id,
         org_id: row.org_id,
@@ -125,6 +141,18 @@ pub(super) async fn reclaim(tx: &mut Tx) -> Result<u64> {
 /// Cancels the inner work of a task; answers how many pieces that were.
 pub async fn cancel_children(tx: &mut Tx, task_id: &str, now: i64) -> Result<i64> {
     Ok(i64::try_from(tx.run(CANCEL_CHILDREN, args![task_id, now]).await?).unwrap_or(i64::MAX))
+}
+
+/// Lets inner work of a task that stands still start at once: that of dead workers, and what waits for another try; with
+/// `held` also what a worker is at, who notices by its lease. Answers how many pieces that were.
+pub async fn hand_back(tx: &mut Tx, task_id: &str, held: bool, now: i64) -> Result<i64> {
+    let handed = tx.run(HAND_BACK, args![task_id, now, held]).await?;
+    Ok(i64::try_from(handed).unwrap_or(i64::MAX))
+}
+
+/// Pieces of a task's inner work that have not ended.
+pub async fn unfinished(tx: &mut Tx, task_id: &str) -> Result<i64> {
+    tx.number(UNFINISHED, args![task_id]).await
 }
 
 /// Takes or renews a named lease; false while another process holds it.

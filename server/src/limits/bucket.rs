@@ -27,6 +27,29 @@ impl Rate {
             concurrent: self.concurrent,
         }
     }
+
+    /// One of so many equal parts, never nothing.
+    #[must_use]
+    pub fn part(self, parts: i64) -> Self {
+        let part = |figure: i64| (figure / parts).max(1);
+        Self {
+            per_minute: part(self.per_minute),
+            per_second: part(self.per_second),
+            burst: part(self.burst),
+            concurrent: part(self.concurrent),
+        }
+    }
+
+    /// No more requests than another rate lets through.
+    #[must_use]
+    pub fn within(self, other: Self) -> Self {
+        Self {
+            per_minute: self.per_minute.min(other.per_minute),
+            per_second: self.per_second.min(other.per_second),
+            burst: self.burst.min(other.burst),
+            ..self
+        }
+    }
 }
 
 /// Which of the two windows refused.

@@ -12,7 +12,7 @@ use loupe_wire::{RateLimitConfig, RateLimitTier};
 use moka::future::Cache;
 
 use super::too_many;
-use crate::{app::App, error::Result};
+use crate::{app::App, error::Result, front};
 
 const MINUTE: i64 = 60;
 const HOUR: i64 = 3600;
@@ -24,6 +24,13 @@ const ADDRESS_HOUR: i64 = 1000;
 /// Interactions that a page takes in a minute, and one address of it in an hour, whatever its owner says of searches.
 const BEACONS_MINUTE: i64 = 6_000;
 const BEACONS_ADDRESS_HOUR: i64 = 3_000;
+
+/// Notes that an app's page takes in a minute and in a day: each is kept for months.
+const NOTES_MINUTE: i64 = 1_200;
+const NOTES_DAY: i64 = 100_000;
+
+/// Looks at the map of pages from one address in a minute.
+const MAPS_MINUTE: i64 = 30;
 
 /// Requests counted in a window.
 #[derive(Debug, Default, Clone, Copy)]
@@ -62,10 +69,11 @@ pub async fn take_page(
     if !config.enabled {
         return Ok(());
     }
-    if let (true, Some(address)) = (config.enable_ip_limits, address) {
+    if config.enable_ip_limits && address.is_some() {
+        let network = front::network(address);
         let limit = config.max_requests_per_ip_hour.unwrap_or(ADDRESS_HOUR);
         let windows = [(HOUR, Some(limit)), (HOUR, None), (HOUR, None)];
-        take(app, format!("{page} {address}"), windows, 1, "searches").await?;
+        take(app, format!("{page} {network}"), windows, 1, "searches").await?;
     }
     take(app, page.to_owned(), limits(config), 1, "searches").await
 }
@@ -82,11 +90,12 @@ pub async fn take_beacons(
 ) -> Result<()> {
     let number = i64::try_from(number).unwrap_or(i64::MAX);
     let none = (DAY, None);
-    if let Some(address) = address {
+    if address.is_some() {
+        let network = front::network(address);
         let windows = [none, (HOUR, Some(BEACONS_ADDRESS_HOUR)), none];
         take(
             app,
-            format!("{page} told {address}"),
+            format!("{page} told {network}"),
             windows,
             number,
             "interactions",
@@ -95,6 +104,29 @@ pub async fn take_beacons(
     }
     let windows = [(MINUTE, Some(BEACONS_MINUTE)), none, none];
     take(app, format!("{page} told"), windows, number, "interactions").await
+}
+
+/// Counts a note that an app's page sends of a visitor.
+///
+/// # Errors
+/// 429 when the app has told too much.
+pub async fn take_note(app: &App, app_id: &str) -> Result<()> {
+    let windows = [
+        (MINUTE, Some(NOTES_MINUTE)),
+        (HOUR, None),
+        (DAY, Some(NOTES_DAY)),
+    ];
+    take(app, format!("{app_id} told"), windows, 1, "interactions").await
+}
+
+/// Counts a look at the map of all pages.
+///
+/// # Errors
+/// 429 when this address has looked too often.
+pub async fn take_map(app: &App, address: Option<IpAddr>) -> Result<()> {
+    let windows = [(MINUTE, Some(MAPS_MINUTE)), (HOUR, None), (DAY, None)];
+    let owner = format!("map {}", front::network(address));
+    take(app, owner, windows, 1, "looks").await
 }
 
 /// What the owner says; where nothing is said, the tier's requests a minute.

@@ -113,6 +113,7 @@ pub fn operations() -> OpenApiRouter<App> {
 pub async fn run_task(app: &App, claim: &Claim) -> Result<()> {
     match claim.kind.as_str() {
         copying::COPY => copying::run(app, claim).await?,
+        collections::archiving::MOVE => collections::archiving::run(app, claim).await?,
         exports::EXPORT => return exports::run(app, claim).await,
         // It ends its task itself, with what the action made.
         triggers::RUN => return triggers::run(app, claim).await,
@@ -144,6 +145,9 @@ pub async fn run_task(app: &App, claim: &Claim) -> Result<()> {
 pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
     if claim.kind == copying::COPY {
         copying::give_up(app, claim, reason).await?;
+    }
+    if claim.kind == collections::archiving::MOVE {
+        collections::archiving::give_up(app, claim).await?;
     }
     if claim.kind == clusters::RUN {
         clusters::give_up(app, claim, reason).await?;

@@ -128,15 +128,28 @@ pub struct Gone {
     /// The store's keys of files; an object whose files were replaced has some outside its own folder.
     #[serde(default)]
     files: Vec<String>,
+    /// What was made of the objects goes, their own files stay.
+    #[serde(default)]
+    keeps_files: bool,
 }
 
 impl Gone {
+    /// What was made of objects that stay.
+    pub fn documents(object_ids: Vec<String>) -> Self {
+        Self {
+            object_ids,
+            keeps_files: true,
+            ..Self::default()
+        }
+    }
+
     /// Whole objects: their files, and the documents made from them.
     pub fn objects(objects: &[ObjectResponse]) -> Self {
         let ids = objects.iter().filter_map(|one| one.object_id.clone());
         Self {
             object_ids: ids.collect(),
             files: objects.iter().flat_map(blobs::keys).collect(),
+            keeps_files: false,
         }
     }
 
@@ -295,16 +308,33 @@ async fn remove_generated(app: &App, namespace_id: &str, documents: &[Document])
 }
 
 async fn free(app: &App, namespace_id: &str, gone: &Gone) -> Result<()> {
-    remove_documents(app, namespace_id, &gone.object_ids).await?;
+    let ids = match gone.keeps_files {
+        true => still_gone(app, namespace_id, gone.object_ids.clone()).await?,
+        false => gone.object_ids.clone(),
+    };
+    remove_documents(app, namespace_id, &ids).await?;
     for key in &gone.files {
         app.blobs().delete(key).await?;
     }
-    for object_id in &gone.object_ids {
+    let folders = ids.iter().filter(|_| !gone.keeps_files);
+    for object_id in folders {
         let folder = blobs::folder(namespace_id, object_id);
         app.blobs().delete_all(&folder).await?;
     }
-    let ids = gone.object_ids.clone();
     delete_rows(app, DELETE_PROCESSED, namespace_id, ids).await
+}
+
+/// Those that were not taken back meanwhile: what was made of these stays.
+async fn still_gone(app: &App, namespace_id: &str, ids: Vec<String>) -> Result<Vec<String>> {
+    let namespace_id = namespace_id.to_owned();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let living = objects::store::living(tx, &namespace_id, &ids).await?;
+                Ok(ids.into_iter().filter(|id| !living.contains(id)).collect())
+            })
+        })
+        .await
 }
 
 async fn ids(

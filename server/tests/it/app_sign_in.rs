@@ -352,6 +352,53 @@ async fn accounts_by_mail_and_password_on_postgres() {
     mail_and_password(Database::Postgres).await;
 }
 
+async fn a_reset_ends_the_others(database: Database) {
+    let (server, mails) = server_with_mail(database).await;
+    let auth = json!({"mode": "clerk", "clerk_allowed_providers": ["email"]});
+    app(&server, "club", auth).await;
+    let mut ada = Browser::new(&server, "club");
+    sign_up(&mut ada, &mails, "ada@example.com", 1).await;
+    sign_up(
+        &mut Browser::new(&server, "club"),
+        &mails,
+        "bob@example.com",
+        2,
+    )
+    .await;
+    let mut lost = Browser::new(&server, "club");
+    let mut tokens = Vec::new();
+    for (count, email) in [
+        (3, "ada@example.com"),
+        (4, "ada@example.com"),
+        (5, "bob@example.com"),
+    ] {
+        lost.post("/_auth/forgot", &[("email", email)]).await.ok();
+        tokens.push(token_of(&mails.wait(count).await));
+    }
+    let mut statuses = Vec::new();
+    for token in [&tokens[1], &tokens[0], &tokens[2]] {
+        let form = [("token", token.as_str()), ("password", "a new lamp there")];
+        statuses.push(
+            Browser::new(&server, "club")
+                .post("/_auth/reset", &form)
+                .await
+                .status,
+        );
+    }
+    // The older link of the same account is over with the newer one; another person's is not.
+    assert_eq!(statuses, [303, 410, 303]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reset_ends_the_others_on_sqlite() {
+    a_reset_ends_the_others(Database::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reset_ends_the_others_on_postgres() {
+    a_reset_ends_the_others(Database::Postgres).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn guessing_is_slowed_and_the_owner_still_gets_in() {
     let (mails, url) = Mails::start().await;

@@ -5,10 +5,44 @@ use serde_json::{Value, json};
 use crate::{
     apps::{at, deploy, make, visit},
     both,
-    harness::{Server, other_organization},
+    harness::{Database, Server, config, other_organization},
 };
 
 both! {
+    async fn strangers_do_not_fill_the_log(server) {
+        let app = make(&server, json!({"slug": "films", "meta": {"title": "Films"}})).await;
+        let path = format!("/v1/apps/{app}");
+        deploy(&server, &app, "production", json!({"index.html": "<!doctype html><h1>Films</h1>"})).await;
+        server.call("POST", &format!("{path}/publish"), json!({})).await.ok();
+        // What nobody may call is counted, and is no line.
+        for place in ["/api/organizations/users", "/api/unknown", "/api/retrievers/x/publish"] {
+            assert_eq!(visit(&server, "films", place).await.status, 404, "{place}");
+        }
+        assert_eq!(visit(&server, "films", "/api/retrievers").await.status, 403);
+        let lines = async |kind: &str| {
+            let log = server.call("GET", &format!("{path}/logs?log_type={kind}"), Value::Null).await.ok();
+            log["results"].as_array().unwrap().len()
+        };
+        assert_eq!(lines("requests").await, 1);
+        server.call("PATCH", &path, json!({"auth_config": {"mode": "clerk"}})).await.ok();
+        assert_eq!(visit(&server, "films", "/api/retrievers").await.status, 401);
+        server.call("PATCH", &path, json!({"auth_config": {"mode": "public"}})).await.ok();
+        while visit(&server, "films", "/api/unknown").await.status != 429 {}
+        assert_eq!(lines("requests").await, 1);
+        let minutes = "SELECT CAST(COALESCE(SUM(calls), 0) AS BIGINT) FROM app_minutes";
+        assert!(server.app.db().number(minutes, vec![]).await.unwrap() > 5);
+
+        // An owner who keeps nothing keeps no notes of pages either.
+        let note = json!({"event_type": "error", "metadata": {"message": "x is undefined"}});
+        server.call("POST", "/v1/public/apps/films/interactions", note.clone()).await.ok();
+        assert_eq!(lines("errors").await, 1);
+        server.call("PATCH", &path, json!({"monitoring_config": {"enabled": false}})).await.ok();
+        assert_eq!(server.call("POST", "/v1/public/apps/films/interactions", note).await.ok()["success"], true);
+        assert_eq!(lines("errors").await, 1);
+        let told = server.call("GET", &format!("{path}/analytics"), Value::Null).await.ok();
+        assert_eq!((&told["total_errors"], &told["total_events"]), (&json!(1), &json!(1)));
+    }
+
     async fn visits_are_counted_and_their_lines_are_kept(server) {
         let app = make(&server, json!({"slug": "films", "meta": {"title": "Films"}})).await;
         let path = format!("/v1/apps/{app}");
@@ -93,4 +127,40 @@ both! {
             assert_eq!(server.app.db().number(table, vec![]).await.unwrap(), 0, "{table}");
         }
     }
+}
+
+/// However many addresses somebody has, an app's page tells so much and no more; a network of version 6 is one address.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn notes_are_bounded_for_networks_and_for_the_app() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(Database::Sqlite, &folder).await;
+    config.trust_proxy = true;
+    let server = Server::start_with(config, folder, None).await;
+    let quiet = json!({"slug": "films", "meta": {"title": "Films"}, "monitoring_config": {"enabled": false}});
+    let app = make(&server, quiet).await;
+    server
+        .call("POST", &format!("/v1/apps/{app}/publish"), json!({}))
+        .await
+        .ok();
+    // All of it happens within one minute of the clock.
+    let second = server.app.clock().now().timestamp().rem_euclid(60);
+    server.app.clock().advance(60 - second);
+    let tell = |address: String| {
+        let note = json!({"event_type": "click"});
+        let request = server.request("POST", "/v1/public/apps/films/interactions");
+        Server::send(request.header("x-forwarded-for", address).json(&note))
+    };
+    let mut taken = 0;
+    for number in 0..30 {
+        let status = tell(format!("2001:db8:1:1::{number:x}")).await.status;
+        taken += usize::from(status == 200);
+    }
+    assert!((10..=25).contains(&taken), "{taken} of one network");
+    tell("2001:db8:1:2::1".into()).await.ok();
+    let mut all = taken + 1;
+    for number in 0..1_400 {
+        let address = format!("203.0.{}.{}", number / 250, number % 250);
+        all += usize::from(tell(address).await.status == 200);
+    }
+    assert_eq!(all, 1_200);
 }

@@ -132,4 +132,103 @@ both! {
             server.call_in(&namespace, "GET", THINGS, Value::Null).await.ok();
         }
     }
+
+    async fn a_hard_cap_holds_and_a_budget_is_told_of(server) {
+        let (namespace, retriever) = crate::harness::retriever(&server, "capped").await;
+        search(&server, &namespace, &retriever).await.ok();
+        let path = "/v1/organizations/billing/spending-caps";
+        let caps = server.call("GET", path, Value::Null).await.ok();
+        assert_eq!((&caps["hard_cap_enabled"], &caps["spending_alert_thresholds"], &caps["hard_spending_cap"]), (&json!(false), &json!([80, 95]), &Value::Null), "{caps:#}");
+        close(&caps["current_spending_usd"], 2e-6);
+        assert_eq!(caps["current_spending_cents"], 1, "a cent that is begun is whole");
+        server.call("POST", path, json!({"hard_cap_enabled": true})).await.invalid(&["body", "hard_spending_cap"], "missing");
+        let set = server.call("POST", path, json!({"hard_spending_cap": 0, "hard_cap_enabled": true})).await.ok();
+        assert_eq!((&set["hard_spending_cap"], &set["hard_spending_cap_usd"]), (&json!(0), &json!(0.0)));
+        let refused = search(&server, &namespace, &retriever).await.error(403, "QuotaExceededError");
+        assert_eq!(refused["error"]["details"]["resource"], "hard_spending_cap_usd");
+        // Batches are paid for too.
+        let bucket = json!({"bucket_name": "notes", "bucket_schema": {"properties": {"note": {"type": "string"}}}});
+        let bucket = server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok()["bucket_id"].as_str().unwrap().to_owned();
+        let collection = json!({"collection_name": "notes", "source": {"type": "bucket", "bucket_ids": [bucket]},
+            "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"}});
+        server.call_in(&namespace, "POST", "/v1/collections", collection).await.ok();
+        server.call_in(&namespace, "POST", &format!("/v1/buckets/{bucket}/objects"), json!({"note": "x"})).await.ok();
+        let batches = format!("/v1/buckets/{bucket}/batches");
+        let draft = server.call_in(&namespace, "POST", &batches, json!({})).await.ok();
+        let batch = format!("{batches}/{}", draft["batch_id"].as_str().unwrap());
+        server.call_in(&namespace, "POST", &format!("{batch}/submit"), json!({})).await.error(403, "QuotaExceededError");
+        server.call("POST", path, json!({"hard_spending_cap": 1000})).await.ok();
+        server.call_in(&namespace, "POST", &format!("{batch}/submit"), json!({})).await.ok();
+        crate::batches::ended(&server, &namespace, &batch).await;
+        let gone = server.call("POST", path, json!({"hard_cap_enabled": false, "hard_spending_cap": null})).await.ok();
+        assert_eq!((&gone["hard_spending_cap"], &gone["hard_cap_enabled"]), (&Value::Null, &json!(false)));
+        search(&server, &namespace, &retriever).await.ok();
+
+        // Nothing is spent of a budget of nothing without passing every threshold of it.
+        server.call("POST", path, json!({"monthly_spending_budget": 0, "spending_alert_thresholds": [90, 50, 50]})).await.ok();
+        server.app.clock().advance(61);
+        let start = std::time::Instant::now();
+        let caps = loop {
+            let caps = server.call("GET", path, Value::Null).await.ok();
+            if caps["spending_alerts_sent"] == json!([50, 90]) || start.elapsed().as_secs() > 20 {
+                break caps;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        };
+        assert_eq!((&caps["spending_alerts_sent"], &caps["spending_alert_thresholds"]), (&json!([50, 90]), &json!([50, 90])), "{caps:#}");
+        let told = server.call("POST", "/v1/notifications/list", json!({"notification_type": "billing_alert"})).await.ok();
+        assert_eq!((&told["total"], &told["results"][0]["metadata"]["threshold"]), (&json!(1), &json!(90)), "{told:#}");
+        for (body, member, kind) in [
+            (json!({"monthly_spending_budget": -1}), "monthly_spending_budget", "greater_than_equal"),
+            (json!({"spending_alert_thresholds": [0]}), "spending_alert_thresholds", "range"),
+            (json!({"hard_spending_limit": 1}), "hard_spending_limit", "extra_forbidden"),
+        ] {
+            server.call("POST", path, body).await.invalid(&["body", member], kind);
+        }
+
+        // What was paid for, act by act.
+        let path = "/v1/organizations/billing/transactions";
+        let list = server.call("GET", path, Value::Null).await.ok();
+        let acts = list["transactions"].as_array().unwrap();
+        assert_eq!((&list["total"], &list["has_more"], acts.len() > 1), (&json!(acts.len()), &json!(false), true), "{list:#}");
+        let of = |kind: &str| -> f64 { acts.iter().filter(|act| act["operation_type"] == kind).map(|act| act["cost_usd"].as_f64().unwrap()).sum() };
+        close(&json!(of("search")), 4e-6);
+        close(&json!(of("ingestion")), 1e-4);
+        let ingested = acts.iter().find(|act| act["operation_type"] == "ingestion").unwrap();
+        assert_eq!((&ingested["resource_id"], &ingested["namespace_id"], &ingested["metadata"]["objects"]), (&draft["batch_id"], &json!(namespace), &json!(1)));
+        let month = &ingested["billing_month"].as_str().unwrap();
+        let page = server.call("GET", &format!("{path}?limit=1&billing_month={month}"), Value::Null).await.ok();
+        assert_eq!((page["transactions"].as_array().unwrap().len(), &page["has_more"]), (1, &json!(true)), "{page:#}");
+        assert_eq!(server.call("GET", &format!("{path}?billing_month=2020-01"), Value::Null).await.ok()["total"], 0);
+        server.call("GET", &format!("{path}?limit=201"), Value::Null).await.invalid(&["query", "limit"], "range");
+        server.call("GET", &format!("{path}?billing_month=soon"), Value::Null).await.invalid(&["query", "billing_month"], "string_pattern_mismatch");
+    }
+
+    async fn a_plan_is_chosen_and_its_credits_are_counted(server) {
+        let (namespace, retriever) = crate::harness::retriever(&server, "plans").await;
+        search(&server, &namespace, &retriever).await.ok();
+        let balance = server.call("GET", "/v1/organizations/billing/balance", Value::Null).await.ok();
+        assert_eq!((&balance["account_tier"], &balance["credit_balance"], balance.get("next_tier")), (&json!("enterprise"), &json!(0), None), "{balance:#}");
+        let subscription = "/v1/organizations/billing/subscription";
+        let before = server.call("GET", subscription, Value::Null).await.ok();
+        assert_eq!((&before["has_subscription"], &before["plan_slug"], &before["status"]), (&json!(true), &json!("enterprise"), &json!("active")));
+        let subscribe = "/v1/organizations/billing/subscribe";
+        let told = server.call("POST", subscribe, json!({"plan": "build", "success_url": "https://example.com/done"})).await.ok();
+        assert_eq!(told["checkout_url"], "https://example.com/done");
+        // The rates of the plan hold at once: an idle key has its burst.
+        server.app.clock().advance(60);
+        assert_eq!(server.call("GET", subscription, Value::Null).await.ok()["plan_slug"], "build");
+        let balance = server.call("GET", "/v1/organizations/billing/balance", Value::Null).await.ok();
+        assert_eq!((&balance["credit_balance"], &balance["next_tier"]), (&json!(9_999), &json!("scale")), "{balance:#}");
+        assert!(balance["daily_burn_rate"].as_f64().unwrap() > 0.0 && balance["estimated_days_remaining"].as_i64().unwrap() > 0, "{balance:#}");
+        let credits = server.call("GET", "/v1/organizations/credits", Value::Null).await.ok();
+        assert_eq!((&credits["credits_included"], &credits["credits_used"], &credits["credit_balance"]), (&json!(10_000), &json!(1), &json!(9_999)), "{credits:#}");
+        assert_eq!(server.call("GET", "/v1/me", Value::Null).await.ok()["rate_limits"]["requests_per_minute"], 60);
+        server.call("POST", subscribe, json!({"plan": "gold"})).await.invalid(&["body", "plan"], "enum");
+        server.call("POST", subscribe, json!({"plan": "free"})).await.invalid(&["body", "plan"], "enum");
+        let told = server.call("POST", subscribe, json!({"plan": "enterprise"})).await.ok();
+        assert_eq!(told["checkout_url"], format!("{}/console/", server.url));
+        let log = server.call("GET", "/v1/organizations/audit/logs?action=organization_updated", Value::Null).await.ok();
+        assert_eq!(log["results"][0]["changes"]["account_type"], json!({"before": "build", "after": "enterprise"}), "{log:#}");
+    }
 }

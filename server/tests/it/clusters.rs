@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::{both, harness::Server, stages::collection};
 
 /// Thirty documents in three directions, each speaking of its own.
-async fn things(server: &Server, name: &str) -> String {
+pub async fn things(server: &Server, name: &str) -> String {
     let (namespace, _) = crate::harness::retriever(server, name).await;
     let subjects = [
         "sailors on a ship at sea",
@@ -22,7 +22,7 @@ async fn things(server: &Server, name: &str) -> String {
     namespace
 }
 
-async fn write(server: &Server, namespace: &str, title: &str, number: i32, vector: [f64; 3]) {
+pub async fn write(server: &Server, namespace: &str, title: &str, number: i32, vector: [f64; 3]) {
     let kind = ["sea", "food", "music"][(number % 3) as usize];
     let body = json!({"title": title, "number": number, "kind": kind,
         "vectors": {"own": vector}});
@@ -30,7 +30,7 @@ async fn write(server: &Server, namespace: &str, title: &str, number: i32, vecto
     server.call_in(namespace, "POST", path, body).await.ok();
 }
 
-async fn make(server: &Server, namespace: &str, body: Value) -> String {
+pub async fn make(server: &Server, namespace: &str, body: Value) -> String {
     let made = server
         .call_in(namespace, "POST", "/v1/clusters", body)
         .await
@@ -39,7 +39,7 @@ async fn make(server: &Server, namespace: &str, body: Value) -> String {
 }
 
 /// Executes to the end; answers the task and the execution.
-async fn executed(server: &Server, namespace: &str, id: &str, body: Value) -> (Value, Value) {
+pub async fn executed(server: &Server, namespace: &str, id: &str, body: Value) -> (Value, Value) {
     let path = format!("/v1/clusters/{id}/execute");
     let task = server.call_in(namespace, "POST", &path, body).await.ok();
     assert_eq!(task["task_type"], "engine_cluster_build");
@@ -52,7 +52,7 @@ async fn executed(server: &Server, namespace: &str, id: &str, body: Value) -> (V
     (task, run)
 }
 
-fn by_vectors(name: &str, method: &str, parameters: Value) -> Value {
+pub fn by_vectors(name: &str, method: &str, parameters: Value) -> Value {
     json!({"cluster_name": name, "collection_ids": ["things"], "vector_config": {
         "feature_uri": "own", "clustering_method": method, "algorithm_params": parameters}})
 }
@@ -134,10 +134,26 @@ both! {
         for (method, parameters) in [
             ("hdbscan", json!({"min_cluster_size": 4})), ("dbscan", json!({"eps": 0.4, "min_samples": 3})), ("agglomerative", json!({"n_clusters": 3, "linkage": "average"})),
             ("spectral", json!({"n_clusters": 3})), ("gaussian_mixture", json!({"n_components": 3})), ("auto", json!({})),
+            ("mean_shift", json!({"bandwidth": 0.5})), ("optics", json!({"min_samples": 3, "xi": 0.2})), ("leiden", json!({"n_neighbors": 6})),
+            ("evoc", json!({"n_neighbors": 6, "approx_n_clusters": 3, "min_samples": 3})),
         ] {
             let id = make(&server, &namespace, by_vectors(method, method, parameters)).await;
             let (task, run) = executed(&server, &namespace, &id, json!({"vis_n_components": 3})).await;
             assert_eq!((&task["status"], &run["num_clusters"]), (&json!("COMPLETED"), &json!(3)), "{method}: {run:#}");
+        }
+        // Laid out before they are compared; the picture is of the layout, what is told of clusters of the vectors.
+        for step in [json!({"method": "umap", "n_components": 2, "n_neighbors": 8}), json!({"method": "tsne", "perplexity": 5.0}), json!({"method": "whitening", "regularization": 0.01})] {
+            let name = step["method"].as_str().unwrap();
+            let mut laid = by_vectors(name, "kmeans", json!({"n_clusters": 3}));
+            laid["vector_config"]["preprocessing_steps"] = json!([step, {"method": "none"}]);
+            let id = make(&server, &namespace, laid).await;
+            let (task, run) = executed(&server, &namespace, &id, Value::Null).await;
+            assert_eq!((&task["status"], &run["num_clusters"], &run["centroids"][0]["num_members"]), (&json!("COMPLETED"), &json!(3), &json!(10)), "{name}: {run:#}");
+            let path = format!("/v1/clusters/{id}/visualization");
+            let drawn = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+            executed(&server, &namespace, &id, Value::Null).await;
+            let again = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+            assert_eq!((drawn["points"].as_array().unwrap().len(), &drawn["points"]), (30, &again["points"]), "{name}");
         }
         // A sample is compared, and said to be one.
         let mut sampled = by_vectors("sampled", "kmeans", json!({"n_clusters": 3}));
@@ -240,7 +256,25 @@ both! {
             server.call_in(&namespace, "POST", "/v1/clusters", body).await.invalid(&loc, kind);
         };
         refuse(json!({"collection_ids": ["things"]}), &["vector_config"], "missing").await;
-        refuse(by_vectors("x", "leiden", json!({})), &["vector_config", "clustering_method"], "not_enabled").await;
+        refuse(by_vectors("x", "attribute_based", json!({})), &["vector_config", "clustering_method"], "value_error").await;
+        for (method, name, value, kind) in [
+            ("leiden", "resolution", json!(0), "float_type"), ("leiden", "n_neighbors", json!(1), "int_type"), ("leiden", "n_iterations", json!(0), "value_error"),
+            ("leiden", "objective_function", json!("chance"), "enum"), ("optics", "min_samples", json!(1), "int_type"), ("optics", "xi", json!(1.5), "float_type"),
+            ("optics", "cluster_method", json!("knn"), "enum"), ("optics", "p", json!(1), "not_enabled"), ("optics", "min_cluster_size", json!(2.5), "value_error"),
+            ("mean_shift", "bandwidth", json!(0), "float_type"), ("mean_shift", "bin_seeding", json!("yes"), "bool_type"), ("mean_shift", "seeds", json!([[1.0]]), "not_enabled"),
+            ("mean_shift", "bandwidth_quantile", json!(2), "float_type"), ("evoc", "noise_level", json!(2), "float_type"), ("evoc", "base_min_cluster_size", json!(1), "int_type"),
+        ] {
+            refuse(by_vectors("x", method, json!({name: value})), &["vector_config", "algorithm_params", name], kind).await;
+        }
+        refuse(by_vectors("x", "optics", json!({"cluster_method": "dbscan"})), &["vector_config", "algorithm_params", "eps"], "missing").await;
+        for (step, name, kind) in [
+            (json!({"method": "pca"}), "method", "enum"), (json!({}), "method", "missing"), (json!({"method": "umap", "n_components": 1}), "n_components", "int_type"),
+            (json!({"method": "tsne", "n_components": 10}), "n_components", "not_enabled"), (json!({"method": "whitening", "regularization": -1}), "regularization", "float_type"),
+        ] {
+            let mut body = by_vectors("x", "kmeans", json!({}));
+            body["vector_config"]["preprocessing_steps"] = json!([step]);
+            refuse(body, &["vector_config", "preprocessing_steps", "0", name], kind).await;
+        }
         refuse(by_vectors("x", "kmeans", json!({"n_clusters": 1})), &["vector_config", "algorithm_params", "n_clusters"], "int_type").await;
         refuse(by_vectors("x", "agglomerative", json!({"linkage": "none"})), &["vector_config", "algorithm_params", "linkage"], "enum").await;
         let mut unknown = by_vectors("x", "kmeans", json!({}));
@@ -248,14 +282,14 @@ both! {
         refuse(unknown, &["vector_config", "feature_uri"], "invalid_feature_uri").await;
         refuse(json!({"collection_ids": []}), &["collection_ids"], "too_short").await;
         refuse(json!({"collection_ids": ["things"], "cluster_type": "attribute"}), &["attribute_config"], "missing").await;
-        refuse(json!({"collection_ids": ["things"], "auto_execute_on_batch": true}), &["auto_execute_on_batch"], "not_enabled").await;
+        refuse(json!({"collection_ids": ["things"], "auto_execute_on_batch": true, "auto_execute_cooldown_seconds": -1}), &["auto_execute_cooldown_seconds"], "value_error").await;
         let mut nowhere = by_vectors("x", "kmeans", json!({}));
         nowhere["collection_ids"] = json!(["nothing"]);
         server.call_in(&namespace, "POST", "/v1/clusters", nowhere).await.error(404, "NotFoundError");
 
         let id = make(&server, &namespace, by_vectors("fine", "kmeans", json!({}))).await;
         let path = format!("/v1/clusters/{id}");
-        server.call_in(&namespace, "POST", &format!("{path}/execute"), json!({"mode": "composite"})).await.invalid(&["body", "mode"], "not_enabled");
+        server.call_in(&namespace, "POST", &format!("{path}/execute"), json!({"vis_n_components": 4})).await.invalid(&["body", "vis_n_components"], "enum");
         server.call_in(&namespace, "PATCH", &path, json!({"algorithm_params": {"n_clusters": "many"}})).await.invalid(&["body", "vector_config", "algorithm_params", "n_clusters"], "int_type");
         let changed = server.call_in(&namespace, "PATCH", &path, json!({"cluster_name": "finer", "algorithm_params": {"n_clusters": 2}, "sample_size": 20})).await.ok();
         assert_eq!((&changed["cluster_name"], &changed["vector_config"]["sample_size"], &changed["vector_config"]["algorithm_params"]["n_clusters"]), (&json!("finer"), &json!(20), &json!(2)));

@@ -42,6 +42,19 @@ async fn fill(server: &Server, namespace: &str, word: &str) {
 }
 
 both! {
+    async fn what_a_namespace_is_made_of_is_told_without_a_key(server) {
+        let told = Server::send(server.request("GET", "/v1/discovery/schema")).await.ok();
+        assert_eq!(told["dependency_graph"]["retriever"], json!(["collection"]));
+        let required = &told["schemas"]["bucket"]["$defs"]["BucketCreateRequest"]["required"];
+        assert!(required.as_array().unwrap().contains(&json!("bucket_name")), "{required:#}");
+        assert!(told["extractor_catalog"].as_array().unwrap().iter().any(|one| one["name"] == "text_extractor"));
+        assert!(told["stage_catalog"].as_array().unwrap().iter().any(|one| one["stage_id"] == "feature_search"));
+        // What it shows is what is taken.
+        let namespace = server.namespace("from its own description").await;
+        let example: Value = serde_json::from_str(told["examples"]["bucket"].as_str().unwrap()).unwrap();
+        make(&server, &namespace, "/v1/buckets", example).await;
+    }
+
     async fn what_a_namespace_has_is_counted(server) {
         let full = server.namespace("full").await;
         fill(&server, &full, "red").await;

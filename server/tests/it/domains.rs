@@ -139,6 +139,15 @@ both! {
         assert!(visit(&server, &domain).await.body.to_string().contains("The second"));
         let listed = server.call("GET", &format!("/v1/apps/{first}/domains"), Value::Null).await.ok();
         assert_eq!(listed["domains"][0]["status"], "pending");
+        // The record that proved it before proves nothing any more, also where it was left standing.
+        publish(&domain, &[&tokens[0], &tokens[1]]);
+        assert_eq!(verify(&first).await, "pending");
+        assert!(visit(&server, &domain).await.body.to_string().contains("The second"));
+        let renewed = listed["domains"][0]["verification_token"].as_str().unwrap();
+        publish(&domain, &[&tokens[1], renewed]);
+        assert_eq!(verify(&first).await, "active");
+        assert!(visit(&server, &domain).await.body.to_string().contains("The first"));
+        assert_eq!(verify(&second).await, "pending");
 
         // Of two first domains the later one is it.
         for host in ["a.example.org", "b.example.org"] {
@@ -153,6 +162,33 @@ both! {
         let other = other_organization(&server).await;
         let request = server.request("GET", &format!("/v1/apps/{second}/domains")).bearer_auth(&other.key);
         Server::send(request).await.error(404, "NotFoundError");
+    }
+
+    async fn a_domain_of_an_app_that_serves_nothing_is_not_the_servers(server) {
+        let app = make(&server, json!({"slug": "films", "meta": {"title": "Films"}})).await;
+        let domain = name(&server);
+        let path = format!("/v1/apps/{app}/domains");
+        let added = server.call("POST", &path, json!({"domain": domain})).await.ok();
+        let health = async || Server::send(server.request("GET", "/v1/health").header("host", &domain)).await;
+        // Before it is proven the name means nothing here.
+        assert_eq!(health().await.status, 200);
+        publish(&domain, &[added["verification_token"].as_str().unwrap()]);
+        assert_eq!(server.call("POST", &format!("{path}/{domain}/verify"), Value::Null).await.ok()["status"], "active");
+        // Not deployed yet, then deployed, then switched off.
+        let nothing = async || {
+            for path in ["/", "/v1/health", "/console/", "/r/films"] {
+                let answer = Server::send(server.request("GET", path).header("host", &domain)).await;
+                assert_eq!(answer.status, 404, "{path}: {:#}", answer.body);
+                assert!(answer.body.as_str().unwrap().contains("There is no app at this address"), "{path}: {:#}", answer.body);
+            }
+        };
+        nothing().await;
+        deploy(&server, &app, "production", json!({"index.html": "<h1>Films of old</h1>"})).await;
+        assert!(visit(&server, &domain).await.body.to_string().contains("Films of old"));
+        server.call("PATCH", &format!("/v1/apps/{app}"), json!({"is_active": false})).await.ok();
+        nothing().await;
+        server.call("DELETE", &format!("{path}/{domain}"), Value::Null).await.ok();
+        assert_eq!(health().await.status, 200);
     }
 
     async fn what_is_no_domain_of_ones_own_is_refused(server) {

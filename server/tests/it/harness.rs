@@ -197,6 +197,11 @@ impl Server {
 
     /// Stops this server and starts another one on its folder and database.
     pub async fn restart(self) -> Self {
+        self.restart_with(|_| ()).await
+    }
+
+    /// The same, with other settings.
+    pub async fn restart_with(self, change: impl FnOnce(&mut Config)) -> Self {
         let Self {
             started,
             app,
@@ -207,6 +212,7 @@ impl Server {
         } = self;
         let mut config = app.config().clone();
         config.listen.set_port(0);
+        change(&mut config);
         app.stop.cancel();
         drop(app);
         serving.await.unwrap();

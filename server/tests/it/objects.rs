@@ -1,5 +1,9 @@
 //! Objects and their files: checked against the bucket, kept, found, changed, removed.
 
+mod together;
+
+pub use together::beside;
+
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{both, harness::Server};
 
 /// Changes the organization as whoever sells plans would.
-async fn set(server: &Server, tier: &str, requires_plan: bool) {
+pub async fn set(server: &Server, tier: &str, requires_plan: bool) {
     let mut rows: Vec<(String, Json<Value>)> = server
         .app
         .db()

@@ -110,4 +110,69 @@ both! {
         server.call_in(&namespace, "POST", "/v1/retrievers", wrong).await
             .invalid(&["body", "stages", "0", "config", "parameters", "aggregations", "0", "function"], "enum");
     }
+
+    async fn edges_of_objects_lead_from_document_to_document(server) {
+        let namespace = server.namespace("edges").await;
+        let text = json!({"type": "string"});
+        let bucket = json!({"bucket_name": "papers", "bucket_schema": {"properties": {"title": text}}});
+        let bucket = server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok()["bucket_id"].as_str().unwrap().to_owned();
+        let body = json!({"collection_name": "papers", "source": {"type": "bucket", "bucket_ids": [bucket]},
+            "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1", "field_passthrough": [{"source_path": "title"}]}});
+        let papers = server.call_in(&namespace, "POST", "/v1/collections", body).await.ok()["collection_id"].as_str().unwrap().to_owned();
+        // Each cites the one before it; the first cites the last in the words of the last.
+        let mut ids: Vec<String> = Vec::new();
+        for title in ["first", "second", "third"] {
+            let mut edges: Vec<Value> = ids.last().map(|id| json!({"type": "cites", "target_object_id": id})).into_iter().collect();
+            if title == "third" {
+                edges.push(json!({"type": "cites", "target_object_id": ids[0], "direction": "in", "attributes": {"page": 7}}));
+            }
+            let object = json!({"title": title, "edges": edges});
+            let made = server.call_in(&namespace, "POST", &format!("/v1/buckets/{bucket}/objects"), object).await.ok();
+            ids.push(made["object_id"].as_str().unwrap().to_owned());
+        }
+        let batch = crate::batches::process(&server, &namespace, &bucket).await;
+        assert_eq!(batch["status"], "COMPLETED", "{batch:#}");
+        let only = |title: &str| stage("attribute_filter", json!({"field": "title", "operator": "eq", "value": title}));
+        let titles = |answer: &Value| -> Vec<String> {
+            answer["documents"].as_array().unwrap().iter().map(|one| one["title"].as_str().unwrap().to_owned()).collect()
+        };
+        let walk = stage("traverse_edge", json!({"max_depth": 4, "edge_types": ["cites"]}));
+        let one = retriever(&server, &namespace, &papers, vec![only("second"), walk]).await;
+        let answer = execute(&server, &namespace, &one, json!({})).await;
+        assert_eq!(titles(&answer), ["first", "third"], "{answer:#}");
+        let edge = &answer["documents"][1]["edge"];
+        assert_eq!((&edge["depth"], &edge["attributes"]["page"], &edge["from_document_id"]), (&json!(2), &json!(7), &answer["documents"][0]["document_id"]));
+        assert_eq!(answer["stage_statistics"]["stages"]["traverse_edge"]["metadata"]["hops"].as_array().unwrap().len(), 3);
+        let back = stage("traverse_edge", json!({"direction": "in"}));
+        let one = retriever(&server, &namespace, &papers, vec![only("first"), back]).await;
+        assert_eq!(titles(&execute(&server, &namespace, &one, json!({})).await), ["second"]);
+    }
+
+    async fn links_lead_an_end_user_to_no_document_of_another(server) {
+        let namespace = server.namespace("friends").await;
+        let things = collection(&server, &namespace, "things", &[]).await;
+        let path = format!("/v1/collections/{things}/documents");
+        let mut keys: Vec<String> = Vec::new();
+        let request = |path: &str, key: &str, body: Value| {
+            server.request("POST", path).bearer_auth(key).header("x-namespace", &namespace).json(&body)
+        };
+        for person in ["ada", "bo"] {
+            let body = json!({"name": person, "principal_id": person, "permissions": ["delete"]});
+            let made = server.call("POST", "/v1/organizations/users/owner@localhost/api-keys", body).await.ok();
+            keys.push(made["key"].as_str().unwrap().to_owned());
+            for number in 0..2 {
+                let thing = json!({"name": format!("{person} {number}"), "group": "all", "of": "all"});
+                Server::send(request(&path, &keys[keys.len() - 1], thing)).await.ok();
+            }
+        }
+        let first = stage("attribute_filter", json!({"field": "name", "operator": "ends_with", "value": " 0"}));
+        let walk = stage("traverse_edge", json!({"source_field": "of", "target_field": "group", "direction": "both", "max_depth": 5}));
+        let one = retriever(&server, &namespace, &things, vec![first, walk]).await;
+        let path = format!("/v1/retrievers/{one}/execute");
+        for (person, key) in ["ada", "bo"].iter().zip(&keys) {
+            let answer = Server::send(request(&path, key, json!({"inputs": {}}))).await.ok();
+            let names: Vec<&Value> = answer["documents"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+            assert_eq!(names, [&json!(format!("{person} 1"))]);
+        }
+    }
 }

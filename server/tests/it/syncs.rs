@@ -1,5 +1,8 @@
 //! Buckets that follow a folder of a storage: what comes there, changes there and goes there.
 
+mod owning;
+mod waiting;
+
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
@@ -14,10 +17,20 @@ use axum::{
 };
 use serde_json::{Value, json};
 
-use crate::{both, fetching::serve, harness::Server};
+use crate::{
+    both,
+    fetching::serve,
+    harness::{self, Database, Server},
+};
 
 /// Files of the storage by their keys; texts are their content.
 type Files = Arc<Mutex<BTreeMap<String, String>>>;
+
+/// Names the file that the storage does not give in any time.
+const HANGS: &str = "out/hangs";
+
+/// Is part of every ETag: files look new when it changes.
+const LOOKS: &str = "out/looks";
 
 /// A small S3 that lists two files at a time. What it is asked with is checked where single files are fetched.
 async fn storage(files: Files) -> String {
@@ -33,6 +46,13 @@ async fn answer(
 ) -> Response {
     let files = files.lock().unwrap().clone();
     let path = uri.path();
+    let asked_for = path.trim_end_matches('/');
+    if files
+        .get(HANGS)
+        .is_some_and(|key| asked_for.ends_with(key))
+    {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+    }
     if path.trim_end_matches('/') == "/media" {
         return list(&files, &asked).into_response();
     }
@@ -69,9 +89,10 @@ fn list(files: &BTreeMap<String, String>, asked: &BTreeMap<String, String>) -> S
         .filter(|(key, _)| key.starts_with(&prefix) && **key > after);
     let page: Vec<_> = found.by_ref().take(2).collect();
     let next = found.next().and_then(|_| page.last()).map(|(key, _)| key);
+    let looks = files.get(LOOKS).map_or("", String::as_str);
     let entry = |(key, text): &(&String, &String)| {
         format!(
-            "<Contents><Key>{key}</Key><LastModified>2026-11-21T10:00:00.000Z</LastModified><ETag>&quot;{}&quot;</ETag><Size>{}</Size></Contents>",
+            "<Contents><Key>{key}</Key><LastModified>2026-11-21T10:00:00.000Z</LastModified><ETag>&quot;{}{looks}&quot;</ETag><Size>{}</Size></Contents>",
             text.len(),
             text.len()
         )
@@ -93,6 +114,10 @@ struct Place {
 }
 
 async fn place(server: &Server, schema: Value) -> Place {
+    place_with(server, json!({ "bucket_schema": schema })).await
+}
+
+async fn place_with(server: &Server, mut bucket: Value) -> Place {
     let files = Files::default();
     let storage = storage(files.clone()).await;
     let connection = json!({
@@ -104,7 +129,7 @@ async fn place(server: &Server, schema: Value) -> Place {
         .await
         .ok();
     let namespace = server.namespace("following").await;
-    let bucket = json!({"bucket_name": "letters", "bucket_schema": schema});
+    bucket["bucket_name"] = "letters".into();
     let bucket = server
         .call_in(&namespace, "POST", "/v1/buckets", bucket)
         .await
@@ -123,6 +148,10 @@ impl Place {
             .lock()
             .unwrap()
             .insert(key.to_owned(), text.to_owned());
+    }
+
+    fn take(&self, key: &str) {
+        self.files.lock().unwrap().remove(key);
     }
 
     fn path(&self) -> String {
@@ -276,11 +305,12 @@ both! {
         place.put("a 1912.txt", "fine");
         place.put("b.txt", "no year in its name");
         place.put("c.png", "a picture that the schema has no place for");
+        place.put("d//e 1913.txt", "a key with an empty piece");
         let year = json!({"mappings": {"year": {"target_type": "field", "required": true, "transform": "integer",
             "source": {"type": "filename_regex", "pattern": r"(\d{4})"}}}});
         let sync = place.follow(&server, json!({"source_path": "media", "schema_mapping": year, "skip_batch_submission": true, "sync_mode": "initial_only"})).await;
         let first = place.still(&server, &sync).await;
-        assert_eq!((&first["status"], &first["total_files_failed"]), (&json!("COMPLETED_WITH_ERRORS"), &json!(2)), "{first:#}");
+        assert_eq!((&first["status"], &first["total_files_failed"]), (&json!("COMPLETED_WITH_ERRORS"), &json!(3)), "{first:#}");
         assert!(first["last_error"].as_str().unwrap().contains("b.txt"), "{}", first["last_error"]);
         assert_eq!(place.names(&server).await, ["a_1912.txt"]);
         // One look was asked for.
@@ -331,4 +361,79 @@ both! {
         let listed = place.call(&server, "POST", &format!("{path}/list"), json!({})).await;
         assert_eq!(listed["results"], json!([]));
     }
+}
+
+/// A process of its own on the database of this server.
+fn process(server: &Server, folder: &std::path::Path) -> tokio::process::Child {
+    use secrecy::ExposeSecret;
+    let config = server.app.config();
+    tokio::process::Command::new(env!("CARGO_BIN_EXE_loupe"))
+        .arg("serve")
+        .env("LOUPE_DATA", folder)
+        .env("LOUPE_LISTEN", "127.0.0.1:0")
+        .env("LOUPE_DATABASE_URL", config.database_url.expose_secret())
+        .env("LOUPE_MASTER_KEY", config.master_key.expose_secret())
+        .env("LOUPE_MODELS__OFFLINE", "true")
+        .env("LOUPE_JOBS__LEASE_SECONDS", "2")
+        .env("LOUPE_LIMITS__FREE_DISK_BYTES", "1048576")
+        .env("LOUPE_OUTBOUND__ALLOW", r#"["127.0.0.2"]"#)
+        .stdout(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_look_whose_process_is_killed_goes_on_in_another_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = harness::config(Database::Postgres, &folder).await;
+    config.master_key = "5a".repeat(32).into();
+    // This process looks into nothing until the other one is dead.
+    config.jobs.workers = 0;
+    let server = Server::start_with(config, folder, None).await;
+    let place = place(&server, json!({"properties": {"letter": {"type": "text"}}})).await;
+    for (key, text) in [
+        ("in/a.txt", "dear all"),
+        ("in/b.txt", "dear none"),
+        ("in/c.txt", "dear you"),
+        (HANGS, "in/b.txt"),
+    ] {
+        place.put(key, text);
+    }
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut other = process(&server, elsewhere.path());
+    let sync = place
+        .follow(
+            &server,
+            json!({"source_path": "s3://media/in", "batch_size": 1, "skip_batch_submission": true}),
+        )
+        .await;
+    let began = Instant::now();
+    while place.objects(&server).await.len() != 1 {
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "the other process makes no object"
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(
+        place.call(&server, "GET", &sync, Value::Null).await["locked"],
+        true
+    );
+    other.kill().await.unwrap();
+    place.files.lock().unwrap().remove(HANGS);
+    let server = server.restart_with(|config| config.jobs.workers = 2).await;
+    let done = place.still(&server, &sync).await;
+    assert_eq!(done["status"], "COMPLETED", "{done:#}");
+    assert_eq!(place.names(&server).await, ["a.txt", "b.txt", "c.txt"]);
+    let claims = "SELECT CAST(MAX(attempt) AS BIGINT) FROM tasks WHERE namespace_id = $1 AND kind = 'sync_storage'";
+    let claims = server
+        .app
+        .db()
+        .number(claims, loupe_server::args![&place.namespace]);
+    assert_eq!(
+        claims.await.unwrap(),
+        2,
+        "the look was claimed once by each process"
+    );
 }

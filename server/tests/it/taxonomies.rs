@@ -1,5 +1,7 @@
 //! Taxonomies: nodes found by retrievers, what documents take over, at once, by a task, as they come, and in searches.
 
+mod promoting;
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -300,6 +302,22 @@ both! {
         assert_eq!(nodes, ["Food", "Food/Bread", "Food/Fruit", "Food/Fruit/Apples"]);
         let shown = shop.call(&server, "POST", &format!("/v1/taxonomies/{id}/execute"), json!({"source_documents": [{"code": "a"}]})).await.ok();
         assert_eq!((&shown["matches"][0]["label"], &shown["matches"][0]["hierarchy_level"], &shown["results"][0]["place"]), (&json!("Apples"), &json!(2), &json!("Food/Fruit/Apples")));
+
+        // Strangers see the tree that an app sorts by, and no other.
+        let by_place = json!({"collection_identifiers": [places], "stages": [stage("sort_attribute", json!({"field": "code"})), stage("taxonomy_enrich", json!({"taxonomy_id": "places"}))]});
+        let sorted = retriever(&server, &shop.namespace, "by place", by_place).await;
+        let tab = json!({"tab_id": "all", "label": "All", "retriever_id": sorted, "display_config": {"title": "All", "inputs": [], "exposed_fields": ["place"]}});
+        let app = server.call("POST", "/v1/apps", json!({"slug": "orchard", "meta": {"title": "Orchard"}, "tabs": [tab]})).await.ok();
+        let public = async |taxonomy: &str| Server::send(server.request("GET", &format!("/v1/public/apps/orchard/taxonomies/{taxonomy}/tree"))).await;
+        public(&id).await.error(404, "NotFoundError");
+        server.call("POST", &format!("/v1/apps/{}/publish", app["app_id"].as_str().unwrap()), json!({})).await.ok();
+        let seen = public(&id).await.ok();
+        let food = &seen["nodes"][0];
+        assert_eq!((&seen["taxonomy_id"], seen["nodes"].as_array().unwrap().len(), &food["label"]), (&json!(id), 1, &json!("Food")), "{seen:#}");
+        assert_eq!((&food["children"][0]["label"], &food["children"][0]["children"], &food["children"][1]["children"][0]["path"]), (&json!("Bread"), &json!([]), &json!(["Food", "Fruit", "Apples"])), "{seen:#}");
+        public("places").await.error(404, "NotFoundError");
+        let levels = shop.call(&server, "GET", "/v1/taxonomies/levels", Value::Null).await.ok();
+        public(levels["taxonomy_id"].as_str().unwrap()).await.error(404, "NotFoundError");
     }
 
     async fn searches_enrich_by_a_taxonomy_and_clones_take_it_along(server) {

@@ -6,7 +6,7 @@ use validator::Validate as _;
 
 use crate::{
     FeaturedGalleryConfig, HeroConfig, Object, PageMeta, PageTab, SEOConfig, SectionConfig,
-    StatItem, ThemeConfig,
+    StatItem, ThemeConfig, Value,
 };
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -83,4 +83,15 @@ pub struct PublicAppSearchRequest {
     #[serde(flatten)]
     #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
     pub extra: Object,
+}
+
+/// A taxonomy as an app shows it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct TaxonomyTreeResponse {
+    pub taxonomy_id: String,
+    /// The uppermost nodes, each with its `children`.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<serde_json::Value>))]
+    pub nodes: Vec<Value>,
 }

@@ -11,6 +11,23 @@ use crate::{
     TaskStatusEnum,
 };
 
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct HealTierRequest {
+    pub action: HealTierAction,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum HealTierAction {
+    /// What evidently stands still is started again; of an ended batch, what the tier lacks is made.
+    #[default]
+    Auto,
+    /// Also what workers are at is taken from them and started again.
+    Restart,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct TierAuditInfo {

@@ -179,6 +179,27 @@ pub struct ClusterExecutionResult {
     pub source_execution_ids: Vec<String>,
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub composite_mapping: IndexMap<String, Vec<ClusterCompositeSource>>,
+    /// What lies around the clusters, where they were divided or have attributes in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hierarchy_relationships: Vec<ClusterHierarchyNode>,
+}
+
+/// A cluster that was divided.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct ClusterHierarchyNode {
+    pub cluster_id: String,
+    /// The cluster around it; none of the outermost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_cluster_id: Option<String>,
+    /// 0 of the outermost.
+    pub depth: i64,
+    pub num_members: i64,
+    pub label: String,
+    #[serde(default)]
+    pub keywords: Vec<String>,
+    /// What it was divided into: clusters of the execution, and such as were divided further.
+    pub child_cluster_ids: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]

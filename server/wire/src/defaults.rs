@@ -128,6 +128,9 @@ texts! {
     text_16px = "16px";
     text_374151 = "#374151";
     text_active = "active";
+    text_auto = "auto";
+    text_bulk_purge = "bulk_purge";
+    text_disabled = "disabled";
     text_batch_delete_completed = "Batch delete completed";
     text_batch_update_completed = "Batch update completed";
     text_both = "both";
@@ -151,6 +154,7 @@ texts! {
     text_loupe = "loupe";
     text_loupe_plugins = "loupe-plugins";
     text_managed = "managed";
+    text_standalone = "standalone";
     text_metadata_created_at = "metadata.created_at";
     text_metadata_status = "metadata.status";
     text_mvp = "mvp";

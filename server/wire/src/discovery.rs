@@ -136,3 +136,31 @@ pub struct SearchResultItem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<DateTime<Utc>>,
 }
+
+/// What namespaces are made of: for each type of resource the schema of the request that makes it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct ManifestSchemaDiscovery {
+    /// The version of the interface whose requests these are.
+    pub manifest_version: String,
+    pub resource_types: Vec<String>,
+    /// By type: a JSON schema that is whole in itself.
+    #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
+    pub schemas: Object,
+    /// By type: those that it names, which are made before it.
+    pub dependency_graph: IndexMap<String, Vec<String>>,
+    /// By type: a request as JSON. A name in double braces stands for the id that an earlier request answered.
+    #[serde(default)]
+    pub examples: IndexMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub example_manifest: Option<String>,
+    /// How one comes from here to a search, step by step.
+    #[serde(default)]
+    pub authoring_loop: Vec<String>,
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<std::collections::HashMap<String, serde_json::Value>>))]
+    pub extractor_catalog: Vec<Object>,
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<std::collections::HashMap<String, serde_json::Value>>))]
+    pub stage_catalog: Vec<Object>,
+}

@@ -274,3 +274,169 @@ pub struct UnifiedExtractorResponse {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<DateTime<Utc>>,
 }
+
+/// Which links of a site are followed first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CrawlMode {
+    #[default]
+    Deterministic,
+    Semantic,
+}
+
+/// Whether scripts of pages are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum RenderStrategy {
+    Static,
+    Javascript,
+    #[default]
+    Auto,
+}
+
+/// Where pages are cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ChunkStrategy {
+    #[default]
+    None,
+    Sentences,
+    Paragraphs,
+    Words,
+    Characters,
+}
+
+/// What a document is known by when its site is crawled again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum DocumentIdStrategy {
+    #[default]
+    Url,
+    Position,
+    Content,
+}
+
+/// Whether addresses of videos are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum YoutubeMode {
+    #[default]
+    Auto,
+    Off,
+    Force,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(default)]
+pub struct WebScraperExtractorParams {
+    pub extractor_type: String,
+    pub max_depth: i64,
+    pub max_pages: i64,
+    pub crawl_timeout: i64,
+    pub crawl_mode: CrawlMode,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crawl_goal: Option<String>,
+    pub render_strategy: RenderStrategy,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include_patterns: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exclude_patterns: Option<Vec<String>>,
+    pub chunk_strategy: ChunkStrategy,
+    pub chunk_size: i64,
+    pub chunk_overlap: i64,
+    pub document_id_strategy: DocumentIdStrategy,
+    pub generate_text_embeddings: bool,
+    pub generate_code_embeddings: bool,
+    pub generate_image_embeddings: bool,
+    pub generate_structure_embeddings: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_shape: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub llm_provider: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub llm_model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub llm_api_key: Option<String>,
+    pub max_retries: i64,
+    pub retry_base_delay: f64,
+    pub retry_max_delay: f64,
+    pub respect_retry_after: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proxies: Option<Vec<String>>,
+    pub rotate_proxy_on_error: bool,
+    pub rotate_proxy_every_n_requests: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub captcha_service_provider: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub captcha_service_api_key: Option<String>,
+    pub detect_captcha: bool,
+    pub persist_cookies: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub custom_headers: Option<IndexMap<String, String>>,
+    pub youtube_mode: YoutubeMode,
+    pub youtube_max_videos: i64,
+    pub youtube_backfill_months: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub youtube_show_filter: Option<String>,
+    pub youtube_download_videos: bool,
+    pub youtube_format_ladder: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub youtube_cookies_path: Option<String>,
+    pub youtube_request_sleep: f64,
+    pub delay_between_requests: f64,
+}
+
+impl Default for WebScraperExtractorParams {
+    fn default() -> Self {
+        Self {
+            extractor_type: "web_scraper".to_owned(),
+            max_depth: 2,
+            max_pages: 50,
+            crawl_timeout: 300,
+            crawl_mode: CrawlMode::default(),
+            crawl_goal: None,
+            render_strategy: RenderStrategy::default(),
+            include_patterns: None,
+            exclude_patterns: None,
+            chunk_strategy: ChunkStrategy::default(),
+            chunk_size: 500,
+            chunk_overlap: 50,
+            document_id_strategy: DocumentIdStrategy::default(),
+            generate_text_embeddings: true,
+            generate_code_embeddings: true,
+            generate_image_embeddings: true,
+            generate_structure_embeddings: true,
+            response_shape: None,
+            llm_provider: None,
+            llm_model: None,
+            llm_api_key: None,
+            max_retries: 3,
+            retry_base_delay: 1.0,
+            retry_max_delay: 30.0,
+            respect_retry_after: true,
+            proxies: None,
+            rotate_proxy_on_error: true,
+            rotate_proxy_every_n_requests: 0,
+            captcha_service_provider: None,
+            captcha_service_api_key: None,
+            detect_captcha: true,
+            persist_cookies: true,
+            custom_headers: None,
+            youtube_mode: YoutubeMode::default(),
+            youtube_max_videos: 50,
+            youtube_backfill_months: 6,
+            youtube_show_filter: None,
+            youtube_download_videos: true,
+            youtube_format_ladder: "b[height<=720]/bv*[height<=720]+ba/best".to_owned(),
+            youtube_cookies_path: None,
+            youtube_request_sleep: 1.0,
+            delay_between_requests: 0.0,
+        }
+    }
+}

@@ -355,3 +355,30 @@ pub struct UpdateObjectRequest {
     #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
     pub extra: Object,
 }
+
+/// Objects that are taken out of every collection while their records and files stay.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct BulkSoftDeleteRequest {
+    #[cfg_attr(feature = "schema", validate(length(min = 1, max = 5000)))]
+    pub object_ids: Vec<String>,
+    /// Shown with each object.
+    #[cfg_attr(feature = "schema", validate(length(max = 500)))]
+    pub reason: String,
+    /// `disabled`, `suspended` or `archived`; `active` takes back.
+    #[serde(default = "crate::defaults::text_disabled")]
+    pub lifecycle_state: String,
+    #[serde(default = "crate::defaults::text_bulk_purge")]
+    #[cfg_attr(feature = "schema", validate(length(max = 100)))]
+    pub source: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct BulkSoftDeleteResponse {
+    /// Objects whose state changed.
+    pub soft_deleted: i64,
+    pub requested: i64,
+    /// Collections that lose documents.
+    pub collections: i64,
+}

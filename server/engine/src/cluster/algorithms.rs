@@ -6,7 +6,10 @@ use hdbscan::{DistanceMetric, Hdbscan, HdbscanHyperParams, NnAlgorithm};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use super::{Algorithm, Linkage, NOISE, Settings, Stop, Stopped, mixture, spectral};
+use super::{
+    Algorithm, Linkage, NOISE, Settings, Stop, Stopped, evoc, leiden, mean_shift, mixture, optics,
+    spectral,
+};
 
 /// Most clusters that are made where a number is given or guessed.
 const MAX_CLUSTERS: usize = 1_000;
@@ -40,6 +43,10 @@ pub(super) fn label(
             mixture::label(points, k.min(MAX_SHARES), settings, &mut rng, stop)
         }
         Algorithm::Hdbscan => density(points, settings, stop),
+        Algorithm::MeanShift => mean_shift::label(points, settings, stop),
+        Algorithm::Optics => optics::label(points, settings, stop),
+        Algorithm::Leiden => leiden::label(points, settings, stop),
+        Algorithm::Evoc => evoc::label(points, settings, stop),
     }
 }
 

@@ -4,10 +4,19 @@
 //! belongs off the async runtime.
 
 mod algorithms;
+mod evoc;
+mod hierarchy;
+mod layout;
+mod leiden;
+mod mean_shift;
 mod mixture;
+mod neighbours;
+mod optics;
 mod projection;
 mod quality;
+mod reduction;
 mod spectral;
+mod tsne;
 mod words;
 
 use std::sync::Arc;
@@ -17,8 +26,15 @@ use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use rand::seq::index::sample;
 
+pub use hierarchy::{Branch, branches, divided, numbered};
+pub use layout::Umap;
+pub use leiden::Objective;
+pub use neighbours::Measure;
+pub use optics::Valleys;
 pub use projection::project;
 pub use quality::{Drift, Quality, drift, quality};
+pub use reduction::{Reduction, picture};
+pub use tsne::Tsne;
 pub use words::keywords;
 
 use crate::stage::likeness::cosine;
@@ -35,6 +51,10 @@ pub enum Algorithm {
     Agglomerative,
     Spectral,
     GaussianMixture,
+    MeanShift,
+    Optics,
+    Leiden,
+    Evoc,
 }
 
 impl Algorithm {
@@ -47,6 +67,10 @@ impl Algorithm {
             "agglomerative" => Self::Agglomerative,
             "spectral" => Self::Spectral,
             "gaussian_mixture" => Self::GaussianMixture,
+            "mean_shift" => Self::MeanShift,
+            "optics" => Self::Optics,
+            "leiden" => Self::Leiden,
+            "evoc" => Self::Evoc,
             _ => return None,
         })
     }
@@ -60,6 +84,10 @@ impl Algorithm {
             Self::Agglomerative => "agglomerative",
             Self::Spectral => "spectral",
             Self::GaussianMixture => "gaussian_mixture",
+            Self::MeanShift => "mean_shift",
+            Self::Optics => "optics",
+            Self::Leiden => "leiden",
+            Self::Evoc => "evoc",
         }
     }
 
@@ -68,14 +96,11 @@ impl Algorithm {
     pub const fn most_points(self) -> usize {
         match self {
             Self::Kmeans | Self::GaussianMixture => 50_000,
-            Self::Hdbscan | Self::Dbscan => 10_000,
+            Self::Hdbscan | Self::Dbscan | Self::Optics | Self::Leiden | Self::Evoc => 10_000,
             Self::Agglomerative | Self::Spectral => 4_000,
+            // Each climbs over all, again and again.
+            Self::MeanShift => 2_000,
         }
-    }
-
-    /// Whether it finds the number of clusters itself and leaves points out that are like nothing.
-    pub const fn finds_noise(self) -> bool {
-        matches!(self, Self::Hdbscan | Self::Dbscan)
     }
 }
 
@@ -101,6 +126,29 @@ pub struct Settings {
     pub samples: Option<usize>,
     /// How near neighbours are; measured where absent.
     pub radius: Option<f64>,
+    /// How far points are apart, for those that ask.
+    pub measure: Measure,
+    /// Neighbours that each point is linked with.
+    pub neighbours: usize,
+    pub objective: Objective,
+    /// The larger, the smaller communities.
+    pub resolution: f64,
+    /// How often communities are looked for, each time from those before; until nothing changes where absent.
+    pub passes: Option<usize>,
+    /// Clusters of fewer points are none; in place of it `share`, of all points.
+    pub smallest: usize,
+    pub share: Option<f64>,
+    pub valleys: Valleys,
+    /// Share of the points that the radius is measured by.
+    pub quantile: f64,
+    /// Begins at cells of a grid with so many points, not at every point.
+    pub cells: Option<usize>,
+    /// Also what is far from every cluster belongs to the nearest.
+    pub everything: bool,
+    /// 0 to cluster as much as can be, 1 to leave out what does not belong clearly.
+    pub noise: f64,
+    /// What is done to the points before they are compared.
+    pub reductions: Vec<Reduction>,
     pub linkage: Linkage,
     /// Groups that are further apart than this are not joined.
     pub threshold: Option<f64>,
@@ -118,12 +166,41 @@ impl Settings {
             least: 5,
             samples: None,
             radius: None,
+            measure: Measure::default(),
+            neighbours: 15,
+            objective: Objective::default(),
+            resolution: 1.0,
+            passes: Some(2),
+            smallest: 0,
+            share: None,
+            valleys: Valleys::default(),
+            quantile: 0.1,
+            cells: None,
+            everything: true,
+            noise: 0.5,
+            reductions: Vec::new(),
             linkage: Linkage::default(),
             threshold: None,
             rounds: 50,
             starts: 1,
             seed: 42,
         }
+    }
+
+    /// Whether points that are like nothing are in no cluster.
+    pub const fn finds_noise(&self) -> bool {
+        match self.algorithm {
+            Algorithm::Hdbscan | Algorithm::Dbscan | Algorithm::Optics | Algorithm::Evoc => true,
+            Algorithm::MeanShift => !self.everything,
+            Algorithm::Leiden => self.smallest > 1,
+            _ => false,
+        }
+    }
+
+    /// Most points that are compared: what the algorithm and every step before it take.
+    fn most_points(&self) -> usize {
+        let steps = self.reductions.iter().map(Reduction::most_points);
+        steps.fold(self.algorithm.most_points(), usize::min)
     }
 }
 
@@ -175,28 +252,27 @@ pub fn cluster(
     stop: &Stop,
 ) -> Result<Clustering, Stopped> {
     let limit = settings
-        .algorithm
         .most_points()
         .min(most.unwrap_or(usize::MAX))
         .max(2);
     if points.len() <= limit {
-        let labels = algorithms::label(points, settings, stop)?;
+        let labels = label(points, settings, stop)?;
         return Ok(gathered(points, labels, points.len()));
     }
     let mut rng = StdRng::seed_from_u64(settings.seed);
     let mut chosen = sample(&mut rng, points.len(), limit).into_vec();
     chosen.sort_unstable();
     let some: Vec<Vec<f32>> = chosen.iter().map(|place| points[*place].clone()).collect();
-    let labels = algorithms::label(&some, settings, stop)?;
+    let labels = label(&some, settings, stop)?;
     let found = gathered(&some, labels, limit);
-    let labels = assign(
-        points,
-        &found,
-        &some,
-        settings.algorithm.finds_noise(),
-        stop,
-    )?;
+    let labels = assign(points, &found, &some, settings.finds_noise(), stop)?;
     Ok(gathered(points, labels, limit))
+}
+
+/// Labels of points as they are after the steps; what clusters are is told of the points as they came.
+fn label(points: &[Vec<f32>], settings: &Settings, stop: &Stop) -> Result<Vec<i32>, Stopped> {
+    let reduced = reduction::reduced(points, &settings.reductions, stop)?;
+    algorithms::label(reduced.as_deref().unwrap_or(points), settings, stop)
 }
 
 /// How alike two points are by their angle: 1 where they are the same.
@@ -313,6 +389,9 @@ pub fn gathered(points: &[Vec<f32>], labels: Vec<i32>, compared: usize) -> Clust
     }
 }
 
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod known_groups;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;

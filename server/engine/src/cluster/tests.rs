@@ -2,13 +2,17 @@ use proptest::prelude::*;
 
 use super::*;
 
-const ALL: [Algorithm; 6] = [
+const ALL: [Algorithm; 10] = [
     Algorithm::Kmeans,
     Algorithm::Dbscan,
     Algorithm::Hdbscan,
     Algorithm::Agglomerative,
     Algorithm::Spectral,
     Algorithm::GaussianMixture,
+    Algorithm::MeanShift,
+    Algorithm::Optics,
+    Algorithm::Leiden,
+    Algorithm::Evoc,
 ];
 
 /// Points around corners of a square, so many each.
@@ -27,6 +31,13 @@ fn settings(algorithm: Algorithm) -> Settings {
     Settings {
         clusters: Some(3),
         starts: 4,
+        // A tenth of few points is less than any group.
+        quantile: 0.3,
+        smallest: 10,
+        valleys: Valleys::Steep {
+            xi: 0.5,
+            corrected: true,
+        },
         ..Settings::new(algorithm)
     }
 }
@@ -149,7 +160,7 @@ proptest! {
     #[test]
     fn every_point_is_in_one_cluster_or_none_and_always_in_the_same(
         points in proptest::collection::vec(proptest::collection::vec(-5.0_f32..5.0, 3), 0..40),
-        which in 0_usize..6,
+        which in 0_usize..10,
         most in proptest::option::of(5_usize..30),
     ) {
         let settings = Settings { clusters: None, ..settings(ALL[which]) };
@@ -165,7 +176,7 @@ proptest! {
         }
         prop_assert_eq!(&seen, &found.labels);
         prop_assert!(found.clusters.windows(2).all(|pair| pair[0].members.len() >= pair[1].members.len()));
-        if !settings.algorithm.finds_noise() {
+        if !settings.finds_noise() {
             prop_assert!(found.labels.iter().all(|label| *label != NOISE));
         }
         let again = cluster(&points, &settings, most, &Stop::default()).unwrap();

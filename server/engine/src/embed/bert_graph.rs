@@ -1,5 +1,6 @@
 //! The BERT graph (BERT, MiniLM, BGE, E5, GTE) as ONNX bytes, written from the official safetensors.
 
+use loupe_wire::reading;
 use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 
@@ -30,8 +31,8 @@ fn absolute() -> String {
 
 impl Config {
     pub fn read(json: &[u8]) -> Result<Self> {
-        let config: Self = serde_json::from_slice(json)
-            .map_err(|error| broken(format!("config.json: {error}")))?;
+        let config: Self =
+            reading::from_slice(json).map_err(|error| broken(format!("config.json: {error}")))?;
         if config.hidden_act != "gelu" || config.position_embedding_type != "absolute" {
             return Err(broken(format!(
                 "only BERT with gelu and absolute positions is supported, not {} and {}",

@@ -5,6 +5,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use loupe_wire::reading;
 use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -175,7 +176,7 @@ impl LanguageModel {
         let answer = call
             .post(&self.client, "application/json", body.to_string().into())
             .await?;
-        let answer: Answer = serde_json::from_slice(&answer).map_err(|error| {
+        let answer: Answer = reading::from_slice(&answer).map_err(|error| {
             EmbedError::Failed(format!(
                 "the answer of {address} is not understood: {error}"
             ))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use loupe_wire::reading;
 use rten::{Model, ModelOptions, NodeId, RunOptions, Value as Tensor};
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -262,9 +263,9 @@ impl Reranker for RemoteReranker {
             .post(&self.client, "application/json", body.to_string().into())
             .await?;
         let judged: Vec<Judged> = if tei {
-            serde_json::from_slice(&answer)
+            reading::from_slice(&answer)
         } else {
-            serde_json::from_slice(&answer).map(|answer: Results| answer.results)
+            reading::from_slice(&answer).map(|answer: Results| answer.results)
         }
         .map_err(|e| {
             EmbedError::Failed(format!("the answer of {address} is not understood: {e}"))

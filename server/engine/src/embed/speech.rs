@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use loupe_wire::reading;
 use secrecy::SecretString;
 use serde::Deserialize;
 
@@ -82,7 +83,7 @@ impl Transcriber {
         fields.extend(language.map(|language| ("language", language)));
         let (kind, body) = form(&fields, &wav);
         let answer = call.post(&self.client, &kind, body).await?;
-        let answer: Answer = serde_json::from_slice(&answer).map_err(|error| {
+        let answer: Answer = reading::from_slice(&answer).map_err(|error| {
             EmbedError::Failed(format!(
                 "the answer of {address} is not understood: {error}"
             ))

@@ -34,15 +34,6 @@ const fn input(name: &'static str, types: &'static [&'static str]) -> Input {
     Input { name, types }
 }
 
-pub const WEB_SCRAPER: ExtractorInfo = info(
-    "web_scraper",
-    "web_scraper_v1",
-    "Web pages, found by following links from an address.",
-    "web",
-    &[input("url", &["string"])],
-    &[Need::Never("web pages are not crawled by this server yet")],
-);
-
 pub const FACE_IDENTITY: ExtractorInfo = info(
     "face_identity_extractor",
     "face_identity_extractor_v1",
@@ -117,11 +108,6 @@ pub const SCROLLING_TEXT: ExtractorInfo = info(
 /// The parameters of the interface when nothing is set.
 pub(super) fn default_parameters(name: &str) -> Value {
     match name {
-        "web_scraper" => json!({
-            "extractor_type": name, "max_depth": 2, "max_pages": 50, "crawl_timeout": 300,
-            "crawl_mode": "deterministic", "render_strategy": "auto", "chunk_strategy": "none", "chunk_size": 500,
-            "chunk_overlap": 50, "document_id_strategy": "url",
-        }),
         "face_identity_extractor" => json!({
             "extractor_type": name, "detection_model": "scrfd_2.5g", "min_face_size": 20,
             "detection_threshold": 0.5, "normalize_embeddings": true, "enable_quality_scoring": true,

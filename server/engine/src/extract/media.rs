@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
+use loupe_wire::reading;
 use tempfile::TempDir;
 
 use super::decode::recording::{Recording, recording};
@@ -126,7 +127,7 @@ impl<'a> Workshop<'a> {
             .run(Tool::Ffprobe, arguments, folder, PROBE, what)
             .await?;
         let told = read(&self.path("probe.json")).await?;
-        let told: Probe = serde_json::from_slice(&told).map_err(|_| {
+        let told: Probe = reading::from_slice(&told).map_err(|_| {
             ExtractError::permanent("the recording is broken: nothing is known of it")
         })?;
         let mut facts = told.facts();

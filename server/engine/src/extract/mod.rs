@@ -22,6 +22,7 @@ pub mod text;
 pub mod tools;
 pub mod transcoding;
 pub mod universal;
+pub mod web_scraper;
 pub mod worker;
 
 #[cfg(test)]
@@ -130,6 +131,8 @@ impl Claim {
 pub enum Want {
     /// The text of anything that has one, by pages.
     Text,
+    /// The same, and of pages of the web where they lead and what they say of themselves.
+    Page,
     /// Pixels, EXIF and, when asked for, a thumbnail and a large copy for programs that read what is written in it.
     Picture { thumbnail: bool, large: bool },
 }

@@ -3,13 +3,15 @@
 use loupe_wire::{
     DocumentGraphExtractorParams, ImageExtractorParams, MultimodalExtractorParams, Object,
     PassthroughExtractorParams, TextExtractorParams, TranscodingExtractorParams,
-    UniversalExtractorParams, Value,
+    UniversalExtractorParams, Value, WebScraperExtractorParams, reading,
 };
 use serde_json::json;
 
 use super::needs::{Need, Services};
 use super::shape::Shape;
-use super::{absent, document, image, multimodal, passthrough, text, transcoding, universal};
+use super::{
+    absent, document, image, multimodal, passthrough, text, transcoding, universal, web_scraper,
+};
 use crate::store::{Distance, VectorSpec};
 
 /// The output of the built-in text model.
@@ -82,6 +84,10 @@ impl Outputs {
         self
     }
 
+    pub fn models(&self) -> &[Output] {
+        &self.models
+    }
+
     pub fn find(&self, name: &str, source: Source) -> Option<&Output> {
         self.models
             .iter()
@@ -151,6 +157,7 @@ pub enum Params {
     Multimodal(multimodal::MultimodalParams),
     Universal(Box<universal::UniversalParams>),
     Transcoding(transcoding::TranscodingParams),
+    Scraper(Box<web_scraper::ScraperParams>),
 }
 
 impl Params {
@@ -163,6 +170,7 @@ impl Params {
             Self::Passthrough(params) => &params.indexes,
             Self::Multimodal(params) => &params.indexes,
             Self::Universal(params) => &params.indexes,
+            Self::Scraper(params) => &params.indexes,
             Self::Transcoding(_) => &[],
         }
     }
@@ -171,6 +179,9 @@ impl Params {
     pub fn needs(&self) -> Vec<(&'static str, Need)> {
         match self {
             Self::Text(params) if params.shape.is_some() => {
+                vec![("response_shape", Need::Language)]
+            }
+            Self::Scraper(params) if params.shape.is_some() => {
                 vec![("response_shape", Need::Language)]
             }
             Self::Multimodal(params) => params.needs(),
@@ -183,6 +194,7 @@ impl Params {
     pub fn llm_model(&self) -> Option<&str> {
         match self {
             Self::Text(params) => params.llm_model.as_deref(),
+            Self::Scraper(params) => params.llm_model.as_deref(),
             _ => None,
         }
     }
@@ -191,6 +203,7 @@ impl Params {
     pub fn shape(&self) -> Option<&Shape> {
         match self {
             Self::Text(params) => params.shape.as_ref(),
+            Self::Scraper(params) => params.shape.as_ref(),
             Self::Multimodal(params) => params.shape.as_ref(),
             _ => None,
         }
@@ -225,6 +238,7 @@ pub enum Extractor {
     Multimodal,
     Universal,
     Transcoding,
+    Scraper,
     /// One of the interface that nothing here can run.
     Absent,
 }
@@ -301,6 +315,7 @@ impl ExtractorInfo {
             Extractor::Multimodal => Params::Multimodal(multimodal::check(object, outputs)?),
             Extractor::Universal => Params::Universal(Box::new(universal::check(object, outputs)?)),
             Extractor::Transcoding => Params::Transcoding(transcoding::check(object)?),
+            Extractor::Scraper => Params::Scraper(Box::new(web_scraper::check(object, outputs)?)),
             Extractor::Absent => {
                 let msg = self.unavailable(outputs);
                 return Err(Violation {
@@ -321,6 +336,7 @@ impl ExtractorInfo {
             Extractor::Multimodal => serde_json::to_value(MultimodalExtractorParams::default()),
             Extractor::Universal => serde_json::to_value(UniversalExtractorParams::default()),
             Extractor::Transcoding => serde_json::to_value(TranscodingExtractorParams::default()),
+            Extractor::Scraper => serde_json::to_value(WebScraperExtractorParams::default()),
             Extractor::Absent => Ok(absent::default_parameters(self.name)),
         };
         // Plain structs of strings, numbers and lists always serialize.
@@ -382,7 +398,7 @@ pub fn catalogue() -> &'static [ExtractorInfo] {
         universal::INFO,
         transcoding::INFO,
         passthrough::INFO,
-        absent::WEB_SCRAPER,
+        web_scraper::INFO,
         absent::FACE_IDENTITY,
         absent::COLBERT,
         absent::COLQWEN,
@@ -416,11 +432,11 @@ pub(super) fn read<T: serde::de::DeserializeOwned>(
     // A field alone that fails to parse is the one to name: every field has a default.
     for (key, value) in object {
         let alone = Object::from_iter([(key.clone(), value.clone())]);
-        if let Err(error) = serde_json::from_value::<T>(Value::Object(alone)) {
+        if let Err(error) = reading::from_value::<T>(&Value::Object(alone)) {
             return Err(Violation::new(key, error.to_string()));
         }
     }
-    serde_json::from_value(Value::Object(object.clone())).map_err(|error| Violation {
+    reading::from_value(&Value::Object(object.clone())).map_err(|error| Violation {
         loc: Vec::new(),
         msg: error.to_string(),
     })

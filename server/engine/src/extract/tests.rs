@@ -82,7 +82,7 @@ async fn text(
         .await?
     {
         Decoded::Text(file) => Ok(file),
-        Decoded::Picture(_) => panic!("{name} is no picture"),
+        other => panic!("{name} is a text, not {other:?}"),
     }
 }
 
@@ -103,7 +103,7 @@ async fn picture(
         .await?
     {
         Decoded::Picture(picture) => Ok(picture),
-        Decoded::Text(_) => panic!("{name} is no text"),
+        other => panic!("{name} is a picture, not {other:?}"),
     }
 }
 

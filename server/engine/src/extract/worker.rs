@@ -10,11 +10,11 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 use bytes::Bytes;
-use loupe_wire::Object;
+use loupe_wire::{Object, reading};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::decode::{Decoded, Picture, TextFile, Thumbnail, decode};
+use super::decode::{Decoded, Picture, TextFile, Thumbnail, decode, page::WebPage};
 use super::{Claim, ExtractError, Want, tools};
 use crate::embed::Pixels;
 
@@ -39,6 +39,7 @@ pub(super) struct JobHeader {
 #[serde(rename_all = "snake_case")]
 pub(super) enum AnswerHeader {
     Text(TextFile),
+    Page(Box<WebPage>),
     Picture(PictureHeader),
     Failed(ExtractError),
 }
@@ -90,7 +91,7 @@ fn become_tool(job: &std::ffi::OsStr) -> std::io::Error {
 
     let limited = || -> std::io::Result<tools::Command> {
         let job = job.to_str().ok_or(IoErrorKind::InvalidInput)?;
-        let command: tools::Command = serde_json::from_str(job)?;
+        let command: tools::Command = reading::from_str(job)?;
         set_parent_process_death_signal(Some(Signal::KILL))?;
         lower(Resource::As, command.memory_bytes)?;
         lower(Resource::Cpu, command.cpu_seconds)?;
@@ -109,7 +110,7 @@ fn become_tool(job: &std::ffi::OsStr) -> std::io::Error {
 fn become_tool(job: &std::ffi::OsStr) -> std::io::Error {
     use std::os::unix::process::CommandExt;
 
-    match job.to_str().map(serde_json::from_str::<tools::Command>) {
+    match job.to_str().map(reading::from_str::<tools::Command>) {
         Some(Ok(command)) => command.std().exec(),
         _ => IoErrorKind::InvalidInput.into(),
     }
@@ -130,6 +131,7 @@ fn answer(decoded: super::Result<Decoded>) -> (AnswerHeader, Vec<Bytes>) {
     let picture = match decoded {
         Err(error) => return (AnswerHeader::Failed(error), Vec::new()),
         Ok(Decoded::Text(file)) => return (AnswerHeader::Text(file), Vec::new()),
+        Ok(Decoded::Page(page)) => return (AnswerHeader::Page(page), Vec::new()),
         Ok(Decoded::Picture(picture)) => picture,
     };
     let mut body = vec![Bytes::from(picture.pixels.rgb)];
@@ -161,6 +163,7 @@ pub(super) fn understand(header: AnswerHeader, body: Bytes) -> super::Result<Dec
     let picture = match header {
         AnswerHeader::Failed(error) => return Err(error),
         AnswerHeader::Text(file) => return Ok(Decoded::Text(file)),
+        AnswerHeader::Page(page) => return Ok(Decoded::Page(page)),
         AnswerHeader::Picture(picture) => picture,
     };
     let length = picture.small_width as usize * picture.small_height as usize * 3;
@@ -232,7 +235,7 @@ pub(super) fn read_frame<T: DeserializeOwned>(
     }
     let header = read_exactly(from, header)?;
     let body = read_exactly(from, body)?;
-    Ok(Some((serde_json::from_slice(&header)?, body.into())))
+    Ok(Some((reading::from_slice(&header)?, body.into())))
 }
 
 fn read_exactly(from: &mut impl Read, length: u64) -> std::io::Result<Vec<u8>> {

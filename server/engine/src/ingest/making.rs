@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use super::{BlobInput, blocking, claim, source::Piece};
 use crate::{
+    crawl::Crawler,
     embed::{Encoders, Question},
     extract::{
         Claim, Decoded, ExtractError, Extraction, Format, Need, Params, Part, Picture, Services,
@@ -21,7 +22,9 @@ use crate::{
         tools::Tool,
         transcoding::{self, TranscodingParams},
         universal::UniversalParams,
+        web_scraper::{self, ScraperParams},
     },
+    web::Web,
 };
 
 type Result<T> = std::result::Result<T, ExtractError>;
@@ -35,6 +38,7 @@ const READING_DPI: i64 = 200;
 pub(super) struct Maker<'a> {
     pub extraction: &'a Extraction,
     pub encoders: &'a dyn Encoders,
+    pub web: Option<&'a dyn Web>,
 }
 
 impl Maker<'_> {
@@ -73,6 +77,13 @@ impl Maker<'_> {
             Params::Transcoding(params) => match piece {
                 Piece::File(blob) => self.of_film(params, &name, blob).await,
                 Piece::Text(_) => Err(ExtractError::permanent("the input is a text, not a film")),
+            },
+            Params::Scraper(params) => match piece {
+                Piece::Text(url) => self.of_site(params, name, &url).await,
+                Piece::File(blob) => {
+                    self.of_site(params, name, web_scraper::address(&blob.bytes)?)
+                        .await
+                }
             },
             Params::Passthrough(_) => Ok(Vec::new()),
         }
@@ -195,7 +206,7 @@ impl Maker<'_> {
         };
         match self.extraction.decode(want, claim, bytes).await? {
             Decoded::Picture(picture) => Ok(picture),
-            Decoded::Text(_) => Err(ExtractError::permanent("the file is not a picture")),
+            _ => Err(ExtractError::permanent("the file is not a picture")),
         }
     }
 
@@ -392,6 +403,26 @@ impl Maker<'_> {
             }
         }
         Ok(said)
+    }
+
+    /// The pages that an address leads to.
+    async fn of_site(
+        &self,
+        params: &ScraperParams,
+        name: String,
+        url: &str,
+    ) -> Result<Vec<Part>> {
+        let web = self.web.ok_or_else(|| {
+            ExtractError::permanent("pages of the web are not read where this runs")
+        })?;
+        let crawler = Crawler {
+            web,
+            extraction: self.extraction,
+            encoders: self.encoders,
+        };
+        let pages = crawler.run(&params.rules, url).await?;
+        let params = params.clone();
+        blocking(move || Ok(web_scraper::parts(&params, &name, pages))).await
     }
 
     async fn of_film(

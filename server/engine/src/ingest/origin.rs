@@ -54,6 +54,7 @@ impl ObjectInput {
             _ => Vec::new(),
         };
         let (document_blobs, source_blobs) = (list("document_blobs"), list("source_blobs"));
+        let edges = list("edges");
         let lineage = internal["lineage"].take();
         let text = |member: &str| {
             let text = lineage[member].as_str().filter(|text| !text.is_empty());
@@ -69,6 +70,7 @@ impl ObjectInput {
             bucket_id: text("root_bucket_id").unwrap_or_default(),
             blobs: document_blobs.iter().filter_map(blob).collect(),
             content_hash: internal["content_hash"].as_str().map(ToOwned::to_owned),
+            edges,
             origin: Some(Origin {
                 root_object_id: text("root_object_id"),
                 root_document_id: root_document,

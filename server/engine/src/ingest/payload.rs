@@ -75,6 +75,9 @@ pub(super) fn internal(
     if let Some(batch_id) = &plan.batch_id {
         internal["batch_id"] = batch_id.as_str().into();
     }
+    if !object.edges.is_empty() {
+        internal["edges"] = Value::Array(object.edges.clone());
+    }
     if let Some(acl) = object.origin.as_ref().and_then(|origin| origin.acl.clone()) {
         internal["_acl"] = acl;
     }

@@ -126,6 +126,7 @@ async fn run(
     let ingest = Ingest {
         extraction: Extraction::in_process(),
         encoders: Arc::new(model.clone()),
+        web: None,
     };
     ingest.run(plan, objects, NOW, attempt).await
 }

@@ -128,7 +128,8 @@ pub(super) fn keep(set: Working, filter: Filter) -> Working {
     }
 }
 
-fn leaf(parameters: &Object) -> Result<Condition, RunError> {
+/// The one condition of a stage without a tree of them.
+pub(super) fn leaf(parameters: &Object) -> Result<Condition, RunError> {
     let text = |name: &str| parameters.get(name).and_then(Value::as_str);
     let operator = text("operator")
         .and_then(Operator::from_word)

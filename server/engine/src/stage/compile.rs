@@ -6,7 +6,7 @@ use super::execution::MAX_BATCH;
 use super::plan::{Filters, Step};
 use super::schema::{self, When, inside, problem};
 use super::{
-    BUILT, Definition, NOT_BUILT, StageProblem, agent_search, agentic_enrich, code_execution,
+    BUILT, Definition, StageProblem, agent_search, agentic_enrich, code_execution,
     feature_table, query_expand, sql_lookup,
 };
 use crate::template::{self, is_template};
@@ -216,12 +216,6 @@ fn unknown_stage(id: &str, loc: Vec<String>) -> StageProblem {
             "invalid_stage",
             format!("`{id}` is obsolete; send {SHAPE}"),
         );
-    }
-    if NOT_BUILT.contains(&id) {
-        let msg = format!(
-            "the stage `{id}` is part of the interface, but this version does not run it yet; it runs {known}"
-        );
-        return problem(loc, "not_implemented", msg);
     }
     problem(
         loc,

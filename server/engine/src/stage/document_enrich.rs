@@ -9,11 +9,11 @@ use super::execution::Execution;
 use super::parameters::Parameters;
 use super::schema::{Kind, member};
 use super::working::{Row, Working, list};
-use super::{Definition, RunError};
+use super::{Definition, RunError, Searchable};
 use crate::filter::{Filter, MAX_MEMBERS, Operator};
 
 /// The default of `target_collection_id`: the collections of the retriever.
-const OWN: &str = "{{COLLECTION_ID}}";
+pub(super) const OWN: &str = "{{COLLECTION_ID}}";
 /// Most linked documents that are read.
 const MAX_LINKED: usize = 5_000;
 
@@ -144,14 +144,7 @@ async fn linked(
     if values.is_empty() {
         return Ok(HashMap::new());
     }
-    let collections = match p.word("target_collection_id").replace(' ', "") {
-        own if own == OWN => at.run.collections.clone(),
-        _ => {
-            let written = p.word("target_collection_id");
-            let identifier = crate::template::render_text(&written, &at.context)?;
-            at.collections_named(&identifier)?
-        }
-    };
+    let collections = targets(at, p)?;
     let reach = at.reach_of(&collections);
     let filter = Filter::leaf(lineage(target), Operator::In, Value::Array(values));
     let found = list(&*at.run.store, &reach, Some(filter), None, 0, MAX_LINKED).await?;
@@ -176,8 +169,18 @@ async fn linked(
     Ok(linked)
 }
 
+/// The collections of the linked documents: those of `target_collection_id`.
+pub(super) fn targets(at: &Execution, p: &Parameters) -> Result<Vec<Searchable>, RunError> {
+    let written = p.word("target_collection_id");
+    if written.replace(' ', "") == OWN {
+        return Ok(at.run.collections.clone());
+    }
+    let identifier = crate::template::render_text(&written, &at.context)?;
+    at.collections_named(&identifier)
+}
+
 /// The path under which the store keeps what documents are known by for short.
-fn lineage(path: &str) -> String {
+pub(super) fn lineage(path: &str) -> String {
     match path {
         "source_object_id" | "root_object_id" | "root_bucket_id" => {
             format!("_internal.lineage.{path}")
@@ -186,7 +189,7 @@ fn lineage(path: &str) -> String {
     }
 }
 
-fn members(value: &Value) -> Vec<&Value> {
+pub(super) fn members(value: &Value) -> Vec<&Value> {
     match value {
         Value::Array(items) => items.iter().collect(),
         other => vec![other],

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
-use loupe_wire::{DegradedEntry, Object, RetrieverExecutionStatistics, StageStatistics, Value};
+use loupe_wire::{
+    DegradedEntry, Object, RetrieverExecutionStatistics, StageStatistics, Value, reading,
+};
 use serde_json::json;
 
 use super::around::Metered;
@@ -16,7 +18,7 @@ use super::{
     agent_search, agentic_enrich, aggregate, api_call, attribute_filter, cluster, code_execution,
     cross_compare, document_enrich, feature_search, group, json_transform, llm_enrich, llm_filter,
     maxsim, mmr, moments, query_expand, rag_prepare, reduce, relevance, rerank, reverse_image,
-    sort, sql_lookup, summarize, taxonomy_enrich, unwind, web_scrape, web_search,
+    sort, sql_lookup, summarize, taxonomy_enrich, traverse_edge, unwind, web_scrape, web_search,
 };
 use crate::filter::{Filter, Resolved};
 use crate::store::{Reach, StoreError};
@@ -480,6 +482,7 @@ async fn dispatch(step: &Step, at: &mut Execution, set: Working) -> Result<Worki
         "web_scrape" => web_scrape::run(at, &p(), set).await,
         "sql_lookup" => sql_lookup::run(at, &p(), set).await,
         "code_execution" => code_execution::run(at, &p(), set).await,
+        "traverse_edge" => traverse_edge::run(at, &p(), set).await,
         "unwind" => unwind::run(at, &p(), set).await,
         "score_normalize" => sort::normalize(at, parameters, set).await,
         "mmr" => mmr::run(at, &p(), set).await,
@@ -505,7 +508,7 @@ pub(crate) fn typed<T: serde::de::DeserializeOwned>(
     at: &Execution,
     parameters: Object,
 ) -> Result<T, RunError> {
-    serde_json::from_value(Value::Object(parameters)).map_err(|e| {
+    reading::from_value(&Value::Object(parameters)).map_err(|e| {
         RunError::Invalid(format!(
             "stage `{}`: the parameters cannot be read: {e}",
             at.stage

@@ -216,6 +216,21 @@ fn other(step: &Step, input: u64) -> Estimate {
                 p.word("source_field")
             ),
         ),
+        "traverse_edge" => (
+            input,
+            match p.text("source_field") {
+                Some(source) => format!(
+                    "gives the documents linked by {source} and {}, up to {} steps away",
+                    p.word("target_field"),
+                    p.count("max_depth").unwrap_or(1)
+                ),
+                None => format!(
+                    "gives the documents linked by edges of their objects ({}), up to {} steps away",
+                    p.word("direction"),
+                    p.count("max_depth").unwrap_or(1)
+                ),
+            },
+        ),
         "cross_compare" => (
             input,
             format!(

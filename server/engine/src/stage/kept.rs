@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use loupe_wire::{Object, Value};
+use loupe_wire::{Object, Value, reading};
 use moka::sync::Cache;
 use serde::Serialize;
 use serde_json::json;
@@ -190,7 +190,7 @@ pub(crate) async fn vectors(
     let question = |text: &String| json!(["text", output, text]);
     let mut found: Vec<Option<Vec<f32>>> = texts
         .iter()
-        .map(|text| serde_json::from_value(said(at, &question(text))?).ok())
+        .map(|text| reading::from_value(&said(at, &question(text))?).ok())
         .collect();
     let lacking = texts
         .iter()
@@ -322,12 +322,9 @@ mod tests {
                 parameters[name] = value.clone();
             }
             let stage = json!({"stage_name": "s", "config": {"stage_id": "feature_search", "parameters": parameters}});
-            Plan::compile(
-                &[serde_json::from_value(stage).unwrap()],
-                &Default::default(),
-            )
-            .map_err(|p| panic!("{p:?}"))
-            .unwrap()
+            Plan::compile(&[reading::from_value(&stage).unwrap()], &Default::default())
+                .map_err(|p| panic!("{p:?}"))
+                .unwrap()
         };
         let ask = async |more: Value, with: Option<Keeping>| {
             let out = plan(more).run(run(with, &calls, &store)).await.unwrap();

@@ -4,6 +4,7 @@
 //! one working set of rows; a filter that comes first is not run by itself but handed to the stage that reads the
 //! store, and a set that no stage has read is listed page by page.
 
+mod admission;
 mod agent;
 mod agent_search;
 mod agentic_enrich;
@@ -60,6 +61,7 @@ mod testing;
 mod tests;
 mod tokens;
 mod toolbox;
+mod traverse_edge;
 mod unwind;
 mod web_scrape;
 mod web_search;
@@ -173,7 +175,7 @@ impl Definition {
 }
 
 /// The stages that run.
-pub(crate) static BUILT: [&Definition; 33] = [
+pub(crate) static BUILT: [&Definition; 34] = [
     &feature_table::DEFINITION,
     &attribute_filter::DEFINITION,
     &llm_filter::DEFINITION,
@@ -197,6 +199,7 @@ pub(crate) static BUILT: [&Definition; 33] = [
     &web_search::DEFINITION,
     &cross_compare::DEFINITION,
     &unwind::DEFINITION,
+    &traverse_edge::DEFINITION,
     &document_enrich::DEFINITION,
     &taxonomy_enrich::DEFINITION,
     &llm_enrich::DEFINITION,
@@ -208,9 +211,6 @@ pub(crate) static BUILT: [&Definition; 33] = [
     &sql_lookup::DEFINITION,
     &code_execution::DEFINITION,
 ];
-
-/// Stage ids of the interface that no build of this version runs.
-pub(crate) const NOT_BUILT: [&str; 1] = ["traverse_edge"];
 
 /// What this server is configured with that stages need.
 #[derive(Debug, Clone, Copy, Default)]

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::TimeDelta;
-use loupe_wire::{Object, RetrieverPagination as Pagination, Value};
+use loupe_wire::{Object, RetrieverPagination as Pagination, Value, reading};
 use serde_json::json;
 
 use super::RunError;
@@ -182,7 +182,7 @@ fn decode(token: &str, fingerprint: &str, at: &Execution) -> Result<usize, RunEr
     let parts: Option<(usize, String, Option<i64>)> = URL_SAFE_NO_PAD
         .decode(token)
         .ok()
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        .and_then(|bytes| reading::from_slice(&bytes).ok());
     match parts {
         None => Err(RunError::Cursor(
             "the cursor cannot be read; start again without one".into(),

@@ -1,6 +1,6 @@
 //! One table a stage says which parameters it takes: it checks what is sent and is told to clients as a JSON schema.
 
-use loupe_wire::{Object, Value};
+use loupe_wire::{Object, Value, reading};
 use serde_json::json;
 
 use super::StageProblem;
@@ -325,7 +325,7 @@ pub(crate) fn render(
     }
     // Defaults that are templates are rendered too, so that nothing is rendered twice.
     for member in members.iter().filter(|m| matches!(m.kind, Kind::Text)) {
-        let written: Option<String> = serde_json::from_str(member.default).ok();
+        let written: Option<String> = reading::from_str(member.default).ok();
         if let Some(text) = written.filter(|text| template::is_template(text))
             && object.get(member.name).is_none_or(Value::is_null)
         {

@@ -11,6 +11,7 @@ use crate::store::Document;
 mod beside;
 mod figures;
 mod hostile;
+mod links;
 mod local;
 mod outside;
 mod refusals;

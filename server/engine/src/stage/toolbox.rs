@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use indexmap::IndexMap;
-use loupe_wire::{Object, StageConfigInput, Value};
+use loupe_wire::{Object, StageConfigInput, Value, reading};
 use serde_json::json;
 
 use super::agent::Agent;
@@ -222,7 +222,7 @@ async fn searched(
     let stage = json!({"stage_name": "search", "config": {"stage_id": "feature_search",
         "parameters": {"searches": searches, "final_top_k": most}}});
     let stage: StageConfigInput =
-        serde_json::from_value(stage).map_err(|e| RunError::Invalid(e.to_string()))?;
+        reading::from_value(&stage).map_err(|e| RunError::Invalid(e.to_string()))?;
     let plan = Plan::compile(&[stage], &IndexMap::new()).map_err(|problems| {
         let first = problems.into_iter().next();
         RunError::Invalid(first.map(|problem| problem.msg).unwrap_or_default())

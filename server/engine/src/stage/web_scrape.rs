@@ -2,12 +2,11 @@
 //! through the guarded client and decoded, like every file of strangers, in a process of their own.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
 use loupe_wire::{StageCategory, Value};
-use regex::Regex;
 use serde_json::json;
 use url::Url;
 
@@ -17,6 +16,7 @@ use super::parameters::Parameters;
 use super::schema::{Kind, Member, member};
 use super::working::{Row, Working};
 use super::{Definition, RunError};
+use crate::crawl::address::{bare, is_taken, join};
 use crate::extract::{Claim, Decoded, Extraction, Want};
 use crate::template::render_text;
 use crate::web::{Answer, Ask, Web};
@@ -29,9 +29,6 @@ const MOST_PAGES: usize = 200;
 const MOST_CHARACTERS: usize = 200_000;
 /// Links of one page that are looked at.
 const MOST_LINKS: usize = 500;
-
-static LINK: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r#"(?is)<a\s[^>]*?\bhref\s*=\s*["']([^"'<>\s]{1,2000})["']"#).ok());
 
 const PATTERNS: &[Member] = &[
     member(
@@ -274,8 +271,7 @@ impl Reader {
     }
 
     fn takes(&self, url: &Url) -> bool {
-        let is = |pattern: &String| fits(pattern, url.as_str());
-        (self.include.is_empty() || self.include.iter().any(is)) && !self.exclude.iter().any(is)
+        is_taken(&self.include, &self.exclude, url)
     }
 
     async fn page(&self, url: Url) -> Result<(Value, Vec<Url>), String> {
@@ -298,20 +294,18 @@ impl Reader {
         if !self.takes(&answer.url) {
             return Err(format!("it leads to `{}`, which is left out", answer.url));
         }
-        let sent = String::from_utf8_lossy(&answer.body).into_owned();
-        let links = if self.depth > 0 {
-            links(&sent, &answer.url)
-        } else {
-            Vec::new()
-        };
-        let mut told = self.text(answer).await?;
-        if self.html {
+        let sent = self
+            .html
+            .then(|| String::from_utf8_lossy(&answer.body).into_owned());
+        let (mut told, links) = self.read(answer).await?;
+        if let Some(sent) = sent {
             told["html"] = json!(start(&sent));
         }
         Ok((told, links))
     }
 
-    async fn text(&self, answer: Answer) -> Result<Value, String> {
+    /// What the page says, and where it leads.
+    async fn read(&self, answer: Answer) -> Result<(Value, Vec<Url>), String> {
         let mime = answer.headers.get("content-type");
         let claim = Claim {
             mime: mime
@@ -319,9 +313,21 @@ impl Reader {
                 .map(str::to_owned),
             ..Claim::default()
         };
-        let decoded = self.extraction.decode(Want::Text, claim, answer.body).await;
-        let Decoded::Text(file) = decoded.map_err(|e| e.to_string())? else {
-            return Err("the address leads to a picture".to_owned());
+        let decoded = self.extraction.decode(Want::Page, claim, answer.body).await;
+        let (file, links) = match decoded.map_err(|e| e.to_string())? {
+            Decoded::Page(page) => {
+                let base = page
+                    .base
+                    .as_deref()
+                    .and_then(|base| join(&answer.url, base));
+                let base = base.unwrap_or_else(|| answer.url.clone());
+                let links = page.links.iter().take(MOST_LINKS);
+                let links: Vec<Url> = links.filter_map(|link| join(&base, &link.href)).collect();
+                let file = page.text.ok_or("the page holds no text")?;
+                (file, links)
+            }
+            Decoded::Text(file) => (file, Vec::new()),
+            Decoded::Picture(_) => return Err("the address leads to a picture".to_owned()),
         };
         let content = file.pages.join("\n\n");
         let kept = start(&content);
@@ -332,7 +338,7 @@ impl Reader {
         if content.chars().count() < self.least {
             told["thin"] = json!(true);
         }
-        Ok(told)
+        Ok((told, links))
     }
 }
 
@@ -340,61 +346,4 @@ impl Reader {
 fn start(text: &str) -> &str {
     let end = text.char_indices().nth(MOST_CHARACTERS);
     end.map_or(text, |(end, _)| &text[..end])
-}
-
-/// An address without the place on its page.
-fn bare(mut url: Url) -> String {
-    url.set_fragment(None);
-    url.into()
-}
-
-fn links(html: &str, base: &Url) -> Vec<Url> {
-    let Some(pattern) = LINK.as_ref() else {
-        return Vec::new();
-    };
-    let found = pattern.captures_iter(html).take(MOST_LINKS);
-    let urls = found.filter_map(|link| base.join(&link[1].replace("&amp;", "&")).ok());
-    urls.filter(|url| matches!(url.scheme(), "http" | "https"))
-        .collect()
-}
-
-/// Whether a text is of a pattern in which `*` stands for any text.
-fn fits(pattern: &str, text: &str) -> bool {
-    let mut pieces = pattern.split('*');
-    let first = pieces.next().unwrap_or_default();
-    let Some(mut rest) = text.strip_prefix(first) else {
-        return false;
-    };
-    let Some(last) = pieces.next_back() else {
-        return rest.is_empty();
-    };
-    for piece in pieces {
-        match rest.split_once(piece) {
-            Some((_, after)) => rest = after,
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patterns_and_links_are_read() {
-        assert!(fits("https://a.example/*", "https://a.example/x"));
-        assert!(fits("*/docs/*.html", "https://a.example/docs/a/b.html"));
-        assert!(fits("https://a.example/x", "https://a.example/x"));
-        assert!(!fits("https://a.example/x", "https://a.example/xy"));
-        assert!(!fits("*.html*.html", "a.html"));
-        assert!(!fits(
-            "https://a.example/*",
-            "https://b.example/?https://a.example/"
-        ));
-        let base = Url::parse("https://a.example/x/").unwrap();
-        let html = r#"<A class="l" HREF='../y?a=1&amp;b=2'>y</A> <a href="javascript:x()">z</a> <area href="/no">"#;
-        let found: Vec<String> = links(html, &base).into_iter().map(Into::into).collect();
-        assert_eq!(found, ["https://a.example/y?a=1&b=2"]);
-    }
 }

@@ -300,6 +300,7 @@ pub(super) async fn reset(asked: &Asked<'_>) -> Result<Response> {
                 user.profile.password = Some(hashed);
                 store::update(tx, &place, &user, now).await?;
                 store::end_sessions(tx, &place, &user.user_id).await?;
+                store::end_tokens(tx, &place, RESET, &user.user_id).await?;
                 Ok(Some(user))
             })
         })

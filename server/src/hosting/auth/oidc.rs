@@ -11,6 +11,7 @@ use jsonwebtoken::{
     jwk::{Jwk, JwkSet},
 };
 use loupe_engine::web::{Answer, Ask, Web};
+use loupe_wire::reading;
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
@@ -104,7 +105,7 @@ async fn read<T: DeserializeOwned>(
     if !answer.status.is_success() {
         return Err(format!("{url} answered {}", answer.status));
     }
-    let read = serde_json::from_slice(&answer.body);
+    let read = reading::from_slice(&answer.body);
     read.map_err(|_| format!("{url} answered what is not expected there"))
 }
 
@@ -160,7 +161,7 @@ async fn key(app: &App, description: &Description, kid: Option<&str>) -> Result<
     // Keys of kinds that are not known here are none of ours.
     let keys = value.get("keys").and_then(serde_json::Value::as_array);
     let keys = keys.into_iter().flatten().take(50);
-    let keys = keys.filter_map(|key| serde_json::from_value(key.clone()).ok());
+    let keys = keys.filter_map(|key| reading::from_value(key).ok());
     let set = JwkSet {
         keys: keys.collect(),
     };
@@ -275,7 +276,7 @@ impl Exchange<'_> {
         if !answer.status.is_success() {
             return Err(refused(format!("the code was answered {}", answer.status)));
         }
-        serde_json::from_slice(&answer.body).map_err(refused)
+        reading::from_slice(&answer.body).map_err(refused)
     }
 
     /// Who the ID token is about.

@@ -27,6 +27,7 @@ crate::sql! {
     const INSERT_TOKEN = "INSERT INTO app_tokens (token_hash, org_id, app_id, kind, user_id, expires_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7)";
     const FIND_TOKEN = "SELECT user_id, data FROM app_tokens WHERE org_id = $1 AND app_id = $2 AND kind = $3 AND token_hash = $4 AND expires_at > $5";
     const TAKE_TOKEN = "DELETE FROM app_tokens WHERE org_id = $1 AND app_id = $2 AND kind = $3 AND token_hash = $4 AND expires_at > $5 RETURNING user_id, data";
+    const END_TOKENS = "DELETE FROM app_tokens WHERE org_id = $1 AND app_id = $2 AND kind = $3 AND user_id = $4 AND user_id <> ''";
     const DELETE_TOKENS = "DELETE FROM app_tokens WHERE org_id = $1 AND app_id = $2 AND user_id = $3 AND user_id <> ''";
 
     const ROLE_OF_INVITED = "SELECT role FROM app_invitations WHERE org_id = $1 AND app_id = $2 AND email = $3 AND status = 'pending'";
@@ -223,6 +224,18 @@ pub(super) async fn end_session(tx: &mut Tx, place: &Place, token_hash: &str) ->
 pub async fn end_sessions(tx: &mut Tx, place: &Place, user_id: &str) -> Result<()> {
     let args = args![&place.org_id, &place.app_id, user_id];
     tx.run(END_SESSIONS, args).await?;
+    Ok(())
+}
+
+/// No link of this kind that a person was sent opens anything any more.
+pub(super) async fn end_tokens(
+    tx: &mut Tx,
+    place: &Place,
+    kind: &str,
+    user_id: &str,
+) -> Result<()> {
+    let args = args![&place.org_id, &place.app_id, kind, user_id];
+    tx.run(END_TOKENS, args).await?;
     Ok(())
 }
 

@@ -2,7 +2,6 @@
 //! signed in from. Nothing locks an account's owner out: a browser known to the account has a line of its own.
 
 use std::{
-    net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -112,7 +111,12 @@ impl Throttle {
     /// 429 when there were too many.
     pub fn address(&self, app: &App) -> Result<()> {
         let (now, address) = (app.clock().micros(), front::address());
-        self.count(format!("from {}", net(address)), now, 60 * SECOND, ADDRESS)
+        self.count(
+            format!("from {}", front::network(address)),
+            now,
+            60 * SECOND,
+            ADDRESS,
+        )
     }
 
     /// A mail to this account, asked for from this address.
@@ -120,7 +124,7 @@ impl Throttle {
     /// # Errors
     /// 429 when there were too many.
     pub fn mail(&self, app: &App, app_id: &str, email: &str) -> Result<()> {
-        let (now, address) = (app.clock().micros(), net(front::address()));
+        let (now, address) = (app.clock().micros(), front::network(front::address()));
         let key = format!("mail {app_id} {email} {address}");
         self.count(key, now, 3_600 * SECOND, MAILS)
     }
@@ -131,7 +135,7 @@ impl Throttle {
     /// 429 when there were too many wrong ones.
     pub fn begin(&self, app: &App, app_id: &str, email: &str, is_known: bool) -> Result<Try> {
         self.address(app)?;
-        let (now, address) = (app.clock().micros(), net(front::address()));
+        let (now, address) = (app.clock().micros(), front::network(front::address()));
         let line = if is_known { "known" } else { "" };
         let pair = self.of(format!("pair {app_id} {email} {address}"));
         let account = self.of(format!("account {line} {app_id} {email}"));
@@ -161,20 +165,5 @@ impl Throttle {
         }
         drop(count);
         Ok(Try { pair, account })
-    }
-}
-
-/// Whoever has one address of version 6 has all of its network.
-fn net(address: Option<IpAddr>) -> String {
-    match address {
-        Some(IpAddr::V6(address)) => {
-            let start = address.segments();
-            format!(
-                "{:x}:{:x}:{:x}:{:x}",
-                start[0], start[1], start[2], start[3]
-            )
-        }
-        Some(address) => address.to_string(),
-        None => String::new(),
     }
 }

@@ -1,6 +1,6 @@
 //! Where an alert is told. What a channel is set to lies encrypted, and is shown with its secrets masked.
 
-use loupe_wire::{NotificationChannel, NotificationChannelConfig, Object, Value};
+use loupe_wire::{NotificationChannel, NotificationChannelConfig, Object, Value, reading};
 
 use crate::{
     app::App,
@@ -76,7 +76,7 @@ pub(super) fn seal(
 /// What a channel is set to.
 pub(super) fn open(app: &App, names: (&str, &str), sealed: &str) -> Result<Object> {
     let text = app.vault().open(&[names.0, names.1], sealed)?;
-    serde_json::from_str(&text).map_err(ApiError::internal)
+    reading::from_str(&text).map_err(ApiError::internal)
 }
 
 fn mask(config: &mut Object) {

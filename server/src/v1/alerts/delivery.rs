@@ -3,7 +3,7 @@
 
 use loupe_wire::{
     AlertChannelDelivery, AlertExecutionResult, AlertNotificationConfig, CreateBatchRequest,
-    DedupStrategy, NotificationChannelConfig, Object, Value,
+    DedupStrategy, NotificationChannelConfig, Object, Value, reading,
 };
 use serde_json::json;
 
@@ -232,7 +232,7 @@ async fn process(
     };
     let dedup: Option<DedupStrategy> = settings
         .get("dedup_strategy")
-        .and_then(|sent| serde_json::from_value(sent.clone()).ok());
+        .and_then(|sent| reading::from_value(sent).ok());
     let mut object_ids: Vec<String> = execution
         .matches
         .iter()

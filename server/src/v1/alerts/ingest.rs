@@ -107,7 +107,8 @@ async fn gather(app: &App, org_id: &str, mut seen: i64) -> Result<(Vec<(String, 
 /// Adds what an event tells; how many documents that are.
 fn note(written: &mut BTreeMap<(String, String), Written>, event: EventRow) -> usize {
     let ended = match event.event_type.as_str() {
-        "collection.documents.written" => false,
+        // What is not of a batch is written at once.
+        "collection.documents.written" => event.payload.get("batch_id").is_none_or(Value::is_null),
         "document.created" | "collection.documents.batch_completed" => true,
         _ => return 0,
     };

@@ -5,7 +5,7 @@ use axum::{
 use loupe_wire::{
     APIKeyCreateRequest, APIKeyCreateResponse, APIKeyModel, APIKeyUpdateRequest,
     ApiKeyListResponse, CreateRetrieverAPIKeyRequest, GenericSuccessResponse,
-    RetrieverAPIKeyListResponse,
+    RetrieverAPIKeyListResponse, reading,
 };
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -181,7 +181,7 @@ fn done(message: &str) -> Json<GenericSuccessResponse> {
 fn shown_once((key, secret): (APIKeyModel, String)) -> Result<Json<APIKeyCreateResponse>> {
     let mut model = serde_json::to_value(key).map_err(ApiError::internal)?;
     model["key"] = secret.into();
-    serde_json::from_value(model)
+    reading::from_value(&model)
         .map(Json)
         .map_err(ApiError::internal)
 }

@@ -1,16 +1,19 @@
 //! What an app may be asked to be, beyond the limits of its wire types.
 
 use loupe_wire::{
-    ApiAllowRule, AuthConfigInput, AuthConfigInputMode, AuthConfigOutput, BuildConfig, Value,
+    ApiAllowRule, AuthConfigInput, AuthConfigInputMode, AuthConfigOutput, BuildConfig,
+    ResourceType, Value,
 };
 use serde_json::json;
 
-use super::{mode_fault, store};
+use super::{NAMESPACE, mode_fault, store};
 use crate::{
     app::App,
+    auth::{self, Caller},
     db::Tx,
     error::{ApiError, Result, Violation},
-    v1::retrievers::cast,
+    hosting::api::levels,
+    v1::{namespaces, retrievers::cast, secrets},
 };
 
 /// Bytes of an app's description.
@@ -116,6 +119,35 @@ pub(super) fn build(build: Option<&BuildConfig>) -> Result<()> {
     Ok(())
 }
 
+/// Visitors have the owner's authority in the namespace of the app, as far as its rules go. Nobody does through an app what
+/// the own key may not.
+pub(super) async fn authority(
+    app: &App,
+    caller: &Caller,
+    build: Option<&BuildConfig>,
+    namespace_id: Option<&str>,
+) -> Result<()> {
+    let named = build.and_then(|build| build.env_vars.get(NAMESPACE));
+    if let Some(named) = named
+        && !namespaces::exists(app, caller, named).await?
+    {
+        return Err(ApiError::not_found("namespace", named));
+    }
+    let (kind, id) = match named.map(String::as_str).or(namespace_id) {
+        Some(namespace) => (ResourceType::Namespace, namespace),
+        None => (ResourceType::Organization, caller.org_id.as_str()),
+    };
+    for level in levels(build.map_or(&[], |build| &build.api_allow)) {
+        if !caller.has(level) {
+            let message = "visitors could do what this API key may not: name the methods of the rules, or use a key of the permission";
+            return Err(ApiError::forbidden("permission_denied", message)
+                .with("required_permission", json!(level)));
+        }
+        caller.allow(kind, id, auth::operation_of(level))?;
+    }
+    Ok(())
+}
+
 fn rule_fault(rule: &ApiAllowRule) -> Option<&'static str> {
     const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "*"];
     let pattern = &rule.pattern;
@@ -134,6 +166,7 @@ fn rule_fault(rule: &ApiAllowRule) -> Option<&'static str> {
 /// The configuration of sign-in as it is kept: modes that this server has, and no password in clear.
 pub(super) async fn auth(
     app: &App,
+    caller: &Caller,
     sent: Option<AuthConfigInput>,
     old: Option<AuthConfigOutput>,
 ) -> Result<Option<AuthConfigOutput>> {
@@ -168,6 +201,15 @@ pub(super) async fn auth(
             let message = error.to_string();
             Violation::body(&path, "value_error", message, issuer.as_str().into())
         })?;
+    }
+    if let Some(name) = &sent.oidc_client_secret_name {
+        let known = old.as_ref().is_some_and(|old| {
+            old.oidc_issuer == sent.oidc_issuer
+                && old.oidc_client_secret_name.as_ref() == Some(name)
+        });
+        if !known {
+            secrets::check_sender(app, caller, name).await?;
+        }
     }
     let mut kept: AuthConfigOutput = cast(&AuthConfigInput {
         password: None,

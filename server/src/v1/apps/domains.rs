@@ -25,6 +25,11 @@ const MOST: usize = 20;
 /// The label of the record that proves a domain: `_loupe.www.example.com TXT "loupe-domain-…"`.
 const LABEL: &str = "_loupe";
 
+/// What a record of proof says.
+fn token() -> String {
+    id::new("loupe-domain-")
+}
+
 impl Domain {
     fn told(&self, app: &App, slug: &str) -> DomainResponse {
         let config = self.config(app, slug);
@@ -88,7 +93,7 @@ pub async fn add(
         app_id: hosted.id.clone(),
         domain: name,
         status: PENDING.into(),
-        token: id::new("loupe-domain-"),
+        token: token(),
         is_primary: request.is_primary,
         created_at: app.clock().micros(),
         verified_at: 0,
@@ -155,7 +160,7 @@ pub async fn verify(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                store::release_domain(tx, &proven.domain).await?;
+                store::release_domain(tx, &proven.domain, &token()).await?;
                 if store::prove_domain(tx, &org_id, &proven).await? {
                     return Ok(());
                 }

@@ -39,6 +39,9 @@ use crate::{
 /// Apps of one organization.
 pub const MOST: i64 = 100;
 
+/// The variable that names the namespace of an app's API.
+pub const NAMESPACE: &str = "LOUPE_NAMESPACE";
+
 /// Where visitors go, and where owners try things first.
 pub const PRODUCTION: &str = "production";
 /// As above.
@@ -194,8 +197,10 @@ pub async fn create(
     let size = serde_json::to_vec(&request).map_err(ApiError::internal)?;
     check::size(size.len())?;
     check::secret_password(request.password_secret_name.as_ref())?;
-    let auth_config = check::auth(app, request.auth_config, None).await?;
-    check::build(request.build_config.as_ref())?;
+    let auth_config = check::auth(app, caller, request.auth_config, None).await?;
+    let build = request.build_config.as_ref();
+    check::build(build)?;
+    check::authority(app, caller, build, namespace_id.as_deref()).await?;
     let now = app.clock().micros();
     let hosted = Hosted {
         app_id: id::new("app_"),
@@ -335,9 +340,15 @@ pub async fn update(
     let mut request = request;
     let sent_auth = request.auth_config.take();
     let auth = match sent_auth {
-        Some(sent) => check::auth(app, Some(sent), old_auth).await?,
+        Some(sent) => check::auth(app, caller, Some(sent), old_auth).await?,
         None => old_auth,
     };
+    let (old_build, old_namespace) = (before.build_config.as_ref(), before.namespace_id.as_ref());
+    let build = request.build_config.as_ref().or(old_build);
+    let namespace = namespace_id.as_ref().or(old_namespace);
+    if build != old_build || namespace != old_namespace {
+        check::authority(app, caller, build, namespace.map(String::as_str)).await?;
+    }
     let (org_id, id, now) = (caller.org_id.clone(), before.id, app.clock().micros());
     let publish = request.publish;
     let change = move |hosted: &mut Hosted| {

@@ -1,12 +1,15 @@
 //! What strangers may ask of an app through the API: its page, searches of its tabs, and what they did there.
 
+use std::collections::{HashMap, HashSet};
+
 use axum::{
     Json,
     extract::{Path, State},
 };
 use loupe_wire::{
-    DisplayConfig, GenericSuccessResponse, InteractionRequest, PageTab, PublicAppConfigResponse,
-    PublicAppSearchRequest, PublicExecuteResponse,
+    DisplayConfig, FeaturedGalleryConfig, GenericSuccessResponse, InteractionRequest, PageTab,
+    PublicAppConfigResponse, PublicAppSearchRequest, PublicExecuteResponse, TaxonomyPathNode,
+    TaxonomyTreeResponse, Value,
 };
 use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
@@ -33,6 +36,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(get_public_app))
         .routes(routes!(search_public_app))
         .routes(routes!(get_public_gallery))
+        .routes(routes!(get_public_tree))
         .routes(routes!(note_interaction))
 }
 
@@ -83,7 +87,7 @@ async fn search_public_app(
         filters: settings
             .get("filters")
             .and_then(|filters| filters.as_object().cloned()),
-        limit: settings.get("limit").and_then(serde_json::Value::as_i64),
+        limit: settings.get("limit").and_then(Value::as_i64),
         presigned_urls: true,
         ..Default::default()
     };
@@ -111,10 +115,23 @@ async fn get_public_gallery(
 ) -> Result<Json<PublicExecuteResponse>> {
     let (org_id, hosted) = open(&app, &slug).await?;
     for_everybody(&hosted)?;
+    let (gallery, shown) =
+        gallery(&hosted).ok_or_else(|| ApiError::not_found("gallery", &slug))?;
+    let ask = Execute {
+        inputs: gallery.default_inputs.clone(),
+        presigned_urls: true,
+        ..Default::default()
+    };
+    let open = open_tab(&app, &org_id, &hosted, &shown).await?;
+    let (answer, _) = open.execute(&app, ask).await?;
+    Ok(Json(answer))
+}
+
+/// The gallery of an app that shows one, and the tab that it is.
+fn gallery(hosted: &Hosted) -> Option<(&FeaturedGalleryConfig, PageTab)> {
     let gallery = hosted.page().featured_gallery.as_ref();
-    let gallery = gallery.filter(|gallery| gallery.enabled);
-    let gallery = gallery.ok_or_else(|| ApiError::not_found("gallery", &slug))?;
-    let shown = PageTab {
+    let gallery = gallery.filter(|gallery| gallery.enabled)?;
+    let tab = PageTab {
         tab_id: "gallery".into(),
         retriever_id: gallery.retriever_id.clone(),
         public_name: gallery.public_name.clone(),
@@ -127,14 +144,60 @@ async fn get_public_gallery(
         },
         ..Default::default()
     };
-    let ask = Execute {
-        inputs: gallery.default_inputs.clone(),
-        presigned_urls: true,
-        ..Default::default()
+    Some((gallery, tab))
+}
+
+/// The tree of a taxonomy that a tab of the app, or its gallery, sorts its documents by: nodes with `node_id`, `label`, `path`,
+/// `level` and `children`. Any other taxonomy does not exist for strangers.
+#[utoipa::path(get, path = "/v1/public/apps/{slug}/taxonomies/{taxonomy_id}/tree", tag = "public_apps", security(()), responses((status = 200, body = TaxonomyTreeResponse)))]
+async fn get_public_tree(
+    State(app): State<App>,
+    Path((slug, taxonomy_id)): Path<(String, String)>,
+) -> Result<Json<TaxonomyTreeResponse>> {
+    let (org_id, hosted) = open(&app, &slug).await?;
+    for_everybody(&hosted)?;
+    let shown = gallery(&hosted).map(|(_, tab)| tab);
+    for tab in hosted.page().tabs.iter().chain(&shown) {
+        // A tab whose retriever is gone shows nothing.
+        let open = match open_tab(&app, &org_id, &hosted, tab).await {
+            Err(error) if error.is_not_found() => continue,
+            open => open?,
+        };
+        if let Some(places) = open.tree(&app, &taxonomy_id).await? {
+            let nodes = nested(places);
+            return Ok(Json(TaxonomyTreeResponse { taxonomy_id, nodes }));
+        }
+    }
+    Err(ApiError::not_found("taxonomy", &taxonomy_id))
+}
+
+/// Levels that a tree is shown to: documents tell their own, and JSON is not nested without end.
+const DEEPEST: i64 = 32;
+
+/// Places, each within the one above it. One whose upper one is not told stands by itself.
+fn nested(mut places: Vec<TaxonomyPathNode>) -> Vec<Value> {
+    places.retain(|place| place.level < DEEPEST);
+    let known: HashSet<String> = places.iter().map(|place| place.node_id.clone()).collect();
+    let mut below: HashMap<Option<String>, Vec<TaxonomyPathNode>> = HashMap::new();
+    for place in places {
+        let above = place.parent_id.clone().filter(|id| known.contains(id));
+        below.entry(above).or_default().push(place);
+    }
+    under(None, &mut below)
+}
+
+fn under(
+    above: Option<String>,
+    below: &mut HashMap<Option<String>, Vec<TaxonomyPathNode>>,
+) -> Vec<Value> {
+    let places = below.remove(&above).unwrap_or_default().into_iter();
+    let node = |place: TaxonomyPathNode| {
+        json!({
+            "node_id": place.node_id, "label": place.label, "path": place.path, "level": place.level,
+            "children": under(Some(place.node_id.clone()), below),
+        })
     };
-    let open = open_tab(&app, &org_id, &hosted, &shown).await?;
-    let (answer, _) = open.execute(&app, ask).await?;
-    Ok(Json(answer))
+    places.map(node).collect()
 }
 
 /// The retriever of a tab: one that is published under a name, or one of the organization.
@@ -167,6 +230,9 @@ async fn note_interaction(
     if size.len() > LARGEST {
         let message = format!("an interaction is larger than {LARGEST} bytes");
         return Err(ApiError::payload_too_large("", message));
+    }
+    if !visits::is_on(&hosted) {
+        return Ok(Json(GenericSuccessResponse::default()));
     }
     let (event_id, now) = (id::new("ixn_"), app.clock().micros());
     app.db()

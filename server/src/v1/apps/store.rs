@@ -21,8 +21,8 @@ crate::sql! {
     const BY_SLUG = "SELECT owner, data FROM apps WHERE name = $1";
     const BY_DOMAIN = "SELECT a.owner, a.data FROM app_domains d JOIN apps a ON a.id = d.app_id AND a.owner = d.org_id WHERE d.domain = $1 AND d.status = 'active'";
 
-    // Whoever proved a name last has it, whose app it was before.
-    const RELEASE_DOMAIN = "UPDATE app_domains SET status = 'pending', verified_at = 0 WHERE domain = $1 AND status = 'active'";
+    // Whoever proved a name last has it, whose app it was before. The old record may stand on: it must prove nothing any more.
+    const RELEASE_DOMAIN = "UPDATE app_domains SET status = 'pending', verified_at = 0, token = $2 WHERE domain = $1 AND status = 'active'";
     const PROVE_DOMAIN = "UPDATE app_domains SET status = 'active', verified_at = $4 WHERE org_id = $1 AND app_id = $2 AND domain = $3";
     const INSERT_DOMAIN = "INSERT INTO app_domains (app_id, domain, org_id, status, token, is_primary, created_at, verified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 0)";
     const CLEAR_PRIMARY = "UPDATE app_domains SET is_primary = FALSE WHERE org_id = $1 AND app_id = $2";
@@ -195,9 +195,9 @@ pub(super) async fn insert_domain(tx: &mut Tx, org_id: &str, domain: &Domain) ->
     Ok(())
 }
 
-/// Nobody's app serves this name any more.
-pub(super) async fn release_domain(tx: &mut Tx, domain: &str) -> Result<()> {
-    tx.run(RELEASE_DOMAIN, args![domain]).await?;
+/// Nobody's app serves this name any more; whose it was proves it again with another token.
+pub(super) async fn release_domain(tx: &mut Tx, domain: &str, token: &str) -> Result<()> {
+    tx.run(RELEASE_DOMAIN, args![domain, token]).await?;
     Ok(())
 }
 

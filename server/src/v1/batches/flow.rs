@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use loupe_engine::{filter::Filter, store::Reach};
 use loupe_wire::{
-    BatchModel, BatchType, CancellationOutcome, NotificationPriority, NotificationType, Object,
-    TaskResponse, TaskStatusEnum, TaskType, Value,
+    BatchModel, BatchType, NotificationPriority, NotificationType, TaskStatusEnum, TaskType,
+    TierTaskInfo,
 };
 use serde_json::json;
 
@@ -19,6 +19,7 @@ use crate::{
     v1::{
         namespaces::push_event,
         notifications::{self, Notice},
+        objects,
         tasks::{self, NewTask},
     },
 };
@@ -78,9 +79,39 @@ async fn start(tx: &mut Tx, batch_id: &str, chunk: usize, now: i64) -> Result<()
 }
 
 /// Whose a batch is.
-struct Owner {
-    org_id: String,
-    namespace_id: String,
+pub(super) struct Owner {
+    pub org_id: String,
+    pub namespace_id: String,
+}
+
+/// Inserts the chunks of a tier, over all objects of the batch; answers how many. What does not wait for the tier is passed
+/// over by the chunk that it lies in.
+pub(super) async fn insert_chunks(
+    tx: &mut Tx,
+    batch: &BatchModel,
+    owner: &Owner,
+    tier: i64,
+    chunk: usize,
+    now: i64,
+) -> Result<i64> {
+    let batch_id = batch.batch_id.clone().unwrap_or_default();
+    let total = store::counts(tx, &batch_id).await?.total;
+    let mut inserted = 0;
+    for from in (0..total).step_by(chunk.max(1)) {
+        let to = from + i64::try_from(chunk.max(1)).unwrap_or(1);
+        let work = json!({"batch_id": batch_id, "from": from, "to": to, "tier": tier});
+        let mut task = NewTask::work(
+            &owner.org_id,
+            &owner.namespace_id,
+            TaskType::EngineObjectProcessing,
+            CHUNK,
+            work,
+        );
+        task.parent_id.clone_from(&batch.task_id);
+        tasks::insert(tx, task, now).await?;
+        inserted += 1;
+    }
+    Ok(inserted)
 }
 
 /// Inserts the chunks of a tier and marks it running.
@@ -92,22 +123,8 @@ async fn start_tier(
     chunk: usize,
     now: i64,
 ) -> Result<()> {
-    let batch_id = batch.batch_id.clone().unwrap_or_default();
-    let total = store::counts(tx, &batch_id).await?.total;
+    insert_chunks(tx, batch, owner, tier, chunk, now).await?;
     let task_id = batch.task_id.clone().unwrap_or_default();
-    for from in (0..total).step_by(chunk.max(1)) {
-        let to = from + i64::try_from(chunk.max(1)).unwrap_or(1);
-        let work = json!({"batch_id": batch_id, "from": from, "to": to, "tier": tier});
-        let mut task = NewTask::work(
-            &owner.org_id,
-            &owner.namespace_id,
-            TaskType::EngineObjectProcessing,
-            CHUNK,
-            work,
-        );
-        task.parent_id = Some(task_id.clone());
-        tasks::insert(tx, task, now).await?;
-    }
     batch.current_tier = Some(tier);
     batch.updated_at = Some(clock::time(now));
     for running in batch
@@ -118,7 +135,8 @@ async fn start_tier(
         running.status = TaskStatusEnum::Processing;
         running.started_at = Some(clock::time(now));
         running.completed_at = None;
-        for job in &mut running.extractor_jobs {
+        let jobs = running.extractor_jobs.iter_mut();
+        for job in jobs.filter(|job| job.status != TaskStatusEnum::Canceled) {
             job.status = TaskStatusEnum::Processing;
             job.started_at = Some(clock::time(now));
         }
@@ -152,10 +170,10 @@ pub struct ChunkEnd {
 }
 
 /// How many documents of a batch each collection holds; none where they could not be counted.
-type Held = BTreeMap<String, Option<u64>>;
+pub(super) type Held = BTreeMap<String, Option<u64>>;
 
 /// What the last chunk of a batch ends in until the documents have been counted.
-const UNCOUNTED: &str = "the documents of the batch are to be counted first";
+pub(super) const UNCOUNTED: &str = "the documents of the batch are to be counted first";
 
 /// Ends a chunk, fenced by its claim: a worker that lost its lease changes nothing. The last chunk of a tier starts the
 /// next one, that of the last tier ends the batch.
@@ -203,6 +221,7 @@ async fn write_end(
                 if batch.status != TaskStatusEnum::Processing {
                     return Ok(false);
                 }
+                stop_arrivals(tx, &batch, now).await?;
                 let (next, current) = (store::next_tier(tx, &batch_id).await?, batch.current_tier);
                 show_progress(tx, &batch, now).await?;
                 if next.is_some() && next == current {
@@ -211,24 +230,50 @@ async fn write_end(
                     return Ok(false);
                 }
                 end_tier(tx, &mut batch, current.unwrap_or(0), now).await?;
-                match (next, held) {
-                    (Some(tier), _) => {
-                        start_tier(tx, &mut batch, &owner, tier, chunk, now).await?;
-                        Ok(true)
-                    }
-                    (None, None) => Err(ApiError::conflict("", UNCOUNTED)),
-                    (None, Some(held)) => {
-                        end_batch(tx, batch, &owner, &held, now).await?;
-                        Ok(false)
-                    }
-                }
+                go_on(tx, batch, &owner, held, chunk, now).await
             })
         })
         .await
 }
 
+/// Objects that came to a tier which was canceled before go no further.
+async fn stop_arrivals(tx: &mut Tx, batch: &BatchModel, now: i64) -> Result<()> {
+    let batch_id = batch.batch_id.as_deref().unwrap_or_default();
+    let canceled = |tier: &&TierTaskInfo| tier.status == TaskStatusEnum::Canceled;
+    for tier in batch.tier_tasks.iter().filter(canceled) {
+        store::cancel_tier(tx, batch_id, tier.tier_num, now).await?;
+    }
+    Ok(())
+}
+
+/// What comes after a tier: the next one that an object waits for, or the end. True when a tier was started.
+///
+/// # Errors
+/// [`UNCOUNTED`] at the end when what the collections hold was not counted.
+pub(super) async fn go_on(
+    tx: &mut Tx,
+    mut batch: BatchModel,
+    owner: &Owner,
+    held: Option<Held>,
+    chunk: usize,
+    now: i64,
+) -> Result<bool> {
+    let batch_id = batch.batch_id.clone().unwrap_or_default();
+    match (store::next_tier(tx, &batch_id).await?, held) {
+        (Some(tier), _) => {
+            start_tier(tx, &mut batch, owner, tier, chunk, now).await?;
+            Ok(true)
+        }
+        (None, None) => Err(ApiError::conflict("", UNCOUNTED)),
+        (None, Some(held)) => {
+            end_batch(tx, batch, owner, &held, now).await?;
+            Ok(false)
+        }
+    }
+}
+
 /// Documents that carry the batch's id, in each of its collections.
-async fn count_held(app: &App, batch_id: &str) -> Result<Held> {
+pub(super) async fn count_held(app: &App, batch_id: &str) -> Result<Held> {
     let Some((batch, _, namespace_id)) = store::read_from(app.db(), batch_id).await? else {
         return Ok(Held::new());
     };
@@ -269,6 +314,11 @@ async fn note_end(
     }
     for one in &end.processed {
         store::set_processed(tx, namespace_id, one, now).await?;
+    }
+    if step.of_objects {
+        let made = end.objects.iter().filter(|one| one.documents > 0);
+        let made = made.map(|one| one.object_id.clone()).collect();
+        objects::shelving::withdraw(tx, &owner.org_id, namespace_id, made, now).await?;
     }
     for (collection_id, document_ids) in end.written.iter().filter(|(_, ids)| !ids.is_empty()) {
         let payload = json!({
@@ -346,7 +396,8 @@ async fn end_tier(tx: &mut Tx, batch: &mut BatchModel, tier: i64, now: i64) -> R
         ended.duration_ms = ended
             .started_at
             .map(|started| milliseconds(now - started.timestamp_micros()));
-        for job in &mut ended.extractor_jobs {
+        let jobs = ended.extractor_jobs.iter_mut();
+        for job in jobs.filter(|job| job.status != TaskStatusEnum::Canceled) {
             job.status = status;
             job.completed_at = Some(clock::time(now));
         }
@@ -372,7 +423,10 @@ async fn end_batch(
     let batch_id = batch.batch_id.clone().unwrap_or_default();
     let counts = store::counts(tx, &batch_id).await?;
     let task_id = batch.task_id.clone().unwrap_or_default();
-    let status = status_of(counts.failed, counts.total);
+    let status = match counts.canceled {
+        0 => status_of(counts.failed, counts.total),
+        _ => TaskStatusEnum::Canceled,
+    };
     let first_error = match counts.failed {
         0 => None,
         _ => store::first_error(tx, &batch_id).await?,
@@ -418,6 +472,10 @@ async fn end_batch(
         let kind = "collection.documents.batch_completed";
         push_event(tx, &owner.org_id, &owner.namespace_id, kind, payload, now).await?;
     }
+    // Who canceled a tier of it knows.
+    if status == TaskStatusEnum::Canceled {
+        return Ok(());
+    }
     let notice = notice(&batch, &owner.namespace_id, &counts);
     notifications::notify(tx, &owner.org_id, notice, now).await
 }
@@ -461,64 +519,4 @@ fn notice(batch: &BatchModel, namespace_id: &str, counts: &store::Counts) -> Not
         content,
         about,
     }
-}
-
-/// Cancels a batch that waits or runs. Chunks that run lose their lease and write nothing more.
-pub async fn cancel(
-    app: &App,
-    org_id: &str,
-    namespace_id: &str,
-    bucket_id: &str,
-    batch_id: &str,
-) -> Result<TaskResponse> {
-    let (org, namespace, bucket, id) = (
-        org_id.to_owned(),
-        namespace_id.to_owned(),
-        bucket_id.to_owned(),
-        batch_id.to_owned(),
-    );
-    let now = app.clock().micros();
-    let (task_id, canceled) = app
-        .db()
-        .write(move |tx| {
-            Box::pin(async move {
-                store::lock(tx, &id, now).await?;
-                let mut batch = store::find_in(tx, &org, &namespace, &bucket, &id).await?;
-                if tasks::is_terminal(batch.status) {
-                    return Err(ApiError::conflict("", "the batch has ended already"));
-                }
-                let task_id = batch.task_id.clone().unwrap_or_default();
-                let canceled = jobs::cancel_children(tx, &task_id, now).await?;
-                store::cancel_objects(tx, &id, now).await?;
-                batch.status = TaskStatusEnum::Canceled;
-                batch.updated_at = Some(clock::time(now));
-                let tiers = batch.tier_tasks.iter_mut();
-                tiers
-                    .filter(|tier| !tasks::is_terminal(tier.status))
-                    .for_each(|tier| tier.status = TaskStatusEnum::Canceled);
-                store::update(tx, &batch, now).await?;
-                tasks::store::change(tx, &task_id, TaskStatusEnum::Canceled, now, |_| ()).await?;
-                Ok((task_id, canceled))
-            })
-        })
-        .await?;
-    let task = tasks::store::find(app.db(), org_id, None, &task_id).await?;
-    let outcome = CancellationOutcome {
-        ray_jobs_requested: canceled,
-        ray_jobs_accepted: canceled,
-        ray_jobs_refused: 0,
-    };
-    let task = task.unwrap_or_else(|| TaskResponse {
-        task_type: TaskType::ApiBucketsBatchesProcess,
-        status: TaskStatusEnum::Canceled,
-        additional_data: Some(Object::from_iter([(
-            "batch_id".to_owned(),
-            Value::from(batch_id),
-        )])),
-        ..Default::default()
-    });
-    Ok(TaskResponse {
-        cancellation: Some(outcome),
-        ..task
-    })
 }

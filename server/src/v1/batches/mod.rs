@@ -1,8 +1,10 @@
 //! Batches: which objects are processed into which collections, and what became of each.
 
 mod flow;
+mod healing;
 mod inspecting;
 mod routes;
+mod stopping;
 pub mod store;
 mod submitting;
 mod tiers;
@@ -10,11 +12,12 @@ mod triggering;
 
 use loupe_wire::{
     BatchModel, BatchProgress, FailedDocument, FailedObjectRecord, NamespaceOperation,
-    ResourceType, TaskStatusEnum,
+    ResourceType, TaskStatusEnum, reading,
 };
 
-pub use flow::{CHUNK, ChunkEnd, SourceDocuments, admit, cancel, end_chunk};
+pub use flow::{CHUNK, ChunkEnd, SourceDocuments, admit, end_chunk};
 pub use routes::router;
+pub use stopping::cancel;
 use store::{Counts, Failures};
 pub use submitting::{
     Again, add_objects, check_process, create, process, queue, resubmit, retry, select, submit,
@@ -65,7 +68,7 @@ pub async fn get(
         .map(|row| FailedObjectRecord {
             object_id: row.object_id,
             error: row.error,
-            error_type: serde_json::from_value(row.error_type.into()).unwrap_or_default(),
+            error_type: reading::from_value(&row.error_type.into()).unwrap_or_default(),
             timestamp: clock::time(row.updated_at).to_rfc3339(),
         })
         .collect();
@@ -160,7 +163,7 @@ pub async fn failures(
         collection_id: row.collection_id,
         tier_num: Some(row.tier),
         error: row.error,
-        error_type: serde_json::from_value(row.error_type.into()).unwrap_or_default(),
+        error_type: reading::from_value(&row.error_type.into()).unwrap_or_default(),
         timestamp: clock::time(row.updated_at),
         ..Default::default()
     };

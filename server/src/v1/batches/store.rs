@@ -1,17 +1,18 @@
 mod objects;
 
-use loupe_wire::{BatchModel, TaskStatusEnum, Value};
+use loupe_wire::{BatchModel, TaskStatusEnum, Value, reading};
 
 pub use objects::{
     Counts, FailedRow, Failures, ObjectEnd, Processed, Span, Step, add_objects, back_to,
-    back_to_first, bucket_objects, cancel_objects, chunk_objects, count_failed, counts, counts_of,
-    end_object, failed, first_error, first_unknown, forget_collection, next_tier, object_ids,
-    pending, processed, reset_failed, reset_unfinished, set_processed, tier_counts,
+    back_to_first, bucket_objects, cancel_objects, cancel_tier, chunk_objects, count_failed,
+    counts, counts_of, end_object, failed, first_error, first_unknown, forget_collection,
+    next_tier, object_ids, pending, processed, reset_failed, reset_missing, reset_stopped,
+    reset_unfinished, set_processed, tier_counts,
 };
 
 use crate::{
     args,
-    db::{Arg, Db, Json, Tx},
+    db::{self, Arg, Db, Json, Tx},
     error::{ApiError, Result},
     v1::tasks::name_of,
 };
@@ -32,13 +33,14 @@ crate::sql! {
     // The queue spans organizations: admission is first in, first out over everybody.
     const WAITING = "SELECT batch_id, org_id, namespace_id, bucket_id, queued_at FROM batches WHERE status = 'QUEUED' ORDER BY queued_at, batch_id LIMIT 1000";
     const RUNNING = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE status = 'PROCESSING'";
+    const FILLING = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE org_id = $1 AND namespace_id = $2 AND status IN ('QUEUED', 'PROCESSING') AND CAST(data AS TEXT) LIKE $3 ESCAPE '!'";
     const READ = "SELECT data, org_id, namespace_id FROM batches WHERE batch_id = $1";
 }
 
 type Row = (Json<BatchModel>, String, Option<i64>);
 
 fn model((data, status, _): Row) -> BatchModel {
-    let status = serde_json::from_value(Value::String(status)).unwrap_or_default();
+    let status = reading::from_value(&Value::String(status)).unwrap_or_default();
     BatchModel { status, ..data.0 }
 }
 
@@ -116,17 +118,7 @@ impl Asked {
         if self.collection_id.is_empty() {
             return String::new();
         }
-        let escaped: String = self
-            .collection_id
-            .chars()
-            .flat_map(|c| {
-                matches!(c, '!' | '%' | '_')
-                    .then_some('!')
-                    .into_iter()
-                    .chain([c])
-            })
-            .collect();
-        format!("%\"{escaped}\"%")
+        format!("%\"{}\"%", db::verbatim(&self.collection_id))
     }
 }
 
@@ -233,6 +225,21 @@ pub async fn read(tx: &mut Tx, batch_id: &str) -> Result<Option<(BatchModel, Str
 pub async fn read_from(db: &Db, batch_id: &str) -> Result<Option<(BatchModel, String, String)>> {
     let found: Option<(Json<BatchModel>, String, String)> = db.one(READ, args![batch_id]).await?;
     Ok(found.map(|(data, org_id, namespace_id)| (data.0, org_id, namespace_id)))
+}
+
+/// Whether a batch that waits or runs fills the collection.
+pub async fn fills(
+    tx: &mut Tx,
+    org_id: &str,
+    namespace_id: &str,
+    collection_id: &str,
+) -> Result<bool> {
+    let asked = Asked {
+        collection_id: collection_id.to_owned(),
+        ..Default::default()
+    };
+    let args = args![org_id, namespace_id, asked.naming()];
+    Ok(tx.number(FILLING, args).await? > 0)
 }
 
 /// A status as the wire has it.

@@ -8,7 +8,7 @@ use loupe_wire::{CollectionResponse, ExtractorJobInfo, SourceType, TaskStatusEnu
 use crate::{
     app::App,
     error::{ApiError, Result},
-    v1::collections::COLLECTIONS,
+    v1::collections::{COLLECTIONS, lifecycle::is_active},
 };
 
 /// The collections that a collection reads.
@@ -82,7 +82,12 @@ pub async fn of_collections(
 async fn enabled(app: &App, namespace_id: &str) -> Result<Vec<CollectionResponse>> {
     let all = COLLECTIONS.all(app.db(), namespace_id).await?;
     let all = all.into_iter().map(|record| record.data.0);
-    Ok(all.filter(|one| one.enabled).collect())
+    Ok(all.filter(takes).collect())
+}
+
+/// Whether a collection is filled by batches.
+fn takes(collection: &CollectionResponse) -> bool {
+    collection.enabled && is_active(collection)
 }
 
 /// The enabled ones of those named, each once.
@@ -91,7 +96,7 @@ async fn find(app: &App, namespace_id: &str, named: &[String]) -> Result<Vec<Col
     for identifier in named {
         let record = COLLECTIONS.find(app.db(), namespace_id, identifier).await?;
         let one = record.data.0;
-        if one.enabled && found.iter().all(|other| id(other) != id(&one)) {
+        if takes(&one) && found.iter().all(|other| id(other) != id(&one)) {
             found.push(one);
         }
     }
@@ -180,6 +185,8 @@ fn job(collection: &CollectionResponse) -> ExtractorJobInfo {
         extractor_type: extractor.feature_extractor_name.clone(),
         extractor_id: Some(extractor.feature_extractor_id.clone()),
         collection_ids: vec![id(collection).to_owned()],
+        // By this name a job is canceled.
+        ray_job_id: Some(crate::id::new("job_")),
         status: TaskStatusEnum::Queued,
         documents_written: Some(0),
         ..Default::default()

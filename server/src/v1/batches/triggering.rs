@@ -21,7 +21,7 @@ use crate::{
     id,
     limits::quota,
     list::parse_filter,
-    v1::collections::COLLECTIONS,
+    v1::collections::{COLLECTIONS, lifecycle},
 };
 
 /// Documents listed at once.
@@ -39,6 +39,7 @@ pub fn check_trigger(
         let msg = "stored texts are not embedded again yet: trigger the collection without it";
         return Err(Violation::body(&["reembed"], "not_enabled", msg, Value::Null).into());
     }
+    lifecycle::check_active(collection)?;
     if !collection.enabled {
         let reason = collection.disabled_reason.as_ref();
         let reason = reason.map_or("enable it first", |reason| &reason.message);

@@ -8,7 +8,7 @@ mod store;
 use loupe_wire::{
     BenchmarkListResponse, BenchmarkResponse, BenchmarkStatus, CreateBenchmarkRequest,
     InteractionType, NamespaceOperation, ResourceType, SessionFilterInput, SessionFilterOutput,
-    TaskType, Value,
+    TaskType, Value, reading,
 };
 use serde_json::json;
 
@@ -140,7 +140,7 @@ async fn checked(
         .map(|weights| weights.weights.keys());
     let named = filter.interaction_types.iter().flatten();
     for name in named.chain(weights.into_iter().flatten()) {
-        if serde_json::from_value::<InteractionType>(name.clone().into()).is_err() {
+        if reading::from_value::<InteractionType>(&name.clone().into()).is_err() {
             let msg = "this is no type of interaction";
             return Err(fault("interaction_types", "enum", msg, name.clone().into()));
         }

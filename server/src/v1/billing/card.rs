@@ -24,6 +24,13 @@ pub const OBJECT_USD: f64 = 0.1 * CREDIT_USD;
 /// Pictures and films in full resolution take more.
 pub const FULL_RESOLUTION: f64 = 2.0;
 
+/// What an organization may choose, the smallest first.
+pub const PLANS: [AccountTier; 3] = [
+    AccountTier::Build,
+    AccountTier::Scale,
+    AccountTier::Enterprise,
+];
+
 /// Credits of one unit of extraction.
 pub const fn credits(unit: CostUnit) -> f64 {
     match unit {
@@ -47,6 +54,17 @@ pub fn unit_of(mime_type: &str) -> (CostUnit, &'static str) {
     }
 }
 
+/// Which of two tiers is the larger one.
+pub const fn rank(tier: AccountTier) -> u8 {
+    match tier {
+        AccountTier::Free => 0,
+        AccountTier::Build => 1,
+        AccountTier::Pro => 2,
+        AccountTier::Scale | AccountTier::Team => 3,
+        AccountTier::Enterprise => 4,
+    }
+}
+
 /// The dollars that a tier includes each month. `enterprise` pays by contract.
 pub const fn pool_usd(tier: AccountTier) -> f64 {
     match tier {
@@ -58,14 +76,9 @@ pub const fn pool_usd(tier: AccountTier) -> f64 {
 
 /// The whole card.
 pub fn pricing(config: &Config) -> PricingConfigResponse {
-    let plans = [
-        AccountTier::Build,
-        AccountTier::Scale,
-        AccountTier::Enterprise,
-    ];
     PricingConfigResponse {
         credit_rate_usd: CREDIT_USD,
-        managed_plans: plans.into_iter().map(|tier| plan(tier, config)).collect(),
+        managed_plans: PLANS.into_iter().map(|tier| plan(tier, config)).collect(),
         mvs_plans: Vec::new(),
         mvs_usage_rates: object(json!({
             "storage_gb_month_usd": STORAGE_GB_MONTH_USD, "query_million_usd": QUERY_USD * 1e6,
@@ -89,7 +102,7 @@ pub fn pricing(config: &Config) -> PricingConfigResponse {
         .into_iter()
         .map(modality)
         .collect(),
-        usage_pools: plans
+        usage_pools: PLANS
             .into_iter()
             .map(|tier| (name_of(tier), json!(pool_usd(tier))))
             .collect(),
@@ -130,7 +143,7 @@ fn plan(tier: AccountTier, config: &Config) -> PlanDefinitionResponse {
         tier: name,
         // What a plan costs is between an installation and its users.
         monthly_price_cents: 0,
-        self_serve: false,
+        self_serve: true,
         features: Vec::new(),
         usage_pool_usd: Some(pool_usd(tier)),
         resource_limits: limits.collect(),

@@ -1,10 +1,13 @@
 //! What is used, in dollars: the spend of a period, the rate card, and the price of a workload before it runs.
 
+mod account;
 mod breakdown;
+mod caps;
 mod card;
 mod current;
 mod routes;
 mod store;
+mod transactions;
 
 use chrono::{DateTime, Datelike, Days, Months, NaiveTime, Utc};
 use loupe_engine::store::Reach;
@@ -15,6 +18,7 @@ use loupe_wire::{
 };
 use serde_json::json;
 
+pub use caps::{Spending, tick};
 pub use card::{OBJECT_USD, QUERY_USD};
 pub use routes::router;
 
@@ -134,6 +138,7 @@ pub async fn of_limits(
             limit_usd,
         });
     }
+    of_limits.extend(caps::of_cap(app, &organization.organization_id).await?);
     Ok(of_limits)
 }
 

@@ -5,16 +5,18 @@ use axum::{
 };
 use chrono::NaiveDate;
 use loupe_wire::{
-    CurrentUsageResponse, EstimateRequest, EstimateResponse, OrgUsageResponse,
-    PricingConfigResponse, UsageBreakdownResponse, VectorBackendUsageResponse,
+    CreditBalanceResponse, CurrentUsageResponse, EstimateRequest, EstimateResponse, Object,
+    OrgUsageResponse, PricingConfigResponse, SpendingCapsResponse, SubscribeRequest,
+    SubscribeResponse, SubscriptionStatusResponse, TransactionsListResponse,
+    UpdateSpendingCapsRequest, UsageBreakdownResponse, VectorBackendUsageResponse,
 };
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{Period, breakdown, card, current};
+use super::{Period, account, breakdown, caps, card, current, transactions};
 use crate::{
     app::App,
-    auth::{Org, Read},
+    auth::{Admin, Org, Read},
     body::Body,
     error::{ApiError, Result, Violation},
     list,
@@ -29,6 +31,12 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(get_vector_usage))
         .routes(routes!(get_pricing))
         .routes(routes!(estimate_workload))
+        .routes(routes!(get_credit_balance))
+        .routes(routes!(get_credits))
+        .routes(routes!(get_spending_caps, update_spending_caps))
+        .routes(routes!(list_transactions))
+        .routes(routes!(get_subscription))
+        .routes(routes!(subscribe))
 }
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
@@ -44,6 +52,17 @@ struct PeriodQuery {
 #[into_params(parameter_in = Query)]
 struct MonthQuery {
     /// `YYYY-MM`; this month when left out.
+    billing_month: Option<String>,
+}
+
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct TransactionsQuery {
+    /// 1 to 200, default 50.
+    limit: Option<i64>,
+    /// From 0.
+    offset: Option<i64>,
+    /// `YYYY-MM`; all of them when left out.
     billing_month: Option<String>,
 }
 
@@ -67,7 +86,7 @@ macro_rules! from_query {
     };
 }
 
-from_query!(PeriodQuery, MonthQuery);
+from_query!(PeriodQuery, MonthQuery, TransactionsQuery);
 
 /// What the organization spent by category, and what is left of the month's pool.
 #[utoipa::path(get, path = "/v1/organizations/usage", tag = "usage", params(PeriodQuery), responses((status = 200, body = OrgUsageResponse)))]
@@ -155,4 +174,82 @@ async fn estimate_workload(
     Body(request): Body<EstimateRequest>,
 ) -> Result<Json<EstimateResponse>> {
     super::estimate(&app, &org.caller, request).await.map(Json)
+}
+
+/// What is left of the month's pool, and how long it lasts at the month's pace.
+#[utoipa::path(get, path = "/v1/organizations/billing/balance", tag = "billing", responses((status = 200, body = CreditBalanceResponse)))]
+async fn get_credit_balance(
+    State(app): State<App>,
+    org: Org<Read>,
+) -> Result<Json<CreditBalanceResponse>> {
+    account::balance(&app, &org.caller).await.map(Json)
+}
+
+/// The month in credits: what the plan includes, what is used and what is left.
+#[utoipa::path(get, path = "/v1/organizations/credits", tag = "organizations", responses((status = 200, body = std::collections::HashMap<String, loupe_wire::Value>)))]
+async fn get_credits(State(app): State<App>, org: Org<Read>) -> Result<Json<Object>> {
+    account::credits_of(&app, &org.caller).await.map(Json)
+}
+
+/// Where the organization is told of its spending, and where it stops.
+#[utoipa::path(get, path = "/v1/organizations/billing/spending-caps", tag = "billing", responses((status = 200, body = SpendingCapsResponse)))]
+async fn get_spending_caps(
+    State(app): State<App>,
+    org: Org<Read>,
+) -> Result<Json<SpendingCapsResponse>> {
+    caps::show(&app, &org.caller).await.map(Json)
+}
+
+/// Changes what is sent. A cap that is enabled holds from the next request on: batches and searches beyond it are refused.
+#[utoipa::path(post, path = "/v1/organizations/billing/spending-caps", tag = "billing", request_body = UpdateSpendingCapsRequest, responses((status = 200, body = SpendingCapsResponse)))]
+async fn update_spending_caps(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Body(request): Body<UpdateSpendingCapsRequest>,
+) -> Result<Json<SpendingCapsResponse>> {
+    caps::update(&app, &org.caller, request).await.map(Json)
+}
+
+/// What was paid for, the newest first: batches, and searches by key and hour. Usage tells of storage.
+#[utoipa::path(get, path = "/v1/organizations/billing/transactions", tag = "billing", params(TransactionsQuery), responses((status = 200, body = TransactionsListResponse)))]
+async fn list_transactions(
+    State(app): State<App>,
+    org: Org<Read>,
+    query: TransactionsQuery,
+) -> Result<Json<TransactionsListResponse>> {
+    let (limit, offset) = (query.limit.unwrap_or(50), query.offset.unwrap_or(0));
+    if !(1..=200).contains(&limit) {
+        let msg = "limit lies between 1 and 200";
+        return Err(Violation::query("limit", "range", msg, limit.into()).into());
+    }
+    if offset < 0 {
+        let msg = "offset is at least 0";
+        return Err(Violation::query("offset", "range", msg, offset.into()).into());
+    }
+    let month = query.billing_month.as_deref().map(first_of).transpose()?;
+    let month = month.map(Period::month_of);
+    transactions::list(&app, &org.caller, month, limit, offset)
+        .await
+        .map(Json)
+}
+
+/// The plan that the organization is on.
+#[utoipa::path(get, path = "/v1/organizations/billing/subscription", tag = "billing", responses((status = 200, body = SubscriptionStatusResponse)))]
+async fn get_subscription(
+    State(app): State<App>,
+    org: Org<Read>,
+) -> Result<Json<SubscriptionStatusResponse>> {
+    account::subscription(&app, &org.caller).await.map(Json)
+}
+
+/// Chooses a plan of the rate card. Nothing is paid here: it holds at once.
+#[utoipa::path(post, path = "/v1/organizations/billing/subscribe", tag = "billing", request_body = SubscribeRequest, responses((status = 200, body = SubscribeResponse)))]
+async fn subscribe(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Body(request): Body<SubscribeRequest>,
+) -> Result<Json<SubscribeResponse>> {
+    account::subscribe(&app, &org.caller, request)
+        .await
+        .map(Json)
 }

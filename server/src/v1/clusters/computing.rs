@@ -2,10 +2,13 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use loupe_engine::cluster::{self, Algorithm, Clustering, NOISE, Quality, Settings, Stop, Stopped};
+use loupe_engine::cluster::{
+    self, Algorithm, Branch, Clustering, NOISE, Quality, Reduction, Settings, Stop, Stopped,
+};
 use loupe_wire::{ClusterExecutionMode, ClusterModel, ClusterType};
 
 use super::{
+    hierarchy,
     reading::Gathered,
     settings,
     store::{self, Run},
@@ -24,6 +27,8 @@ const LOOK: Duration = Duration::from_millis(500);
 pub struct Computed {
     pub gathered: Gathered,
     pub found: Clustering,
+    /// What lies around the clusters.
+    pub branches: Vec<Branch>,
     pub quality: Quality,
     /// Where each point is in the picture; none of a cluster by attributes.
     pub picture: Vec<Vec<f32>>,
@@ -43,11 +48,14 @@ pub struct Job {
 }
 
 pub enum How {
-    Attributes,
+    /// Each value inside of the one before, where it is so.
+    Attributes { nested: bool },
     Vectors {
-        settings: Settings,
+        settings: Box<Settings>,
         auto: bool,
         most: Option<usize>,
+        /// How deep clusters are divided: 1 not at all.
+        depth: usize,
     },
     /// To the clusters of an execution before, where points are that like one.
     Assign {
@@ -73,13 +81,18 @@ impl How {
                 let (settings, auto) = settings::settings(vectors)?;
                 let most = run.request.sample_size.or(vectors.sample_size);
                 let most = most.and_then(|most| usize::try_from(most).ok());
+                let deepest = usize::try_from(vectors.max_hierarchy_depth).unwrap_or(1);
                 Ok(Self::Vectors {
-                    settings,
+                    settings: Box::new(settings),
                     auto,
                     most,
+                    depth: if vectors.hierarchical { deepest } else { 1 },
                 })
             }
-            _ => Ok(Self::Attributes),
+            _ => Ok(Self::Attributes {
+                nested: (model.attribute_config.as_ref())
+                    .is_some_and(|one| one.hierarchical_grouping),
+            }),
         }
     }
 }
@@ -129,59 +142,131 @@ pub async fn compute(
     Ok(done)
 }
 
+/// What was found, and how.
+struct Found {
+    clusters: Clustering,
+    algorithm: &'static str,
+    finds_noise: bool,
+    /// By point, the clusters around it from the outermost in, where clusters were divided.
+    paths: Vec<Vec<i32>>,
+    /// The settings that it was found by, of a cluster by vectors.
+    settings: Option<Settings>,
+    said: Vec<String>,
+}
+
+impl Found {
+    const fn new(clusters: Clustering, algorithm: &'static str, finds_noise: bool) -> Self {
+        Self {
+            clusters,
+            algorithm,
+            finds_noise,
+            paths: Vec::new(),
+            settings: None,
+            said: Vec::new(),
+        }
+    }
+}
+
 fn computed(job: Job, stop: &Stop) -> Result<Computed, Stopped> {
     let Job {
         gathered,
         how,
         dims,
     } = job;
-    let mut said = Vec::new();
-    let (mut found, algorithm, finds_noise) = match how {
-        How::Attributes => (by_attributes(&gathered), "attribute_based", false),
+    let nested = matches!(how, How::Attributes { nested: true });
+    let mut found = find(&gathered, how, stop)?;
+    if found.clusters.clusters.len() > MAX_CLUSTERS {
+        found.said.push(format!(
+            "only the {MAX_CLUSTERS} largest of {} clusters are kept",
+            found.clusters.clusters.len()
+        ));
+        keep_largest(&mut found.clusters);
+    }
+    let branches = match nested {
+        true => hierarchy::by_attributes(&found.clusters, &gathered.points),
+        false => cluster::branches(&found.clusters, &found.paths),
+    };
+    let quality = match gathered.vectors.is_empty() {
+        true => cluster::quality(&nowhere(&gathered), &found.clusters),
+        false => cluster::quality(&gathered.vectors, &found.clusters),
+    };
+    let picture = match dims {
+        Some(dims) => picture(&gathered.vectors, dims, &mut found, stop)?,
+        None => Vec::new(),
+    };
+    Ok(Computed {
+        gathered,
+        found: found.clusters,
+        branches,
+        quality,
+        picture,
+        algorithm: found.algorithm,
+        finds_noise: found.finds_noise,
+        said: found.said,
+    })
+}
+
+fn find(gathered: &Gathered, how: How, stop: &Stop) -> Result<Found, Stopped> {
+    let points = &gathered.vectors;
+    let (settings, auto, most, depth) = match how {
+        How::Attributes { .. } => {
+            return Ok(Found::new(
+                by_attributes(gathered),
+                "attribute_based",
+                false,
+            ));
+        }
         How::Assign { centroids, least } => {
-            let found = cluster::assigned(&gathered.vectors, &centroids, least);
-            (found, "assign", true)
+            let clusters = cluster::assigned(points, &centroids, least);
+            return Ok(Found::new(clusters, "assign", true));
         }
         How::Vectors {
             settings,
             auto,
             most,
-        } => {
-            let (found, used) = by_vectors(&gathered.vectors, settings, auto, most, stop)?;
-            if found.compared < gathered.vectors.len() {
-                said.push(format!(
-                    "{} of {} vectors, chosen by chance, were compared; the others are in the cluster nearest to them",
-                    found.compared,
-                    gathered.vectors.len()
-                ));
-            }
-            (found, used.name(), used.finds_noise())
-        }
+            depth,
+        } => (*settings, auto, most, depth),
     };
-    if found.clusters.len() > MAX_CLUSTERS {
-        said.push(format!(
-            "only the {MAX_CLUSTERS} largest of {} clusters are kept",
-            found.clusters.len()
+    let (clusters, used) = match &gathered.composed {
+        Some(composed) => composed.cluster(points, |middles| {
+            by_vectors(middles, settings, auto, most, stop)
+        })?,
+        None => by_vectors(points, settings, auto, most, stop)?,
+    };
+    let mut found = Found::new(clusters, used.algorithm.name(), used.finds_noise());
+    let compared = found.clusters.compared;
+    if compared < points.len() {
+        let all = points.len();
+        found.said.push(format!(
+            "{compared} of {all} vectors, chosen by chance, were compared; the others are in the cluster nearest to them"
         ));
-        keep_largest(&mut found);
     }
-    let quality = match gathered.vectors.is_empty() {
-        true => cluster::quality(&nowhere(&gathered), &found),
-        false => cluster::quality(&gathered.vectors, &found),
-    };
-    let picture = match dims {
-        Some(dims) => cluster::project(&gathered.vectors, dims, stop)?,
-        None => Vec::new(),
-    };
-    Ok(Computed {
-        gathered,
-        found,
-        quality,
-        picture,
-        algorithm,
-        finds_noise,
-        said,
-    })
+    if depth > 1 {
+        let whole = std::mem::take(&mut found.clusters);
+        (found.clusters, found.paths) = cluster::divided(points, whole, &used, depth, stop)?;
+    }
+    found.settings = Some(used);
+    Ok(found)
+}
+
+/// By the layout that the vectors were compared in, or the directions in which they differ most.
+fn picture(
+    points: &[Vec<f32>],
+    dims: usize,
+    found: &mut Found,
+    stop: &Stop,
+) -> Result<Vec<Vec<f32>>, Stopped> {
+    let steps = found.settings.as_ref().map(|one| one.reductions.as_slice());
+    let steps = steps.unwrap_or_default();
+    if let Some(drawn) = cluster::picture(points, dims, steps, stop)? {
+        return Ok(drawn);
+    }
+    let draws = |step: &Reduction| !matches!(step, Reduction::Whitening(_));
+    if steps.iter().any(draws) {
+        let said = "the picture shows principal components: there are more documents than the layout takes";
+        found.said.push(said.into());
+    }
+    cluster::project(points, dims, stop)
 }
 
 /// As asked; `auto` gathers by density, and into a number of groups where density finds no groups or leaves most out.
@@ -191,23 +276,22 @@ fn by_vectors(
     auto: bool,
     most: Option<usize>,
     stop: &Stop,
-) -> Result<(Clustering, Algorithm), Stopped> {
+) -> Result<(Clustering, Settings), Stopped> {
     let found = cluster::cluster(points, &settings, most, stop)?;
     let out = found.labels.iter().filter(|label| **label == NOISE).count();
     if !auto || (found.clusters.len() > 1 && out * 2 <= points.len()) {
-        return Ok((found, settings.algorithm));
+        return Ok((found, settings));
     }
     let instead = Settings {
         clusters: None,
         starts: 4,
         rounds: 100,
         seed: settings.seed,
+        reductions: settings.reductions,
         ..Settings::new(Algorithm::Kmeans)
     };
-    Ok((
-        cluster::cluster(points, &instead, most, stop)?,
-        Algorithm::Kmeans,
-    ))
+    let found = cluster::cluster(points, &instead, most, stop)?;
+    Ok((found, instead))
 }
 
 /// Documents with the same values are one cluster; those without any are in none.

@@ -1,12 +1,16 @@
 //! What a cluster may say, and what it tells the algorithms.
 
+use loupe_engine::{
+    cluster::{Reduction, Settings},
+    stage::{Searchable, index_of},
+};
 use loupe_wire::{
-    ClusterModel, ClusterType, CreateClusterRequest, ExecuteClusterByIdRequest, NamespaceOperation,
-    Object, SourceEnrichmentConfig, Value, VectorBasedConfigInput,
+    ClusterModel, ClusterType, CreateClusterRequest, ExecuteClusterByIdRequest, Filter,
+    NamespaceOperation, Object, SourceEnrichmentConfig, Value, VectorBasedConfigInput,
     VectorBasedConfigInputMultiFeatureStrategy as Strategy, VectorBasedConfigInputOutputStrategy,
 };
 
-use super::settings;
+use super::{composing, settings, steps::MOST_WHITENED};
 use crate::{
     app::App,
     auth::{Level, Scope},
@@ -53,20 +57,29 @@ pub async fn check<L: Level>(
     scope: &Scope<L>,
     request: CreateClusterRequest,
 ) -> Result<ClusterModel> {
-    if request.source_cluster_ids.is_some() {
-        let msg = "clusters of clusters are not available yet: name collections";
-        return Err(not_enabled(&["source_cluster_ids"], msg));
-    }
-    if request.auto_execute_on_batch {
-        let msg = "make a trigger of the event collection.documents.batch_completed with the action cluster";
-        return Err(not_enabled(&["auto_execute_on_batch"], msg));
-    }
     texts(
         request.cluster_name.as_deref(),
         request.description.as_deref(),
         request.metadata.as_ref(),
     )?;
-    let collection_ids = collections_of(app, scope, request.collection_ids).await?;
+    pauses(
+        request.auto_execute_min_documents,
+        request.auto_execute_cooldown_seconds,
+    )?;
+    let (source_cluster_ids, collection_ids) = match request.source_cluster_ids {
+        Some(named) => {
+            only_clusters(
+                &request.collection_ids,
+                &request.filters,
+                request.cluster_type,
+            )?;
+            sources(app, scope, &named, "").await?
+        }
+        None => {
+            let ids = collections_of(app, scope, request.collection_ids).await?;
+            (Vec::new(), ids)
+        }
+    };
     if let Some(filters) = &request.filters {
         parse_filter(&filters.0, "filters")?;
     }
@@ -74,6 +87,7 @@ pub async fn check<L: Level>(
     check_mappings(mappings)?;
     let mut model = ClusterModel {
         collection_ids: Some(collection_ids),
+        source_cluster_ids,
         cluster_name: request.cluster_name,
         description: request.description,
         metadata: request.metadata.unwrap_or_default(),
@@ -84,6 +98,7 @@ pub async fn check<L: Level>(
         llm_labeling: request.llm_labeling,
         enrich_source_collection: request.enrich_source_collection,
         source_enrichment_config: request.source_enrichment_config,
+        auto_execute_on_batch: request.auto_execute_on_batch,
         auto_execute_min_documents: request.auto_execute_min_documents,
         auto_execute_cooldown_seconds: request.auto_execute_cooldown_seconds,
         ..Default::default()
@@ -132,6 +147,84 @@ pub fn texts(
         ));
     }
     Ok(())
+}
+
+/// Fewest documents and shortest pause of executions that come by themselves.
+fn pauses(documents: Option<i64>, seconds: i64) -> Result<()> {
+    if documents.is_some_and(|least| !(1..=1_000_000_000).contains(&least)) {
+        let path = ["auto_execute_min_documents"];
+        let msg = "must be between 1 and 1000000000";
+        return Err(fault(&path, "value_error", msg, documents));
+    }
+    if !(0..=31_536_000).contains(&seconds) {
+        let path = ["auto_execute_cooldown_seconds"];
+        let msg = "must be between 0 and 31536000";
+        return Err(fault(&path, "value_error", msg, seconds));
+    }
+    Ok(())
+}
+
+/// What is made of clusters names nothing else.
+fn only_clusters(
+    collections: &Option<Vec<String>>,
+    filters: &Option<Filter>,
+    kind: ClusterType,
+) -> Result<()> {
+    if collections.is_some() {
+        let msg = "name collections or clusters, not both";
+        return Err(fault(
+            &["source_cluster_ids"],
+            "value_error",
+            msg,
+            Value::Null,
+        ));
+    }
+    if filters.is_some() {
+        let msg = "a cluster of clusters has their documents";
+        return Err(fault(&["filters"], "value_error", msg, Value::Null));
+    }
+    if kind == ClusterType::Attribute {
+        let msg = "clusters are gathered by their vectors";
+        return Err(fault(&["cluster_type"], "value_error", msg, "attribute"));
+    }
+    Ok(())
+}
+
+/// Ids of the clusters that one is made of, and of their collections.
+///
+/// # Errors
+/// 404 for what is not there, 403 for what is out of the key's scopes, the 422 list for clusters that have no vectors.
+pub async fn sources<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    named: &[String],
+    own: &str,
+) -> Result<(Vec<String>, Vec<String>)> {
+    let path = ["source_cluster_ids"];
+    if named.is_empty() || named.len() > composing::MAX_SOURCES {
+        let msg = format!("name 1 to {} clusters", composing::MAX_SOURCES);
+        return Err(fault(&path, "missing", msg, named.len()));
+    }
+    let (mut ids, mut collections) = (Vec::new(), Vec::new());
+    for (place, identifier) in named.iter().enumerate() {
+        let operation = NamespaceOperation::ReadData;
+        let found = super::find(app, scope, identifier, operation).await?;
+        let id = found.told.cluster_id.unwrap_or_default();
+        if id == own || found.model.cluster_type == ClusterType::Attribute {
+            let path = [path[0], &place.to_string()];
+            let msg = "clusters by vectors, and not the cluster itself";
+            return Err(fault(&path, "value_error", msg, identifier.as_str()));
+        }
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+        for collection in found.model.collection_ids.into_iter().flatten() {
+            if !collections.contains(&collection) {
+                collections.push(collection);
+            }
+        }
+    }
+    Ok((ids, collections))
 }
 
 async fn collections_of<L: Level>(
@@ -232,11 +325,7 @@ async fn check_vectors<L: Level>(app: &App, scope: &Scope<L>, model: &ClusterMod
         return Err(fault(&["vector_config"], "missing", msg, Value::Null));
     };
     let at = |member: &'static str| ["vector_config", member];
-    settings::settings(config)?;
-    if config.hierarchical {
-        let msg = "clusters inside of clusters are not available yet";
-        return Err(not_enabled(&at("hierarchical"), msg));
-    }
+    let (settings, _) = settings::settings(config)?;
     if config.multi_feature_strategy == Some(Strategy::Independent)
         || config.output_strategy == Some(VectorBasedConfigInputOutputStrategy::PerFeature)
     {
@@ -255,11 +344,6 @@ async fn check_vectors<L: Level>(app: &App, scope: &Scope<L>, model: &ClusterMod
         let msg = "this version knows no faces";
         return Err(not_enabled(&at("face_cluster_merge"), msg));
     }
-    let is_none = |step: &Value| step.get("method").and_then(Value::as_str) == Some("none");
-    if !config.preprocessing_steps.iter().all(is_none) {
-        let msg = "vectors are clustered as they are: send no steps";
-        return Err(not_enabled(&at("preprocessing_steps"), msg));
-    }
     if !matches!(config.vis_n_components, 2 | 3) {
         let msg = "a picture has 2 or 3 dimensions";
         return Err(fault(
@@ -270,6 +354,21 @@ async fn check_vectors<L: Level>(app: &App, scope: &Scope<L>, model: &ClusterMod
         ));
     }
     sample_size(config.sample_size)?;
+    if !model.source_cluster_ids.is_empty() {
+        // The vectors are the middles of their clusters.
+        return Ok(());
+    }
+    check_features(app, scope, model, config, &settings).await
+}
+
+async fn check_features<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    model: &ClusterModel,
+    config: &VectorBasedConfigInput,
+    settings: &Settings,
+) -> Result<()> {
+    let at = |member: &'static str| ["vector_config", member];
     let features = features(config);
     if features.len() > MAX_NAMES {
         let msg = format!("at most {MAX_NAMES} features");
@@ -284,7 +383,7 @@ async fn check_vectors<L: Level>(app: &App, scope: &Scope<L>, model: &ClusterMod
     for feature in &features {
         let known = searchable
             .iter()
-            .any(|one| loupe_engine::stage::index_of(one, feature).is_some());
+            .any(|one| index_of(one, feature).is_some());
         if !known {
             let msg = format!("none of the collections has the feature `{feature}`");
             return Err(fault(
@@ -304,7 +403,25 @@ async fn check_vectors<L: Level>(app: &App, scope: &Scope<L>, model: &ClusterMod
             Value::Null,
         ));
     }
+    let whitens = |step: &Reduction| matches!(step, Reduction::Whitening(_));
+    if settings.reductions.iter().any(whitens) && widest(&searchable, &features) > MOST_WHITENED {
+        let msg = format!("vectors of at most {MOST_WHITENED} numbers are whitened");
+        return Err(not_enabled(&at("preprocessing_steps"), &msg));
+    }
     Ok(())
+}
+
+/// Numbers of the longest point that the features make.
+fn widest(searchable: &[Searchable], features: &[String]) -> usize {
+    let of = |one: &Searchable| match features.is_empty() {
+        true => one.indexes.first().map_or(0, |index| index.dims),
+        false => {
+            let named = features.iter().filter_map(|feature| index_of(one, feature));
+            let dims = |name: String| one.indexes.iter().find(|index| index.name == name);
+            named.filter_map(dims).map(|index| index.dims).sum()
+        }
+    };
+    searchable.iter().map(of).max().unwrap_or(0)
 }
 
 fn sample_size(size: Option<i64>) -> Result<()> {
@@ -342,11 +459,8 @@ pub fn features(config: &VectorBasedConfigInput) -> Vec<String> {
 /// # Errors
 /// The 422 list.
 pub fn check_request(request: &ExecuteClusterByIdRequest, model: &ClusterModel) -> Result<()> {
-    use loupe_wire::ClusterExecutionMode::{Assign, Composite};
-    if request.mode == Composite || request.source_execution_ids.is_some() {
-        let msg = "executions are not composed of others yet";
-        return Err(not_enabled(&["mode"], msg));
-    }
+    use loupe_wire::ClusterExecutionMode::Assign;
+    composing::check_request(request, model)?;
     if request.mode == Assign && model.cluster_type == ClusterType::Attribute {
         let msg = "documents are assigned to clusters of vectors; execute this one in full";
         return Err(fault(&["mode"], "value_error", msg, "assign"));

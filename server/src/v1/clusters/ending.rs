@@ -2,7 +2,7 @@
 
 use loupe_wire::{
     ClusterRunStatus, ClusterStats, NamespaceOperation, NotificationPriority, NotificationType,
-    TaskStatusEnum, Value,
+    Object, TaskStatusEnum, Value,
 };
 use serde_json::json;
 
@@ -53,11 +53,19 @@ pub(super) async fn finish(
                 let result = &run.result;
                 let metrics = match serde_json::to_value(&result.metrics) {
                     Ok(Value::Object(metrics)) => metrics,
-                    _ => loupe_wire::Object::new(),
+                    _ => Object::new(),
                 };
                 amend(tx, &namespace_id, &result.cluster_id, now, |stored| {
                     stored.told.status = TaskStatusEnum::Completed;
                     stored.told.num_clusters = Some(result.num_clusters);
+                    let relations = result.hierarchy_relationships.iter();
+                    let relations = relations.filter_map(|one| serde_json::to_value(one).ok());
+                    let relations: Vec<Object> = relations
+                        .filter_map(|one| one.as_object().cloned())
+                        .collect();
+                    stored.told.hierarchy_detected = !relations.is_empty();
+                    stored.told.hierarchy_relationships =
+                        (!relations.is_empty()).then_some(relations);
                     stored.told.num_documents_clustered = result.vectors_clustered;
                     stored.told.execution_time_seconds = Some(seconds);
                     stored.told.quality_metrics = metrics;

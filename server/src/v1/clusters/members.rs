@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use loupe_engine::store::{Document, Reach, WithVectors};
-use loupe_wire::{ClusterExecutionCentroid, ClusterModel, EnrichmentFieldMapping, Object, Value};
+use loupe_wire::{
+    ClusterExecutionCentroid, ClusterModel, EnrichmentFieldMapping, Object, Value, reading,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -72,7 +74,7 @@ impl Members {
     /// Nothing where an execution left no file.
     pub async fn read(app: &App, key: &str) -> Result<Self> {
         match app.blobs().get(key).await {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(ApiError::internal),
+            Ok(bytes) => reading::from_slice(&bytes).map_err(ApiError::internal),
             Err(error) if error.is_not_found() => Ok(Self::default()),
             Err(error) => Err(error),
         }

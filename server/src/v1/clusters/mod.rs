@@ -1,34 +1,44 @@
 //! Clusters: ways to gather documents by their vectors or attributes, executed one at a time, each execution with its
 //! members, names, figures and picture.
 
+mod applying;
+mod composing;
 mod computing;
 mod config;
 mod ending;
+mod executed;
 mod exporting;
+mod hierarchy;
 mod labels;
 mod members;
+mod params;
 mod reading;
 mod routes;
 mod running;
 mod settings;
 mod showing;
+mod steps;
 mod store;
 mod telling;
+mod triggered;
 
 use loupe_wire::{
     AuditAction, ClusterListStats, ClusterMetadata, ClusterModel, ClusterType,
-    CreateClusterRequest, ExecuteClusterByIdRequest, Filter, ListClustersResponse,
-    NamespaceOperation, PatchClusterRequest, ResourceType, TriggerActionConfigCluster, Value,
+    CreateClusterRequest, Filter, ListClustersResponse, NamespaceOperation, PatchClusterRequest,
+    ResourceType, Value,
 };
 use serde_json::json;
 
+pub use applying::{apply, check_applications, forget_collection};
 pub use ending::give_up;
+pub use executed::{Executed, executed, known, made_by};
 pub use routes::router;
 pub use running::{RUN, run};
 pub use showing::middles;
 pub use store::CLUSTERS;
+pub use triggered::{fire, of_trigger};
 
-use self::{running::Begin, store::Stored};
+use self::store::Stored;
 use super::{
     audit::{self, Change},
     collections,
@@ -40,7 +50,7 @@ use crate::{
     app::App,
     auth::{Delete, Level, Read, Scope, Write},
     clock,
-    error::{ApiError, Result, Violation},
+    error::{Result, Violation},
     id,
     limits::quota::{self, Resource},
     list::ListParams,
@@ -68,6 +78,8 @@ fn describe(stored: &mut Stored) {
     told.description.clone_from(&model.description);
     told.metadata.clone_from(&model.metadata);
     told.input_collections = model.collection_ids.clone().unwrap_or_default();
+    told.source_cluster_ids
+        .clone_from(&model.source_cluster_ids);
     told.filters = model
         .filters
         .as_ref()
@@ -89,6 +101,10 @@ fn describe(stored: &mut Stored) {
         told.sample_size = vectors.sample_size;
         told.vis_n_components = Some(vectors.vis_n_components);
         told.layout_stability = vectors.layout_stability;
+        told.hierarchical_vector = Some(vectors.hierarchical);
+        told.max_hierarchy_depth = vectors.hierarchical.then_some(vectors.max_hierarchy_depth);
+        let steps = vectors.preprocessing_steps.iter();
+        told.preprocessing_steps = steps.filter_map(|one| one.as_object().cloned()).collect();
         told.algorithm = Some(name_of(vectors.clustering_method));
         let own = [
             &vectors.kmeans_parameters,
@@ -113,7 +129,12 @@ pub async fn create(
     scope.caller.allow(ResourceType::Cluster, "*", operation)?;
     let mut model = config::check(app, scope, request).await?;
     if members::is_told(&model) {
-        may_write(app, scope, &model).await?;
+        may_write(
+            app,
+            scope,
+            model.collection_ids.as_deref().unwrap_or_default(),
+        )
+        .await?;
     }
     let now = app.clock().micros();
     let cluster_id = id::new("clust_");
@@ -145,6 +166,7 @@ pub async fn create(
                 CLUSTERS
                     .insert(tx, &namespace_id, &id, name, now, &stored)
                     .await?;
+                applying::keep_own(tx, &caller, &namespace_id, &stored.model, now).await?;
                 let told = json!({ "cluster_id": id, "cluster_name": name });
                 let change = Change {
                     action: AuditAction::ClusterCreated,
@@ -168,8 +190,8 @@ pub async fn create(
 }
 
 /// Whoever lets documents be told of their clusters could write them.
-async fn may_write(app: &App, scope: &Scope<Write>, model: &ClusterModel) -> Result<()> {
-    for id in model.collection_ids.iter().flatten() {
+async fn may_write(app: &App, scope: &Scope<Write>, collection_ids: &[String]) -> Result<()> {
+    for id in collection_ids {
         let operation = NamespaceOperation::WriteData;
         collections::known(app, scope, id, operation).await?;
     }
@@ -232,6 +254,15 @@ pub async fn update(
     let before = find(app, scope, identifier, operation).await?;
     check_patch(&before.model, &request)?;
     let id = before.told.cluster_id.unwrap_or_default();
+    let sources = match &request.source_cluster_ids {
+        Some(named) => Some(config::sources(app, scope, named, &id).await?),
+        None => None,
+    };
+    if let Some((_, collection_ids)) = &sources
+        && members::is_told(&before.model)
+    {
+        may_write(app, scope, collection_ids).await?;
+    }
     let (caller, namespace_id) = (scope.caller.clone(), scope.namespace_id.clone());
     let now = app.clock().micros();
     app.db()
@@ -240,6 +271,11 @@ pub async fn update(
                 let mut stored = CLUSTERS.find_in(tx, &namespace_id, &id).await?.data.0;
                 let before = stored.model.clone();
                 patch(&mut stored, request);
+                if let Some((source_cluster_ids, collection_ids)) = sources {
+                    stored.model.source_cluster_ids = source_cluster_ids;
+                    stored.model.collection_ids = Some(collection_ids);
+                    applying::keep_own(tx, &caller, &namespace_id, &stored.model, now).await?;
+                }
                 // What runs is checked as it would be asked for anew.
                 if let Some(vectors) = &stored.model.vector_config {
                     settings::settings(vectors)?;
@@ -282,9 +318,13 @@ fn check_patch(model: &ClusterModel, request: &PatchClusterRequest) -> Result<()
     let refuse = |member: &str, kind: &str, msg: &str| {
         Err(Violation::body(&[member], kind, msg, Value::Null).into())
     };
-    if request.source_cluster_ids.is_some() {
-        let msg = "clusters of clusters are not available yet";
-        return refuse("source_cluster_ids", "not_enabled", msg);
+    if request.source_cluster_ids.is_some() && model.source_cluster_ids.is_empty() {
+        let msg = "the cluster is made of collections";
+        return refuse("source_cluster_ids", "value_error", msg);
+    }
+    if request.filters.is_some() && !model.source_cluster_ids.is_empty() {
+        let msg = "a cluster of clusters has their documents";
+        return refuse("filters", "value_error", msg);
     }
     if request
         .face_cluster_merge
@@ -360,6 +400,7 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Resul
                 let gone = removal::Gone::files(files.collect());
                 removal::enqueue(tx, &caller.org_id, &namespace_id, gone, now).await?;
                 store::delete_all(tx, &namespace_id, &id).await?;
+                applying::forget_cluster(tx, &namespace_id, &id, now).await?;
                 CLUSTERS.delete(tx, &namespace_id, &id).await?;
                 let change = Change {
                     action: AuditAction::ClusterDeleted,
@@ -382,110 +423,4 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Resul
         .await?;
     app.work.notify_one();
     Ok(())
-}
-
-/// The cluster that a trigger names, or the one over the collection that it names.
-///
-/// # Errors
-/// 404 where there is none, the 422 list for what cannot be asked of it.
-pub async fn of_trigger(
-    app: &App,
-    scope: &Scope<Write>,
-    config: &TriggerActionConfigCluster,
-) -> Result<(String, ExecuteClusterByIdRequest)> {
-    let operation = NamespaceOperation::ExecuteJob;
-    let stored = match (&config.cluster_id, &config.collection_id) {
-        (Some(id), _) => find(app, scope, id, operation).await?,
-        (None, Some(collection)) => over(app, scope, collection).await?,
-        (None, None) => {
-            let msg = "name the cluster";
-            let path = ["action_config", "cluster_id"];
-            return Err(Violation::body(&path, "missing", msg, Value::Null).into());
-        }
-    };
-    if !config.output_collection_ids.is_empty() {
-        let msg = "executions write into the documents themselves: enrich_source of the cluster";
-        let path = ["action_config", "output_collection_ids"];
-        return Err(Violation::body(&path, "not_enabled", msg, Value::Null).into());
-    }
-    let request = ExecuteClusterByIdRequest {
-        mode: config.mode,
-        source_execution_ids: (!config.source_execution_ids.is_empty())
-            .then(|| config.source_execution_ids.clone()),
-        assignment_threshold: config.assignment_threshold,
-        filters: (!config.filters.is_empty())
-            .then(|| Filter(Value::Object(config.filters.clone()))),
-        ..Default::default()
-    };
-    config::check_request(&request, &stored.model)?;
-    Ok((stored.told.cluster_id.unwrap_or_default(), request))
-}
-
-async fn over(app: &App, scope: &Scope<Write>, collection: &str) -> Result<Stored> {
-    let operation = NamespaceOperation::ReadData;
-    let collection = collections::known(app, scope, collection, operation).await?;
-    let all = CLUSTERS.all(app.db(), &scope.namespace_id).await?;
-    let mut over = all
-        .into_iter()
-        .filter(|one| one.told.input_collections.contains(&collection.id));
-    let Some(found) = over.next() else {
-        return Err(ApiError::not_found(
-            "cluster over the collection",
-            &collection.id,
-        ));
-    };
-    let operation = NamespaceOperation::ExecuteJob;
-    scope
-        .caller
-        .allow(ResourceType::Cluster, &found.id, operation)?;
-    Ok(found.data.0)
-}
-
-/// Executes a cluster as a part of a trigger's task.
-///
-/// # Errors
-/// What the execution ends in.
-pub async fn fire(
-    app: &App,
-    scope: &Scope<Write>,
-    task_id: &str,
-    config: &TriggerActionConfigCluster,
-) -> Result<Vec<Value>> {
-    let (cluster_id, request) = of_trigger(app, scope, config).await?;
-    let (caller, namespace_id) = (scope.caller.clone(), scope.namespace_id.clone());
-    let (id, task, now) = (cluster_id.clone(), task_id.to_owned(), app.clock().micros());
-    let run = app
-        .db()
-        .write(move |tx| {
-            Box::pin(async move {
-                store::lock(tx, &namespace_id, &id, now).await?;
-                let begin = Begin {
-                    cluster_id: &id,
-                    run_id: id::new("run_"),
-                    task_id: &task,
-                    triggered: true,
-                    request,
-                };
-                begin.write(tx, &caller, &namespace_id, now).await
-            })
-        })
-        .await?;
-    let run_id = run.result.run_id.clone();
-    match running::perform(app, scope, run, None).await {
-        Ok(Some(run)) => Ok(vec![running::output(&run)]),
-        Ok(None) => Err(ApiError::bad_request("", "the execution was canceled")),
-        Err(error) => {
-            let (org_id, reason) = (&scope.caller.org_id, error.message());
-            ending::fail(
-                app,
-                org_id,
-                &scope.namespace_id,
-                &cluster_id,
-                &run_id,
-                &reason,
-            )
-            .await?;
-            Err(error)
-        }
-    }
 }

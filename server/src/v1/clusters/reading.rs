@@ -9,7 +9,7 @@ use loupe_engine::{
 };
 use loupe_wire::{ClusterModel, ClusterType, Object, Value, VectorBasedConfigInput};
 
-use super::{config, store::Run};
+use super::{composing, composing::Composed, config, store::Run};
 use crate::{
     app::App,
     error::Result,
@@ -18,8 +18,8 @@ use crate::{
 };
 
 /// Documents of one execution, and numbers of their vectors in all: what is kept in memory.
-const MAX_DOCUMENTS: usize = 50_000;
-const MAX_NUMBERS: usize = 32_000_000;
+pub(super) const MAX_DOCUMENTS: usize = 50_000;
+pub(super) const MAX_NUMBERS: usize = 32_000_000;
 const PAGE: usize = 500;
 /// Characters of each document that its cluster is named from.
 const TEXT: usize = 600;
@@ -46,6 +46,8 @@ pub struct Gathered {
     pub read: u64,
     /// Of those, the ones without a vector or without one of the same size.
     pub without: u64,
+    /// The clusters that the documents come with, of an execution that is made of others.
+    pub composed: Option<Composed>,
 }
 
 /// Reads the documents, in the order of their ids: they come in no order of what they are.
@@ -58,6 +60,9 @@ pub async fn gather(
     model: &ClusterModel,
     run: &Run,
 ) -> Result<Gathered> {
+    if composing::is_composed(model, &run.request) {
+        return composing::gather(app, namespace_id, model, run).await;
+    }
     let ids = model.collection_ids.clone().unwrap_or_default();
     let found = collections::resolve(app, namespace_id, &ids).await?;
     let searchable: Vec<Searchable> = found

@@ -9,6 +9,7 @@ use loupe_wire::{
 use serde_json::json;
 
 use super::{
+    composing,
     computing::{How, Job, compute},
     config, ending,
     members::{self, Members},
@@ -52,6 +53,7 @@ pub async fn execute(
     quota::check_spend(app, &scope.caller.org_id).await?;
     let stored = super::find(app, scope, identifier, NamespaceOperation::ExecuteJob).await?;
     config::check_request(&request, &stored.model)?;
+    composing::check(app, scope, &request).await?;
     let (caller, namespace_id) = (scope.caller.clone(), scope.namespace_id.clone());
     let now = app.clock().micros();
     let task = app

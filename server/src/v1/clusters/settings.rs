@@ -1,13 +1,13 @@
 //! What the algorithm is told, of the parameters that were sent.
 
-use loupe_engine::cluster::{Algorithm, Linkage, Settings};
+use loupe_engine::cluster::{Algorithm, Linkage, Measure, Objective, Settings, Valleys};
 use loupe_wire::{ClusteringAlgorithm, Object, Value, VectorBasedConfigInput};
 
-use super::config::fault;
-use crate::{
-    error::{ApiError, Result},
-    v1::tasks::name_of,
-};
+use super::{config::fault, params::Params, steps};
+use crate::{error::Result, v1::tasks::name_of};
+
+/// The largest distance that can be told.
+const FAR: f64 = 1e9;
 
 /// What the algorithm is told; none names `auto`: it is chosen by what is found.
 ///
@@ -22,11 +22,10 @@ pub fn settings(config: &VectorBasedConfigInput) -> Result<(Settings, bool)> {
         Algorithm::named(&name_of(method))
     };
     let Some(algorithm) = algorithm else {
-        let msg = "this version clusters by kmeans, hdbscan, dbscan, agglomerative, spectral, gaussian_mixture or auto; by \
-            attributes with cluster_type attribute";
+        let msg = "documents are clustered by attributes with cluster_type attribute";
         return Err(fault(
             &["vector_config", "clustering_method"],
-            "not_enabled",
+            "value_error",
             msg,
             name_of(method),
         ));
@@ -63,107 +62,155 @@ pub fn settings(config: &VectorBasedConfigInput) -> Result<(Settings, bool)> {
             ));
         }
     };
-    let p = Params { place, sent };
-    Ok((p.settings(algorithm)?, is_auto))
+    let p = Params {
+        path: ["vector_config", place].map(str::to_owned).to_vec(),
+        sent,
+    };
+    let mut settings = told(&p, algorithm)?;
+    settings.reductions = steps::steps(config)?;
+    Ok((settings, is_auto))
 }
 
-/// Parameters as they were sent, and where.
-struct Params<'a> {
-    place: &'static str,
-    sent: &'a Object,
+fn told(p: &Params<'_>, algorithm: Algorithm) -> Result<Settings> {
+    match algorithm {
+        Algorithm::MeanShift => mean_shift(p),
+        Algorithm::Optics => optics(p),
+        Algorithm::Leiden => leiden(p),
+        Algorithm::Evoc => evoc(p),
+        _ => classic(p, algorithm),
+    }
 }
 
-impl Params<'_> {
-    fn settings(&self, algorithm: Algorithm) -> Result<Settings> {
-        let (clusters, rounds, starts) = match algorithm {
-            Algorithm::Kmeans | Algorithm::Spectral => (Some(8), 300, 10),
-            Algorithm::Agglomerative => (Some(2), 300, 1),
-            Algorithm::GaussianMixture => (None, 100, 1),
-            Algorithm::Hdbscan | Algorithm::Dbscan => (None, 300, 1),
-        };
-        let threshold = self.number("distance_threshold", 0.0, 1e9)?;
-        let count = self.whole("n_clusters", 2, 1_000)?;
-        let count = count.or(self.whole("n_components", 1, 1_000)?);
-        self.word("metric", &["euclidean", "cosine", "minkowski"])?;
-        self.word(
-            "affinity",
-            &["euclidean", "cosine", "rbf", "nearest_neighbors"],
-        )?;
-        let linkage = match self.word("linkage", &["ward", "average", "complete", "single"])? {
-            Some("average") => Linkage::Average,
-            Some("complete") => Linkage::Complete,
-            Some("single") => Linkage::Single,
-            _ => Linkage::Ward,
-        };
-        let radius = match algorithm {
-            Algorithm::Dbscan => Some(self.number("eps", 1e-9, 1e9)?.unwrap_or(0.5)),
-            _ => self.number("cluster_selection_epsilon", 0.0, 1e9)?,
-        };
-        let most = |number: Option<i64>| number.and_then(|number| usize::try_from(number).ok());
-        Ok(Settings {
-            clusters: most(count).or(clusters),
-            least: most(self.whole("min_cluster_size", 2, 10_000)?).unwrap_or(5),
-            samples: most(self.whole("min_samples", 1, 10_000)?),
-            radius,
-            linkage,
-            threshold,
-            rounds: most(self.whole("max_iter", 1, 10_000)?).unwrap_or(rounds),
-            starts: most(self.whole("n_init", 1, 50)?).unwrap_or(starts),
-            seed: self
-                .whole("random_state", 0, i64::MAX)?
-                .unwrap_or(42)
-                .unsigned_abs(),
-            ..Settings::new(algorithm)
-        })
-    }
+fn classic(p: &Params<'_>, algorithm: Algorithm) -> Result<Settings> {
+    let (clusters, rounds, starts) = match algorithm {
+        Algorithm::Kmeans | Algorithm::Spectral => (Some(8), 300, 10),
+        Algorithm::Agglomerative => (Some(2), 300, 1),
+        Algorithm::GaussianMixture => (None, 100, 1),
+        _ => (None, 300, 1),
+    };
+    let count = p.count("n_clusters", 2, 1_000)?;
+    let count = count.or(p.count("n_components", 1, 1_000)?);
+    p.word("metric", &["euclidean", "cosine", "minkowski"])?;
+    p.word(
+        "affinity",
+        &["euclidean", "cosine", "rbf", "nearest_neighbors"],
+    )?;
+    let linkage = match p.word("linkage", &["ward", "average", "complete", "single"])? {
+        Some("average") => Linkage::Average,
+        Some("complete") => Linkage::Complete,
+        Some("single") => Linkage::Single,
+        _ => Linkage::Ward,
+    };
+    let radius = match algorithm {
+        Algorithm::Dbscan => Some(p.number("eps", 1e-9, FAR)?.unwrap_or(0.5)),
+        _ => p.number("cluster_selection_epsilon", 0.0, FAR)?,
+    };
+    Ok(Settings {
+        clusters: count.or(clusters),
+        least: p.count("min_cluster_size", 2, 10_000)?.unwrap_or(5),
+        samples: p.count("min_samples", 1, 10_000)?,
+        radius,
+        linkage,
+        threshold: p.number("distance_threshold", 0.0, FAR)?,
+        rounds: p.count("max_iter", 1, 10_000)?.unwrap_or(rounds),
+        starts: p.count("n_init", 1, 50)?.unwrap_or(starts),
+        seed: p.seed()?,
+        ..Settings::new(algorithm)
+    })
+}
 
-    fn refuse(&self, name: &str, kind: &str, msg: String) -> ApiError {
-        let input = self.sent.get(name).cloned().unwrap_or_default();
-        fault(&["vector_config", self.place, name], kind, msg, input)
-    }
+fn mean_shift(p: &Params<'_>) -> Result<Settings> {
+    p.without(
+        "seeds",
+        "it begins at the points, or at cells of a grid with bin_seeding",
+    )?;
+    let least = p.count("min_bin_freq", 1, 10_000)?.unwrap_or(1);
+    let by_cells = p.flag("bin_seeding")? == Some(true);
+    Ok(Settings {
+        radius: p.number("bandwidth", 1e-9, FAR)?,
+        quantile: p.number("bandwidth_quantile", 1e-9, 1.0)?.unwrap_or(0.1),
+        cells: by_cells.then_some(least),
+        everything: p.flag("cluster_all")?.unwrap_or(true),
+        rounds: p.count("max_iter", 1, 10_000)?.unwrap_or(300),
+        ..Settings::new(Algorithm::MeanShift)
+    })
+}
 
-    fn value(&self, name: &str) -> Option<&Value> {
-        self.sent.get(name).filter(|value| !value.is_null())
+fn optics(p: &Params<'_>) -> Result<Settings> {
+    let measure = match p.word("metric", &["minkowski", "euclidean", "cosine"])? {
+        Some("cosine") => Measure::Cosine,
+        _ => Measure::Euclidean,
+    };
+    if p.number("p", 1.0, FAR)?.is_some_and(|power| power != 2.0) {
+        let msg = "distances are those of p 2, or by the angle with metric cosine";
+        return Err(p.refuse("p", "not_enabled", msg));
     }
-
-    fn whole(&self, name: &str, least: i64, most: i64) -> Result<Option<i64>> {
-        let Some(value) = self.value(name) else {
-            return Ok(None);
-        };
-        match value.as_i64() {
-            Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
-            _ => Err(self.refuse(
-                name,
-                "int_type",
-                format!("a whole number from {least} to {most}"),
-            )),
+    p.without("metric_params", "no measure has parameters")?;
+    let furthest = p.number("max_eps", 1e-9, FAR)?;
+    let xi = p.number("xi", 0.0, 1.0)?.unwrap_or(0.05);
+    let corrected = p.flag("predecessor_correction")?.unwrap_or(true);
+    let radius = p.number("eps", 1e-9, FAR)?;
+    let valleys = match p.word("cluster_method", &["xi", "dbscan"])? {
+        Some("dbscan") => {
+            let Some(radius) = radius.or(furthest) else {
+                let msg = "cluster_method dbscan cuts at a distance: name it";
+                return Err(p.refuse("eps", "missing", msg));
+            };
+            Valleys::Below(radius)
         }
+        _ => Valleys::Steep { xi, corrected },
+    };
+    // A share of the points up to 1, a number of them from 2 on.
+    let least = p.number("min_cluster_size", 0.0, 10_000.0)?.unwrap_or(0.0);
+    if least > 1.0 && least.fract() > 0.0 {
+        let msg = "a share up to 1, or a whole number of documents";
+        return Err(p.refuse("min_cluster_size", "value_error", msg));
     }
+    Ok(Settings {
+        samples: Some(p.count("min_samples", 2, 10_000)?.unwrap_or(5)),
+        radius: furthest,
+        measure,
+        valleys,
+        share: (least > 0.0 && least <= 1.0).then_some(least),
+        smallest: if least > 1.0 { least as usize } else { 0 },
+        ..Settings::new(Algorithm::Optics)
+    })
+}
 
-    fn number(&self, name: &str, least: f64, most: f64) -> Result<Option<f64>> {
-        let Some(value) = self.value(name) else {
-            return Ok(None);
-        };
-        match value.as_f64() {
-            Some(number) if (least..=most).contains(&number) => Ok(Some(number)),
-            _ => Err(self.refuse(
-                name,
-                "float_type",
-                format!("a number from {least} to {most}"),
-            )),
-        }
+fn leiden(p: &Params<'_>) -> Result<Settings> {
+    let objectives = &["RBConfiguration", "modularity", "CPM"];
+    let passes = p.whole("n_iterations", -1, 20)?.unwrap_or(2);
+    if passes == 0 {
+        let msg = "1 to 20, or -1 until nothing changes";
+        return Err(p.refuse("n_iterations", "value_error", msg));
     }
+    Ok(Settings {
+        resolution: p.number("resolution", 1e-9, 100.0)?.unwrap_or(1.0),
+        neighbours: p.count("n_neighbors", 2, 200)?.unwrap_or(30),
+        measure: match p.word("metric", &["cosine", "euclidean"])? {
+            Some("euclidean") => Measure::Euclidean,
+            _ => Measure::Cosine,
+        },
+        smallest: p.count("min_cluster_size", 0, 10_000)?.unwrap_or(0),
+        objective: match p.word("objective_function", objectives)? {
+            Some("modularity") => Objective::Modularity,
+            Some("CPM") => Objective::Potts,
+            _ => Objective::Configuration,
+        },
+        passes: usize::try_from(passes).ok(),
+        seed: p.seed()?,
+        ..Settings::new(Algorithm::Leiden)
+    })
+}
 
-    fn word(&self, name: &str, words: &'static [&'static str]) -> Result<Option<&'static str>> {
-        let Some(value) = self.value(name) else {
-            return Ok(None);
-        };
-        let found = value
-            .as_str()
-            .and_then(|word| words.iter().find(|one| **one == word));
-        match found {
-            Some(word) => Ok(Some(*word)),
-            None => Err(self.refuse(name, "enum", format!("one of {}", words.join(", ")))),
-        }
-    }
+fn evoc(p: &Params<'_>) -> Result<Settings> {
+    Ok(Settings {
+        noise: p.number("noise_level", 0.0, 1.0)?.unwrap_or(0.5),
+        least: p.count("base_min_cluster_size", 2, 10_000)?.unwrap_or(5),
+        clusters: p.count("approx_n_clusters", 2, 1_000)?,
+        neighbours: p.count("n_neighbors", 2, 200)?.unwrap_or(15),
+        samples: Some(p.count("min_samples", 1, 10_000)?.unwrap_or(5)),
+        seed: p.seed()?,
+        ..Settings::new(Algorithm::Evoc)
+    })
 }

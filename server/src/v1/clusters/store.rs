@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     args,
-    db::{Arg, Db, Json, Tx},
+    db::{Arg, Args, Db, Json, Tx},
     error::{ApiError, Result},
     v1::tasks::name_of,
 };
@@ -19,6 +19,10 @@ crate::sql! {
     const ACTIVE = "SELECT data FROM cluster_runs WHERE namespace_id = $1 AND cluster_id = $2 AND status IN ('pending', 'processing')";
     const INSERT = "INSERT INTO cluster_runs (run_id, cluster_id, namespace_id, task_id, status, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $6, $6, $7)";
     const FIND = "SELECT data FROM cluster_runs WHERE namespace_id = $1 AND cluster_id = $2 AND run_id = $3";
+    // As many as one may be made of; those that are not named are empty.
+    const NAMED_RUNS = "SELECT data FROM cluster_runs WHERE namespace_id = $1 AND run_id IN ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)";
+    const NEWEST = "SELECT data FROM cluster_runs r WHERE namespace_id = $1 AND cluster_id IN ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21) AND status = 'completed' AND created_at = (SELECT MAX(o.created_at) FROM cluster_runs o WHERE o.namespace_id = r.namespace_id AND o.cluster_id = r.cluster_id AND o.status = 'completed') ORDER BY run_id";
+    const OF_TRIGGER = "SELECT r.data FROM cluster_runs r JOIN trigger_firings f ON f.namespace_id = r.namespace_id AND f.task_id = r.task_id WHERE r.namespace_id = $1 AND f.trigger_id = $2 ORDER BY f.triggered_at DESC LIMIT 1000";
     const LIST = "SELECT data FROM cluster_runs WHERE namespace_id = $1 AND cluster_id = $2 ORDER BY created_at DESC, run_id DESC LIMIT $3";
     const LAST = "SELECT data FROM cluster_runs WHERE namespace_id = $1 AND cluster_id = $2 AND status = 'completed' ORDER BY created_at DESC, run_id DESC LIMIT 1";
     // Fenced: an execution that ended already stays as it ended.
@@ -125,6 +129,38 @@ pub async fn list_in(
     most: i64,
 ) -> Result<Vec<Run>> {
     let rows: Vec<Row> = tx.all(LIST, args![namespace_id, cluster_id, most]).await?;
+    Ok(rows.into_iter().map(|row| row.0.0).collect())
+}
+
+/// Ids that one statement names.
+pub const NAMED: usize = 20;
+
+fn names(namespace_id: &str, ids: &[String]) -> Args {
+    let mut args = args![namespace_id];
+    args.extend((0..NAMED).map(|place| Arg::from(ids.get(place).map_or("", String::as_str))));
+    args
+}
+
+/// Executions of any clusters, by their ids; in no order.
+pub async fn named(db: &Db, namespace_id: &str, ids: &[String]) -> Result<Vec<Run>> {
+    let rows: Vec<Row> = db.all(NAMED_RUNS, names(namespace_id, ids)).await?;
+    Ok(rows.into_iter().map(|row| row.0.0).collect())
+}
+
+/// The newest completed execution of each cluster; in no order.
+pub async fn newest(db: &Db, namespace_id: &str, cluster_ids: &[String]) -> Result<Vec<Run>> {
+    let rows: Vec<Row> = db.all(NEWEST, names(namespace_id, cluster_ids)).await?;
+    let mut runs: Vec<Run> = rows.into_iter().map(|row| row.0.0).collect();
+    // Two of one moment are in the order of their ids: the last stays.
+    runs.reverse();
+    let mut known = std::collections::HashSet::new();
+    runs.retain(|run| known.insert(run.result.cluster_id.clone()));
+    Ok(runs)
+}
+
+/// The newest executions that a trigger began.
+pub async fn of_trigger(db: &Db, namespace_id: &str, trigger_id: &str) -> Result<Vec<Run>> {
+    let rows: Vec<Row> = db.all(OF_TRIGGER, args![namespace_id, trigger_id]).await?;
     Ok(rows.into_iter().map(|row| row.0.0).collect())
 }
 

@@ -7,7 +7,7 @@ use loupe_wire::{
 };
 use serde_json::json;
 
-use super::{computing::Computed, labels, members::Members, store::Run};
+use super::{computing::Computed, hierarchy, labels, members::Members, store::Run};
 use crate::{
     app::App,
     auth::{Scope, Write},
@@ -113,11 +113,17 @@ pub fn measure(run: &mut Run, computed: &Computed, before: Option<&Run>, was: Op
         ));
     }
     if gathered.without > 0 {
-        reasons.push(format!(
-            "{} documents have no vector to compare and are in no cluster",
-            gathered.without
-        ));
+        let why = match gathered.composed.is_some() {
+            true => "are in no cluster of the executions either",
+            false => "have no vector to compare and are in no cluster",
+        };
+        reasons.push(format!("{} documents {why}", gathered.without));
     }
+    if let Some(composed) = &gathered.composed {
+        result.source_execution_ids.clone_from(&composed.run_ids);
+        result.composite_mapping = composed.mapping(&computed.found);
+    }
+    result.hierarchy_relationships = hierarchy::told(computed);
     result.input_reconciliation_ok = Some(reasons.is_empty());
     result.input_reconciliation_reasons = reasons;
     let asked = run.request.layout_stability.unwrap_or_default();

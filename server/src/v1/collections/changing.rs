@@ -9,11 +9,11 @@ use serde_json::json;
 use super::{
     super::{
         audit::{self, Change},
-        batches,
+        batches, clusters,
         namespaces::push_event,
         removal, taxonomies,
     },
-    COLLECTIONS, check_alerts, check_name, find, sources,
+    COLLECTIONS, check_alerts, check_name, find, lifecycle, sources,
 };
 use crate::{
     app::App,
@@ -39,6 +39,8 @@ pub async fn update(
         .unwrap_or_default();
     let applications = request.taxonomy_applications;
     let applications = taxonomies::check_applications(app, scope, applications).await?;
+    let applied = request.cluster_applications;
+    let applied = clusters::check_applications(app, scope, applied).await?;
     let (caller, namespace_id, now) = (
         scope.caller.clone(),
         scope.namespace_id.clone(),
@@ -57,11 +59,18 @@ pub async fn update(
                     enable(tx, &namespace_id, &mut collection).await?;
                 }
                 collection.enabled = request.enabled.unwrap_or(collection.enabled);
+                collection.schema_sync_enabled = request
+                    .schema_sync_enabled
+                    .unwrap_or(collection.schema_sync_enabled);
                 collection.metadata = request.metadata.or(collection.metadata);
                 collection.taxonomy_applications =
                     applications.or(collection.taxonomy_applications);
                 collection.alert_applications =
                     request.alert_applications.or(collection.alert_applications);
+                if applied.is_some() {
+                    collection.cluster_applications = applied;
+                    clusters::apply(tx, &caller, &namespace_id, &collection, now).await?;
+                }
                 collection.updated_at = Some(clock::time(now));
                 COLLECTIONS
                     .update(
@@ -160,10 +169,13 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Resul
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let name = COLLECTIONS.find_in(tx, &namespace_id, &id).await?.name;
+                let found = COLLECTIONS.find_in(tx, &namespace_id, &id).await?;
+                lifecycle::check_deletable(&found.data.0)?;
+                let name = found.name;
                 COLLECTIONS.delete(tx, &namespace_id, &id).await?;
                 disable_readers(tx, &caller.org_id, &namespace_id, (&id, &name), now).await?;
                 batches::store::forget_collection(tx, &namespace_id, &id).await?;
+                clusters::forget_collection(tx, &caller, &namespace_id, &id, now).await?;
                 removal::enqueue_collection(tx, &caller.org_id, &namespace_id, &id, now).await?;
                 let change = Change {
                     action: AuditAction::CollectionDeleted,

@@ -2,10 +2,10 @@
 
 use loupe_wire::{
     CloneCollectionRequest, CloneCollectionResponse, CreateCollectionRequest,
-    FeatureExtractorConfigInput, FeatureExtractorConfigOutput, NamespaceOperation,
+    FeatureExtractorConfigInput, FeatureExtractorConfigOutput, NamespaceOperation, reading,
 };
 
-use super::{draft, find, insert};
+use super::{draft, find, insert, lifecycle};
 use crate::{
     app::App,
     auth::{Scope, Write},
@@ -34,6 +34,7 @@ pub async fn clone(
     request: CloneCollectionRequest,
 ) -> Result<CloneCollectionResponse> {
     let pattern = find(app, scope, identifier, NamespaceOperation::ReadData).await?;
+    lifecycle::check_here(&pattern)?;
     let (source, own_extractor) = (pattern.source, pattern.feature_extractor);
     // Another source has a schema of its own.
     let same_source = request.source.is_none();
@@ -50,6 +51,7 @@ pub async fn clone(
         taxonomy_applications: request
             .taxonomy_applications
             .or(pattern.taxonomy_applications),
+        cluster_applications: pattern.cluster_applications,
         schedule: pattern.schedule,
         embedding_task: pattern.embedding_task,
         ..Default::default()
@@ -85,9 +87,7 @@ pub async fn clone(
         .await?;
     app.work.notify_one();
     // Two faces of one resource: the members are the same.
-    let collection = serde_json::to_value(made)
-        .and_then(serde_json::from_value)
-        .map_err(ApiError::internal)?;
+    let collection = reading::cast(&made).map_err(ApiError::internal)?;
     Ok(CloneCollectionResponse {
         collection,
         source_collection_id: source_id,

@@ -1,11 +1,14 @@
 //! Collections: a source of objects, and the feature extractor that turns them into documents with vectors.
 
+pub mod archiving;
 mod changing;
 mod cloning;
 mod extractors;
+pub mod lifecycle;
 mod mappings;
 mod reconciling;
 mod routes;
+mod schemas;
 mod sources;
 pub mod store;
 
@@ -20,7 +23,7 @@ use loupe_wire::{
     AlertApplicationConfig, AuditAction, CollectionFeatureDescriptor, CollectionResponse,
     CollectionVectorIndex, CreateCollectionRequest, DescribeCollectionFeaturesResponse,
     FeatureExtractorConfigInput, FeatureExtractorConfigOutput, NamespaceOperation, ResourceType,
-    Value, VectorIndex, VectorType,
+    Value, VectorIndex, VectorType, reading,
 };
 use serde_json::json;
 
@@ -32,6 +35,7 @@ pub use store::COLLECTIONS;
 use super::{
     alerts,
     audit::{self, Change},
+    clusters,
     namespaces::push_event,
     taxonomies,
 };
@@ -47,6 +51,9 @@ use crate::{
 
 /// The extractor routes live beside the collections that use them.
 pub use extractors::{describe, router as extractors_router};
+
+/// The member of an index that names the model which questions are asked by.
+pub const INFERENCE: &str = "inference_service";
 
 /// An extractor with its parameters checked: what a collection needs to know of it.
 fn check_extractor(
@@ -116,7 +123,7 @@ fn check_extractor(
     Ok((output, params.indexes().to_vec()))
 }
 
-fn vector_index(index: &IndexInfo) -> CollectionVectorIndex {
+pub fn vector_index(index: &IndexInfo) -> CollectionVectorIndex {
     let described = json!({
         "dimensions": index.dims, "distance": index.distance, "output": index.output, "source": index.source,
     });
@@ -155,20 +162,31 @@ pub fn spec(app: &App, namespace_id: &str, collection: &CollectionResponse) -> C
 
 /// The collection as a plan of a retriever sees it.
 pub fn searchable(app: &App, collection: &CollectionResponse) -> Searchable {
+    let output = |index: &IndexInfo| {
+        inference(collection, &index.name).unwrap_or_else(|| index.output.clone())
+    };
     Searchable {
         collection_id: collection.collection_id.clone().unwrap_or_default(),
         name: collection.collection_name.clone(),
         indexes: indexes(app, collection)
             .into_iter()
             .map(|index| SearchIndex {
+                output: output(&index),
                 // Vectors that objects bring along are named, not addressed.
                 feature_uri: (index.source != Source::Own).then_some(index.feature_uri),
                 name: index.name,
-                output: index.output,
                 dims: index.dims,
             })
             .collect(),
     }
+}
+
+/// The model that texts are asked by where an index holds vectors of one's own.
+pub fn inference(collection: &CollectionResponse, name: &str) -> Option<String> {
+    let named = |index: &&CollectionVectorIndex| index.name.as_deref() == Some(name);
+    let index = collection.vector_indexes.iter().find(named)?;
+    let service = index.index.as_ref()?.get(INFERENCE)?.as_str()?;
+    Some(service.to_owned())
 }
 
 fn check_name(name: &str) -> Result<()> {
@@ -186,7 +204,10 @@ fn check_name(name: &str) -> Result<()> {
 }
 
 /// The collection that a request asks for, checked and not yet written.
-async fn draft(
+///
+/// # Errors
+/// A source, extractor or application that is not there or cannot be used.
+pub async fn draft(
     app: &App,
     scope: &Scope<Write>,
     request: CreateCollectionRequest,
@@ -211,6 +232,8 @@ async fn draft(
     };
     let applications = request.taxonomy_applications;
     let taxonomy_applications = taxonomies::check_applications(app, scope, applications).await?;
+    let applied = request.cluster_applications;
+    let cluster_applications = clusters::check_applications(app, scope, applied).await?;
     let now = app.clock().micros();
     Ok(CollectionResponse {
         collection_id: Some(id::new("col_")),
@@ -227,6 +250,7 @@ async fn draft(
         alert_applications: request.alert_applications,
         schedule: request.schedule,
         taxonomy_applications,
+        cluster_applications,
         document_count: Some(0),
         created_at: Some(clock::time(now)),
         updated_at: Some(clock::time(now)),
@@ -263,6 +287,7 @@ pub async fn insert(
     COLLECTIONS
         .insert(tx, namespace_id, id, name, now, collection)
         .await?;
+    clusters::apply(tx, caller, namespace_id, collection, now).await?;
     let payload = json!({"collection_id": id, "collection_name": name});
     let change = Change {
         action: AuditAction::CollectionCreated,
@@ -312,7 +337,7 @@ fn output_schema(app: &App, extractor: &FeatureExtractorConfigOutput) -> loupe_w
                 .or_insert_with(|| json!({"type": "string"}));
         }
     }
-    serde_json::from_value(schema).unwrap_or_default()
+    reading::from_value(&schema).unwrap_or_default()
 }
 
 /// With the number of its documents.
@@ -371,7 +396,11 @@ pub async fn count_documents<L: Level>(
     });
     let counts = futures::future::join_all(counts).await;
     for (collection, count) in collections.iter_mut().zip(counts) {
-        collection.document_count = i64::try_from(count?).ok();
+        let count = i64::try_from(count?).ok();
+        // What is put away was counted then.
+        if collection.s3_vector_index.is_none() {
+            collection.document_count = count;
+        }
     }
     Ok(())
 }

@@ -5,12 +5,13 @@ use axum::{
 };
 use loupe_wire::{
     CloneCollectionRequest, CloneCollectionResponse, CollectionResponse, CreateCollectionRequest,
-    DescribeCollectionFeaturesResponse, GenericDeleteResponse, ListCollectionsRequest,
-    ListCollectionsResponse, ResourceType, UpdateCollectionRequest,
+    DescribeCollectionFeaturesResponse, GenericDeleteResponse, LifecycleStatusResponse,
+    ListCollectionsRequest, ListCollectionsResponse, ResourceType, SchemaSyncRequest,
+    SyncCollectionSchemaResponse, TransitionLifecycleRequest, UpdateCollectionRequest,
 };
 use utoipa_axum::router::OpenApiRouter;
 
-use super::COLLECTIONS;
+use super::{COLLECTIONS, lifecycle, schemas};
 use crate::{
     app::App,
     auth::{Delete, ListScope, Read, Scope, Write},
@@ -31,6 +32,11 @@ pub fn router() -> OpenApiRouter<App> {
         ))
         .routes(routes!(clone_collection))
         .routes(routes!(describe_features))
+        .routes(routes!(
+            get_collection_lifecycle,
+            transition_collection_lifecycle
+        ))
+        .routes(routes!(sync_collection_schema))
         .merge(super::reconciling::router())
 }
 
@@ -161,6 +167,43 @@ async fn clone_collection(
     Body(request): Body<CloneCollectionRequest>,
 ) -> Result<Json<CloneCollectionResponse>> {
     super::clone(&app, &scope, &identifier, request)
+        .await
+        .map(Json)
+}
+
+/// What the collection is for at the moment, and where its documents are.
+#[utoipa::path(get, path = "/v1/collections/{collection_identifier}/lifecycle", tag = "collections", responses((status = 200, body = LifecycleStatusResponse)))]
+async fn get_collection_lifecycle(
+    State(app): State<App>,
+    scope: Scope<Read>,
+    Path(identifier): Path<String>,
+) -> Result<Json<LifecycleStatusResponse>> {
+    lifecycle::show(&app, &scope, &identifier).await.map(Json)
+}
+
+/// Makes a collection active, cold (searched alone), archived (put away in a file) or frozen (put away and kept from being
+/// deleted). A task moves the documents.
+#[utoipa::path(patch, path = "/v1/collections/{collection_identifier}/lifecycle", tag = "collections", request_body = TransitionLifecycleRequest, responses((status = 200, body = LifecycleStatusResponse)))]
+async fn transition_collection_lifecycle(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(identifier): Path<String>,
+    Body(request): Body<TransitionLifecycleRequest>,
+) -> Result<Json<LifecycleStatusResponse>> {
+    lifecycle::transition(&app, &scope, &identifier, request)
+        .await
+        .map(Json)
+}
+
+/// Looks at documents and adds the fields that the collection's schema lacks, there and in the collections over it.
+#[utoipa::path(post, path = "/v1/collections/{collection_id}/sync-schema", tag = "collections", request_body = SchemaSyncRequest, responses((status = 200, body = SyncCollectionSchemaResponse)))]
+async fn sync_collection_schema(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(identifier): Path<String>,
+    Body(request): Body<SchemaSyncRequest>,
+) -> Result<Json<SyncCollectionSchemaResponse>> {
+    schemas::sync(&app, &scope, &identifier, request)
         .await
         .map(Json)
 }

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use loupe_wire::{
     BucketSchema, CollectionResponse, FieldPassthrough, NamespaceOperation, ResourceType,
-    SourceConfig, SourceType, Value,
+    SourceConfig, SourceType, Value, reading,
 };
 
 use super::COLLECTIONS;
@@ -198,7 +198,7 @@ fn of_documents(collection: CollectionResponse) -> Option<BucketSchema> {
     {
         schema.properties.entry(name).or_insert(field);
     }
-    let thumbnail = serde_json::from_value(serde_json::json!({"type": "image"})).ok()?;
+    let thumbnail = reading::from_value(&serde_json::json!({"type": "image"})).ok()?;
     schema
         .properties
         .entry("thumbnail".into())

@@ -2,6 +2,7 @@
 //! its own connection, and are never answered.
 
 mod databases;
+mod marking;
 mod postgres;
 mod routes;
 mod s3;

@@ -15,6 +15,7 @@ use object_store::{
 };
 use url::Url;
 
+use super::marking::{Marking, unmarked};
 use crate::{
     error::{ApiError, Result, Violation},
     outbound::Outbound,
@@ -179,7 +180,7 @@ impl Access {
             version: meta
                 .e_tag
                 .unwrap_or_else(|| format!("{}@{}", meta.size, meta.last_modified)),
-            key: meta.location.to_string(),
+            key: unmarked(meta.location.as_ref()),
             size: meta.size,
             modified: meta.last_modified,
         };
@@ -271,6 +272,6 @@ struct Guarded(reqwest::Client);
 
 impl HttpConnector for Guarded {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(HttpClient::new(self.0.clone()))
+        Ok(HttpClient::new(Marking(self.0.clone())))
     }
 }

@@ -1,12 +1,14 @@
 //! What this server can do, told to whoever asks, and what a namespace has, found by its name.
 
+mod schemas;
+
 use axum::{Json, extract::State};
 use chrono::{DateTime, Utc};
 use loupe_engine::{extract, stage};
 use loupe_wire::{
-    DiscoveryResponse, ExtractorDiscovery, FeatureExtractorResponseModel, NamespaceOperation,
-    Object, ResourceType, SearchRequest, SearchResourceType, SearchResponse, SearchResultItem,
-    StageDiscovery, Value,
+    DiscoveryResponse, ExtractorDiscovery, FeatureExtractorResponseModel, ManifestSchemaDiscovery,
+    NamespaceOperation, Object, ResourceType, SearchRequest, SearchResourceType, SearchResponse,
+    SearchResultItem, StageDiscovery, Value, reading,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use utoipa_axum::router::OpenApiRouter;
@@ -31,6 +33,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(discover))
         .routes(routes!(discover_extractors))
         .routes(routes!(discover_stages))
+        .routes(routes!(discover_schema))
         .routes(routes!(search_resources))
 }
 
@@ -53,6 +56,17 @@ async fn discover_extractors(State(app): State<App>) -> Json<Vec<ExtractorDiscov
 #[utoipa::path(get, path = "/v1/discovery/stages", tag = "discovery", responses((status = 200, body = Vec<StageDiscovery>)))]
 async fn discover_stages(State(app): State<App>) -> Json<Vec<StageDiscovery>> {
     Json(stages(&app))
+}
+
+/// What namespaces are made of: each type of resource with the schema of the request that makes it, an example, and what is
+/// made before it.
+#[utoipa::path(get, path = "/v1/discovery/schema", tag = "discovery", responses((status = 200, body = ManifestSchemaDiscovery)))]
+async fn discover_schema(State(app): State<App>) -> Json<ManifestSchemaDiscovery> {
+    Json(ManifestSchemaDiscovery {
+        extractor_catalog: extractors(&app).iter().map(object).collect(),
+        stage_catalog: stages(&app).iter().map(object).collect(),
+        ..schemas::all().clone()
+    })
 }
 
 /// Resources whose names have the words, newest first: of the namespace, and the namespaces themselves.
@@ -198,7 +212,7 @@ impl Found<'_> {
         for one in &page.results {
             let one = object(one);
             let time = |member: &str| -> Option<DateTime<Utc>> {
-                serde_json::from_value(one.get(member)?.clone()).ok()
+                reading::from_value(one.get(member)?).ok()
             };
             let missing = || ApiError::internal(format!("a {id} without its name or time"));
             answer.results.push(SearchResultItem {

@@ -8,6 +8,8 @@ mod journal;
 mod listing;
 mod related;
 mod routes;
+mod upserting;
+mod vectors;
 mod view;
 mod writing;
 
@@ -16,7 +18,8 @@ pub use bulk::update_many;
 pub use expand::expand;
 pub use journal::{recover, trim};
 pub use listing::{Listing, list, parse_sort};
-pub use routes::router;
+pub use routes::{router, show};
+pub use upserting::{find_sent, upsert};
 pub use view::{Shape, VectorNames, presign, view};
 pub use writing::{create, delete, keywords, patch, replace, set_acl};
 
@@ -43,6 +46,7 @@ pub async fn find<L: Level>(
     vectors: WithVectors,
 ) -> Result<(Arc<Record<CollectionResponse>>, Document)> {
     let collection = collections::known(app, scope, collection, operation).await?;
+    collections::lifecycle::check_here(&collection)?;
     let reach = scope.reach(collection.collection_id.iter().cloned().collect());
     let mut found = app
         .store()

@@ -13,7 +13,7 @@ use loupe_engine::{
 use loupe_wire::{
     DiagnosticHistory, DiagnosticHistoryEntry, DocumentDiagnosticsResponse, DocumentLineage,
     DocumentLineageResponse, DocumentLineageStep, DocumentResponse, NamespaceOperation, Object,
-    RecentFailure, RecentFailures, SceneDownloadResponse, Value, VisibilityReason,
+    RecentFailure, RecentFailures, SceneDownloadResponse, Value, VisibilityReason, reading,
 };
 use utoipa_axum::router::OpenApiRouter;
 
@@ -180,7 +180,7 @@ async fn get_lineage(
     let text = |name: &str| lineage.get(name)?.as_str().map(ToOwned::to_owned);
     let steps: Vec<DocumentLineageStep> = lineage
         .get("chain")
-        .and_then(|chain| serde_json::from_value(chain.clone()).ok())
+        .and_then(|chain| reading::from_value(chain).ok())
         .unwrap_or_default();
     let depth = i64::try_from(steps.len()).unwrap_or(i64::MAX);
     let known = !lineage.is_empty();

@@ -80,7 +80,7 @@ pub(super) struct DocumentsQuery {
 }
 query_extractor!(DocumentsQuery);
 
-#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct DocumentQuery {
     /// Fresh addresses of the blobs.
@@ -190,6 +190,7 @@ async fn page(
 ) -> Result<Json<Value>> {
     let collection =
         collections::known(app, scope, collection, NamespaceOperation::ReadData).await?;
+    collections::lifecycle::check_here(&collection)?;
     let reach = scope.reach(vec![collection.id.clone()]);
     list_page(app, scope, &reach, &query, request)
         .await
@@ -317,6 +318,24 @@ async fn get_document(
     show_one(&app, &scope, &collection, &document_id, query)
         .await
         .map(Json)
+}
+
+/// One document, with its vectors where they are asked for.
+///
+/// # Errors
+/// There is none that the caller may see.
+pub async fn show(
+    app: &App,
+    scope: &Scope<Read>,
+    collection: &str,
+    document_id: &str,
+    return_vectors: bool,
+) -> Result<Object> {
+    let query = DocumentQuery {
+        return_vectors: Some(return_vectors),
+        ..Default::default()
+    };
+    show_one(app, scope, collection, document_id, query).await
 }
 
 /// One document as the query wants to see it.

@@ -1,6 +1,6 @@
 //! Writing documents: journalled, applied, told of.
 
-use loupe_engine::store::{CollectionSpec, Document, WithVectors};
+use loupe_engine::store::{Document, WithVectors};
 use loupe_wire::{
     AuditAction, CollectionResponse, DocumentCreateRequest, NamespaceOperation, Object,
     ResourceType, UpdateDocumentACLRequest, Value,
@@ -11,6 +11,7 @@ use super::{
     journal::{self, Entry},
     may,
     related::made_of,
+    vectors::check_vectors,
 };
 use crate::{
     app::App,
@@ -27,7 +28,7 @@ use crate::{
 };
 
 /// Members that only the server writes.
-const SYSTEM: [&str; 6] = [
+pub(super) const SYSTEM: [&str; 6] = [
     "document_id",
     "collection_id",
     "_internal",
@@ -44,13 +45,12 @@ const LINEAGE: [&str; 4] = [
     "source_document_id",
 ];
 
-/// Journals and applies one write, and tells of it.
-async fn write(
+/// Journals and applies one write, and tells of it: each kind of event names its documents.
+pub(super) async fn write(
     app: &App,
     scope: &Scope<impl Level>,
     entry: Entry,
-    kind: &'static str,
-    ids: &[String],
+    told: &[(&'static str, &[String])],
     readers: Object,
 ) -> Result<()> {
     let (org_id, namespace_id, now) = (
@@ -62,14 +62,28 @@ async fn write(
         Entry::Upsert { collection, .. } => collection.collection_id.clone(),
         Entry::Delete { collection_id, .. } => collection_id.clone(),
     };
-    let mut payload = match ids {
-        [one] => json!({"collection_id": collection_id, "document_id": one}),
-        many => json!({"collection_id": collection_id, "document_ids": many, "count": many.len()}),
+    let table = &collections::COLLECTIONS;
+    let known = table.known(app.db(), &namespace_id, &collection_id).await?;
+    collections::lifecycle::check_active(&known)?;
+    let payload = |ids: &[String]| {
+        let mut payload = match ids {
+            [one] => json!({"collection_id": collection_id, "document_id": one}),
+            many => {
+                json!({"collection_id": collection_id, "document_ids": many, "count": many.len()})
+            }
+        };
+        if !readers.is_empty() {
+            payload[events::READERS] = Value::Object(readers.clone());
+        }
+        payload
     };
-    if !readers.is_empty() {
-        payload[events::READERS] = Value::Object(readers);
-    }
-    let removed = matches!(entry, Entry::Delete { .. }).then(|| Removed::of(&collection_id, ids));
+    let told = told.iter().filter(|(_, ids)| !ids.is_empty());
+    let events: Vec<(&'static str, Value)> =
+        told.map(|(kind, ids)| (*kind, payload(ids))).collect();
+    let removed = match &entry {
+        Entry::Delete { document_ids, .. } => Some(Removed::of(&collection_id, document_ids)),
+        Entry::Upsert { .. } => None,
+    };
     let caller = scope.caller.clone();
     let seq = app.next_journal_seq();
     let journalled = entry.clone();
@@ -80,7 +94,10 @@ async fn write(
                 if let Some(removed) = removed {
                     audit::record(tx, &caller, removed.change(), now).await?;
                 }
-                push_event(tx, &org_id, &namespace_id, kind, payload, now).await
+                for (kind, payload) in events {
+                    push_event(tx, &org_id, &namespace_id, kind, payload, now).await?;
+                }
+                Ok(())
             })
         })
         .await?;
@@ -118,58 +135,6 @@ impl Removed {
             changes: self.changes.clone(),
         }
     }
-}
-
-/// Refuses vectors that the collection has no index for, of a wrong length or with numbers that are none.
-fn check_vectors(
-    spec: &CollectionSpec,
-    vectors: &Object,
-) -> Result<std::collections::BTreeMap<String, Vec<f32>>> {
-    let mut checked = std::collections::BTreeMap::new();
-    for (name, value) in vectors {
-        let fault = |kind: &str, msg: String| {
-            ApiError::from(Violation::body(&["vectors", name], kind, msg, Value::Null))
-        };
-        let Some(index) = spec.vectors.iter().find(|index| index.name == *name) else {
-            let known: Vec<&str> = spec
-                .vectors
-                .iter()
-                .map(|index| index.name.as_str())
-                .collect();
-            let msg = format!(
-                "the collection has no vector index '{name}'; it has: {}",
-                known.join(", ")
-            );
-            return Err(fault("value_error", msg));
-        };
-        let numbers: Option<Vec<f32>> = value.as_array().map(|items| {
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "vectors are kept in single precision"
-            )]
-            items
-                .iter()
-                .map(|item| item.as_f64().map_or(f32::NAN, |number| number as f32))
-                .collect()
-        });
-        let numbers = numbers.unwrap_or_default();
-        if numbers.len() != index.dims {
-            let msg = format!(
-                "the vector has {} numbers, the index '{name}' takes {}",
-                numbers.len(),
-                index.dims
-            );
-            return Err(fault("vector_dimensions", msg));
-        }
-        if !numbers.iter().all(|number| number.is_finite()) {
-            return Err(fault(
-                "finite_number",
-                "every number of a vector must be finite".into(),
-            ));
-        }
-        checked.insert(name.clone(), numbers);
-    }
-    Ok(checked)
 }
 
 /// The text that keyword search reads: every text member, in order.
@@ -246,7 +211,7 @@ pub async fn create(
         document_id,
         collection_id: spec.collection_id.clone(),
         payload,
-        vectors: check_vectors(&spec, &vectors)?,
+        vectors: check_vectors(&spec, &vectors, &["vectors"])?,
         keywords: Some(text),
     };
     let mut documents = [document];
@@ -266,7 +231,8 @@ pub async fn create(
         collection: spec,
         documents: vec![document.clone()],
     };
-    write(app, scope, entry, "document.created", &ids, Object::new()).await?;
+    let told = [("document.created", ids.as_slice())];
+    write(app, scope, entry, &told, Object::new()).await?;
     taxonomies::keep(app, &caller.org_id, copies).await?;
     Ok(document)
 }
@@ -313,8 +279,7 @@ pub(super) async fn save(
             collection: spec,
             documents,
         },
-        kind,
-        &ids,
+        &[(kind, &ids)],
         Object::new(),
     )
     .await
@@ -486,5 +451,5 @@ async fn remove(
         collection_id,
         document_ids: ids.clone(),
     };
-    write(app, scope, entry, kind, &ids, readers).await
+    write(app, scope, entry, &[(kind, &ids)], readers).await
 }

@@ -1,7 +1,7 @@
 //! What interactions say of documents: how much each was worth to those who asked a query.
 
 use indexmap::IndexMap;
-use loupe_wire::{InteractionResponse, InteractionType, Object, Value};
+use loupe_wire::{InteractionResponse, InteractionType, Object, Value, reading};
 
 use crate::{
     app::App,
@@ -58,7 +58,7 @@ pub fn positive(names: Option<&[String]>) -> Result<i64> {
     let mut bits = 0;
     for name in names {
         let kind: InteractionType =
-            serde_json::from_value(Value::from(name.clone())).map_err(|_| {
+            reading::from_value(&Value::from(name.clone())).map_err(|_| {
                 let msg = "this is no type of interaction";
                 Violation::body(
                     &["positive_interaction_types"],

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use loupe_wire::{
     CollectionExportRequest, CollectionExportResponse, ExportFormat, NamespaceOperation,
-    TaskResponse, TaskStatusEnum, TaskType, Value,
+    TaskResponse, TaskStatusEnum, TaskType, Value, reading,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -110,6 +110,7 @@ pub async fn export(
 ) -> Result<Exported> {
     let operation = NamespaceOperation::ReadData;
     let collection = collections::known(app, scope, collection, operation).await?;
+    collections::lifecycle::check_here(&collection)?;
     check(&request)?;
     app.blobs()
         .check_room(app.config().limits.free_disk_bytes)?;
@@ -151,7 +152,7 @@ async fn wait(app: &App, scope: &Scope<Read>, task_id: &str) -> Result<Exported>
         match task.status {
             TaskStatusEnum::Completed => {
                 let made = task.outputs.unwrap_or_default().into_iter().next();
-                let made = serde_json::from_value(made.unwrap_or_default());
+                let made = reading::from_value(&made.unwrap_or_default());
                 return Ok(Exported::File(Box::new(made.map_err(ApiError::internal)?)));
             }
             status if tasks::is_terminal(status) => {

@@ -5,6 +5,7 @@ mod routes;
 use loupe_wire::{
     FeatureSearchQuery, FeatureSearchRequest, NamespaceOperation, Object, ResourceType,
     RetrieverModelOutput, RetrieverPagination, ScrollPaginationParams, StageConfigInput, Value,
+    reading,
 };
 use serde_json::json;
 
@@ -39,12 +40,12 @@ pub async fn search(
     let parameters = json!({"searches": [search], "final_top_k": request.top_k});
     let stage = json!({"stage_name": "feature_search", "stage_type": "filter",
         "config": {"stage_id": "feature_search", "parameters": parameters}});
-    let stage: StageConfigInput = serde_json::from_value(stage).map_err(ApiError::internal)?;
+    let stage: StageConfigInput = reading::from_value(&stage).map_err(ApiError::internal)?;
     let retriever = RetrieverModelOutput {
         retriever_name: "feature search".into(),
         collection_ids: reach(app, scope, request.collection_identifiers).await?,
         stages: vec![retrievers::stage_output(stage)],
-        input_schema: serde_json::from_value(json!({ASKED: {"type": "text"}}))
+        input_schema: reading::from_value(&json!({ASKED: {"type": "text"}}))
             .map_err(ApiError::internal)?,
         ..Default::default()
     };

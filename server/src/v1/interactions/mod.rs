@@ -7,7 +7,7 @@ mod store;
 use loupe_wire::{
     BulkInteractionItemResult, BulkInteractionsResponse, InteractionResponse, InteractionType,
     ListInteractionsRequest, ListInteractionsResponse, NamespaceOperation, Object, ResourceType,
-    SearchInteraction, Value,
+    SearchInteraction, Value, reading,
 };
 use sha2::{Digest, Sha256};
 
@@ -353,7 +353,7 @@ async fn wanted(
 
 fn kind_named(name: String) -> Result<InteractionType> {
     let value = Value::String(name);
-    serde_json::from_value(value.clone()).map_err(|_| {
+    reading::from_value(&value).map_err(|_| {
         let msg = "this is no type of interaction";
         Violation::body(&["interaction_type"], "enum", msg, value).into()
     })

@@ -5,6 +5,7 @@ use loupe_wire::{
     AuditAction, BucketResponse, CloneNamespaceRequest, CloneNamespaceRequestMode,
     CloneNamespaceResponse, ClonedResourceSummary, CollectionResponse, NamespaceModel,
     NamespaceOperation, ResourceType, RetrieverModelOutput, SourceConfig, TaxonomyResponse, Value,
+    reading,
 };
 use serde::de::DeserializeOwned;
 
@@ -79,6 +80,9 @@ impl Pattern {
         };
         if wanted.collections {
             pattern.collections = data(COLLECTIONS.all(db, source_id).await?);
+            // A copy is made of what the search engine holds.
+            let mut all = pattern.collections.iter();
+            all.try_for_each(collections::lifecycle::check_here)?;
         }
         if wanted.retrievers {
             pattern.retrievers = data(RETRIEVERS.all(db, source_id).await?);
@@ -197,8 +201,7 @@ impl Clone {
             ] {
                 remap_inside(&mut value, ids);
             }
-            let copy: TaxonomyResponse =
-                serde_json::from_value(value).map_err(ApiError::internal)?;
+            let copy: TaxonomyResponse = reading::from_value(&value).map_err(ApiError::internal)?;
             clone.taxonomies.push(TaxonomyResponse {
                 version: 1,
                 created_at: at,
@@ -252,8 +255,10 @@ impl Clone {
     }
 }
 
-/// The taxonomies that a cloned collection applies are those of the clone; without them it applies none.
+/// The taxonomies that a cloned collection applies are those of the clone; without them it applies none. Clusters are not
+/// cloned.
 fn applications(collection: &mut CollectionResponse, ids: &ClonedResourceSummary) {
+    collection.cluster_applications = None;
     let Some(applied) = &mut collection.taxonomy_applications else {
         return;
     };

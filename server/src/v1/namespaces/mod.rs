@@ -1,7 +1,11 @@
 //! Namespaces: isolation boundaries inside an organization.
 
 mod cloning;
+mod indexes;
+mod own_vectors;
+mod promoting;
 mod routes;
+mod standalone;
 mod stats;
 mod store;
 
@@ -23,6 +27,7 @@ use crate::{
     app::App,
     auth::Caller,
     clock,
+    db::Tx,
     error::{ApiError, Result, Violation},
     id,
     limits::quota::{self, Resource},
@@ -113,34 +118,31 @@ pub async fn create(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let id = namespace.namespace_id.clone().unwrap_or_default();
-                if store::id_taken(tx, &id).await? {
-                    return Err(ApiError::already_exists(
-                        "name_taken",
-                        "this namespace id is taken",
-                    ));
-                }
-                quota::check(tx, &caller.org_id, Resource::Namespaces).await?;
-                NAMESPACES
-                    .insert(
-                        tx,
-                        &caller.org_id,
-                        &id,
-                        &namespace.namespace_name,
-                        now,
-                        &namespace,
-                    )
-                    .await?;
-                let change = Change {
-                    action: AuditAction::NamespaceCreated,
-                    resource: (ResourceType::Namespace, &id),
-                    changes: serde_json::json!({ "namespace_name": namespace.namespace_name }),
-                };
-                audit::record(tx, &caller, change, now).await?;
+                insert(tx, &caller, &namespace, now).await?;
                 Ok(namespace)
             })
         })
         .await
+}
+
+/// Writes a new namespace and its record.
+async fn insert(tx: &mut Tx, caller: &Caller, namespace: &NamespaceModel, now: i64) -> Result<()> {
+    let id = namespace.namespace_id.as_deref().unwrap_or_default();
+    if store::id_taken(tx, id).await? {
+        let message = "this namespace id is taken";
+        return Err(ApiError::already_exists("name_taken", message));
+    }
+    let (org_id, name) = (&caller.org_id, &namespace.namespace_name);
+    quota::check(tx, org_id, Resource::Namespaces).await?;
+    NAMESPACES
+        .insert(tx, org_id, id, name, now, namespace)
+        .await?;
+    let change = Change {
+        action: AuditAction::NamespaceCreated,
+        resource: (ResourceType::Namespace, id),
+        changes: serde_json::json!({ "namespace_name": name }),
+    };
+    audit::record(tx, caller, change, now).await
 }
 
 /// With the counts of what it holds, which are not for end users.
@@ -260,7 +262,7 @@ pub async fn delete(
 
 /// Pushes an event of a resource inside a namespace.
 pub async fn push_event(
-    tx: &mut crate::db::Tx,
+    tx: &mut Tx,
     org_id: &str,
     namespace_id: &str,
     kind: &'static str,

@@ -30,6 +30,7 @@ pub fn router() -> OpenApiRouter<App> {
             put_namespace,
             delete_namespace
         ))
+        .merge(super::own_vectors::router())
         .merge(super::stats::router())
 }
 

@@ -3,11 +3,11 @@
 use futures::StreamExt;
 use loupe_wire::{
     BucketResponse, CreateObjectRequest, ObjectResponse, UniqueKeyConfigDefaultPolicy,
-    UploadResponse,
+    UploadResponse, reading,
 };
 use serde_json::json;
 
-use super::{blobs, content_hash, payload, schema, store, unique_key};
+use super::{blobs, content_hash, payload, schema, shelving::is_shelved, store, unique_key};
 use crate::{
     app::App,
     auth::{Scope, Write},
@@ -36,7 +36,7 @@ pub fn policy(bucket: &BucketResponse, asked: Option<&str>) -> Result<Policy> {
             .and_then(|key| key.default_policy);
         return Ok(default.unwrap_or_default());
     };
-    let policy: Policy = serde_json::from_value(asked.into()).map_err(|_| {
+    let policy: Policy = reading::from_value(&asked.into()).map_err(|_| {
         let msg = "policy is insert, update or upsert";
         ApiError::from(Violation::query("policy", "enum", msg, asked.into()))
     })?;
@@ -153,6 +153,9 @@ async fn draft(
     })
 }
 
+/// Times that an object is looked for that others make and remove meanwhile.
+const LOOKED: usize = 3;
+
 /// Writes the draft by its policy and notes the files that it replaced. What is not written leaves its files to [`discard`].
 async fn apply(
     tx: &mut Tx,
@@ -161,17 +164,34 @@ async fn apply(
     replaced: &mut Vec<String>,
     now: i64,
 ) -> Result<(ObjectResponse, Outcome)> {
+    for _ in 0..LOOKED {
+        if let Some(done) = decide(tx, namespace_id, draft, replaced, now).await? {
+            return Ok(done);
+        }
+    }
+    let message = "another request makes an object with this unique key: send it again";
+    Err(ApiError::conflict("unique_key_conflict", message))
+}
+
+/// The same, unless somebody made or removed such an object right now: then it is looked for again.
+async fn decide(
+    tx: &mut Tx,
+    namespace_id: &str,
+    draft: &Draft,
+    replaced: &mut Vec<String>,
+    now: i64,
+) -> Result<Option<(ObjectResponse, Outcome)>> {
     let bucket_id = &draft.object.bucket_id;
     if let Some(key) = &draft.columns.idempotency_key {
         let same = store::Same::Idempotency(key);
         if let Some(found) = store::find_same(tx, namespace_id, bucket_id, same).await? {
-            return Ok((found, Outcome::ReplayedByIdempotencyKey));
+            return Ok(Some((found, Outcome::ReplayedByIdempotencyKey)));
         }
     }
     if draft.skip_duplicates {
         let same = store::Same::Hash(&draft.columns.content_hash);
         if let Some(found) = store::find_same(tx, namespace_id, bucket_id, same).await? {
-            return Ok((found, Outcome::Replayed));
+            return Ok(Some((found, Outcome::Replayed)));
         }
     }
     let existing = match &draft.columns.unique_key {
@@ -191,19 +211,32 @@ async fn apply(
             draft.columns.unique_key.as_deref().unwrap_or_default(),
         )),
         (Some(found), _) => {
-            replaced.extend(blobs::keys(&found));
+            let files: Vec<String> = blobs::keys(&found).collect();
             let object = ObjectResponse {
                 object_id: found.object_id,
                 created_at: found.created_at,
                 updated_at: Some(clock::time(now)),
                 ..draft.object.clone()
             };
-            store::update(tx, namespace_id, &object, &draft.columns, now).await?;
-            Ok((object, Outcome::Updated))
+            // What is soft deleted is taken back by name alone.
+            let object = match is_shelved(found.status) {
+                true => ObjectResponse {
+                    status: found.status,
+                    error: found.error,
+                    ..object
+                },
+                false => object,
+            };
+            if !store::update(tx, namespace_id, &object, &draft.columns, now).await? {
+                return Ok(None);
+            }
+            replaced.extend(files);
+            Ok(Some((object, Outcome::Updated)))
         }
         (None, _) => {
-            store::insert(tx, namespace_id, &draft.object, &draft.columns, now).await?;
-            Ok((draft.object.clone(), Outcome::Created))
+            let (object, columns) = (&draft.object, &draft.columns);
+            let written = store::insert(tx, namespace_id, object, columns, now).await?;
+            Ok(written.then(|| (object.clone(), Outcome::Created)))
         }
     }
 }
@@ -213,6 +246,68 @@ async fn discard(app: &App, namespace_id: &str, object_id: &str) {
     let folder = blobs::folder(namespace_id, object_id);
     if let Err(error) = app.blobs().delete_all(&folder).await {
         tracing::warn!(%error, "files of an object that was not made stay behind");
+    }
+}
+
+/// Where a draft may have been written.
+struct Drafted {
+    bucket_id: String,
+    object_id: String,
+    unique_key: Option<String>,
+}
+
+impl Drafted {
+    fn of(draft: &Draft) -> Self {
+        Self {
+            bucket_id: draft.object.bucket_id.clone(),
+            object_id: draft.object.object_id.clone().unwrap_or_default(),
+            unique_key: draft.columns.unique_key.clone(),
+        }
+    }
+
+    /// Whether an object has its files: its own, or the one that it updated.
+    async fn is_there(&self, tx: &mut Tx, namespace_id: &str) -> Result<bool> {
+        let (bucket_id, id) = (&self.bucket_id, &self.object_id);
+        if store::find_in(tx, namespace_id, bucket_id, id)
+            .await?
+            .is_some()
+        {
+            return Ok(true);
+        }
+        let Some(key) = &self.unique_key else {
+            return Ok(false);
+        };
+        let same = store::Same::UniqueKey(key);
+        let found = store::find_same(tx, namespace_id, bucket_id, same).await?;
+        let folder = format!("{}/", blobs::folder(namespace_id, id));
+        let mut keys = found.iter().flat_map(blobs::keys);
+        Ok(keys.any(|key| key.starts_with(&folder)))
+    }
+}
+
+/// Removes the files of drafts after a write that failed. One whose answer alone was lost stands.
+async fn discard_unwritten(app: &App, namespace_id: &str, drafts: Vec<Drafted>) {
+    let within = namespace_id.to_owned();
+    let unwritten = app.db().write(move |tx| {
+        Box::pin(async move {
+            let mut unwritten = Vec::new();
+            for draft in drafts {
+                if !draft.is_there(tx, &within).await? {
+                    unwritten.push(draft.object_id);
+                }
+            }
+            Ok(unwritten)
+        })
+    });
+    match unwritten.await {
+        Ok(unwritten) => {
+            for object_id in &unwritten {
+                discard(app, namespace_id, object_id).await;
+            }
+        }
+        Err(error) => {
+            tracing::warn!(%error, "files of objects that may not have been made stay behind");
+        }
     }
 }
 
@@ -239,27 +334,35 @@ type Made = Vec<Result<(ObjectResponse, Outcome)>>;
 async fn write(app: &App, scope: &Scope<Write>, drafts: Vec<Draft>) -> Result<Made> {
     let (org_id, namespace_id) = (scope.caller.org_id.clone(), scope.namespace_id.clone());
     let now = app.clock().micros();
-    let ids: Vec<String> = drafts
-        .iter()
-        .filter_map(|draft| draft.object.object_id.clone())
-        .collect();
-    let made = app
+    let drafted: Vec<Drafted> = drafts.iter().map(Drafted::of).collect();
+    let written = app
         .db()
         .write(move |tx| {
             Box::pin(async move {
                 let (mut made, mut replaced) = (Vec::with_capacity(drafts.len()), Vec::new());
                 for draft in &drafts {
-                    made.push(apply(tx, &namespace_id, draft, &mut replaced, now).await);
+                    match apply(tx, &namespace_id, draft, &mut replaced, now).await {
+                        // The database is in trouble, not the draft: nothing of the transaction can stand.
+                        Err(error) if !error.is_callers() => return Err(error),
+                        outcome => made.push(outcome),
+                    }
                 }
                 push_made(tx, &org_id, &namespace_id, &made, now).await?;
                 removal::enqueue(tx, &org_id, &namespace_id, Gone::files(replaced), now).await?;
                 Ok(made)
             })
         })
-        .await?;
-    for (outcome, object_id) in made.iter().zip(&ids) {
+        .await;
+    let made = match written {
+        Ok(made) => made,
+        Err(error) => {
+            discard_unwritten(app, &scope.namespace_id, drafted).await;
+            return Err(error);
+        }
+    };
+    for (outcome, draft) in made.iter().zip(&drafted) {
         if !matches!(outcome, Ok((_, Outcome::Created | Outcome::Updated))) {
-            discard(app, &scope.namespace_id, object_id).await;
+            discard(app, &scope.namespace_id, &draft.object_id).await;
         }
     }
     app.work.notify_one();

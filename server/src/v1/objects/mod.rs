@@ -6,6 +6,7 @@ mod decomposing;
 mod fetching;
 mod routes;
 mod schema;
+pub mod shelving;
 pub mod store;
 
 use std::sync::Arc;
@@ -26,7 +27,7 @@ pub fn router() -> OpenApiRouter<App> {
     routes::router().merge(decomposing::router())
 }
 
-use super::{buckets::BUCKETS, collections::COLLECTIONS, namespaces::push_event, removal};
+use super::{buckets::BUCKETS, collections::COLLECTIONS, namespaces::push_event, removal, syncs};
 use crate::{
     app::App,
     auth::{Delete, Level, Scope, Write},
@@ -248,7 +249,9 @@ pub async fn update(
                 object.extra = fields;
                 object.key_prefix = change.key_prefix.or(object.key_prefix);
                 object.updated_at = Some(clock::time(now));
-                store::update(tx, &namespace_id, &object, &columns, now).await?;
+                if !store::update(tx, &namespace_id, &object, &columns, now).await? {
+                    return Err(ApiError::not_found("object", &object_id));
+                }
                 let payload = payload(&object);
                 push_event(tx, &org_id, &namespace_id, "object.updated", payload, now).await?;
                 Ok(object)
@@ -258,7 +261,7 @@ pub async fn update(
 }
 
 /// Removes objects in the transaction of what they lost; files and documents go right after, by a task. Ids of objects that
-/// are gone already are passed over.
+/// are gone already are passed over. Answers how many files of syncs had their content in these objects alone.
 pub async fn remove_in(
     tx: &mut Tx,
     org_id: &str,
@@ -266,16 +269,18 @@ pub async fn remove_in(
     bucket_id: &str,
     object_ids: &[String],
     now: i64,
-) -> Result<()> {
-    let mut gone = Vec::with_capacity(object_ids.len());
-    for object_id in object_ids {
-        if let Some(object) = store::find_in(tx, namespace_id, bucket_id, object_id).await? {
-            store::delete(tx, namespace_id, object_id).await?;
+) -> Result<u64> {
+    let (mut gone, mut freed) = (Vec::with_capacity(object_ids.len()), 0);
+    for object in store::find_many(tx, namespace_id, bucket_id, object_ids).await? {
+        let object_id = object.object_id.clone().unwrap_or_default();
+        // Told once, even when two remove it at once.
+        if store::delete(tx, namespace_id, &object_id).await? == 1 {
+            freed += syncs::forget_borrowed(tx, namespace_id, &object_id).await?;
             gone.push(object);
         }
     }
-    let freed = removal::Gone::objects(&gone);
-    removal::enqueue(tx, org_id, namespace_id, freed, now).await?;
+    let left = removal::Gone::objects(&gone);
+    removal::enqueue(tx, org_id, namespace_id, left, now).await?;
     for object in &gone {
         push_event(
             tx,
@@ -287,7 +292,7 @@ pub async fn remove_in(
         )
         .await?;
     }
-    Ok(())
+    Ok(freed)
 }
 
 /// Removes the object; its files and its documents in every collection go right after, by a task.
@@ -302,7 +307,8 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, bucket: &str, object_id: &
                 let found = store::find_in(tx, &namespace_id, &bucket_id, &object_id).await?;
                 found.ok_or_else(|| ApiError::not_found("object", &object_id))?;
                 let ids = std::slice::from_ref(&object_id);
-                remove_in(tx, &org_id, &namespace_id, &bucket_id, ids, now).await
+                remove_in(tx, &org_id, &namespace_id, &bucket_id, ids, now).await?;
+                Ok(())
             })
         })
         .await?;

@@ -4,16 +4,16 @@ use axum::{
     http::{StatusCode, request::Parts},
 };
 use loupe_wire::{
-    BatchObjectResult, BatchObjectResultReplayedBy, BucketResponse, CreateObjectRequest,
-    CreateObjectsBatchRequest, CreateObjectsBatchResponse, FailedObjectError, ListObjectsRequest,
-    ListObjectsResponse, NamespaceOperation, ObjectResponse, PatchObjectRequest,
-    UpdateObjectRequest, WriteConsistency,
+    BatchObjectResult, BatchObjectResultReplayedBy, BucketResponse, BulkSoftDeleteRequest,
+    BulkSoftDeleteResponse, CreateObjectRequest, CreateObjectsBatchRequest,
+    CreateObjectsBatchResponse, FailedObjectError, ListObjectsRequest, ListObjectsResponse,
+    NamespaceOperation, ObjectResponse, PatchObjectRequest, UpdateObjectRequest, WriteConsistency,
 };
 use serde::Deserialize;
 use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{Outcome, store};
+use super::{Outcome, shelving, store};
 use crate::{
     app::App,
     auth::{Delete, Read, Scope, Write},
@@ -32,6 +32,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(list_objects, create_object))
         .routes(routes!(create_objects))
         .routes(routes!(search_objects))
+        .routes(routes!(soft_delete_objects))
         .routes(routes!(get_object, patch_object, put_object, delete_object))
 }
 
@@ -159,6 +160,20 @@ async fn search_objects(
     Body(request): Body<ListObjectsRequest>,
 ) -> Result<Json<ListObjectsResponse>> {
     page(&app, &scope, &bucket, query, request).await
+}
+
+/// Takes objects out of every collection and keeps their records and files, with the reason; `lifecycle_state: "active"` takes
+/// them back, and the next batch processes them.
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/objects/bulk-soft-delete", tag = "objects", request_body = BulkSoftDeleteRequest, responses((status = 200, body = BulkSoftDeleteResponse)))]
+async fn soft_delete_objects(
+    State(app): State<App>,
+    scope: Scope<Delete>,
+    Path(bucket): Path<String>,
+    Body(request): Body<BulkSoftDeleteRequest>,
+) -> Result<Json<BulkSoftDeleteResponse>> {
+    shelving::soft_delete(&app, &scope, &bucket, request)
+        .await
+        .map(Json)
 }
 
 /// Makes an object, or changes the one with the same unique key.

@@ -1,6 +1,9 @@
-use loupe_engine::filter::Filter;
-use loupe_wire::{ObjectResponse, TaskStatusEnum};
+use std::collections::BTreeSet;
 
+use loupe_engine::filter::Filter;
+use loupe_wire::{ObjectResponse, TaskStatusEnum, reading};
+
+use super::shelving;
 use crate::{
     args,
     db::{Arg, Db, Json, Tx},
@@ -9,7 +12,9 @@ use crate::{
 };
 
 crate::sql! {
-    const INSERT = "INSERT INTO objects (object_id, namespace_id, bucket_id, key_prefix, unique_key, content_hash, idempotency_key, status, size_bytes, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11)";
+    // Another one with its keys, of a transaction beside, is no error: that would end the transaction on PostgreSQL.
+    const INSERT = "INSERT INTO objects (object_id, namespace_id, bucket_id, key_prefix, unique_key, content_hash, idempotency_key, status, size_bytes, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11) ON CONFLICT DO NOTHING";
+    const HOLD = "UPDATE objects SET updated_at = updated_at WHERE namespace_id = $1 AND object_id = $2";
     const UPDATE = "UPDATE objects SET key_prefix = $3, unique_key = $4, content_hash = $5, status = $6, size_bytes = $7, updated_at = $8, data = $9 WHERE namespace_id = $1 AND object_id = $2";
     const FIND = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND object_id = $3";
     const FIND_ANYWHERE = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND object_id = $2";
@@ -19,6 +24,11 @@ crate::sql! {
     const PAGE = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 ORDER BY created_at DESC, object_id LIMIT $3 OFFSET $4";
     const AFTER = "SELECT object_id, status, size_bytes, data, created_at FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND (created_at > $3 OR (created_at = $3 AND object_id > $4)) ORDER BY created_at, object_id LIMIT 1000";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1 AND bucket_id = $2";
+    // A hundred ids at once: fewer are filled up with the last one.
+    const FIND_MANY = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND object_id IN ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101, $102)";
+    const LIVING = "SELECT object_id FROM objects WHERE namespace_id = $1 AND object_id IN ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101) AND status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED')";
+    const FILLED = "SELECT DISTINCT collection_id FROM processed WHERE namespace_id = $1 AND object_id IN ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101) AND documents > 0";
+    const SET_STATE = "UPDATE objects SET status = $3, updated_at = $4, data = $5 WHERE namespace_id = $1 AND object_id = $2";
     const DELETE = "DELETE FROM objects WHERE namespace_id = $1 AND object_id = $2";
 }
 
@@ -34,17 +44,18 @@ type Row = (String, String, i64, Json<ObjectResponse>);
 
 /// The status is a column of its own, for it changes without the rest.
 fn read((_, status, _, Json(mut object)): Row) -> ObjectResponse {
-    object.status = serde_json::from_value(status.into()).unwrap_or(TaskStatusEnum::Unknown);
+    object.status = reading::from_value(&status.into()).unwrap_or(TaskStatusEnum::Unknown);
     object
 }
 
+/// False when there is another one with the same unique key or the same mark.
 pub async fn insert(
     tx: &mut Tx,
     namespace_id: &str,
     object: &ObjectResponse,
     columns: &Columns,
     now: i64,
-) -> Result<()> {
+) -> Result<bool> {
     let args = args![
         object.object_id.as_deref(),
         namespace_id,
@@ -58,17 +69,22 @@ pub async fn insert(
         now,
         Arg::json(object)
     ];
-    tx.run(INSERT, args).await?;
-    Ok(())
+    Ok(tx.run(INSERT, args).await? == 1)
 }
 
+/// Whether there is such an object; it stays until the transaction ends.
+pub async fn hold(tx: &mut Tx, namespace_id: &str, object_id: &str) -> Result<bool> {
+    Ok(tx.run(HOLD, args![namespace_id, object_id]).await? == 1)
+}
+
+/// False when the object is gone.
 pub async fn update(
     tx: &mut Tx,
     namespace_id: &str,
     object: &ObjectResponse,
     columns: &Columns,
     now: i64,
-) -> Result<()> {
+) -> Result<bool> {
     let args = args![
         namespace_id,
         object.object_id.as_deref(),
@@ -80,8 +96,7 @@ pub async fn update(
         now,
         Arg::json(object)
     ];
-    tx.run(UPDATE, args).await?;
-    Ok(())
+    Ok(tx.run(UPDATE, args).await? == 1)
 }
 
 pub async fn find(
@@ -187,6 +202,9 @@ pub async fn matching(
         };
         (id, at) = (last.object_id.clone().unwrap_or_default(), *created);
         for (object, _) in rows {
+            if shelving::is_shelved(object.status) {
+                continue;
+            }
             let object_id = object.object_id.clone().unwrap_or_default();
             let value = serde_json::to_value(object).map_err(ApiError::internal)?;
             if filter.matches(&value) {
@@ -209,4 +227,82 @@ pub async fn count_in(tx: &mut Tx, namespace_id: &str, bucket_id: &str) -> Resul
 
 pub async fn delete(tx: &mut Tx, namespace_id: &str, object_id: &str) -> Result<u64> {
     tx.run(DELETE, args![namespace_id, object_id]).await
+}
+
+/// Ids looked up by one statement.
+const LOOKED_UP: usize = 100;
+
+/// A hundred arguments, whatever the number of ids.
+fn ids(some: &[String]) -> impl Iterator<Item = Arg> + '_ {
+    let last = some.last().into_iter().cycle();
+    some.iter().chain(last).take(LOOKED_UP).map(Arg::from)
+}
+
+/// Those objects of the bucket that there are.
+pub async fn find_many(
+    tx: &mut Tx,
+    namespace_id: &str,
+    bucket_id: &str,
+    object_ids: &[String],
+) -> Result<Vec<ObjectResponse>> {
+    let mut found = Vec::new();
+    for some in object_ids.chunks(LOOKED_UP) {
+        let mut args = args![namespace_id, bucket_id];
+        args.extend(ids(some));
+        let rows: Vec<Row> = tx.all(FIND_MANY, args).await?;
+        found.extend(rows.into_iter().map(read));
+    }
+    Ok(found)
+}
+
+/// Those that there are and that are not soft deleted.
+pub async fn living(
+    tx: &mut Tx,
+    namespace_id: &str,
+    object_ids: &[String],
+) -> Result<BTreeSet<String>> {
+    named(tx, LIVING, namespace_id, object_ids).await
+}
+
+/// Collections that hold documents of these objects.
+pub async fn filled_from(
+    tx: &mut Tx,
+    namespace_id: &str,
+    object_ids: &[String],
+) -> Result<BTreeSet<String>> {
+    named(tx, FILLED, namespace_id, object_ids).await
+}
+
+async fn named(
+    tx: &mut Tx,
+    sql: &'static str,
+    namespace_id: &str,
+    object_ids: &[String],
+) -> Result<BTreeSet<String>> {
+    let mut found = BTreeSet::new();
+    for some in object_ids.chunks(LOOKED_UP) {
+        let mut args = args![namespace_id];
+        args.extend(ids(some));
+        let rows: Vec<(String,)> = tx.all(sql, args).await?;
+        found.extend(rows.into_iter().map(|(id,)| id));
+    }
+    Ok(found)
+}
+
+/// Writes the status of an object and what it says of it.
+pub async fn set_state(
+    tx: &mut Tx,
+    namespace_id: &str,
+    object: &ObjectResponse,
+    now: i64,
+) -> Result<()> {
+    let args = args![
+        namespace_id,
+        object.object_id.as_deref(),
+        name_of(object.status),
+        now,
+        Arg::json(object)
+    ];
+    tx.run(SET_STATE, args).await?;
+    Ok(())
 }

@@ -173,3 +173,31 @@ async fn check_credentials(
     }
     Ok(())
 }
+
+/// Puts the organization on a plan.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn choose_plan(app: &App, caller: &Caller, tier: AccountTier) -> Result<()> {
+    let (caller, now) = (caller.clone(), app.clock().micros());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let mut organization = store::find_in(tx, &caller.org_id).await?;
+                let before = organization.clone();
+                organization.account_type = tier;
+                organization.requires_plan = false;
+                organization.updated_at = clock::time(now);
+                store::update(tx, &organization, now).await?;
+                let change = Change {
+                    action: AuditAction::OrganizationUpdated,
+                    resource: (ResourceType::Organization, &caller.org_id),
+                    changes: audit::difference(&before, &organization),
+                };
+                audit::record(tx, &caller, change, now).await
+            })
+        })
+        .await?;
+    app.limits.forget_tiers();
+    Ok(())
+}

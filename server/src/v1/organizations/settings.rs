@@ -6,11 +6,13 @@ use crate::{
     args,
     db::{Arg, Db, Json, Tx},
     error::Result,
-    v1::notifications::Preferences,
+    v1::{billing::Spending, notifications::Preferences},
 };
 
 crate::sql! {
     const FIND = "SELECT settings FROM organizations WHERE org_id = $1";
+    // Of every organization: budgets are looked after by one leader.
+    const ALL = "SELECT org_id, settings FROM organizations ORDER BY org_id";
     const UPDATE = "UPDATE organizations SET updated_at = $2, settings = $3 WHERE org_id = $1";
 }
 
@@ -21,6 +23,7 @@ pub struct Settings {
     /// Whether the audit log is told of reads.
     pub audits_reads: bool,
     pub notifications: Preferences,
+    pub spending: Spending,
 }
 
 type Row = (Json<Settings>,);
@@ -37,6 +40,16 @@ pub async fn find(db: &Db, org_id: &str) -> Result<Settings> {
 pub async fn find_in(tx: &mut Tx, org_id: &str) -> Result<Settings> {
     let row: Option<Row> = tx.one(FIND, args![org_id]).await?;
     Ok(row.map(|(settings,)| settings.0).unwrap_or_default())
+}
+
+/// Of every organization, by its id.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn all(db: &Db) -> Result<Vec<(String, Settings)>> {
+    let rows: Vec<(String, Json<Settings>)> = db.all(ALL, vec![]).await?;
+    let settings = |(id, settings): (String, Json<Settings>)| (id, settings.0);
+    Ok(rows.into_iter().map(settings).collect())
 }
 
 /// # Errors

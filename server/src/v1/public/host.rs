@@ -13,7 +13,7 @@ use super::{
     door::{self, Door, Proof, Unlocked},
     publishing::{self, Published},
 };
-use crate::{app::App, error::ApiError, v1::retrievers::RETRIEVERS, web};
+use crate::{app::App, clock, error::ApiError, front, limits, v1::retrievers::RETRIEVERS, web};
 
 /// The server as the pages see it.
 pub struct PageHost(pub App);
@@ -191,13 +191,14 @@ impl Host for PageHost {
     }
 
     async fn listed(&self) -> Result<Vec<Listed>, HostError> {
-        let all = publishing::list_public(self.0.db()).await.map_err(failed)?;
-        let open = all.into_iter().filter(|one| !one.password_protected);
-        Ok(open
-            .map(|one| Listed {
-                public_name: one.public_name,
-                updated_at: one.updated_at,
-            })
-            .collect())
+        limits::page::take_map(&self.0, front::address())
+            .await
+            .map_err(failed)?;
+        let names = publishing::open_names(self.0.db()).await.map_err(failed)?;
+        let listed = |(public_name, updated_at)| Listed {
+            public_name,
+            updated_at: clock::time(updated_at),
+        };
+        Ok(names.into_iter().map(listed).collect())
     }
 }

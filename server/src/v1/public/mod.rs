@@ -11,8 +11,10 @@ use loupe_engine::store::WithVectors;
 use loupe_wire::{
     APIKeyModel, APIKeyType, Object, PageTab, Permission, PublicExecuteResponse,
     PublishedRetrieverResponse, ResourceScope, ResourceType, RetrieverModelOutput,
-    RetrieverPagination, Value,
+    RetrieverPagination, TaxonomyPathNode, Value,
 };
+
+use serde_json::json;
 
 pub use door::Proof;
 pub use host::PageHost;
@@ -22,14 +24,18 @@ use super::{
     documents,
     publishing::{self, Published},
     retrievers::{self, Answered, Execute, RETRIEVERS},
+    taxonomies::{self, TAXONOMIES},
 };
 use crate::{
     app::App,
     auth::{Caller, Read, Scope},
     db::Record,
-    error::Result,
-    front, limits,
+    error::{ApiError, Result, Violation},
+    front, limits, list,
 };
+
+/// Members that every result has.
+const IDS: [&str; 2] = ["document_id", "collection_id"];
 
 /// An active publication, ready to run.
 pub struct Open {
@@ -123,8 +129,8 @@ impl Open {
         app: &App,
         mut ask: Execute,
     ) -> Result<(PublicExecuteResponse, Answered)> {
-        let limit = &self.published.rate_limit_config;
-        limits::page::take_page(app, &self.published.public_id, limit, front::address()).await?;
+        self.take(app).await?;
+        self.check_filters(ask.filters.as_ref())?;
         ask.expand.clear();
         ask.vectors = false;
         ask.limit = self.window(&ask);
@@ -141,7 +147,9 @@ impl Open {
                 .map(|document| self.show(document))
                 .collect(),
             pagination: answer.pagination,
-            facets: answer.facets,
+            facets: (answer.facets.into_iter())
+                .filter(|facet| facet.get("key").is_some_and(|key| self.shows(key)))
+                .collect(),
             warnings: answer.warnings,
             highlights: Object::new(),
         };
@@ -149,6 +157,75 @@ impl Open {
             shown.highlights = retrievers::highlights(&inputs, &shown.documents);
         }
         Ok((shown, answered))
+    }
+
+    /// The places of a taxonomy that the retriever's stages look into; none for any other taxonomy. Counts as a search.
+    ///
+    /// # Errors
+    /// The page's limit; the store or the database does not answer.
+    pub async fn tree(&self, app: &App, taxonomy_id: &str) -> Result<Option<Vec<TaxonomyPathNode>>> {
+        let retriever = &self.retriever.data.0;
+        let stages = retrievers::stage_inputs(&retriever.stages);
+        let plan = retrievers::compile(&stages, &retriever.input_schema)?;
+        for named in plan.taxonomies() {
+            let found = TAXONOMIES.known(app.db(), &self.scope.namespace_id, &named);
+            match found.await {
+                Ok(found) if found.id == taxonomy_id => {
+                    self.take(app).await?;
+                    let places = taxonomies::nodes::of(app, &self.scope.namespace_id, &found);
+                    return places.await.map(Some);
+                }
+                Err(error) if !error.is_not_found() => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes one search of the page's limit and of the visitor's.
+    async fn take(&self, app: &App) -> Result<()> {
+        let limit = &self.published.rate_limit_config;
+        limits::page::take_page(app, &self.published.public_id, limit, front::address()).await
+    }
+
+    /// A condition on a field tells what is in it: visitors may ask about what they are shown.
+    fn check_filters(&self, filters: Option<&Object>) -> Result<()> {
+        let Some(sent) = filters.filter(|filters| !filters.is_empty()) else {
+            return Ok(());
+        };
+        let filter = list::parse_filter(&Value::Object(sent.clone()), "filters")?;
+        let mut faults = Vec::new();
+        filter.for_each_condition(&mut |condition| {
+            let field = &condition.field;
+            if !self.shows(&field.as_str().into()) {
+                let message = format!("'{field}' is not a field of this page");
+                let path = ["filters", field];
+                faults.push(Violation::body(
+                    &path,
+                    "invalid_filter",
+                    message,
+                    json!(field),
+                ));
+            }
+        });
+        if faults.is_empty() {
+            return Ok(());
+        }
+        Err(ApiError::Validation(faults))
+    }
+
+    /// Whether a field is exposed, or lies in one that is.
+    fn shows(&self, field: &Value) -> bool {
+        let Some(field) = field.as_str() else {
+            return false;
+        };
+        let exposed = &self.published.display_config.exposed_fields;
+        let inside = |whole: &str| {
+            field
+                .strip_prefix(whole)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        IDS.contains(&field) || exposed.iter().any(|whole| inside(whole))
     }
 
     /// How many results one answer has: what was asked for, up to what the owner allows.
@@ -179,9 +256,12 @@ impl Open {
             presigned_urls: true,
             ..Default::default()
         };
+        // What no search of this page answers is no item of it.
+        let stages = retrievers::stage_inputs(&self.retriever.stages);
+        let plan = retrievers::compile(&stages, &self.retriever.input_schema)?;
         let document = found
             .into_iter()
-            .next()
+            .find(|document| plan.admits(document))
             .map(|document| documents::view(app, document, &shape));
         Ok(document.map(|document| self.show(&document)))
     }
@@ -190,7 +270,7 @@ impl Open {
     fn show(&self, document: &Object) -> Object {
         let mut shown =
             publishing::exposed(&self.published.display_config.exposed_fields, document);
-        for member in ["document_id", "collection_id", "score"] {
+        for member in IDS.into_iter().chain(["score"]) {
             if let Some(value) = document.get(member) {
                 shown.insert(member.into(), value.clone());
             }

@@ -102,33 +102,19 @@ async fn list_public_retrievers(
         let msg = "page starts at 1 and page_size lies between 1 and 100";
         return Err(Violation::query("page_size", "range", msg, page_size.into()).into());
     }
-    let needle = query.search.unwrap_or_default().to_lowercase();
-    let mut all = publishing::list_public(app.db()).await?;
-    let active = all.len();
-    // What has a password is counted and not told.
-    all.retain(|one| !one.password_protected);
-    let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    let (active, locked) = publishing::count_public(app.db()).await?;
     let stats = PublicRetrieverListStats {
-        total_active: number(active),
-        total_password_protected: number(active - all.len()),
-        total_open: number(all.len()),
+        total_active: active,
+        total_password_protected: locked,
+        total_open: active - locked,
     };
-    all.retain(|one| {
-        let title = &one.display_config.title;
-        needle.is_empty()
-            || title.to_lowercase().contains(&needle)
-            || one.public_name.contains(&needle)
-    });
-    let total_count = number(all.len());
-    let (skip, take) = (
-        usize::try_from((page - 1).saturating_mul(page_size)),
-        usize::try_from(page_size),
-    );
-    let window = all
+    let words = query.search.unwrap_or_default();
+    let offset = (page - 1).saturating_mul(page_size);
+    let (found, total_count) = publishing::list_open(app.db(), &words, page_size, offset).await?;
+    let results = found
         .into_iter()
-        .skip(skip.unwrap_or(usize::MAX))
-        .take(take.unwrap_or(20));
-    let results = window.map(|published| item(&app, published)).collect();
+        .map(|published| item(&app, published))
+        .collect();
     let total_pages = (total_count + page_size - 1) / page_size;
     Ok(Json(ListPublicRetrieversResponse {
         results,

@@ -14,7 +14,10 @@ use serde_json::json;
 
 pub use lock::hash_for_pages;
 pub use routes::router;
-pub use store::{Published, delete_of, find_public, list, list_public, mark_published, relock};
+pub use store::{
+    Published, count_public, delete_of, find_public, list, list_open, mark_published, open_names,
+    relock,
+};
 
 use self::lock::Password;
 use super::{collections, retrievers};

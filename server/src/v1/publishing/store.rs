@@ -5,13 +5,13 @@ use loupe_wire::{PublishedRetrieverResponse, RetrieverModelOutput};
 use crate::{
     app::App,
     args,
-    db::{Arg, Db, Json, Tx},
+    db::{self, Arg, Db, Json, Tx},
     error::Result,
 };
 
 crate::sql! {
-    const INSERT = "INSERT INTO published_retrievers (public_id, org_id, namespace_id, retriever_id, public_name, is_active, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
-    const UPDATE = "UPDATE published_retrievers SET public_name = $3, is_active = $4, updated_at = $5, data = $6 WHERE namespace_id = $1 AND retriever_id = $2";
+    const INSERT = "INSERT INTO published_retrievers (public_id, org_id, namespace_id, retriever_id, public_name, is_active, created_at, updated_at, data, title, is_locked) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    const UPDATE = "UPDATE published_retrievers SET public_name = $3, is_active = $4, updated_at = $5, data = $6, title = $7, is_locked = $8 WHERE namespace_id = $1 AND retriever_id = $2";
     const FIND = "SELECT data FROM published_retrievers WHERE namespace_id = $1 AND retriever_id = $2";
     const LIST = "SELECT data FROM published_retrievers WHERE namespace_id = $1 ORDER BY created_at DESC, public_id";
     const NAMES = "SELECT retriever_id FROM published_retrievers WHERE namespace_id = $1";
@@ -20,12 +20,22 @@ crate::sql! {
     // Public names are unique over all organizations, and strangers find a page by its name alone.
     const TAKEN = "SELECT CAST(COUNT(*) AS BIGINT) FROM published_retrievers WHERE public_name = $1 AND retriever_id <> $2";
     const FIND_PUBLIC = "SELECT p.org_id AS org_id, p.namespace_id AS namespace_id, p.data AS data, COALESCE(w.hash, '') AS hash FROM published_retrievers p LEFT JOIN page_passwords w ON w.public_id = p.public_id WHERE p.public_name = $1";
-    const LIST_PUBLIC = "SELECT data FROM published_retrievers WHERE is_active = TRUE ORDER BY created_at DESC, public_id LIMIT 10000";
+    // What has a password is counted and not told.
+    const COUNT_PUBLIC = "SELECT CAST(COUNT(*) AS BIGINT), CAST(COALESCE(SUM(CASE WHEN is_locked = TRUE THEN 1 ELSE 0 END), 0) AS BIGINT) FROM published_retrievers WHERE is_active = TRUE";
+    const LIST_OPEN = "SELECT data FROM published_retrievers WHERE is_active = TRUE AND is_locked = FALSE AND ($1 = '' OR title LIKE $1 ESCAPE '!' OR public_name LIKE $1 ESCAPE '!') ORDER BY created_at DESC, public_id LIMIT $2 OFFSET $3";
+    const COUNT_OPEN = "SELECT CAST(COUNT(*) AS BIGINT) FROM published_retrievers WHERE is_active = TRUE AND is_locked = FALSE AND ($1 = '' OR title LIKE $1 ESCAPE '!' OR public_name LIKE $1 ESCAPE '!')";
+    const OPEN_NAMES = "SELECT public_name, updated_at FROM published_retrievers WHERE is_active = TRUE AND is_locked = FALSE ORDER BY created_at DESC, public_id LIMIT $1";
     const LOCK = "INSERT INTO page_passwords (public_id, org_id, namespace_id, retriever_id, secret_name, hash, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (public_id) DO UPDATE SET secret_name = excluded.secret_name, hash = excluded.hash, updated_at = excluded.updated_at";
     const UNLOCK = "DELETE FROM page_passwords WHERE namespace_id = $1 AND retriever_id = $2";
     const LOCKED_BY = "SELECT CAST(COUNT(*) AS BIGINT) FROM page_passwords WHERE org_id = $1 AND secret_name = $2";
     const RELOCK = "UPDATE page_passwords SET hash = $3, updated_at = $4 WHERE org_id = $1 AND secret_name = $2";
 }
+
+/// Letters of a title that a search of pages reads.
+const TITLE: usize = 500;
+
+/// Pages of the sitemap.
+const LISTED: i64 = 10_000;
 
 type Row = (Json<PublishedRetrieverResponse>,);
 
@@ -92,6 +102,12 @@ pub async fn relock(
     Ok(())
 }
 
+/// The title as searches of pages read it.
+fn title(published: &PublishedRetrieverResponse) -> String {
+    let title = published.display_config.title.to_lowercase();
+    title.chars().take(TITLE).collect()
+}
+
 pub(super) async fn insert(
     tx: &mut Tx,
     org_id: &str,
@@ -109,6 +125,8 @@ pub(super) async fn insert(
         now,
         now,
         Arg::json(published),
+        title(published),
+        published.password_protected,
     ];
     tx.run(INSERT, args).await?;
     Ok(())
@@ -127,6 +145,8 @@ pub(super) async fn update(
         published.is_active,
         now,
         Arg::json(published),
+        title(published),
+        published.password_protected,
     ];
     tx.run(UPDATE, args).await?;
     Ok(())
@@ -182,10 +202,32 @@ pub async fn find_public(db: &Db, public_name: &str) -> Result<Option<Published>
     db.one(FIND_PUBLIC, args![public_name]).await
 }
 
-/// Every active publication, newest first.
-pub async fn list_public(db: &Db) -> Result<Vec<PublishedRetrieverResponse>> {
-    let rows: Vec<Row> = db.all(LIST_PUBLIC, vec![]).await?;
-    Ok(rows.into_iter().map(|(data,)| data.0).collect())
+/// Active pages, and those among them that have a password.
+pub async fn count_public(db: &Db) -> Result<(i64, i64)> {
+    let counts: Option<(i64, i64)> = db.one(COUNT_PUBLIC, vec![]).await?;
+    Ok(counts.unwrap_or_default())
+}
+
+/// Active pages without a password whose title or name has these words, newest first: some of them, and how many there are.
+pub async fn list_open(
+    db: &Db,
+    words: &str,
+    limit: i64,
+    offset: i64,
+) -> Result<(Vec<PublishedRetrieverResponse>, i64)> {
+    let words: String = words.to_lowercase().chars().take(TITLE + 1).collect();
+    let pattern = match words.is_empty() {
+        true => words,
+        false => format!("%{}%", db::verbatim(&words)),
+    };
+    let rows: Vec<Row> = db.all(LIST_OPEN, args![&pattern, limit, offset]).await?;
+    let count = db.number(COUNT_OPEN, args![&pattern]).await?;
+    Ok((rows.into_iter().map(|(data,)| data.0).collect(), count))
+}
+
+/// Names of active pages without a password, newest first, and when each was changed.
+pub async fn open_names(db: &Db) -> Result<Vec<(String, i64)>> {
+    db.all(OPEN_NAMES, args![LISTED]).await
 }
 
 /// Says of each retriever whether it is published, in one query for all.

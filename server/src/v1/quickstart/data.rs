@@ -1,7 +1,7 @@
 //! The demo's data: the repository's folder `demo/`, inside the program.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use loupe_wire::{CreateObjectRequest, Object, Value};
+use loupe_wire::{CreateObjectRequest, Object, Value, reading};
 use rust_embed::RustEmbed;
 use serde::Deserialize;
 use serde_json::json;
@@ -63,7 +63,7 @@ impl Line {
         if let Some(members) = object.as_object_mut() {
             members.extend(self.rest);
         }
-        serde_json::from_value(object).map_err(ApiError::internal)
+        reading::from_value(&object).map_err(ApiError::internal)
     }
 }
 
@@ -73,7 +73,7 @@ fn lines() -> Result<Vec<Line>> {
     let text = std::str::from_utf8(&file.data).map_err(ApiError::internal)?;
     text.lines()
         .filter(|line| !line.trim().is_empty())
-        .map(|line| serde_json::from_str(line).map_err(ApiError::internal))
+        .map(|line| reading::from_str(line).map_err(ApiError::internal))
         .collect()
 }
 
@@ -89,7 +89,7 @@ pub fn objects() -> Result<Vec<CreateObjectRequest>> {
 
 /// Reads a literal of this module as a request.
 pub fn request<T: serde::de::DeserializeOwned>(literal: Value) -> Result<T> {
-    serde_json::from_value(literal).map_err(ApiError::internal)
+    reading::from_value(&literal).map_err(ApiError::internal)
 }
 
 #[cfg(test)]

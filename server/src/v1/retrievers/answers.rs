@@ -38,7 +38,7 @@ const ALONE: Duration = Duration::from_secs(60);
 const SHARED: Duration = Duration::from_secs(1);
 
 /// Stages whose answer depends on documents, inputs and parameters alone.
-const REPEATABLE: [&str; 19] = [
+const REPEATABLE: [&str; 20] = [
     "feature_search",
     "attribute_filter",
     "sort_attribute",
@@ -57,6 +57,7 @@ const REPEATABLE: [&str; 19] = [
     "rag_prepare",
     "document_enrich",
     "cross_compare",
+    "traverse_edge",
     "unwind",
 ];
 

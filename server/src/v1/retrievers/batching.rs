@@ -6,7 +6,8 @@ use axum::{
 };
 use futures::StreamExt as _;
 use loupe_wire::{
-    ExecuteBatchItem, ExecuteBatchRequest, ExecuteBatchResponse, Object, RetrieverPagination, Value,
+    ExecuteBatchItem, ExecuteBatchRequest, ExecuteBatchResponse, Object, RetrieverPagination,
+    Value, reading,
 };
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -117,7 +118,7 @@ async fn execute_retriever_batch(
 
 fn settings(sent: Option<Object>) -> Result<Settings> {
     let sent = Value::Object(sent.unwrap_or_default());
-    let settings: Settings = serde_json::from_value(sent.clone()).map_err(|error| {
+    let settings: Settings = reading::from_value(&sent).map_err(|error| {
         let msg = format!("settings are limit, pagination, filters, expand, skip_cache: {error}");
         ApiError::from(Violation::body(&["settings"], "value_error", msg, sent))
     })?;

@@ -133,6 +133,9 @@ pub async fn execute<L: Level>(
     };
     let mut outcome = plan.run(run).await.map_err(run_error)?;
     held.leave();
+    let searched = collections.iter().map(|record| &record.data.0);
+    let left_out = collections::lifecycle::warnings(searched);
+    outcome.warnings.extend(left_out);
     if ask.presigned_urls {
         outcome
             .documents

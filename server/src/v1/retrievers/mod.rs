@@ -20,8 +20,8 @@ use indexmap::IndexMap;
 use loupe_engine::stage::{Configured, Plan, Surroundings};
 use loupe_wire::{
     AuditAction, CloneRetrieverRequest, CreateRetrieverRequest, ExplainRetrieverResponse,
-    FeatureAddress, NamespaceOperation, Object, PatchRetrieverRequest, Permission, ResourceType,
-    RetrieverModelOutput, StageConfigInput, StageConfigOutput, Value,
+    FeatureAddress, NamespaceOperation, Object, PatchRetrieverRequest, ResourceType,
+    RetrieverModelOutput, StageConfigInput, StageConfigOutput, Value, reading,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
@@ -42,7 +42,7 @@ use super::{
 };
 use crate::{
     app::App,
-    auth::{Caller, Delete, Level, Scope, Write},
+    auth::{Delete, Level, Scope, Write},
     clock,
     db::Record,
     error::{ApiError, Result, Violation},
@@ -52,9 +52,7 @@ use crate::{
 
 /// One wire type as another with the same members.
 pub fn cast<T: DeserializeOwned>(value: &impl Serialize) -> Result<T> {
-    serde_json::to_value(value)
-        .and_then(serde_json::from_value)
-        .map_err(ApiError::internal)
+    reading::cast(value).map_err(ApiError::internal)
 }
 
 /// Compiles stored or sent stages.
@@ -203,7 +201,9 @@ async fn readable<L: Level>(
     identifiers: &[String],
 ) -> Result<Vec<String>> {
     let caller = &scope.caller;
-    check_secrets(app, caller, plan).await?;
+    for name in plan.secrets() {
+        secrets::check_sender(app, caller, &name).await?;
+    }
     let collections = collections::resolve(app, &scope.namespace_id, identifiers).await?;
     let named = collections::resolve(app, &scope.namespace_id, &plan.references()).await?;
     // A retriever reads its collections, and those that its stages name, for whoever may execute it.
@@ -223,24 +223,6 @@ async fn readable<L: Level>(
         .iter()
         .filter_map(|one| one.collection_id.clone());
     Ok(ids.collect())
-}
-
-/// Whoever says where a secret is sent could read it: that is for keys that may manage secrets.
-async fn check_secrets(app: &App, caller: &Caller, plan: &Plan) -> Result<()> {
-    let names = plan.secrets();
-    if names.is_empty() {
-        return Ok(());
-    }
-    if !caller.has(Permission::Admin) {
-        let message = "stages that send a secret are made with a key of the permission admin";
-        return Err(ApiError::forbidden("permission_denied", message));
-    }
-    for name in names {
-        let operation = NamespaceOperation::ManagePermissions;
-        caller.allow(ResourceType::Secret, &name, operation)?;
-        secrets::value(app, &caller.org_id, &name).await?;
-    }
-    Ok(())
 }
 
 async fn insert(

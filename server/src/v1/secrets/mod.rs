@@ -3,7 +3,9 @@
 mod routes;
 mod store;
 
-use loupe_wire::{AuditAction, CreateSecretRequest, NamespaceOperation, ResourceType, Value};
+use loupe_wire::{
+    AuditAction, CreateSecretRequest, NamespaceOperation, Permission, ResourceType, Value,
+};
 
 pub use routes::router;
 
@@ -94,6 +96,20 @@ pub async fn value(app: &App, org_id: &str, name: &str) -> Result<String> {
     let sealed = store::find(app.db(), org_id, name).await?;
     let sealed = sealed.ok_or_else(|| ApiError::not_found("secret", name))?;
     app.vault().open(&[org_id, name], &sealed)
+}
+
+/// Whoever says where a secret is sent could read it: that is for keys that may manage secrets.
+///
+/// # Errors
+/// 403 for every other key, 404 where there is no such secret.
+pub async fn check_sender(app: &App, caller: &Caller, name: &str) -> Result<()> {
+    if !caller.has(Permission::Admin) {
+        let message = "what sends a secret elsewhere is set up with a key of the permission admin";
+        return Err(ApiError::forbidden("permission_denied", message));
+    }
+    allow(caller, name)?;
+    value(app, &caller.org_id, name).await?;
+    Ok(())
 }
 
 /// Whether the organization has a secret of this name.

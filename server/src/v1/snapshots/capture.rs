@@ -7,12 +7,12 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use futures::{Stream, stream};
+use futures::{Stream, TryStreamExt, stream};
 use indexmap::IndexMap;
 use loupe_engine::store::{ListQuery, Reach, WithVectors};
 use loupe_wire::{
-    ArtifactDigest, ObjectFrontier, ObjectResponse, SnapshotFrontier, SnapshotManifest,
-    SnapshotModel, SnapshotStatus, SnapshotType,
+    ArtifactDigest, LifecycleState, ObjectFrontier, ObjectResponse, SnapshotFrontier,
+    SnapshotManifest, SnapshotModel, SnapshotStatus, SnapshotType, reading,
 };
 use serde_json::json;
 
@@ -128,10 +128,20 @@ impl Capture<'_> {
         let mut documents = 0;
         for collection in &collections {
             let counted = Arc::new(AtomicI64::new(0));
-            let pieces = Box::pin(self.documents(&collection.id, counted.clone()));
             let path = format!("documents/{}.ndjson", collection.id);
-            self.keep(&path, pieces).await?;
-            let count = counted.load(Ordering::Relaxed);
+            let count = match &collection.s3_vector_index {
+                // Put away: its file has the same lines.
+                Some(key) => {
+                    let pieces = app.blobs().stream(key, None).await?;
+                    self.keep(&path, pieces.map_err(ApiError::internal)).await?;
+                    collection.document_count.unwrap_or(0)
+                }
+                None => {
+                    let pieces = Box::pin(self.documents(&collection.id, counted.clone()));
+                    self.keep(&path, pieces).await?;
+                    counted.load(Ordering::Relaxed)
+                }
+            };
             held.insert(collection.id.clone(), count);
             documents += count;
         }
@@ -336,5 +346,12 @@ pub(super) async fn resources(app: &App, snapshot: &SnapshotModel) -> Result<Res
         .blobs()
         .get(&format!("{}/resources.json", snapshot.s3_prefix))
         .await?;
-    serde_json::from_slice(&bytes).map_err(ApiError::internal)
+    let mut resources: Resources = reading::from_slice(&bytes).map_err(ApiError::internal)?;
+    // Documents come back into the search engine, wherever they were.
+    for collection in &mut resources.collections {
+        if collection.s3_vector_index.take().is_some() {
+            collection.lifecycle_state = name_of(LifecycleState::Active);
+        }
+    }
+    Ok(resources)
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use loupe_engine::store::{CollectionSpec, Document};
 use loupe_wire::{
     NamespaceModel, NamespaceOperation, ResourceType, RestoreCollectionOutcome, RestoreReport,
-    RestoreSnapshotRequest, RestoreSnapshotResponse, SnapshotModel, TaskType, Value,
+    RestoreSnapshotRequest, RestoreSnapshotResponse, SnapshotModel, TaskType, Value, reading,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -328,7 +328,7 @@ async fn collection(
         let line = lines.next_line().await.map_err(ApiError::internal)?;
         let is_last = line.is_none();
         if let Some(line) = line {
-            let document: Document = serde_json::from_str(&line).map_err(ApiError::internal)?;
+            let document: Document = reading::from_str(&line).map_err(ApiError::internal)?;
             if in_place {
                 returning::put_files(app, snapshot, &document).await?;
             }

@@ -1,7 +1,7 @@
 //! What a restoration in place puts back: rows that are gone, under their ids, and files.
 
 use loupe_engine::store::Document;
-use loupe_wire::SnapshotModel;
+use loupe_wire::{SnapshotModel, reading};
 use serde::Serialize;
 use tokio::io::AsyncBufReadExt;
 
@@ -151,7 +151,7 @@ async fn objects(app: &App, snapshot: &SnapshotModel) -> Result<Vec<String>> {
         let line = lines.next_line().await.map_err(ApiError::internal)?;
         let is_last = line.is_none();
         if let Some(line) = line {
-            let row: ObjectRow = serde_json::from_str(&line).map_err(ApiError::internal)?;
+            let row: ObjectRow = reading::from_str(&line).map_err(ApiError::internal)?;
             let mut whole = true;
             for key in blobs::keys(&row.data.0) {
                 whole &= put_file(app, snapshot, &key).await?;

@@ -64,19 +64,14 @@ pub fn account(model: &mut SyncConfigurationModel, job: &SyncJobModel, tally: &T
         Some(_) => TaskStatusEnum::CompletedWithErrors,
     };
     // What was cut off goes on at once; who wanted one look has had it.
-    let cut = tally.synced >= model.max_objects_per_run;
-    if model.sync_mode == SyncMode::InitialOnly && !cut {
+    if model.sync_mode == SyncMode::InitialOnly && !tally.unfinished {
         model.is_active = false;
     }
-    plan(
-        model,
-        now,
-        if cut {
-            0
-        } else {
-            model.polling_interval_seconds
-        },
-    );
+    let pause = match tally.unfinished {
+        true => 0,
+        false => model.polling_interval_seconds,
+    };
+    plan(model, now, pause);
 }
 
 /// The moment of the next look, if there is one.
@@ -96,8 +91,12 @@ pub fn plan(model: &mut SyncConfigurationModel, now: i64, seconds: i64) {
 pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
     let (place, job_id) = (place_of(claim), text(claim, "job_id").to_owned());
     let (reason, now): (String, i64) = (reason.chars().take(TOLD).collect(), app.clock().micros());
-    let Ok(mut job) = store::find_job(app.db(), &place, &job_id).await else {
-        return Ok(());
+    let mut job = match store::find_job(app.db(), &place, &job_id).await {
+        Ok(job) => job,
+        // Its sync was removed.
+        Err(error) if error.is_not_found() => return Ok(()),
+        // Whoever takes the task over ends it: no other look begins before that.
+        Err(error) => return Err(error),
     };
     job.status = Some(SyncJobStatus::Failed);
     job.phase = Some("failed".into());
@@ -111,7 +110,7 @@ pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
                     return Ok(());
                 }
                 store::update_job(tx, &job).await?;
-                let mut model = store::find_in(tx, &place).await?;
+                let mut model = store::hold(tx, &place).await?;
                 model.status = TaskStatusEnum::Failed;
                 model.last_error = Some(reason);
                 model.consecutive_failures += 1;

@@ -4,7 +4,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use loupe_wire::{
     BlobType, BucketResponse, BucketSchemaFieldType as Kind, CreateBlobRequest,
     CreateObjectRequest, FieldMappingEntry, FieldSource, FileFilters, MappingEntry, Object,
-    SchemaMapping, SyncConfigurationModel, Value,
+    SchemaMapping, SyncConfigurationModel, Value, reading,
 };
 use regex::{Regex, RegexBuilder};
 use serde_json::json;
@@ -68,7 +68,7 @@ fn fault(path: &[&str], msg: impl Into<String>, sent: Value) -> ApiError {
 pub fn filters(sent: Option<Object>) -> Result<Option<FileFilters>> {
     let Some(sent) = sent else { return Ok(None) };
     let value = Value::Object(sent);
-    let filters: FileFilters = serde_json::from_value(value.clone()).map_err(|error| {
+    let filters: FileFilters = reading::from_value(&value).map_err(|error| {
         fault(
             &["file_filters"],
             format!("these are no filters of files: {error}"),

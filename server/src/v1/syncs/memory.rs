@@ -14,10 +14,16 @@ pub struct Memory<'m> {
     ended: bool,
 }
 
+/// Files that are handed out at once: what becomes of them is one transaction.
+const MOST: usize = 100;
+
 /// What was known up to a file: files before it that are gone, and the file itself.
+#[derive(Default)]
 pub struct Before {
     pub gone: Vec<Known>,
     pub same: Option<Known>,
+    /// There may be others before the file.
+    pub more: bool,
 }
 
 impl<'m> Memory<'m> {
@@ -43,12 +49,14 @@ impl<'m> Memory<'m> {
         Ok(())
     }
 
+    /// Some of what was known up to a file; all of it when there is no more.
     pub async fn up_to(&mut self, path: &str) -> Result<Before> {
-        let mut before = Before {
-            gone: Vec::new(),
-            same: None,
-        };
+        let mut before = Before::default();
         loop {
+            if before.gone.len() == MOST {
+                before.more = true;
+                return Ok(before);
+            }
             self.fill().await?;
             let Some(next) = self.window.pop_front_if(|next| next.path.as_str() <= path) else {
                 return Ok(before);
@@ -61,8 +69,10 @@ impl<'m> Memory<'m> {
         }
     }
 
+    /// Some of what was not handed out yet; nothing when that was all.
     pub async fn rest(&mut self) -> Result<Vec<Known>> {
         self.fill().await?;
-        Ok(self.window.drain(..).collect())
+        let some = self.window.len().min(MOST);
+        Ok(self.window.drain(..some).collect())
     }
 }

@@ -2,26 +2,28 @@
 
 mod ending;
 mod files;
+mod making;
 mod memory;
 mod routes;
 mod running;
 mod store;
 
 use loupe_wire::{
-    ListSyncConfigurationsRequest, ListSyncJobsRequest, NamespaceOperation, SyncConfigurationModel,
-    SyncCreateRequest, SyncJobModel, SyncJobTrigger, SyncUpdateRequest, TaskResponse,
-    TaskStatusEnum, Value,
+    ListSyncConfigurationsRequest, ListSyncJobsRequest, NamespaceOperation, ResourceType,
+    SyncConfigurationModel, SyncCreateRequest, SyncJobModel, SyncJobTrigger, SyncUpdateRequest,
+    TaskResponse, TaskStatusEnum, Value,
 };
 
 pub use ending::give_up;
 pub use routes::router;
 pub use running::{LOOK, run, sweep, tick};
+pub use store::forget_borrowed;
 
 use self::{files::Rules, store::Place};
 use super::{collections, connections, objects, tasks::name_of};
 use crate::{
     app::App,
-    auth::{Delete, Level, Read, Scope, Write},
+    auth::{Caller, Delete, Level, Read, Scope, Write},
     clock,
     error::{ApiError, Result, Violation},
     id as ids,
@@ -52,6 +54,16 @@ async fn place<L: Level>(
         bucket_id: bucket.id.clone(),
         sync_id: sync_id.to_owned(),
     })
+}
+
+/// Whether the caller may have done what looks do: files become objects, and these are processed unless the sync leaves that
+/// to others.
+fn allow(caller: &Caller, model: &SyncConfigurationModel) -> Result<()> {
+    if model.skip_batch_submission {
+        return Ok(());
+    }
+    let operation = NamespaceOperation::ExecuteJob;
+    caller.allow(ResourceType::Bucket, &model.bucket_id, operation)
 }
 
 /// Makes a sync and looks for the first time.
@@ -111,6 +123,7 @@ pub async fn create(
         updated_at: Some(clock::time(now)),
         ..Default::default()
     };
+    allow(&scope.caller, &model)?;
     Rules::read(&model)?;
     ending::plan(&mut model, now, 0);
     let kept = model.clone();
@@ -202,6 +215,7 @@ pub async fn update(
         ));
     }
     let collections = collection_ids(app, scope, &request.batch_collection_ids).await?;
+    let caller = scope.caller.clone();
     change(app, scope, bucket, sync_id, move |model, now| {
         let planned = (model.is_active, model.polling_interval_seconds);
         model.description = request.description.or(model.description.take());
@@ -223,6 +237,7 @@ pub async fn update(
             .unwrap_or(model.max_objects_per_run);
         model.sync_concurrency = request.sync_concurrency.or(model.sync_concurrency);
         model.reconcile = request.reconcile.or(model.reconcile.take());
+        allow(&caller, model)?;
         Rules::read(model)?;
         // A look that is under way plans the next one itself.
         if !model.locked && planned != (model.is_active, model.polling_interval_seconds) {
@@ -247,7 +262,7 @@ async fn change(
         .db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut model = store::find_in(tx, &place).await?;
+                let mut model = store::hold(tx, &place).await?;
                 edit(&mut model, now)?;
                 model.updated_at = Some(clock::time(now));
                 store::update(tx, &model, now).await?;
@@ -259,7 +274,7 @@ async fn change(
     Ok(model)
 }
 
-/// Looks no more until it is resumed; a look that is under way ends by itself.
+/// Looks no more until it is resumed; a look that is under way ends where it is.
 pub async fn pause(
     app: &App,
     scope: &Scope<Write>,
@@ -284,7 +299,9 @@ pub async fn resume(
     bucket: &str,
     sync_id: &str,
 ) -> Result<SyncConfigurationModel> {
-    change(app, scope, bucket, sync_id, |model, now| {
+    let caller = scope.caller.clone();
+    change(app, scope, bucket, sync_id, move |model, now| {
+        allow(&caller, model)?;
         model.paused = false;
         (model.paused_at, model.paused_by_user_id) = (None, None);
         model.pause_reason = None;
@@ -307,12 +324,12 @@ pub async fn trigger(
     full: bool,
 ) -> Result<TaskResponse> {
     let place = place(app, scope, bucket, sync_id, NamespaceOperation::WriteData).await?;
-    let now = app.clock().micros();
+    let (caller, now) = (scope.caller.clone(), app.clock().micros());
     let task = app
         .db()
         .write(move |tx| {
             Box::pin(async move {
-                store::find_in(tx, &place).await?;
+                allow(&caller, &store::hold(tx, &place).await?)?;
                 let begun = running::begin(tx, &place, SyncJobTrigger::Manual, full, now).await?;
                 let message = "a look into this storage is under way already";
                 begun.ok_or_else(|| ApiError::conflict("sync_running", message))

@@ -1,13 +1,14 @@
 //! Looking into a storage: its list beside what is known of it, both in the same order. What is new gets an object, what
 //! changed gets another one, what is gone loses its own. A look that dies is done again and finds what it had done.
 
+use std::time::Duration;
+
 use futures::{Stream, StreamExt, TryStreamExt};
 use loupe_wire::{
-    BucketResponse, CreateBatchRequest, NamespaceOperation, SyncConfigurationModel, SyncJobModel,
-    SyncJobStatus, SyncJobTrigger, TaskResponse, TaskStatusEnum, TaskType,
+    BucketResponse, NamespaceOperation, SyncConfigurationModel, SyncJobModel, SyncJobStatus,
+    SyncJobTrigger, TaskResponse, TaskStatusEnum, TaskType,
 };
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 use super::{
     ending::account,
@@ -24,15 +25,20 @@ use crate::{
     id,
     jobs::{Claim, text},
     v1::{
-        batches,
         connections::{self, Entry},
-        objects::{self, Outcome, Policy},
+        objects,
         tasks::{self, NewTask},
     },
 };
 
 /// The queue's word for a look into a storage.
 pub const LOOK: &str = "sync_storage";
+
+/// Microseconds between two words of a look that makes nothing.
+const TELLING: i64 = 1_000_000;
+
+/// How often a look that waits for its storage asks whether it is wanted still.
+const WATCHED: Duration = Duration::from_secs(1);
 
 /// Letters of an error that are kept.
 pub const TOLD: usize = 1000;
@@ -83,7 +89,7 @@ pub async fn begin(
     if !store::begin(tx, place, &job_id).await? {
         return Ok(None);
     }
-    let mut model = store::find_in(tx, place).await?;
+    let mut model = store::hold(tx, place).await?;
     let job = SyncJobModel {
         sync_job_id: Some(job_id.clone()),
         sync_config_id: place.sync_id.clone(),
@@ -141,10 +147,12 @@ pub struct Tally {
     pub batches: Vec<String>,
     /// The first failure in words.
     pub error: Option<String>,
+    /// The next look has something to do at once.
+    pub unfinished: bool,
 }
 
 impl Tally {
-    fn fail(&mut self, path: &str, error: &ApiError) {
+    pub fn fail(&mut self, path: &str, error: &ApiError) {
         self.failed += 1;
         let said = || {
             format!("{path}: {}", error.message())
@@ -157,16 +165,34 @@ impl Tally {
 }
 
 /// What a look works with.
-struct Look<'l> {
-    app: &'l App,
-    scope: Scope<Write>,
-    bucket: &'l BucketResponse,
-    place: Place,
-    model: &'l SyncConfigurationModel,
-    job: SyncJobModel,
-    rules: Rules,
-    full: bool,
-    tally: Tally,
+pub struct Look<'l> {
+    pub app: &'l App,
+    pub scope: Scope<Write>,
+    pub bucket: &'l BucketResponse,
+    pub place: Place,
+    pub model: &'l SyncConfigurationModel,
+    pub job: SyncJobModel,
+    pub rules: Rules,
+    pub full: bool,
+    pub tally: Tally,
+    /// When the look last told how far it is.
+    told_at: i64,
+    /// Its sync was paused meanwhile.
+    stopped: bool,
+}
+
+/// What comes of waiting for a storage.
+enum Step {
+    Files(Vec<Entry>),
+    /// The list is at its end.
+    End,
+    /// The sync was paused.
+    Stop,
+}
+
+/// Whether a sync was paused since the look began: one that is paused already may be looked into when somebody asks for it.
+fn is_stopped(model: &SyncConfigurationModel, job: &SyncJobModel) -> bool {
+    model.paused && model.paused_at > job.started_at
 }
 
 /// Looks into a storage.
@@ -177,6 +203,15 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     let place = place_of(claim);
     let model = store::find(app.db(), &place).await?;
     let job = store::find_job(app.db(), &place, text(claim, "job_id")).await?;
+    if model.current_sync_run_id != job.sync_job_id {
+        // It ended, and its process died before it ended the task, too.
+        return match job.status {
+            Some(SyncJobStatus::Failed) => {
+                tasks::fail(app, claim, job.error.as_deref().unwrap_or_default()).await
+            }
+            _ => tasks::succeed(app, claim, Vec::new()).await,
+        };
+    }
     let scope: Scope<Write> = Scope::internal(
         Caller::system(&model.internal_id),
         place.namespace_id.clone(),
@@ -197,6 +232,8 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
         rules,
         full: claim.work["full"] == true,
         tally: Tally::default(),
+        told_at: 0,
+        stopped: false,
     };
     look.over(listing).await?;
     let outputs = json!({
@@ -215,34 +252,19 @@ impl Look<'_> {
         let mut listing = std::pin::pin!(listing.try_chunks(size).map_err(|error| error.1));
         let mut known = Memory::new(self.app, self.place.clone());
         let mut last = String::new();
-        while let Some(files) = listing.next().await.transpose()? {
-            let mut fresh = Vec::new();
-            for file in files {
-                // Deletions follow from the order: a storage that keeps none must not cost objects.
-                if file.key <= last {
-                    let message = "the storage does not list its files in order";
-                    return Err(ApiError::bad_request("", message));
-                }
-                last.clone_from(&file.key);
-                let before = known.up_to(&file.key).await?;
-                self.gone(before.gone).await?;
-                if !self.rules.take(&file) {
-                    self.shut_out(before.same).await?;
-                    continue;
-                }
-                self.tally.discovered += 1;
-                if self.is_unchanged(&file, before.same.as_ref()) {
-                    self.tally.unchanged += 1;
-                } else {
-                    fresh.push((file, before.same));
-                }
-            }
-            self.make(fresh).await?;
-            if !self.tell(&last).await? {
-                return Err(ApiError::not_found("sync", &self.place.sync_id));
+        loop {
+            let goes_on = match self.wait(&mut listing).await? {
+                Step::Files(files) => self.compare(files, &mut known, &mut last).await?,
+                Step::Stop => false,
+                Step::End => break,
+            };
+            if !goes_on {
+                self.stop();
+                return Ok(());
             }
             if self.tally.synced >= self.model.max_objects_per_run {
                 // The next look goes on: nothing is known of what lies behind.
+                self.tally.unfinished = true;
                 return Ok(());
             }
         }
@@ -252,7 +274,77 @@ impl Look<'_> {
                 return Ok(());
             }
             self.gone(rest).await?;
+            if !self.tell(&last, false).await? {
+                self.stop();
+                return Ok(());
+            }
         }
+    }
+
+    fn stop(&mut self) {
+        self.stopped = true;
+        self.tally.unfinished = true;
+    }
+
+    /// The next files of the list, unless the sync is paused or removed before they come.
+    async fn wait(
+        &self,
+        listing: &mut (impl Stream<Item = Result<Vec<Entry>>> + Unpin),
+    ) -> Result<Step> {
+        loop {
+            tokio::select! {
+                files = listing.next() => {
+                    return Ok(files.transpose()?.map_or(Step::End, Step::Files));
+                }
+                () = tokio::time::sleep(WATCHED) => {
+                    let model = store::find(self.app.db(), &self.place).await?;
+                    if model.current_sync_run_id != self.job.sync_job_id {
+                        return Err(ApiError::not_found("sync", &self.place.sync_id));
+                    }
+                    if is_stopped(&model, &self.job) {
+                        return Ok(Step::Stop);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Does what the next files of the list ask for. False when the sync was paused.
+    async fn compare(
+        &mut self,
+        files: Vec<Entry>,
+        known: &mut Memory<'_>,
+        last: &mut String,
+    ) -> Result<bool> {
+        let mut fresh = Vec::new();
+        for file in files {
+            // Deletions follow from the order: a storage that keeps none must not cost objects.
+            if file.key <= *last {
+                let message = "the storage does not list its files in order";
+                return Err(ApiError::bad_request("", message));
+            }
+            last.clone_from(&file.key);
+            let same = loop {
+                let before = known.up_to(&file.key).await?;
+                self.gone(before.gone).await?;
+                if !before.more {
+                    break before.same;
+                }
+            };
+            if !self.rules.take(&file) {
+                self.shut_out(same).await?;
+                continue;
+            }
+            self.tally.discovered += 1;
+            if self.is_unchanged(&file, same.as_ref()) {
+                self.tally.unchanged += 1;
+            } else {
+                fresh.push((file, same));
+            }
+        }
+        let made = !fresh.is_empty();
+        self.make(fresh).await?;
+        self.tell(last, made).await
     }
 
     fn is_unchanged(&self, file: &Entry, known: Option<&Known>) -> bool {
@@ -262,153 +354,6 @@ impl Look<'_> {
             .as_ref()
             .is_none_or(|one| one.on_update);
         known.is_some_and(|known| !self.full && (known.version == file.version || !follows))
-    }
-
-    /// Makes the objects of files that are new or changed, and a batch of them.
-    async fn make(&mut self, files: Vec<(Entry, Option<Known>)>) -> Result<()> {
-        let mut asked = Vec::with_capacity(files.len());
-        let mut requests = Vec::with_capacity(files.len());
-        for (file, known) in files {
-            match self.rules.request(self.bucket, &file) {
-                Ok(mut request) => {
-                    request.idempotency_key = Some(self.name(&file));
-                    requests.push(request);
-                    asked.push((file, known));
-                }
-                Err(error) => self.tally.fail(&file.key, &error),
-            }
-        }
-        if asked.is_empty() {
-            return Ok(());
-        }
-        let policy = match self.bucket.unique_key {
-            Some(_) => Policy::Upsert,
-            None => Policy::Insert,
-        };
-        let made =
-            objects::create_many(self.app, &self.scope, self.bucket, requests, policy).await?;
-        let (mut kept, mut replaced, mut fresh) = (Vec::new(), Vec::new(), Vec::new());
-        for ((file, known), made) in asked.into_iter().zip(made) {
-            let (object, outcome) = match made {
-                Ok(made) => made,
-                // The server itself is in trouble: the whole look is tried again.
-                Err(error) if error.is_transient() => return Err(error),
-                Err(error) => {
-                    self.tally.fail(&file.key, &error);
-                    continue;
-                }
-            };
-            self.tally.synced += 1;
-            self.tally.bytes += i64::try_from(file.size).unwrap_or(i64::MAX);
-            // The same content in an object that was there already makes none, and that one is not the sync's to remove.
-            let object_id = match outcome {
-                Outcome::Replayed => String::new(),
-                _ => object.object_id.unwrap_or_default(),
-            };
-            if !object_id.is_empty() {
-                fresh.push(object_id.clone());
-            }
-            let before = known.map(|known| known.object_id);
-            replaced.extend(before.filter(|old| !old.is_empty() && *old != object_id));
-            kept.push(Known {
-                path: file.key,
-                version: file.version,
-                object_id,
-            });
-        }
-        // In this order: what is kept is not looked at again, so it has to be on its way by then.
-        self.process(fresh).await?;
-        self.keep(kept, replaced).await
-    }
-
-    /// The name of a state of a file: a look that is done again after a crash finds the object that it made. A file that
-    /// became again what it was before is another state: its object may hold what came between.
-    fn name(&self, file: &Entry) -> String {
-        let (sync_id, modified) = (&self.place.sync_id, file.modified);
-        let state = format!("{sync_id}\n{}\n{}\n{modified}", file.key, file.version);
-        hex::encode(Sha256::digest(state))
-    }
-
-    /// Remembers files with their objects; objects that they had before go.
-    async fn keep(&self, kept: Vec<Known>, replaced: Vec<String>) -> Result<()> {
-        let (place, bucket_id) = (self.place.clone(), self.place.bucket_id.clone());
-        let (org_id, now) = (self.model.internal_id.clone(), self.app.clock().micros());
-        self.app
-            .db()
-            .write(move |tx| {
-                Box::pin(async move {
-                    for file in &kept {
-                        store::keep_file(tx, &place, file).await?;
-                    }
-                    let namespace_id = &place.namespace_id;
-                    objects::remove_in(tx, &org_id, namespace_id, &bucket_id, &replaced, now).await
-                })
-            })
-            .await
-    }
-
-    /// Files that are gone: their objects go where the sync says so.
-    async fn gone(&mut self, gone: Vec<Known>) -> Result<()> {
-        match &self.model.reconcile {
-            Some(one) if !one.on_delete => Ok(()),
-            _ => self.forget(gone).await,
-        }
-    }
-
-    /// A file that the filters let in no more.
-    async fn shut_out(&mut self, file: Option<Known>) -> Result<()> {
-        match &self.model.reconcile {
-            Some(one) if !one.on_filter_drift => Ok(()),
-            _ => self.forget(file.into_iter().collect()).await,
-        }
-    }
-
-    async fn forget(&mut self, gone: Vec<Known>) -> Result<()> {
-        if gone.is_empty() {
-            return Ok(());
-        }
-        self.tally.removed += i64::try_from(gone.len()).unwrap_or(i64::MAX);
-        let (place, bucket_id) = (self.place.clone(), self.place.bucket_id.clone());
-        let (org_id, now) = (self.model.internal_id.clone(), self.app.clock().micros());
-        self.app
-            .db()
-            .write(move |tx| {
-                Box::pin(async move {
-                    let mut ids = Vec::with_capacity(gone.len());
-                    for file in gone {
-                        store::forget_file(tx, &place, &file.path).await?;
-                        ids.extend(Some(file.object_id).filter(|id| !id.is_empty()));
-                    }
-                    let namespace_id = &place.namespace_id;
-                    objects::remove_in(tx, &org_id, namespace_id, &bucket_id, &ids, now).await
-                })
-            })
-            .await?;
-        self.app.work.notify_one();
-        Ok(())
-    }
-
-    async fn process(&mut self, object_ids: Vec<String>) -> Result<()> {
-        if object_ids.is_empty() || self.model.skip_batch_submission {
-            return Ok(());
-        }
-        let collections = &self.model.batch_collection_ids;
-        let request = CreateBatchRequest {
-            object_ids: Some(object_ids),
-            collection_ids: (!collections.is_empty()).then(|| collections.clone()),
-            auto_submit: Some(true),
-            ..Default::default()
-        };
-        match batches::create(self.app, &self.scope, &self.place.bucket_id, request).await {
-            Ok(batch) => self.tally.batches.extend(batch.batch_id),
-            Err(error) if error.is_transient() => return Err(error),
-            // The objects are there: a bucket without collections, or an exhausted quota, costs their processing alone.
-            Err(error) => {
-                let said = format!("the objects are not processed: {}", error.message());
-                self.tally.error.get_or_insert(said);
-            }
-        }
-        Ok(())
     }
 
     fn told(&self, status: SyncJobStatus, phase: &str) -> SyncJobModel {
@@ -434,33 +379,46 @@ impl Look<'_> {
         }
     }
 
-    /// Tells how far the look is; false when its sync was removed.
-    async fn tell(&self, cursor: &str) -> Result<bool> {
+    /// Tells how far the look is, at once where something was made, else once a second: a list is longer than what is new in
+    /// it. False when its sync was paused.
+    async fn tell(&mut self, cursor: &str, made: bool) -> Result<bool> {
+        let now = self.app.clock().micros();
+        if !made && now - self.told_at < TELLING {
+            return Ok(true);
+        }
+        self.told_at = now;
         let mut job = self.told(SyncJobStatus::Running, "listing");
         job.current_cursor = Some(cursor.to_owned());
+        let place = self.place.clone();
         self.app
             .db()
-            .write(move |tx| Box::pin(async move { store::update_job(tx, &job).await }))
+            .write(move |tx| {
+                Box::pin(async move {
+                    let model = store::hold_for(tx, &place, &job).await?;
+                    store::update_job(tx, &job).await?;
+                    Ok(!is_stopped(&model, &job))
+                })
+            })
             .await
     }
 
     /// Ends the look, and says when the next one is.
     async fn finish(self) -> Result<()> {
         let now = self.app.clock().micros();
-        let mut job = self.told(SyncJobStatus::Completed, "done");
+        let mut job = match self.stopped {
+            true => self.told(SyncJobStatus::Interrupted, "paused"),
+            false => self.told(SyncJobStatus::Completed, "done"),
+        };
         job.completed_at = Some(clock::time(now));
-        job.progress_percent = Some(100.0);
+        job.progress_percent = (!self.stopped).then_some(100.0);
         let (place, tally) = (self.place.clone(), self.tally.clone());
         self.app
             .db()
             .write(move |tx| {
                 Box::pin(async move {
-                    let job_id = job.sync_job_id.clone().unwrap_or_default();
-                    if !store::end(tx, &place, &job_id).await? {
-                        return Err(ApiError::not_found("sync", &place.sync_id));
-                    }
+                    let mut model = store::hold_for(tx, &place, &job).await?;
+                    store::end(tx, &place, store::job_id(&job)).await?;
                     store::update_job(tx, &job).await?;
-                    let mut model = store::find_in(tx, &place).await?;
                     account(&mut model, &job, &tally, now);
                     store::update(tx, &model, now).await
                 })

@@ -10,6 +10,8 @@ use crate::{
 crate::sql! {
     const INSERT = "INSERT INTO syncs (sync_id, org_id, namespace_id, bucket_id, next_at, job_id, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, '', $6, $6, $7)";
     const FIND = "SELECT next_at, job_id, data FROM syncs WHERE namespace_id = $1 AND bucket_id = $2 AND sync_id = $3";
+    // Held until the transaction ends: whoever changes a sync knows what it is by then.
+    const HOLD = "UPDATE syncs SET updated_at = updated_at WHERE namespace_id = $1 AND bucket_id = $2 AND sync_id = $3 RETURNING next_at, job_id, data";
     const ALL = "SELECT next_at, job_id, data FROM syncs WHERE namespace_id = $1 AND bucket_id = $2 ORDER BY created_at DESC, sync_id";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM syncs WHERE namespace_id = $1";
     const UPDATE = "UPDATE syncs SET next_at = $4, updated_at = $5, data = $6 WHERE namespace_id = $1 AND bucket_id = $2 AND sync_id = $3";
@@ -28,9 +30,10 @@ crate::sql! {
     const DELETE_JOBS = "DELETE FROM sync_jobs WHERE namespace_id = $1 AND sync_id = $2";
     const SWEEP_JOBS = "DELETE FROM sync_jobs WHERE created_at < $1 AND status <> 'running'";
 
-    const KNOWN = "SELECT path, version, object_id FROM sync_files WHERE namespace_id = $1 AND sync_id = $2 AND path > $3 ORDER BY path LIMIT 1000";
-    const KEEP_FILE = "INSERT INTO sync_files (sync_id, path, namespace_id, version, object_id) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (sync_id, path) DO UPDATE SET version = $4, object_id = $5";
+    const KNOWN = "SELECT path, version, object_id, borrowed_id FROM sync_files WHERE namespace_id = $1 AND sync_id = $2 AND path > $3 ORDER BY path LIMIT 1000";
+    const KEEP_FILE = "INSERT INTO sync_files (sync_id, path, namespace_id, version, object_id, borrowed_id) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (sync_id, path) DO UPDATE SET version = $4, object_id = $5, borrowed_id = $6";
     const FORGET_FILE = "DELETE FROM sync_files WHERE namespace_id = $1 AND sync_id = $2 AND path = $3";
+    const FORGET_BORROWED = "DELETE FROM sync_files WHERE namespace_id = $1 AND borrowed_id = $2";
     const FORGET_FILES = "DELETE FROM sync_files WHERE namespace_id = $1 AND sync_id = $2";
 }
 
@@ -104,10 +107,24 @@ pub async fn find(db: &Db, place: &Place) -> Result<SyncConfigurationModel> {
     row.map(model).ok_or_else(|| place.missing())
 }
 
-pub async fn find_in(tx: &mut Tx, place: &Place) -> Result<SyncConfigurationModel> {
+/// The sync as it stays until the transaction ends.
+pub async fn hold(tx: &mut Tx, place: &Place) -> Result<SyncConfigurationModel> {
     let args = args![&place.namespace_id, &place.bucket_id, &place.sync_id];
-    let row: Option<Row> = tx.one(FIND, args).await?;
+    let row: Option<Row> = tx.one(HOLD, args).await?;
     row.map(model).ok_or_else(|| place.missing())
+}
+
+/// The same, for a look, if it is still the one that is under way.
+pub async fn hold_for(
+    tx: &mut Tx,
+    place: &Place,
+    job: &SyncJobModel,
+) -> Result<SyncConfigurationModel> {
+    let model = hold(tx, place).await?;
+    match model.current_sync_run_id == job.sync_job_id {
+        true => Ok(model),
+        false => Err(place.missing()),
+    }
 }
 
 /// The newest first.
@@ -174,7 +191,7 @@ pub async fn end(tx: &mut Tx, place: &Place, job_id: &str) -> Result<bool> {
     Ok(tx.run(END, args).await? > 0)
 }
 
-fn job_id(job: &SyncJobModel) -> &str {
+pub fn job_id(job: &SyncJobModel) -> &str {
     job.sync_job_id.as_deref().unwrap_or_default()
 }
 
@@ -191,15 +208,15 @@ pub async fn insert_job(tx: &mut Tx, job: &SyncJobModel, now: i64) -> Result<()>
     Ok(())
 }
 
-/// Whether the look is still wanted: one whose sync was removed is not.
-pub async fn update_job(tx: &mut Tx, job: &SyncJobModel) -> Result<bool> {
+pub async fn update_job(tx: &mut Tx, job: &SyncJobModel) -> Result<()> {
     let args = args![
         &job.namespace_id,
         job_id(job),
         name_of(job.status),
         Arg::json(job)
     ];
-    Ok(tx.run(UPDATE_JOB, args).await? > 0)
+    tx.run(UPDATE_JOB, args).await?;
+    Ok(())
 }
 
 pub async fn find_job(db: &Db, place: &Place, job_id: &str) -> Result<SyncJobModel> {
@@ -235,13 +252,23 @@ pub async fn sweep(tx: &mut Tx, now: i64) -> Result<()> {
 }
 
 crate::row! {
-    /// A file of the storage that has an object.
+    /// A file of the storage that has an object: its own, or one that had its content already.
     #[derive(Debug, Clone)]
     pub struct Known {
         pub path: String,
         pub version: String,
+        /// It goes with the file. Empty where the file has none of its own.
         pub object_id: String,
+        /// It is not the sync's to remove; when it goes, the file gets an object of its own.
+        pub borrowed_id: String,
     }
+}
+
+/// Forgets the files, of whichever sync, whose content was in an object that is gone: the next look makes them one. Answers
+/// how many there were.
+pub async fn forget_borrowed(tx: &mut Tx, namespace_id: &str, object_id: &str) -> Result<u64> {
+    tx.run(FORGET_BORROWED, args![namespace_id, object_id])
+        .await
 }
 
 /// How many files one answer of [`known`] has at most.
@@ -259,7 +286,8 @@ pub async fn keep_file(tx: &mut Tx, place: &Place, file: &Known) -> Result<()> {
         &file.path,
         &place.namespace_id,
         &file.version,
-        &file.object_id
+        &file.object_id,
+        &file.borrowed_id
     ];
     tx.run(KEEP_FILE, args).await?;
     Ok(())

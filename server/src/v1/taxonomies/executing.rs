@@ -13,7 +13,7 @@ use loupe_engine::{
 use loupe_wire::{
     ApplyTaxonomyRequest, ApplyTaxonomyResponse, ExecuteTaxonomyRequest,
     HierarchicalEnrichmentStyle, JoinMode, JoinResponse, JoinStats, NamespaceOperation, Object,
-    TaskResponse, TaxonomyMatch, TaxonomyResponse, Value,
+    TaskResponse, TaxonomyMatch, TaxonomyResponse, Value, reading,
 };
 use serde_json::json;
 
@@ -181,7 +181,7 @@ async fn candidates(
 fn sent(mut document: Object) -> Candidate {
     let vectors = document
         .remove("vectors")
-        .and_then(|vectors| serde_json::from_value(vectors).ok());
+        .and_then(|vectors| reading::from_value(&vectors).ok());
     Candidate {
         value: Value::Object(document),
         vectors: vectors.unwrap_or_default(),

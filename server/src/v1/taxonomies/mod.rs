@@ -6,7 +6,7 @@ mod building;
 mod config;
 mod executing;
 mod ingesting;
-mod nodes;
+pub mod nodes;
 mod promoting;
 mod routes;
 mod store;

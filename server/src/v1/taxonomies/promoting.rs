@@ -12,19 +12,22 @@ use loupe_engine::{
     store::{Reach, WithVectors},
 };
 use loupe_wire::{
-    CreateNodeFromDocumentsRequest, CreateTaxonomyFromDocumentsRequest, DocumentRef,
-    NamespaceOperation, Object, PromotedNode, SkippedDocumentRef, TaxonomyConfig,
-    TaxonomyNodeFromDocumentsResponse, TaxonomyResponse, Value,
+    BYODocument, BYOUpsertRequest, CreateNodeFromDocumentsRequest,
+    CreateTaxonomyFromDocumentsRequest, DocumentRef, NamespaceOperation, Object, PromotedNode,
+    SkippedDocumentRef, TaxonomyConfig, TaxonomyNodeFromDocumentsResponse, TaxonomyResponse, Value,
+    reading,
 };
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use tokio::sync::oneshot;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     app::App,
-    auth::{Delete, Read, Scope, Write},
+    auth::{Caller, Delete, Read, Scope, Write},
     body::Body,
     error::{ApiError, Result, Violation},
+    front, id,
     openapi::routes,
     v1::{clusters, collections, documents, retrievers},
 };
@@ -169,7 +172,7 @@ fn normalize(vector: &mut [f32]) {
 }
 
 fn request<T: DeserializeOwned>(body: Value) -> Result<T> {
-    serde_json::from_value(body).map_err(ApiError::internal)
+    reading::from_value(&body).map_err(ApiError::internal)
 }
 
 /// Makes the taxonomy of documents or of an execution, with the collection and the retriever of its nodes.
@@ -301,8 +304,9 @@ struct Made {
 
 impl Made {
     async fn undo(&self, app: &App, scope: &Scope<Write>) {
-        let scope: Scope<Delete> =
-            Scope::internal(scope.caller.clone(), scope.namespace_id.clone());
+        // Whoever may make things need not be allowed to remove any.
+        let system = Caller::system(&scope.caller.org_id);
+        let scope: Scope<Delete> = Scope::internal(system, scope.namespace_id.clone());
         let mut left = collections::delete(app, &scope, &self.collection_id).await;
         if !self.retriever_id.is_empty() {
             left = left.and(retrievers::delete(app, &scope, &self.retriever_id).await);
@@ -322,10 +326,7 @@ async fn build(
     made: &mut Made,
 ) -> Result<TaxonomyResponse> {
     let (fields, provenance) = (asked.node_fields.as_ref(), asked.provenance.as_ref());
-    for node in nodes {
-        let promoted = write(app, scope, &made.collection_id, node, fields, provenance).await?;
-        made.nodes.push(promoted);
-    }
+    made.nodes = write(app, scope, &made.collection_id, nodes, fields, provenance).await?;
     let name = asked.taxonomy_name.trim();
     let retriever = json!({
         "retriever_name": format!("{name} nodes"),
@@ -349,29 +350,48 @@ async fn build(
     super::create(app, scope, request(taxonomy)?).await
 }
 
+/// Writes nodes into their collection, all of them or none.
 async fn write(
     app: &App,
     scope: &Scope<Write>,
     collection_id: &str,
-    node: &Node,
+    nodes: &[Node],
     fields: Option<&Object>,
     provenance: Option<&Object>,
-) -> Result<PromotedNode> {
-    let mut body = json!(fields.cloned().unwrap_or_default());
-    body["label"] = node.label.as_str().into();
-    body["provenance"] = json!(provenance.cloned().unwrap_or_default());
-    body["member_count"] = json!(node.members);
-    if let Some(cluster_id) = &node.cluster_id {
-        body["cluster_id"] = cluster_id.as_str().into();
-    }
-    body["vectors"] = json!({ VECTOR: node.vector });
-    let document = documents::create(app, scope, collection_id, request(body)?).await?;
-    Ok(PromotedNode {
-        node_document_id: document.document_id,
+) -> Result<Vec<PromotedNode>> {
+    let operation = NamespaceOperation::WriteData;
+    let collection = collections::known(app, scope, collection_id, operation).await?;
+    let documents = nodes.iter().map(|node| {
+        let mut body = fields.cloned().unwrap_or_default();
+        body.insert("label".into(), node.label.as_str().into());
+        let provenance = provenance.cloned().unwrap_or_default();
+        body.insert("provenance".into(), provenance.into());
+        body.insert("member_count".into(), json!(node.members));
+        if let Some(cluster_id) = &node.cluster_id {
+            body.insert("cluster_id".into(), cluster_id.as_str().into());
+        }
+        let mut vectors = Object::new();
+        vectors.insert(VECTOR.into(), json!(node.vector));
+        BYODocument {
+            document_id: id::new("node_"),
+            vectors,
+            payload: Some(body),
+            ..Default::default()
+        }
+    });
+    let asked = BYOUpsertRequest {
+        documents: documents.collect(),
+        ..Default::default()
+    };
+    let written = documents::upsert(app, scope, &collection, asked).await?;
+    let promoted = written.document_ids.into_iter().zip(nodes);
+    let promoted = promoted.map(|(node_document_id, node)| PromotedNode {
+        node_document_id,
         node_label: node.label.clone(),
         cluster_id: node.cluster_id.clone().unwrap_or_default(),
         member_count: node.members,
-    })
+    });
+    Ok(promoted.collect())
 }
 
 /// Adds a node to a flat taxonomy whose nodes have vectors.
@@ -402,7 +422,9 @@ pub async fn add(
         cluster_id: None,
     };
     let (fields, provenance) = (asked.node_fields.as_ref(), asked.provenance.as_ref());
-    let made = write(app, scope, &collection_id, &node, fields, provenance).await?;
+    let (dimensions, nodes) = (node.vector.len(), [node]);
+    let made = write(app, scope, &collection_id, &nodes, fields, provenance).await?;
+    let made = made.into_iter().next().unwrap_or_default();
     Ok(TaxonomyNodeFromDocumentsResponse {
         taxonomy_id: taxonomy.taxonomy_id.unwrap_or_default(),
         taxonomy_name: taxonomy.taxonomy_name,
@@ -411,7 +433,7 @@ pub async fn add(
         node_collection_id: collection_id,
         enrichment_hint: hint("what its enrichment fields name", &gathered.name),
         vector_name: gathered.name,
-        vector_dimensions: i64::try_from(node.vector.len()).unwrap_or(i64::MAX),
+        vector_dimensions: i64::try_from(dimensions).unwrap_or(i64::MAX),
         documents_used: gathered.used,
         documents_skipped: gathered.skipped,
         taxonomy_created: false,
@@ -428,7 +450,26 @@ async fn taxonomy_from_documents(
     scope: Scope<Write>,
     Body(request): Body<CreateTaxonomyFromDocumentsRequest>,
 ) -> Result<Json<TaxonomyNodeFromDocumentsResponse>> {
-    create(&app, &scope, request).await.map(Json)
+    let making = {
+        let app = app.clone();
+        async move { create(&app, &scope, request).await }
+    };
+    to_its_end(&app, making).await.map(Json)
+}
+
+/// Runs what is made in several steps to its end, also for a request that is cut off: what it had made by then would stay
+/// behind, neither whole nor undone.
+async fn to_its_end<T: Send + 'static>(
+    app: &App,
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    let (answer, answered) = oneshot::channel();
+    app.spawn(front::carry(async move {
+        // Nobody may be there any more to hear of it.
+        let _ = answer.send(work.await);
+    }));
+    let answered = answered.await;
+    answered.unwrap_or_else(|_| Err(ApiError::internal("what was to be made was dropped")))
 }
 
 /// Adds a node that is what documents have in common.

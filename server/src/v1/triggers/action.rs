@@ -5,7 +5,7 @@ use loupe_wire::{
     BatchModel, CollectionResponse, CreateBatchRequest, Filter, NamespaceOperation, Object,
     Trigger, TriggerActionConfigBatchRerun, TriggerActionConfigCollectionTrigger,
     TriggerActionConfigRetrieverExecution, TriggerActionConfigTaxonomyEnrichment,
-    TriggerActionType, TriggerCollectionRequest, Value,
+    TriggerActionType, TriggerCollectionRequest, Value, reading,
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
@@ -66,7 +66,7 @@ pub async fn check(
 }
 
 fn read<T: DeserializeOwned>(config: &Object) -> Result<T> {
-    serde_json::from_value(Value::Object(config.clone())).map_err(|error| {
+    reading::from_value(&Value::Object(config.clone())).map_err(|error| {
         let msg = format!("these are no settings of the action: {error}");
         Violation::body(
             &["action_config"],

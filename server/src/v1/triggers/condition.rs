@@ -1,7 +1,7 @@
 //! What conditions measure: how a collection changed since the trigger last fired.
 
 use loupe_engine::store::{ListQuery, Reach, WithVectors};
-use loupe_wire::{Object, Trigger};
+use loupe_wire::{Object, Trigger, reading};
 use serde_json::json;
 
 use super::schedule::{Condition, Measured};
@@ -46,7 +46,7 @@ pub(super) async fn measure(
             let (index, mean) = mean(app, &reach).await?;
             let was = before.filter(|one| one.get("index") == Some(&json!(index)));
             let was: Option<Vec<f64>> =
-                was.and_then(|one| serde_json::from_value(one.get("mean")?.clone()).ok());
+                was.and_then(|one| reading::from_value(&one.get("mean")?.clone()).ok());
             Ok(drift(&index, mean, was, condition))
         }
     }

@@ -207,6 +207,7 @@ async fn take(tx: &mut Tx, mut trigger: Trigger, events: &[EventRow], now: i64) 
         threshold,
         collection_id,
         cooldown,
+        by_documents,
     } = schedule
     else {
         return Ok(false);
@@ -218,7 +219,7 @@ async fn take(tx: &mut Tx, mut trigger: Trigger, events: &[EventRow], now: i64) 
                 .as_deref()
                 .is_none_or(|wanted| member(&event.payload, "collection_id") == Some(wanted))
     });
-    let brought: i64 = of_interest.map(weight).sum();
+    let brought: i64 = of_interest.map(|event| weight(event, by_documents)).sum();
     if brought == 0 {
         return Ok(false);
     }
@@ -246,7 +247,11 @@ async fn take(tx: &mut Tx, mut trigger: Trigger, events: &[EventRow], now: i64) 
 }
 
 /// What an event counts: the documents that it tells of, else one.
-fn weight(event: &EventRow) -> i64 {
+fn weight(event: &EventRow, by_documents: bool) -> i64 {
+    let held = event.payload.get("total_documents").and_then(Value::as_i64);
+    if let Some(held) = held.filter(|_| by_documents) {
+        return held;
+    }
     let documents = event.payload.get("document_ids").and_then(Value::as_array);
     documents.map_or(1, |ids| i64::try_from(ids.len()).unwrap_or(1))
 }

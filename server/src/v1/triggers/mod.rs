@@ -4,8 +4,10 @@
 mod action;
 pub mod condition;
 mod firing;
+mod keeping;
+mod of_clusters;
 mod routes;
-mod schedule;
+pub(crate) mod schedule;
 mod store;
 
 use loupe_wire::{
@@ -15,6 +17,7 @@ use loupe_wire::{
 use serde_json::json;
 
 pub use firing::{RUN, count_events, fail, run, sweep, tick};
+pub use keeping::{Kept, forget_kept, keep};
 pub use routes::router;
 
 use self::schedule::Schedule;
@@ -345,7 +348,7 @@ pub async fn history(
 ) -> Result<TriggerHistoryResponse> {
     store::find(app.db(), &scope.namespace_id, id).await?;
     let (executions, total) =
-        store::firings(app.db(), &scope.namespace_id, id, limit, offset).await?;
+        store::firings(app.db(), &scope.namespace_id, id, "", (limit, offset)).await?;
     Ok(TriggerHistoryResponse {
         trigger_id: id.to_owned(),
         executions,

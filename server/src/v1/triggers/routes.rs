@@ -28,6 +28,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(pause_trigger))
         .routes(routes!(resume_trigger))
         .routes(routes!(trigger_history))
+        .merge(super::of_clusters::router())
 }
 
 /// Triggers of the namespace, newest first.

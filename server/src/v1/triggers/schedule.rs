@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, TimeZone, Utc};
 use croner::Cron;
-use loupe_wire::{Object, TriggerType, Value};
+use loupe_wire::{Object, TriggerType, Value, reading};
 use serde::Deserialize;
 
 use crate::error::{ApiError, Result, Violation};
@@ -27,6 +27,8 @@ pub enum Schedule {
         threshold: i64,
         collection_id: Option<String>,
         cooldown: i64,
+        /// A batch that ended counts as its documents, not once.
+        by_documents: bool,
     },
     Condition(Condition),
 }
@@ -74,6 +76,8 @@ struct EventConfig {
     event_threshold: Option<i64>,
     collection_id: Option<String>,
     cooldown_seconds: Option<i64>,
+    #[serde(default)]
+    count_documents: bool,
 }
 
 #[derive(Deserialize)]
@@ -124,6 +128,7 @@ impl Schedule {
                     threshold,
                     collection_id: config.collection_id,
                     cooldown,
+                    by_documents: config.count_documents,
                 })
             }
             TriggerType::Conditional => condition(read(config)?).map(Self::Condition),
@@ -226,8 +231,7 @@ fn event_type(sent: &str) -> Result<String> {
         "objects_added" => "object.created",
         other => other,
     };
-    let known: serde_json::Result<loupe_wire::WebhookEventType> =
-        serde_json::from_value(Value::from(name));
+    let known = reading::from_value::<loupe_wire::WebhookEventType>(&Value::from(name));
     match known {
         Ok(_) => Ok(name.to_owned()),
         Err(_) => {
@@ -238,7 +242,7 @@ fn event_type(sent: &str) -> Result<String> {
 }
 
 fn read<T: serde::de::DeserializeOwned>(config: &Object) -> Result<T> {
-    serde_json::from_value(Value::Object(config.clone())).map_err(|error| {
+    reading::from_value(&Value::Object(config.clone())).map_err(|error| {
         let msg = format!("this is no schedule of the kind: {error}");
         Violation::body(
             &["schedule_config"],

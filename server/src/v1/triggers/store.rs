@@ -23,8 +23,8 @@ crate::sql! {
 
     const INSERT_FIRING = "INSERT INTO trigger_firings (task_id, trigger_id, namespace_id, triggered_at, status, ended_at, error) VALUES ($1, $2, $3, $4, 'QUEUED', 0, '')";
     const END_FIRING = "UPDATE trigger_firings SET status = $3, ended_at = $4, error = $5 WHERE namespace_id = $1 AND task_id = $2";
-    const FIRINGS = "SELECT task_id, triggered_at, status, ended_at, error FROM trigger_firings WHERE namespace_id = $1 AND trigger_id = $2 ORDER BY triggered_at DESC, task_id LIMIT $3 OFFSET $4";
-    const COUNT_FIRINGS = "SELECT CAST(COUNT(*) AS BIGINT) FROM trigger_firings WHERE namespace_id = $1 AND trigger_id = $2";
+    const FIRINGS = "SELECT task_id, triggered_at, status, ended_at, error FROM trigger_firings WHERE namespace_id = $1 AND trigger_id = $2 AND ($5 = '' OR status = $5) ORDER BY triggered_at DESC, task_id LIMIT $3 OFFSET $4";
+    const COUNT_FIRINGS = "SELECT CAST(COUNT(*) AS BIGINT) FROM trigger_firings WHERE namespace_id = $1 AND trigger_id = $2 AND ($3 = '' OR status = $3)";
     const SWEEP = "DELETE FROM trigger_firings WHERE triggered_at < $1";
 
 }
@@ -129,6 +129,12 @@ pub(super) async fn list(db: &Db, namespace_id: &str, wanted: &Wanted) -> Result
     Ok(rows.into_iter().map(trigger).collect())
 }
 
+/// As [`list`], of everything, inside a transaction.
+pub(super) async fn all_in(tx: &mut Tx, namespace_id: &str) -> Result<Vec<Trigger>> {
+    let rows: Vec<Row> = tx.all(ALL, Wanted::default().args(namespace_id)).await?;
+    Ok(rows.into_iter().map(trigger).collect())
+}
+
 pub(super) async fn count_in(tx: &mut Tx, namespace_id: &str) -> Result<i64> {
     tx.number(COUNT, Wanted::default().args(namespace_id)).await
 }
@@ -190,18 +196,20 @@ crate::row! {
     }
 }
 
-/// Newest first, and how many there are.
+/// Newest first, and how many there are; of one status where it is named.
 pub(super) async fn firings(
     db: &Db,
     namespace_id: &str,
     id: &str,
-    limit: i64,
-    offset: i64,
+    status: &str,
+    (limit, offset): (i64, i64),
 ) -> Result<(Vec<TriggerExecutionHistory>, i64)> {
     let rows: Vec<Firing> = db
-        .all(FIRINGS, args![namespace_id, id, limit, offset])
+        .all(FIRINGS, args![namespace_id, id, limit, offset, status])
         .await?;
-    let total = db.number(COUNT_FIRINGS, args![namespace_id, id]).await?;
+    let total = db
+        .number(COUNT_FIRINGS, args![namespace_id, id, status])
+        .await?;
     let told = rows.into_iter().map(|row| TriggerExecutionHistory {
         task_id: row.task_id,
         triggered_at: clock::time(row.triggered_at),

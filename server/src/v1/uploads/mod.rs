@@ -10,7 +10,7 @@ use std::sync::Arc;
 use chrono::Duration;
 use loupe_wire::{
     BucketResponse, BucketSchemaFieldType as Kind, CreateUploadRequest, NamespaceOperation,
-    TaskStatusEnum, UploadResponse,
+    TaskStatusEnum, UploadResponse, reading,
 };
 use serde_json::json;
 
@@ -50,7 +50,7 @@ fn kind_of(content_type: &str) -> Kind {
 /// Which property of the bucket the file goes to, and as what.
 fn place(bucket: &BucketResponse, upload: &UploadResponse) -> Result<(String, Kind)> {
     let sent = upload.blob_type.as_deref().map(|name| {
-        serde_json::from_value::<Kind>(name.to_ascii_lowercase().into()).map_err(|_| {
+        reading::from_value::<Kind>(&name.to_ascii_lowercase().into()).map_err(|_| {
             let msg = "this is not a type of a bucket's schema";
             ApiError::from(Violation::body(&["blob_type"], "enum", msg, name.into()))
         })

@@ -1,4 +1,4 @@
-use loupe_wire::{TaskStatusEnum, UploadListStats, UploadResponse};
+use loupe_wire::{TaskStatusEnum, UploadListStats, UploadResponse, reading};
 
 use crate::{
     args,
@@ -33,7 +33,7 @@ type Row = (String, Json<UploadResponse>);
 
 /// The status is a column of its own, for it changes without the rest.
 fn read((status, Json(mut upload)): Row) -> UploadResponse {
-    upload.status = serde_json::from_value(status.into()).unwrap_or(TaskStatusEnum::Unknown);
+    upload.status = reading::from_value(&status.into()).unwrap_or(TaskStatusEnum::Unknown);
     upload
 }
 

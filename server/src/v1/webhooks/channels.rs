@@ -2,7 +2,8 @@
 //! are secrets as much as the signing secret, which is told once and never again.
 
 use loupe_wire::{
-    NotificationChannel, NotificationEmailConfig, SlackConfig, Value, WebhookChannel, WebhookConfig,
+    NotificationChannel, NotificationEmailConfig, SlackConfig, Value, WebhookChannel,
+    WebhookConfig, reading,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -73,16 +74,16 @@ impl Channel {
     /// # Errors
     /// They are no settings of the kind, told in words.
     pub fn plain(kind: NotificationChannel, settings: Value) -> std::result::Result<Self, String> {
-        let read = |error: serde_json::Error| error.to_string();
+        let read = |error: reading::Fault| error.to_string();
         let config = match kind {
             NotificationChannel::Webhook => {
-                Config::Webhook(serde_json::from_value(settings).map_err(read)?)
+                Config::Webhook(reading::from_value(&settings).map_err(read)?)
             }
             NotificationChannel::Slack => {
-                Config::Chat(serde_json::from_value(settings).map_err(read)?)
+                Config::Chat(reading::from_value(&settings).map_err(read)?)
             }
             NotificationChannel::Email => {
-                Config::Email(serde_json::from_value(settings).map_err(read)?)
+                Config::Email(reading::from_value(&settings).map_err(read)?)
             }
         };
         Ok(Self {
@@ -158,7 +159,7 @@ impl Channel {
 impl Kept {
     pub fn open(&self, app: &App, org_id: &str, webhook_id: &str) -> Result<Channel> {
         let text = app.vault().open(&[org_id, webhook_id], &self.sealed)?;
-        serde_json::from_str(&text).map_err(ApiError::internal)
+        reading::from_str(&text).map_err(ApiError::internal)
     }
 }
 
@@ -169,7 +170,7 @@ pub fn sends_secret(channel: &WebhookChannel) -> bool {
 
 fn config<T: DeserializeOwned>(sent: Value, number: usize) -> Result<T> {
     let input = sent.clone();
-    serde_json::from_value(sent).map_err(|error| {
+    reading::from_value(&sent).map_err(|error| {
         let msg = format!("these are no settings of the channel: {error}");
         fault(number, "", msg, input)
     })

@@ -36,6 +36,18 @@ pub fn bodies() -> Vec<(&'static str, Value)> {
             json!({"title": "x", "blobs": [{"property": "picture", "type": "image", "data": "s3://b/k", "metadata": {"connection_id": "$connection_identifier"}}]}),
         ),
         (
+            "POST /v1/buckets/@bucket_identifier/objects/bulk-soft-delete",
+            json!({"object_ids": ["$object_identifier"], "reason": "not ours"}),
+        ),
+        (
+            "POST /v1/buckets/@bucket_identifier/batches/$batch_id/tiers/0/heal",
+            json!({"action": "auto"}),
+        ),
+        (
+            "PATCH /v1/collections/$collection_identifier/lifecycle",
+            json!({"lifecycle_state": "cold"}),
+        ),
+        (
             "POST /v1/buckets/@bucket_identifier/objects/list",
             json!({"filters": {"field": "object_id", "operator": "eq", "value": "$object_identifier"}}),
         ),
@@ -172,6 +184,18 @@ pub fn bodies() -> Vec<(&'static str, Value)> {
             json!({"cluster_name": "of theirs", "collection_ids": ["$collection_identifier"], "cluster_type": "attribute", "attribute_config": {"attributes": ["title"]}}),
         ),
         (
+            "POST /v1/clusters",
+            json!({"cluster_name": "of their clusters", "source_cluster_ids": ["$cluster_id"], "vector_config": {"clustering_method": "kmeans"}}),
+        ),
+        (
+            "POST /v1/clusters/@cluster_id/execute",
+            json!({"mode": "composite", "source_execution_ids": ["$run_id"]}),
+        ),
+        (
+            "POST /v1/clusters/triggers",
+            json!({"trigger_type": "interval", "schedule_config": {"interval_seconds": 3600}, "cluster_id": "$cluster_id"}),
+        ),
+        (
             "POST /v1/triggers",
             json!({"name": "t", "trigger_type": "interval", "schedule_config": {"interval_seconds": 3600}, "action_type": "cluster", "action_config": {"cluster_id": "$cluster_id"}}),
         ),
@@ -246,6 +270,18 @@ pub fn bodies() -> Vec<(&'static str, Value)> {
         (
             "GET /v1/retrievers/published?namespace_id=$namespace_identifier",
             Value::Null,
+        ),
+        (
+            "POST /v1/namespaces/@namespace_identifier/documents/upsert",
+            json!({"collection_id": "$collection_identifier", "documents": [{"document_id": "x", "vectors": {}}]}),
+        ),
+        (
+            "POST /v1/namespaces/$namespace_identifier/documents/upsert",
+            json!({"documents": [{"document_id": "x", "vectors": {}}]}),
+        ),
+        (
+            "POST /v1/namespaces/$namespace_identifier/promote",
+            json!({"vector_mappings": [{"existing_index": "own", "inference_service": "all_minilm_l6_v2_v1"}]}),
         ),
         ("POST /v1/tasks/list", json!({"search": "$task_id"})),
         (

@@ -6,6 +6,7 @@ mod epub;
 mod exif;
 mod html;
 mod office;
+pub mod page;
 mod pdf;
 mod picture;
 pub mod recording;
@@ -86,6 +87,7 @@ impl TextFile {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decoded {
     Text(TextFile),
+    Page(Box<page::WebPage>),
     Picture(Picture),
 }
 
@@ -111,6 +113,7 @@ fn run(want: Want, claim: &Claim, bytes: &[u8]) -> Result<Decoded> {
             picture::decode(claim, bytes, thumbnail, large).map(Decoded::Picture)
         }
         Want::Text => text(claim, bytes, true).map(Decoded::Text),
+        Want::Page => page(claim, bytes),
     }
     .and_then(within_limit)
 }
@@ -177,7 +180,12 @@ fn is_email(claim: &Claim, bytes: &[u8]) -> bool {
 }
 
 fn within_limit(decoded: Decoded) -> Result<Decoded> {
-    if let Decoded::Text(file) = &decoded
+    let file = match &decoded {
+        Decoded::Text(file) => Some(file),
+        Decoded::Page(page) => page.text.as_ref(),
+        Decoded::Picture(_) => None,
+    };
+    if let Some(file) = file
         && file.pages.iter().map(String::len).sum::<usize>() > MAX_TEXT_BYTES
     {
         return Err(ExtractError::resource(format!(
@@ -186,6 +194,19 @@ fn within_limit(decoded: Decoded) -> Result<Decoded> {
         )));
     }
     Ok(decoded)
+}
+
+/// A page of the web, or the text of another file that a link leads to.
+fn page(claim: &Claim, bytes: &[u8]) -> Result<Decoded> {
+    let is_page = !sniff::is_pdf(bytes)
+        && !sniff::is_binary(bytes)
+        && (sniff::is_html(bytes) || claims_html(claim));
+    if !is_page {
+        return text(claim, bytes, false).map(Decoded::Text);
+    }
+    let charset = claim.mime.as_deref().and_then(sniff::charset_of_mime);
+    let text = to_utf8(bytes, charset.or_else(|| sniff::html_charset(bytes)))?;
+    page::decode(&text).map(|page| Decoded::Page(Box::new(page)))
 }
 
 /// The text of anything that has one. `attached` files are read with a mail, their own attachments are not.

@@ -1,20 +1,14 @@
-//! S-32: broken and hostile files of every kind through real worker processes. Each is read or fails with a reason that
+//! S-32, R-43: broken and hostile files of every kind through real worker processes. Each is read or fails with a reason that
 //! says what to do about it; nothing of it is blamed on the server, and the next file is read.
 
+use std::time::Instant;
+
+use rand::Rng;
 use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
 
 use super::super::media::{Cut, Workshop};
 use super::super::tools::{Tool, Tools};
 use super::*;
-
-/// Taken from the environment to repeat a run.
-fn seed() -> u64 {
-    let given = std::env::var("LOUPE_TEST_SEED").ok();
-    given
-        .and_then(|seed| seed.parse().ok())
-        .unwrap_or(20_261_121)
-}
 
 fn encoded(format: image::ImageFormat) -> Vec<u8> {
     let picture = image::RgbImage::from_fn(48, 32, |x, y| {
@@ -112,16 +106,22 @@ fn broken(file: &[u8], random: &mut StdRng, number: usize) -> Vec<u8> {
 #[tokio::test(flavor = "multi_thread")]
 async fn broken_files_of_every_kind_cost_only_themselves() {
     const EACH: usize = 32;
-    let seed = seed();
-    println!("LOUPE_TEST_SEED={seed}");
-    let mut random = StdRng::seed_from_u64(seed);
+    let mut random = crate::hostile::random();
+    let (longer, each) = crate::hostile::seconds();
     let workers = workers();
     let (mut total, mut failed, mut crashed) = (0, 0, 0);
     for (name, want, file) in honest() {
         let whole = workers.decode(want, named(name), file.clone().into()).await;
         assert!(whole.is_ok(), "{name} is honest: {whole:?}");
-        for number in 0..EACH {
-            let bytes = broken(&file, &mut random, number);
+        let end = Instant::now() + each;
+        for number in 0.. {
+            let bytes = match number < EACH {
+                true => broken(&file, &mut random, number),
+                false if longer && Instant::now() < end => {
+                    crate::hostile::broken(&file, &[file.as_slice()], &[], &mut random)
+                }
+                false => break,
+            };
             total += 1;
             let read = workers.decode(want, named(name), bytes.into()).await;
             let Err(error) = read else { continue };
@@ -178,7 +178,7 @@ async fn recordings_are_read_by_programs_that_limit_themselves() {
     assert_eq!(workshop.facts.audio.as_deref(), Some("pcm_s16le"));
     let segments = workshop.segments(Cut::Time(10.0)).await.expect("cut");
     assert_eq!(segments.len(), 1);
-    let mut random = StdRng::seed_from_u64(seed());
+    let mut random = crate::hostile::random();
     for number in 0..24 {
         let mut bytes = broken(&file, &mut random, number);
         // Its mark decides that a file is given to ffmpeg at all.

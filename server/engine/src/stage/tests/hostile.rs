@@ -1,22 +1,9 @@
 //! templates, filters and cursors of strangers, broken in every way: each is read or refused with a sentence, in time,
-//! and nothing else happens. `LOUPE_FUZZ_SECONDS` gives each of them so long (2 where not said), `LOUPE_TEST_SEED` repeats a
-//! run.
-
-use std::time::{Duration, Instant};
-
-use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
+//! and nothing else happens.
 
 use super::*;
 use crate::filter::Filter;
 use crate::template::{self, Context};
-
-fn number(name: &str, otherwise: u64) -> u64 {
-    let given = std::env::var(name).ok();
-    given
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(otherwise)
-}
 
 /// Pieces that mean something in one of the languages.
 const PIECES: [&str; 48] = [
@@ -70,58 +57,12 @@ const PIECES: [&str; 48] = [
     "\u{202e}",
 ];
 
-/// A text with pieces taken out, put in, said again, and letters turned.
-fn broken(text: &str, corpus: &[&str], random: &mut StdRng) -> String {
-    let mut letters: Vec<char> = text.chars().collect();
-    for _ in 0..random.random_range(1..=8) {
-        let at = random.random_range(0..=letters.len());
-        let until = (at + random.random_range(0..12)).min(letters.len());
-        match random.random_range(0..6) {
-            0 => drop(letters.drain(at..until)),
-            1 => {
-                let piece = PIECES[random.random_range(0..PIECES.len())];
-                letters.splice(at..at, piece.chars());
-            }
-            2 => {
-                let again: Vec<char> = letters[at..until].repeat(random.random_range(1..40));
-                letters.splice(at..at, again);
-            }
-            3 if at < letters.len() => {
-                letters[at] = char::from_u32(random.random_range(0..0x300)).unwrap_or('x');
-            }
-            4 => letters.truncate(at),
-            _ => {
-                let other = corpus[random.random_range(0..corpus.len())];
-                letters.splice(at..at, other.chars());
-            }
-        }
-        letters.truncate(20_000);
-    }
-    letters.into_iter().collect()
-}
-
 /// Breaks texts until the time is over; what they do is `run`'s to judge.
 fn hostile(corpus: &[&str], mut run: impl FnMut(&str)) {
-    let seed = number("LOUPE_TEST_SEED", 20_261_121);
-    println!("LOUPE_TEST_SEED={seed}");
-    let mut random = StdRng::seed_from_u64(seed);
-    let end = Instant::now() + Duration::from_secs(number("LOUPE_FUZZ_SECONDS", 2));
-    let mut count = 0;
-    corpus.iter().for_each(|text| run(text));
-    while Instant::now() < end {
-        let text = broken(
-            corpus[random.random_range(0..corpus.len())],
-            corpus,
-            &mut random,
-        );
-        let started = Instant::now();
-        run(&text);
-        let took = started.elapsed();
-        assert!(took < Duration::from_secs(5), "{took:?}: {text}");
-        count += 1;
-    }
-    println!("{count} texts");
-    assert!(count > 50, "only {count} texts were tried");
+    let corpus: Vec<&[u8]> = corpus.iter().map(|text| text.as_bytes()).collect();
+    crate::hostile::run(&corpus, &PIECES, |bytes| {
+        run(&String::from_utf8_lossy(bytes));
+    });
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use loupe_wire::reading;
 use serde::{Deserialize, Serialize};
 
 use super::super::VectorSpec;
@@ -47,7 +48,7 @@ impl Catalogue {
     pub fn open(dir: &Path) -> io::Result<Self> {
         let path = dir.join(FILE);
         let stored = match fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
+            Ok(bytes) => reading::from_slice(&bytes).map_err(|error| {
                 io::Error::other(format!("{} is damaged: {error}", path.display()))
             })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Stored {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use loupe_wire::Object;
+use loupe_wire::{Object, reading};
 use qdrant_edge as q;
 use serde_json::json;
 use uuid::Uuid;
@@ -82,7 +82,7 @@ pub fn payload_indexes() -> Result<Vec<(q::JsonPath, q::PayloadFieldSchema)>> {
     schemas
         .into_iter()
         .map(|(name, schema)| {
-            let schema = serde_json::from_value(schema).map_err(|error| {
+            let schema = reading::from_value(&schema).map_err(|error| {
                 StoreError::Internal(format!("the index of {name} is not possible: {error}"))
             })?;
             Ok((path(name)?, schema))

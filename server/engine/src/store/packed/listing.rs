@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::future::try_join_all;
-use loupe_wire::Value;
+use loupe_wire::{Value, reading};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -36,7 +36,7 @@ impl Cursor {
         let cursor: Option<Cursor> = URL_SAFE_NO_PAD
             .decode(text)
             .ok()
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok());
+            .and_then(|bytes| reading::from_slice(&bytes).ok());
         cursor
             .filter(|cursor| {
                 cursor.sorted.as_ref().map(|(field, _)| field) == sort.map(|sort| &sort.field)

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use loupe_wire::{Object, Value};
+use loupe_wire::{Object, Value, reading};
 use qdrant_client::qdrant as p;
 use qdrant_client::{QdrantError, qdrant::point_id::PointIdOptions};
 use uuid::Uuid;
@@ -76,7 +76,7 @@ pub fn shard(name: &str, info: p::GetCollectionInfoResponse) -> Option<Shard> {
     };
     Some(Shard {
         name: name.to_owned(),
-        vectors: serde_json::from_str(&vectors).ok()?,
+        vectors: reading::from_str(&vectors).ok()?,
         sole: None,
     })
 }

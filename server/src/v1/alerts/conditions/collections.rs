@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use loupe_engine::store::Reach;
+use loupe_wire::reading;
 use serde_json::json;
 
 use super::Look;
@@ -86,7 +87,7 @@ pub(super) async fn drift(look: &mut Look<'_>, namespace_id: &str) -> Result<()>
             .baseline
             .get(&one.id)
             .filter(|was| was["index"] == json!(index))
-            .and_then(|was| serde_json::from_value::<Vec<f64>>(was["mean"].clone()).ok())
+            .and_then(|was| reading::from_value::<Vec<f64>>(&was["mean"]).ok())
             .filter(|was| was.len() == mean.len());
         let moved = was.map(|was| condition::cosine_distance(&was, &mean));
         if moved.is_none_or(|moved| moved >= most) {

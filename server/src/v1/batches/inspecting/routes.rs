@@ -5,7 +5,7 @@ use axum::{
 };
 use loupe_wire::{
     BatchAuditResponse, BatchCostEstimate, BatchRequeueResponse, BulkUpdateDocumentsResponse,
-    NamespaceOperation, Object, SubmitAllResponse, Value,
+    HealTierRequest, NamespaceOperation, Object, SubmitAllResponse, TaskResponse, Value,
 };
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -13,10 +13,14 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::{
     app::App,
     auth::{Delete, Read, Scope, Write},
+    body::Body,
     error::{ApiError, Result},
     list,
     openapi::routes,
-    v1::batches::bucket_id,
+    v1::batches::{
+        bucket_id, healing,
+        stopping::{self, Named, Stop},
+    },
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -28,6 +32,9 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(submit_all_batches))
         .routes(routes!(delete_batch_documents))
         .routes(routes!(retry_batch_tier))
+        .routes(routes!(cancel_batch_tier))
+        .routes(routes!(cancel_batch_tier_job))
+        .routes(routes!(heal_batch_tier))
 }
 
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
@@ -37,12 +44,28 @@ struct LogsQuery {
     tier_num: Option<i64>,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for LogsQuery {
-    type Rejection = ApiError;
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct ReasonQuery {
+    /// Why, kept with the batch.
+    reason: Option<String>,
+}
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-        list::query(parts).await
-    }
+macro_rules! query_extractor {
+    ($($name:ident),*) => {
+        $(impl<S: Send + Sync> FromRequestParts<S> for $name {
+            type Rejection = ApiError;
+
+            async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
+                list::query(parts).await
+            }
+        })*
+    };
+}
+query_extractor!(LogsQuery, ReasonQuery);
+
+fn number(tier: &str) -> Result<i64> {
+    tier.parse().map_err(|_| ApiError::not_found("tier", tier))
 }
 
 /// Every object of every tier accounted for.
@@ -127,10 +150,73 @@ async fn retry_batch_tier(
     scope: Scope<Write>,
     Path((bucket, batch, tier)): Path<(String, String, String)>,
 ) -> Result<Json<BatchRequeueResponse>> {
-    let number = tier.parse();
-    let tier = number.map_err(|_| ApiError::not_found("tier", &tier))?;
+    let tier = number(&tier)?;
     let bucket = bucket_id(&app, &scope, &bucket, NamespaceOperation::ExecuteJob).await?;
     super::retry_tier(&app, &scope, &bucket, &batch, tier)
+        .await
+        .map(Json)
+}
+
+async fn named(app: &App, scope: &Scope<Write>, bucket: &str, batch: String) -> Result<Named> {
+    let bucket_id = bucket_id(app, scope, bucket, NamespaceOperation::CancelJob).await?;
+    Ok(Named {
+        org_id: scope.caller.org_id.clone(),
+        namespace_id: scope.namespace_id.clone(),
+        bucket_id,
+        batch_id: batch,
+    })
+}
+
+/// Stops a tier that has not ended: what waits for it or comes to it goes no further, what came out of it goes on. What was
+/// written stays.
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}/tiers/{tier_num}/cancel", tag = "batches", params(ReasonQuery), responses((status = 200, body = TaskResponse)))]
+async fn cancel_batch_tier(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path((bucket, batch, tier)): Path<(String, String, String)>,
+    query: ReasonQuery,
+) -> Result<Json<TaskResponse>> {
+    let tier = number(&tier)?;
+    let named = named(&app, &scope, &bucket, batch).await?;
+    let (job_id, reason) = (None, query.reason);
+    let stop = Stop {
+        tier,
+        job_id,
+        reason,
+    };
+    stopping::cancel_tier(&app, named, stop).await.map(Json)
+}
+
+/// Stops one job of a tier, by its `ray_job_id`: its collection gets nothing more of this batch, the others of the tier do.
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}/tiers/{tier_num}/jobs/{job_id}/cancel", tag = "batches", params(ReasonQuery), responses((status = 200, body = std::collections::HashMap<String, Value>)))]
+async fn cancel_batch_tier_job(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path((bucket, batch, tier, job)): Path<(String, String, String, String)>,
+    query: ReasonQuery,
+) -> Result<Json<Object>> {
+    let tier = number(&tier)?;
+    let named = named(&app, &scope, &bucket, batch).await?;
+    let (job_id, reason) = (Some(job), query.reason);
+    let stop = Stop {
+        tier,
+        job_id,
+        reason,
+    };
+    stopping::cancel_job(&app, named, stop).await.map(Json)
+}
+
+/// Starts again what stands still in a tier that runs; of a batch that has ended, makes what the tier lacks.
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}/tiers/{tier_num}/heal", tag = "batches", request_body = HealTierRequest, responses((status = 200, body = std::collections::HashMap<String, Value>)))]
+async fn heal_batch_tier(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path((bucket, batch, tier)): Path<(String, String, String)>,
+    Body(request): Body<HealTierRequest>,
+) -> Result<Json<Object>> {
+    let tier = number(&tier)?;
+    let bucket = bucket_id(&app, &scope, &bucket, NamespaceOperation::ExecuteJob).await?;
+    healing::heal(&app, &scope, &bucket, &batch, tier, request.action)
         .await
         .map(Json)
 }

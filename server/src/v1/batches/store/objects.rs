@@ -14,22 +14,22 @@ crate::sql! {
     const ADD_OBJECT = "INSERT INTO batch_objects (batch_id, object_id, position, status, updated_at) VALUES ($1, $2, $3, 'PENDING', $4) ON CONFLICT (batch_id, object_id) DO NOTHING";
     const NEXT_POSITION = "SELECT CAST(COALESCE(MAX(position) + 1, 0) AS BIGINT) FROM batch_objects WHERE batch_id = $1";
     const OBJECT_IDS = "SELECT object_id FROM batch_objects WHERE batch_id = $1 ORDER BY position";
-    const BUCKET_OBJECTS = "SELECT object_id FROM objects WHERE namespace_id = $1 AND bucket_id = $2 ORDER BY created_at, object_id LIMIT $3";
+    const BUCKET_OBJECTS = "SELECT object_id FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED') ORDER BY created_at, object_id LIMIT $3";
     // A hundred ids at once: fewer are filled up with the last one.
     const KNOWN_OBJECTS = "SELECT object_id FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND object_id IN ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101, $102)";
     const SPAN = "SELECT object_id FROM batch_objects WHERE batch_id = $1 AND position >= $2 AND position < $3 AND status = 'PENDING' AND tier = $4 ORDER BY position";
-    const CHUNK = "SELECT o.data, o.content_hash FROM batch_objects b JOIN objects o ON o.object_id = b.object_id AND o.namespace_id = $2 WHERE b.batch_id = $1 AND b.position >= $3 AND b.position < $4 AND b.status = 'PENDING' AND b.tier = $5 ORDER BY b.position";
+    const CHUNK = "SELECT o.data, o.content_hash FROM batch_objects b JOIN objects o ON o.object_id = b.object_id AND o.namespace_id = $2 WHERE b.batch_id = $1 AND b.position >= $3 AND b.position < $4 AND b.status = 'PENDING' AND b.tier = $5 AND o.status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED') ORDER BY b.position";
     const PROCESSED = "SELECT p.object_id, p.content_hash FROM batch_objects b JOIN processed p ON p.object_id = b.object_id AND p.collection_id = $2 WHERE b.batch_id = $1 AND b.position >= $3 AND b.position < $4";
     const SET_PROCESSED = "INSERT INTO processed (object_id, collection_id, namespace_id, content_hash, documents, updated_at) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (object_id, collection_id) DO UPDATE SET content_hash = $4, documents = $5, updated_at = $6";
     const FORGET_COLLECTION = "DELETE FROM processed WHERE namespace_id = $1 AND collection_id = $2";
     // An object that the last tier passes over is done all the same if a tier before made something of it.
     const SET_OBJECT = "UPDATE batch_objects SET status = CASE WHEN $3 = 'SKIPPED' AND made + $10 > 0 THEN 'COMPLETED' ELSE $3 END, error = $4, error_type = $5, collection_id = $6, documents = documents + $7, updated_at = $8, tier = $9, made = CASE WHEN made + $10 > 0 THEN 1 ELSE 0 END, document_id = $11 WHERE batch_id = $1 AND object_id = $2";
-    const SET_OBJECT_STATUS = "UPDATE objects SET status = $3, updated_at = $4 WHERE namespace_id = $1 AND object_id = $2";
+    const SET_OBJECT_STATUS = "UPDATE objects SET status = $3, updated_at = $4 WHERE namespace_id = $1 AND object_id = $2 AND status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED')";
     const COUNTS = "SELECT status, CAST(COUNT(*) AS BIGINT), CAST(COALESCE(SUM(documents), 0) AS BIGINT), CAST(COALESCE(SUM(tier), 0) AS BIGINT) FROM batch_objects WHERE batch_id = $1 GROUP BY status";
     const FAILED = "SELECT object_id, collection_id, COALESCE(error, '') AS error, COALESCE(error_type, 'permanent') AS error_type, updated_at, tier, document_id FROM batch_objects WHERE batch_id = $1 AND status = 'FAILED' AND ($4 < 0 OR tier = $4) AND ($5 = '' OR collection_id = $5) ORDER BY position LIMIT $2 OFFSET $3";
     const COUNT_FAILED = "SELECT CAST(COUNT(*) AS BIGINT) FROM batch_objects WHERE batch_id = $1 AND status = 'FAILED' AND ($2 < 0 OR tier = $2) AND ($3 = '' OR collection_id = $3)";
     const NEXT_TIER = "SELECT CAST(COALESCE(MIN(tier), -1) AS BIGINT) FROM batch_objects WHERE batch_id = $1 AND status = 'PENDING'";
-    const IN_TIER = "SELECT CAST(COUNT(*) AS BIGINT) FROM batch_objects WHERE batch_id = $1 AND tier >= $2 AND status <> 'CANCELED'";
+    const IN_TIER = "SELECT CAST(COUNT(*) AS BIGINT) FROM batch_objects WHERE batch_id = $1 AND tier >= $2 AND (status <> 'CANCELED' OR tier > $2)";
     const FAILED_IN_TIER = "SELECT CAST(COUNT(*) AS BIGINT) FROM batch_objects WHERE batch_id = $1 AND status = 'FAILED' AND tier = $2";
     // The tiers are others than before: whatever waits begins anew.
     const BACK_TO_FIRST = "UPDATE batch_objects SET tier = 0 WHERE batch_id = $1 AND status = 'PENDING'";
@@ -37,6 +37,9 @@ crate::sql! {
     const FIRST_ERROR = "SELECT COALESCE(error, '') FROM batch_objects WHERE batch_id = $1 AND status = 'FAILED' ORDER BY position LIMIT 1";
     const RESET_FAILED = "UPDATE batch_objects SET status = 'PENDING', error = NULL, error_type = NULL, document_id = NULL, updated_at = $2 WHERE batch_id = $1 AND status = 'FAILED' AND ($3 = '' OR error_type = $3)";
     const RESET_ALL = "UPDATE batch_objects SET status = 'PENDING', error = NULL, error_type = NULL, document_id = NULL, updated_at = $2 WHERE batch_id = $1 AND status IN ('FAILED', 'CANCELED')";
+    const RESET_STOPPED = "UPDATE batch_objects SET status = 'PENDING', error = NULL, error_type = NULL, document_id = NULL, updated_at = $3 WHERE batch_id = $1 AND tier = $2 AND status IN ('PENDING', 'FAILED', 'CANCELED')";
+    const RESET_MISSING = "UPDATE batch_objects SET status = 'PENDING', tier = $2, updated_at = $3 WHERE batch_id = $1 AND tier >= $2 AND status IN ('COMPLETED', 'SKIPPED') AND NOT EXISTS (SELECT 1 FROM processed p WHERE p.object_id = batch_objects.object_id AND p.collection_id = $4) AND (NOT $5 OR EXISTS (SELECT 1 FROM objects o WHERE o.object_id = batch_objects.object_id AND o.status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED')))";
+    const CANCEL_TIER = "UPDATE batch_objects SET status = 'CANCELED', updated_at = $3 WHERE batch_id = $1 AND status = 'PENDING' AND tier = $2";
     const CANCEL_OBJECTS = "UPDATE batch_objects SET status = 'CANCELED', updated_at = $2 WHERE batch_id = $1 AND status = 'PENDING'";
 }
 
@@ -359,4 +362,28 @@ pub async fn reset_unfinished(tx: &mut Tx, batch_id: &str, now: i64) -> Result<u
 
 pub async fn cancel_objects(tx: &mut Tx, batch_id: &str, now: i64) -> Result<u64> {
     tx.run(CANCEL_OBJECTS, args![batch_id, now]).await
+}
+
+/// Cancels what waits for a tier.
+pub async fn cancel_tier(tx: &mut Tx, batch_id: &str, tier: i64, now: i64) -> Result<u64> {
+    tx.run(CANCEL_TIER, args![batch_id, tier, now]).await
+}
+
+/// Puts back what did not come out of a tier.
+pub async fn reset_stopped(tx: &mut Tx, batch_id: &str, tier: i64, now: i64) -> Result<u64> {
+    tx.run(RESET_STOPPED, args![batch_id, tier, now]).await
+}
+
+/// Puts back what came out of a tier although the collection was not filled from it. Objects that are gone stay so; documents
+/// are asked of the store when the chunk runs.
+pub async fn reset_missing(
+    tx: &mut Tx,
+    batch_id: &str,
+    tier: i64,
+    collection_id: &str,
+    of_objects: bool,
+    now: i64,
+) -> Result<u64> {
+    let args = args![batch_id, tier, now, collection_id, of_objects];
+    tx.run(RESET_MISSING, args).await
 }

@@ -1,9 +1,9 @@
 use crate::{args, db::Db, error::Result};
 
 crate::sql! {
-    const SOURCE = "SELECT CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1 AND bucket_id = $2";
+    const SOURCE = "SELECT CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED')";
     const PRODUCED = "SELECT CAST(COUNT(*) AS BIGINT) FROM objects o JOIN processed p ON p.object_id = o.object_id AND p.collection_id = $3 WHERE o.namespace_id = $1 AND o.bucket_id = $2 AND p.documents > 0";
-    const MISSING = "SELECT o.object_id, o.status, o.created_at, CAST(COALESCE(p.documents, -1) AS BIGINT) AS documents FROM objects o LEFT JOIN processed p ON p.object_id = o.object_id AND p.collection_id = $3 WHERE o.namespace_id = $1 AND o.bucket_id = $2 AND (p.object_id IS NULL OR p.documents = 0) ORDER BY o.created_at, o.object_id LIMIT $4";
+    const MISSING = "SELECT o.object_id, o.status, o.created_at, CAST(COALESCE(p.documents, -1) AS BIGINT) AS documents FROM objects o LEFT JOIN processed p ON p.object_id = o.object_id AND p.collection_id = $3 WHERE o.namespace_id = $1 AND o.bucket_id = $2 AND (p.object_id IS NULL OR p.documents = 0) AND o.status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED') ORDER BY o.created_at, o.object_id LIMIT $4";
 }
 
 crate::row! {

@@ -1,0 +1,174 @@
+//! The fields of a page's search form: what the owner declared, or what the retriever's inputs imply.
+
+use loupe_wire::{
+    InputRenderingConfig, RetrieverInputSchemaField, RetrieverInputSchemaFieldType as Kind, Value,
+};
+use serde_json::json;
+
+use crate::Page;
+
+/// Names the page itself uses; an input of that name gets `input.` before it.
+const RESERVED: [&str; 4] = ["page", "q", "nonce", "embed"];
+
+/// One field of the search form.
+#[derive(Debug, Clone)]
+pub struct Input {
+    /// Name in the retriever's inputs.
+    pub name: String,
+    /// Name in the address.
+    pub param: String,
+    /// How it is drawn.
+    pub config: InputRenderingConfig,
+    /// Values a choice offers.
+    pub options: Vec<String>,
+    /// What the visitor gave, one or several.
+    pub values: Vec<String>,
+    /// What is wrong with it.
+    pub error: Option<&'static str>,
+}
+
+impl Input {
+    /// First value, or nothing.
+    pub fn value(&self) -> &str {
+        self.values.first().map_or("", String::as_str)
+    }
+
+    pub fn is_list(&self) -> bool {
+        self.config.field_schema.r#type == Kind::Array
+    }
+
+    /// Its values as the retriever takes them, or what is wrong with them.
+    pub fn typed(&self) -> Result<Option<Value>, &'static str> {
+        if self.values.is_empty() {
+            return Ok(None);
+        }
+        let schema = &self.config.field_schema;
+        if self.is_list() {
+            let kind = schema
+                .items
+                .as_ref()
+                .map_or(Kind::String, |items| items.r#type);
+            let values: Result<Vec<Value>, _> =
+                self.values.iter().map(|value| typed(value, kind)).collect();
+            return values.map(|values| Some(Value::Array(values)));
+        }
+        typed(self.value(), schema.r#type).map(Some)
+    }
+}
+
+fn typed(text: &str, kind: Kind) -> Result<Value, &'static str> {
+    match kind {
+        Kind::Integer => text
+            .trim()
+            .parse::<i64>()
+            .map(Value::from)
+            .map_err(|_| "Enter a whole number."),
+        Kind::Number | Kind::Float => text
+            .trim()
+            .parse::<f64>()
+            .ok()
+            .and_then(serde_json::Number::from_f64)
+            .map(Value::Number)
+            .ok_or("Enter a number."),
+        Kind::Boolean => Ok(json!(matches!(text, "true" | "on" | "1" | "yes"))),
+        _ => Ok(json!(text)),
+    }
+}
+
+/// Whether an input takes free text.
+pub fn is_text(input: &Input) -> bool {
+    matches!(
+        input.config.input_type.as_str(),
+        "text" | "textarea" | "search" | ""
+    ) && matches!(input.config.field_schema.r#type, Kind::String | Kind::Text)
+}
+
+/// The form of a page, nothing filled in.
+pub fn inputs_of(page: &Page) -> Vec<Input> {
+    let mut configs = page.display_config.inputs.clone();
+    if configs.is_empty() {
+        configs = page
+            .input_schema
+            .iter()
+            .map(|(name, schema)| implied(name, schema))
+            .collect();
+    }
+    // Only what the retriever declares may be asked.
+    configs.retain(|config| {
+        page.input_schema.is_empty() || page.input_schema.contains_key(&config.field_name)
+    });
+    configs.sort_by_key(|config| config.order);
+    configs
+        .into_iter()
+        .map(|config| {
+            let name = config.field_name.clone();
+            let taken = RESERVED.contains(&name.as_str())
+                || name.starts_with("f.")
+                || name.starts_with("input.");
+            let param = if taken {
+                format!("input.{name}")
+            } else {
+                name.clone()
+            };
+            let options = options(&config.field_schema);
+            Input {
+                name,
+                param,
+                config,
+                options,
+                values: Vec::new(),
+                error: None,
+            }
+        })
+        .collect()
+}
+
+fn options(schema: &RetrieverInputSchemaField) -> Vec<String> {
+    let own = schema.r#enum.as_ref();
+    let of_items = schema
+        .items
+        .as_ref()
+        .and_then(|items| items.r#enum.as_ref());
+    own.or(of_items)
+        .into_iter()
+        .flatten()
+        .map(|value| match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        })
+        .collect()
+}
+
+/// Drawing of an input the owner did not configure.
+fn implied(name: &str, schema: &RetrieverInputSchemaField) -> InputRenderingConfig {
+    let input_type = match schema.r#type {
+        _ if schema.r#enum.is_some() => "select",
+        Kind::Array => "multiselect",
+        Kind::Number | Kind::Integer | Kind::Float => "number",
+        Kind::Boolean => "boolean",
+        Kind::Date | Kind::Datetime => "date",
+        _ => "text",
+    };
+    let mut letters = name.chars();
+    let label: String = letters
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .chain(letters)
+        .map(|letter| {
+            if matches!(letter, '_' | '-') {
+                ' '
+            } else {
+                letter
+            }
+        })
+        .collect();
+    InputRenderingConfig {
+        field_name: name.to_owned(),
+        field_schema: schema.clone(),
+        input_type: input_type.to_owned(),
+        label,
+        required: schema.required.unwrap_or(false),
+        ..Default::default()
+    }
+}

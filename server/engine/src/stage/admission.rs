@@ -1,0 +1,194 @@
+//! What a plan says of one document whatever is asked: the conditions without templates that all its answers keep.
+
+use loupe_wire::{Object, StageCategory, Value};
+
+use super::attribute_filter;
+use super::plan::{Plan, Step};
+use super::working::Row;
+use crate::filter::{Condition, Filter, dynamic_input, values_at};
+use crate::store::Document;
+use crate::template::{has_template, is_template};
+
+/// A condition, and whether earlier stages may have made the field that it reads.
+type Held = (Filter, bool);
+
+impl Plan {
+    /// Whether some answer may have this document, as far as that can be told without inputs: false where it breaks a
+    /// condition of `attribute_filter` stages, or before or after other stages, that no input changes.
+    pub fn admits(&self, document: &Document) -> bool {
+        let row = Row::new(document.clone(), None).value;
+        let held = self.held();
+        let refuses = |(filter, made): &Held| tell(filter, &row, *made) == Some(false);
+        !held.iter().any(refuses)
+    }
+
+    fn held(&self) -> Vec<Held> {
+        let (mut held, mut made) = (Vec::new(), false);
+        for step in &self.steps {
+            held.extend(read(step.filters.before.as_ref(), made));
+            match step.definition.id {
+                "attribute_filter" if step.filters.when.is_none() => {
+                    held.extend(written(&step.parameters).map(|filter| (filter, made)));
+                }
+                "feature_search" => {
+                    for name in ["filters", "pre_filters"] {
+                        held.extend(read(step.parameters.get(name), made));
+                    }
+                }
+                // These find documents that no stage before them has seen.
+                "traverse_edge" | "agent_search" => held.clear(),
+                _ => {}
+            }
+            made |= makes_fields(step);
+            held.extend(read(step.filters.after.as_ref(), made));
+        }
+        held
+    }
+}
+
+/// Whether what comes out of a stage has other members than what went in.
+fn makes_fields(step: &Step) -> bool {
+    let keeps = matches!(step.definition.id, "limit" | "sample" | "deduplicate");
+    let kind = step.definition.category;
+    !keeps && !matches!(kind, StageCategory::Filter | StageCategory::Sort)
+}
+
+fn read(raw: Option<&Value>, made: bool) -> Option<Held> {
+    let filter = Filter::parse(raw?).ok()?;
+    Some((filter, made))
+}
+
+/// The filter of an `attribute_filter` as written, unless a template says which one it is.
+fn written(parameters: &Object) -> Option<Filter> {
+    if let Some(tree) = parameters.get("conditions") {
+        return Filter::parse(tree).ok();
+    }
+    let mut others = parameters.iter().filter(|(name, _)| *name != "value");
+    if others.any(|(_, value)| has_template(value)) {
+        return None;
+    }
+    attribute_filter::leaf(parameters).ok().map(Filter::Leaf)
+}
+
+/// Whether the document satisfies a filter; none where that takes an input, or a field that a stage makes.
+fn tell(filter: &Filter, row: &Value, made: bool) -> Option<bool> {
+    let any = |list: &[Filter], wanted: bool| {
+        let told: Vec<_> = list.iter().map(|one| tell(one, row, made)).collect();
+        match told.contains(&Some(wanted)) {
+            true => Some(wanted),
+            false if told.contains(&None) => None,
+            false => Some(!wanted),
+        }
+    };
+    match filter {
+        Filter::All(list) => any(list, false),
+        Filter::Any(list) => any(list, true),
+        Filter::None(list) => any(list, true).map(|found| !found),
+        Filter::Leaf(condition) => is_told(condition, row, made).then(|| filter.matches(row)),
+    }
+}
+
+fn is_told(condition: &Condition, row: &Value, made: bool) -> bool {
+    let written = !is_template(&condition.field)
+        && !has_template(&condition.value)
+        && dynamic_input(&condition.value).is_none();
+    // Searches give scores.
+    let made = made || condition.field == "score";
+    written && (!made || !values_at(row, &condition.field).is_empty())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use loupe_wire::StageConfigInput;
+    use serde_json::json;
+
+    use super::*;
+
+    fn plan(stages: Value) -> Plan {
+        let stages: Vec<StageConfigInput> = serde_json::from_value(stages).unwrap();
+        Plan::compile(&stages, &Default::default()).unwrap()
+    }
+
+    fn stage(id: &str, parameters: Value) -> Value {
+        json!({"stage_name": id, "config": {"stage_id": id, "parameters": parameters}})
+    }
+
+    fn document(payload: Value) -> Document {
+        Document {
+            document_id: "doc_1".into(),
+            collection_id: "col_1".into(),
+            payload: payload.as_object().unwrap().clone(),
+            vectors: Default::default(),
+            keywords: None,
+        }
+    }
+
+    #[test]
+    fn conditions_that_no_input_changes_hold_for_every_answer() {
+        let is =
+            |field: &str, value: Value| json!({"field": field, "operator": "eq", "value": value});
+        let filter = |parameters: Value| stage("attribute_filter", parameters);
+        let public = filter(is("status", json!("public")));
+        let sort = stage("sort_attribute", json!({"field": "year"}));
+        let made = stage(
+            "json_transform",
+            json!({"template": "{\"label\": \"{{DOC.title}}\"}"}),
+        );
+        let open = json!({"status": "public", "year": 1999});
+        let hidden = json!({"status": "draft", "year": 1999});
+        for (stages, shows, hides) in [
+            (json!([public]), &open, Some(&hidden)),
+            (json!([sort, public]), &open, Some(&hidden)),
+            (
+                json!([filter(
+                    json!({"conditions": {"AND": [is("status", json!("public")), is("year", json!("{{INPUT.year}}"))]}})
+                )]),
+                &open,
+                Some(&hidden),
+            ),
+            // An input could make it true.
+            (
+                json!([filter(
+                    json!({"conditions": {"OR": [is("status", json!("public")), is("year", json!("{{INPUT.year}}"))]}})
+                )]),
+                &hidden,
+                None,
+            ),
+            (
+                json!([filter(
+                    json!({"conditions": {"NOT": [is("status", json!("draft"))]}})
+                )]),
+                &open,
+                Some(&hidden),
+            ),
+            (
+                json!([filter(is("status", json!("{{INPUT.status}}")))]),
+                &hidden,
+                None,
+            ),
+            (
+                json!([filter(
+                    json!({"field": "score", "operator": "gt", "value": 0.5})
+                )]),
+                &hidden,
+                None,
+            ),
+            // A field that a stage makes is not the document's.
+            (
+                json!([made, filter(is("label", json!("x")))]),
+                &hidden,
+                None,
+            ),
+            (json!([made, public]), &open, Some(&hidden)),
+        ] {
+            let plan = plan(stages.clone());
+            assert!(plan.admits(&document(shows.clone())), "{stages}");
+            if let Some(hides) = hides {
+                assert!(!plan.admits(&document(hides.clone())), "{stages}");
+            }
+        }
+        // What an owner takes the word from is shown no more.
+        assert!(!plan(json!([public])).admits(&document(json!({}))));
+    }
+}

@@ -1,0 +1,465 @@
+//! `traverse_edge`: the documents that are linked with those found, step by step: along the edges of the objects that they
+//! come from, or by fields that name each other.
+
+use std::collections::{HashMap, HashSet};
+
+use loupe_wire::{Object, StageCategory, Value};
+use serde_json::json;
+
+use super::document_enrich::{OWN, lineage, members, targets};
+use super::execution::Execution;
+use super::parameters::Parameters;
+use super::schema::{Kind, member};
+use super::working::{Row, Working, list};
+use super::{Definition, RunError};
+use crate::filter::{Filter, MAX_MEMBERS, Operator};
+use crate::store::Reach;
+
+/// Most documents that one step reads.
+const MAX_READ: usize = 5_000;
+/// Where documents keep the edges of the object at the beginning of their line, and that object's id.
+const EDGES: &str = "_internal.edges";
+const ROOT: &str = "_internal.lineage.root_object_id";
+
+pub(crate) static DEFINITION: Definition = Definition {
+    id: "traverse_edge",
+    aliases: &[],
+    category: StageCategory::Apply,
+    icon: "waypoints",
+    about: "Gives the documents that those found are linked with, along the edges of their objects or by fields, up to \
+            some steps away",
+    members: &[
+        member(
+            "edge_types",
+            Kind::Texts,
+            "[]",
+            "The types of edges that are followed; all where not given",
+        ),
+        member(
+            "direction",
+            Kind::Choice(&["out", "in", "both"]),
+            r#""out""#,
+            "out: to what a document names; in: to what names it",
+        ),
+        member(
+            "source_field",
+            Kind::Text,
+            "",
+            "Dot path of the values that name other documents; the edges of the objects are followed where not given",
+        ),
+        member(
+            "target_field",
+            Kind::Text,
+            r#""document_id""#,
+            "Dot path, in the documents named, of the same value; only with `source_field`",
+        ),
+        member(
+            "target_collection_id",
+            Kind::Template,
+            r#""{{COLLECTION_ID}}""#,
+            "Id or name of the collection of the linked documents; the retriever's own where not given",
+        ),
+        member(
+            "max_depth",
+            Kind::Integer(1, 5),
+            "1",
+            "Most steps away from the documents found",
+        ),
+        member(
+            "fan_out",
+            Kind::Integer(1, 1000),
+            "50",
+            "Most documents that one document leads to",
+        ),
+        member(
+            "limit",
+            Kind::Integer(1, 5000),
+            "500",
+            "Most linked documents altogether",
+        ),
+        member(
+            "filters",
+            Kind::Filter,
+            "",
+            "Conditions of linked documents; the others are neither given nor gone through",
+        ),
+        member(
+            "include_sources",
+            Kind::Boolean,
+            "false",
+            "Whether the documents found stay, before those linked",
+        ),
+        member(
+            "output_field",
+            Kind::Text,
+            r#""edge""#,
+            "Where a linked document tells how it was come to: depth, from_document_id, direction and what linked it",
+        ),
+    ],
+};
+
+/// What links documents.
+enum Via {
+    /// Edges of these types, or of all.
+    Edges(Vec<String>),
+    Fields {
+        source: String,
+        target: String,
+    },
+}
+
+/// How a stage goes through the documents.
+struct Walk {
+    via: Via,
+    out: bool,
+    back: bool,
+    /// Names of collections by their ids.
+    names: HashMap<String, String>,
+    reach: Reach,
+    filter: Option<Filter>,
+    fan_out: usize,
+    output: String,
+}
+
+/// What a document says of its link to another one.
+struct Statement {
+    /// What the other one is known by.
+    key: Value,
+    /// Whether the link goes from this document to the other.
+    outward: bool,
+    /// The collection, by id or name, that the other one has to be of.
+    collection: Option<String>,
+    told: Object,
+}
+
+/// What the documents of one step are linked by.
+#[derive(Default)]
+struct Ends {
+    /// By what they name: the document that does, and its words.
+    named: HashMap<String, Vec<(usize, Statement)>>,
+    named_values: Vec<Value>,
+    /// By what they are known by.
+    known: HashMap<String, Vec<usize>>,
+    known_values: Vec<Value>,
+}
+
+#[derive(Default)]
+struct Cut {
+    fan_out: usize,
+    limit: bool,
+}
+
+pub(crate) async fn run(
+    at: &mut Execution,
+    p: &Parameters,
+    set: Working,
+) -> Result<Working, RunError> {
+    let sources = at.rows(set).await?;
+    let walk = walk(at, p)?;
+    let limit = p.count("limit").unwrap_or(usize::MAX);
+    let mut seen: HashSet<String> = sources.iter().map(|row| row.id().to_owned()).collect();
+    let (mut linked, mut hops, mut cut) = (Vec::<Row>::new(), Vec::new(), Cut::default());
+    let mut begin = 0;
+    for depth in 1..=p.count("max_depth").unwrap_or(1) {
+        let from = match depth {
+            1 => &sources,
+            _ => &linked[begin..],
+        };
+        if from.is_empty() || linked.len() >= limit {
+            break;
+        }
+        let ends = ends(at, &walk, from);
+        let found = read(at, &walk, &ends).await?;
+        let read = found.len();
+        let mut step = attach(&walk, from, &ends, found, depth, &seen, &mut cut);
+        cut.limit |= step.len() > limit - linked.len();
+        step.truncate(limit - linked.len());
+        hops.push(json!({"depth": depth, "from": from.len(), "read": read, "linked": step.len()}));
+        seen.extend(step.iter().map(|row| row.id().to_owned()));
+        begin = linked.len();
+        linked.extend(step);
+    }
+    tell(at, &walk, limit, &cut);
+    at.report.metadata.insert("hops".into(), json!(hops));
+    let mut rows = if p.flag("include_sources") {
+        sources
+    } else {
+        Vec::new()
+    };
+    rows.append(&mut linked);
+    Ok(Working::Rows(rows))
+}
+
+fn walk(at: &mut Execution, p: &Parameters) -> Result<Walk, RunError> {
+    let collections = targets(at, p)?;
+    let own = p.word("target_collection_id").replace(' ', "") == OWN;
+    let mut filter = p.get("filters").map(|raw| at.filter(&raw)).transpose()?;
+    // What the request does not want of the retriever's collections is not come to by links either.
+    if let Some(asked) = at.run.filter.clone().filter(|_| own) {
+        filter = Some(match filter {
+            Some(filter) => filter.and(asked),
+            None => asked,
+        });
+    }
+    let direction = p.word("direction");
+    Ok(Walk {
+        via: match p.text("source_field") {
+            None => Via::Edges(p.texts("edge_types")),
+            Some(source) => Via::Fields {
+                source,
+                target: p.word("target_field"),
+            },
+        },
+        out: direction != "in",
+        back: direction != "out",
+        names: collections
+            .iter()
+            .chain(&at.run.collections)
+            .map(|c| (c.collection_id.clone(), c.name.clone()))
+            .collect(),
+        reach: at.reach_of(&collections),
+        filter,
+        fan_out: p.count("fan_out").unwrap_or(usize::MAX),
+        output: p.word("output_field"),
+    })
+}
+
+impl Walk {
+    /// Whether links that go out, or come in, are followed.
+    fn follows(&self, outward: bool) -> bool {
+        if outward { self.out } else { self.back }
+    }
+
+    fn statements(&self, row: &Row) -> Vec<Statement> {
+        match &self.via {
+            Via::Edges(types) => {
+                let edges = row.all_at(EDGES).into_iter().flat_map(members);
+                edges.filter_map(|edge| statement(edge, types)).collect()
+            }
+            Via::Fields { source, .. } => {
+                let values = row.all_at(source).into_iter().flat_map(members);
+                let said = |value: &Value| Statement {
+                    key: value.clone(),
+                    outward: true,
+                    collection: None,
+                    told: Object::from_iter([
+                        ("field".to_owned(), json!(source)),
+                        ("value".to_owned(), value.clone()),
+                    ]),
+                };
+                values.filter(|value| !value.is_null()).map(said).collect()
+            }
+        }
+    }
+
+    /// What others name a document by.
+    fn names<'a>(&self, row: &'a Row) -> Vec<&'a Value> {
+        let path = match &self.via {
+            Via::Edges(_) => ROOT,
+            Via::Fields { target, .. } => target,
+        };
+        let values = row.all_at(path).into_iter().flat_map(members);
+        values.filter(|value| !value.is_null()).collect()
+    }
+
+    /// Conditions that the other ends of links satisfy; more may.
+    fn question(&self, ends: &Ends) -> Option<Filter> {
+        let among =
+            |path: String, values: &[Value]| Filter::leaf(path, Operator::In, json!(values));
+        let mut parts = Vec::new();
+        if !ends.named_values.is_empty() {
+            let path = match &self.via {
+                Via::Edges(_) => ROOT.to_owned(),
+                Via::Fields { target, .. } => lineage(target),
+            };
+            parts.push(among(path, &ends.named_values));
+        }
+        if !ends.known_values.is_empty() {
+            parts.push(match &self.via {
+                Via::Edges(types) => {
+                    let names = among(format!("{EDGES}.target_object_id"), &ends.known_values);
+                    let types: Vec<Value> = types.iter().map(|word| json!(word)).collect();
+                    let mut asked = names;
+                    if !types.is_empty() {
+                        asked = asked.and(among(format!("{EDGES}.type"), &types));
+                    }
+                    // Who says of itself that another leads to it says `in`.
+                    if !self.back {
+                        asked = asked.and(Filter::eq(format!("{EDGES}.direction"), "in"));
+                    }
+                    asked
+                }
+                Via::Fields { source, .. } => among(lineage(source), &ends.known_values),
+            });
+        }
+        let question = (!parts.is_empty()).then_some(Filter::Any(parts))?;
+        Some(match &self.filter {
+            Some(filter) => question.and(filter.clone()),
+            None => question,
+        })
+    }
+
+    /// Whether a link means this document, which has what the link names.
+    fn means(&self, said: &Statement, row: &Row) -> bool {
+        let Some(collection) = &said.collection else {
+            return true;
+        };
+        let id = row.value.get("collection_id").and_then(Value::as_str);
+        let id = id.unwrap_or_default();
+        id == collection || self.names.get(id) == Some(collection)
+    }
+}
+
+fn statement(edge: &Value, types: &[String]) -> Option<Statement> {
+    let word = edge.get("type")?.as_str()?;
+    if !types.is_empty() && !types.iter().any(|one| one == word) {
+        return None;
+    }
+    let mut told = Object::from_iter([("type".to_owned(), json!(word))]);
+    if let Some(attributes) = edge.get("attributes") {
+        told.insert("attributes".into(), attributes.clone());
+    }
+    let collection = edge.get("target_collection_id").and_then(Value::as_str);
+    Some(Statement {
+        key: edge.get("target_object_id")?.clone(),
+        outward: edge.get("direction").and_then(Value::as_str) != Some("in"),
+        collection: collection.map(str::to_owned),
+        told,
+    })
+}
+
+/// What the documents name and are known by; said where it is too much for one question.
+fn ends(at: &mut Execution, walk: &Walk, from: &[Row]) -> Ends {
+    let mut ends = Ends::default();
+    // Whoever names them may mean a link to them or from them; a field means only the first.
+    let asked_back = walk.back || matches!(walk.via, Via::Edges(_));
+    for (place, row) in from.iter().enumerate() {
+        for statement in walk.statements(row) {
+            if walk.follows(statement.outward) {
+                let group = ends.named.entry(statement.key.to_string()).or_default();
+                if group.is_empty() {
+                    ends.named_values.push(statement.key.clone());
+                }
+                group.push((place, statement));
+            }
+        }
+        for name in walk.names(row).into_iter().filter(|_| asked_back) {
+            let group = ends.known.entry(name.to_string()).or_default();
+            if group.is_empty() {
+                ends.known_values.push(name.clone());
+            }
+            group.push(place);
+        }
+    }
+    if ends.named_values.len().max(ends.known_values.len()) > MAX_MEMBERS {
+        ends.named_values.truncate(MAX_MEMBERS);
+        ends.known_values.truncate(MAX_MEMBERS);
+        at.warn(format!(
+            "stage `{}`: only the first {MAX_MEMBERS} values of a step were looked up",
+            at.stage
+        ));
+    }
+    ends
+}
+
+/// The documents that may be the other ends, in one question to the store.
+async fn read(at: &mut Execution, walk: &Walk, ends: &Ends) -> Result<Vec<Row>, RunError> {
+    let Some(question) = walk.question(ends) else {
+        return Ok(Vec::new());
+    };
+    let found = list(
+        &*at.run.store,
+        &walk.reach,
+        Some(question),
+        None,
+        0,
+        MAX_READ,
+    )
+    .await?;
+    if found.len() == MAX_READ {
+        at.warn(format!(
+            "stage `{}`: only the first {MAX_READ} documents of a step were read; narrow `filters`",
+            at.stage
+        ));
+    }
+    Ok(found)
+}
+
+/// The documents that are linked, in the order of those that lead to them, each with how it was come to.
+fn attach(
+    walk: &Walk,
+    from: &[Row],
+    ends: &Ends,
+    found: Vec<Row>,
+    depth: usize,
+    seen: &HashSet<String>,
+    cut: &mut Cut,
+) -> Vec<Row> {
+    let mut led = vec![0; from.len()];
+    let mut out: Vec<(usize, Row)> = Vec::new();
+    for mut row in found.into_iter().filter(|row| !seen.contains(row.id())) {
+        let links = links(walk, from, ends, &row);
+        let free = links.iter().find(|(place, _)| led[*place] < walk.fan_out);
+        let Some((place, told)) = free else {
+            cut.fan_out += usize::from(!links.is_empty());
+            continue;
+        };
+        led[*place] += 1;
+        let mut edge = Object::from_iter([
+            ("depth".to_owned(), json!(depth)),
+            ("from_document_id".to_owned(), json!(from[*place].id())),
+        ]);
+        edge.extend(told.clone());
+        let place = *place;
+        row.set(&walk.output, Value::Object(edge));
+        out.push((place, row));
+    }
+    out.sort_by_key(|(place, _)| *place);
+    out.into_iter().map(|(_, row)| row).collect()
+}
+
+/// The documents of the step that lead to this one, the first one first, with what is told of the links.
+fn links(walk: &Walk, from: &[Row], ends: &Ends, row: &Row) -> Vec<(usize, Object)> {
+    let mut links = Vec::new();
+    let told = |statement: &Statement, outward: bool| {
+        let word = if outward { "out" } else { "in" };
+        let mut told = Object::from_iter([("direction".to_owned(), json!(word))]);
+        told.extend(statement.told.clone());
+        told
+    };
+    for name in walk.names(row) {
+        for (place, said) in ends.named.get(&name.to_string()).into_iter().flatten() {
+            if walk.means(said, row) {
+                links.push((*place, told(said, said.outward)));
+            }
+        }
+    }
+    let said = walk.statements(row).into_iter();
+    for said in said.filter(|said| walk.follows(!said.outward)) {
+        for place in ends.known.get(&said.key.to_string()).into_iter().flatten() {
+            if walk.means(&said, &from[*place]) {
+                links.push((*place, told(&said, !said.outward)));
+            }
+        }
+    }
+    links.sort_by_key(|(place, _)| *place);
+    links
+}
+
+fn tell(at: &mut Execution, walk: &Walk, limit: usize, cut: &Cut) {
+    let stage = at.stage.clone();
+    if cut.fan_out > 0 {
+        at.warn(format!(
+            "stage `{stage}`: {} linked documents were left out: more than `fan_out` ({}) of one document",
+            cut.fan_out, walk.fan_out
+        ));
+    }
+    if cut.limit {
+        at.warn(format!(
+            "stage `{stage}`: only the first {limit} linked documents are given; raise `limit`"
+        ));
+    }
+    let left = &mut at.report.metadata;
+    left.insert("left_out_by_fan_out".into(), json!(cut.fan_out));
+    left.insert("cut_by_limit".into(), json!(cut.limit));
+}

@@ -1,0 +1,282 @@
+//! Batches that are told to stop: the whole, a tier, or one collection of a tier.
+
+use loupe_wire::{
+    BatchModel, CancellationOutcome, ExtractorJobInfo, Object, TaskResponse, TaskStatusEnum,
+    TaskType, TierTaskInfo, Value,
+};
+use serde_json::json;
+
+use super::{
+    flow::{Held, Owner, UNCOUNTED, count_held, go_on},
+    store,
+};
+use crate::{
+    app::App,
+    clock,
+    db::Tx,
+    error::{ApiError, Result},
+    jobs,
+    v1::tasks::{self, name_of},
+};
+
+/// The batch that a caller names; empty texts match everything.
+#[derive(Debug, Clone)]
+pub(super) struct Named {
+    pub org_id: String,
+    pub namespace_id: String,
+    pub bucket_id: String,
+    pub batch_id: String,
+}
+
+impl Named {
+    /// Holds the batch against every other change and reads it.
+    pub async fn lock(&self, tx: &mut Tx, now: i64) -> Result<BatchModel> {
+        store::lock(tx, &self.batch_id, now).await?;
+        let (org_id, namespace_id) = (&self.org_id, &self.namespace_id);
+        store::find_in(tx, org_id, namespace_id, &self.bucket_id, &self.batch_id).await
+    }
+
+    fn owner(&self, batch: &BatchModel) -> Owner {
+        Owner {
+            org_id: self.org_id.clone(),
+            namespace_id: batch.namespace_id.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// What of a batch is stopped, and why.
+#[derive(Debug, Clone)]
+pub(super) struct Stop {
+    pub tier: i64,
+    /// One job of the tier; none: the whole.
+    pub job_id: Option<String>,
+    pub reason: Option<String>,
+}
+
+/// Cancels a batch that waits or runs. Chunks that run lose their lease and write nothing more.
+pub async fn cancel(
+    app: &App,
+    org_id: &str,
+    namespace_id: &str,
+    bucket_id: &str,
+    batch_id: &str,
+) -> Result<TaskResponse> {
+    let named = Named {
+        org_id: org_id.to_owned(),
+        namespace_id: namespace_id.to_owned(),
+        bucket_id: bucket_id.to_owned(),
+        batch_id: batch_id.to_owned(),
+    };
+    let (id, now) = (batch_id.to_owned(), app.clock().micros());
+    let (task_id, canceled) = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let mut batch = named.lock(tx, now).await?;
+                if tasks::is_terminal(batch.status) {
+                    return Err(ApiError::conflict("", "the batch has ended already"));
+                }
+                let task_id = batch.task_id.clone().unwrap_or_default();
+                let canceled = jobs::cancel_children(tx, &task_id, now).await?;
+                store::cancel_objects(tx, &id, now).await?;
+                batch.status = TaskStatusEnum::Canceled;
+                batch.updated_at = Some(clock::time(now));
+                let tiers = batch.tier_tasks.iter_mut();
+                tiers
+                    .filter(|tier| !tasks::is_terminal(tier.status))
+                    .for_each(|tier| tier.status = TaskStatusEnum::Canceled);
+                store::update(tx, &batch, now).await?;
+                tasks::store::change(tx, &task_id, TaskStatusEnum::Canceled, now, |_| ()).await?;
+                Ok((task_id, canceled))
+            })
+        })
+        .await?;
+    answer(app, org_id, batch_id, &task_id, canceled).await
+}
+
+/// The batch's task, with what the cancellation reached.
+async fn answer(
+    app: &App,
+    org_id: &str,
+    batch_id: &str,
+    task_id: &str,
+    canceled: i64,
+) -> Result<TaskResponse> {
+    let task = tasks::store::find(app.db(), org_id, None, task_id).await?;
+    let task = task.unwrap_or_else(|| TaskResponse {
+        task_type: TaskType::ApiBucketsBatchesProcess,
+        status: TaskStatusEnum::Canceled,
+        additional_data: Some(Object::from_iter([(
+            "batch_id".to_owned(),
+            Value::from(batch_id),
+        )])),
+        ..Default::default()
+    });
+    Ok(TaskResponse {
+        cancellation: Some(outcome(canceled)),
+        ..task
+    })
+}
+
+fn outcome(canceled: i64) -> CancellationOutcome {
+    CancellationOutcome {
+        ray_jobs_requested: canceled,
+        ray_jobs_accepted: canceled,
+        ray_jobs_refused: 0,
+    }
+}
+
+/// Cancels a tier that has not ended. What came out of it goes on, what waits for it or comes to it goes no further.
+pub(super) async fn cancel_tier(app: &App, named: Named, stop: Stop) -> Result<TaskResponse> {
+    let stopped = stop_part(app, &named, stop).await?;
+    let (org_id, batch_id) = (&named.org_id, &named.batch_id);
+    answer(app, org_id, batch_id, &stopped.task_id, stopped.chunks).await
+}
+
+/// Cancels one job: its collection gets nothing more of this batch. With the last job of a tier the tier is canceled.
+pub(super) async fn cancel_job(app: &App, named: Named, stop: Stop) -> Result<Object> {
+    let stopped = stop_part(app, &named, stop.clone()).await?;
+    let told = json!({
+        "batch_id": named.batch_id, "tier_num": stop.tier, "job_id": stop.job_id,
+        "status": name_of(TaskStatusEnum::Canceled), "collection_ids": stopped.collection_ids,
+        "tier_status": name_of(stopped.tier_status), "reason": stop.reason,
+        "cancellation": outcome(stopped.chunks),
+    });
+    match told {
+        Value::Object(members) => Ok(members),
+        _ => Ok(Object::new()),
+    }
+}
+
+/// What a stop reached.
+#[derive(Debug, Default)]
+struct Stopped {
+    task_id: String,
+    /// Chunks that were canceled, or handed to other workers.
+    chunks: i64,
+    collection_ids: Vec<String>,
+    tier_status: TaskStatusEnum,
+}
+
+/// The batch's documents are counted when it turns out that it ends with the stop.
+async fn stop_part(app: &App, named: &Named, stop: Stop) -> Result<Stopped> {
+    let stopped = match write(app, named.clone(), stop.clone(), None).await {
+        Err(error) if error.message() == UNCOUNTED => {
+            let held = count_held(app, &named.batch_id).await?;
+            write(app, named.clone(), stop, Some(held)).await?
+        }
+        stopped => stopped?,
+    };
+    app.work.notify_waiters();
+    Ok(stopped)
+}
+
+async fn write(app: &App, named: Named, stop: Stop, held: Option<Held>) -> Result<Stopped> {
+    let (chunk, now) = (app.config().jobs.chunk_objects, app.clock().micros());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let mut batch = named.lock(tx, now).await?;
+                let mut stopped = Stopped {
+                    task_id: batch.task_id.clone().unwrap_or_default(),
+                    ..Default::default()
+                };
+                let tier = find_tier(&mut batch, stop.tier)?;
+                match &stop.job_id {
+                    None => tier.extractor_jobs.iter_mut().for_each(|job| {
+                        end_job(job, stop.reason.as_deref(), now);
+                    }),
+                    Some(id) => {
+                        let job = find_job(tier, id)?;
+                        end_job(job, stop.reason.as_deref(), now);
+                        stopped.collection_ids.clone_from(&job.collection_ids);
+                    }
+                }
+                let canceled = |job: &ExtractorJobInfo| job.status == TaskStatusEnum::Canceled;
+                let is_whole = tier.extractor_jobs.iter().all(canceled);
+                if is_whole {
+                    end_tier(tier, now);
+                }
+                stopped.tier_status = tier.status;
+                let runs = batch.status == TaskStatusEnum::Processing
+                    && batch.current_tier == Some(stop.tier);
+                stopped.chunks = match (runs, is_whole) {
+                    (false, _) => 0,
+                    (true, true) => jobs::cancel_children(tx, &stopped.task_id, now).await?,
+                    (true, false) => jobs::hand_back(tx, &stopped.task_id, true, now).await?,
+                };
+                batch.updated_at = Some(clock::time(now));
+                note(tx, &batch, &stop, now).await?;
+                if is_whole {
+                    store::cancel_tier(tx, &named.batch_id, stop.tier, now).await?;
+                    let waits = store::next_tier(tx, &named.batch_id).await?.is_some();
+                    if runs || !waits {
+                        let owner = named.owner(&batch);
+                        go_on(tx, batch, &owner, held, chunk, now).await?;
+                        return Ok(stopped);
+                    }
+                }
+                store::update(tx, &batch, now).await?;
+                Ok(stopped)
+            })
+        })
+        .await
+}
+
+/// The tier, if it has not ended.
+fn find_tier(batch: &mut BatchModel, number: i64) -> Result<&mut TierTaskInfo> {
+    let ended = tasks::is_terminal(batch.status);
+    let mut tiers = batch.tier_tasks.iter_mut();
+    let tier = tiers.find(|tier| tier.tier_num == number);
+    let tier = tier.ok_or_else(|| ApiError::not_found("tier", &number.to_string()))?;
+    if ended {
+        return Err(ApiError::conflict("", "the batch has ended already"));
+    }
+    if tasks::is_terminal(tier.status) {
+        return Err(ApiError::conflict("", "the tier has ended already"));
+    }
+    Ok(tier)
+}
+
+fn find_job<'t>(tier: &'t mut TierTaskInfo, id: &str) -> Result<&'t mut ExtractorJobInfo> {
+    let mut jobs = tier.extractor_jobs.iter_mut();
+    let job = jobs.find(|job| job.ray_job_id.as_deref() == Some(id));
+    let job = job.ok_or_else(|| ApiError::not_found("job", id))?;
+    if tasks::is_terminal(job.status) {
+        return Err(ApiError::conflict("", "the job has ended already"));
+    }
+    Ok(job)
+}
+
+fn end_job(job: &mut ExtractorJobInfo, reason: Option<&str>, now: i64) {
+    if tasks::is_terminal(job.status) {
+        return;
+    }
+    job.status = TaskStatusEnum::Canceled;
+    job.completed_at = Some(clock::time(now));
+    job.error = Some(reason.map_or_else(|| "canceled".into(), |why| format!("canceled: {why}")));
+}
+
+fn end_tier(tier: &mut TierTaskInfo, now: i64) {
+    tier.status = TaskStatusEnum::Canceled;
+    tier.completed_at = Some(clock::time(now));
+}
+
+/// The batch's task keeps what was stopped.
+async fn note(tx: &mut Tx, batch: &BatchModel, stop: &Stop, now: i64) -> Result<()> {
+    let task_id = batch.task_id.as_deref().unwrap_or_default();
+    let told = json!({
+        "tier_num": stop.tier, "job_id": stop.job_id, "reason": stop.reason,
+        "at": clock::time(now).to_rfc3339(),
+    });
+    tasks::store::change(tx, task_id, batch.status, now, |task| {
+        let data = task.additional_data.get_or_insert_default();
+        let stops = data
+            .entry("cancellations")
+            .or_insert_with(|| Value::Array(Vec::new()));
+        if let Value::Array(stops) = stops {
+            stops.push(told);
+        }
+    })
+    .await
+}

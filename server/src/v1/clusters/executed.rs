@@ -1,0 +1,89 @@
+//! What triggers tell of the clusters that they execute.
+
+use std::collections::HashMap;
+
+use loupe_wire::{ClusterRunStatus, NamespaceOperation, Object, Value};
+
+use super::store::{self, CLUSTERS};
+use crate::{
+    app::App,
+    auth::{Level, Scope},
+    error::Result,
+};
+
+/// What a cluster executes.
+pub struct Executed {
+    pub cluster_id: String,
+    pub collection_ids: Vec<String>,
+    /// As it was asked for.
+    pub config: Object,
+}
+
+/// The clusters of a namespace, by id and by name.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn executed(app: &App, namespace_id: &str) -> Result<HashMap<String, Executed>> {
+    let mut all = HashMap::new();
+    for record in CLUSTERS.all(app.db(), namespace_id).await? {
+        let model = &record.model;
+        let mut config = Object::new();
+        let mut add = |name: &str, value: serde_json::Result<Value>| match value {
+            Ok(Value::Null) | Err(_) => {}
+            Ok(value) => {
+                config.insert(name.to_owned(), value);
+            }
+        };
+        add("cluster_name", serde_json::to_value(&model.cluster_name));
+        add("cluster_type", serde_json::to_value(model.cluster_type));
+        add("vector_config", serde_json::to_value(&model.vector_config));
+        add(
+            "attribute_config",
+            serde_json::to_value(&model.attribute_config),
+        );
+        add("filters", serde_json::to_value(&model.filters));
+        for name in [&record.id, &record.name] {
+            let told = Executed {
+                cluster_id: record.id.clone(),
+                collection_ids: model.collection_ids.clone().unwrap_or_default(),
+                config: config.clone(),
+            };
+            all.insert(name.clone(), told);
+        }
+    }
+    Ok(all)
+}
+
+/// The id of a cluster that the caller may use so.
+///
+/// # Errors
+/// 404 for what is not there, 403 for what is out of the key's scopes.
+pub async fn known<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    identifier: &str,
+    operation: NamespaceOperation,
+) -> Result<String> {
+    let found = super::find(app, scope, identifier, operation).await?;
+    Ok(found.told.cluster_id.unwrap_or_default())
+}
+
+/// By task, how many clusters and documents the executions have that a trigger began.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn made_by(
+    app: &App,
+    namespace_id: &str,
+    trigger_id: &str,
+) -> Result<HashMap<String, (i64, i64)>> {
+    let runs = store::of_trigger(app.db(), namespace_id, trigger_id).await?;
+    let completed = runs
+        .into_iter()
+        .filter(|run| run.result.status == ClusterRunStatus::Completed);
+    let told = completed.map(|run| {
+        let result = run.result;
+        (run.task_id, (result.num_clusters, result.num_points))
+    });
+    Ok(told.collect())
+}

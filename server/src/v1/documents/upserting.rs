@@ -1,0 +1,425 @@
+//! Documents under ids and with vectors of their caller, many at a time: what is sent again changes nothing.
+//!
+//! The store numbers the documents of everybody by their ids, so a caller's own id becomes one that is derived from it, from
+//! its collection and, for keys of end users, from the user: nobody meets a document of somebody else under an id of their
+//! own.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use loupe_engine::store::{CollectionSpec, Document, WithVectors, layout};
+use loupe_wire::{
+    BYODocument, BYODocumentACL, BYOUpsertRequest, BYOUpsertResponse, CollectionResponse,
+    NamespaceOperation, Object, Value, WriteConsistency,
+};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::{
+    journal::Entry,
+    may,
+    vectors::check_vectors,
+    writing::{SYSTEM, keywords, write},
+};
+use crate::{
+    app::App,
+    auth::{Level, Scope, Write},
+    error::{ApiError, Result, Violation},
+    limits::quota,
+    v1::{collections, taxonomies},
+};
+
+/// Characters of an id.
+const MOST: usize = 512;
+
+/// Where a document's `_internal` keeps what it was last sent as.
+const SENT: &str = "upserted";
+
+/// The ids that a text may stand for in a collection, the likeliest first: one that the server gave, the caller's own.
+pub fn ids_of(collection_id: &str, principal: Option<&str>, sent: &str) -> Vec<String> {
+    let given = layout::point_id(sent).map(|_| sent.to_owned());
+    let own = principal.map(|user| own_id(collection_id, Some(user), sent));
+    let of_all = own_id(collection_id, None, sent);
+    given.into_iter().chain(own).chain([of_all]).collect()
+}
+
+fn own_id(collection_id: &str, principal: Option<&str>, sent: &str) -> String {
+    // No id of a bucket's object begins like this.
+    let whose = principal.map_or_else(|| "own".to_owned(), |user| format!("own of {user}"));
+    loupe_engine::store::document_id(collection_id, &whose, sent)
+}
+
+/// A document of the request, checked.
+struct Sent {
+    vectors: BTreeMap<String, Vec<f32>>,
+    /// The id that the document has or gets.
+    id: String,
+    /// What was sent, as one number.
+    mark: String,
+    document: BYODocument,
+}
+
+/// What becomes of the documents.
+#[derive(Default)]
+struct Outcome {
+    written: Vec<Document>,
+    created: Vec<String>,
+    changed: Vec<String>,
+    dropped: Vec<(String, Vec<String>)>,
+}
+
+/// Writes whole documents; a document that is there already is replaced.
+///
+/// # Errors
+/// An id that is none or is sent twice, vectors that the collection has no index for, a document that the caller may not
+/// change, no room. Nothing is written then.
+pub async fn upsert(
+    app: &App,
+    scope: &Scope<Write>,
+    collection: &CollectionResponse,
+    request: BYOUpsertRequest,
+) -> Result<BYOUpsertResponse> {
+    let spec = collections::spec(app, &scope.namespace_id, collection);
+    let sent = check(&spec, scope, request.documents)?;
+    let (sent, found) = settle(app, scope, &spec, sent).await?;
+    allow(scope, &sent, &found)?;
+    let new = sent.iter().filter(|one| !found.contains_key(&one.id));
+    let new = i64::try_from(new.count()).unwrap_or(i64::MAX);
+    if new > 0 {
+        quota::check_documents(app, &scope.caller, new).await?;
+    }
+    let document_ids: Vec<String> = sent.iter().map(|one| one.id.clone()).collect();
+    let bare = sent.iter().filter(|one| one.vectors.is_empty());
+    let unsearchable = bare.map(|one| one.document.document_id.clone()).collect();
+    let making = Making {
+        scope,
+        spec: &spec,
+        at: app.clock().now().to_rfc3339(),
+    };
+    let outcome = making.run(sent, found);
+    let dropped = outcome.dropped.iter().cloned().collect();
+    keep(app, scope, collection, spec, outcome).await?;
+    let token = request.options.is_some_and(|options| options.write_token);
+    Ok(BYOUpsertResponse {
+        inserted: i64::try_from(document_ids.len()).unwrap_or(i64::MAX),
+        document_ids,
+        write_token: token.then(|| format!("wt_{}", app.clock().micros())),
+        dropped_payload_fields: dropped,
+        unsearchable_document_ids: unsearchable,
+        consistency: Some(WriteConsistency {
+            retriever_visible: "immediate".into(),
+            write_token_available: token,
+            expected_visible_within_ms: Some(0),
+            ..Default::default()
+        }),
+        warnings: Vec::new(),
+    })
+}
+
+fn check(
+    spec: &CollectionSpec,
+    scope: &Scope<Write>,
+    documents: Vec<BYODocument>,
+) -> Result<Vec<Sent>> {
+    let mut seen = BTreeSet::new();
+    let mut checked = Vec::with_capacity(documents.len());
+    for (place, document) in documents.into_iter().enumerate() {
+        let place = place.to_string();
+        let id = document.document_id.as_str();
+        let bad = |kind: &str, msg: &str| {
+            let path = ["documents", &place, "document_id"];
+            ApiError::from(Violation::body(&path, kind, msg, id.into()))
+        };
+        if id.trim().is_empty() || id.chars().count() > MOST || id.chars().any(char::is_control) {
+            let msg = "an id has 1 to 512 characters, none of them a control character";
+            return Err(bad("value_error", msg));
+        }
+        if !seen.insert(id.to_owned()) {
+            return Err(bad("value_error", "the id is sent twice"));
+        }
+        let path = ["documents", &place, "vectors"];
+        let vectors = check_vectors(spec, &document.vectors, &path)?;
+        let mark = serde_json::to_vec(&document).map_err(ApiError::internal)?;
+        let principal = scope.caller.principal();
+        checked.push(Sent {
+            vectors,
+            id: own_id(&spec.collection_id, principal, id),
+            mark: hex::encode(Sha256::digest(&mark)),
+            document,
+        });
+    }
+    Ok(checked)
+}
+
+/// Finds what is there already. An id that the server gave stands for its document where the caller sees it.
+async fn settle(
+    app: &App,
+    scope: &Scope<Write>,
+    spec: &CollectionSpec,
+    mut sent: Vec<Sent>,
+) -> Result<(Vec<Sent>, HashMap<String, Document>)> {
+    let given = |one: &Sent| layout::point_id(&one.document.document_id).is_some();
+    let given: Vec<String> = sent
+        .iter()
+        .filter(|one| given(one))
+        .map(|one| one.document.document_id.clone())
+        .collect();
+    let ids: Vec<String> = sent.iter().map(|one| one.id.clone()).chain(given).collect();
+    let reach = scope.reach(vec![spec.collection_id.clone()]);
+    let found = app.store().get(&reach, &ids, WithVectors::No).await?;
+    let found: HashMap<String, Document> = found
+        .into_iter()
+        .map(|document| (document.document_id.clone(), document))
+        .collect();
+    let mut seen = BTreeSet::new();
+    for (place, one) in sent.iter_mut().enumerate() {
+        if found.contains_key(&one.document.document_id) {
+            one.id.clone_from(&one.document.document_id);
+        }
+        if !seen.insert(one.id.clone()) {
+            let path = ["documents", &place.to_string(), "document_id"];
+            let msg = "another document of the request is the same one";
+            let id = one.document.document_id.as_str().into();
+            return Err(Violation::body(&path, "value_error", msg, id).into());
+        }
+    }
+    Ok((sent, found))
+}
+
+/// Whether the caller may change what is there.
+fn allow(scope: &Scope<Write>, sent: &[Sent], found: &HashMap<String, Document>) -> Result<()> {
+    for one in sent {
+        let Some(before) = found.get(&one.id) else {
+            continue;
+        };
+        let shares = one.document.acl.is_some();
+        if !may(&scope.caller, before, NamespaceOperation::WriteData)
+            || (shares && !may(&scope.caller, before, NamespaceOperation::ManagePermissions))
+        {
+            let message = match shares {
+                true => "only the owner of the document says who may see it",
+                false => "the document was shared for reading only",
+            };
+            let error = ApiError::forbidden("permission_denied", message);
+            return Err(error.with("document_id", one.document.document_id.as_str()));
+        }
+    }
+    Ok(())
+}
+
+/// What all documents of a request have in common.
+struct Making<'a> {
+    scope: &'a Scope<Write>,
+    spec: &'a CollectionSpec,
+    at: String,
+}
+
+impl Making<'_> {
+    fn run(&self, sent: Vec<Sent>, mut found: HashMap<String, Document>) -> Outcome {
+        let mut outcome = Outcome::default();
+        for mut one in sent {
+            let dropped = drop_system(&mut one.document);
+            if !dropped.is_empty() {
+                let id = one.document.document_id.clone();
+                outcome.dropped.push((id, dropped));
+            }
+            let before = found.remove(&one.id);
+            match &before {
+                None => outcome.created.push(one.id.clone()),
+                Some(before) if is_same(before, &one.mark) => continue,
+                Some(_) => outcome.changed.push(one.id.clone()),
+            }
+            outcome.written.push(self.document(one, before.as_ref()));
+        }
+        outcome
+    }
+
+    fn document(&self, one: Sent, before: Option<&Document>) -> Document {
+        let internal = self.internal(&one, before);
+        let mut payload = one.document.payload.unwrap_or_default();
+        if let Some(metadata) = one.document.metadata {
+            payload.insert("metadata".into(), Value::Object(metadata));
+        }
+        let text = keywords(&payload);
+        payload.insert("_internal".into(), internal);
+        Document {
+            document_id: one.id,
+            collection_id: self.spec.collection_id.clone(),
+            payload,
+            vectors: one.vectors,
+            keywords: Some(text),
+        }
+    }
+
+    fn internal(&self, one: &Sent, before: Option<&Document>) -> Value {
+        let document = &one.document;
+        let before = before.and_then(|before| before.payload.get("_internal"));
+        let kept = |member: &str| before.and_then(|before| before.get(member)).cloned();
+        let source = document.source_type.map(|of| json!(of));
+        let mut internal = json!({
+            "internal_id": self.scope.caller.org_id, "namespace_id": self.scope.namespace_id,
+            "document_id": one.id, "collection_id": self.spec.collection_id,
+            "external_id": kept("external_id").unwrap_or_else(|| document.document_id.clone().into()),
+            "created_at": kept("created_at").unwrap_or_else(|| self.at.clone().into()),
+            "updated_at": self.at, "content_hash": document.content_hash,
+            "lineage": {
+                "source_type": source.unwrap_or_else(|| "direct_upsert".into()),
+                "path": document.lineage_path, "chain": document.lineage_chain,
+                "root_object_id": document.root_object_id, "root_bucket_id": document.root_bucket_id,
+                "source_object_id": document.source_object_id,
+                "source_document_id": document.source_document_id,
+                "source_collection_id": document.source_collection_id,
+            },
+        });
+        internal[SENT] = json!({ "mark": one.mark, "at": self.at });
+        let principal = self.scope.caller.principal();
+        if let Some(acl) = acl(kept("_acl"), document.acl.as_ref(), principal) {
+            internal["_acl"] = acl;
+        }
+        internal
+    }
+}
+
+/// Who may see the document: what is sent, over what was said before; a new one of an end user is the user's.
+fn acl(
+    before: Option<Value>,
+    sent: Option<&BYODocumentACL>,
+    principal: Option<&str>,
+) -> Option<Value> {
+    let mut acl = match (before, sent, principal) {
+        (Some(before), _, _) => before,
+        (None, _, Some(owner)) => {
+            json!({"owner": owner, "read": [], "write": [], "public": false})
+        }
+        (None, Some(_), None) => json!({"read": [], "write": [], "public": false}),
+        (None, None, None) => return None,
+    };
+    if let Some(sent) = sent {
+        for (name, value) in [
+            ("read", json!(sent.read)),
+            ("write", json!(sent.write)),
+            ("public", json!(sent.public)),
+        ] {
+            if !value.is_null() {
+                acl[name] = value;
+            }
+        }
+    }
+    Some(acl)
+}
+
+/// Whether the document is as it was last sent, and was sent so.
+fn is_same(before: &Document, mark: &str) -> bool {
+    let internal = before.payload.get("_internal");
+    internal.is_some_and(|internal| {
+        internal[SENT]["mark"] == mark && internal[SENT]["at"] == internal["updated_at"]
+    })
+}
+
+/// Takes out what only the server writes, and names it.
+fn drop_system(document: &mut BYODocument) -> Vec<String> {
+    let both = document.metadata.is_some();
+    let Some(payload) = &mut document.payload else {
+        return Vec::new();
+    };
+    let mut dropped = Vec::new();
+    payload.retain(|name, _| {
+        let goes = SYSTEM.contains(&name.as_str()) || (both && name == "metadata");
+        if goes {
+            dropped.push(name.clone());
+        }
+        !goes
+    });
+    dropped
+}
+
+/// Writes what is new or other than before, and tells of it.
+async fn keep(
+    app: &App,
+    scope: &Scope<Write>,
+    collection: &CollectionResponse,
+    spec: CollectionSpec,
+    outcome: Outcome,
+) -> Result<()> {
+    let mut documents = outcome.written;
+    if documents.is_empty() {
+        return Ok(());
+    }
+    let (caller, namespace_id) = (&scope.caller, &scope.namespace_id);
+    let copies =
+        taxonomies::at_ingest(app, caller, namespace_id, collection, &mut documents, false).await?;
+    let entry = Entry::Upsert {
+        collection: spec,
+        documents,
+    };
+    let created = match outcome.created.len() {
+        1 => "document.created",
+        _ => "collection.documents.written",
+    };
+    let changed = match outcome.changed.len() {
+        1 => "document.updated",
+        _ => "documents.updated.batch",
+    };
+    let told = [
+        (created, outcome.created.as_slice()),
+        (changed, outcome.changed.as_slice()),
+    ];
+    write(app, scope, entry, &told, Object::new()).await?;
+    taxonomies::keep(app, &caller.org_id, copies).await
+}
+
+/// The document that a text stands for, in whichever of these collections, in their order.
+pub async fn find_sent<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    collection_ids: Vec<String>,
+    sent: &str,
+) -> Result<Document> {
+    let principal = scope.caller.principal();
+    let ids = collection_ids
+        .iter()
+        .flat_map(|collection| ids_of(collection, principal, sent));
+    let mut ids: Vec<String> = ids.collect();
+    // What the server gave is the same in every collection.
+    let mut seen = BTreeSet::new();
+    ids.retain(|id| seen.insert(id.clone()));
+    let reach = scope.reach(collection_ids);
+    let found = app.store().get(&reach, &ids, WithVectors::No).await?;
+    let first = found.into_iter().next();
+    first.ok_or_else(|| ApiError::not_found("document", sent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_own_id_is_another_for_every_user_and_collection() {
+        let ids: BTreeSet<String> = [("col_1", None), ("col_1", Some("ann")), ("col_2", None)]
+            .into_iter()
+            .map(|(collection, user)| own_id(collection, user, "one"))
+            .collect();
+        assert_eq!(ids.len(), 3);
+        let given = own_id("col_1", None, "one");
+        assert_eq!(ids_of("col_1", None, &given)[0], given);
+        assert_eq!(ids_of("col_1", None, "one"), [given]);
+    }
+
+    #[test]
+    fn who_may_see_it_is_kept_unless_said_anew() {
+        let before = json!({"owner": "ann", "read": ["bob"], "write": [], "public": false});
+        let sent = BYODocumentACL {
+            public: Some(true),
+            ..Default::default()
+        };
+        let acl_of = |sent: Option<&BYODocumentACL>, user| acl(Some(before.clone()), sent, user);
+        assert_eq!(acl_of(None, Some("bob")), Some(before.clone()));
+        let shared = acl_of(Some(&sent), Some("ann")).unwrap();
+        assert_eq!(
+            (&shared["owner"], &shared["read"][0]),
+            (&json!("ann"), &json!("bob"))
+        );
+        assert_eq!(shared["public"], true);
+        assert_eq!(acl(None, None, None), None);
+        assert_eq!(acl(None, None, Some("eve")).unwrap()["owner"], "eve");
+    }
+}

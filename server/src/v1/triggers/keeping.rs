@@ -1,0 +1,144 @@
+//! Triggers that the server keeps for clusters and collections: one for every cluster that is executed as batches end in a
+//! collection. Who they are kept for is who made them.
+
+use loupe_wire::{Object, Trigger, TriggerActionType, TriggerStatus, TriggerType, Value};
+use serde_json::json;
+
+use super::{MOST, READER, member, schedule_anew, store, tell};
+use crate::{
+    auth::Caller,
+    clock,
+    db::Tx,
+    error::{ApiError, Result},
+    id,
+};
+
+/// A cluster that is executed as batches end.
+pub struct Kept {
+    pub cluster_id: String,
+    pub collection_id: String,
+    /// So many since it was executed.
+    pub documents: i64,
+    /// Seconds that it rests.
+    pub cooldown: i64,
+}
+
+impl Kept {
+    fn is(&self, trigger: &Trigger) -> bool {
+        member(&trigger.action_config, "cluster_id") == Some(&self.cluster_id)
+            && member(&trigger.schedule_config, "collection_id") == Some(&self.collection_id)
+    }
+
+    fn schedule(&self) -> Object {
+        object(json!({
+            "event_type": "collection.documents.batch_completed", "event_threshold": self.documents,
+            "count_documents": true, "collection_id": self.collection_id, "cooldown_seconds": self.cooldown,
+        }))
+    }
+
+    fn made(&self, caller: &Caller, namespace_id: &str, maker: &str, now: i64) -> Trigger {
+        Trigger {
+            trigger_id: Some(id::new("trg_")),
+            name: Some(format!("{} as batches end", self.cluster_id)),
+            description: Some(format!("kept for {maker}, which says when")),
+            namespace_id: namespace_id.to_owned(),
+            internal_id: caller.org_id.clone(),
+            action_type: TriggerActionType::Cluster,
+            action_config: object(json!({ "cluster_id": self.cluster_id })),
+            trigger_type: TriggerType::Event,
+            schedule_config: self.schedule(),
+            status: TriggerStatus::Active,
+            created_at: Some(clock::time(now)),
+            updated_at: Some(clock::time(now)),
+            created_by: Some(maker.to_owned()),
+            ..Default::default()
+        }
+    }
+}
+
+fn object(value: Value) -> Object {
+    match value {
+        Value::Object(object) => object,
+        _ => Object::new(),
+    }
+}
+
+/// Keeps exactly what is wanted for a maker: what is new is made, what is not wanted any more ends, what changed goes on by
+/// what it says now. One that people paused stays paused.
+///
+/// # Errors
+/// 409 where the namespace has as many triggers as it may have.
+pub async fn keep(
+    tx: &mut Tx,
+    caller: &Caller,
+    namespace_id: &str,
+    maker: &str,
+    wanted: &[Kept],
+    now: i64,
+) -> Result<()> {
+    let all = store::all_in(tx, namespace_id).await?;
+    let mut count = i64::try_from(all.len()).unwrap_or(i64::MAX);
+    let kept: Vec<Trigger> = all.into_iter().filter(|one| is_of(one, maker)).collect();
+    for one in wanted {
+        if let Some(trigger) = kept.iter().find(|trigger| one.is(trigger)) {
+            let schedule = one.schedule();
+            if trigger.schedule_config != schedule {
+                let mut trigger = trigger.clone();
+                trigger.schedule_config = schedule;
+                trigger.updated_at = Some(clock::time(now));
+                schedule_anew(&mut trigger, now)?;
+                store::update(tx, &trigger, now).await?;
+                tell(tx, &trigger, "trigger.updated", now).await?;
+            }
+            continue;
+        }
+        if count >= MOST {
+            let message = format!("a namespace has at most {MOST} triggers");
+            return Err(ApiError::conflict("", message).with("limit", MOST));
+        }
+        count += 1;
+        let trigger = one.made(caller, namespace_id, maker, now);
+        store::insert(tx, &caller.org_id, &trigger, now).await?;
+        READER.ensure(tx, &caller.org_id).await?;
+        tell(tx, &trigger, "trigger.created", now).await?;
+    }
+    for trigger in kept {
+        if !wanted.iter().any(|one| one.is(&trigger)) {
+            end(tx, trigger, now).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Ends what is kept for a cluster, whoever it is kept for.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn forget_kept(
+    tx: &mut Tx,
+    namespace_id: &str,
+    cluster_id: &str,
+    now: i64,
+) -> Result<()> {
+    for trigger in store::all_in(tx, namespace_id).await? {
+        let acts = member(&trigger.action_config, "cluster_id") == Some(cluster_id);
+        let kept = [cluster_id].into_iter();
+        let kept = kept.chain(member(&trigger.schedule_config, "collection_id"));
+        if acts && kept.into_iter().any(|maker| is_of(&trigger, maker)) {
+            end(tx, trigger, now).await?;
+        }
+    }
+    Ok(())
+}
+
+fn is_of(trigger: &Trigger, maker: &str) -> bool {
+    trigger.status != TriggerStatus::Disabled && trigger.created_by.as_deref() == Some(maker)
+}
+
+async fn end(tx: &mut Tx, mut trigger: Trigger, now: i64) -> Result<()> {
+    trigger.status = TriggerStatus::Disabled;
+    trigger.updated_at = Some(clock::time(now));
+    schedule_anew(&mut trigger, now)?;
+    store::update(tx, &trigger, now).await?;
+    tell(tx, &trigger, "trigger.deleted", now).await
+}

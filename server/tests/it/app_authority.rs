@@ -1,0 +1,228 @@
+//! What an app may do is what whoever made it may do, and what its visitors take is not the owner's all.
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::{
+    apps::{at, deploy, host, make},
+    both,
+    harness::{Answer, Server, retriever},
+    quotas,
+};
+
+const KEYS: &str = "/v1/organizations/users/owner@localhost/api-keys";
+
+/// A key of this level with these scopes.
+async fn mint(server: &Server, level: &str, scopes: Value) -> String {
+    let name = format!("{level} {scopes}");
+    let name: String = name
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .take(60)
+        .collect();
+    let body = json!({"name": name, "permissions": [level], "scopes": scopes});
+    let made = server.call("POST", KEYS, body).await.ok();
+    made["key"].as_str().unwrap().to_owned()
+}
+
+async fn by(server: &Server, key: &str, method: &str, path: &str, body: Value) -> Answer {
+    let request = server.request(method, path).bearer_auth(key).json(&body);
+    Server::send(request).await
+}
+
+fn titled(slug: &str, more: Value) -> Value {
+    let mut body = json!({"slug": slug, "meta": {"title": slug}});
+    body.as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
+    body
+}
+
+both! {
+    async fn only_who_manages_secrets_says_where_one_is_sent(server) {
+        let secret = json!({"secret_name": "openai", "secret_value": "worth money"});
+        server.call("POST", "/v1/organizations/secrets", secret).await.ok();
+        let writer = mint(&server, "write", json!([])).await;
+        let auth = |issuer: &str, secret: Option<&str>| json!({"auth_config": {
+            "mode": "sso_oidc", "oidc_issuer": issuer, "oidc_client_id": "club", "oidc_client_secret_name": secret}});
+        let (good, evil) = ("https://login.example", "https://evil.example");
+        let refused = by(&server, &writer, "POST", "/v1/apps", titled("club", auth(evil, Some("openai")))).await;
+        refused.error(403, "ForbiddenError");
+        // Without a secret it is the writer's own affair.
+        by(&server, &writer, "POST", "/v1/apps", titled("plain", auth(evil, None))).await.ok();
+        // Nobody names one that is not there, or that the own scopes do not cover.
+        server.call("POST", "/v1/apps", titled("club", auth(good, Some("unknown")))).await.error(404, "NotFoundError");
+        let organization = server.call("GET", "/v1/organizations", Value::Null).await.ok()["organization_id"].clone();
+        let all_but_secrets = json!([{"resource_type": "organization", "resource_id": organization, "operations": ["read_data", "write_data"]}]);
+        let narrow = mint(&server, "admin", all_but_secrets).await;
+        let refused = by(&server, &narrow, "POST", "/v1/apps", titled("club", auth(good, Some("openai")))).await;
+        assert_eq!(refused.error(403, "ForbiddenError")["error"]["code"], "scope_denied");
+
+        let app = make(&server, titled("club", auth(good, Some("openai")))).await;
+        let path = format!("/v1/apps/{app}");
+        let change = |body: Value| by(&server, &writer, "PATCH", &path, body);
+        for changed in [auth(evil, Some("openai")), auth(good, Some("other"))] {
+            let refused = by(&server, &writer, "PATCH", &format!("{path}?dry_run=true"), changed.clone()).await;
+            refused.error(403, "ForbiddenError");
+            change(changed).await.error(403, "ForbiddenError");
+        }
+        let kept = server.call("GET", &path, Value::Null).await.ok();
+        assert_eq!((&kept["auth_config"]["oidc_issuer"], &kept["auth_config"]["oidc_client_secret_name"]), (&json!(good), &json!("openai")));
+        // What stays as an admin set it up may be sent again.
+        let mut again = auth(good, Some("openai"));
+        again["auth_config"]["oidc_scopes"] = json!(["openid"]);
+        again["meta"] = json!({"title": "The club"});
+        assert_eq!(change(again).await.ok()["meta"]["title"], "The club");
+        change(auth(evil, None)).await.ok();
+        change(auth(evil, Some("openai"))).await.error(403, "ForbiddenError");
+    }
+
+    async fn an_app_raises_nobodys_level(server) {
+        let (namespace, _) = retriever(&server, "films").await;
+        let writer = mint(&server, "write", json!([])).await;
+        let deleter = mint(&server, "delete", json!([])).await;
+        let rules = |rule: Value| json!({"build_config": {"api_allow": [rule]}});
+        for (number, rule) in [
+            json!({"methods": ["DELETE"], "pattern": "/collections/*"}), json!({"methods": ["*"], "pattern": "/retrievers/**"}),
+            json!({"pattern": "/v1/collections/**"}), json!({"methods": ["POST", "delete"], "pattern": "/collections/films/documents/*"}),
+        ].into_iter().enumerate() {
+            let refused = by(&server, &writer, "POST", "/v1/apps", titled("films", rules(rule.clone()))).await;
+            let refused = refused.error(403, "ForbiddenError");
+            assert_eq!(refused["error"]["details"]["required_permission"], "delete", "{rule}");
+            by(&server, &deleter, "POST", "/v1/apps", titled(&format!("films-{number}"), rules(rule))).await.ok();
+        }
+        let made = by(&server, &writer, "POST", "/v1/apps", titled("films", rules(json!({"methods": ["POST"], "pattern": "/retrievers/*/execute"})))).await.ok();
+        let path = format!("/v1/apps/{}", made["app_id"].as_str().unwrap());
+        let deleting = rules(json!({"methods": ["DELETE"], "pattern": "/collections/*"}));
+        by(&server, &writer, "PATCH", &path, deleting.clone()).await.error(403, "ForbiddenError");
+        by(&server, &deleter, "PATCH", &path, deleting.clone()).await.ok();
+        // What is there already may stay, but not reach further.
+        by(&server, &writer, "PATCH", &path, json!({"meta": {"title": "Better"}})).await.ok();
+        by(&server, &writer, "PATCH", &path, deleting.clone()).await.ok();
+        let mut elsewhere = deleting.clone();
+        elsewhere["build_config"]["env_vars"] = json!({"LOUPE_NAMESPACE": namespace});
+        by(&server, &writer, "PATCH", &path, elsewhere).await.error(403, "ForbiddenError");
+        let request = server.request("PATCH", &path).bearer_auth(&writer).header("x-namespace", &namespace).json(&json!({}));
+        Server::send(request).await.error(403, "ForbiddenError");
+        let kept = server.call("GET", &path, Value::Null).await.ok();
+        assert_eq!(kept["build_config"]["env_vars"], Value::Null);
+        by(&server, &deleter, "DELETE", &path, json!({})).await.ok();
+    }
+
+    async fn an_app_leaves_nobodys_scope(server) {
+        let (one, two) = (server.namespace("one").await, server.namespace("two").await);
+        let app = make(&server, titled("theirs", json!({}))).await;
+        let path = format!("/v1/apps/{app}");
+        // Apps are the organization's: naming a namespace in a header makes them no part of it.
+        let scoped = mint(&server, "delete", json!([{"resource_type": "namespace", "resource_id": one}])).await;
+        for (method, path, body) in [
+            ("GET", path.clone(), json!({})), ("PATCH", path.clone(), json!({"meta": {"title": "Mine"}})),
+            ("POST", format!("{path}/deploy"), json!({"source_files": {"index.html": "mine"}})), ("DELETE", path.clone(), json!({})),
+            ("POST", "/v1/apps".into(), titled("mine", json!({}))), ("GET", "/v1/organizations/users".into(), json!({})),
+        ] {
+            let request = server.request(method, &path).bearer_auth(&scoped).header("x-namespace", &one).json(&body);
+            let refused = Server::send(request).await.error(403, "ForbiddenError");
+            assert_eq!(refused["error"]["code"], "scope_denied", "{method} {path}");
+        }
+        // Who may make apps, and read in one namespace only, opens no other one.
+        let organization = server.call("GET", "/v1/organizations", Value::Null).await.ok()["organization_id"].clone();
+        let scopes = json!([{"resource_type": "organization", "resource_id": organization, "operations": ["write_data"]},
+            {"resource_type": "namespace", "resource_id": one, "operations": ["read_data"]}]);
+        let maker = mint(&server, "write", scopes).await;
+        let of = |namespace: &str| json!({"build_config": {"env_vars": {"LOUPE_NAMESPACE": namespace}}});
+        let make = |slug: &str, more: Value| by(&server, &maker, "POST", "/v1/apps", titled(slug, more));
+        let refused = make("second", of(&two)).await.error(403, "ForbiddenError");
+        assert_eq!(refused["error"]["code"], "scope_denied");
+        make("second", of("ns_unknown")).await.error(404, "NotFoundError");
+        make("second", json!({})).await.error(403, "ForbiddenError");
+        let made = make("first", of(&one)).await.ok();
+        let path = format!("/v1/apps/{}", made["app_id"].as_str().unwrap());
+        by(&server, &maker, "PATCH", &path, of(&two)).await.error(403, "ForbiddenError");
+        by(&server, &maker, "PATCH", &path, json!({"meta": {"title": "Mine"}})).await.ok();
+        // By the header as by the variable.
+        let sent = |namespace: &str| {
+            let request = server.request("POST", "/v1/apps").bearer_auth(&maker).header("x-namespace", namespace);
+            Server::send(request.json(&titled("third", json!({}))))
+        };
+        sent(&two).await.error(403, "ForbiddenError");
+        sent(&one).await.ok();
+    }
+
+    async fn visitors_bring_no_stages_of_their_own(server) {
+        let (_, id) = retriever(&server, "things").await;
+        let rules = json!({"build_config": {"api_allow": [{"pattern": "/retrievers/**"}, {"pattern": "/retrievers/*"}, {"pattern": "/retrievers"}]}});
+        let app = make(&server, titled("things", rules)).await;
+        deploy(&server, &app, "production", json!({"index.html": "<h1>Things"})).await;
+        let stages = json!([{"stage_name": "all", "stage_type": "filter", "config": {"stage_id": "attribute_filter", "parameters": {
+            "field": "title", "operator": "exists", "value": true}}}]);
+        for (path, body) in [
+            ("/api/retrievers/execute".to_owned(), json!({"collection_identifiers": ["things"], "stages": stages})),
+            ("/api/retrievers".to_owned(), json!({"retriever_name": "mine", "collection_identifiers": ["things"], "stages": stages})),
+            (format!("/api/retrievers/{id}/clone"), json!({"retriever_name": "mine", "stages": stages})),
+        ] {
+            let answer = Server::send(at(&server, "things", "POST", &path).json(&body)).await;
+            assert_eq!(answer.status, 404, "{path}: {:#}", answer.body);
+        }
+        let execute = at(&server, "things", "POST", &format!("/api/retrievers/{id}/execute")).json(&json!({"inputs": {}}));
+        Server::send(execute).await.ok();
+        Server::send(at(&server, "things", "GET", "/api/retrievers")).await.ok();
+    }
+
+    async fn one_visitor_does_not_spend_what_the_owner_has(server) {
+        let (_, _) = retriever(&server, "things").await;
+        let app = make(&server, titled("things", json!({}))).await;
+        deploy(&server, &app, "production", json!({"index.html": "<h1>Things"})).await;
+        // 60 requests a minute, 20 at once, 5 under way.
+        quotas::set(&server, "free", false).await;
+        let visit = |from: [u8; 4]| {
+            #[expect(clippy::disallowed_methods, reason = "a test asks its own server")]
+            let client = reqwest::Client::builder().local_address(std::net::IpAddr::from(from)).build().unwrap();
+            let request = client.get(format!("{}/api/retrievers", server.url)).header("host", host(&server, "things"));
+            Server::send(request)
+        };
+        let mut served = 0;
+        for _ in 0..20 {
+            served += usize::from(visit([127, 0, 0, 1]).await.status == 200);
+            server.app.clock().advance(1);
+        }
+        // A quarter of 60 a minute, and of the 20 that are there at first.
+        assert!((5..=11).contains(&served), "{served}");
+        assert_eq!(visit([127, 0, 0, 3]).await.status, 200, "another visitor is not kept waiting");
+        server.call("GET", "/v1/me", Value::Null).await.ok();
+
+        // Bodies that do not come whole hold places: visitors never all of them.
+        server.app.clock().advance(60);
+        let address = server.url.strip_prefix("http://").unwrap();
+        let mut open = Vec::new();
+        for _ in 0..2 {
+            let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+            let head = format!(
+                "POST /api/retrievers/list HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{{",
+                host(&server, "things")
+            );
+            stream.write_all(head.as_bytes()).await.unwrap();
+            open.push(stream);
+            server.app.clock().advance(1);
+        }
+        // Held once a third one is refused for it.
+        let start = std::time::Instant::now();
+        let refused = loop {
+            let answer = visit([127, 0, 0, 3]).await;
+            if answer.status == 429 && answer.body["error"]["details"]["window"] == "concurrent" {
+                break answer;
+            }
+            assert!(start.elapsed().as_secs() < 10, "a third place was given: {:#}", answer.body);
+            server.app.clock().advance(10);
+        };
+        assert_eq!(refused.body["error"]["details"]["limit"], 2);
+        server.call("GET", "/v1/me", Value::Null).await.ok();
+        for mut stream in open {
+            stream.write_all(b"}").await.unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        }
+        server.app.clock().advance(10);
+        assert_eq!(visit([127, 0, 0, 3]).await.status, 200);
+    }
+}

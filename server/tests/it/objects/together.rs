@@ -1,0 +1,129 @@
+//! Objects that are made and removed by several at once, and writes that fail.
+
+use std::time::Duration;
+
+use secrecy::ExposeSecret;
+use sqlx::{Connection, PgConnection};
+
+use super::*;
+use crate::harness::Database;
+
+/// A connection of its own to the database of this server.
+pub async fn beside(server: &Server) -> PgConnection {
+    let url = server.app.config().database_url.expose_secret();
+    PgConnection::connect(url).await.unwrap()
+}
+
+async fn run(connection: &mut PgConnection, sql: &'static str) {
+    sqlx::query(sql).execute(connection).await.unwrap();
+}
+
+/// Commits what holds the others up, once they wait for it.
+async fn release(mut connection: PgConnection) {
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    run(&mut connection, "COMMIT").await;
+}
+
+/// An object as another process writes it, with these keys; not committed.
+async fn written_beside(server: &Server, unique_key: Option<&str>, mark: &str) -> PgConnection {
+    let mut beside = beside(server).await;
+    run(&mut beside, "BEGIN").await;
+    let copy = "INSERT INTO objects (object_id, namespace_id, bucket_id, unique_key, content_hash, idempotency_key, status, created_at, updated_at, data) \
+        SELECT 'obj_beside', namespace_id, bucket_id, $1, 'other', $2, status, created_at, updated_at, jsonb_set(data, '{object_id}', '\"obj_beside\"') FROM objects";
+    let copied = sqlx::query(copy).bind(unique_key).bind(mark);
+    copied.execute(&mut beside).await.unwrap();
+    beside
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_somebody_makes_at_the_same_time_is_found() {
+    let server = Server::start(Database::Postgres).await;
+    let (namespace, bucket) = bucket(&server, json!({})).await;
+    let path = format!("{bucket}/objects");
+    let call = async |path: &str, body: Value| server.call_in(&namespace, "POST", path, body).await;
+    call(&path, json!({"title": "first"})).await.ok();
+    let waits = written_beside(&server, None, "k").await;
+    let many = json!({"objects": [{"title": "a"}, {"title": "b", "idempotency_key": "k"}, {"title": "c"}]});
+    let batch = format!("{path}/batch");
+    let (made, ()) = futures::future::join(call(&batch, many), release(waits)).await;
+    let made = made.ok();
+    assert_eq!(
+        (&made["succeeded_count"], &made["failed_count"]),
+        (&json!(3), &json!(0)),
+        "{made:#}"
+    );
+    assert_eq!(id(&made["succeeded"][1]), "obj_beside");
+    assert_eq!(made["succeeded"][1]["replayed_by"], "idempotency_key");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_unique_key_that_somebody_takes_at_the_same_time_is_updated_or_refused() {
+    let server = Server::start(Database::Postgres).await;
+    let unique = json!({"unique_key": {"fields": ["title"]}});
+    let (namespace, bucket) = bucket(&server, unique).await;
+    let path = format!("{bucket}/objects");
+    let call =
+        async |path: String, body: Value| server.call_in(&namespace, "POST", &path, body).await;
+    call(path.clone(), json!({"title": "first"})).await.ok();
+    let waits = written_beside(&server, Some(r#"["a"]"#), "k").await;
+    let asked = futures::future::join(
+        call(
+            format!("{path}?policy=upsert"),
+            json!({"title": "a", "year": 3}),
+        ),
+        call(path.clone(), json!({"title": "a", "year": 4})),
+    );
+    let ((updated, refused), ()) = futures::future::join(asked, release(waits)).await;
+    let updated = updated.ok();
+    assert_eq!(
+        (id(&updated), &updated["year"]),
+        ("obj_beside".into(), &json!(3))
+    );
+    let refused = refused.error(409, "ConflictError");
+    assert_eq!(refused["error"]["code"], "unique_key_conflict");
+    assert_eq!(refused["error"]["details"]["object_id"], "obj_beside");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_removal_is_told_once() {
+    let server = Server::start(Database::Postgres).await;
+    let (namespace, bucket) = bucket(&server, json!({})).await;
+    let path = format!("{bucket}/objects");
+    let made = server
+        .call_in(&namespace, "POST", &path, json!({"title": "a"}))
+        .await
+        .ok();
+    let one = format!("{path}/{}", id(&made));
+    let mut waits = beside(&server).await;
+    run(&mut waits, "BEGIN").await;
+    run(&mut waits, "SELECT 1 FROM objects FOR UPDATE").await;
+    let remove = async || {
+        server
+            .call_in(&namespace, "DELETE", &one, Value::Null)
+            .await
+    };
+    let both = futures::future::join(remove(), remove());
+    futures::future::join(both, release(waits)).await;
+    assert_eq!(server.events("object.deleted").await.len(), 1);
+}
+
+both! {
+    async fn a_write_that_fails_leaves_no_files_behind(server) {
+        let (namespace, bucket) = bucket(&server, json!({})).await;
+        let path = format!("{bucket}/objects");
+        let body = json!({"title": "a", "blobs": [{"property": "body", "type": "text", "data": "some words"}]});
+        let postgres = server.app.db().is_postgres();
+        server.app.db().write(move |tx| Box::pin(async move {
+            if postgres {
+                tx.run("CREATE FUNCTION refused() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no''; END'", vec![]).await?;
+                tx.run("CREATE TRIGGER refusing BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION refused()", vec![]).await
+            } else {
+                tx.run("CREATE TRIGGER refusing BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'no'); END", vec![]).await
+            }
+        })).await.unwrap();
+        server.call_in(&namespace, "POST", &path, body.clone()).await.error(500, "InternalServerError");
+        let many = json!({"objects": [body, {"title": "b"}]});
+        server.call_in(&namespace, "POST", &format!("{path}/batch"), many).await.error(500, "InternalServerError");
+        assert_eq!(server.files(&format!("{namespace}/objects")), [""; 0]);
+    }
+}
