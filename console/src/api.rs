@@ -2,8 +2,9 @@
 
 use std::{future::Future, pin::Pin};
 
-use gloo_net::http::{Method, RequestBuilder, Response};
+use gloo_net::http::{Method, Request, RequestBuilder, Response};
 use serde_json::Value;
+use web_sys::AbortSignal;
 
 use crate::record::{Record, plain};
 
@@ -141,36 +142,54 @@ impl Api {
         path: &str,
         body: Option<String>,
     ) -> Result<Response, Problem> {
-        let mut request = RequestBuilder::new(path)
-            .method(method)
-            .header("Authorization", &format!("Bearer {}", self.key));
-        if let Some(namespace) = &self.namespace {
-            request = request.header("X-Namespace", namespace);
-        }
-        let network = |e: gloo_net::Error| Problem::network(e.to_string());
+        let request = self.request(method, path);
         let request = match body {
             Some(body) => request
                 .header("Content-Type", "application/json")
                 .body(body),
             None => request.build(),
         };
-        let response = request.map_err(network)?.send().await.map_err(network)?;
-        if response.ok() {
-            return Ok(response);
-        }
-        let headers = response.headers();
-        let request_id = headers.get("x-request-id");
-        let retry_after = headers
-            .get("retry-after")
-            .and_then(|seconds| seconds.parse().ok());
-        let body: Value = response.json().await.unwrap_or(Value::Null);
-        let problem = Problem::from_body(response.status(), &body);
-        Err(Problem {
-            request_id,
-            retry_after,
-            ..problem
-        })
+        received(request).await
     }
+
+    /// An answer that goes on until the signal ends it.
+    pub async fn stream(&self, path: &str, signal: &AbortSignal) -> Result<Response, Problem> {
+        let request = self
+            .request(Method::GET, path)
+            .header("Accept", "text/event-stream")
+            .abort_signal(Some(signal));
+        received(request.build()).await
+    }
+
+    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = RequestBuilder::new(path)
+            .method(method)
+            .header("Authorization", &format!("Bearer {}", self.key));
+        match &self.namespace {
+            Some(namespace) => request.header("X-Namespace", namespace),
+            None => request,
+        }
+    }
+}
+
+async fn received(request: Result<Request, gloo_net::Error>) -> Result<Response, Problem> {
+    let network = |e: gloo_net::Error| Problem::network(e.to_string());
+    let response = request.map_err(network)?.send().await.map_err(network)?;
+    if response.ok() {
+        return Ok(response);
+    }
+    let headers = response.headers();
+    let request_id = headers.get("x-request-id");
+    let retry_after = headers
+        .get("retry-after")
+        .and_then(|seconds| seconds.parse().ok());
+    let body: Value = response.json().await.unwrap_or(Value::Null);
+    let problem = Problem::from_body(response.status(), &body);
+    Err(Problem {
+        request_id,
+        retry_after,
+        ..problem
+    })
 }
 
 async fn decode(response: Response) -> Result<Record, Problem> {

@@ -5,6 +5,7 @@ use leptos_router::hooks::use_location;
 use serde_json::json;
 
 use crate::{
+    live,
     load::{Load, navigator},
     part::{Empty, Icon},
     route::{outlet, param},
@@ -81,7 +82,7 @@ pub fn Frame() -> AnyView {
                     aria-controls="side" on:click=move |_| menu.update(|open| *open = !*open)><Icon name="menu"/></button>
                 <Namespaces session namespace/>
                 <span class="grow"></span>
-                <Bell session path/>
+                <Bell session/>
                 <Account session/>
             </header>
             <main id="main" tabindex="-1"><div class="content stack">{outlet()}</div></main>
@@ -158,18 +159,25 @@ fn Namespaces(session: Session, namespace: Memo<Option<String>>) -> AnyView {
     }.into_any()
 }
 
-/// How much nobody has read yet, asked anew with every page and every minute.
+const UNREAD: &str = "/v1/notifications/unread/count";
+
+/// How much nobody has read yet, as the server tells it.
 #[component]
-fn Bell(session: Session, path: Memo<String>) -> AnyView {
+fn Bell(session: Session) -> AnyView {
     let unread = Load::of(
         move || session.api(),
         move || {
-            path.track();
             session.notifications_changed.track();
-            "/v1/notifications/unread/count".to_owned()
+            UNREAD.to_owned()
         },
     );
-    unread.poll_every(60_000);
+    let wanted = move || unread.value.try_get_untracked().is_some();
+    live::follow(
+        move || session.api(),
+        UNREAD,
+        wanted,
+        move |one| unread.put(one),
+    );
     let count = move || unread.good().and_then(|one| one.int("count")).unwrap_or(0);
     let label = move || match count() {
         0 => "Notifications".to_owned(),

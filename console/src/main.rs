@@ -3,6 +3,7 @@
 mod api;
 mod cron;
 mod frame;
+mod live;
 mod load;
 mod page;
 mod part;

@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "@playwright/test";
-import { accessible, inDemo, key, open, phone, picture, signIn, steady, url, watch } from "./help.ts";
+import { accessible, inDemo, key, open, phone, picture, send, signIn, steady, url, watch } from "./help.ts";
 
 /** Something that the server may ask, outside of it: answers with the status that is set, and keeps what came. */
 interface Outside {
@@ -70,6 +70,14 @@ test("the bell counts what is unread, and the inbox is read, followed and emptie
   const before = await rows.count();
   await rows.first().getByRole("button", { name: /^Remove/ }).click();
   await expect(rows).toHaveCount(before - 1);
+
+  // What happens elsewhere rings here, while nobody does anything on the page.
+  await expect(bell).toHaveAccessibleName("Notifications");
+  const namespaces = (await send(page, "POST", "/v1/namespaces/list", {})).results as { namespace_id: string; namespace_name: string }[];
+  const demo = namespaces.find((one) => one.namespace_name === "demo")?.namespace_id;
+  const buckets = (await send(page, "POST", "/v1/buckets/list", {}, demo)).results as { bucket_id: string }[];
+  await send(page, "POST", `/v1/buckets/${buckets[0]?.bucket_id}/batches`, { auto_submit: true }, demo);
+  await expect(bell).toHaveAccessibleName("Notifications, 1 unread", { timeout: 30_000 });
   expect(faults).toEqual([]);
 });
 

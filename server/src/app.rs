@@ -39,6 +39,7 @@ use crate::{
     v1,
     v1::{
         audit::repeats::Repeats,
+        notifications::Listeners,
         retrievers::{Acts, Answers, History, Used},
     },
     vault::Vault,
@@ -106,6 +107,8 @@ pub struct Inner {
     pub used: Used,
     /// Passwords that are being tried.
     pub passwords: Passwords,
+    /// Who is told of unread notifications as they come.
+    pub listeners: Listeners,
     /// How often documents of each namespace have changed.
     versions: Versions,
     /// Answers of retrievers that are kept.
@@ -218,6 +221,7 @@ impl App {
             turns: Turns::new(searches),
             used: Used::default(),
             passwords: Passwords::default(),
+            listeners: Listeners::default(),
             versions,
             answers: Answers::new(several),
             kept: Arc::new(Kept::new(Answers::lasting(several))),

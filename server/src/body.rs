@@ -96,11 +96,11 @@ pub fn from_value<T: DeserializeOwned + Validate + ToSchema>(
 ) -> Result<T> {
     let (parsed, unknown): (T, _) =
         reading::with_unknown_keys(&value).map_err(|fault| type_violation(fault, &value))?;
-    let shape = Shape {
+    let describe = Describe {
         schema: T::schema,
         schemas: T::schemas,
     };
-    let violations = shape.judge(&value, &unknown, parsed.validate().err(), ignored);
+    let violations = describe.judge(&value, &unknown, parsed.validate().err(), ignored);
     if violations.is_empty() {
         Ok(parsed)
     } else {
@@ -108,14 +108,14 @@ pub fn from_value<T: DeserializeOwned + Validate + ToSchema>(
     }
 }
 
-/// A type as the description of the API has it.
+/// How to come by the description of a type.
 #[derive(Clone, Copy)]
-struct Shape {
+struct Describe {
     schema: fn() -> RefOr<Schema>,
     schemas: fn(&mut Vec<(String, RefOr<Schema>)>),
 }
 
-impl Shape {
+impl Describe {
     /// What is wrong with a body that could be read.
     fn judge(
         self,
@@ -125,12 +125,18 @@ impl Shape {
         ignored: Option<&Ignored>,
     ) -> Vec<Violation> {
         let mut violations = Vec::new();
-        match ignored {
-            Some(ignored) => ignored.add(unknown.iter().map(|path| Unknown {
-                accepted: self.accepted_beside(path),
-                path: path.join("."),
-            })),
-            None => violations.extend(unknown.iter().map(|path| self.unknown_key(path, value))),
+        // Most bodies have no such key, and the description of a type is large: it is made where one is found.
+        let shape = (!unknown.is_empty()).then(|| self.shape());
+        for path in unknown {
+            let accepted = shape.as_ref().map(|shape| shape.accepted_beside(path));
+            let accepted = accepted.unwrap_or_default();
+            match ignored {
+                Some(ignored) => ignored.add(Unknown {
+                    accepted,
+                    path: path.join("."),
+                }),
+                None => violations.push(unknown_key(path, value, accepted)),
+            }
         }
         if let Some(errors) = errors {
             limit_violations(&errors, &mut Vec::new(), value, &mut violations);
@@ -138,38 +144,51 @@ impl Shape {
         violations
     }
 
-    fn unknown_key(self, path: &[String], value: &Value) -> Violation {
-        let accepted = self.accepted_beside(path);
-        let msg = if accepted.is_empty() {
-            "extra inputs are not permitted".to_owned()
-        } else {
-            format!(
-                "extra inputs are not permitted; accepted keys: {}",
-                accepted.join(", ")
-            )
-        };
-        let mut violation = violation(path, "extra_forbidden", msg, at(value, path).clone());
-        violation.ctx = serde_json::json!({ "accepted": accepted });
-        violation
-    }
-
-    /// The keys that are declared where this one was found.
-    fn accepted_beside(self, path: &[String]) -> Vec<String> {
-        let (parent, _) = path.split_at(path.len().saturating_sub(1));
+    fn shape(self) -> Shape {
         let mut schemas = vec![];
         (self.schemas)(&mut schemas);
-        let schemas: BTreeMap<String, RefOr<Schema>> = schemas.into_iter().collect();
-        let mut current = (self.schema)();
+        Shape {
+            schema: (self.schema)(),
+            schemas: schemas.into_iter().collect(),
+        }
+    }
+}
+
+/// A type as the description of the API has it.
+struct Shape {
+    schema: RefOr<Schema>,
+    schemas: BTreeMap<String, RefOr<Schema>>,
+}
+
+impl Shape {
+    /// The keys that are declared where this one was found.
+    fn accepted_beside(&self, path: &[String]) -> Vec<String> {
+        let (parent, _) = path.split_at(path.len().saturating_sub(1));
+        let mut current = self.schema.clone();
         for piece in parent {
-            let Some(next) = member(&resolve(&current, &schemas), piece) else {
+            let Some(next) = member(&resolve(&current, &self.schemas), piece) else {
                 return Vec::new();
             };
             current = next;
         }
         let mut keys = Vec::new();
-        collect_keys(&resolve(&current, &schemas), &schemas, &mut keys);
+        collect_keys(&resolve(&current, &self.schemas), &self.schemas, &mut keys);
         keys
     }
+}
+
+fn unknown_key(path: &[String], value: &Value, accepted: Vec<String>) -> Violation {
+    let msg = if accepted.is_empty() {
+        "extra inputs are not permitted".to_owned()
+    } else {
+        format!(
+            "extra inputs are not permitted; accepted keys: {}",
+            accepted.join(", ")
+        )
+    };
+    let mut violation = violation(path, "extra_forbidden", msg, at(value, path).clone());
+    violation.ctx = serde_json::json!({ "accepted": accepted });
+    violation
 }
 
 fn at<'v>(value: &'v Value, path: &[String]) -> &'v Value {

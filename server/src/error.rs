@@ -262,6 +262,11 @@ impl ApiError {
         }
     }
 
+    /// Whether `error.code` is this one.
+    pub fn has_code(&self, code: &str) -> bool {
+        matches!(self, Self::Envelope(envelope) if envelope.code == Some(code))
+    }
+
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Envelope(envelope) if envelope.status == StatusCode::CONFLICT)
     }

@@ -33,9 +33,9 @@ pub struct Unknown {
 pub struct Ignored(Arc<Mutex<Vec<Unknown>>>);
 
 impl Ignored {
-    pub fn add(&self, unknown: impl Iterator<Item = Unknown>) {
+    pub fn add(&self, unknown: Unknown) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.extend(unknown);
+        all.push(unknown);
     }
 
     fn take(&self) -> Vec<Unknown> {

@@ -114,6 +114,7 @@ pub fn who(one: &Record) -> String {
             let host = issuer.split('/').nth(2).unwrap_or_default();
             format!("people who sign in at {host}")
         }
+        "password" => "whoever knows the password".to_owned(),
         _ => "everybody".to_owned(),
     }
 }

@@ -106,6 +106,9 @@ pub struct ObjectOutcome {
     pub object_id: String,
     pub documents: Result<Vec<Document>, Failure>,
     pub generated: Vec<GeneratedBlob>,
+    /// Not all that the object leads to could be read this time: what was made of it before and is not among the documents
+    /// is not gone.
+    pub cut_short: bool,
 }
 
 /// Where an ingestion runs.
@@ -136,8 +139,16 @@ struct Work {
     object: ObjectInput,
     /// Or why there are none.
     parts: Result<Vec<Part>, Failure>,
+    notes: Notes,
+}
+
+/// What is noted of an object while its parts are made.
+#[derive(Default)]
+struct Notes {
     /// Texts of fields that were read.
     read: Vec<String>,
+    /// More could have been made of it another time: see [`ObjectOutcome::cut_short`].
+    cut_short: bool,
 }
 
 /// Why nothing of a chunk could be done.
@@ -179,21 +190,21 @@ impl Ingest {
     }
 
     async fn extract(&self, plan: &CollectionPlan, object: ObjectInput) -> Work {
-        let mut read = Vec::new();
-        let parts = self.parts(plan, &object, &mut read).await;
+        let mut notes = Notes::default();
+        let parts = self.parts(plan, &object, &mut notes).await;
         Work {
             parts: parts.map_err(Failure::from),
             object,
-            read,
+            notes,
         }
     }
 
-    /// The parts of one object. Notes the texts that were read of its fields.
+    /// The parts of one object.
     async fn parts(
         &self,
         plan: &CollectionPlan,
         object: &ObjectInput,
-        read: &mut Vec<String>,
+        notes: &mut Notes,
     ) -> Result<Vec<Part>, ExtractError> {
         if let Params::Passthrough(params) = &plan.params {
             let (params, object) = (params.clone(), object.clone());
@@ -203,7 +214,7 @@ impl Ingest {
         for (name, piece) in source::pieces(plan, object)? {
             let blob = match &piece {
                 Piece::Text(text) => {
-                    read.push(text.clone());
+                    notes.read.push(text.clone());
                     None
                 }
                 Piece::File(file) => object
@@ -216,7 +227,7 @@ impl Ingest {
                 encoders: &*self.encoders,
                 web: self.web.as_deref(),
             };
-            let made = maker.parts(&plan.params, name, piece).await?;
+            let made = maker.parts(&plan.params, name, piece, notes).await?;
             parts.extend(made.into_iter().map(|part| Part { blob, ..part }));
         }
         if let Some(shape) = plan.params.shape() {

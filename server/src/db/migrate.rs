@@ -50,6 +50,8 @@ pub const MIGRATIONS: &[Migration] = migrations![
     25 "0025_syncs",
     26 "0026_sync_files",
     27 "0027_public_pages",
+    28 "0028_moves",
+    29 "0029_removed_namespaces",
 ];
 
 const SCHEMA: &str =

@@ -22,6 +22,7 @@ pub struct TableSql {
     pub page: &'static str,
     pub all: &'static str,
     pub count: &'static str,
+    pub hold: &'static str,
     pub update: &'static str,
     pub delete: &'static str,
     pub delete_all: &'static str,
@@ -74,13 +75,14 @@ macro_rules! table {
                 const PAGE = concat!("SELECT id, name, created_at, updated_at, data FROM ", $table, " WHERE owner = $1 ORDER BY created_at DESC, id LIMIT $2 OFFSET $3");
                 const ALL = concat!("SELECT id, name, created_at, updated_at, data FROM ", $table, " WHERE owner = $1 ORDER BY created_at DESC, id");
                 const COUNT = concat!("SELECT CAST(COUNT(*) AS BIGINT) FROM ", $table, " WHERE owner = $1");
+                const HOLD = concat!("UPDATE ", $table, " SET updated_at = updated_at WHERE owner = $1 AND (id = $2 OR name = $2)");
                 const UPDATE = concat!("UPDATE ", $table, " SET name = $3, updated_at = $4, data = $5 WHERE owner = $1 AND id = $2");
                 const DELETE = concat!("DELETE FROM ", $table, " WHERE owner = $1 AND id = $2");
                 const DELETE_ALL = concat!("DELETE FROM ", $table, " WHERE owner = $1");
             }
             static SQL: $crate::db::TableSql = $crate::db::TableSql {
-                resource: $resource, insert: INSERT, find: FIND, page: PAGE, all: ALL, count: COUNT, update: UPDATE,
-                delete: DELETE, delete_all: DELETE_ALL,
+                resource: $resource, insert: INSERT, find: FIND, page: PAGE, all: ALL, count: COUNT, hold: HOLD,
+                update: UPDATE, delete: DELETE, delete_all: DELETE_ALL,
             };
             &SQL
         });
@@ -143,6 +145,36 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + Unpin + 'static> Table<T> {
     pub async fn find_in(&self, tx: &mut Tx, owner: &str, identifier: &str) -> Result<Record<T>> {
         let found = tx.one(self.sql.find, args![owner, identifier]).await?;
         found.ok_or_else(|| ApiError::not_found(self.sql.resource, identifier))
+    }
+
+    /// As [`Table::find_in`]; nobody else changes the resource until the transaction ends. What is read, edited and written
+    /// back begins here: on PostgreSQL two transactions that read beside each other would each undo what the other wrote.
+    pub async fn hold(&self, tx: &mut Tx, owner: &str, identifier: &str) -> Result<Record<T>> {
+        tx.run(self.sql.hold, args![owner, identifier]).await?;
+        self.find_in(tx, owner, identifier).await
+    }
+
+    /// As [`Table::hold`], of those of the owner that are wanted, in the order of their ids, so that no two wait for each
+    /// other. A transaction that pushes events holds what it changes before the first of them, which is a lock too.
+    pub async fn hold_some(
+        &self,
+        tx: &mut Tx,
+        owner: &str,
+        wanted: impl Fn(&Record<T>) -> bool + Send,
+    ) -> Result<Vec<Record<T>>> {
+        let mut all = self.all_in(tx, owner).await?;
+        all.retain(wanted);
+        all.sort_by(|one, other| one.id.cmp(&other.id));
+        let mut held = Vec::with_capacity(all.len());
+        for record in all {
+            match self.hold(tx, owner, &record.id).await {
+                Ok(record) => held.push(record),
+                // Removed meanwhile.
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(held)
     }
 
     /// Every resource of the owner, newest first.

@@ -5,6 +5,7 @@ pub mod api;
 pub mod auth;
 mod files;
 pub mod limits;
+mod lock;
 pub mod visits;
 
 use std::{
@@ -321,14 +322,24 @@ pub async fn answer(
         user_id: None,
     };
     let began = Instant::now();
-    let response = if asked.call {
-        api::answer(app, server, &site, request).await
-    } else if is("/_auth") {
-        auth::answer(app, site.clone(), request).await
-    } else {
-        let (parts, _) = request.into_parts();
-        files::answer(app, &site, &parts).await
+    let hash = lock::hash(&site);
+    let open = match hash {
+        Some(hash) => lock::is_open(app, &site, hash, request.headers()),
+        None => Ok(true),
     };
+    let mut response = match (open, hash) {
+        (Err(error), _) => error.into_response(),
+        (Ok(false), Some(hash)) => lock::answer(app, &site, hash, request).await,
+        _ if asked.call => api::answer(app, server, &site, request).await,
+        _ if is("/_auth") => auth::answer(app, site.clone(), request).await,
+        _ => {
+            let (parts, _) = request.into_parts();
+            files::answer(app, &site, &parts).await
+        }
+    };
+    if hash.is_some() {
+        lock::keep_private(&mut response);
+    }
     if let Some(api::Visitor(user_id)) = response.extensions().get() {
         asked.user_id = Some(user_id.clone());
     }

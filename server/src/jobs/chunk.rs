@@ -21,7 +21,11 @@ use crate::{
             self, ChunkEnd,
             store::{self, ObjectEnd, Span},
         },
-        collections::{COLLECTIONS, lifecycle::is_active},
+        collections::{
+            COLLECTIONS,
+            lifecycle::{is_active, is_away},
+        },
+        tasks,
     },
 };
 
@@ -77,7 +81,11 @@ impl Chunk {
             .filter(|id| !self.is_canceled(id))
         {
             match COLLECTIONS.find(app.db(), &self.namespace_id, id).await {
-                Ok(record) if is_active(&record) => found.push(record.data.0),
+                // Of a source that is put away nothing can be read: what was made of it would seem to have lost it.
+                Ok(record) if is_active(&record) => match self.lacks_source(app, &record).await? {
+                    true => {}
+                    false => found.push(record.data.0),
+                },
                 // Brought into another state since: it gets nothing.
                 Ok(_) => {}
                 // Deleted since the batch was submitted: nothing to fill.
@@ -86,6 +94,19 @@ impl Chunk {
             }
         }
         Ok(found)
+    }
+
+    /// Whether a collection that it reads is put away.
+    async fn lacks_source(&self, app: &App, collection: &CollectionResponse) -> Result<bool> {
+        for id in collection.source.collection_ids.iter().flatten() {
+            match COLLECTIONS.find(app.db(), &self.namespace_id, id).await {
+                Ok(source) if is_away(&source) => return Ok(true),
+                Ok(_) => {}
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
     }
 }
 
@@ -180,7 +201,8 @@ fn settle(object: &mut ObjectEnd, is_done: bool) {
             object.status = "SKIPPED";
             object.error = None;
         }
-        "COMPLETED" => object.error = None,
+        // What has a type besides is a note that stays.
+        "COMPLETED" if object.error_type.is_none() => object.error = None,
         _ => {}
     }
 }
@@ -212,7 +234,11 @@ fn gone(id: &str, found: &[(ObjectResponse, String)]) -> ObjectEnd {
 
 /// Ends a chunk that cannot be done: its unfinished objects failed for this reason.
 pub(super) async fn give_up(app: &App, claim: &Claim, reason: &str, kind: &str) -> Result<()> {
-    let chunk = Chunk::load(app, claim).await?;
+    let chunk = match Chunk::load(app, claim).await {
+        // Removed with its batch: there are no objects to tell it of.
+        Err(error) if error.is_not_found() => return tasks::fail(app, claim, reason).await,
+        chunk => chunk?,
+    };
     let fail = |id: &String| ObjectEnd {
         status: "FAILED",
         error: Some(reason.to_owned()),

@@ -130,7 +130,7 @@ impl Filling<'_> {
                 .sum::<i64>();
             (input, bytes)
         });
-        let groups = reading::groups(sized.collect(), |(_, bytes)| *bytes);
+        let groups = reading::groups(sized.collect(), |(_, bytes)| reading::weight(plan, *bytes));
         let inputs = |group: Vec<(ObjectInput, i64)>| group.into_iter().map(|one| one.0).collect();
         groups.into_iter().map(inputs).collect()
     }

@@ -11,7 +11,7 @@ use loupe_engine::{
 };
 use loupe_wire::{CollectionResponse, ObjectResponse, Value};
 
-use super::{Claim, is_last_try, reading};
+use super::{Claim, is_held, is_last_try, reading};
 use crate::{
     app::App,
     auth::Caller,
@@ -25,6 +25,10 @@ use crate::{
         collections, objects, taxonomies,
     },
 };
+
+/// What is noted of an object whose site was not crawled to its end.
+const CUT_SHORT: &str = "the crawl was cut short: the site was busy, or time or requests ran out; documents of pages \
+                         that were not read this time are kept";
 
 /// Files read at once.
 const READING: usize = 8;
@@ -70,9 +74,10 @@ impl Filling<'_> {
 
     pub fn plan(&self) -> Result<CollectionPlan> {
         let spec = collections::spec(self.app, self.namespace_id, self.collection);
-        let extractor = &self.collection.feature_extractor;
+        let (org_id, extractor) = (&self.claim.org_id, &self.collection.feature_extractor);
+        let extractor = collections::headers::opened(self.app, org_id, extractor)?;
         let outputs = self.app.outputs();
-        let mut plan = CollectionPlan::new(spec, &self.claim.org_id, extractor, outputs)
+        let mut plan = CollectionPlan::new(spec, org_id, &extractor, outputs)
             .map_err(|error| ApiError::bad_request("", error.0))?;
         plan.batch_id = Some(self.batch_id.to_owned());
         Ok(plan)
@@ -90,7 +95,8 @@ impl Filling<'_> {
         let plan = self.plan()?;
         let collection_id = plan.spec.collection_id.clone();
         let mut ids = Vec::new();
-        for group in reading::groups(objects, |(object, _)| reading::size(object)) {
+        let weight = |object: &ObjectResponse| reading::weight(&plan, reading::size(object));
+        for group in reading::groups(objects, |(object, _)| weight(object)) {
             let hashes: BTreeMap<String, String> = group
                 .iter()
                 .map(|(object, hash)| (object.object_id.clone().unwrap_or_default(), hash.clone()))
@@ -156,6 +162,7 @@ impl Filling<'_> {
         .await?;
         let ids = documents.iter().map(|one| one.document_id.clone());
         made.ids = ids.collect();
+        self.check_held().await?;
         app.store().upsert(&plan.spec, documents).await?;
         taxonomies::keep(app, &self.claim.org_id, copies).await?;
         Ok(made)
@@ -169,6 +176,7 @@ impl Filling<'_> {
         root: Option<String>,
         end: &mut ChunkEnd,
     ) -> Result<Option<(String, Vec<Document>)>> {
+        let cut_short = outcome.cut_short;
         let document_id = root.as_ref().map(|_| outcome.object_id.clone());
         let object_id = root.unwrap_or_else(|| outcome.object_id.clone());
         let mut ends = end.objects.iter_mut();
@@ -203,6 +211,12 @@ impl Filling<'_> {
                 }
                 if object.status == "PENDING" {
                     object.status = "COMPLETED";
+                }
+                if cut_short {
+                    let collection_id = plan.spec.collection_id.clone();
+                    object.error = Some(CUT_SHORT.into());
+                    object.error_type = Some("transient".into());
+                    end.cut_short.insert((collection_id, object_id));
                 }
                 object.documents += i64::try_from(documents.len()).unwrap_or(0);
                 Ok(Some((outcome.object_id, documents)))
@@ -265,6 +279,15 @@ impl Filling<'_> {
         Ok(())
     }
 
+    /// Refuses to write for a chunk that was canceled or given to another worker: asked right before each write, so that
+    /// what is told to stop goes on for one step at most.
+    async fn check_held(&self) -> Result<()> {
+        match is_held(self.app.db(), self.claim).await? {
+            true => Ok(()),
+            false => Err(ApiError::conflict("", "the lease of this chunk was lost")),
+        }
+    }
+
     /// Documents of an earlier run that this one did not write again: a shorter text has fewer chunks.
     pub async fn remove_stale(
         &self,
@@ -274,6 +297,12 @@ impl Filling<'_> {
     ) -> Result<()> {
         let processed = end.processed.iter();
         let here = processed.filter(|one| one.collection_id == collection_id);
+        // What could not be read this time is not gone.
+        let whole = |id: &String| {
+            let one = (collection_id.to_owned(), id.clone());
+            !end.cut_short.contains(&one)
+        };
+        let here = here.filter(|one| whole(&one.object_id));
         let done: HashSet<&str> = here.map(|one| one.object_id.as_str()).collect();
         let again = self.again.iter().map(String::as_str);
         let objects: Vec<&str> = again.filter(|id| done.contains(id)).collect();
@@ -302,6 +331,7 @@ impl Filling<'_> {
             query.cursor = page.next;
         }
         if !stale.is_empty() {
+            self.check_held().await?;
             let which = Selection::Ids(stale);
             self.app.store().delete(&reach, which).await?;
         }

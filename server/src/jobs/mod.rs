@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 use loupe_wire::Value;
 use tokio::sync::Semaphore;
 
-pub use store::{Claim, cancel_children, finish, hand_back, holds, unfinished};
+pub use store::{Claim, cancel_children, finish, hand_back, holds, is_held, unfinished};
 
 use self::store::Lane;
 use crate::{
@@ -19,8 +19,8 @@ use crate::{
     error::Result,
     hosting, id,
     v1::{
-        alerts, batches, billing, exports, interactions, notifications, syncs, triggers, uploads,
-        webhooks,
+        alerts, batches, billing, exports, interactions, notifications, removal, syncs, triggers,
+        uploads, webhooks,
     },
 };
 
@@ -151,7 +151,7 @@ fn lease(app: &App) -> i64 {
 /// Runs one claim with its lease renewed meanwhile. A claim that is lost, or a process that stops, drops the work where
 /// it stands: nothing of it is announced, and another worker does it again.
 async fn run(app: &App, claim: Claim) {
-    if claim.attempt > MAX_CLAIMS {
+    if claim.attempt - claim.tries > MAX_CLAIMS {
         let reason = "the worker died each time this was tried";
         return give_up(app, &claim, reason, "resource").await;
     }
@@ -167,10 +167,14 @@ async fn run(app: &App, claim: Claim) {
         }
     };
     let Err(error) = outcome else { return };
+    // Canceled, or taken over, and noticed by the work itself: there is nothing of it to end.
+    if matches!(store::is_held(app.db(), &claim).await, Ok(false)) {
+        tracing::warn!(%error, task_id = claim.task_id, "the lease was lost; the work is dropped");
+        return;
+    }
     tracing::warn!(%error, task_id = claim.task_id, tries = claim.tries + 1, "work failed");
-    if error.is_transient() && !is_last_try(&claim) {
-        let pause = 2_i64.pow(u32::try_from(claim.tries + 1).unwrap_or(1)) * 1_000_000;
-        requeue(app, &claim, pause).await;
+    if is_endless(&claim) || (error.is_transient() && !is_last_try(&claim)) {
+        requeue(app, &claim, pause(&claim)).await;
     } else {
         let kind = if error.is_transient() {
             "transient"
@@ -179,6 +183,17 @@ async fn run(app: &App, claim: Claim) {
         };
         give_up(app, &claim, &error.message(), kind).await;
     }
+}
+
+/// Whether the work is tried until it is done: what is left of a namespace must never be met by whoever is given its id.
+fn is_endless(claim: &Claim) -> bool {
+    claim.kind == removal::REMOVE_NAMESPACE
+}
+
+/// Microseconds until work that failed is tried again: twice as long after each try, an hour at most.
+fn pause(claim: &Claim) -> i64 {
+    let doubled = u32::try_from(claim.tries + 1).unwrap_or(1).min(12);
+    2_i64.pow(doubled).min(3600) * 1_000_000
 }
 
 /// Whether a failure of this try ends the work.

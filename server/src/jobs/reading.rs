@@ -31,6 +31,15 @@ pub(super) fn groups<T>(things: Vec<T>, size: impl Fn(&T) -> i64) -> Vec<Vec<T>>
     groups
 }
 
+/// What an object with so many bytes of files counts in memory: nobody knows how much is read of the web for it, so it is
+/// alone there.
+pub(super) const fn weight(plan: &CollectionPlan, files: i64) -> i64 {
+    match plan.reads_web() {
+        true => BYTES_AT_ONCE,
+        false => files,
+    }
+}
+
 /// Bytes of all files of an object.
 pub(super) fn size(object: &ObjectResponse) -> i64 {
     let blobs = object.blobs.iter();

@@ -2,7 +2,7 @@ use loupe_wire::{TaskStatusEnum, Value};
 
 use crate::{
     args,
-    db::{Json, Tx},
+    db::{Db, Json, Tx},
     error::Result,
     v1::tasks::name_of,
 };
@@ -90,6 +90,13 @@ pub(super) async fn claim(
 pub async fn holds(tx: &mut Tx, claim: &Claim) -> Result<bool> {
     let args = args![&claim.task_id, &claim.owner, claim.attempt];
     Ok(tx.number(HOLDS, args).await? > 0)
+}
+
+/// The same outside of a transaction: asked before each step that nothing takes back. What is told to stop writes at most
+/// the step that it is at.
+pub async fn is_held(db: &Db, claim: &Claim) -> Result<bool> {
+    let args = args![&claim.task_id, &claim.owner, claim.attempt];
+    Ok(db.number(HOLDS, args).await? > 0)
 }
 
 /// False when the lease is gone.

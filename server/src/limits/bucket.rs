@@ -76,6 +76,9 @@ struct Flow {
     capacity: i64,
 }
 
+/// Microseconds that clocks of several machines may differ by.
+const SKEW: i64 = 10_000_000;
+
 /// More than any machine answers: figures above it are this one, so that no sum overflows.
 const MOST: i64 = 1_000_000_000;
 
@@ -146,9 +149,14 @@ impl Bucket {
     }
 
     fn refill(&mut self, rate: &Rate, now: i64) {
-        // A clock that goes back gives nothing and takes nothing.
+        // Clocks of several machines differ a little: going back gives nothing and takes nothing. One that was set back is
+        // believed, or nobody would get anything until it is where it was.
         let elapsed = (now - self.at).max(0);
-        self.at = self.at.max(now);
+        self.at = if self.at - now > SKEW {
+            now
+        } else {
+            self.at.max(now)
+        };
         self.minute = Flow::minute(rate).refilled(self.minute, elapsed);
         self.second = Flow::second(rate).refilled(self.second, elapsed);
     }
@@ -212,6 +220,17 @@ mod tests {
         burst: 20,
         concurrent: 5,
     };
+
+    #[test]
+    fn a_clock_that_was_set_back_holds_nobody_up() {
+        const MINUTE: i64 = 60_000_000;
+        let mut bucket = Bucket::full(&FREE, 100 * MINUTE);
+        let mut takes = |now: i64| matches!(bucket.take(&FREE, now), Verdict::Taken { .. });
+        while takes(100 * MINUTE) {}
+        assert!(!takes(100 * MINUTE - SKEW), "a little gives nothing");
+        assert!(!takes(10 * MINUTE), "nor does an hour, by itself");
+        assert!(takes(10 * MINUTE + 2_000_000));
+    }
 
     #[test]
     fn figures_without_measure_overflow_nothing() {

@@ -1,6 +1,6 @@
 //! How much an organization may hold: the table of its tier, checked in the transaction that adds.
 
-use loupe_wire::{AccountTier, OrganizationModelResponse};
+use loupe_wire::{AccountTier, CollectionResponse, OrganizationModelResponse};
 
 use crate::{
     app::App,
@@ -97,7 +97,7 @@ crate::sql! {
     const TAXONOMIES = "SELECT CAST(COUNT(*) AS BIGINT) FROM taxonomies WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)";
     const CLUSTERS = "SELECT CAST(COUNT(*) AS BIGINT) FROM clusters WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)";
     const API_KEYS = "SELECT CAST(COUNT(*) AS BIGINT) FROM api_keys WHERE org_id = $1 AND status = 'active' AND is_protected = FALSE";
-    const COLLECTION_IDS = "SELECT owner, id FROM collections WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)";
+    const COLLECTIONS_HELD = "SELECT owner, data FROM collections WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)";
 }
 
 /// Room for one more.
@@ -174,16 +174,23 @@ pub async fn check_documents(app: &App, caller: &Caller, adding: i64) -> Result<
     let Some(limit) = Resource::Documents.of(tier) else {
         return Ok(());
     };
-    let owned: Vec<(String, String)> = app.db().all(COLLECTION_IDS, args![&caller.org_id]).await?;
-    let mut current = 0;
-    for (namespace_id, collection_id) in owned {
+    let args = args![&caller.org_id];
+    let owned: Vec<(String, Json<CollectionResponse>)> =
+        app.db().all(COLLECTIONS_HELD, args).await?;
+    let mut current = 0_i64;
+    for (namespace_id, Json(collection)) in owned {
+        // What is put away was counted then.
+        let filed = collection.s3_vector_index.and(collection.document_count);
         let reach = loupe_engine::store::Reach {
             namespace_id,
-            collection_ids: vec![collection_id],
+            collection_ids: collection.collection_id.into_iter().collect(),
             principal: None,
         };
-        let count = app.store().count(&reach, None).await?;
-        current += i64::try_from(count).unwrap_or(i64::MAX);
+        let held = match filed {
+            Some(count) => count,
+            None => i64::try_from(app.store().count(&reach, None).await?).unwrap_or(i64::MAX),
+        };
+        current = current.saturating_add(held);
     }
     refuse_beyond(Resource::Documents, current, adding, limit, tier)
 }

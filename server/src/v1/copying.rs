@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{
-    collections::{self, COLLECTIONS},
+    collections::{self, COLLECTIONS, lifecycle},
     documents,
     namespaces::{self, push_event},
     tasks,
@@ -108,7 +108,18 @@ pub async fn fill(
         target: &target,
         files: None,
     };
-    pair.copy().await
+    readable(app, from_namespace, from).await?;
+    pair.copy().await?;
+    // A source that was put away in between was not read whole.
+    readable(app, from_namespace, from).await
+}
+
+/// Refuses to copy what is put away. One that was deleted has nothing to copy.
+async fn readable(app: &App, namespace_id: &str, from: &str) -> Result<()> {
+    match lifecycle::still_here(app, namespace_id, from).await {
+        Err(error) if error.is_not_found() => Ok(()),
+        here => here,
+    }
 }
 
 /// Marks what a copy that was given up was to fill.
@@ -172,14 +183,16 @@ impl Pair<'_> {
     /// As [`Pair::write`], documents as they are.
     ///
     /// # Errors
-    /// The store or the database fails.
-    pub async fn put(&self, documents: Vec<Document>) -> Result<()> {
-        let store = self.app.store();
-        let ids: Vec<String> = documents
-            .iter()
-            .map(|one| one.document_id.clone())
-            .collect();
-        store.upsert(self.target, documents).await?;
+    /// The collection is put away, or gone; the store or the database fails.
+    pub async fn put(&self, mut copies: Vec<Document>) -> Result<()> {
+        let (store, target) = (self.app.store(), self.target);
+        lifecycle::still_here(self.app, &target.namespace_id, &target.collection_id).await?;
+        // The text that keyword search reads comes with the vectors: it is made anew only where it was not read.
+        for document in copies.iter_mut().filter(|one| one.keywords.is_none()) {
+            document.keywords = Some(documents::keywords(&document.payload));
+        }
+        let ids: Vec<String> = copies.iter().map(|one| one.document_id.clone()).collect();
+        store.upsert(target, copies).await?;
         store.flush().await?;
         self.tell(ids).await
     }
@@ -224,7 +237,6 @@ impl Pair<'_> {
                 file["url"] = format!("{new}{name}").into();
             }
         }
-        document.keywords = Some(documents::keywords(&document.payload));
         document.collection_id.clone_from(collection_id);
         document.document_id = id;
         Ok(document)

@@ -1,17 +1,16 @@
 //! Removals that take longer than a request. The request takes the thing out of everybody's reach and leaves a task;
 //! the task frees files, documents and rows. Each step may be repeated, so a removal that was cut off starts again.
 
-use loupe_engine::{
-    filter::Filter,
-    store::{Document, ListQuery, Reach, Selection},
-};
-use loupe_wire::{ObjectResponse, TaskType, Value};
+mod made;
+
+use loupe_wire::{BatchModel, ObjectResponse, TaskStatusEnum, TaskType, Value};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+pub use made::remove_from;
+
 use super::{
     collections::COLLECTIONS,
-    documents,
     namespaces::push_event,
     objects::{self, blobs},
     tasks, uploads,
@@ -21,7 +20,7 @@ use crate::{
     args,
     db::{Json, Tx},
     error::{ApiError, Result},
-    jobs::Claim,
+    jobs::{self, Claim},
 };
 
 /// Kinds of the queue's work.
@@ -33,9 +32,6 @@ pub const REMOVE_NAMESPACE: &str = "remove_namespace";
 /// Objects of one step.
 const STEP: i64 = 500;
 
-/// Documents read at once to find their files.
-const PAGE: usize = 1000;
-
 crate::sql! {
     const OBJECTS = "SELECT data FROM objects WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) ORDER BY object_id LIMIT $3";
     const DELETE_OBJECT = "DELETE FROM objects WHERE namespace_id = $1 AND object_id = $2";
@@ -44,7 +40,7 @@ crate::sql! {
     const DELETE_UPLOAD = "DELETE FROM uploads WHERE namespace_id = $1 AND upload_id = $2";
     const ACTIVE_BATCHES = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) AND status IN ('QUEUED', 'PROCESSING')";
     // Chunks and reports of batches that were still running: nothing of them goes on.
-    const CANCEL_BATCHES = "UPDATE batches SET status = 'CANCELED', updated_at = $3 WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) AND status IN ('QUEUED', 'PROCESSING')";
+    const CANCEL_BATCHES = "UPDATE batches SET status = 'CANCELED', updated_at = $3 WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) AND status IN ('QUEUED', 'PROCESSING') RETURNING data";
     const DELETE_BATCH_OBJECTS = "DELETE FROM batch_objects WHERE batch_id IN (SELECT batch_id FROM batches WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2))";
     const DELETE_BATCHES = "DELETE FROM batches WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2)";
     const DELETE_SYNC_FILES = "DELETE FROM sync_files WHERE namespace_id = $1 AND sync_id IN (SELECT sync_id FROM syncs WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2))";
@@ -72,6 +68,7 @@ crate::sql! {
     const DELETE_CLUSTERS = "DELETE FROM clusters WHERE owner = $1";
     const DELETE_CLUSTER_RUNS = "DELETE FROM cluster_runs WHERE namespace_id = $1";
     const DELETE_EXPORTS = "DELETE FROM exports WHERE namespace_id = $1";
+    const DELETE_AWAY_REMOVALS = "DELETE FROM away_removals WHERE namespace_id = $1";
     const DELETE_JOURNAL = "DELETE FROM document_journal WHERE namespace_id = $1";
 }
 
@@ -94,8 +91,14 @@ pub async fn close_batches(
         )
         .with("batches", active));
     }
-    tx.run(CANCEL_BATCHES, args![namespace_id, bucket_id, now])
-        .await?;
+    let args = args![namespace_id, bucket_id, now];
+    let canceled: Vec<(Json<BatchModel>,)> = tx.all(CANCEL_BATCHES, args).await?;
+    // Their chunks too, which nobody could end once the batch is gone.
+    for (batch,) in canceled {
+        let task_id = batch.task_id.as_deref().unwrap_or_default();
+        jobs::cancel_children(tx, task_id, now).await?;
+        tasks::store::change(tx, task_id, TaskStatusEnum::Canceled, now, |_| ()).await?;
+    }
     Ok(())
 }
 
@@ -240,7 +243,11 @@ fn named(work: &Value) -> Result<&str> {
         .ok_or_else(|| ApiError::bad_request("", "a removal without an id"))
 }
 
-async fn remove_collection(app: &App, namespace_id: &str, collection_id: &str) -> Result<()> {
+/// Frees what a collection held.
+///
+/// # Errors
+/// A store fails; safe to repeat.
+pub async fn remove_collection(app: &App, namespace_id: &str, collection_id: &str) -> Result<()> {
     app.store()
         .drop_collection(namespace_id, collection_id)
         .await?;
@@ -248,71 +255,12 @@ async fn remove_collection(app: &App, namespace_id: &str, collection_id: &str) -
     app.blobs().delete_all(&folder).await
 }
 
-/// Removes documents made from these objects, in every collection of the namespace.
-async fn remove_documents(app: &App, namespace_id: &str, object_ids: &[String]) -> Result<()> {
-    let collections = COLLECTIONS.all(app.db(), namespace_id).await?;
-    if collections.is_empty() || object_ids.is_empty() {
-        return Ok(());
-    }
-    let reach = Reach {
-        namespace_id: namespace_id.into(),
-        collection_ids: collections.into_iter().map(|record| record.id).collect(),
-        principal: None,
-    };
-    let filter = json!({
-        "field": "_internal.lineage.root_object_id", "operator": "in", "value": object_ids,
-    });
-    let filter = Filter::parse(&filter).map_err(|error| ApiError::internal(error.msg))?;
-    let mut query = ListQuery {
-        filter: Some(filter.clone()),
-        limit: PAGE,
-        ..Default::default()
-    };
-    loop {
-        let page = app.store().list(&reach, query.clone()).await?;
-        remove_generated(app, namespace_id, &page.documents).await?;
-        query.cursor = page.next;
-        if query.cursor.is_none() {
-            break;
-        }
-    }
-    app.store()
-        .delete(&reach, Selection::Matching(Some(filter)))
-        .await?;
-    app.store().flush().await?;
-    // What was written through the API before must not come back with the next start.
-    documents::trim(app).await
-}
-
-/// Removes thumbnails and other files that were made with documents.
-async fn remove_generated(app: &App, namespace_id: &str, documents: &[Document]) -> Result<()> {
-    for document in documents {
-        let Document {
-            collection_id,
-            document_id,
-            ..
-        } = document;
-        let folder = format!("{namespace_id}/documents/{collection_id}/{document_id}");
-        let address = format!("blob://{folder}/");
-        let internal = document.payload.get("_internal");
-        let files = internal.and_then(|internal| internal.get("document_blobs")?.as_array());
-        let own = |file: &Value| {
-            let url = file.get("url").and_then(Value::as_str);
-            url.is_some_and(|url| url.starts_with(&address))
-        };
-        if files.is_some_and(|files| files.iter().any(own)) {
-            app.blobs().delete_all(&folder).await?;
-        }
-    }
-    Ok(())
-}
-
 async fn free(app: &App, namespace_id: &str, gone: &Gone) -> Result<()> {
     let ids = match gone.keeps_files {
         true => still_gone(app, namespace_id, gone.object_ids.clone()).await?,
         false => gone.object_ids.clone(),
     };
-    remove_documents(app, namespace_id, &ids).await?;
+    made::remove_documents(app, namespace_id, &ids).await?;
     for key in &gone.files {
         app.blobs().delete(key).await?;
     }
@@ -490,6 +438,7 @@ async fn remove_namespace(app: &App, org_id: &str, namespace_id: &str) -> Result
                     DELETE_CLUSTERS,
                     DELETE_CLUSTER_RUNS,
                     DELETE_EXPORTS,
+                    DELETE_AWAY_REMOVALS,
                     DELETE_JOURNAL,
                     FORGET,
                 ] {

@@ -160,6 +160,13 @@ both! {
         server.call("POST", path, json!({"hard_spending_cap": 1000})).await.ok();
         server.call_in(&namespace, "POST", &format!("{batch}/submit"), json!({})).await.ok();
         crate::batches::ended(&server, &namespace, &batch).await;
+        // What was done is paid for, whatever becomes of the batch.
+        let usage = "/v1/organizations/billing/usage/current";
+        let before = server.call("GET", usage, Value::Null).await.ok();
+        close(&before["usage_v2"]["ingestion_usd"], 1e-4);
+        server.call_in(&namespace, "DELETE", &batch, Value::Null).await.ok();
+        let after = server.call("GET", usage, Value::Null).await.ok();
+        assert_eq!(after["usage_v2"]["ingestion_usd"], before["usage_v2"]["ingestion_usd"]);
         let gone = server.call("POST", path, json!({"hard_cap_enabled": false, "hard_spending_cap": null})).await.ok();
         assert_eq!((&gone["hard_spending_cap"], &gone["hard_cap_enabled"]), (&Value::Null, &json!(false)));
         search(&server, &namespace, &retriever).await.ok();

@@ -333,6 +333,45 @@ both! {
         let run = server.call_in(&namespace, "GET", &format!("/v1/clusters/{id}/executions"), Value::Null).await.ok();
         assert_eq!(run["status"], "failed");
     }
+
+    async fn a_cluster_that_is_busy_is_no_failure_of_its_trigger(server) {
+        let namespace = things(&server, "busy").await;
+        let id = make(&server, &namespace, by_vectors("kinds", "kmeans", json!({"n_clusters": 3}))).await;
+        executed(&server, &namespace, &id, Value::Null).await;
+        let end = async |status: &'static str| {
+            let (id, set) = (id.clone(), "UPDATE cluster_runs SET status = $2 WHERE cluster_id = $1");
+            server.app.db().write(move |tx| Box::pin(async move { tx.run(set, loupe_server::args![id, status]).await })).await.unwrap();
+        };
+        end("processing").await;
+        let body = json!({"name": "as they come", "trigger_type": "event", "schedule_config": {"event_type": "document.created"},
+            "action_type": "cluster", "action_config": {"cluster_id": id}});
+        let made = server.call_in(&namespace, "POST", "/v1/triggers", body).await.ok();
+        let path = format!("/v1/triggers/{}", made["trigger_id"].as_str().unwrap());
+        let told = async || server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        let fired = async |count: i64, status: &str| {
+            let start = std::time::Instant::now();
+            loop {
+                let told = told().await;
+                if (&told["execution_count"], &told["last_execution_status"]) == (&json!(count), &json!(status)) {
+                    return told;
+                }
+                assert!(start.elapsed().as_secs() < 30, "{told:#}");
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+        };
+        write(&server, &namespace, "a boat", 30, [0.9, 0.1, 0.0]).await;
+        let skipped = fired(1, "SKIPPED").await;
+        assert_eq!((&skipped["consecutive_failures"], &skipped["event_counter"], &skipped["status"]), (&json!(0), &json!(1), &json!("active")), "{skipped:#}");
+        let task = server.task_end(skipped["last_execution_task_id"].as_str().unwrap()).await;
+        assert_eq!(task["status"], "SKIPPED");
+        let history = server.call_in(&namespace, "GET", &format!("{path}/history"), Value::Null).await.ok();
+        assert_eq!(history["executions"][0]["status"], "SKIPPED");
+        // What it counted is not lost: it fires when the execution may be over.
+        end("completed").await;
+        server.app.clock().advance(61);
+        let done = fired(2, "COMPLETED").await;
+        assert_eq!((&done["event_counter"], &done["next_scheduled_at"]), (&json!(0), &Value::Null));
+    }
 }
 
 /// Names what it is shown by the first word of it.

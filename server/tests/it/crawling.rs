@@ -23,11 +23,13 @@ use crate::{batches::process, both, fetching::serve, harness::Server};
 
 const PNG: &[u8] = include_bytes!("../../../docs/picture.png");
 
-/// Which paths were asked for how often, and whether the site has changed.
+/// Which paths were asked for how often, the words that opened them, and whether the site has changed or is busy.
 #[derive(Clone, Default)]
 struct Visits {
     asked: Arc<Mutex<BTreeMap<String, usize>>>,
+    words: Arc<Mutex<Vec<String>>>,
     changed: Arc<AtomicBool>,
+    busy: Arc<AtomicBool>,
 }
 
 impl Visits {
@@ -38,8 +40,16 @@ impl Visits {
 
 async fn note(State(visits): State<Visits>, request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
+    let busy = visits.busy.load(Ordering::SeqCst) && path == "/harbour";
     *visits.asked.lock().unwrap().entry(path).or_default() += 1;
-    next.run(request).await
+    if let Some(words) = request.headers().get(header::AUTHORIZATION) {
+        let words = words.to_str().unwrap().to_owned();
+        visits.words.lock().unwrap().push(words);
+    }
+    match busy {
+        true => StatusCode::TOO_MANY_REQUESTS.into_response(),
+        false => next.run(request).await,
+    }
 }
 
 fn page(title: &str, words: &str, links: &[&str]) -> Html<String> {
@@ -277,6 +287,69 @@ both! {
         one.sort_by_key(ToString::to_string);
         two.sort_by_key(ToString::to_string);
         assert_eq!(one, two, "a page that is there still keeps its documents");
+    }
+
+    async fn a_site_that_is_busy_loses_no_pages(server) {
+        let visits = Visits::default();
+        let site = site(&visits).await;
+        let parameters = json!({"max_depth": 1, "max_retries": 0, "include_patterns": ["/harbour", "/paper.txt"], "generate_image_embeddings": false});
+        let (namespace, bucket, collection) = crawling(&server, "busy", parameters).await;
+        object(&server, &namespace, &bucket, &site).await;
+        process(&server, &namespace, &bucket).await;
+        let before = pages(&server, &namespace, &collection).await;
+        assert_eq!(before.len(), 3, "{before:#?}");
+        let again = async || {
+            let path = format!("/v1/collections/{collection}/trigger");
+            let begun = server.call_in(&namespace, "POST", &path, json!({"dedup_strategy": "force"})).await;
+            let batch = begun.body["batch_id"].as_str().unwrap().to_owned();
+            let ended = crate::batches::ended(&server, &namespace, &format!("/v1/batches/{batch}")).await;
+            assert_eq!(ended["status"], "COMPLETED", "{ended:#}");
+            let logs = server.call_in(&namespace, "GET", &format!("/v1/buckets/{bucket}/batches/{batch}/logs"), Value::Null).await.ok();
+            let warned = logs["logs"].as_array().unwrap().iter().filter(|one| one["level"] == "warning");
+            warned.map(|one| one["message"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        visits.busy.store(true, Ordering::SeqCst);
+        let warned = again().await;
+        assert!(warned.len() == 1 && warned[0].contains("cut short"), "{warned:?}");
+        assert_eq!(pages(&server, &namespace, &collection).await.len(), 3);
+        // What is gone for good goes, once the site answers.
+        visits.changed.store(true, Ordering::SeqCst);
+        visits.busy.store(false, Ordering::SeqCst);
+        assert_eq!(again().await, Vec::<String>::new());
+        assert_eq!(pages(&server, &namespace, &collection).await.len(), 2);
+    }
+
+    async fn words_that_open_a_site_are_sent_there_and_shown_to_nobody(server) {
+        const WORDS: &str = "Bearer of-the-harbour-7";
+        let visits = Visits::default();
+        let site = site(&visits).await;
+        let parameters = json!({"max_depth": 0, "generate_image_embeddings": false, "custom_headers": {"Authorization": WORDS}});
+        let (namespace, bucket, collection) = crawling(&server, "opened", parameters).await;
+        object(&server, &namespace, &bucket, &site).await;
+        process(&server, &namespace, &bucket).await;
+        assert!(visits.words.lock().unwrap().iter().any(|words| words == WORDS));
+        let shown = server.call_in(&namespace, "GET", &format!("/v1/collections/{collection}"), Value::Null).await.ok();
+        let list = server.call_in(&namespace, "GET", "/v1/collections", Value::Null).await.ok();
+        let path = format!("/v1/collections/{collection}/clone");
+        let clone = server.call_in(&namespace, "POST", &path, json!({"collection_name": "copy"})).await.ok();
+        for told in [&shown, &list, &clone] {
+            assert!(!told.to_string().contains("of-the-harbour"), "{told:#}");
+        }
+        // A copy sends it, too; whoever only saw how it is shown sends it nowhere.
+        visits.words.lock().unwrap().clear();
+        let path = format!("/v1/collections/{}/trigger", clone["collection_id"].as_str().unwrap());
+        let begun = server.call_in(&namespace, "POST", &path, json!({"dedup_strategy": "force"})).await;
+        let batch = format!("/v1/batches/{}", begun.body["batch_id"].as_str().unwrap());
+        crate::batches::ended(&server, &namespace, &batch).await;
+        assert!(visits.words.lock().unwrap().iter().any(|words| words == WORDS));
+        let refuse = async |parameters: Value, path: &[&str]| {
+            let body = json!({"collection_name": "stolen", "source": {"type": "bucket", "bucket_ids": [bucket]},
+                "feature_extractor": {"feature_extractor_name": "web_scraper", "version": "v1", "parameters": parameters}});
+            let path: Vec<&str> = ["body", "feature_extractor", "parameters"].iter().chain(path).copied().collect();
+            server.call_in(&namespace, "POST", "/v1/collections", body).await.invalid(&path, "value_error");
+        };
+        refuse(shown["feature_extractor"]["parameters"].clone(), &["custom_headers", "Authorization"]).await;
+        refuse(json!({"llm_api_key": "sk-1"}), &["llm_api_key"]).await;
     }
 
     async fn what_cannot_be_crawled_says_why(server) {

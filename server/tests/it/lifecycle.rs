@@ -1,5 +1,6 @@
 //! What a collection is for at the moment, and its schema brought up to its documents.
 
+use loupe_server::{args, db::Arg};
 use serde_json::{Value, json};
 
 use crate::{
@@ -114,6 +115,121 @@ both! {
         change(&server, &namespace, "archived").await;
         server.call_in(&namespace, "DELETE", THINGS, Value::Null).await.ok();
         server.files_become(&file, 0).await;
+    }
+
+    async fn what_is_on_its_way_into_its_file_is_out_of_reach_and_moved_once(server) {
+        let (namespace, retriever) = filled(&server).await;
+        let listed = server.call_in(&namespace, "GET", &format!("{THINGS}/documents"), Value::Null).await.ok();
+        let document = listed["results"][0]["document_id"].as_str().unwrap().to_owned();
+        // Nobody works: the move stays where it is.
+        let server = server.restart_with(|config| config.jobs.workers = 0).await;
+        let path = format!("{THINGS}/lifecycle");
+        let told = server.call_in(&namespace, "PATCH", &path, json!({"lifecycle_state": "archived"})).await.ok();
+        let task = told["task_id"].as_str().unwrap().to_owned();
+        assert_eq!(told["vector_document_count"], 3, "{told:#}");
+        for (method, path, body, code) in [
+            ("PATCH", path.clone(), json!({"lifecycle_state": "active"}), "lifecycle_transition_running"),
+            ("DELETE", THINGS.to_owned(), Value::Null, "lifecycle_transition_running"),
+            ("POST", format!("/v1/namespaces/{namespace}/snapshots"), json!({}), "lifecycle_transition_running"),
+            ("POST", format!("{THINGS}/documents"), json!({"title": "late"}), "collection_not_active"),
+            ("POST", format!("{THINGS}/sync-schema"), json!({}), "collection_archived"),
+            ("POST", format!("{THINGS}/documents/distinct"), json!({"field": "title"}), "collection_archived"),
+            ("POST", format!("{THINGS}/documents/aggregate"), json!({"aggregations": [{"function": "count", "alias": "n"}]}), "collection_archived"),
+            ("POST", "/v1/documents/list".to_owned(), json!({"collection_ids": [told["collection_id"]]}), "collection_archived"),
+        ] {
+            let refused = server.call_in(&namespace, method, &path, body).await.error(409, "ConflictError");
+            assert_eq!(refused["error"]["code"], code, "{method} {path}");
+        }
+        assert_eq!(found(&search(&server, &namespace, &retriever).await), 0);
+        let anywhere = server.call_in(&namespace, "POST", "/v1/documents/list", json!({})).await.ok();
+        assert_eq!(anywhere["results"], json!([]), "{anywhere:#}");
+        server.call_in(&namespace, "GET", &format!("/v1/documents/{document}"), Value::Null).await.error(404, "NotFoundError");
+        let typed = server.call_in(&namespace, "GET", "/v1/retrievers/typeahead?q=thing", Value::Null).await.ok();
+        assert_eq!(typed["values"], json!([]), "{typed:#}");
+
+        let server = server.restart_with(|config| config.jobs.workers = 2).await;
+        assert_eq!(server.task_end(&task).await["status"], "COMPLETED");
+        let told = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        assert_eq!((&told["vector_document_count"], &told["s3_vector_count"]), (&json!(0), &json!(3)), "{told:#}");
+        // Its words are in the file as they were, for what makes documents may know some that no field has.
+        let file = told["s3_vector_index"].as_str().unwrap();
+        let text = std::fs::read_to_string(server.folder.path().join("data/blobs").join(file)).unwrap();
+        let words: Vec<Value> = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["keywords"].clone()).collect();
+        assert!(words.len() == 3 && words.iter().all(|words| words.as_str().is_some_and(|words| words.contains("thing"))), "{words:?}");
+        let list = format!("{THINGS}/documents/list");
+        server.call_in(&namespace, "POST", &list, json!({})).await.error(409, "ConflictError");
+        change(&server, &namespace, "active").await;
+        assert_eq!(found(&search(&server, &namespace, &retriever).await), 3);
+    }
+
+    async fn nothing_is_put_away_while_tasks_read_it(server) {
+        let (namespace, _) = filled(&server).await;
+        let server = server.restart_with(|config| config.jobs.workers = 0).await;
+        let path = format!("{THINGS}/lifecycle");
+        let snapshots = format!("/v1/namespaces/{namespace}/snapshots");
+        let clone = json!({"collection_name": "copies"});
+        let reading = [(format!("{THINGS}/clone"), clone), (snapshots, json!({}))];
+        for (reader, body) in reading {
+            server.call_in(&namespace, "POST", &reader, body).await.ok();
+            let refused = server.call_in(&namespace, "PATCH", &path, json!({"lifecycle_state": "archived"})).await.error(409, "ConflictError");
+            assert_eq!(refused["error"]["code"], "collection_busy");
+            // Nothing moves: it may turn cold, and back.
+            server.call_in(&namespace, "PATCH", &path, json!({"lifecycle_state": "cold"})).await.ok();
+            server.call_in(&namespace, "PATCH", &path, json!({"lifecycle_state": "active"})).await.ok();
+            let done = "UPDATE tasks SET status = 'COMPLETED' WHERE status = 'QUEUED'";
+            server.app.db().write(move |tx| Box::pin(async move { tx.run(done, vec![]).await })).await.unwrap();
+        }
+        server.call_in(&namespace, "PATCH", &path, json!({"lifecycle_state": "archived"})).await.ok();
+    }
+
+    async fn what_was_journalled_before_the_move_is_in_the_file(server) {
+        let (namespace, retriever) = filled(&server).await;
+        let listed = server.call_in(&namespace, "GET", &format!("{THINGS}/documents"), Value::Null).await.ok();
+        let document = &listed["results"][0];
+        // Acknowledged by a process that died before it applied it.
+        let entry = json!({
+            "operation": "delete", "namespace_id": namespace, "collection_id": document["collection_id"],
+            "document_ids": [document["document_id"]],
+        });
+        let insert = "INSERT INTO document_journal (seq, namespace_id, collection_id, operation, created_at, data) VALUES ($1, $2, $3, $4, $5, $6)";
+        let place = (namespace.clone(), document["collection_id"].as_str().unwrap().to_owned());
+        server.app.db().write(move |tx| Box::pin(async move {
+            tx.run(insert, args![1_i64, place.0, place.1, "delete", 1_i64, Arg::json(&entry)]).await
+        })).await.unwrap();
+        let told = change(&server, &namespace, "archived").await;
+        assert_eq!(told["s3_vector_count"], 2, "{told:#}");
+        change(&server, &namespace, "active").await;
+        assert_eq!(found(&search(&server, &namespace, &retriever).await), 2);
+    }
+
+    async fn objects_that_go_while_a_collection_is_away_stay_gone(server) {
+        let (namespace, bucket, collection) = library(&server, "text_extractor", "text").await;
+        let mut ids = Vec::new();
+        for title in ["kept", "removed", "shelved"] {
+            let blob = json!({"property": "text", "type": "text", "data": format!("what is {title}")});
+            ids.push(object(&server, &namespace, &bucket, title, blob).await);
+        }
+        process(&server, &namespace, &bucket).await;
+        let path = format!("/v1/collections/{collection}/lifecycle");
+        let away = json!({"lifecycle_state": "archived", "async_transition": false});
+        server.call_in(&namespace, "PATCH", &path, away).await.ok();
+        let objects = format!("/v1/buckets/{bucket}/objects");
+        let removed = server.call_in(&namespace, "DELETE", &format!("{objects}/{}", ids[1]), Value::Null).await;
+        assert_eq!(removed.status, 204);
+        let shelve = json!({"object_ids": [ids[2]], "reason": "a complaint"});
+        server.call_in(&namespace, "POST", &format!("{objects}/bulk-soft-delete"), shelve).await.ok();
+        let noted = async || server.app.db().number("SELECT CAST(COUNT(*) AS BIGINT) FROM away_removals", vec![]).await.unwrap();
+        let start = std::time::Instant::now();
+        while noted().await < 2 {
+            assert!(start.elapsed().as_secs() < 30, "the removals are not noted");
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        let back = json!({"lifecycle_state": "active", "async_transition": false});
+        server.call_in(&namespace, "PATCH", &path, back).await.ok();
+        let list = server.call_in(&namespace, "GET", &format!("/v1/collections/{collection}/documents"), Value::Null).await.ok();
+        let titles: Vec<&Value> = list["results"].as_array().unwrap().iter().map(|one| &one["title"]).collect();
+        assert_eq!(titles, ["kept"], "{list:#}");
+        assert_eq!(noted().await, 0);
     }
 
     async fn batches_pass_over_what_is_not_active(server) {

@@ -9,6 +9,7 @@ mod annotations;
 mod answers;
 mod anywhere;
 mod app_authority;
+mod app_password;
 mod app_providers;
 mod app_sign_in;
 mod app_visits;

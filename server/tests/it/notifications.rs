@@ -147,4 +147,84 @@ both! {
         loupe_server::v1::notifications::sweep(&server.app).await.unwrap();
         assert_eq!(server.call("POST", LIST, json!({})).await.ok()["total"], 0);
     }
+
+    async fn who_listens_is_told_how_many_are_unread(server) {
+        let mut listener = Listener::open(&server, &server.key).await;
+        assert_eq!(listener.next().await, 0);
+        let mut second = Listener::open(&server, &server.key).await;
+        assert_eq!(second.next().await, 0, "who comes later is told at once");
+        let stranger = other_organization(&server).await;
+        let mut apart = Listener::open(&server, &stranger.key).await;
+        assert_eq!(apart.next().await, 0);
+
+        let (namespace, bucket, _) = library(&server, "image_extractor", "image").await;
+        batch(&server, &namespace, &bucket, "one", &[DOT]).await;
+        let list = server.call("POST", LIST, json!({"read": false})).await.ok();
+        let total = list["total"].as_i64().unwrap();
+        assert!(total > 0, "{list:#}");
+        assert_eq!((listener.until(total).await, second.until(total).await), (total, total));
+        server.call("POST", "/v1/notifications/read/all", json!({})).await.ok();
+        assert_eq!((listener.until(0).await, second.until(0).await), (0, 0));
+        assert!(!apart.has_more().await, "another organization hears nothing of it");
+        let path = "/v1/notifications/unread/count";
+        server.request("GET", path).header("accept", "text/event-stream").send().await.map(|answer| assert_eq!(answer.status(), 401)).unwrap();
+        assert_eq!(server.call("GET", path, Value::Null).await.ok(), json!({"count": 0}));
+    }
+}
+
+/// Somebody who listens to the number of unread notifications.
+struct Listener {
+    answer: reqwest::Response,
+    rest: String,
+}
+
+impl Listener {
+    async fn open(server: &Server, key: &str) -> Self {
+        let request = server
+            .request("GET", "/v1/notifications/unread/count")
+            .bearer_auth(key);
+        let answer = request.header("accept", "text/event-stream").send().await;
+        let answer = answer.unwrap();
+        assert_eq!(answer.headers()["content-type"], "text/event-stream");
+        Self {
+            answer,
+            rest: String::new(),
+        }
+    }
+
+    async fn next(&mut self) -> i64 {
+        loop {
+            if let Some((event, rest)) = self.rest.split_once("\n\n") {
+                let data = event.lines().find_map(|line| line.strip_prefix("data: "));
+                let data = data.map(|data| serde_json::from_str::<Value>(data).unwrap());
+                self.rest = rest.to_owned();
+                match data {
+                    Some(data) => return data["count"].as_i64().unwrap(),
+                    None => continue,
+                }
+            }
+            let bytes = self
+                .answer
+                .chunk()
+                .await
+                .unwrap()
+                .expect("the stream goes on");
+            self.rest += std::str::from_utf8(&bytes).unwrap();
+        }
+    }
+
+    /// The first number that is this one.
+    async fn until(&mut self, count: i64) -> i64 {
+        let wait = std::time::Duration::from_secs(20);
+        let found = tokio::time::timeout(wait, async {
+            while self.next().await != count {}
+            count
+        });
+        found.await.expect("it was told")
+    }
+
+    async fn has_more(&mut self) -> bool {
+        let wait = std::time::Duration::from_millis(100);
+        tokio::time::timeout(wait, self.next()).await.is_ok()
+    }
 }

@@ -213,6 +213,61 @@ both! {
         assert!(search(&server, "mine", "a", near(json!([1, 0]))).await.is_empty());
     }
 
+    async fn a_name_that_no_index_can_have_is_refused_and_never_keeps_the_server_down(server) {
+        let with = |name: &str| json!({"namespace_id": "named", "vector_configs": [{"name": name, "dimension": 3}]});
+        make(&server, json!({"namespace_id": "free"})).await.ok();
+        let long = "x".repeat(201);
+        for name in ["", " ", ".", "..", "../x", "a/b", "a:b", "a\u{1f}", &long] {
+            make(&server, with(name)).await.invalid(&["body", "vector_configs", "0", "name"], "value_error");
+            let documents = json!({"documents": [{"document_id": "1", "vectors": {name: [1, 0]}}]});
+            server.call("POST", "/v1/namespaces/free/documents/upsert", documents).await
+                .invalid(&["body", "documents", "0", "vectors", name, "name"], "value_error");
+            let body = json!({"collection_name": "own", "source": {"type": "direct_upsert"}, "feature_extractor": {
+                "feature_extractor_name": "passthrough_extractor", "version": "v1",
+                "parameters": {"vector_fields": [{"field": "v", "name": name, "dimensions": 3}]}}});
+            server.call_in("free", "POST", "/v1/collections", body).await
+                .invalid(&["body", "feature_extractor", "parameters", "vector_fields"], "value_error");
+        }
+        make(&server, with(&"é".repeat(100))).await.ok();
+
+        // What a document was journalled under before there was this rule is dropped; what is good beside it is written.
+        let path = "/v1/namespaces/free/documents";
+        upsert(&server, path, json!([{"document_id": "kept", "vectors": {"a": [1, 0]}, "payload": {"title": "kept"}}])).await.ok();
+        let spec = json!({"namespace_id": "free", "collection_id": "col_x", "vectors": [{"name": "..", "dims": 2, "distance": "cosine"}]});
+        let document = json!({"document_id": format!("doc_{}", "0".repeat(32)), "collection_id": "col_x", "payload": {}, "vectors": {"..": [1.0, 0.0]}, "keywords": null});
+        let entry = json!({"operation": "upsert", "collection": spec, "documents": [document]});
+        let insert = "INSERT INTO document_journal (seq, namespace_id, collection_id, operation, created_at, data) VALUES (1, 'free', 'col_x', 'upsert', 1, $1)";
+        server.app.db().write(move |tx| Box::pin(async move {
+            tx.run(insert, loupe_server::args![loupe_server::db::Arg::json(&entry)]).await
+        })).await.unwrap();
+        let server = server.restart().await;
+        assert_eq!(server.call("GET", &format!("{path}/kept"), Value::Null).await.ok()["title"], "kept");
+        let left = server.app.db().number("SELECT CAST(COUNT(*) AS BIGINT) FROM document_journal WHERE seq = 1", vec![]).await.unwrap();
+        assert_eq!(left, 0);
+    }
+
+    async fn documents_that_are_refused_leave_no_index_behind(server) {
+        make(&server, json!({"namespace_id": "mine"})).await.ok();
+        let path = "/v1/namespaces/mine/documents";
+        let configs = async || server.call("GET", "/v1/namespaces/mine", Value::Null).await.ok()["vector_configs"].clone();
+        let sent = json!([{"document_id": "1", "vectors": {"a": [1, 0]}}, {"document_id": "2", "vectors": {"a": [1, 0, 0]}}]);
+        upsert(&server, path, sent).await.invalid(&["body", "documents", "1", "vectors", "a"], "vector_dimensions");
+        let twice = json!([{"document_id": "1", "vectors": {"a": [1, 0]}}, {"document_id": "1", "vectors": {"a": [1, 0]}}]);
+        upsert(&server, path, twice).await.invalid(&["body", "documents", "1", "document_id"], "value_error");
+        assert_eq!(configs().await, Value::Null);
+        upsert(&server, path, json!([{"document_id": "1", "vectors": {"a": [1, 0, 0]}}])).await.ok();
+        assert_eq!(configs().await[0]["dimension"], 3);
+        // Many that bring an index each at once lose none.
+        let asks = (0..6).map(|number| {
+            let document = json!({"document_id": format!("n{number}"), "vectors": {format!("n{number}"): [1, 0]}});
+            upsert(&server, path, json!([document]))
+        });
+        for answer in futures::future::join_all(asks).await {
+            answer.ok();
+        }
+        assert_eq!(configs().await.as_array().unwrap().len(), 7);
+    }
+
     async fn a_promoted_namespace_is_asked_in_words(server) {
         let configs = json!([{"name": "text", "dimension": 384}, {"name": "small", "dimension": 3}]);
         make(&server, json!({"namespace_id": NAMESPACE, "vector_configs": configs})).await.ok();

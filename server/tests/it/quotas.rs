@@ -79,6 +79,27 @@ both! {
         quota(batch, "batch_objects", 101, 100);
     }
 
+    async fn documents_that_are_put_away_count_as_those_that_are_here(server) {
+        let (namespace, _) = crate::harness::retriever(&server, "filed").await;
+        let things = "/v1/collections/things";
+        server.call_in(&namespace, "POST", &format!("{things}/documents"), json!({"title": "one"})).await.ok();
+        let away = json!({"lifecycle_state": "archived", "async_transition": false});
+        server.call_in(&namespace, "PATCH", &format!("{things}/lifecycle"), away).await.ok();
+        let others = json!({"collection_name": "others", "source": {"type": "direct_upsert"}, "feature_extractor": {
+            "feature_extractor_name": "passthrough_extractor", "version": "v1"}});
+        server.call_in(&namespace, "POST", "/v1/collections", others).await.ok();
+        let mut rows: Vec<(String, Json<Value>)> = server.app.db().all("SELECT id, data FROM collections WHERE name = 'things'", vec![]).await.unwrap();
+        let (id, Json(mut filed)) = rows.remove(0);
+        filed["document_count"] = 10_000.into();
+        server.app.db().write(move |tx| Box::pin(async move {
+            let args = loupe_server::args![id, loupe_server::db::Arg::json(&filed)];
+            tx.run("UPDATE collections SET data = $2 WHERE id = $1", args).await
+        })).await.unwrap();
+        set(&server, "free", false).await;
+        let one_more = server.call_in(&namespace, "POST", "/v1/collections/others/documents", json!({"title": "two"})).await;
+        quota(one_more, "documents", 10_000, 10_000);
+    }
+
     async fn two_requests_cannot_both_take_the_last_place(server) {
         set(&server, "free", false).await;
         let answers = futures::future::join_all((0..4).map(|number| {

@@ -209,6 +209,27 @@ both! {
         server.call_in(&other, "GET", &kept, Value::Null).await.ok();
     }
 
+    async fn the_id_of_a_namespace_that_is_not_freed_stays_taken(server) {
+        let id = "ns_halfgone1";
+        let made = json!({"namespace_name": "half gone", "namespace_id": id});
+        server.call("POST", "/v1/namespaces", made.clone()).await.ok();
+        let gone = server.call("DELETE", &format!("/v1/namespaces/{id}"), Value::Null).await.ok();
+        let task = gone["task_id"].as_str().unwrap().to_owned();
+        server.task_end(&task).await;
+        // As if the workers had died of it again and again.
+        let mut data = server.call("GET", &format!("/v1/tasks/{task}"), Value::Null).await.ok();
+        data["status"] = json!("FAILED");
+        let (row, failed) = (task.clone(), "UPDATE tasks SET status = 'FAILED', data = $2 WHERE task_id = $1");
+        server.app.db().write(move |tx| Box::pin(async move {
+            tx.run(failed, args![row, loupe_server::db::Arg::json(&data)]).await
+        })).await.unwrap();
+        server.call("POST", "/v1/namespaces", made.clone()).await.error(409, "AlreadyExistsError");
+        server.call("DELETE", &format!("/v1/tasks/{task}"), Value::Null).await.error(409, "ConflictError");
+        server.app.clock().advance(30 * 86_400);
+        loupe_server::jobs::archive(&server.app).await.unwrap();
+        server.call("POST", "/v1/namespaces", made).await.error(409, "AlreadyExistsError");
+    }
+
     async fn a_collection_takes_its_documents_along(server) {
         let (namespace, bucket, collection) = fill(&server).await;
         let path = format!("/v1/collections/{collection}");

@@ -132,6 +132,7 @@ both! {
         assert_eq!((&task["task_id"], &task["status"]), (&batch["task_id"], &json!("CANCELED")), "{task:#}");
         assert_eq!(task["cancellation"], json!({"ray_jobs_requested": 2, "ray_jobs_accepted": 2, "ray_jobs_refused": 0}));
         assert_eq!(task["additional_data"]["cancellations"][0]["reason"], "wrong files");
+        assert!(!jobs::is_held(server.app.db(), &claim).await.unwrap(), "its worker may write on");
         assert!(!finishes(&server, claim).await, "a canceled chunk was ended by who lost it");
 
         let batch = place.call(&server, "GET", &path, Value::Null).await;
@@ -145,6 +146,15 @@ both! {
         for (tier, status, kind) in [("0", 409, "ConflictError"), ("1", 409, "ConflictError"), ("2", 404, "NotFoundError"), ("last", 404, "NotFoundError")] {
             server.call_in(&place.namespace, "POST", &format!("{path}/tiers/{tier}/cancel"), Value::Null).await.error(status, kind);
         }
+        // A refusal leaves the batch as it was.
+        let caps = "/v1/organizations/billing/spending-caps";
+        server.call("POST", caps, json!({"hard_spending_cap": 0, "hard_cap_enabled": true})).await.ok();
+        for (again, body) in [("tiers/0/heal", json!({"action": "auto"})), ("resubmit?from_tier=0", Value::Null)] {
+            server.call_in(&place.namespace, "POST", &format!("{path}/{again}"), body).await.error(403, "QuotaExceededError");
+        }
+        let waiting = "SELECT CAST(COUNT(*) AS BIGINT) FROM batch_objects WHERE status = 'PENDING'";
+        assert_eq!(server.app.db().number(waiting, vec![]).await.unwrap(), 0);
+        server.call("POST", caps, json!({"hard_cap_enabled": false, "hard_spending_cap": null})).await.ok();
         // What was canceled is healed.
         let healed = place.call(&server, "POST", &format!("{path}/tiers/0/heal"), json!({"action": "auto"})).await;
         assert_eq!((&healed["objects_put_back"], &healed["status"]), (&json!(2), &json!("QUEUED")), "{healed:#}");
@@ -218,6 +228,22 @@ both! {
         assert_eq!(states, [json!("PROCESSING"), json!("CANCELED")]);
         let batch = place.call(&server, "GET", &path, Value::Null).await;
         assert_eq!(batch["status"], "CANCELED", "{batch:#}");
+    }
+
+    async fn a_bucket_that_is_removed_by_force_leaves_no_work(server) {
+        let (server, place) = Place::idle(server).await;
+        let path = place.running(&server).await;
+        let task_id = place.call(&server, "GET", &path, Value::Null).await["task_id"].as_str().unwrap().to_owned();
+        let held = claim(&server, &task_id).await;
+        let bucket = format!("/v1/buckets/{}?force_foreclose=true", place.bucket);
+        let removal = place.call(&server, "DELETE", &bucket, Value::Null).await;
+        assert!(!finishes(&server, held).await);
+        let left = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE kind = 'batch_chunk' AND status IN ('QUEUED', 'PROCESSING')";
+        assert_eq!(server.app.db().number(left, vec![]).await.unwrap(), 0);
+        let task = server.call("GET", &format!("/v1/tasks/{task_id}"), Value::Null).await.ok();
+        assert_eq!(task["status"], "CANCELED", "{task:#}");
+        let server = working(server).await;
+        assert_eq!(server.task_end(removal["task_id"].as_str().unwrap()).await["status"], "COMPLETED");
     }
 
     async fn what_stands_still_in_a_tier_is_started_again(server) {

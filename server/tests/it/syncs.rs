@@ -47,10 +47,7 @@ async fn answer(
     let files = files.lock().unwrap().clone();
     let path = uri.path();
     let asked_for = path.trim_end_matches('/');
-    if files
-        .get(HANGS)
-        .is_some_and(|key| asked_for.ends_with(key))
-    {
+    if files.get(HANGS).is_some_and(|key| asked_for.ends_with(key)) {
         tokio::time::sleep(Duration::from_secs(60)).await;
     }
     if path.trim_end_matches('/') == "/media" {

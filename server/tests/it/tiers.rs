@@ -279,6 +279,43 @@ both! {
         assert_eq!((&found["enabled"], &found["disabled_reason"]), (&json!(true), &Value::Null));
     }
 
+    async fn a_collection_keeps_what_was_made_of_a_source_that_is_put_away(server) {
+        let namespace = server.namespace("away").await;
+        let bucket = bucket(&server, &namespace).await;
+        let letters = cut(&server, &namespace, "letters", json!({"type": "direct_upsert"}), 4).await;
+        let pages = cut(&server, &namespace, "pages", json!({"type": "bucket", "bucket_ids": [bucket]}), 4).await;
+        let pairs = cut(&server, &namespace, "pairs", over(&[&letters, &pages]), 2).await;
+        let path = format!("/v1/collections/{letters}/documents");
+        server.call_in(&namespace, "POST", &path, json!({"text": "dear sir goodbye"})).await.ok();
+        note(&server, &namespace, &bucket, json!({"note": "one two three"})).await;
+        process(&server, &namespace, &bucket).await;
+        triggered(&server, &namespace, &pairs, json!({})).await;
+        let all = ["dear sir", "goodbye", "one two", "three"];
+        assert_eq!(texts(&server, &namespace, &pairs).await, all);
+
+        let change = async |collection: &str, state: &str| {
+            let path = format!("/v1/collections/{collection}/lifecycle");
+            let body = json!({"lifecycle_state": state, "async_transition": false});
+            server.call_in(&namespace, "PATCH", &path, body).await.ok();
+        };
+        change(&pages, "archived").await;
+        let refused = server.call_in(&namespace, "POST", &format!("/v1/collections/{pairs}/trigger"), json!({})).await.error(409, "ConflictError");
+        assert_eq!(refused["error"]["code"], "collection_archived");
+        change(&pages, "active").await;
+        change(&letters, "archived").await;
+        let batch = process(&server, &namespace, &bucket).await;
+        assert_eq!((&batch["status"], &batch["dag_tiers"]), (&json!("COMPLETED"), &json!([[pages]])), "{batch:#}");
+        assert_eq!(texts(&server, &namespace, &pairs).await, all);
+        // Named before its source was put away, it is passed over.
+        let batches = format!("/v1/buckets/{bucket}/batches");
+        let named = json!({"collection_ids": [pairs], "auto_submit": true});
+        server.call_in(&namespace, "POST", &batches, named).await.error(400, "BadRequestError");
+        change(&letters, "active").await;
+        note(&server, &namespace, &bucket, json!({"note": "four"})).await;
+        process(&server, &namespace, &bucket).await;
+        assert_eq!(texts(&server, &namespace, &pairs).await, ["dear sir", "four", "goodbye", "one two", "three"]);
+    }
+
     async fn a_collection_over_collections_is_triggered(server) {
         let namespace = server.namespace("triggered").await;
         let direct = json!({"type": "direct_upsert"});

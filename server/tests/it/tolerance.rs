@@ -81,4 +81,20 @@ both! {
         let list = server.call_in(&namespace, "POST", "/v1/buckets/list", json!({})).await.ok();
         assert_eq!(list["results"].as_array().unwrap().len(), 2);
     }
+
+    async fn a_body_of_nothing_but_unknown_keys_costs_little(server) {
+        let namespace = server.namespace("flooded").await;
+        let keys: serde_json::Map<String, Value> = (0..300_000).map(|number| (format!("k{number}"), json!(1))).collect();
+        for (day, status) in [(THE_DAY - 30, 200), (THE_DAY, 422)] {
+            set_clock(&server, day);
+            let start = std::time::Instant::now();
+            let answer = server.call_in(&namespace, "POST", "/v1/buckets/list", Value::Object(keys.clone())).await;
+            let told = match status {
+                200 => &answer.body["warnings"],
+                _ => &answer.body["detail"],
+            };
+            assert_eq!((answer.status, told.as_array().unwrap().len()), (status, 100));
+            assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+        }
+    }
 }

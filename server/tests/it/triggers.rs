@@ -146,6 +146,51 @@ both! {
         executed(&server, &namespace, &id, 2).await;
     }
 
+    async fn no_trigger_fires_on_what_triggers_do(server) {
+        let (namespace, retriever) = retriever(&server, "endless").await;
+        for kind in ["trigger.fired", "trigger.execution.completed"] {
+            let body = search(&retriever, "event", json!({"event_type": kind}));
+            server.call_in(&namespace, "POST", "/v1/triggers", body).await
+                .invalid(&["body", "schedule_config", "event_type"], "value_error");
+        }
+        // One from before there was this rule waits for nothing, and the others go on.
+        let schedule = json!({"event_type": "document.created"});
+        let old = id(&make(&server, &namespace, search(&retriever, "event", schedule.clone())).await);
+        let good = id(&make(&server, &namespace, search(&retriever, "event", schedule)).await);
+        let mut data = server.call_in(&namespace, "GET", &format!("/v1/triggers/{old}"), Value::Null).await.ok();
+        data["schedule_config"]["event_type"] = json!("trigger.fired");
+        let (row, update) = (old.clone(), "UPDATE triggers SET data = $2 WHERE trigger_id = $1");
+        server.app.db().write(move |tx| Box::pin(async move {
+            tx.run(update, loupe_server::args![row, loupe_server::db::Arg::json(&data)]).await
+        })).await.unwrap();
+        write(&server, &namespace, "one").await;
+        executed(&server, &namespace, &good, 1).await;
+        loupe_server::v1::triggers::count_events(&server.app).await.unwrap();
+        executed(&server, &namespace, &old, 0).await;
+    }
+
+    async fn removed_triggers_take_no_room_and_go_after_a_while(server) {
+        let (namespace, retriever) = retriever(&server, "many").await;
+        let mut body = search(&retriever, "cron", json!({"cron": "0 0 1 1 *"}));
+        body["status"] = json!("paused");
+        let first = id(&make(&server, &namespace, body.clone()).await);
+        let post = || server.call_in(&namespace, "POST", "/v1/triggers", body.clone());
+        for _ in 1..200 {
+            post().await.ok();
+        }
+        post().await.error(409, "ConflictError");
+        let path = format!("/v1/triggers/{first}");
+        assert_eq!(server.call_in(&namespace, "DELETE", &path, Value::Null).await.status, 204);
+        post().await.ok();
+        post().await.error(409, "ConflictError");
+        server.app.clock().advance(89 * 86_400);
+        loupe_server::v1::triggers::sweep(&server.app).await.unwrap();
+        assert_eq!(server.call_in(&namespace, "GET", &path, Value::Null).await.ok()["status"], "disabled");
+        server.app.clock().advance(2 * 86_400);
+        loupe_server::v1::triggers::sweep(&server.app).await.unwrap();
+        server.call_in(&namespace, "GET", &path, Value::Null).await.error(404, "NotFoundError");
+    }
+
     async fn a_collection_that_grows_or_drifts_fires(server) {
         let (namespace, retriever) = retriever(&server, "measured").await;
         for title in ["one", "two"] {

@@ -38,5 +38,6 @@ pub static P10: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^clust_[a-zA-Z0-9]+$").expect("a literal pattern that a test compiles")
 });
 pub static P11: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$").expect("a literal pattern that a test compiles")
+    Regex::new(r"^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$")
+        .expect("a literal pattern that a test compiles")
 });

@@ -99,7 +99,7 @@ pub fn cast<T: DeserializeOwned>(value: &impl Serialize) -> Result<T, Fault> {
     from_value(&serde_json::to_value(value).map_err(Fault::custom)?)
 }
 
-/// As [`from_value`], with the paths of the keys that the type does not have.
+/// As [`from_value`], with the paths of the first hundred keys that the type does not have.
 ///
 /// # Errors
 /// What does not fit, and where.

@@ -217,29 +217,20 @@ fn dbscan(points: &[Vec<f32>], settings: &Settings, stop: &Stop) -> Result<Vec<i
         if labels[start].is_some() {
             continue;
         }
-        let mut open = around(start);
-        if open.len() < least {
+        let near = around(start);
+        if near.len() < least {
             labels[start] = Some(NOISE);
             continue;
         }
         cluster += 1;
         labels[start] = Some(cluster);
+        let mut open = Vec::new();
+        join(&mut labels, &mut open, near, cluster);
         while let Some(i) = open.pop() {
-            let before = labels[i];
-            if before.is_none_or(|label| label == NOISE) {
-                labels[i] = Some(cluster);
-            }
-            // A point that was noise is on the edge: the cluster ends there.
-            if before.is_none() {
-                check(stop)?;
-                let more = around(i);
-                if more.len() >= least {
-                    // What has a label already waits no second time: the list stays as short as the points.
-                    open.extend(
-                        more.into_iter()
-                            .filter(|j| labels[*j].is_none_or(|l| l == NOISE)),
-                    );
-                }
+            check(stop)?;
+            let near = around(i);
+            if near.len() >= least {
+                join(&mut labels, &mut open, near, cluster);
             }
         }
     }
@@ -247,6 +238,19 @@ fn dbscan(points: &[Vec<f32>], settings: &Settings, stop: &Stop) -> Result<Vec<i
         .into_iter()
         .map(|label| label.unwrap_or(NOISE))
         .collect())
+}
+
+/// Gives points to a cluster. Those that nobody looked at wait, each once: what waits has its label already. A point that was
+/// noise is on the edge: the cluster ends there.
+fn join(labels: &mut [Option<i32>], open: &mut Vec<usize>, near: Vec<usize>, cluster: i32) {
+    for i in near {
+        match labels[i] {
+            None => open.push(i),
+            Some(NOISE) => {}
+            Some(_) => continue,
+        }
+        labels[i] = Some(cluster);
+    }
 }
 
 /// Where the sorted distances to the k-th neighbour bend most: the point furthest below the line from first to last.

@@ -7,6 +7,7 @@ pub mod robots;
 mod visitor;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::{self, HeaderMap};
@@ -16,7 +17,7 @@ use url::Url;
 use crate::{
     embed::{Encoders, Pixels},
     extract::{
-        Claim, Decoded, ExtractError, Extraction, Result, TextFile, Want,
+        Claim, Decoded, ErrorKind, ExtractError, Extraction, Result, TextFile, Want,
         decode::page::{Code, Image, Link, WebPage},
     },
     web::{Answer, Web},
@@ -26,7 +27,7 @@ use visitor::Visitor;
 
 /// Text of all pages of one crawl.
 const MOST_TEXT: usize = 64 << 20;
-/// Pictures of one crawl that are looked at, and that are kept for other pages that show them.
+/// Pictures of one crawl that are looked at, and that are kept for other pages that show them: 768 KiB each at most.
 const MOST_PICTURES: usize = 100;
 /// Things of each kind that are told of one page.
 const MOST_TOLD: usize = 50;
@@ -73,7 +74,16 @@ pub struct Page {
     pub code: Vec<Code>,
     pub images: Vec<Image>,
     pub assets: Vec<String>,
-    pub picture: Option<Pixels>,
+    pub picture: Option<Arc<Pixels>>,
+}
+
+/// What a crawl gave.
+#[derive(Debug)]
+pub struct Crawled {
+    pub pages: Vec<Page>,
+    /// Whether there may be pages that were not read this time: a site was busy, or time or requests ran out. What was
+    /// read of them before still stands.
+    pub cut_short: bool,
 }
 
 /// What pages are crawled with.
@@ -89,7 +99,7 @@ impl Crawler<'_> {
     ///
     /// # Errors
     /// The first page cannot be read. Others that cannot are left out.
-    pub async fn run(&self, rules: &Rules, first: &str) -> Result<Vec<Page>> {
+    pub async fn run(&self, rules: &Rules, first: &str) -> Result<Crawled> {
         let first = Url::parse(first.trim())
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https"))
@@ -104,6 +114,7 @@ impl Crawler<'_> {
             pictures: HashMap::new(),
             pages: Vec::new(),
             bytes: 0,
+            missed: false,
         };
         crawl.frontier.begin(&first);
         crawl.first(first).await?;
@@ -113,7 +124,10 @@ impl Crawler<'_> {
                 "the pages hold no text: a site that is made by scripts cannot be read here";
             return Err(ExtractError::permanent(message));
         }
-        Ok(crawl.pages)
+        Ok(Crawled {
+            cut_short: crawl.missed,
+            pages: crawl.pages,
+        })
     }
 }
 
@@ -127,9 +141,11 @@ struct Crawl<'a> {
     home: Url,
     /// Hashes of the texts that were read: twins are left out.
     texts: HashSet<[u8; 32]>,
-    pictures: HashMap<String, Option<Pixels>>,
+    pictures: HashMap<String, Option<Arc<Pixels>>>,
     pages: Vec<Page>,
     bytes: usize,
+    /// A page could not be read that may be there.
+    missed: bool,
 }
 
 /// What came of one address.
@@ -150,13 +166,14 @@ impl Crawl<'_> {
     }
 
     async fn rest(&mut self) {
-        while self.pages.len() < self.rules.pages
-            && self.bytes < MOST_TEXT
-            && self.visitor.goes_on()
-        {
+        while self.pages.len() < self.rules.pages && self.bytes < MOST_TEXT {
             let Some(next) = self.frontier.pop() else {
                 return;
             };
+            if !self.visitor.goes_on() {
+                self.missed = true;
+                return;
+            }
             let (home, rules) = (self.home.clone(), self.rules);
             let may = move |target: &Url| {
                 address::is_same_site(&home, target)
@@ -168,7 +185,10 @@ impl Crawl<'_> {
             };
             match read {
                 Ok(read) => self.take(read, next).await,
-                Err(error) => tracing::debug!(%error, url = %next.url, "a page is left out"),
+                Err(error) => {
+                    self.missed |= error.kind == ErrorKind::Transient || self.visitor.is_over;
+                    tracing::debug!(%error, url = %next.url, "a page is left out");
+                }
             }
         }
     }
@@ -270,7 +290,7 @@ impl Crawl<'_> {
     }
 
     /// The picture that a page shows of itself, else the first on it.
-    async fn picture(&mut self, base: &Url, page: &WebPage) -> Option<Pixels> {
+    async fn picture(&mut self, base: &Url, page: &WebPage) -> Option<Arc<Pixels>> {
         if !self.rules.pictures {
             return None;
         }
@@ -293,7 +313,7 @@ impl Crawl<'_> {
                     .extraction
                     .decode(want, Claim::default(), answer.body);
                 match decoded.await {
-                    Ok(Decoded::Picture(picture)) => Some(picture.pixels),
+                    Ok(Decoded::Picture(picture)) => Some(Arc::new(picture.pixels)),
                     _ => None,
                 }
             }

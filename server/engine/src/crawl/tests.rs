@@ -154,6 +154,10 @@ fn rules() -> Rules {
 }
 
 async fn crawl(site: &Site, rules: &Rules) -> Result<Vec<Page>> {
+    Ok(crawled(site, rules).await?.pages)
+}
+
+async fn crawled(site: &Site, rules: &Rules) -> Result<Crawled> {
     let extraction = Extraction::in_process();
     let crawler = Crawler {
         web: site,
@@ -161,6 +165,39 @@ async fn crawl(site: &Site, rules: &Rules) -> Result<Vec<Page>> {
         encoders: &Boats,
     };
     crawler.run(rules, "https://a.example/").await
+}
+
+#[tokio::test]
+async fn a_crawl_says_whether_pages_may_have_been_missed() {
+    let site = |links: &[&str]| {
+        Site::default()
+            .page("/", &paragraph("home", links))
+            .page("/a", &paragraph("apples", &[]))
+            .answer("/busy", 503, &[], "")
+            .answer("/later", 429, &[("retry-after", "3600")], "")
+    };
+    let patient = Rules {
+        retries: 3,
+        retry_longest: Duration::from_secs(3_600),
+        ..rules()
+    };
+    for (links, rules, missed) in [
+        (vec!["/a", "/gone"], rules(), false),
+        (vec!["/busy", "/a"], rules(), true),
+        (vec!["/later", "/a"], patient, true),
+        // What it was told not to read it does not miss.
+        (
+            vec!["/a", "/busy"],
+            Rules {
+                pages: 2,
+                ..rules()
+            },
+            false,
+        ),
+    ] {
+        let found = crawled(&site(&links), &rules).await.unwrap();
+        assert_eq!((found.cut_short, found.pages.len()), (missed, 2));
+    }
 }
 
 fn paths(pages: &[Page]) -> Vec<String> {

@@ -47,6 +47,8 @@ pub struct Visitor<'a> {
     last: Option<Instant>,
     /// Requests that are left.
     left: usize,
+    /// Something was not asked for, because the crawl's time or its requests would not do.
+    pub is_over: bool,
 }
 
 impl<'a> Visitor<'a> {
@@ -61,6 +63,7 @@ impl<'a> Visitor<'a> {
             last: None,
             // Twins, dead links and pictures are asked for, too.
             left: rules.pages * 4 + 50,
+            is_over: false,
         }
     }
 
@@ -150,7 +153,8 @@ impl<'a> Visitor<'a> {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    fn over(&self) -> ExtractError {
+    fn over(&mut self) -> ExtractError {
+        self.is_over = true;
         let seconds = self.rules.time.as_secs();
         ExtractError::resource(match self.left {
             0 => "too many requests gave nothing new".to_owned(),
@@ -159,7 +163,7 @@ impl<'a> Visitor<'a> {
     }
 
     /// Waits, unless the crawl would be over before.
-    async fn wait(&self, time: Duration) -> Result<()> {
+    async fn wait(&mut self, time: Duration) -> Result<()> {
         if time >= self.remaining() {
             return Err(self.over());
         }
@@ -212,7 +216,7 @@ impl<'a> Visitor<'a> {
     }
 
     /// Keeps the distance to the request before that the caller and the site want.
-    async fn rest(&self, url: &Url) -> Result<()> {
+    async fn rest(&mut self, url: &Url) -> Result<()> {
         let site = url.origin().ascii_serialization();
         let wanted = match self.doors.get(&site) {
             Some(Door::Rules(robots)) => robots.delay.unwrap_or_default(),

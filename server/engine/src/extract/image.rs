@@ -1,5 +1,7 @@
 //! `image_extractor`: pictures with their features, labels, EXIF and a thumbnail.
 
+use std::sync::Arc;
+
 use loupe_wire::{ImageExtractorParams, Object, Value};
 use serde_json::json;
 
@@ -131,7 +133,7 @@ pub(crate) fn part(source: &str, picture: Picture, claim: &Claim, milliseconds: 
             .insert("exif".to_owned(), Value::Object(picture.exif));
     }
     part.generated.extend(picture.thumbnail.map(thumbnail_of));
-    part.pixels = Some(picture.pixels);
+    part.pixels = Some(Arc::new(picture.pixels));
     part
 }
 

@@ -32,6 +32,7 @@ pub(crate) mod samples;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use loupe_wire::Object;
@@ -162,8 +163,8 @@ pub struct Part {
     pub metadata: Object,
     /// What the text indexes embed. Absent: no text vector.
     pub text: Option<String>,
-    /// What the image indexes embed.
-    pub pixels: Option<Pixels>,
+    /// What the image indexes embed. Pages of one site share theirs.
+    pub pixels: Option<Arc<Pixels>>,
     /// Vectors that the object brought along, by index name.
     pub vectors: BTreeMap<String, Vec<f32>>,
     /// For keyword search, besides the passed-through strings.

@@ -1,5 +1,7 @@
 //! `multimodal_extractor`: films and sounds in segments, pictures and texts, found by what they show and say.
 
+use std::sync::Arc;
+
 use loupe_wire::{MultimodalExtractorParams, Object, SplitMethod};
 use serde_json::json;
 
@@ -380,7 +382,7 @@ pub(crate) fn tell(part: &mut Part, found: Found) {
         part.extras
             .insert("dominant_color".to_owned(), json!(picture.dominant_color));
         part.generated.extend(picture.thumbnail.map(thumbnail_of));
-        part.pixels = Some(picture.pixels);
+        part.pixels = Some(Arc::new(picture.pixels));
     }
 }
 

@@ -9,7 +9,7 @@ use super::registry::{
     Extractor, ExtractorInfo, IndexInfo, Input, Source, Violation, read, within,
 };
 use super::{ExtractError, Part, Result};
-use crate::store::Distance;
+use crate::store::{Distance, check_vector_name};
 
 pub const INFO: ExtractorInfo = ExtractorInfo {
     extractor: Extractor::Passthrough,
@@ -60,12 +60,10 @@ pub(super) fn check(object: &Object) -> std::result::Result<PassthroughParams, V
     let mut indexes: Vec<IndexInfo> = Vec::new();
     let mut fields = Vec::new();
     for spec in params.vector_fields {
-        if spec.field.is_empty() || spec.name.is_empty() {
-            return Err(Violation::new(
-                "vector_fields",
-                "field and name must not be empty",
-            ));
+        if spec.field.is_empty() {
+            return Err(Violation::new("vector_fields", "field must not be empty"));
         }
+        check_vector_name(&spec.name).map_err(|why| Violation::new("vector_fields", why))?;
         within("vector_fields", spec.dimensions, 1, 65_536)?;
         if indexes.iter().any(|index| index.name == spec.name) {
             return Err(Violation::new(

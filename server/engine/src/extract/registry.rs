@@ -429,6 +429,13 @@ pub(super) fn read<T: serde::de::DeserializeOwned>(
             format!("unknown parameter; known are {}", known.join(", ")),
         ));
     }
+    // A key that nobody uses would only lie about.
+    if object.get("llm_api_key").is_some_and(|key| !key.is_null()) {
+        return Err(Violation::new(
+            "llm_api_key",
+            "language models are set up by whoever runs the server, with its own key: leave it out",
+        ));
+    }
     // A field alone that fails to parse is the one to name: every field has a default.
     for (key, value) in object {
         let alone = Object::from_iter([(key.clone(), value.clone())]);

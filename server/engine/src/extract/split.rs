@@ -6,6 +6,8 @@ use loupe_wire::TextSplitStrategy;
 use text_splitter::{ChunkConfig, MarkdownSplitter, TextSplitter};
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::{ExtractError, Result};
+
 /// A piece of a text, with where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
@@ -26,15 +28,49 @@ pub struct Split {
     pub overlap: usize,
 }
 
+/// What a text may become: with an overlap that is almost the size, each word begins a chunk of thousands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    pub chunks: usize,
+    /// Of all chunks together.
+    pub bytes: usize,
+}
+
+impl Limit {
+    /// The chunks, as long as there are not too many. A single one is never too long.
+    fn keep(self, chunks: impl Iterator<Item = Chunk>) -> Result<Vec<Chunk>> {
+        let (mut kept, mut bytes) = (Vec::new(), 0);
+        for chunk in chunks {
+            bytes += chunk.text.len();
+            if kept.len() == self.chunks || (bytes > self.bytes && !kept.is_empty()) {
+                return Err(self.passed());
+            }
+            kept.push(chunk);
+        }
+        Ok(kept)
+    }
+
+    pub fn passed(self) -> ExtractError {
+        let (chunks, mebibytes) = (self.chunks, self.bytes >> 20);
+        ExtractError::resource(format!(
+            "there are more than {chunks} chunks, or more than {mebibytes} MiB of them: ask for larger ones, or for less \
+             of each in the next"
+        ))
+    }
+}
+
 /// Pages of a PDF, or the one page of anything else, to chunks. Chunks of blanks are left out.
-pub fn split(pages: &[String], how: Split) -> Vec<Chunk> {
+///
+/// # Errors
+/// There are more than the limit lets there be.
+pub fn split(pages: &[String], how: Split, limit: Limit) -> Result<Vec<Chunk>> {
     if how.by == TextSplitStrategy::Pages {
-        return by_pages(pages, how);
+        return limit.keep(by_pages(pages, how));
     }
     let (whole, starts) = join(pages);
     let ranges = match how.by {
-        TextSplitStrategy::Characters => by_characters(&whole, how),
-        TextSplitStrategy::Markdown => by_markdown(&whole, how),
+        TextSplitStrategy::Characters => by_characters(&whole, how, limit),
+        TextSplitStrategy::Markdown => by_markdown(&whole, how, limit),
         TextSplitStrategy::Words => windows(&words(&whole), how),
         TextSplitStrategy::Sentences => windows(&sentences(&whole), how),
         TextSplitStrategy::Paragraphs => windows(&paragraphs(&whole), how),
@@ -44,22 +80,18 @@ pub fn split(pages: &[String], how: Split) -> Vec<Chunk> {
         }
     };
     let mut counter = Counter::new(&whole);
-    ranges
-        .into_iter()
-        .filter_map(|range| {
-            let range = trim(&whole, range)?;
-            let page =
-                (pages.len() > 1).then(|| starts.partition_point(|start| *start <= range.start));
-            let start = counter.characters(range.start);
-            let text = whole[range].to_owned();
-            Some(Chunk {
-                start,
-                end: start + text.chars().count(),
-                page,
-                text,
-            })
+    limit.keep(ranges.into_iter().filter_map(|range| {
+        let range = trim(&whole, range)?;
+        let page = (pages.len() > 1).then(|| starts.partition_point(|start| *start <= range.start));
+        let start = counter.characters(range.start);
+        let text = whole[range].to_owned();
+        Some(Chunk {
+            start,
+            end: start + text.chars().count(),
+            page,
+            text,
         })
-        .collect()
+    }))
 }
 
 /// Byte offsets to character offsets, in one pass for rising offsets.
@@ -105,7 +137,7 @@ fn join(pages: &[String]) -> (String, Vec<usize>) {
     (whole, starts)
 }
 
-fn by_pages(pages: &[String], how: Split) -> Vec<Chunk> {
+fn by_pages(pages: &[String], how: Split) -> impl Iterator<Item = Chunk> {
     let mut starts = Vec::with_capacity(pages.len());
     let mut at = 0;
     for page in pages {
@@ -114,7 +146,7 @@ fn by_pages(pages: &[String], how: Split) -> Vec<Chunk> {
     }
     steps(pages.len(), how)
         .into_iter()
-        .filter_map(|window| {
+        .filter_map(move |window| {
             let (first, start) = (window.start, starts[window.start]);
             let joined = pages[window].join(PAGE_BREAK);
             let text = joined.trim();
@@ -132,7 +164,6 @@ fn by_pages(pages: &[String], how: Split) -> Vec<Chunk> {
                 text: text.to_owned(),
             })
         })
-        .collect()
 }
 
 /// Windows of `size` units, each beginning `size - overlap` after the one before; the last one ends the text.
@@ -158,7 +189,8 @@ fn windows(units: &[Range<usize>], how: Split) -> Vec<Range<usize>> {
         .collect()
 }
 
-fn by_characters(text: &str, how: Split) -> Vec<Range<usize>> {
+/// Cutting takes long: it ends where there are known to be too many.
+fn by_characters(text: &str, how: Split, limit: Limit) -> Vec<Range<usize>> {
     let config = ChunkConfig::new(how.size.max(1)).with_trim(false);
     let Ok(config) = config.with_overlap(how.overlap) else {
         return std::iter::once(0..text.len()).collect();
@@ -166,10 +198,12 @@ fn by_characters(text: &str, how: Split) -> Vec<Range<usize>> {
     TextSplitter::new(config)
         .chunk_indices(text)
         .map(|(at, chunk)| at..at + chunk.len())
+        .filter(|range| !text[range.clone()].trim().is_empty())
+        .take(limit.chunks.saturating_add(1))
         .collect()
 }
 
-fn by_markdown(text: &str, how: Split) -> Vec<Range<usize>> {
+fn by_markdown(text: &str, how: Split, limit: Limit) -> Vec<Range<usize>> {
     let config = ChunkConfig::new(how.size.max(1)).with_trim(false);
     let Ok(config) = config.with_overlap(how.overlap) else {
         return std::iter::once(0..text.len()).collect();
@@ -177,6 +211,8 @@ fn by_markdown(text: &str, how: Split) -> Vec<Range<usize>> {
     MarkdownSplitter::new(config)
         .chunk_indices(text)
         .map(|(at, chunk)| at..at + chunk.len())
+        .filter(|range| !text[range.clone()].trim().is_empty())
+        .take(limit.chunks.saturating_add(1))
         .collect()
 }
 
@@ -243,6 +279,39 @@ fn trim(text: &str, range: Range<usize>) -> Option<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const LIMIT: Limit = Limit {
+        chunks: 1_000,
+        bytes: 1 << 20,
+    };
+
+    fn split(pages: &[String], how: Split) -> Vec<Chunk> {
+        super::split(pages, how, LIMIT).unwrap()
+    }
+
+    #[test]
+    fn too_many_chunks_are_refused_before_they_are_made() {
+        // Every word would begin a chunk of 5000 others: 12 GB. Cutting by characters takes long, it gets a shorter text.
+        for (by, words) in [
+            (TextSplitStrategy::Words, 400_000),
+            (TextSplitStrategy::Characters, 1_500),
+        ] {
+            let text = ["abcde ".repeat(words)];
+            let how = Split {
+                by,
+                size: 5_001,
+                overlap: 5_000,
+            };
+            let refused = super::split(&text, how, LIMIT).unwrap_err();
+            assert!(refused.message.contains("1000 chunks"), "{refused}");
+        }
+        let whole = Split {
+            by: TextSplitStrategy::None,
+            size: 1,
+            overlap: 0,
+        };
+        assert_eq!(split(&text, whole).len(), 1, "one is never too long");
+    }
 
     fn cut(text: &str, by: TextSplitStrategy, size: usize, overlap: usize) -> Vec<String> {
         split(&[text.to_owned()], Split { by, size, overlap })

@@ -12,7 +12,7 @@ use super::registry::{
     index, read, within,
 };
 use super::shape::Shape;
-use super::split::{Split, split};
+use super::split::{Limit, Split, split};
 use super::{ExtractError, Part, Result, TextFile};
 
 pub const INFO: ExtractorInfo = ExtractorInfo {
@@ -169,9 +169,15 @@ fn model_name(model: EmbeddingModel) -> String {
     }
 }
 
+/// What one text may become.
+const LIMIT: Limit = Limit {
+    chunks: 100_000,
+    bytes: 128 << 20,
+};
+
 /// The parts of one text. `source` tells the texts of one object apart.
 pub(crate) fn parts(params: &TextParams, source: &str, file: &TextFile) -> Result<Vec<Part>> {
-    let chunks = split(&file.pages, params.split);
+    let chunks = split(&file.pages, params.split, LIMIT)?;
     if chunks.is_empty() {
         return Err(ExtractError::permanent("the text is empty"));
     }

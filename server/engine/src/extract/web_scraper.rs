@@ -17,7 +17,7 @@ use super::registry::{
     Violation, index, read, within,
 };
 use super::shape::Shape;
-use super::split::{Chunk, Split, split};
+use super::split::{Chunk, Limit, Split, split};
 use super::text::language;
 use super::{ExtractError, Part};
 use crate::crawl::{Page, Rules};
@@ -26,8 +26,11 @@ use crate::crawl::{Page, Rules};
 const E5_OUTPUT: &str = "intfloat__multilingual_e5_large_instruct";
 const SIGLIP_OUTPUT: &str = "google__siglip_base_patch16_224";
 
-/// Documents of one crawl.
-const MOST_PARTS: usize = 20_000;
+/// Documents of one crawl, and the bytes of their texts.
+const LIMIT: Limit = Limit {
+    chunks: 20_000,
+    bytes: 128 << 20,
+};
 /// Patterns of one list, and headers.
 const MOST_PATTERNS: usize = 100;
 const MOST_HEADERS: usize = 50;
@@ -396,22 +399,33 @@ pub(crate) fn address(bytes: &[u8]) -> super::Result<&str> {
 }
 
 /// The parts of all pages. `source` tells the addresses of one object apart.
-pub(crate) fn parts(params: &ScraperParams, source: &str, pages: Vec<Page>) -> Vec<Part> {
+pub(crate) fn parts(
+    params: &ScraperParams,
+    source: &str,
+    pages: Vec<Page>,
+) -> super::Result<Vec<Part>> {
     let mut parts = Vec::new();
     let mut keys = HashSet::new();
+    let mut left = LIMIT;
     for (number, page) in pages.into_iter().enumerate() {
-        for part in of_page(params, source, number, page) {
-            // The same words twice are one document where the words are its name.
-            if parts.len() < MOST_PARTS && keys.insert(part.key.clone()) {
-                parts.push(part);
-            }
-        }
+        let chunks = split(&page.file.pages, params.split, left).map_err(|_| LIMIT.passed())?;
+        left.chunks -= chunks.len();
+        let bytes: usize = chunks.iter().map(|chunk| chunk.text.len()).sum();
+        left.bytes = left.bytes.saturating_sub(bytes);
+        // The same words twice are one document where the words are its name.
+        let new = of_page(params, source, number, page, chunks).into_iter();
+        parts.extend(new.filter(|part| keys.insert(part.key.clone())));
     }
-    parts
+    Ok(parts)
 }
 
-fn of_page(params: &ScraperParams, source: &str, number: usize, mut page: Page) -> Vec<Part> {
-    let chunks = split(&page.file.pages, params.split);
+fn of_page(
+    params: &ScraperParams,
+    source: &str,
+    number: usize,
+    mut page: Page,
+    chunks: Vec<Chunk>,
+) -> Vec<Part> {
     let total = chunks.len();
     let detected = language(&page.file.pages);
     let picture = page.picture.take();

@@ -28,12 +28,12 @@ pub(super) fn finish(plan: &CollectionPlan, work: Work, now: &str) -> ObjectOutc
     let Work {
         object,
         parts,
-        read,
+        notes,
     } = work;
     let mut making = Making {
         plan,
         object: &object,
-        read: &read,
+        read: &notes.read,
         types: object.blobs.iter().map(detected).collect(),
         now,
         generated: Vec::new(),
@@ -47,6 +47,7 @@ pub(super) fn finish(plan: &CollectionPlan, work: Work, now: &str) -> ObjectOutc
         object_id: object.object_id,
         documents,
         generated,
+        cut_short: notes.cut_short,
     }
 }
 

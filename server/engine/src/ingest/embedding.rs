@@ -50,7 +50,7 @@ pub(super) async fn embed(
     let pictures: Vec<&IndexInfo> = of(params, Source::ImageModel);
     let siglip = pictures.len() > 1;
     for (number, index) in pictures.into_iter().enumerate() {
-        let (places, inputs) = inputs(work, |part| part.pixels.as_ref());
+        let (places, inputs) = inputs(work, |part| part.pixels.as_deref());
         if places.is_empty() {
             continue;
         }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use super::{BlobInput, blocking, claim, source::Piece};
+use super::{BlobInput, Notes, blocking, claim, source::Piece};
 use crate::{
     crawl::Crawler,
     embed::{Encoders, Question},
@@ -48,6 +48,7 @@ impl Maker<'_> {
         params: &Params,
         name: String,
         piece: Piece<'_>,
+        notes: &mut Notes,
     ) -> Result<Vec<Part>> {
         match params {
             Params::Text(params) => self.of_text(params, name, piece).await,
@@ -79,10 +80,10 @@ impl Maker<'_> {
                 Piece::Text(_) => Err(ExtractError::permanent("the input is a text, not a film")),
             },
             Params::Scraper(params) => match piece {
-                Piece::Text(url) => self.of_site(params, name, &url).await,
+                Piece::Text(url) => self.of_site(params, name, &url, notes).await,
                 Piece::File(blob) => {
-                    self.of_site(params, name, web_scraper::address(&blob.bytes)?)
-                        .await
+                    let url = web_scraper::address(&blob.bytes)?;
+                    self.of_site(params, name, url, notes).await
                 }
             },
             Params::Passthrough(_) => Ok(Vec::new()),
@@ -411,6 +412,7 @@ impl Maker<'_> {
         params: &ScraperParams,
         name: String,
         url: &str,
+        notes: &mut Notes,
     ) -> Result<Vec<Part>> {
         let web = self.web.ok_or_else(|| {
             ExtractError::permanent("pages of the web are not read where this runs")
@@ -420,9 +422,10 @@ impl Maker<'_> {
             extraction: self.extraction,
             encoders: self.encoders,
         };
-        let pages = crawler.run(&params.rules, url).await?;
+        let crawled = crawler.run(&params.rules, url).await?;
+        notes.cut_short |= crawled.cut_short;
         let params = params.clone();
-        blocking(move || Ok(web_scraper::parts(&params, &name, pages))).await
+        blocking(move || web_scraper::parts(&params, &name, crawled.pages)).await
     }
 
     async fn of_film(

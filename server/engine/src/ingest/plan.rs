@@ -68,6 +68,11 @@ impl CollectionPlan {
         })
     }
 
+    /// Whether more than the object's own fields and files is read for it: pages of the web.
+    pub const fn reads_web(&self) -> bool {
+        matches!(self.params, Params::Scraper(_))
+    }
+
     /// Positions of the files that will be read of an object whose files have not been.
     pub fn files_read(&self, object: &ObjectInput) -> Vec<usize> {
         if let Params::Passthrough(params) = &self.params {

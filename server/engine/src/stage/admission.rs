@@ -17,32 +17,64 @@ impl Plan {
     /// condition of `attribute_filter` stages, or before or after other stages, that no input changes.
     pub fn admits(&self, document: &Document) -> bool {
         let row = Row::new(document.clone(), None).value;
-        let held = self.held();
         let refuses = |(filter, made): &Held| tell(filter, &row, *made) == Some(false);
-        !held.iter().any(refuses)
+        let mut ways = self.ways().into_iter();
+        ways.any(|held| !held.iter().any(refuses))
     }
 
-    fn held(&self) -> Vec<Held> {
-        let (mut held, mut made) = (Vec::new(), false);
+    /// The ways for a document to come into an answer, each with the conditions that hold on it.
+    fn ways(&self) -> Vec<Vec<Held>> {
+        let (mut ways, mut made) = (vec![Vec::new()], false);
         for step in &self.steps {
-            held.extend(read(step.filters.before.as_ref(), made));
+            hold(&mut ways, read(step.filters.before.as_ref(), made));
+            // A stage that is for some documents only leaves the others as they are.
+            let is_for_all = step.filters.when.is_none();
             match step.definition.id {
-                "attribute_filter" if step.filters.when.is_none() => {
-                    held.extend(written(&step.parameters).map(|filter| (filter, made)));
+                "attribute_filter" if is_for_all => {
+                    let filter = written(&step.parameters);
+                    hold(&mut ways, filter.map(|filter| (filter, made)));
                 }
-                "feature_search" => {
-                    for name in ["filters", "pre_filters"] {
-                        held.extend(read(step.parameters.get(name), made));
+                "feature_search" if is_for_all => searched(&mut ways, &step.parameters, made),
+                "query_expand" if is_for_all => {
+                    let config = step.parameters.get("feature_search_config");
+                    if let Some(Value::Object(config)) = config {
+                        searched(&mut ways, config, made);
                     }
                 }
-                // These find documents that no stage before them has seen.
-                "traverse_edge" | "agent_search" => held.clear(),
+                // It finds documents that no stage before it has seen, by conditions of its own.
+                "traverse_edge" => {
+                    let sources = step.parameters.get("include_sources");
+                    let keeps_sources = sources.is_some_and(|wanted| *wanted != Value::Bool(false));
+                    if is_for_all && !keeps_sources {
+                        ways.clear();
+                    }
+                    let linked = read(step.parameters.get("filters"), false);
+                    ways.push(linked.into_iter().collect());
+                }
+                // So does this, by what a language model says.
+                "agent_search" => ways = vec![Vec::new()],
                 _ => {}
             }
             made |= makes_fields(step);
-            held.extend(read(step.filters.after.as_ref(), made));
+            hold(&mut ways, read(step.filters.after.as_ref(), made));
         }
-        held
+        ways
+    }
+}
+
+/// Conditions of a search.
+fn searched(ways: &mut [Vec<Held>], parameters: &Object, made: bool) {
+    for name in ["filters", "pre_filters"] {
+        hold(ways, read(parameters.get(name), made));
+    }
+}
+
+/// From here on a condition holds whichever way a document came.
+fn hold(ways: &mut [Vec<Held>], condition: Option<Held>) {
+    if let Some(condition) = condition {
+        for way in ways {
+            way.push(condition.clone());
+        }
     }
 }
 
@@ -135,6 +167,10 @@ mod tests {
             "json_transform",
             json!({"template": "{\"label\": \"{{DOC.title}}\"}"}),
         );
+        let links = |parameters: Value| stage("traverse_edge", parameters);
+        let search = json!({"searches": [{"feature_uri": "loupe://text_extractor@v1/m", "query": "x"}],
+            "filters": is("status", json!("public"))});
+        let expand = stage("query_expand", json!({ "feature_search_config": search }));
         let open = json!({"status": "public", "year": 1999});
         let hidden = json!({"status": "draft", "year": 1999});
         for (stages, shows, hides) in [
@@ -181,6 +217,31 @@ mod tests {
                 None,
             ),
             (json!([made, public]), &open, Some(&hidden)),
+            (json!([expand]), &open, Some(&hidden)),
+            // Links lead to other documents than those found, which have conditions of their own.
+            (json!([public, links(json!({}))]), &hidden, None),
+            (
+                json!([links(json!({"filters": is("status", json!("public"))}))]),
+                &open,
+                Some(&hidden),
+            ),
+            (
+                json!([
+                    public,
+                    links(json!({"filters": is("year", json!(2001)), "include_sources": true}))
+                ]),
+                &open,
+                Some(&hidden),
+            ),
+            (
+                json!([
+                    filter(is("year", json!(2001))),
+                    links(json!({"filters": is("status", json!("draft"))})),
+                    filter(is("year", json!(1999)))
+                ]),
+                &hidden,
+                Some(&open),
+            ),
         ] {
             let plan = plan(stages.clone());
             assert!(plan.admits(&document(shows.clone())), "{stages}");

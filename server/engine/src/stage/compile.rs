@@ -6,8 +6,8 @@ use super::execution::MAX_BATCH;
 use super::plan::{Filters, Step};
 use super::schema::{self, When, inside, problem};
 use super::{
-    BUILT, Definition, StageProblem, agent_search, agentic_enrich, code_execution,
-    feature_table, query_expand, sql_lookup,
+    BUILT, Definition, StageProblem, agent_search, agentic_enrich, code_execution, feature_table,
+    query_expand, sql_lookup,
 };
 use crate::template::{self, is_template};
 

@@ -1,13 +1,17 @@
 //! `traverse_edge`: the documents that are linked with those found, step by step: along the edges of the objects that they
 //! come from, or by fields that name each other.
 
+mod ends;
+
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use loupe_wire::{Object, StageCategory, Value};
 use serde_json::json;
 
+use self::ends::{Ends, attach, ends};
 use super::document_enrich::{OWN, lineage, members, targets};
-use super::execution::Execution;
+use super::execution::{Execution, offload};
 use super::parameters::Parameters;
 use super::schema::{Kind, member};
 use super::working::{Row, Working, list};
@@ -132,17 +136,6 @@ struct Statement {
     told: Object,
 }
 
-/// What the documents of one step are linked by.
-#[derive(Default)]
-struct Ends {
-    /// By what they name: the document that does, and its words.
-    named: HashMap<String, Vec<(usize, Statement)>>,
-    named_values: Vec<Value>,
-    /// By what they are known by.
-    known: HashMap<String, Vec<usize>>,
-    known_values: Vec<Value>,
-}
-
 #[derive(Default)]
 struct Cut {
     fan_out: usize,
@@ -155,39 +148,44 @@ pub(crate) async fn run(
     set: Working,
 ) -> Result<Working, RunError> {
     let sources = at.rows(set).await?;
-    let walk = walk(at, p)?;
+    let walk = Arc::new(walk(at, p)?);
     let limit = p.count("limit").unwrap_or(usize::MAX);
     let mut seen: HashSet<String> = sources.iter().map(|row| row.id().to_owned()).collect();
-    let (mut linked, mut hops, mut cut) = (Vec::<Row>::new(), Vec::new(), Cut::default());
-    let mut begin = 0;
+    let (mut linked, mut hops, mut cut) = (0, Vec::new(), Cut::default());
+    let mut steps = vec![Arc::new(sources)];
     for depth in 1..=p.count("max_depth").unwrap_or(1) {
-        let from = match depth {
-            1 => &sources,
-            _ => &linked[begin..],
+        let Some(from) = steps.last().filter(|from| !from.is_empty()).cloned() else {
+            break;
         };
-        if from.is_empty() || linked.len() >= limit {
+        if linked >= limit {
             break;
         }
-        let ends = ends(at, &walk, from);
-        let found = read(at, &walk, &ends).await?;
+        // What is compared may be thousands of documents with thousands of edges.
+        let (way, places) = (walk.clone(), from.clone());
+        let mut ends = offload(move || ends(&way, &places)).await?;
+        let question = asked(at, &walk, &mut ends);
+        let found = read(at, &walk, question).await?;
         let read = found.len();
-        let mut step = attach(&walk, from, &ends, found, depth, &seen, &mut cut);
-        cut.limit |= step.len() > limit - linked.len();
-        step.truncate(limit - linked.len());
+        let (way, places) = (walk.clone(), from.clone());
+        let attached = offload(move || {
+            let attached = attach(&way, &places, &ends, found, depth, &seen);
+            (attached, seen)
+        });
+        let ((mut step, left_out), met) = attached.await?;
+        seen = met;
+        cut.fan_out += left_out;
+        cut.limit |= step.len() > limit - linked;
+        step.truncate(limit - linked);
         hops.push(json!({"depth": depth, "from": from.len(), "read": read, "linked": step.len()}));
         seen.extend(step.iter().map(|row| row.id().to_owned()));
-        begin = linked.len();
-        linked.extend(step);
+        linked += step.len();
+        steps.push(Arc::new(step));
     }
     tell(at, &walk, limit, &cut);
     at.report.metadata.insert("hops".into(), json!(hops));
-    let mut rows = if p.flag("include_sources") {
-        sources
-    } else {
-        Vec::new()
-    };
-    rows.append(&mut linked);
-    Ok(Working::Rows(rows))
+    let sources = usize::from(!p.flag("include_sources"));
+    let kept = steps.into_iter().skip(sources);
+    Ok(Working::Rows(kept.flat_map(Arc::unwrap_or_clone).collect()))
 }
 
 fn walk(at: &mut Execution, p: &Parameters) -> Result<Walk, RunError> {
@@ -299,14 +297,12 @@ impl Walk {
         })
     }
 
-    /// Whether a link means this document, which has what the link names.
-    fn means(&self, said: &Statement, row: &Row) -> bool {
-        let Some(collection) = &said.collection else {
-            return true;
-        };
+    /// What a link may say of the collection of a document that it means.
+    fn collections(&self, row: &Row) -> Vec<Option<String>> {
         let id = row.value.get("collection_id").and_then(Value::as_str);
-        let id = id.unwrap_or_default();
-        id == collection || self.names.get(id) == Some(collection)
+        let id = id.unwrap_or_default().to_owned();
+        let name = self.names.get(&id).cloned();
+        [None, Some(id)].into_iter().chain(name.map(Some)).collect()
     }
 }
 
@@ -328,29 +324,8 @@ fn statement(edge: &Value, types: &[String]) -> Option<Statement> {
     })
 }
 
-/// What the documents name and are known by; said where it is too much for one question.
-fn ends(at: &mut Execution, walk: &Walk, from: &[Row]) -> Ends {
-    let mut ends = Ends::default();
-    // Whoever names them may mean a link to them or from them; a field means only the first.
-    let asked_back = walk.back || matches!(walk.via, Via::Edges(_));
-    for (place, row) in from.iter().enumerate() {
-        for statement in walk.statements(row) {
-            if walk.follows(statement.outward) {
-                let group = ends.named.entry(statement.key.to_string()).or_default();
-                if group.is_empty() {
-                    ends.named_values.push(statement.key.clone());
-                }
-                group.push((place, statement));
-            }
-        }
-        for name in walk.names(row).into_iter().filter(|_| asked_back) {
-            let group = ends.known.entry(name.to_string()).or_default();
-            if group.is_empty() {
-                ends.known_values.push(name.clone());
-            }
-            group.push(place);
-        }
-    }
+/// The question for the other ends; said where they are too many for one.
+fn asked(at: &mut Execution, walk: &Walk, ends: &mut Ends) -> Option<Filter> {
     if ends.named_values.len().max(ends.known_values.len()) > MAX_MEMBERS {
         ends.named_values.truncate(MAX_MEMBERS);
         ends.known_values.truncate(MAX_MEMBERS);
@@ -359,12 +334,16 @@ fn ends(at: &mut Execution, walk: &Walk, from: &[Row]) -> Ends {
             at.stage
         ));
     }
-    ends
+    walk.question(ends)
 }
 
 /// The documents that may be the other ends, in one question to the store.
-async fn read(at: &mut Execution, walk: &Walk, ends: &Ends) -> Result<Vec<Row>, RunError> {
-    let Some(question) = walk.question(ends) else {
+async fn read(
+    at: &mut Execution,
+    walk: &Walk,
+    question: Option<Filter>,
+) -> Result<Vec<Row>, RunError> {
+    let Some(question) = question else {
         return Ok(Vec::new());
     };
     let found = list(
@@ -383,67 +362,6 @@ async fn read(at: &mut Execution, walk: &Walk, ends: &Ends) -> Result<Vec<Row>, 
         ));
     }
     Ok(found)
-}
-
-/// The documents that are linked, in the order of those that lead to them, each with how it was come to.
-fn attach(
-    walk: &Walk,
-    from: &[Row],
-    ends: &Ends,
-    found: Vec<Row>,
-    depth: usize,
-    seen: &HashSet<String>,
-    cut: &mut Cut,
-) -> Vec<Row> {
-    let mut led = vec![0; from.len()];
-    let mut out: Vec<(usize, Row)> = Vec::new();
-    for mut row in found.into_iter().filter(|row| !seen.contains(row.id())) {
-        let links = links(walk, from, ends, &row);
-        let free = links.iter().find(|(place, _)| led[*place] < walk.fan_out);
-        let Some((place, told)) = free else {
-            cut.fan_out += usize::from(!links.is_empty());
-            continue;
-        };
-        led[*place] += 1;
-        let mut edge = Object::from_iter([
-            ("depth".to_owned(), json!(depth)),
-            ("from_document_id".to_owned(), json!(from[*place].id())),
-        ]);
-        edge.extend(told.clone());
-        let place = *place;
-        row.set(&walk.output, Value::Object(edge));
-        out.push((place, row));
-    }
-    out.sort_by_key(|(place, _)| *place);
-    out.into_iter().map(|(_, row)| row).collect()
-}
-
-/// The documents of the step that lead to this one, the first one first, with what is told of the links.
-fn links(walk: &Walk, from: &[Row], ends: &Ends, row: &Row) -> Vec<(usize, Object)> {
-    let mut links = Vec::new();
-    let told = |statement: &Statement, outward: bool| {
-        let word = if outward { "out" } else { "in" };
-        let mut told = Object::from_iter([("direction".to_owned(), json!(word))]);
-        told.extend(statement.told.clone());
-        told
-    };
-    for name in walk.names(row) {
-        for (place, said) in ends.named.get(&name.to_string()).into_iter().flatten() {
-            if walk.means(said, row) {
-                links.push((*place, told(said, said.outward)));
-            }
-        }
-    }
-    let said = walk.statements(row).into_iter();
-    for said in said.filter(|said| walk.follows(!said.outward)) {
-        for place in ends.known.get(&said.key.to_string()).into_iter().flatten() {
-            if walk.means(&said, &from[*place]) {
-                links.push((*place, told(&said, !said.outward)));
-            }
-        }
-    }
-    links.sort_by_key(|(place, _)| *place);
-    links
 }
 
 fn tell(at: &mut Execution, walk: &Walk, limit: usize, cut: &Cut) {

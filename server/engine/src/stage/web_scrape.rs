@@ -254,10 +254,11 @@ impl Reader {
         };
         add(links, 1, &mut open);
         let mut more = Vec::new();
-        while let Some((depth, link)) = open.pop_front() {
-            if more.len() + 1 >= self.pages {
+        // What is asked for counts, not what answers well: a page may name a thousand that do not.
+        for _ in 1..self.pages {
+            let Some((depth, link)) = open.pop_front() else {
                 break;
-            }
+            };
             tokio::time::sleep(self.delay).await;
             if let Ok((page, links)) = self.page(link).await {
                 more.push(page);

@@ -266,7 +266,8 @@ pub fn finite(vector: &[f32]) -> std::result::Result<(), usize> {
         .map_or(Ok(()), Err)
 }
 
-/// A point as a document; nothing when it is not in our layout.
+/// A point as a document; nothing when it is not in our layout. Whoever asks for the vectors has it whole, with the text of
+/// keyword search: a maker's words need not be in the payload.
 pub fn document(point: Point, vectors: bool) -> Option<Document> {
     let mut payload = point.payload;
     let collection_id = payload
@@ -278,6 +279,10 @@ pub fn document(point: Point, vectors: bool) -> Option<Document> {
     let Some(Value::Object(fields)) = payload.remove(DOCUMENT) else {
         return None;
     };
+    let keywords = match payload.remove(KEYWORDS) {
+        Some(Value::String(text)) if vectors => Some(text),
+        _ => None,
+    };
     Some(Document {
         document_id: document_id(point.id),
         collection_id,
@@ -287,6 +292,6 @@ pub fn document(point: Point, vectors: bool) -> Option<Document> {
         } else {
             BTreeMap::new()
         },
-        keywords: None,
+        keywords,
     })
 }

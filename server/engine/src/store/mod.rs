@@ -50,6 +50,27 @@ pub struct VectorSpec {
     pub distance: Distance,
 }
 
+/// Bytes of a vector's name.
+const LONGEST_NAME: usize = 200;
+
+/// Refuses what cannot be a vector's name. The engines make a folder of it, so theirs is the rule; whoever lets a name in
+/// asks first, for a document that was acknowledged could never be written under another one.
+///
+/// # Errors
+/// A sentence about the name.
+pub fn check_vector_name(name: &str) -> std::result::Result<(), String> {
+    const FORBIDDEN: [char; 9] = ['<', '>', ':', '"', '/', '\\', '|', '?', '*'];
+    let forbidden = |character: char| character.is_control() || FORBIDDEN.contains(&character);
+    let is_folder = !matches!(name.trim(), "" | "." | "..");
+    if is_folder && name.len() <= LONGEST_NAME && !name.contains(forbidden) {
+        return Ok(());
+    }
+    Err(format!(
+        "a vector's name has 1 to {LONGEST_NAME} bytes, is not . or .., and has no control character and none of {}",
+        FORBIDDEN.map(String::from).join(" ")
+    ))
+}
+
 /// Where documents of a collection live and with which vectors.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct CollectionSpec {
@@ -68,7 +89,7 @@ pub struct Document {
     /// Index name -> vector. Present on writes; on reads only when asked for.
     #[serde(default)]
     pub vectors: BTreeMap<String, Vec<f32>>,
-    /// The text that keyword search (`lexical`) reads. Never part of an answer.
+    /// The text that keyword search (`lexical`) reads; read with the vectors. Never part of an answer.
     #[serde(default)]
     pub keywords: Option<String>,
 }

@@ -6,7 +6,7 @@ mod inspect;
 mod oidc;
 mod password;
 mod provider;
-mod requests;
+pub(super) mod requests;
 mod session;
 pub mod store;
 mod throttle;

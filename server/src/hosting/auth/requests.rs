@@ -10,12 +10,12 @@ use axum::{
 use crate::error::{ApiError, Result};
 
 /// Members of a form or a query.
-pub(super) type Fields = BTreeMap<String, String>;
+pub(in crate::hosting) type Fields = BTreeMap<String, String>;
 
 /// Bytes of a form.
 const LARGEST: usize = 16 << 10;
 
-pub(super) fn fields(text: &[u8]) -> Fields {
+pub(in crate::hosting) fn fields(text: &[u8]) -> Fields {
     url::form_urlencoded::parse(text)
         .take(20)
         .map(|(name, value)| (name.into_owned(), value.chars().take(2_000).collect()))
@@ -23,7 +23,7 @@ pub(super) fn fields(text: &[u8]) -> Fields {
 }
 
 /// A form, or an object of texts and truth values.
-pub(super) async fn body(headers: &HeaderMap, body: Body) -> Result<Fields> {
+pub(in crate::hosting) async fn body(headers: &HeaderMap, body: Body) -> Result<Fields> {
     let bytes = axum::body::to_bytes(body, LARGEST).await.map_err(|_| {
         ApiError::payload_too_large("", format!("a form is larger than {LARGEST} bytes"))
     })?;
@@ -51,7 +51,7 @@ pub(super) async fn body(headers: &HeaderMap, body: Body) -> Result<Fields> {
 }
 
 /// A path of the app itself; anything else leads to its start.
-pub(super) fn own_path(sent: &str) -> String {
+pub(in crate::hosting) fn own_path(sent: &str) -> String {
     let odd = sent.len() > 1_000
         || !sent.starts_with('/')
         || sent.starts_with("//")
@@ -61,7 +61,7 @@ pub(super) fn own_path(sent: &str) -> String {
 }
 
 /// A cookie's value.
-pub(super) fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+pub(in crate::hosting) fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers
         .get_all(header::COOKIE)
         .iter()

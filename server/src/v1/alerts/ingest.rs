@@ -65,7 +65,7 @@ struct Written {
 /// # Errors
 /// The database does not answer.
 pub async fn dispatch(app: &App) -> Result<()> {
-    for (org_id, seen) in READER.behind(app.db()).await? {
+    for (org_id, seen, _) in READER.behind(app.db()).await? {
         if store::under_way(app.db(), &org_id, INGEST).await? {
             continue;
         }

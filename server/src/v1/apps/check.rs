@@ -13,6 +13,7 @@ use crate::{
     db::Tx,
     error::{ApiError, Result, Violation},
     hosting::api::levels,
+    password,
     v1::{namespaces, retrievers::cast, secrets},
 };
 
@@ -89,7 +90,7 @@ pub(super) fn secret_password(name: Option<&String>) -> Result<()> {
         Some(name) => Err(Violation::body(
             &["password_secret_name"],
             "value_error",
-            "apps have no password of their own: let people sign in (auth_config.mode)",
+            "the password of an app is sent as auth_config.password, with the mode password",
             name.as_str().into(),
         )
         .into()),
@@ -173,10 +174,10 @@ pub(super) async fn auth(
     let Some(sent) = sent else { return Ok(None) };
     match sent.mode {
         AuthConfigInputMode::Public | AuthConfigInputMode::Clerk => {}
+        AuthConfigInputMode::Password => has_password(&sent, old.as_ref())?,
         AuthConfigInputMode::SsoOidc => has_issuer(&sent)?,
         other => {
-            let message =
-                "this server signs people in with the modes clerk and sso_oidc; public is without";
+            let message = "this server has the modes clerk, sso_oidc and password; public is without any of them";
             return Err(mode_fault(message, other));
         }
     }
@@ -211,13 +212,30 @@ pub(super) async fn auth(
             secrets::check_sender(app, caller, name).await?;
         }
     }
+    let hash = match (sent.mode, &sent.password) {
+        (AuthConfigInputMode::Password, Some(new)) => Some(password::hash(app, new).await?),
+        (AuthConfigInputMode::Password, None) => old.and_then(|old| old.password_hash),
+        // The password of another day opens nothing later.
+        _ => None,
+    };
     let mut kept: AuthConfigOutput = cast(&AuthConfigInput {
         password: None,
         password_hash: None,
         ..sent
     })?;
-    kept.password_hash = old.and_then(|old| old.password_hash);
+    kept.password_hash = hash;
     Ok(Some(kept))
+}
+
+/// One that is kept need not be sent again.
+fn has_password(sent: &AuthConfigInput, old: Option<&AuthConfigOutput>) -> Result<()> {
+    let known = old.is_some_and(|old| old.password_hash.is_some());
+    if known || sent.password.is_some() {
+        return Ok(());
+    }
+    let message = "an app of this mode needs a password, of 8 letters or more";
+    let path = ["auth_config", "password"];
+    Err(Violation::body(&path, "missing", message, Value::Null).into())
 }
 
 fn has_issuer(sent: &AuthConfigInput) -> Result<()> {

@@ -161,9 +161,9 @@ impl Hosted {
     }
 
     pub fn is_password_protected(&self) -> bool {
-        self.auth_config
-            .as_ref()
-            .is_some_and(|auth| auth.password_hash.is_some())
+        use loupe_wire::AuthConfigOutputMode::Password;
+        let auth = self.auth_config.as_ref();
+        auth.is_some_and(|auth| auth.mode == Password)
     }
 }
 

@@ -58,6 +58,7 @@ async fn get_public_app(
     Path(slug): Path<String>,
 ) -> Result<Json<PublicAppConfigResponse>> {
     let (_, hosted) = open(&app, &slug).await?;
+    without_password(&hosted)?;
     let mut told = json!(hosted.page());
     told["slug"] = json!(hosted.slug);
     told["is_active"] = json!(hosted.is_active);
@@ -95,8 +96,18 @@ async fn search_public_app(
     Ok(Json(answer))
 }
 
-/// Strangers search nothing of an app that people sign in to.
+/// Of an app with a password strangers are told that it has one.
+fn without_password(hosted: &Hosted) -> Result<()> {
+    if !hosted.is_password_protected() {
+        return Ok(());
+    }
+    let message = "this app has a password: give it at its own address";
+    Err(ApiError::unauthenticated("password_required", message).with("password_protected", true))
+}
+
+/// Strangers search nothing of an app that people sign in to, or that has a password.
 fn for_everybody(hosted: &Hosted) -> Result<()> {
+    without_password(hosted)?;
     if super::has_sign_in(hosted.auth_config.as_ref()) {
         return Err(ApiError::unauthenticated(
             "sign_in_required",
@@ -115,8 +126,7 @@ async fn get_public_gallery(
 ) -> Result<Json<PublicExecuteResponse>> {
     let (org_id, hosted) = open(&app, &slug).await?;
     for_everybody(&hosted)?;
-    let (gallery, shown) =
-        gallery(&hosted).ok_or_else(|| ApiError::not_found("gallery", &slug))?;
+    let (gallery, shown) = gallery(&hosted).ok_or_else(|| ApiError::not_found("gallery", &slug))?;
     let ask = Execute {
         inputs: gallery.default_inputs.clone(),
         presigned_urls: true,

@@ -1,16 +1,16 @@
 //! Tiers that are healed: what stands still is started again, what is missing is made.
 
 use loupe_wire::{
-    BatchModel, BatchType, HealTierAction, Object, SubmitBatchRequest, TaskStatusEnum, TierTaskInfo, Value,
+    BatchModel, HealTierAction, Object, SubmitBatchRequest, TaskStatusEnum, TierTaskInfo, Value,
 };
 use serde_json::json;
 
 use super::{
     Again,
+    again::NOTHING,
     flow::{Owner, insert_chunks},
     queue,
     stopping::Named,
-    store,
 };
 use crate::{
     app::App,
@@ -48,7 +48,7 @@ pub(super) async fn heal(
         batch_id: batch_id.to_owned(),
     };
     let (chunk, now) = (app.config().jobs.chunk_objects, app.clock().micros());
-    let (healed, mut status) = app
+    let (mut healed, mut status) = app
         .db()
         .write(move |tx| {
             Box::pin(async move {
@@ -59,17 +59,23 @@ pub(super) async fn heal(
                     }
                     // It waits for its turn: nothing stands still.
                     TaskStatusEnum::Queued => find(&batch, tier).map(|_| Healed::default())?,
-                    _ => put_back(tx, &batch, (tier, action), now).await?,
+                    _ => check_ended(&batch, tier, action).map(|()| Healed::default())?,
                 };
                 Ok((healed, batch.status))
             })
         })
         .await?;
     let mut task_id = None;
-    if healed.put_back > 0 {
+    if tasks::is_terminal(status) {
         let ask = SubmitBatchRequest::default();
-        let task = queue(app, scope, bucket_id, batch_id, ask, Again::PutBack).await?;
-        (task_id, status) = (Some(task.task_id), TaskStatusEnum::Queued);
+        match queue(app, scope, bucket_id, batch_id, ask, Again::Missing(tier)).await {
+            Ok((task, put_back)) => {
+                healed.put_back = i64::try_from(put_back).unwrap_or(i64::MAX);
+                (task_id, status) = (Some(task.task_id), TaskStatusEnum::Queued);
+            }
+            Err(error) if error.message() == NOTHING => {}
+            Err(error) => return Err(error),
+        }
     }
     app.work.notify_waiters();
     let told = json!({
@@ -120,26 +126,12 @@ async fn restart(
     Ok(healed)
 }
 
-/// Objects of an ended batch that failed in the tier, were canceled there, or of which one of its collections holds nothing.
-async fn put_back(
-    tx: &mut Tx,
-    batch: &BatchModel,
-    (tier, action): (i64, HealTierAction),
-    now: i64,
-) -> Result<Healed> {
-    let found = find(batch, tier)?;
+/// Of an ended batch nothing runs that could be restarted: what its tier lacks is made.
+fn check_ended(batch: &BatchModel, tier: i64, action: HealTierAction) -> Result<()> {
+    find(batch, tier)?;
     if action == HealTierAction::Restart {
         let message = "the batch has ended, nothing of it runs: send the action auto";
         return Err(ApiError::conflict("", message));
     }
-    let id = batch.batch_id.as_deref().unwrap_or_default();
-    let mut put_back = store::reset_stopped(tx, id, tier, now).await?;
-    let of_objects = batch.r#type == BatchType::Bucket;
-    for collection_id in &found.collection_ids {
-        put_back += store::reset_missing(tx, id, tier, collection_id, of_objects, now).await?;
-    }
-    Ok(Healed {
-        put_back: i64::try_from(put_back).unwrap_or(i64::MAX),
-        ..Default::default()
-    })
+    Ok(())
 }

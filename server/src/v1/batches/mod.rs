@@ -1,5 +1,7 @@
 //! Batches: which objects are processed into which collections, and what became of each.
 
+mod again;
+mod ending;
 mod flow;
 mod healing;
 mod inspecting;
@@ -15,12 +17,13 @@ use loupe_wire::{
     ResourceType, TaskStatusEnum, reading,
 };
 
+pub use again::Again;
 pub use flow::{CHUNK, ChunkEnd, SourceDocuments, admit, end_chunk};
 pub use routes::router;
 pub use stopping::cancel;
 use store::{Counts, Failures};
 pub use submitting::{
-    Again, add_objects, check_process, create, process, queue, resubmit, retry, select, submit,
+    add_objects, check_process, create, process, queue, resubmit, retry, select, submit,
 };
 pub use triggering::{check_trigger, trigger};
 

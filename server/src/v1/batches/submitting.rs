@@ -6,7 +6,7 @@ use loupe_wire::{
 };
 use serde_json::json;
 
-use super::{bucket_id, get, store, tiers};
+use super::{Again, bucket_id, get, store, tiers};
 use crate::{
     app::App,
     auth::{Scope, Write},
@@ -214,7 +214,8 @@ pub async fn submit(
     request: SubmitBatchRequest,
 ) -> Result<TaskResponse> {
     let bucket_id = bucket_id(app, scope, bucket, NamespaceOperation::ExecuteJob).await?;
-    queue(app, scope, &bucket_id, batch_id, request, Again::Unfinished).await
+    let queued = queue(app, scope, &bucket_id, batch_id, request, Again::Unfinished).await?;
+    Ok(queued.0)
 }
 
 /// What a batch is to do, as it is put into the queue.
@@ -224,21 +225,10 @@ struct Submission {
     /// Who submits it.
     actor: String,
     webhook_url: Option<String>,
-    /// Microseconds between two submissions of a batch.
-    pause: i64,
-    again: Again,
 }
 
-/// What of an ended batch is done again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Again {
-    /// Everything that did not finish.
-    Unfinished,
-    /// What was put back by name.
-    PutBack,
-}
-
-/// As [`submit`], of a bucket that the caller may use; an empty id is that of a batch of documents without a bucket.
+/// As [`submit`], of a bucket that the caller may use; an empty id is that of a batch of documents without a bucket. Answers
+/// with the task how many objects were put back.
 pub async fn queue(
     app: &App,
     scope: &Scope<Write>,
@@ -246,7 +236,7 @@ pub async fn queue(
     batch_id: &str,
     request: SubmitBatchRequest,
     again: Again,
-) -> Result<TaskResponse> {
+) -> Result<(TaskResponse, u64)> {
     quota::check_work(app, &scope.caller).await?;
     let (org_id, namespace_id) = (scope.caller.org_id.clone(), scope.namespace_id.clone());
     let draft = store::find(app.db(), &org_id, &namespace_id, bucket_id, batch_id).await?;
@@ -268,29 +258,31 @@ pub async fn queue(
         object_ids,
         actor: scope.caller.actor().to_owned(),
         webhook_url: request.webhook_url,
-        pause: i64::try_from(app.config().jobs.resubmit_seconds).unwrap_or(60) * 1_000_000,
-        again,
     };
+    let pause = i64::try_from(app.config().jobs.resubmit_seconds).unwrap_or(60) * 1_000_000;
     let (id, bucket_id, now) = (
         batch_id.to_owned(),
         bucket_id.to_owned(),
         app.clock().micros(),
     );
-    let task = app
+    let queued = app
         .db()
         .write(move |tx| {
             Box::pin(async move {
+                store::lock(tx, &id, now).await?;
                 let batch = store::find_in(tx, &org_id, &namespace_id, &bucket_id, &id).await?;
-                check_pause(tx, &batch, submission.pause, now).await?;
-                write(tx, &org_id, &namespace_id, batch, submission, now).await
+                let put_back = again.put_back(tx, &batch, now).await?;
+                check_pause(tx, &batch, pause, now).await?;
+                let task = write(tx, &org_id, &namespace_id, batch, submission, now).await?;
+                Ok((task, put_back))
             })
         })
         .await?;
     app.work.notify_waiters();
-    Ok(task)
+    Ok(queued)
 }
 
-/// Refuses a batch that is queued, runs, or was submitted a moment ago.
+/// Refuses a batch that is queued, runs, or was submitted less than `pause` microseconds ago.
 async fn check_pause(
     tx: &mut crate::db::Tx,
     batch: &BatchModel,
@@ -326,13 +318,8 @@ async fn write(
 ) -> Result<TaskResponse> {
     let id = batch.batch_id.clone().unwrap_or_default();
     let tiers = tiers::ids(&submission.tiers);
-    if batch.status != TaskStatusEnum::Draft {
-        if submission.again == Again::Unfinished {
-            store::reset_unfinished(tx, &id, now).await?;
-        }
-        if batch.dag_tiers.as_ref() != Some(&tiers) {
-            store::back_to_first(tx, &id).await?;
-        }
+    if batch.status != TaskStatusEnum::Draft && batch.dag_tiers.as_ref() != Some(&tiers) {
+        store::back_to_first(tx, &id).await?;
     }
     let position = i64::try_from(store::waiting_in(tx).await?.len()).unwrap_or(0) + 1;
     let objects = &submission.object_ids;
@@ -394,33 +381,12 @@ pub async fn retry(
     error_type: &str,
 ) -> Result<(TaskResponse, i64)> {
     let bucket_id = bucket_id(app, scope, bucket, NamespaceOperation::ExecuteJob).await?;
-    let (org_id, namespace_id, now) = (
-        scope.caller.org_id.clone(),
-        scope.namespace_id.clone(),
-        app.clock().micros(),
-    );
-    let (id, kind) = (batch_id.to_owned(), error_type.to_owned());
-    let bucket = bucket_id.clone();
-    let reset = app
-        .db()
-        .write(move |tx| {
-            Box::pin(async move {
-                let batch = store::find_in(tx, &org_id, &namespace_id, &bucket, &id).await?;
-                if store::is_running(batch.status) || batch.status == TaskStatusEnum::Draft {
-                    return Err(ApiError::conflict(
-                        "",
-                        "only a batch that has ended can be retried",
-                    ));
-                }
-                store::reset_failed(tx, &id, &kind, now).await
-            })
-        })
-        .await?;
-    if reset == 0 {
-        return Err(ApiError::bad_request("", "no failed object can be retried"));
-    }
+    let again = Again::Failed {
+        tier: -1,
+        error_type: error_type.to_owned(),
+    };
     let ask = SubmitBatchRequest::default();
-    let task = queue(app, scope, &bucket_id, batch_id, ask, Again::PutBack).await?;
+    let (task, reset) = queue(app, scope, &bucket_id, batch_id, ask, again).await?;
     Ok((task, i64::try_from(reset).unwrap_or(i64::MAX)))
 }
 
@@ -433,38 +399,8 @@ pub async fn resubmit(
     from_tier: Option<i64>,
 ) -> Result<TaskResponse> {
     let bucket_id = bucket_id(app, scope, bucket, NamespaceOperation::ExecuteJob).await?;
-    if let Some(tier) = from_tier {
-        let (org_id, namespace_id, now) = (
-            scope.caller.org_id.clone(),
-            scope.namespace_id.clone(),
-            app.clock().micros(),
-        );
-        let (id, bucket_id) = (batch_id.to_owned(), bucket_id.clone());
-        app.db()
-            .write(move |tx| {
-                Box::pin(async move {
-                    let batch = store::find_in(tx, &org_id, &namespace_id, &bucket_id, &id).await?;
-                    if store::is_running(batch.status) || batch.status == TaskStatusEnum::Draft {
-                        let message = "only a batch that has ended can begin at a tier again";
-                        return Err(ApiError::conflict("", message));
-                    }
-                    if !(0..batch.total_tiers).contains(&tier) {
-                        let msg = format!("the batch has the tiers 0 to {}", batch.total_tiers - 1);
-                        let fault = Violation::query("from_tier", "range", msg, tier.into());
-                        return Err(fault.into());
-                    }
-                    store::back_to(tx, &id, tier, now).await
-                })
-            })
-            .await?;
-    }
-    queue(
-        app,
-        scope,
-        &bucket_id,
-        batch_id,
-        SubmitBatchRequest::default(),
-        Again::Unfinished,
-    )
-    .await
+    let again = from_tier.map_or(Again::Unfinished, Again::From);
+    let ask = SubmitBatchRequest::default();
+    let queued = queue(app, scope, &bucket_id, batch_id, ask, again).await?;
+    Ok(queued.0)
 }

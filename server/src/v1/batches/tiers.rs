@@ -1,14 +1,17 @@
 //! Which collections a batch fills, tier by tier: those over its objects first, then those over what these hold, and so
 //! on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loupe_wire::{CollectionResponse, ExtractorJobInfo, SourceType, TaskStatusEnum, TierTaskInfo};
 
 use crate::{
     app::App,
     error::{ApiError, Result},
-    v1::collections::{COLLECTIONS, lifecycle::is_active},
+    v1::collections::{
+        COLLECTIONS,
+        lifecycle::{is_active, is_away},
+    },
 };
 
 /// The collections that a collection reads.
@@ -41,10 +44,10 @@ pub async fn of_bucket(
     bucket_id: &str,
     named: Option<&Vec<String>>,
 ) -> Result<Vec<Vec<CollectionResponse>>> {
-    let all = enabled(app, namespace_id).await?;
+    let all = filled(app, namespace_id).await?;
     let first: Vec<CollectionResponse> = match named {
         Some(named) => {
-            let named = find(app, namespace_id, named).await?.into_iter();
+            let named = find(app, namespace_id, named, &all).await?.into_iter();
             named.filter(|one| is_over(one, bucket_id)).collect()
         }
         None => {
@@ -70,34 +73,41 @@ pub async fn of_collections(
     namespace_id: &str,
     named: &[String],
 ) -> Result<Vec<Vec<CollectionResponse>>> {
-    let first = find(app, namespace_id, named).await?;
+    let all = filled(app, namespace_id).await?;
+    let first = find(app, namespace_id, named, &all).await?;
     if first.is_empty() {
-        let message = "the collection is disabled: enable it first";
+        let message = "the collection is disabled, or a collection that it reads is archived: enable it, or bring that back first";
         return Err(ApiError::bad_request("", message));
     }
-    let all = enabled(app, namespace_id).await?;
     Ok(arrange(first, &all))
 }
 
-async fn enabled(app: &App, namespace_id: &str) -> Result<Vec<CollectionResponse>> {
+/// The collections that batches fill: enabled and active ones, whose sources can be read. One over a source that is put
+/// away would lose what was made of it.
+async fn filled(app: &App, namespace_id: &str) -> Result<Vec<CollectionResponse>> {
     let all = COLLECTIONS.all(app.db(), namespace_id).await?;
+    let away = all.iter().filter(|one| is_away(one));
+    let away: BTreeSet<String> = away.map(|one| one.id.clone()).collect();
+    let takes = |one: &CollectionResponse| {
+        one.enabled && is_active(one) && !sources(one).iter().any(|id| away.contains(id))
+    };
     let all = all.into_iter().map(|record| record.data.0);
     Ok(all.filter(takes).collect())
 }
 
-/// Whether a collection is filled by batches.
-fn takes(collection: &CollectionResponse) -> bool {
-    collection.enabled && is_active(collection)
-}
-
-/// The enabled ones of those named, each once.
-async fn find(app: &App, namespace_id: &str, named: &[String]) -> Result<Vec<CollectionResponse>> {
+/// Those of the named ones that are filled, each once.
+async fn find(
+    app: &App,
+    namespace_id: &str,
+    named: &[String],
+    filled: &[CollectionResponse],
+) -> Result<Vec<CollectionResponse>> {
     let mut found: Vec<CollectionResponse> = Vec::new();
     for identifier in named {
         let record = COLLECTIONS.find(app.db(), namespace_id, identifier).await?;
-        let one = record.data.0;
-        if takes(&one) && found.iter().all(|other| id(other) != id(&one)) {
-            found.push(one);
+        let takes = filled.iter().any(|one| id(one) == record.id);
+        if takes && found.iter().all(|other| id(other) != record.id) {
+            found.push(record.data.0);
         }
     }
     Ok(found)

@@ -65,7 +65,7 @@ fn buckets(collection: &CollectionResponse, request: &TriggerCollectionRequest) 
 /// Queues the batches that process a collection, and all that is over it.
 ///
 /// # Errors
-/// See [`check_trigger`]; nothing to process; more than a batch may have.
+/// See [`check_trigger`]; nothing to process; more than a batch may have; 409 while a collection that it reads is put away.
 pub async fn trigger(
     app: &App,
     scope: &Scope<Write>,
@@ -138,6 +138,17 @@ async fn of_documents(
     request: TriggerCollectionRequest,
 ) -> Result<(BatchModel, i64)> {
     let named: Vec<String> = collection.collection_id.iter().cloned().collect();
+    for source in collection.source.collection_ids.iter().flatten() {
+        match COLLECTIONS
+            .find(app.db(), &scope.namespace_id, source)
+            .await
+        {
+            Ok(source) => lifecycle::check_here(&source)?,
+            // Deleted: nothing is read of it.
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error),
+        }
+    }
     // Refused before a draft is left behind.
     tiers::of_collections(app, &scope.namespace_id, &named).await?;
     let (roots, documents) = roots(app, scope, collection, &request).await?;

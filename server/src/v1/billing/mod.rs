@@ -21,6 +21,7 @@ use serde_json::json;
 pub use caps::{Spending, tick};
 pub use card::{OBJECT_USD, QUERY_USD};
 pub use routes::router;
+pub use store::{Ingested, note};
 
 use crate::{
     app::App,

@@ -1,22 +1,60 @@
-use crate::{args, db::Db, error::Result};
+use crate::{
+    args,
+    db::{Db, Tx},
+    error::Result,
+};
 
 crate::sql! {
-    const PROCESSED = "SELECT CAST(COUNT(*) AS BIGINT) FROM batch_objects WHERE status = 'COMPLETED' AND updated_at >= $2 AND updated_at < $3 AND batch_id IN (SELECT batch_id FROM batches WHERE org_id = $1)";
-    const WRITTEN = "SELECT CAST(COALESCE(SUM(documents), 0) AS BIGINT) FROM batch_objects WHERE updated_at >= $2 AND updated_at < $3 AND batch_id IN (SELECT batch_id FROM batches WHERE org_id = $1)";
+    const ADD = "INSERT INTO ingestion_usage (org_id, hour, batch_id, namespace_id, objects, documents, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (org_id, hour, batch_id) DO UPDATE SET objects = ingestion_usage.objects + excluded.objects, documents = ingestion_usage.documents + excluded.documents, updated_at = excluded.updated_at";
+    const PROCESSED = "SELECT CAST(COALESCE(SUM(objects), 0) AS BIGINT) FROM ingestion_usage WHERE org_id = $1 AND hour >= $2 AND hour < $3";
+    const WRITTEN = "SELECT CAST(COALESCE(SUM(documents), 0) AS BIGINT) FROM ingestion_usage WHERE org_id = $1 AND hour >= $2 AND hour < $3";
     const BY_COLLECTION = "SELECT collection_id, CAST(COUNT(*) AS BIGINT) AS objects FROM processed WHERE collection_id IN (SELECT id FROM collections WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)) AND updated_at >= $2 AND updated_at < $3 GROUP BY collection_id";
     const BY_RETRIEVER = "SELECT namespace_id, retriever_id, CAST(COUNT(*) AS BIGINT) AS searches FROM executions WHERE namespace_id IN (SELECT id FROM namespaces WHERE owner = $1) AND created_at >= $2 AND created_at < $3 GROUP BY namespace_id, retriever_id";
     // Ingestion by batch, searches by key and hour. An hour that has begun counts with what it has.
-    const TRANSACTIONS = "SELECT operation, resource_id, namespace_id, occurred_at, units FROM (SELECT 'ingestion' AS operation, b.batch_id AS resource_id, b.namespace_id AS namespace_id, MAX(o.updated_at) AS occurred_at, CAST(COUNT(*) AS BIGINT) AS units FROM batch_objects o JOIN batches b ON b.batch_id = o.batch_id WHERE b.org_id = $1 AND o.status = 'COMPLETED' AND o.updated_at >= $2 AND o.updated_at < $3 GROUP BY b.batch_id, b.namespace_id UNION ALL SELECT 'search' AS operation, key_id AS resource_id, '' AS namespace_id, hour AS occurred_at, CAST(SUM(requests - errors) AS BIGINT) AS units FROM key_usage WHERE org_id = $1 AND path LIKE '%/execute' AND hour >= $2 AND hour < $3 GROUP BY key_id, hour HAVING SUM(requests - errors) > 0) t ORDER BY occurred_at DESC, operation, resource_id LIMIT $4 OFFSET $5";
-    const COUNT_TRANSACTIONS = "SELECT CAST(COUNT(*) AS BIGINT) FROM (SELECT b.batch_id AS resource_id, CAST(0 AS BIGINT) AS hour FROM batch_objects o JOIN batches b ON b.batch_id = o.batch_id WHERE b.org_id = $1 AND o.status = 'COMPLETED' AND o.updated_at >= $2 AND o.updated_at < $3 GROUP BY b.batch_id UNION ALL SELECT key_id AS resource_id, hour FROM key_usage WHERE org_id = $1 AND path LIKE '%/execute' AND hour >= $2 AND hour < $3 GROUP BY key_id, hour HAVING SUM(requests - errors) > 0) t";
+    const TRANSACTIONS = "SELECT operation, resource_id, namespace_id, occurred_at, units FROM (SELECT 'ingestion' AS operation, batch_id AS resource_id, namespace_id, MAX(updated_at) AS occurred_at, CAST(SUM(objects) AS BIGINT) AS units FROM ingestion_usage WHERE org_id = $1 AND hour >= $2 AND hour < $3 GROUP BY batch_id, namespace_id HAVING SUM(objects) > 0 UNION ALL SELECT 'search' AS operation, key_id AS resource_id, '' AS namespace_id, hour AS occurred_at, CAST(SUM(requests - errors) AS BIGINT) AS units FROM key_usage WHERE org_id = $1 AND path LIKE '%/execute' AND hour >= $2 AND hour < $3 GROUP BY key_id, hour HAVING SUM(requests - errors) > 0) t ORDER BY occurred_at DESC, operation, resource_id LIMIT $4 OFFSET $5";
+    const COUNT_TRANSACTIONS = "SELECT CAST(COUNT(*) AS BIGINT) FROM (SELECT batch_id AS resource_id, CAST(0 AS BIGINT) AS hour FROM ingestion_usage WHERE org_id = $1 AND hour >= $2 AND hour < $3 GROUP BY batch_id, namespace_id HAVING SUM(objects) > 0 UNION ALL SELECT key_id AS resource_id, hour FROM key_usage WHERE org_id = $1 AND path LIKE '%/execute' AND hour >= $2 AND hour < $3 GROUP BY key_id, hour HAVING SUM(requests - errors) > 0) t";
     const STORED = "SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) FROM objects WHERE namespace_id IN (SELECT id FROM namespaces WHERE owner = $1) AND created_at < $2";
 }
 
-/// Objects that batches processed between two moments.
+/// What a chunk of a batch did.
+pub struct Ingested<'a> {
+    pub org_id: &'a str,
+    pub namespace_id: &'a str,
+    pub batch_id: &'a str,
+    pub objects: i64,
+    pub documents: i64,
+}
+
+const HOUR: i64 = 3_600_000_000;
+
+/// Adds what a chunk did to its hour, in the transaction that notes its end: what was done stays paid for, whatever becomes
+/// of the batch.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn note(tx: &mut Tx, did: &Ingested<'_>, now: i64) -> Result<()> {
+    if did.objects == 0 && did.documents == 0 {
+        return Ok(());
+    }
+    let args = args![
+        did.org_id,
+        now - now.rem_euclid(HOUR),
+        did.batch_id,
+        did.namespace_id,
+        did.objects,
+        did.documents,
+        now
+    ];
+    tx.run(ADD, args).await?;
+    Ok(())
+}
+
+/// Objects that batches processed between two moments. Whole hours are counted.
 pub(super) async fn processed(db: &Db, org_id: &str, from: i64, to: i64) -> Result<i64> {
     db.number(PROCESSED, args![org_id, from, to]).await
 }
 
-/// Documents that batches wrote between two moments.
+/// The same, of documents that they wrote.
 pub(super) async fn written(db: &Db, org_id: &str, from: i64, to: i64) -> Result<i64> {
     db.number(WRITTEN, args![org_id, from, to]).await
 }

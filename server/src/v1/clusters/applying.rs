@@ -6,7 +6,7 @@ use loupe_wire::{ClusterApplicationConfig, ClusterModel, CollectionResponse, Nam
 use crate::{
     app::App,
     auth::{Caller, Scope, Write},
-    db::Tx,
+    db::{Record, Tx},
     error::{Result, Violation},
     v1::{
         collections::COLLECTIONS,
@@ -138,8 +138,13 @@ pub(super) async fn forget_cluster(
     id: &str,
     now: i64,
 ) -> Result<()> {
+    let applies = |one: &Record<CollectionResponse>| {
+        let mut applied = one.cluster_applications.iter().flatten();
+        applied.any(|applied| applied.cluster_id == id)
+    };
+    let held = COLLECTIONS.hold_some(tx, namespace_id, applies).await?;
     triggers::forget_kept(tx, namespace_id, id, now).await?;
-    for record in COLLECTIONS.all_in(tx, namespace_id).await? {
+    for record in held {
         let mut collection = record.data.0;
         let Some(applications) = &mut collection.cluster_applications else {
             continue;

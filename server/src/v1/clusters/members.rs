@@ -16,7 +16,11 @@ use crate::{
     app::App,
     auth::{Scope, Write},
     error::{ApiError, Result},
-    v1::{collections, documents, namespaces::push_event},
+    v1::{
+        collections::{self, COLLECTIONS, lifecycle},
+        documents,
+        namespaces::push_event,
+    },
 };
 
 /// Documents that are written at once.
@@ -154,13 +158,18 @@ async fn write(
 ) -> Result<()> {
     let namespace_id = &scope.namespace_id;
     let named = [collection_id.to_owned()];
-    let found = match collections::resolve(app, namespace_id, &named).await {
-        Ok(found) => found,
+    let found = match COLLECTIONS
+        .find(app.db(), namespace_id, collection_id)
+        .await
+    {
+        Ok(found) if lifecycle::is_active(&found) => found,
+        // Nothing is written to it in another state.
+        Ok(_) => return Ok(()),
         // Removed meanwhile, with its documents.
         Err(error) if error.is_not_found() => return Ok(()),
         Err(error) => return Err(error),
     };
-    let spec = collections::spec(app, namespace_id, &found[0]);
+    let spec = collections::spec(app, namespace_id, &found);
     let reach = Reach {
         namespace_id: namespace_id.clone(),
         collection_ids: named.to_vec(),

@@ -33,7 +33,7 @@ pub use applying::{apply, check_applications, forget_collection};
 pub use ending::give_up;
 pub use executed::{Executed, executed, known, made_by};
 pub use routes::router;
-pub use running::{RUN, run};
+pub use running::{RUN, is_busy, run};
 pub use showing::middles;
 pub use store::CLUSTERS;
 pub use triggered::{fire, of_trigger};

@@ -53,7 +53,7 @@ pub struct Gathered {
 /// Reads the documents, in the order of their ids: they come in no order of what they are.
 ///
 /// # Errors
-/// A collection is gone, or the store does not answer.
+/// A collection is gone or put away, or the store does not answer.
 pub async fn gather(
     app: &App,
     namespace_id: &str,
@@ -63,6 +63,7 @@ pub async fn gather(
     if composing::is_composed(model, &run.request) {
         return composing::gather(app, namespace_id, model, run).await;
     }
+    check_here(app, namespace_id, model).await?;
     let ids = model.collection_ids.clone().unwrap_or_default();
     let found = collections::resolve(app, namespace_id, &ids).await?;
     let searchable: Vec<Searchable> = found
@@ -105,6 +106,17 @@ pub async fn gather(
             return Ok(out);
         }
     }
+}
+
+/// Refuses to read collections that are put away.
+///
+/// # Errors
+/// One is gone, or away; the database does not answer.
+pub(super) async fn check_here(app: &App, namespace_id: &str, model: &ClusterModel) -> Result<()> {
+    for id in model.collection_ids.iter().flatten() {
+        collections::lifecycle::still_here(app, namespace_id, id).await?;
+    }
+    Ok(())
 }
 
 /// The cluster's own filter and that of the execution.

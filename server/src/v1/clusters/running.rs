@@ -37,6 +37,14 @@ use crate::{
 /// The queue's word for an execution.
 pub const RUN: &str = "cluster_run";
 
+/// The code of the refusal to execute a cluster twice at once.
+const BUSY: &str = "cluster_run_in_progress";
+
+/// Whether a cluster was not executed because it is being executed.
+pub fn is_busy(error: &ApiError) -> bool {
+    error.has_code(BUSY)
+}
+
 /// Executions of one cluster that are kept.
 pub const MAX_RUNS: i64 = 100;
 
@@ -54,6 +62,7 @@ pub async fn execute(
     let stored = super::find(app, scope, identifier, NamespaceOperation::ExecuteJob).await?;
     config::check_request(&request, &stored.model)?;
     composing::check(app, scope, &request).await?;
+    reading::check_here(app, &scope.namespace_id, &stored.model).await?;
     let (caller, namespace_id) = (scope.caller.clone(), scope.namespace_id.clone());
     let now = app.clock().micros();
     let task = app
@@ -117,8 +126,9 @@ impl Begin<'_> {
                 return Ok(active);
             }
             let message = "the cluster is being executed: wait for it, or cancel it";
-            return Err(ApiError::conflict("cluster_run_in_progress", message)
-                .with("run_id", active.result.run_id.as_str()));
+            return Err(
+                ApiError::conflict(BUSY, message).with("run_id", active.result.run_id.as_str())
+            );
         }
         let mut run = Run {
             task_id: self.task_id.to_owned(),

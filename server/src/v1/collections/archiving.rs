@@ -13,14 +13,14 @@ use loupe_wire::{CollectionResponse, LifecycleState, reading};
 use serde::Deserialize;
 use tokio::io::AsyncBufReadExt;
 
-use super::{COLLECTIONS, lifecycle, spec};
+use super::{COLLECTIONS, lifecycle, spec, store};
 use crate::{
     app::App,
     clock,
     db::Tx,
     error::{ApiError, Result},
-    jobs::{self, Claim},
-    v1::{documents, tasks::name_of},
+    jobs::{self, Claim, text},
+    v1::{documents, removal, tasks::name_of},
 };
 
 /// The queue's word for a move.
@@ -34,6 +34,9 @@ struct Work {
     collection_id: String,
     from: LifecycleState,
     to: LifecycleState,
+    /// The file that is brought back: it goes last, by this name alone.
+    #[serde(default)]
+    file: Option<String>,
 }
 
 impl Work {
@@ -42,9 +45,12 @@ impl Work {
     }
 }
 
-/// Where the file is: with what else belongs to the collection's documents.
-fn key(namespace_id: &str, collection_id: &str) -> String {
-    format!("{namespace_id}/documents/{collection_id}/archive.ndjson")
+/// Where the file is: with what else belongs to the collection's documents. Each attempt has its own, so that a worker that
+/// wakes up after it lost its lease writes over nobody's.
+fn key(claim: &Claim, collection_id: &str, attempt: i64) -> String {
+    let namespace_id = claim.namespace_id.as_deref().unwrap_or_default();
+    let task_id = &claim.task_id;
+    format!("{namespace_id}/documents/{collection_id}/archive/{task_id}-{attempt}.ndjson")
 }
 
 /// Runs one move; safe to repeat.
@@ -53,14 +59,22 @@ fn key(namespace_id: &str, collection_id: &str) -> String {
 /// A store or the database fails, or documents came while they were put away.
 pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     let work = Work::of(claim)?;
+    let moved = go(app, claim, &work).await;
     let namespace_id = claim.namespace_id.as_deref().unwrap_or_default();
     let found = COLLECTIONS.find(app.db(), namespace_id, &work.collection_id);
-    let collection = match found.await {
-        Ok(record) => record.data.0,
-        // Deleted meanwhile: nothing to move.
-        Err(error) if error.is_not_found() => return Ok(()),
-        Err(error) => return Err(error),
-    };
+    match found.await {
+        // Gone with its namespace meanwhile: what was on its way goes too.
+        Err(error) if error.is_not_found() => {
+            removal::remove_collection(app, namespace_id, &work.collection_id).await
+        }
+        _ => moved,
+    }
+}
+
+async fn go(app: &App, claim: &Claim, work: &Work) -> Result<()> {
+    let namespace_id = claim.namespace_id.as_deref().unwrap_or_default();
+    let found = COLLECTIONS.find(app.db(), namespace_id, &work.collection_id);
+    let collection = found.await?.data.0;
     let away = Away {
         app,
         claim,
@@ -70,55 +84,88 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
             collection_ids: vec![work.collection_id.clone()],
             principal: None,
         },
-        key: key(namespace_id, &work.collection_id),
     };
     match lifecycle::is_away(&collection) && work.to == lifecycle::state(&collection) {
         true => away.put().await,
-        false => away.bring_back(work.to).await,
+        false => away.bring_back(work).await,
     }
 }
 
-/// A collection that could not be put away stays what it was.
+/// A collection that could not be put away stays what it was, without a file.
 ///
 /// # Errors
-/// The database does not answer.
+/// The database or the blob store does not answer.
 pub async fn give_up(app: &App, claim: &Claim) -> Result<()> {
     let work = Work::of(claim)?;
-    change(app, claim, work.collection_id.clone(), move |collection| {
-        if collection.s3_vector_index.is_none() {
+    let collection_id = work.collection_id.clone();
+    let changed = change(app, claim, collection_id, move |collection| {
+        let back = collection.s3_vector_index.is_none();
+        if back {
             collection.lifecycle_state = name_of(work.from);
         }
-    })
-    .await
+        back
+    });
+    match changed.await {
+        Ok(true) => forget_attempts(app, claim, text(claim, "collection_id"), claim.attempt).await,
+        Ok(false) => Ok(()),
+        Err(error) if error.is_not_found() => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
-/// Changes the row, as long as the claim is held.
+/// Removes the files of the first attempts of a move: the collection names none of them.
+async fn forget_attempts(app: &App, claim: &Claim, id: &str, attempts: i64) -> Result<()> {
+    for attempt in 1..=attempts {
+        app.blobs().delete(&key(claim, id, attempt)).await?;
+    }
+    Ok(())
+}
+
+/// The row, held against every other change, as long as the claim is held.
+async fn held(tx: &mut Tx, claim: &Claim, collection_id: &str) -> Result<CollectionResponse> {
+    let namespace_id = claim.namespace_id.as_deref().unwrap_or_default();
+    let collection = COLLECTIONS.hold(tx, namespace_id, collection_id).await?;
+    if !jobs::holds(tx, claim).await? {
+        return Err(lost());
+    }
+    Ok(collection.data.0)
+}
+
+fn lost() -> ApiError {
+    ApiError::conflict("", "the lease of this move was lost")
+}
+
+/// Changes the row, as long as the claim is held; false where `edit` changed nothing.
 async fn change(
     app: &App,
     claim: &Claim,
     collection_id: String,
-    edit: impl FnOnce(&mut CollectionResponse) + Send + 'static,
-) -> Result<()> {
+    edit: impl FnOnce(&mut CollectionResponse) -> bool + Send + 'static,
+) -> Result<bool> {
     let (claim, now) = (claim.clone(), app.clock().micros());
     app.db()
         .write(move |tx: &mut Tx| {
             Box::pin(async move {
-                if !jobs::holds(tx, &claim).await? {
-                    return Err(ApiError::conflict("", "the lease of this move was lost"));
+                let mut collection = held(tx, &claim, &collection_id).await?;
+                if !edit(&mut collection) {
+                    return Ok(false);
                 }
-                let namespace_id = claim.namespace_id.as_deref().unwrap_or_default();
-                let found = COLLECTIONS.find_in(tx, namespace_id, &collection_id).await;
-                let mut collection = match found {
-                    Ok(record) => record.data.0,
-                    Err(error) if error.is_not_found() => return Ok(()),
-                    Err(error) => return Err(error),
-                };
-                edit(&mut collection);
-                collection.last_lifecycle_transition = Some(clock::time(now));
-                lifecycle::write(tx, &claim.org_id, namespace_id, &collection, now).await
+                write(tx, &claim, collection, now).await?;
+                Ok(true)
             })
         })
         .await
+}
+
+async fn write(
+    tx: &mut Tx,
+    claim: &Claim,
+    mut collection: CollectionResponse,
+    now: i64,
+) -> Result<()> {
+    let namespace_id = claim.namespace_id.as_deref().unwrap_or_default();
+    collection.last_lifecycle_transition = Some(clock::time(now));
+    lifecycle::write(tx, &claim.org_id, namespace_id, &collection, now).await
 }
 
 /// One collection being moved.
@@ -127,7 +174,6 @@ struct Away<'a> {
     claim: &'a Claim,
     collection: &'a CollectionResponse,
     reach: Reach,
-    key: String,
 }
 
 impl Away<'_> {
@@ -137,8 +183,11 @@ impl Away<'_> {
 
     async fn put(&self) -> Result<()> {
         if self.collection.s3_vector_index.is_none() {
+            // Writes that were let in before the state changed, by whichever process.
+            documents::settle(self.app, &self.reach.namespace_id, &self.id()).await?;
             self.file().await?;
         }
+        self.check_filed().await?;
         let (store, namespace_id) = (self.app.store(), &self.reach.namespace_id);
         store.drop_collection(namespace_id, &self.id()).await?;
         store.flush().await?;
@@ -146,15 +195,34 @@ impl Away<'_> {
         documents::trim(self.app).await
     }
 
+    /// Whether the row, as it is now, names a file that is there: nothing is dropped but what lies in it.
+    async fn check_filed(&self) -> Result<()> {
+        let (app, namespace_id) = (self.app, &self.reach.namespace_id);
+        let now = COLLECTIONS.find(app.db(), namespace_id, &self.id()).await?;
+        let filed = match now.s3_vector_index.as_deref() {
+            Some(key) if lifecycle::is_away(&now) => app.blobs().head(key).await?.is_some(),
+            _ => false,
+        };
+        match jobs::is_held(app.db(), self.claim).await? {
+            true if filed => Ok(()),
+            true => Err(ApiError::unavailable(
+                "",
+                "the file of the collection is not there",
+            )),
+            false => Err(lost()),
+        }
+    }
+
     /// Writes the file and notes it once it is whole.
     async fn file(&self) -> Result<()> {
         let (app, counted) = (self.app, Arc::new(AtomicI64::new(0)));
         app.blobs()
             .check_room(app.config().limits.free_disk_bytes)?;
+        let key = key(self.claim, &self.id(), self.claim.attempt);
         let pieces = Box::pin(self.lines(counted.clone()));
         let kept = app
             .blobs()
-            .put_stream(&self.key, pieces, u64::MAX, |_, _| Ok(()));
+            .put_stream(&key, pieces, u64::MAX, |_, _| Ok(()));
         kept.await?;
         let count = counted.load(Ordering::Relaxed);
         let here = app.store().count(&self.reach, None).await?;
@@ -162,12 +230,13 @@ impl Away<'_> {
             let message = "documents came or went while they were put away";
             return Err(ApiError::unavailable("", message));
         }
-        let key = self.key.clone();
         change(app, self.claim, self.id(), move |collection| {
             collection.s3_vector_index = Some(key);
             collection.document_count = Some(count);
+            true
         })
-        .await
+        .await?;
+        forget_attempts(app, self.claim, &self.id(), self.claim.attempt - 1).await
     }
 
     fn lines(&self, counted: Arc<AtomicI64>) -> impl Stream<Item = Result<Bytes>> + use<> {
@@ -199,18 +268,44 @@ impl Away<'_> {
     }
 
     /// The search engine holds every document before the collection is told to be there, and the file goes last.
-    async fn bring_back(&self, to: LifecycleState) -> Result<()> {
+    async fn bring_back(&self, work: &Work) -> Result<()> {
+        let filed = self.collection.s3_vector_index.as_ref();
         if lifecycle::is_away(self.collection) {
-            if let Some(key) = &self.collection.s3_vector_index {
+            if let Some(key) = filed {
                 self.read(key).await?;
             }
-            change(self.app, self.claim, self.id(), move |collection| {
-                collection.lifecycle_state = name_of(to);
-                collection.s3_vector_index = None;
-            })
-            .await?;
+            while !self.here_again(work.to).await? {}
         }
-        self.app.blobs().delete(&self.key).await
+        match work.file.as_ref().or(filed) {
+            Some(key) => self.app.blobs().delete(key).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Removes what was made of objects that went meanwhile, and tells that the collection is there; false where more of
+    /// them went in between.
+    async fn here_again(&self, to: LifecycleState) -> Result<bool> {
+        let (app, namespace_id) = (self.app, self.reach.namespace_id.clone());
+        let gone = store::forgotten(app.db(), &namespace_id, &self.id()).await?;
+        removal::remove_from(app, &self.reach, &gone).await?;
+        let (claim, id, now) = (self.claim.clone(), self.id(), app.clock().micros());
+        let removed = gone.len();
+        app.db()
+            .write(move |tx: &mut Tx| {
+                Box::pin(async move {
+                    let mut collection = held(tx, &claim, &id).await?;
+                    // Whoever removes objects notes them under the same lock.
+                    if store::count_forgotten(tx, &namespace_id, &id).await? != removed {
+                        return Ok(false);
+                    }
+                    store::end_forgotten(tx, &namespace_id, &id).await?;
+                    collection.lifecycle_state = name_of(to);
+                    collection.s3_vector_index = None;
+                    write(tx, &claim, collection, now).await?;
+                    Ok(true)
+                })
+            })
+            .await
     }
 
     async fn read(&self, key: &str) -> Result<()> {
@@ -223,7 +318,10 @@ impl Away<'_> {
             if let Some(line) = line {
                 let mut document: Document =
                     reading::from_str(&line).map_err(ApiError::internal)?;
-                document.keywords = Some(documents::keywords(&document.payload));
+                // Files that were written before have none.
+                if document.keywords.is_none() {
+                    document.keywords = Some(documents::keywords(&document.payload));
+                }
                 step.push(document);
             }
             if step.len() == PAGE || (is_last && !step.is_empty()) {

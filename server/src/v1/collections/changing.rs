@@ -13,13 +13,13 @@ use super::{
         namespaces::push_event,
         removal, taxonomies,
     },
-    COLLECTIONS, check_alerts, check_name, find, lifecycle, sources,
+    COLLECTIONS, check_alerts, check_name, find, lifecycle, sources, store,
 };
 use crate::{
     app::App,
     auth::{Delete, Scope, Write},
     clock,
-    db::Tx,
+    db::{Record, Tx},
     error::{ApiError, Result},
 };
 
@@ -49,7 +49,7 @@ pub async fn update(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut collection = COLLECTIONS.find_in(tx, &namespace_id, &id).await?.data.0;
+                let mut collection = COLLECTIONS.hold(tx, &namespace_id, &id).await?.data.0;
                 let before = collection.clone();
                 collection.collection_name = request
                     .collection_name
@@ -128,13 +128,10 @@ async fn disable_readers(
     org_id: &str,
     namespace_id: &str,
     (gone, name): (&str, &str),
+    readers: Vec<Record<CollectionResponse>>,
     now: i64,
 ) -> Result<()> {
-    for record in COLLECTIONS.all_in(tx, namespace_id).await? {
-        let sources = record.source.collection_ids.as_ref();
-        if !sources.is_some_and(|ids| ids.iter().any(|id| id == gone)) {
-            continue;
-        }
+    for record in readers {
         let mut collection = record.data.0;
         collection.enabled = false;
         collection.updated_at = Some(clock::time(now));
@@ -169,11 +166,22 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Resul
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let found = COLLECTIONS.find_in(tx, &namespace_id, &id).await?;
-                lifecycle::check_deletable(&found.data.0)?;
-                let name = found.name;
+                let org_id = &caller.org_id;
+                let reads = |one: &Record<CollectionResponse>| {
+                    let mut sources = one.source.collection_ids.iter().flatten();
+                    one.id == id || sources.any(|source| *source == id)
+                };
+                let mut held = COLLECTIONS.hold_some(tx, &namespace_id, reads).await?;
+                let own = held.iter().position(|one| one.id == id);
+                let gone = || ApiError::not_found("collection", &id);
+                let found = held.swap_remove(own.ok_or_else(gone)?);
+                lifecycle::check_deletable(&found)?;
+                // Its documents would stay behind where the move leads.
+                lifecycle::check_still(tx, org_id, &namespace_id, &id).await?;
                 COLLECTIONS.delete(tx, &namespace_id, &id).await?;
-                disable_readers(tx, &caller.org_id, &namespace_id, (&id, &name), now).await?;
+                store::end_forgotten(tx, &namespace_id, &id).await?;
+                let names = (id.as_str(), found.name.as_str());
+                disable_readers(tx, org_id, &namespace_id, names, held, now).await?;
                 batches::store::forget_collection(tx, &namespace_id, &id).await?;
                 clusters::forget_collection(tx, &caller, &namespace_id, &id, now).await?;
                 removal::enqueue_collection(tx, &caller.org_id, &namespace_id, &id, now).await?;

@@ -1,11 +1,11 @@
 //! A new collection after the pattern of another.
 
 use loupe_wire::{
-    CloneCollectionRequest, CloneCollectionResponse, CreateCollectionRequest,
+    CloneCollectionRequest, CloneCollectionResponse, CollectionResponse, CreateCollectionRequest,
     FeatureExtractorConfigInput, FeatureExtractorConfigOutput, NamespaceOperation, reading,
 };
 
-use super::{draft, find, insert, lifecycle};
+use super::{draft, draft_copy, find, insert, lifecycle};
 use crate::{
     app::App,
     auth::{Scope, Write},
@@ -25,6 +25,31 @@ fn as_sent(extractor: FeatureExtractorConfigOutput) -> FeatureExtractorConfigInp
     }
 }
 
+/// What is asked for, with what the pattern has where nothing is said.
+fn wanted(pattern: CollectionResponse, request: CloneCollectionRequest) -> CreateCollectionRequest {
+    // Another source has a schema of its own.
+    let same_source = request.source.is_none();
+    let own_extractor = pattern.feature_extractor;
+    CreateCollectionRequest {
+        collection_name: request.collection_name,
+        description: request.description.or(pattern.description),
+        source: request.source.unwrap_or(pattern.source),
+        input_schema: pattern.input_schema.filter(|_| same_source),
+        feature_extractor: request
+            .feature_extractor
+            .or_else(|| Some(as_sent(own_extractor))),
+        enabled: request.enabled.unwrap_or(pattern.enabled),
+        metadata: request.metadata.or(pattern.metadata),
+        taxonomy_applications: request
+            .taxonomy_applications
+            .or(pattern.taxonomy_applications),
+        cluster_applications: pattern.cluster_applications,
+        schedule: pattern.schedule,
+        embedding_task: pattern.embedding_task,
+        ..Default::default()
+    }
+}
+
 /// Makes a collection like the named one; members of the request win over its own. With the same source and extractor a
 /// task copies the documents with their vectors, else the new collection is to be triggered.
 pub async fn clone(
@@ -35,34 +60,17 @@ pub async fn clone(
 ) -> Result<CloneCollectionResponse> {
     let pattern = find(app, scope, identifier, NamespaceOperation::ReadData).await?;
     lifecycle::check_here(&pattern)?;
-    let (source, own_extractor) = (pattern.source, pattern.feature_extractor);
-    // Another source has a schema of its own.
-    let same_source = request.source.is_none();
-    let create_request = CreateCollectionRequest {
-        collection_name: request.collection_name,
-        description: request.description.or(pattern.description),
-        source: request.source.unwrap_or_else(|| source.clone()),
-        input_schema: pattern.input_schema.filter(|_| same_source),
-        feature_extractor: request
-            .feature_extractor
-            .or_else(|| Some(as_sent(own_extractor.clone()))),
-        enabled: request.enabled.unwrap_or(pattern.enabled),
-        metadata: request.metadata.or(pattern.metadata),
-        taxonomy_applications: request
-            .taxonomy_applications
-            .or(pattern.taxonomy_applications),
-        cluster_applications: pattern.cluster_applications,
-        schedule: pattern.schedule,
-        embedding_task: pattern.embedding_task,
-        ..Default::default()
+    let (source, own_extractor) = (pattern.source.clone(), pattern.feature_extractor.clone());
+    let source_id = pattern.collection_id.clone().unwrap_or_default();
+    let own = request.feature_extractor.is_none();
+    let create_request = wanted(pattern, request);
+    let made = match own {
+        true => draft_copy(app, scope, create_request).await?,
+        false => draft(app, scope, create_request).await?,
     };
-    let made = draft(app, scope, create_request).await?;
     let extractor = &made.feature_extractor;
     let same = made.source == source && as_sent(extractor.clone()) == as_sent(own_extractor);
-    let (collection_id, source_id) = (
-        made.collection_id.clone(),
-        pattern.collection_id.unwrap_or_default(),
-    );
+    let collection_id = made.collection_id.clone();
     let copy = Copy {
         from_namespace: scope.namespace_id.clone(),
         collections: [(source_id.clone(), collection_id.clone().unwrap_or_default())].into(),

@@ -81,6 +81,28 @@ pub fn check_active(collection: &CollectionResponse) -> Result<()> {
     }
 }
 
+/// Refuses to read the documents of a collection that is put away, on the row as it is now: tasks ask before they read a
+/// collection and after, for what was moved meanwhile was not read whole.
+///
+/// # Errors
+/// 404; 409 if it is away.
+pub async fn still_here(app: &App, namespace_id: &str, id: &str) -> Result<()> {
+    let found = COLLECTIONS.find(app.db(), namespace_id, id).await?;
+    check_here(&found)
+}
+
+/// Whether documents may be written into a collection, on the row as it is now.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn still_active(app: &App, namespace_id: &str, id: &str) -> Result<bool> {
+    match COLLECTIONS.find(app.db(), namespace_id, id).await {
+        Ok(found) => Ok(is_active(&found)),
+        Err(error) if error.is_not_found() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// Refuses to delete a collection that is frozen.
 ///
 /// # Errors
@@ -190,19 +212,17 @@ struct Turn {
 }
 
 impl Turn {
-    /// True when documents are to be moved.
+    /// True when documents are to be moved. The row is held from here on: of two changes at once the second one sees the
+    /// task of the first.
     async fn take(self, tx: &mut Tx) -> Result<bool> {
         let (org_id, namespace_id) = (&self.caller.org_id, &self.namespace_id);
-        let found = COLLECTIONS.find_in(tx, namespace_id, &self.id).await?;
+        let found = COLLECTIONS.hold(tx, namespace_id, &self.id).await?;
         let mut collection = found.data.0;
         let from = state(&collection);
         if from == self.to {
             return Ok(false);
         }
-        if store::moving_in(tx, org_id, namespace_id, &self.id).await? {
-            let message = "documents of the collection are being moved: wait for the task";
-            return Err(ApiError::conflict("lifecycle_transition_running", message));
-        }
+        check_still(tx, org_id, namespace_id, &self.id).await?;
         let (puts_away, brings_back) = (
             keeps_away(self.to) && !keeps_away(from),
             !keeps_away(self.to) && keeps_away(from),
@@ -212,7 +232,9 @@ impl Turn {
             return Err(ApiError::conflict("", message));
         }
         if puts_away || brings_back {
-            self.enqueue(tx, from).await?;
+            self.check_idle(tx).await?;
+            self.enqueue(tx, from, collection.s3_vector_index.as_deref())
+                .await?;
         }
         // What is brought back stays out of reach until it is there.
         if !brings_back {
@@ -223,8 +245,19 @@ impl Turn {
         Ok(puts_away || brings_back)
     }
 
-    async fn enqueue(&self, tx: &mut Tx, from: LifecycleState) -> Result<()> {
-        let work = json!({"collection_id": self.id, "from": from, "to": self.to});
+    /// Refuses while tasks read the collection or write to it: copies, exports, snapshots, what taxonomies and clusters
+    /// tell. They ask for its state before they begin, so none begins once it has changed.
+    async fn check_idle(&self, tx: &mut Tx) -> Result<()> {
+        let (org_id, namespace_id) = (&self.caller.org_id, &self.namespace_id);
+        let Some(task_id) = store::busy(tx, org_id, namespace_id, &self.id).await? else {
+            return Ok(());
+        };
+        let message = "tasks read the collection or write to it: wait for them, or cancel them";
+        Err(ApiError::conflict("collection_busy", message).with("task_id", task_id))
+    }
+
+    async fn enqueue(&self, tx: &mut Tx, from: LifecycleState, file: Option<&str>) -> Result<()> {
+        let work = json!({"collection_id": self.id, "from": from, "to": self.to, "file": file});
         let (org_id, namespace_id) = (&self.caller.org_id, &self.namespace_id);
         let task_type = TaskType::Materialize;
         let mut task = NewTask::work(org_id, namespace_id, task_type, archiving::MOVE, work);
@@ -255,6 +288,22 @@ impl Turn {
             self.now,
         )
         .await
+    }
+}
+
+/// Refuses while documents of a collection are moved. The caller holds its row.
+pub(super) async fn check_still(
+    tx: &mut Tx,
+    org_id: &str,
+    namespace_id: &str,
+    id: &str,
+) -> Result<()> {
+    match store::moving_in(tx, org_id, namespace_id, id).await? {
+        true => {
+            let message = "documents of the collection are being moved: wait for the task";
+            Err(ApiError::conflict("lifecycle_transition_running", message))
+        }
+        false => Ok(()),
     }
 }
 

@@ -4,6 +4,7 @@ pub mod archiving;
 mod changing;
 mod cloning;
 mod extractors;
+pub mod headers;
 pub mod lifecycle;
 mod mappings;
 mod reconciling;
@@ -208,6 +209,17 @@ fn check_name(name: &str) -> Result<()> {
 /// # Errors
 /// A source, extractor or application that is not there or cannot be used.
 pub async fn draft(
+    app: &App,
+    scope: &Scope<Write>,
+    request: CreateCollectionRequest,
+) -> Result<CollectionResponse> {
+    let mut drafted = draft_copy(app, scope, request).await?;
+    headers::seal(app, &scope.caller.org_id, &mut drafted.feature_extractor)?;
+    Ok(drafted)
+}
+
+/// As [`draft`], with the extractor of another collection: what is secret of it is sealed already.
+async fn draft_copy(
     app: &App,
     scope: &Scope<Write>,
     request: CreateCollectionRequest,

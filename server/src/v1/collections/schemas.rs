@@ -11,13 +11,13 @@ use loupe_wire::{
 };
 use serde_json::json;
 
-use super::{COLLECTIONS, find};
+use super::{COLLECTIONS, find, lifecycle};
 use crate::{
     app::App,
     auth::{Caller, Scope, Write},
     clock,
-    db::Tx,
-    error::Result,
+    db::{Record, Tx},
+    error::{ApiError, Result},
     v1::{
         audit::{self, Change},
         namespaces::push_event,
@@ -34,7 +34,7 @@ type Fields = IndexMap<String, BucketSchemaField>;
 /// Looks at documents and adds the fields that the schema lacks.
 ///
 /// # Errors
-/// 404; the store or the database does not answer.
+/// 404; 409 while its documents are put away; the store or the database does not answer.
 pub(super) async fn sync(
     app: &App,
     scope: &Scope<Write>,
@@ -56,6 +56,7 @@ pub(super) async fn sync(
             },
         ));
     }
+    lifecycle::check_here(&collection)?;
     let most = usize::try_from(request.sample_size).unwrap_or(usize::MAX);
     let (seen, sampled) = sample(app, scope, &id, most).await?;
     let (caller, namespace_id) = (scope.caller.clone(), scope.namespace_id.clone());
@@ -184,8 +185,16 @@ impl Place<'_> {
         seen: Fields,
         cascades: bool,
     ) -> Result<SchemaSyncResponse> {
-        let record = COLLECTIONS.find_in(tx, self.namespace_id, id).await?;
-        let mut collection = record.data.0;
+        let meant = |one: &Record<CollectionResponse>| {
+            one.id == id || (cascades && one.source.collection_ids.is_some())
+        };
+        let held = COLLECTIONS.hold_some(tx, self.namespace_id, meant).await?;
+        let mut held: HashMap<String, CollectionResponse> = held
+            .into_iter()
+            .map(|record| (record.id, record.data.0))
+            .collect();
+        let gone = || ApiError::not_found("collection", id);
+        let mut collection = held.remove(id).ok_or_else(gone)?;
         let previous_version = collection.schema_version;
         let fields_added = add_fields(&mut collection.output_schema, &seen);
         if !fields_added.is_empty() {
@@ -200,7 +209,7 @@ impl Place<'_> {
             .filter(|(name, _)| fields_added.contains(name))
             .collect();
         let updated = match cascades && !new.is_empty() {
-            true => self.cascade(tx, id, &new).await?,
+            true => self.cascade(tx, id, held, &new).await?,
             false => Vec::new(),
         };
         Ok(SchemaSyncResponse {
@@ -220,12 +229,13 @@ impl Place<'_> {
     }
 
     /// Tells the collections over this one, and those over them that take all fields along.
-    async fn cascade(&self, tx: &mut Tx, id: &str, new: &Fields) -> Result<Vec<String>> {
-        let all = COLLECTIONS.all_in(tx, self.namespace_id).await?;
-        let mut all: HashMap<String, CollectionResponse> = all
-            .into_iter()
-            .map(|record| (record.id, record.data.0))
-            .collect();
+    async fn cascade(
+        &self,
+        tx: &mut Tx,
+        id: &str,
+        mut all: HashMap<String, CollectionResponse>,
+        new: &Fields,
+    ) -> Result<Vec<String>> {
         let (mut wave, mut updated) = (vec![id.to_owned()], Vec::new());
         while let Some(below) = wave.pop() {
             let reads = |one: &CollectionResponse| {

@@ -28,7 +28,7 @@ use crate::{
     body::Body,
     error::{ApiError, Result},
     openapi::routes,
-    v1::collections::COLLECTIONS,
+    v1::collections::{self, COLLECTIONS, lifecycle},
 };
 
 /// Lists of one request that are read at once.
@@ -46,11 +46,12 @@ pub fn router() -> OpenApiRouter<App> {
         ))
 }
 
-/// Every collection of the namespace that the key's scopes cover.
+/// Every collection of the namespace that the key's scopes cover, but those whose documents are put away.
 pub async fn everywhere<L: Level>(app: &App, scope: &Scope<L>) -> Result<Reach> {
     let all = COLLECTIONS.all(app.db(), &scope.namespace_id).await?;
     let (kind, operation) = (ResourceType::Collection, NamespaceOperation::ReadData);
-    let ids = all.into_iter().map(|record| record.id);
+    let here = all.into_iter().filter(|one| !lifecycle::is_away(one));
+    let ids = here.map(|record| record.id);
     let covered = ids.filter(|id| scope.caller.covers(kind, id, operation));
     Ok(scope.reach(covered.collect()))
 }
@@ -161,6 +162,14 @@ async fn page(
                 .cloned(),
         );
         reach.collection_ids.retain(|id| wanted.contains(id));
+        for id in &unknown {
+            match collections::known(app, scope, id, NamespaceOperation::ReadData).await {
+                Ok(found) => lifecycle::check_here(&found)?,
+                // Unknown, or no business of this key: told as such.
+                Err(error) if error.is_callers() => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
     let request = ListDocumentsRequest {
         filters: request.filters,

@@ -54,6 +54,7 @@ async fn aggregate_documents(
 ) -> Result<Json<DocumentAggregationResponse>> {
     let operation = NamespaceOperation::ReadData;
     let collection = collections::known(&app, &scope, &collection, operation).await?;
+    collections::lifecycle::check_here(&collection)?;
     let reach = scope.reach(vec![collection.id.clone()]);
     let filter = filter(request.filters.as_ref())?;
     let aggregation = Aggregation::new(Plan::from(request))?;
@@ -105,6 +106,7 @@ async fn list_distinct_values(
 ) -> Result<Json<DistinctValuesResponse>> {
     let operation = NamespaceOperation::ReadData;
     let collection = collections::known(&app, &scope, &collection, operation).await?;
+    collections::lifecycle::check_here(&collection)?;
     let reach = scope.reach(vec![collection.id.clone()]);
     let filter = filter(request.filters.as_ref())?;
     let store = app.store();

@@ -2,7 +2,9 @@
 //! journalled in the resource database first and re-applied on open. Re-applying is harmless, for a write is the whole
 //! document under its own id.
 
-use loupe_engine::store::{CollectionSpec, Document, Reach, Selection};
+use std::time::{Duration, Instant};
+
+use loupe_engine::store::{CollectionSpec, Document, Reach, Selection, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -16,6 +18,7 @@ crate::sql! {
     const INSERT = "INSERT INTO document_journal (seq, namespace_id, collection_id, operation, created_at, data) VALUES ($1, $2, $3, $4, $5, $6)";
     // Sweeps over all namespaces: the whole journal is re-applied and trimmed by the process that opens the store.
     const ALL = "SELECT seq, data FROM document_journal ORDER BY seq";
+    const OF_COLLECTION = "SELECT seq, data FROM document_journal WHERE namespace_id = $1 AND collection_id = $2 ORDER BY seq";
     const TRIM = "DELETE FROM document_journal WHERE seq = $1";
 }
 
@@ -56,8 +59,17 @@ pub(super) async fn insert(tx: &mut Tx, seq: i64, entry: &Entry, now: i64) -> Re
     Ok(())
 }
 
-/// Applies the entry to the document store.
-pub(super) async fn apply(app: &App, entry: Entry) -> Result<()> {
+/// Applies an entry that was just written to the document store. One that is refused for good is taken back: a start would
+/// find it refused again.
+pub(super) async fn apply(app: &App, seq: i64, entry: Entry) -> Result<()> {
+    let applied = put(app, entry).await;
+    if applied.is_ok() || matches!(applied, Err(StoreError::Invalid(_))) {
+        app.journal_applied(seq);
+    }
+    Ok(applied?)
+}
+
+async fn put(app: &App, entry: Entry) -> std::result::Result<(), StoreError> {
     match entry {
         Entry::Upsert {
             collection,
@@ -81,10 +93,12 @@ pub(super) async fn apply(app: &App, entry: Entry) -> Result<()> {
     Ok(())
 }
 
-/// Applies what a process before this one may have left between the journal and the flush.
+/// Applies what a process before this one may have left between the journal and the flush. One entry that cannot be
+/// applied does not keep the server from starting: what the store refuses for good was never acknowledged and is dropped,
+/// what it fails at is kept for the next start.
 ///
 /// # Errors
-/// The document store refuses; the journal is kept.
+/// The document store does not answer or has no room; the journal is kept.
 pub async fn recover(app: &App) -> Result<()> {
     let rows: Vec<(i64, Json<Entry>)> = app.db().all(ALL, vec![]).await?;
     if rows.is_empty() {
@@ -95,10 +109,46 @@ pub async fn recover(app: &App) -> Result<()> {
         "re-applying documents written before the last stop"
     );
     for (seq, entry) in rows {
-        apply(app, entry.0).await?;
-        app.journal_applied(seq);
+        match put(app, entry.0).await {
+            Ok(()) => app.journal_applied(seq),
+            Err(StoreError::Invalid(why)) => {
+                tracing::error!(seq, why, "a document of the journal is refused and dropped");
+                app.journal_applied(seq);
+            }
+            Err(StoreError::Internal(why)) => {
+                tracing::error!(seq, why, "a document of the journal is not written yet");
+            }
+            Err(error) => return Err(error.into()),
+        }
     }
     trim(app).await
+}
+
+/// How long other processes have for what they journalled: they forget what they applied every two seconds.
+const SETTLED: Duration = Duration::from_secs(10);
+
+/// Waits until everything that was journalled of a collection is in the document store. What is left then was journalled by
+/// a process that died, and is applied here. Only for a collection that nothing is written to any more.
+///
+/// # Errors
+/// The document store or the database does not answer.
+pub async fn settle(app: &App, namespace_id: &str, collection_id: &str) -> Result<()> {
+    let started = Instant::now();
+    loop {
+        trim(app).await?;
+        let args = args![namespace_id, collection_id];
+        let left: Vec<(i64, Json<Entry>)> = app.db().all(OF_COLLECTION, args).await?;
+        if left.is_empty() {
+            return Ok(());
+        }
+        if started.elapsed() < SETTLED {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        }
+        for (seq, entry) in left {
+            apply(app, seq, entry.0).await?;
+        }
+    }
 }
 
 /// Flushes the document store and forgets what is safely in it.

@@ -16,10 +16,10 @@ mod writing;
 pub use anywhere::everywhere;
 pub use bulk::update_many;
 pub use expand::expand;
-pub use journal::{recover, trim};
+pub use journal::{recover, settle, trim};
 pub use listing::{Listing, list, parse_sort};
 pub use routes::{router, show};
-pub use upserting::{find_sent, upsert};
+pub use upserting::{checked, find_sent, upsert};
 pub use view::{Shape, VectorNames, presign, view};
 pub use writing::{create, delete, keywords, patch, replace, set_acl};
 

@@ -67,17 +67,26 @@ struct Outcome {
     dropped: Vec<(String, Vec<String>)>,
 }
 
-/// Writes whole documents; a document that is there already is replaced.
+/// Documents that may be written as they are.
+pub struct Checked {
+    sent: Vec<Sent>,
+    /// Those of them that are there already.
+    found: HashMap<String, Document>,
+    write_token: bool,
+}
+
+/// Checks whole documents against a collection, as it is or as it is about to be; nothing is written.
 ///
 /// # Errors
 /// An id that is none or is sent twice, vectors that the collection has no index for, a document that the caller may not
-/// change, no room. Nothing is written then.
-pub async fn upsert(
+/// change, no room, a collection that is put away.
+pub async fn checked(
     app: &App,
     scope: &Scope<Write>,
     collection: &CollectionResponse,
     request: BYOUpsertRequest,
-) -> Result<BYOUpsertResponse> {
+) -> Result<Checked> {
+    collections::lifecycle::check_active(collection)?;
     let spec = collections::spec(app, &scope.namespace_id, collection);
     let sent = check(&spec, scope, request.documents)?;
     let (sent, found) = settle(app, scope, &spec, sent).await?;
@@ -87,6 +96,29 @@ pub async fn upsert(
     if new > 0 {
         quota::check_documents(app, &scope.caller, new).await?;
     }
+    Ok(Checked {
+        sent,
+        found,
+        write_token: request.options.is_some_and(|options| options.write_token),
+    })
+}
+
+/// Writes documents that were checked; one that is there already is replaced.
+///
+/// # Errors
+/// A store or the database fails.
+pub async fn upsert(
+    app: &App,
+    scope: &Scope<Write>,
+    collection: &CollectionResponse,
+    checked: Checked,
+) -> Result<BYOUpsertResponse> {
+    let Checked {
+        sent,
+        found,
+        write_token: token,
+    } = checked;
+    let spec = collections::spec(app, &scope.namespace_id, collection);
     let document_ids: Vec<String> = sent.iter().map(|one| one.id.clone()).collect();
     let bare = sent.iter().filter(|one| one.vectors.is_empty());
     let unsearchable = bare.map(|one| one.document.document_id.clone()).collect();
@@ -98,7 +130,6 @@ pub async fn upsert(
     let outcome = making.run(sent, found);
     let dropped = outcome.dropped.iter().cloned().collect();
     keep(app, scope, collection, spec, outcome).await?;
-    let token = request.options.is_some_and(|options| options.write_token);
     Ok(BYOUpsertResponse {
         inserted: i64::try_from(document_ids.len()).unwrap_or(i64::MAX),
         document_ids,

@@ -62,9 +62,6 @@ pub(super) async fn write(
         Entry::Upsert { collection, .. } => collection.collection_id.clone(),
         Entry::Delete { collection_id, .. } => collection_id.clone(),
     };
-    let table = &collections::COLLECTIONS;
-    let known = table.known(app.db(), &namespace_id, &collection_id).await?;
-    collections::lifecycle::check_active(&known)?;
     let payload = |ids: &[String]| {
         let mut payload = match ids {
             [one] => json!({"collection_id": collection_id, "document_id": one}),
@@ -86,24 +83,27 @@ pub(super) async fn write(
     };
     let caller = scope.caller.clone();
     let seq = app.next_journal_seq();
-    let journalled = entry.clone();
+    let (journalled, written) = (entry.clone(), collection_id.clone());
     app.db()
         .write(move |tx| {
             Box::pin(async move {
+                for (kind, payload) in events {
+                    push_event(tx, &org_id, &namespace_id, kind, payload, now).await?;
+                }
+                // Asked behind the event: its number is one lock with that of a change of state. Either the change is seen
+                // here, or whoever puts the documents away finds this entry.
+                let table = &collections::COLLECTIONS;
+                let found = table.find_in(tx, &namespace_id, &written).await?;
+                collections::lifecycle::check_active(&found)?;
                 journal::insert(tx, seq, &journalled, now).await?;
                 if let Some(removed) = removed {
                     audit::record(tx, &caller, removed.change(), now).await?;
-                }
-                for (kind, payload) in events {
-                    push_event(tx, &org_id, &namespace_id, kind, payload, now).await?;
                 }
                 Ok(())
             })
         })
         .await?;
-    journal::apply(app, entry).await?;
-    app.journal_applied(seq);
-    Ok(())
+    journal::apply(app, seq, entry).await
 }
 
 /// Documents named in a record of their deletion.

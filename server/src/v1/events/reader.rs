@@ -11,7 +11,7 @@ crate::sql! {
     const ENSURE = "INSERT INTO feed_readers (org_id, name, seq) SELECT org_id, $2, event_seq FROM organizations WHERE org_id = $1 ON CONFLICT (org_id, name) DO NOTHING";
     const DROP = "DELETE FROM feed_readers WHERE org_id = $1 AND name = $2";
     // Of every organization: the reader is the server's.
-    const BEHIND = "SELECT r.org_id, r.seq FROM feed_readers r JOIN organizations o ON o.org_id = r.org_id WHERE r.name = $1 AND o.event_seq > r.seq";
+    const BEHIND = "SELECT r.org_id, r.seq, o.event_seq FROM feed_readers r JOIN organizations o ON o.org_id = r.org_id WHERE r.name = $1 AND o.event_seq > r.seq";
     const ADVANCE = "UPDATE feed_readers SET seq = $4 WHERE org_id = $1 AND name = $2 AND seq = $3";
 }
 
@@ -32,8 +32,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Organizations with events that were not looked at, and the last that was.
-    pub async fn behind(self, db: &Db) -> Result<Vec<(String, i64)>> {
+    /// Organizations with events that were not looked at, the last that was, and the newest.
+    pub async fn behind(self, db: &Db) -> Result<Vec<(String, i64, i64)>> {
         db.all(BEHIND, args![self.0]).await
     }
 

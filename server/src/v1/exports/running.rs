@@ -22,7 +22,10 @@ use crate::{
     error::{ApiError, Result},
     jobs::Claim,
     list::parse_filter,
-    v1::{collections::COLLECTIONS, tasks},
+    v1::{
+        collections::{COLLECTIONS, lifecycle},
+        tasks,
+    },
 };
 
 /// Documents read at once; with vectors of a thousand numbers a page is some megabytes.
@@ -31,13 +34,14 @@ const PAGE: usize = 500;
 /// Writes the file and ends the task with what tells of it.
 ///
 /// # Errors
-/// The collection is gone, or a store fails.
+/// The collection is gone or put away, or a store fails.
 pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     let work = Work::deserialize(&claim.work).map_err(ApiError::internal)?;
     let namespace_id = claim.namespace_id.clone().unwrap_or_default();
     let collection = COLLECTIONS
         .find(app.db(), &namespace_id, &work.collection_id)
         .await?;
+    lifecycle::check_here(&collection)?;
     let reach = Reach {
         namespace_id: namespace_id.clone(),
         collection_ids: vec![collection.id.clone()],
@@ -61,6 +65,8 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
         .blobs()
         .put_stream(&key, pieces, u64::MAX, |_, _| Ok(()))
         .await?;
+    // What was put away in between was not read whole.
+    lifecycle::still_here(app, &namespace_id, &collection.id).await?;
     let made = CollectionExportResponse {
         download_url: app.blobs().signed_get_url(&key, Some(&name), KEPT_SECONDS),
         s3_path: key,

@@ -390,7 +390,7 @@ pub async fn set_clone_status(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let record = match NAMESPACES.find_in(tx, &org_id, &id).await {
+                let record = match NAMESPACES.hold(tx, &org_id, &id).await {
                     Ok(record) => record,
                     // Removed meanwhile.
                     Err(error) if error.is_not_found() => return Ok(()),

@@ -1,5 +1,6 @@
 //! The indexes of a namespace for vectors of one's own: parameters of the collection that its documents go to.
 
+use loupe_engine::store::check_vector_name;
 use loupe_wire::{
     AuditAction, CollectionResponse, NamespaceModel, Object, PassthroughExtractorParams,
     ResourceType, Value, VectorFieldSpec, VectorFieldSpecDistance, reading,
@@ -26,8 +27,6 @@ pub const OWN: &str = "documents";
 const MOST: usize = 32;
 /// Numbers of one vector.
 const MOST_NUMBERS: i64 = 65_536;
-/// Characters of a name.
-const LONGEST: usize = 128;
 
 /// An index as it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,10 +48,7 @@ impl Index {
             let place: Vec<&str> = path.iter().copied().chain([member]).collect();
             ApiError::from(Violation::body(&place, "value_error", msg, input))
         };
-        let long = name.chars().count() > LONGEST;
-        if name.trim().is_empty() || long || name.chars().any(char::is_control) {
-            let msg =
-                format!("a name has 1 to {LONGEST} characters, none of them a control character");
+        if let Err(msg) = check_vector_name(name) {
             return Err(fault("name", msg, name.into()));
         }
         if !(1..=MOST_NUMBERS).contains(&dims) {

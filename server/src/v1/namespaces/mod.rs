@@ -174,7 +174,7 @@ pub async fn update(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let record = NAMESPACES.find_in(tx, &caller.org_id, &identifier).await?;
+                let record = NAMESPACES.hold(tx, &caller.org_id, &identifier).await?;
                 caller.allow(
                     ResourceType::Namespace,
                     &record.id,

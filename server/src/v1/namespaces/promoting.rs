@@ -245,14 +245,14 @@ pub async fn promote(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut namespace = NAMESPACES.find_in(tx, &caller.org_id, &id).await?.data.0;
+                let mut namespace = NAMESPACES.hold(tx, &caller.org_id, &id).await?.data.0;
                 let previous = mode(&namespace);
                 if previous != STANDALONE {
                     let message =
                         format!("the namespace is {previous}: only a standalone one is promoted");
                     return Err(ApiError::conflict("not_standalone", message));
                 }
-                let collection = COLLECTIONS.find_in(tx, &id, OWN).await?.data.0;
+                let collection = COLLECTIONS.hold(tx, &id, OWN).await?.data.0;
                 let promotion = Promotion::of(state.outputs(), indexes::of(&collection), &request);
                 refuse(&promotion.faults)?;
                 let map = promotion.map();

@@ -179,24 +179,27 @@ pub async fn upsert(
     let dynamic = namespace.data.0.dynamic_vector_indexes == Some(true)
         && collection.name == OWN
         && caller.principal().is_none();
-    if dynamic && let Some(grown) = grow(app, &scope, &collection.data.0, &request).await? {
-        return documents::upsert(app, &scope, &grown, request).await;
+    let mut collection = collection.data.0.clone();
+    let mut all = indexes::of(&collection);
+    let new = match dynamic {
+        true => unknown(&all, &request)?,
+        false => Vec::new(),
+    };
+    // Documents that are refused leave no index behind: they are checked against the collection as it will be.
+    if !new.is_empty() {
+        all.extend(new.iter().cloned());
+        indexes::check_all("documents", &all)?;
+        collection.feature_extractor.parameters = Some(indexes::parameters(&all));
     }
-    documents::upsert(app, &scope, &collection.data.0, request).await
+    let checked = documents::checked(app, &scope, &collection, request).await?;
+    if !new.is_empty() {
+        collection = grow(app, &scope, new).await?;
+    }
+    documents::upsert(app, &scope, &collection, checked).await
 }
 
-/// The namespace's own collection with an index for every name that is sent for the first time; none where there is
-/// nothing new.
-async fn grow(
-    app: &App,
-    scope: &Scope<Write>,
-    collection: &CollectionResponse,
-    request: &BYOUpsertRequest,
-) -> Result<Option<CollectionResponse>> {
-    let new = unknown(&indexes::of(collection), request)?;
-    if new.is_empty() {
-        return Ok(None);
-    }
+/// The namespace's own collection with these indexes beside its own.
+async fn grow(app: &App, scope: &Scope<Write>, new: Vec<Index>) -> Result<CollectionResponse> {
     let (state, caller, namespace_id) = (
         app.clone(),
         scope.caller.clone(),
@@ -206,14 +209,17 @@ async fn grow(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let namespace = NAMESPACES
-                    .find_in(tx, &caller.org_id, &namespace_id)
-                    .await?;
-                let collection = COLLECTIONS.find_in(tx, &namespace_id, OWN).await?;
+                let namespace = NAMESPACES.hold(tx, &caller.org_id, &namespace_id).await?;
+                let collection = COLLECTIONS.hold(tx, &namespace_id, OWN).await?;
                 let mut all = indexes::of(&collection.data.0);
-                // Another request may have been faster.
-                let known: Vec<String> = all.iter().map(|index| index.name.clone()).collect();
-                all.extend(new.into_iter().filter(|index| !known.contains(&index.name)));
+                for index in new {
+                    match all.iter().find(|known| known.name == index.name) {
+                        None => all.push(index),
+                        // Another request was faster, and right in the same way.
+                        Some(known) if known.dims == index.dims => {}
+                        Some(known) => return Err(overtaken(known)),
+                    }
+                }
                 indexes::check_all("documents", &all)?;
                 let both = (namespace.data.0, collection.data.0);
                 indexes::replace(&state, tx, &caller, both, &all, now).await
@@ -221,7 +227,15 @@ async fn grow(
         })
         .await?;
     let grown = COLLECTIONS.find(app.db(), &scope.namespace_id, OWN).await?;
-    Ok(Some(grown.data.0))
+    Ok(grown.data.0)
+}
+
+fn overtaken(index: &Index) -> ApiError {
+    let message = format!(
+        "another request has just made the index '{}' of {} numbers: send the documents again",
+        index.name, index.dims
+    );
+    ApiError::conflict("", message)
 }
 
 /// Indexes for names that none has yet, as the first vector of each says.

@@ -9,8 +9,9 @@ use crate::{
 crate::table!(pub static NAMESPACES: NamespaceModel = "namespaces", "namespace");
 
 crate::sql! {
-    // An id that is being freed is not free yet: the removal would take along what is made under it.
-    const ID_TAKEN = "SELECT CAST(COUNT(*) AS BIGINT) FROM (SELECT id FROM namespaces WHERE id = $1 UNION ALL SELECT namespace_id FROM tasks WHERE namespace_id = $1 AND kind = 'remove_namespace' AND status IN ('QUEUED', 'PROCESSING')) AS taken";
+    // An id that is being freed is not free yet: the removal would take along what is made under it, and whoever is given
+    // it would find what is still there. A removal that ended otherwise than done leaves the id taken for good.
+    const ID_TAKEN = "SELECT CAST(COUNT(*) AS BIGINT) FROM (SELECT id FROM namespaces WHERE id = $1 UNION ALL SELECT namespace_id FROM tasks WHERE namespace_id = $1 AND task_type = 'api_namespaces_delete' AND status <> 'COMPLETED' UNION ALL SELECT namespace_id FROM tasks_archive WHERE namespace_id = $1 AND task_type = 'api_namespaces_delete' AND status <> 'COMPLETED') AS taken";
     const FIRST_TWO = "SELECT id FROM namespaces WHERE owner = $1 ORDER BY created_at LIMIT 2";
     const COUNTS = "SELECT (SELECT CAST(COUNT(*) AS BIGINT) FROM buckets WHERE owner = $1) AS buckets, (SELECT CAST(COUNT(*) AS BIGINT) FROM collections WHERE owner = $1) AS collections, (SELECT CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1) AS objects";
 }

@@ -2,6 +2,7 @@
 //! happens on the server, in the transaction of what happened.
 
 pub mod letters;
+mod live;
 pub mod preferences;
 mod routes;
 mod store;
@@ -13,6 +14,7 @@ use loupe_wire::{
 };
 use serde::Serialize;
 
+pub use live::Listeners;
 pub use preferences::Preferences;
 pub use routes::router;
 
@@ -115,13 +117,14 @@ pub async fn list(
     })
 }
 
-pub async fn count_unread(app: &App, caller: &Caller, user_id: Option<String>) -> Result<i64> {
+/// How many of an organization nobody has read: all of them, or those of one user and of everybody.
+pub async fn unread(app: &App, org_id: &str, user_id: String) -> Result<i64> {
     let wanted = store::Wanted {
         read: Some(false),
-        user_id: user_id.unwrap_or_default(),
+        user_id,
         ..Default::default()
     };
-    store::count(app.db(), &caller.org_id, &wanted).await
+    store::count(app.db(), org_id, &wanted).await
 }
 
 pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<Notification> {

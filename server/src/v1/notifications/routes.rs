@@ -1,7 +1,8 @@
 use axum::{
     Json,
     extract::{Path, State},
-    http::StatusCode,
+    http::{HeaderMap, StatusCode, header::ACCEPT},
+    response::{IntoResponse, Response},
 };
 use loupe_wire::{
     ListNotificationsRequest, ListNotificationsResponse, MarkAllReadResponse, MarkAsReadRequest,
@@ -10,7 +11,7 @@ use loupe_wire::{
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::preferences;
+use super::{live, preferences};
 use crate::{
     app::App,
     auth::{Admin, Org, Read},
@@ -67,15 +68,22 @@ struct UnreadQuery {
     user_id: Option<String>,
 }
 
-/// How many notifications nobody has read yet.
-#[utoipa::path(get, path = "/v1/notifications/unread/count", tag = "notifications", params(UnreadQuery), responses((status = 200, body = UnreadCountResponse)))]
+/// How many notifications nobody has read yet. Whoever accepts `text/event-stream` is told the number now and whenever it changes,
+/// as events `unread`, for ten minutes at a time.
+#[utoipa::path(get, path = "/v1/notifications/unread/count", tag = "notifications", params(UnreadQuery), responses((status = 200, content((UnreadCountResponse = "application/json"), (UnreadCountResponse = "text/event-stream")))))]
 async fn count_unread_notifications(
     State(app): State<App>,
     org: Org<Read>,
     Params(query): Params<UnreadQuery>,
-) -> Result<Json<UnreadCountResponse>> {
-    let count = super::count_unread(&app, &org.caller, query.user_id).await?;
-    Ok(Json(UnreadCountResponse { count }))
+    headers: HeaderMap,
+) -> Result<Response> {
+    let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
+    if accepted.is_some_and(|accepted| accepted.contains("text/event-stream")) {
+        return live::stream(&app, &org.caller.org_id, query.user_id);
+    }
+    let user_id = query.user_id.unwrap_or_default();
+    let count = super::unread(&app, &org.caller.org_id, user_id).await?;
+    Ok(Json(UnreadCountResponse { count }).into_response())
 }
 
 /// One notification.

@@ -211,6 +211,9 @@ async fn decide(
             draft.columns.unique_key.as_deref().unwrap_or_default(),
         )),
         (Some(found), _) => {
+            let Some(found) = hold(tx, namespace_id, draft, found).await? else {
+                return Ok(None);
+            };
             let files: Vec<String> = blobs::keys(&found).collect();
             let object = ObjectResponse {
                 object_id: found.object_id,
@@ -239,6 +242,21 @@ async fn decide(
             Ok(written.then(|| (object.clone(), Outcome::Created)))
         }
     }
+}
+
+/// The object as it is once it is held: whoever changed it meanwhile is not written over. None if it is another one now.
+async fn hold(
+    tx: &mut Tx,
+    namespace_id: &str,
+    draft: &Draft,
+    found: ObjectResponse,
+) -> Result<Option<ObjectResponse>> {
+    let id = found.object_id.as_deref().unwrap_or_default();
+    store::hold(tx, namespace_id, id).await?;
+    let key = draft.columns.unique_key.as_deref().unwrap_or_default();
+    let same = store::Same::UniqueKey(key);
+    let now = store::find_same(tx, namespace_id, &draft.object.bucket_id, same).await?;
+    Ok(now.filter(|now| now.object_id == found.object_id))
 }
 
 /// Removes the files of an object that was not made.

@@ -193,6 +193,8 @@ pub async fn update(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
+                // Held before it is read: of two changes at once the second one sees the first.
+                store::hold(tx, &namespace_id, &object_id).await?;
                 let found = store::find_in(tx, &namespace_id, &bucket_id, &object_id).await?;
                 let mut object = found.ok_or_else(|| ApiError::not_found("object", &object_id))?;
                 let mut fields = change.fields;

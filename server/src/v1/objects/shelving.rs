@@ -91,6 +91,10 @@ impl Shelf {
         let ids: BTreeSet<&String> = self.request.object_ids.iter().collect();
         let ids: Vec<String> = ids.into_iter().cloned().collect();
         let (namespace_id, bucket_id) = (&self.namespace_id, &self.bucket_id);
+        // Held before they are read, in the order of their ids: what others change meanwhile is not written over.
+        for id in &ids {
+            store::hold(tx, namespace_id, id).await?;
+        }
         let found = store::find_many(tx, namespace_id, bucket_id, &ids).await?;
         let changed = found.into_iter().filter(|one| self.changes(one));
         let changed: Vec<ObjectResponse> = changed.map(|one| self.state_of(one, now)).collect();

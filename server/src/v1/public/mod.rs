@@ -21,7 +21,7 @@ pub use host::PageHost;
 pub use routes::router;
 
 use super::{
-    documents,
+    collections, documents,
     publishing::{self, Published},
     retrievers::{self, Answered, Execute, RETRIEVERS},
     taxonomies::{self, TAXONOMIES},
@@ -163,7 +163,11 @@ impl Open {
     ///
     /// # Errors
     /// The page's limit; the store or the database does not answer.
-    pub async fn tree(&self, app: &App, taxonomy_id: &str) -> Result<Option<Vec<TaxonomyPathNode>>> {
+    pub async fn tree(
+        &self,
+        app: &App,
+        taxonomy_id: &str,
+    ) -> Result<Option<Vec<TaxonomyPathNode>>> {
         let retriever = &self.retriever.data.0;
         let stages = retrievers::stage_inputs(&retriever.stages);
         let plan = retrievers::compile(&stages, &retriever.input_schema)?;
@@ -247,7 +251,12 @@ impl Open {
     /// # Errors
     /// The document store fails.
     pub async fn item(&self, app: &App, document_id: &str) -> Result<Option<Object>> {
-        let reach = self.scope.reach(self.retriever.collection_ids.clone());
+        let ids = &self.retriever.collection_ids;
+        let collections = collections::resolve(app, &self.scope.namespace_id, ids).await?;
+        let here = collections
+            .iter()
+            .filter(|one| !collections::lifecycle::is_away(one));
+        let reach = self.scope.reach(here.map(|one| one.id.clone()).collect());
         let found = app
             .store()
             .get(&reach, &[document_id.to_owned()], WithVectors::No)

@@ -3,12 +3,12 @@
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use loupe_engine::stage::{
-    Around as _, Keeping, Outcome, Outside, Plan, Run, RunError, StageEvent, check_inputs,
-    taxonomy::Finder,
+    Around as _, Keeping, Outcome, Outside, Plan, Run, RunError, Searchable, StageEvent,
+    check_inputs, taxonomy::Finder,
 };
 use loupe_wire::{
-    ExecuteRetrieverResponse, Object, RetrieverExecutionSummary, RetrieverModelOutput,
-    RetrieverPagination, Value,
+    CollectionResponse, ExecuteRetrieverResponse, Object, RetrieverExecutionSummary,
+    RetrieverModelOutput, RetrieverPagination, Value,
 };
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -17,6 +17,7 @@ use super::{Execution, around::Held, compile, learned, record, stage_inputs};
 use crate::{
     app::App,
     auth::{Level, Scope},
+    db::Record,
     error::{ApiError, Result, Violation},
     id,
     limits::quota,
@@ -93,14 +94,8 @@ pub async fn execute<L: Level>(
         fetch: None,
         namespace_id: scope.namespace_id.clone(),
         principal: scope.caller.principal().map(ToOwned::to_owned),
-        collections: collections
-            .iter()
-            .map(|collection| collections::searchable(app, collection))
-            .collect(),
-        references: references
-            .iter()
-            .map(|collection| collections::searchable(app, collection))
-            .collect(),
+        collections: searchable(app, &collections),
+        references: searchable(app, &references),
         taxonomies: taxonomies::ready(
             app,
             &scope.caller.org_id,
@@ -167,6 +162,15 @@ pub async fn execute<L: Level>(
         record(app, execution);
     }
     Ok(response)
+}
+
+/// The collections as plans see them, but those that are put away, or on the way to it: their documents are no longer
+/// searched.
+fn searchable(app: &App, collections: &[Arc<Record<CollectionResponse>>]) -> Vec<Searchable> {
+    let here = collections
+        .iter()
+        .filter(|one| !collections::lifecycle::is_away(one));
+    here.map(|one| collections::searchable(app, one)).collect()
 }
 
 /// What fusion has learned, without the places that only the history needs.
@@ -257,10 +261,7 @@ pub async fn finder(
     let references = collections::resolve(app, namespace_id, &plan.references()).await?;
     Ok(Finder {
         input_schema: retriever.input_schema.clone(),
-        references: references
-            .iter()
-            .map(|collection| collections::searchable(app, collection))
-            .collect(),
+        references: searchable(app, &references),
         secrets: secrets_of(app, org_id, &plan).await?,
         plan,
     })

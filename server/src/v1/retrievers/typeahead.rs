@@ -17,7 +17,7 @@ use crate::{
     error::{ApiError, Result, Violation},
     list,
     openapi::routes,
-    v1::collections::COLLECTIONS,
+    v1::collections::{COLLECTIONS, lifecycle::is_away},
 };
 
 /// Fields that are looked into where none are named, and most that may be.
@@ -76,7 +76,8 @@ async fn get_typeahead(
         .into_iter()
         .filter(|one| scope.caller.covers(kind, &one.id, operation))
         .collect();
-    let ids = readable.iter().map(|one| one.id.clone()).collect();
+    let here = readable.iter().filter(|one| !is_away(one));
+    let ids = here.map(|one| one.id.clone()).collect();
     let values = values(&app, &scope, ids, &fields, &typed, most).await?;
     let collections = readable
         .into_iter()

@@ -11,8 +11,8 @@ use futures::{Stream, TryStreamExt, stream};
 use indexmap::IndexMap;
 use loupe_engine::store::{ListQuery, Reach, WithVectors};
 use loupe_wire::{
-    ArtifactDigest, LifecycleState, ObjectFrontier, ObjectResponse, SnapshotFrontier,
-    SnapshotManifest, SnapshotModel, SnapshotStatus, SnapshotType, reading,
+    ArtifactDigest, CollectionResponse, LifecycleState, ObjectFrontier, ObjectResponse,
+    SnapshotFrontier, SnapshotManifest, SnapshotModel, SnapshotStatus, SnapshotType, reading,
 };
 use serde_json::json;
 
@@ -20,12 +20,17 @@ use super::{SNAPSHOTS, change};
 use crate::{
     app::App,
     args,
-    db::Json,
+    db::{Json, Record},
     error::{ApiError, Result},
     jobs::{Claim, text},
     v1::{
-        buckets::BUCKETS, collections::COLLECTIONS, namespaces::NAMESPACES, objects::blobs,
-        retrievers::RETRIEVERS, tasks::name_of, taxonomies::TAXONOMIES,
+        buckets::BUCKETS,
+        collections::{COLLECTIONS, lifecycle},
+        namespaces::NAMESPACES,
+        objects::blobs,
+        retrievers::RETRIEVERS,
+        tasks::name_of,
+        taxonomies::TAXONOMIES,
     },
 };
 
@@ -127,21 +132,7 @@ impl Capture<'_> {
         let mut held: IndexMap<String, i64> = IndexMap::new();
         let mut documents = 0;
         for collection in &collections {
-            let counted = Arc::new(AtomicI64::new(0));
-            let path = format!("documents/{}.ndjson", collection.id);
-            let count = match &collection.s3_vector_index {
-                // Put away: its file has the same lines.
-                Some(key) => {
-                    let pieces = app.blobs().stream(key, None).await?;
-                    self.keep(&path, pieces.map_err(ApiError::internal)).await?;
-                    collection.document_count.unwrap_or(0)
-                }
-                None => {
-                    let pieces = Box::pin(self.documents(&collection.id, counted.clone()));
-                    self.keep(&path, pieces).await?;
-                    counted.load(Ordering::Relaxed)
-                }
-            };
+            let count = self.collection(collection).await?;
             held.insert(collection.id.clone(), count);
             documents += count;
         }
@@ -180,6 +171,43 @@ impl Capture<'_> {
             }),
             ..SnapshotManifest::default()
         })
+    }
+
+    /// Keeps the documents of a collection, from wherever they are; answers how many. One that is moved meanwhile is read
+    /// again when it is there.
+    async fn collection(&mut self, collection: &Record<CollectionResponse>) -> Result<i64> {
+        let (app, namespace_id) = (self.app, self.snapshot.namespace_id.clone());
+        check_settled(collection)?;
+        let path = format!("documents/{}.ndjson", collection.id);
+        let kept = match &collection.s3_vector_index {
+            // Put away: its file has the same lines.
+            Some(key) => self.filed(&path, key).await,
+            None => {
+                let counted = Arc::new(AtomicI64::new(0));
+                let pieces = Box::pin(self.documents(&collection.id, counted.clone()));
+                self.keep(&path, pieces)
+                    .await
+                    .map(|()| Some(counted.load(Ordering::Relaxed)))
+            }
+        };
+        let now = COLLECTIONS
+            .find(app.db(), &namespace_id, &collection.id)
+            .await;
+        match now {
+            Ok(now) if now.s3_vector_index != collection.s3_vector_index => Err(moving(&now)),
+            Ok(now) => check_settled(&now),
+            // Deleted meanwhile: what was read of it is kept.
+            Err(error) if error.is_not_found() => Ok(()),
+            Err(error) => Err(error),
+        }?;
+        Ok(kept?.or(collection.document_count).unwrap_or(0))
+    }
+
+    /// Keeps the file of a collection that is put away.
+    async fn filed(&mut self, path: &str, key: &str) -> Result<Option<i64>> {
+        let pieces = self.app.blobs().stream(key, None).await?;
+        let pieces = pieces.map_err(ApiError::internal);
+        self.keep(path, pieces).await.map(|()| None)
     }
 
     /// Writes a file as its pieces come, and notes its digest.
@@ -287,6 +315,20 @@ impl Capture<'_> {
             }
         })
     }
+}
+
+/// Refuses a collection whose documents are on their way into its file.
+pub(super) fn check_settled(collection: &CollectionResponse) -> Result<()> {
+    match lifecycle::is_away(collection) && collection.s3_vector_index.is_none() {
+        true => Err(moving(collection)),
+        false => Ok(()),
+    }
+}
+
+fn moving(collection: &CollectionResponse) -> ApiError {
+    let name = &collection.collection_name;
+    let message = format!("documents of the collection '{name}' are being moved");
+    ApiError::unavailable("", message)
 }
 
 /// Keeps files for a snapshot that copies them.

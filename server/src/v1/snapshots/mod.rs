@@ -21,6 +21,7 @@ pub use routes::router;
 
 use super::{
     audit::{self, Change},
+    collections::COLLECTIONS,
     namespaces::NAMESPACES,
     retrievers::cast,
     tasks::{self, NewTask},
@@ -79,6 +80,12 @@ async fn create(
     if request.import_from.is_some() {
         let msg = "this server takes its own snapshots only";
         return Err(Violation::body(&["import_from"], "not_enabled", msg, Value::Null).into());
+    }
+    for collection in COLLECTIONS.all(app.db(), &namespace.id).await? {
+        if let Err(error) = capture::check_settled(&collection) {
+            let message = format!("{}: wait for the task", error.message());
+            return Err(ApiError::conflict("lifecycle_transition_running", message));
+        }
     }
     let (snapshot_id, now) = (id::new("snap_"), app.clock().micros());
     let mut snapshot = SnapshotModel {

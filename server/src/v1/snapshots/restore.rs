@@ -26,7 +26,7 @@ use crate::{
     id,
     jobs::Claim,
     v1::{
-        collections::{self, COLLECTIONS},
+        collections::{self, COLLECTIONS, lifecycle},
         copying::Pair,
         namespaces::{self, Clone, Pattern},
         tasks::{self, NewTask},
@@ -179,6 +179,14 @@ async fn in_place(
         .db()
         .write(move |tx| {
             Box::pin(async move {
+                for id in work.collections.keys() {
+                    match COLLECTIONS.find_in(tx, &target, id).await {
+                        Ok(found) => lifecycle::check_active(&found)?,
+                        // Gone: it is written again.
+                        Err(error) if error.is_not_found() => {}
+                        Err(error) => return Err(error),
+                    }
+                }
                 let changes = json!({ "restored_from": work.snapshot_id });
                 record_change(tx, &caller, &target, changes, now).await?;
                 enqueue(tx, &caller, &target, &work, now).await

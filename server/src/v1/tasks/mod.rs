@@ -146,6 +146,11 @@ pub async fn delete(
         )
         .with("status", name_of(task.status)));
     }
+    if task.task_type == TaskType::ApiNamespacesDelete && task.status != TaskStatusEnum::Completed {
+        let message =
+            "what the namespace held is not freed: the record keeps its id from being given away";
+        return Err(ApiError::conflict("", message));
+    }
     let (org_id, task_id) = (caller.org_id.clone(), task_id.to_owned());
     app.db()
         .write(move |tx| Box::pin(async move { store::delete(tx, &org_id, &task_id).await }))
@@ -198,6 +203,20 @@ pub async fn fail(app: &App, claim: &Claim, reason: &str) -> Result<()> {
             .insert("error".into(), reason.into());
     };
     end(app, claim, TaskStatusEnum::Failed, edit).await
+}
+
+/// Ends a claimed task as passed over, with the reason.
+///
+/// # Errors
+/// The lease was lost, or the database fails.
+pub async fn skip(app: &App, claim: &Claim, reason: &str) -> Result<()> {
+    let reason = reason.to_owned();
+    let edit = move |task: &mut TaskResponse| {
+        task.additional_data
+            .get_or_insert_default()
+            .insert("skipped".into(), reason.into());
+    };
+    end(app, claim, TaskStatusEnum::Skipped, edit).await
 }
 
 async fn end(

@@ -31,7 +31,8 @@ use crate::{
     limits::quota,
     list::parse_filter,
     v1::{
-        collections, documents,
+        collections::{self, COLLECTIONS, lifecycle},
+        documents,
         namespaces::push_event,
         notifications::{self, Notice},
         retrievers,
@@ -82,7 +83,8 @@ pub struct Applied {
 /// Checks that the caller may do it, and puts ids in place of names.
 ///
 /// # Errors
-/// 404 for what is not there, 403 for what is out of the key's scopes, the 422 list for a filter that cannot be read.
+/// 404 for what is not there, 403 for what is out of the key's scopes, 409 for collections that cannot be read or written to,
+/// the 422 list for a filter that cannot be read.
 pub async fn check<L: Level>(app: &App, scope: &Scope<L>, work: &mut Apply) -> Result<()> {
     let taxonomy = super::find(app, scope, &work.taxonomy_id, NamespaceOperation::ReadData).await?;
     work.taxonomy_id = taxonomy.taxonomy_id.unwrap_or_default();
@@ -93,12 +95,17 @@ pub async fn check<L: Level>(app: &App, scope: &Scope<L>, work: &mut Apply) -> R
     };
     let collection = collections::known(app, scope, &work.collection_id, source).await?;
     work.collection_id = collection.id.clone();
+    lifecycle::check_here(&collection)?;
     if let Some(target) = &mut work.target_collection_id {
         let found = collections::known(app, scope, target, operation).await?;
+        lifecycle::check_active(&found)?;
         target.clone_from(&found.id);
     }
     if work.target_collection_id.as_ref() == Some(&work.collection_id) {
         work.target_collection_id = None;
+    }
+    if work.target_collection_id.is_none() {
+        lifecycle::check_active(&collection)?;
     }
     filter_of(work).map(|_| ())
 }
@@ -172,6 +179,7 @@ pub async fn apply(
     let reach = scope.reach(vec![work.collection_id.clone()]);
     let mut done = Applied::default();
     loop {
+        pass.check().await?;
         let page = app.store().list(&reach, query.clone()).await?;
         pass.page(page.documents, &mut done).await?;
         if let Some(claim) = claim {
@@ -224,6 +232,15 @@ impl<'a> Pass<'a> {
             source: collections::searchable(app, &found[0]),
             spec: collections::spec(app, namespace_id, &found[1]),
         })
+    }
+
+    /// Refuses to go on with collections that can no longer be read or written to: their rows as they are now.
+    async fn check(&self) -> Result<()> {
+        let (db, namespace_id) = (self.app.db(), &self.scope.namespace_id);
+        let source = COLLECTIONS.find(db, namespace_id, &self.work.collection_id);
+        lifecycle::check_here(&source.await?.data.0)?;
+        let target = COLLECTIONS.find(db, namespace_id, &self.spec.collection_id);
+        lifecycle::check_active(&target.await?.data.0)
     }
 
     async fn page(&self, documents: Vec<Document>, done: &mut Applied) -> Result<()> {
@@ -325,7 +342,8 @@ async fn tell(
         .await
 }
 
-/// Stores copies of documents in the collections that they are for, and tells of it.
+/// Stores copies of documents in the collections that they are for, and tells of it. Those that are not active, or gone by
+/// now, get none, as batches pass them over.
 ///
 /// # Errors
 /// A store or the database does not answer.
@@ -335,7 +353,8 @@ pub async fn keep(
     copies: Vec<(CollectionSpec, Vec<Document>)>,
 ) -> Result<()> {
     for (spec, documents) in copies {
-        if documents.is_empty() {
+        let active = lifecycle::still_active(app, &spec.namespace_id, &spec.collection_id);
+        if documents.is_empty() || !active.await? {
             continue;
         }
         let ids: Vec<String> = documents

@@ -147,6 +147,7 @@ impl Building<'_> {
         Ok(Stage {
             collections: found
                 .iter()
+                .filter(|one| !collections::lifecycle::is_away(one))
                 .map(|one| collections::searchable(app, one))
                 .collect(),
             parent: None,

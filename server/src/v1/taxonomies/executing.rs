@@ -152,6 +152,7 @@ async fn candidates(
         (None, Some(identifier)) => {
             let operation = NamespaceOperation::ReadData;
             let collection = collections::known(app, scope, &identifier, operation).await?;
+            collections::lifecycle::check_here(&collection)?;
             let filters = request.scroll_filters.as_ref().map(|filters| &filters.0);
             let filter = filters
                 .map(|tree| parse_filter(tree, "scroll_filters"))

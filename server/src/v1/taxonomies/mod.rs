@@ -12,9 +12,10 @@ mod routes;
 mod store;
 
 use loupe_wire::{
-    AuditAction, CloneTaxonomyRequest, CloneTaxonomyResponse, CreateTaxonomyRequest,
-    CreateTaxonomyVersionRequest, ListTaxonomiesResponse, NamespaceOperation, Object,
-    PatchTaxonomyRequest, ResourceType, TaxonomyConfig, TaxonomyResponse, Value,
+    AuditAction, CloneTaxonomyRequest, CloneTaxonomyResponse, CollectionResponse,
+    CreateTaxonomyRequest, CreateTaxonomyVersionRequest, ListTaxonomiesResponse,
+    NamespaceOperation, Object, PatchTaxonomyRequest, ResourceType, TaxonomyConfig,
+    TaxonomyResponse, Value,
 };
 use serde_json::json;
 
@@ -35,7 +36,7 @@ use crate::{
     app::App,
     auth::{Caller, Delete, Level, Read, Scope, Write},
     clock,
-    db::Tx,
+    db::{Record, Tx},
     error::{ApiError, Result, Violation},
     id,
     limits::quota::{self, Resource},
@@ -360,21 +361,13 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Resul
     let found = find(app, scope, identifier, operation).await?;
     let id = found.taxonomy_id.unwrap_or_default();
     let (caller, namespace_id) = (scope.caller.clone(), scope.namespace_id.clone());
-    let applies = COLLECTIONS.all(app.db(), &namespace_id).await?.into_iter();
-    let applies = applies.filter(|one| {
-        let mut named = one.taxonomy_applications.iter().flatten();
-        named.any(|application| application.taxonomy_id == id)
-    });
-    let applies: Vec<String> = applies.map(|one| one.id).collect();
     let now = app.clock().micros();
     app.db()
         .write(move |tx| {
             Box::pin(async move {
                 TAXONOMIES.delete(tx, &namespace_id, &id).await?;
                 store::delete_versions(tx, &namespace_id, &id).await?;
-                for collection_id in applies {
-                    forget(tx, &namespace_id, &collection_id, &id, now).await?;
-                }
+                forget(tx, &namespace_id, &id, now).await?;
                 let change = Change {
                     action: AuditAction::TaxonomyDeleted,
                     resource: (ResourceType::Taxonomy, &id),
@@ -396,26 +389,21 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Resul
         .await
 }
 
-/// Takes a taxonomy out of what a collection applies.
-async fn forget(
-    tx: &mut Tx,
-    namespace_id: &str,
-    collection_id: &str,
-    taxonomy_id: &str,
-    now: i64,
-) -> Result<()> {
-    let found = COLLECTIONS.find_in(tx, namespace_id, collection_id).await;
-    let mut collection = match found {
-        Ok(found) => found.data.0,
-        // Removed meanwhile.
-        Err(error) if error.is_not_found() => return Ok(()),
-        Err(error) => return Err(error),
+/// Takes a taxonomy out of what collections apply.
+async fn forget(tx: &mut Tx, namespace_id: &str, taxonomy_id: &str, now: i64) -> Result<()> {
+    let applies = |one: &Record<CollectionResponse>| {
+        let mut applied = one.taxonomy_applications.iter().flatten();
+        applied.any(|applied| applied.taxonomy_id == taxonomy_id)
     };
-    if let Some(applications) = &mut collection.taxonomy_applications {
-        applications.retain(|one| one.taxonomy_id != taxonomy_id);
+    for record in COLLECTIONS.hold_some(tx, namespace_id, applies).await? {
+        let mut collection = record.data.0;
+        if let Some(applications) = &mut collection.taxonomy_applications {
+            applications.retain(|one| one.taxonomy_id != taxonomy_id);
+        }
+        let (id, name) = (&record.id, &record.name);
+        COLLECTIONS
+            .update(tx, namespace_id, id, name, now, &collection)
+            .await?;
     }
-    let name = &collection.collection_name;
-    COLLECTIONS
-        .update(tx, namespace_id, collection_id, name, now, &collection)
-        .await
+    Ok(())
 }

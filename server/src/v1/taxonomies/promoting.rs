@@ -78,6 +78,7 @@ async fn gather(
     for (identifier, ids) in by_collection {
         let operation = NamespaceOperation::ReadData;
         let collection = collections::known(app, scope, identifier, operation).await?;
+        collections::lifecycle::check_here(&collection)?;
         let reach = Reach {
             namespace_id: scope.namespace_id.clone(),
             collection_ids: vec![collection.id.clone()],
@@ -383,7 +384,8 @@ async fn write(
         documents: documents.collect(),
         ..Default::default()
     };
-    let written = documents::upsert(app, scope, &collection, asked).await?;
+    let checked = documents::checked(app, scope, &collection, asked).await?;
+    let written = documents::upsert(app, scope, &collection, checked).await?;
     let promoted = written.document_ids.into_iter().zip(nodes);
     let promoted = promoted.map(|(node_document_id, node)| PromotedNode {
         node_document_id,

@@ -22,6 +22,7 @@ use crate::{
     error::Result,
     jobs::{Claim, text},
     v1::{
+        clusters,
         events::{self, EventRow},
         notifications::{self, Notice},
         tasks::{self, NewTask},
@@ -37,7 +38,10 @@ const PATIENCE: i64 = 5;
 /// Events that are counted in one transaction.
 const EVENTS: i64 = 500;
 
-/// Days that firings are kept.
+/// Microseconds until an event trigger fires again whose cluster was busy.
+const LATER: i64 = 60_000_000;
+
+/// Days that firings, and triggers that were removed, are kept.
 const KEPT_DAYS: i64 = 90;
 
 /// Fires what is due. A moment that passed while nothing ran fires once, whatever number of them passed.
@@ -76,7 +80,8 @@ async fn fire_due(app: &App, due: Due, now: i64) -> Result<()> {
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                if store::advance(tx, &trigger, due.next_at, now).await? && fires {
+                let due = (due.next_at, due.updated_at);
+                if store::advance(tx, &trigger, due, now).await? && fires {
                     fire(tx, &mut trigger, now).await?;
                 }
                 Ok(())
@@ -151,13 +156,14 @@ pub(super) async fn fire(tx: &mut Tx, trigger: &mut Trigger, now: i64) -> Result
     Ok(task)
 }
 
-/// Counts the events that nobody looked at yet, and fires what they fill.
+/// Counts the events that nobody looked at yet, and fires what they fill. What is written meanwhile is for the next call:
+/// firing writes events itself, and whoever leads has other things to do.
 ///
 /// # Errors
 /// The database does not answer.
 pub async fn count_events(app: &App) -> Result<()> {
-    for (org_id, mut seen) in READER.behind(app.db()).await? {
-        loop {
+    for (org_id, mut seen, newest) in READER.behind(app.db()).await? {
+        while seen < newest {
             let events = events::list(app.db(), &org_id, seen, "", "", EVENTS).await?;
             let Some(last) = events.last().map(|event| event.seq) else {
                 break;
@@ -181,12 +187,19 @@ async fn count(app: &App, org_id: &str, from: i64, to: i64, events: Vec<EventRow
                 if !READER.advance(tx, &org_id, from, to).await? {
                     return Ok(None);
                 }
-                let mut fired = false;
                 let waiting = store::waiting(tx, &org_id).await?;
                 if waiting.is_empty() {
                     READER.stop(tx, &org_id).await?;
                 }
-                for trigger in waiting {
+                // All are held before the first fires: firing holds the organization's feed, which others want while they
+                // hold a trigger.
+                let mut held = Vec::new();
+                for trigger in waiting.iter().filter(|one| brought(one, &events) > 0) {
+                    let id = trigger.trigger_id.as_deref().unwrap_or_default();
+                    held.push(store::hold(tx, &trigger.namespace_id, id).await?);
+                }
+                let mut fired = false;
+                for trigger in held {
                     fired |= take(tx, trigger, &events, now).await?;
                 }
                 Ok(Some(fired))
@@ -199,18 +212,18 @@ async fn count(app: &App, org_id: &str, from: i64, to: i64, events: Vec<EventRow
     Ok(counted.is_some())
 }
 
-/// Adds what the events bring; whether the trigger fired.
-async fn take(tx: &mut Tx, mut trigger: Trigger, events: &[EventRow], now: i64) -> Result<bool> {
-    let schedule = Schedule::read(trigger.trigger_type, &trigger.schedule_config)?;
-    let Schedule::Event {
+/// What the events count for a trigger.
+fn brought(trigger: &Trigger, events: &[EventRow]) -> i64 {
+    let schedule = Schedule::read(trigger.trigger_type, &trigger.schedule_config);
+    // One that cannot be followed any more waits for nothing: it must not stop the others.
+    let Ok(Schedule::Event {
         event_type,
-        threshold,
         collection_id,
-        cooldown,
         by_documents,
-    } = schedule
+        ..
+    }) = schedule
     else {
-        return Ok(false);
+        return 0;
     };
     let of_interest = events.iter().filter(|event| {
         event.event_type == event_type
@@ -219,12 +232,31 @@ async fn take(tx: &mut Tx, mut trigger: Trigger, events: &[EventRow], now: i64) 
                 .as_deref()
                 .is_none_or(|wanted| member(&event.payload, "collection_id") == Some(wanted))
     });
-    let brought: i64 = of_interest.map(|event| weight(event, by_documents)).sum();
-    if brought == 0 {
+    of_interest.map(|event| weight(event, by_documents)).sum()
+}
+
+/// Adds what the events bring to a trigger that is held; whether it fired.
+async fn take(tx: &mut Tx, mut trigger: Trigger, events: &[EventRow], now: i64) -> Result<bool> {
+    let schedule = Schedule::read(trigger.trigger_type, &trigger.schedule_config)?;
+    let Schedule::Event {
+        threshold,
+        cooldown,
+        ..
+    } = schedule
+    else {
+        return Ok(false);
+    };
+    let brought = brought(&trigger, events);
+    if brought == 0 || trigger.status != TriggerStatus::Active {
         return Ok(false);
     }
     trigger.event_counter += brought;
     if trigger.event_counter < threshold {
+        store::update(tx, &trigger, now).await?;
+        return Ok(false);
+    }
+    let waits = trigger.next_scheduled_at.map(|at| at.timestamp_micros());
+    if waits.is_some_and(|at| at > now) {
         store::update(tx, &trigger, now).await?;
         return Ok(false);
     }
@@ -256,6 +288,24 @@ fn weight(event: &EventRow, by_documents: bool) -> i64 {
     documents.map_or(1, |ids| i64::try_from(ids.len()).unwrap_or(1))
 }
 
+/// How a firing ended.
+enum End {
+    Completed,
+    /// What it is for was being done already.
+    Skipped,
+    Failed(String),
+}
+
+impl End {
+    const fn status(&self) -> &'static str {
+        match self {
+            Self::Completed => "COMPLETED",
+            Self::Skipped => "SKIPPED",
+            Self::Failed(_) => "FAILED",
+        }
+    }
+}
+
 /// Does what a fired trigger is for.
 ///
 /// # Errors
@@ -263,9 +313,17 @@ fn weight(event: &EventRow, by_documents: bool) -> i64 {
 pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     let namespace_id = claim.namespace_id.clone().unwrap_or_default();
     let trigger = store::find(app.db(), &namespace_id, text(claim, "trigger_id")).await?;
-    let outputs = action::perform(app, &trigger, &claim.task_id).await?;
-    settle(app, claim, None).await?;
-    tasks::succeed(app, claim, outputs).await
+    match action::perform(app, &trigger, &claim.task_id).await {
+        Ok(outputs) => {
+            settle(app, claim, End::Completed).await?;
+            tasks::succeed(app, claim, outputs).await
+        }
+        Err(error) if clusters::is_busy(&error) => {
+            settle(app, claim, End::Skipped).await?;
+            tasks::skip(app, claim, &error.message()).await
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Writes down that the action failed for good.
@@ -273,34 +331,33 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
 /// # Errors
 /// The database does not answer.
 pub async fn fail(app: &App, claim: &Claim, reason: &str) -> Result<()> {
-    settle(app, claim, Some(reason.to_owned())).await
+    settle(app, claim, End::Failed(reason.to_owned())).await
 }
 
-async fn settle(app: &App, claim: &Claim, error: Option<String>) -> Result<()> {
+async fn settle(app: &App, claim: &Claim, end: End) -> Result<()> {
     let namespace_id = claim.namespace_id.clone().unwrap_or_default();
     let (id, task_id) = (text(claim, "trigger_id").to_owned(), claim.task_id.clone());
     let now = app.clock().micros();
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let status = if error.is_some() {
-                    "FAILED"
-                } else {
-                    "COMPLETED"
+                let why = match &end {
+                    End::Failed(why) => why.as_str(),
+                    _ => "",
                 };
-                let why = error.as_deref().unwrap_or_default();
-                store::end_firing(tx, &namespace_id, &task_id, status, why, now).await?;
-                let mut trigger = match store::find_in(tx, &namespace_id, &id).await {
+                store::end_firing(tx, &namespace_id, &task_id, end.status(), why, now).await?;
+                let mut trigger = match store::hold(tx, &namespace_id, &id).await {
                     Ok(trigger) => trigger,
                     // Its namespace went meanwhile.
                     Err(error) if error.is_not_found() => return Ok(()),
                     Err(error) => return Err(error),
                 };
-                note(&mut trigger, status, error);
+                note(&mut trigger, &end, now);
                 store::update(tx, &trigger, now).await?;
-                let kind = match status {
-                    "FAILED" => "trigger.execution.failed",
-                    _ => "trigger.execution.completed",
+                let kind = match end {
+                    End::Completed => "trigger.execution.completed",
+                    End::Failed(_) => "trigger.execution.failed",
+                    End::Skipped => return Ok(()),
                 };
                 tell(tx, &trigger, kind, now).await?;
                 if trigger.status == TriggerStatus::Failed
@@ -314,16 +371,31 @@ async fn settle(app: &App, claim: &Claim, error: Option<String>) -> Result<()> {
         .await
 }
 
-fn note(trigger: &mut Trigger, status: &str, error: Option<String>) {
-    trigger.last_execution_status = Some(status.to_owned());
-    trigger.consecutive_failures = match error {
-        Some(_) => trigger.consecutive_failures + 1,
-        None => 0,
-    };
-    trigger.last_execution_error = error;
+fn note(trigger: &mut Trigger, end: &End, now: i64) {
+    trigger.last_execution_status = Some(end.status().to_owned());
+    trigger.last_execution_error = None;
+    match end {
+        End::Completed => trigger.consecutive_failures = 0,
+        End::Skipped => wait_for_more(trigger, now),
+        End::Failed(why) => {
+            trigger.last_execution_error = Some(why.clone());
+            trigger.consecutive_failures += 1;
+        }
+    }
     if trigger.consecutive_failures >= PATIENCE && trigger.status == TriggerStatus::Active {
         trigger.status = TriggerStatus::Failed;
         trigger.next_scheduled_at = None;
+    }
+}
+
+/// Events that were counted for a firing which did nothing count on: it fires again when what was under way may be over.
+fn wait_for_more(trigger: &mut Trigger, now: i64) {
+    let schedule = Schedule::read(trigger.trigger_type, &trigger.schedule_config);
+    if trigger.status == TriggerStatus::Active
+        && let Ok(Schedule::Event { threshold, .. }) = schedule
+    {
+        trigger.event_counter = trigger.event_counter.max(threshold);
+        trigger.next_scheduled_at = Some(clock::time(now + LATER));
     }
 }
 
@@ -342,7 +414,7 @@ async fn give_notice(tx: &mut Tx, trigger: &Trigger, now: i64) -> Result<()> {
     notifications::notify(tx, &trigger.internal_id, notice, now).await
 }
 
-/// Removes firings that were kept long enough.
+/// Forgets firings and removed triggers that were kept long enough.
 ///
 /// # Errors
 /// The database does not answer.

@@ -4,14 +4,8 @@
 use loupe_wire::{Object, Trigger, TriggerActionType, TriggerStatus, TriggerType, Value};
 use serde_json::json;
 
-use super::{MOST, READER, member, schedule_anew, store, tell};
-use crate::{
-    auth::Caller,
-    clock,
-    db::Tx,
-    error::{ApiError, Result},
-    id,
-};
+use super::{READER, check_room, member, schedule_anew, store, tell};
+use crate::{auth::Caller, clock, db::Tx, error::Result, id};
 
 /// A cluster that is executed as batches end.
 pub struct Kept {
@@ -76,9 +70,8 @@ pub async fn keep(
     wanted: &[Kept],
     now: i64,
 ) -> Result<()> {
-    let all = store::all_in(tx, namespace_id).await?;
-    let mut count = i64::try_from(all.len()).unwrap_or(i64::MAX);
-    let kept: Vec<Trigger> = all.into_iter().filter(|one| is_of(one, maker)).collect();
+    let mut count = store::count_in(tx, namespace_id).await?;
+    let kept = held(tx, namespace_id, |one| is_of(one, maker)).await?;
     for one in wanted {
         if let Some(trigger) = kept.iter().find(|trigger| one.is(trigger)) {
             let schedule = one.schedule();
@@ -92,10 +85,7 @@ pub async fn keep(
             }
             continue;
         }
-        if count >= MOST {
-            let message = format!("a namespace has at most {MOST} triggers");
-            return Err(ApiError::conflict("", message).with("limit", MOST));
-        }
+        check_room(count)?;
         count += 1;
         let trigger = one.made(caller, namespace_id, maker, now);
         store::insert(tx, &caller.org_id, &trigger, now).await?;
@@ -120,15 +110,35 @@ pub async fn forget_kept(
     cluster_id: &str,
     now: i64,
 ) -> Result<()> {
-    for trigger in store::all_in(tx, namespace_id).await? {
+    let is_kept = |trigger: &Trigger| {
         let acts = member(&trigger.action_config, "cluster_id") == Some(cluster_id);
-        let kept = [cluster_id].into_iter();
-        let kept = kept.chain(member(&trigger.schedule_config, "collection_id"));
-        if acts && kept.into_iter().any(|maker| is_of(&trigger, maker)) {
-            end(tx, trigger, now).await?;
-        }
+        let collection = member(&trigger.schedule_config, "collection_id");
+        let mut makers = [cluster_id].into_iter().chain(collection);
+        acts && makers.any(|maker| is_of(trigger, maker))
+    };
+    for trigger in held(tx, namespace_id, is_kept).await? {
+        end(tx, trigger, now).await?;
     }
     Ok(())
+}
+
+/// Those that are wanted, as they are now; nobody else changes them until the transaction ends.
+async fn held(
+    tx: &mut Tx,
+    namespace_id: &str,
+    wanted: impl Fn(&Trigger) -> bool + Send,
+) -> Result<Vec<Trigger>> {
+    let all = store::all_in(tx, namespace_id).await?;
+    let wanted_ids = all.into_iter().filter(|one| wanted(one));
+    let mut ids: Vec<String> = wanted_ids.filter_map(|one| one.trigger_id).collect();
+    // In the order in which events hold them: no two wait for each other.
+    ids.sort();
+    let mut held = Vec::with_capacity(ids.len());
+    for id in ids {
+        held.push(store::hold(tx, namespace_id, &id).await?);
+    }
+    held.retain(|one| wanted(one));
+    Ok(held)
 }
 
 fn is_of(trigger: &Trigger, maker: &str) -> bool {

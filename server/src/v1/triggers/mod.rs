@@ -34,7 +34,7 @@ use crate::{
 /// What counts events for triggers.
 const READER: Reader = Reader("triggers");
 
-/// Triggers of one namespace, those that were removed included.
+/// Triggers of one namespace, without those that were removed.
 const MOST: i64 = 200;
 
 /// Seconds after its moment that an active trigger counts as overdue.
@@ -96,10 +96,7 @@ pub async fn create(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                if store::count_in(tx, &kept.namespace_id).await? >= MOST {
-                    let message = format!("a namespace has at most {MOST} triggers");
-                    return Err(ApiError::conflict("", message).with("limit", MOST));
-                }
+                check_room(store::count_in(tx, &kept.namespace_id).await?)?;
                 store::insert(tx, &org_id, &kept, now).await?;
                 if kept.trigger_type == TriggerType::Event {
                     READER.ensure(tx, &org_id).await?;
@@ -109,6 +106,15 @@ pub async fn create(
         })
         .await?;
     Ok(present(app, trigger))
+}
+
+/// Refuses one more than so many triggers where that is too many.
+fn check_room(count: i64) -> Result<()> {
+    if count < MOST {
+        return Ok(());
+    }
+    let message = format!("a namespace has at most {MOST} triggers");
+    Err(ApiError::conflict("", message).with("limit", MOST))
 }
 
 /// A schedule that looks at a collection looks at one that is there.
@@ -281,7 +287,7 @@ pub async fn resume(app: &App, scope: &Scope<Write>, id: &str) -> Result<Trigger
     .await
 }
 
-/// Removes a trigger: it stays readable as disabled, with its history.
+/// Removes a trigger: it stays readable as disabled, with its history, for 90 days.
 pub async fn delete(app: &App, scope: &Scope<Delete>, id: &str) -> Result<()> {
     change(app, scope, id, "trigger.deleted", |trigger, now| {
         trigger.status = TriggerStatus::Disabled;
@@ -304,7 +310,7 @@ async fn change<L: Level>(
         .db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut trigger = store::find_in(tx, &namespace_id, &id).await?;
+                let mut trigger = store::hold(tx, &namespace_id, &id).await?;
                 if trigger.status == TriggerStatus::Disabled {
                     return Err(ApiError::conflict("", "the trigger was removed"));
                 }
@@ -327,7 +333,7 @@ pub async fn execute(app: &App, scope: &Scope<Write>, id: &str) -> Result<TaskRe
         .db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut trigger = store::find_in(tx, &namespace_id, &id).await?;
+                let mut trigger = store::hold(tx, &namespace_id, &id).await?;
                 if trigger.status == TriggerStatus::Disabled {
                     return Err(ApiError::conflict("", "the trigger was removed"));
                 }

@@ -173,6 +173,8 @@ async fn create(
     ) {
         return Err(super::not_settable(request.status));
     }
+    schedule.first(app.clock().micros())?;
+    super::check_room(store::count(app.db(), &scope.namespace_id).await?)?;
     let (named, asked) = (request.cluster_id, request.execution_config);
     let cluster_id = cluster_of(app, scope, named, asked).await?;
     let mut action_config = Object::new();

@@ -231,6 +231,11 @@ fn event_type(sent: &str) -> Result<String> {
         "objects_added" => "object.created",
         other => other,
     };
+    if name.starts_with("trigger.") {
+        let msg =
+            "triggers do not fire on what triggers do: they would fire each other without end";
+        return Err(fault("event_type", msg, sent.into()));
+    }
     let known = reading::from_value::<loupe_wire::WebhookEventType>(&Value::from(name));
     match known {
         Ok(_) => Ok(name.to_owned()),
@@ -308,6 +313,7 @@ mod tests {
             (TriggerType::Interval, json!({"interval_seconds": 0})),
             (TriggerType::Interval, json!({"interval_seconds": "often"})),
             (TriggerType::Event, json!({"event_type": "moon.full"})),
+            (TriggerType::Event, json!({"event_type": "trigger.fired"})),
             (
                 TriggerType::Event,
                 json!({"event_type": "object.created", "event_threshold": 0}),

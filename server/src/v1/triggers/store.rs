@@ -13,20 +13,23 @@ crate::sql! {
     const INSERT = "INSERT INTO triggers (trigger_id, org_id, namespace_id, action_type, trigger_type, status, resource_id, next_at, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10)";
     const FIND = "SELECT next_at, data FROM triggers WHERE namespace_id = $1 AND trigger_id = $2";
     const UPDATE = "UPDATE triggers SET status = $3, resource_id = $4, next_at = $5, updated_at = $6, data = $7 WHERE namespace_id = $1 AND trigger_id = $2";
-    // Whoever fires moves the moment in the same statement: a second one changes no row.
-    const MOVE = "UPDATE triggers SET next_at = $4, updated_at = $5, data = $6 WHERE namespace_id = $1 AND trigger_id = $2 AND next_at = $3 AND status = 'active'";
-    const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM triggers WHERE namespace_id = $1 AND ($2 = '' OR action_type = $2) AND ($3 = '' OR trigger_type = $3) AND ($4 = '' OR status = $4) AND ($5 = '' OR resource_id = $5)";
+    // What is read, edited and written back is held first, until the transaction ends.
+    const HOLD = "UPDATE triggers SET updated_at = updated_at WHERE namespace_id = $1 AND trigger_id = $2";
+    // Whoever fires moves the moment in the same statement: a second one changes no row, nor does one that read it before
+    // somebody changed it.
+    const MOVE = "UPDATE triggers SET next_at = $4, updated_at = $5, data = $6 WHERE namespace_id = $1 AND trigger_id = $2 AND next_at = $3 AND updated_at = $7 AND status = 'active'";
+    const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM triggers WHERE namespace_id = $1 AND status <> 'disabled'";
     const ALL = "SELECT next_at, data FROM triggers WHERE namespace_id = $1 AND ($2 = '' OR action_type = $2) AND ($3 = '' OR trigger_type = $3) AND ($4 = '' OR status = $4) AND ($5 = '' OR resource_id = $5) ORDER BY created_at, trigger_id";
     // Of every organization: the clock is one.
-    const DUE = "SELECT next_at, data FROM triggers WHERE status = 'active' AND next_at > 0 AND next_at <= $1 ORDER BY next_at, trigger_id LIMIT 100";
-    const WAITING = "SELECT next_at, data FROM triggers WHERE org_id = $1 AND status = 'active' AND trigger_type = 'event'";
+    const DUE = "SELECT next_at, updated_at, data FROM triggers WHERE status = 'active' AND next_at > 0 AND next_at <= $1 ORDER BY next_at, trigger_id LIMIT 100";
+    const WAITING = "SELECT next_at, data FROM triggers WHERE org_id = $1 AND status = 'active' AND trigger_type = 'event' ORDER BY trigger_id";
 
     const INSERT_FIRING = "INSERT INTO trigger_firings (task_id, trigger_id, namespace_id, triggered_at, status, ended_at, error) VALUES ($1, $2, $3, $4, 'QUEUED', 0, '')";
     const END_FIRING = "UPDATE trigger_firings SET status = $3, ended_at = $4, error = $5 WHERE namespace_id = $1 AND task_id = $2";
     const FIRINGS = "SELECT task_id, triggered_at, status, ended_at, error FROM trigger_firings WHERE namespace_id = $1 AND trigger_id = $2 AND ($5 = '' OR status = $5) ORDER BY triggered_at DESC, task_id LIMIT $3 OFFSET $4";
     const COUNT_FIRINGS = "SELECT CAST(COUNT(*) AS BIGINT) FROM trigger_firings WHERE namespace_id = $1 AND trigger_id = $2 AND ($3 = '' OR status = $3)";
     const SWEEP = "DELETE FROM trigger_firings WHERE triggered_at < $1";
-
+    const SWEEP_REMOVED = "DELETE FROM triggers WHERE status = 'disabled' AND updated_at < $1";
 }
 
 type Row = (i64, Json<Trigger>);
@@ -69,7 +72,9 @@ pub(super) async fn find(db: &Db, namespace_id: &str, id: &str) -> Result<Trigge
         .ok_or_else(|| ApiError::not_found("trigger", id))
 }
 
-pub(super) async fn find_in(tx: &mut Tx, namespace_id: &str, id: &str) -> Result<Trigger> {
+/// The trigger as it is now; nobody else changes it until the transaction ends.
+pub(super) async fn hold(tx: &mut Tx, namespace_id: &str, id: &str) -> Result<Trigger> {
+    tx.run(HOLD, args![namespace_id, id]).await?;
     let row: Option<Row> = tx.one(FIND, args![namespace_id, id]).await?;
     row.map(trigger)
         .ok_or_else(|| ApiError::not_found("trigger", id))
@@ -89,15 +94,22 @@ pub(super) async fn update(tx: &mut Tx, trigger: &Trigger, now: i64) -> Result<(
     Ok(())
 }
 
-/// Whether nobody moved it since it waited for `from`.
-pub(super) async fn advance(tx: &mut Tx, trigger: &Trigger, from: i64, now: i64) -> Result<bool> {
+/// Whether nobody moved or changed it since it was due.
+pub(super) async fn advance(
+    tx: &mut Tx,
+    trigger: &Trigger,
+    due: (i64, i64),
+    now: i64,
+) -> Result<bool> {
+    let (moment, updated_at) = due;
     let row = args![
         &trigger.namespace_id,
         trigger.trigger_id.as_deref().unwrap_or_default(),
-        from,
+        moment,
         next_at(trigger),
         now,
-        Arg::json(trigger)
+        Arg::json(trigger),
+        updated_at
     ];
     Ok(tx.run(MOVE, row).await? > 0)
 }
@@ -135,8 +147,14 @@ pub(super) async fn all_in(tx: &mut Tx, namespace_id: &str) -> Result<Vec<Trigge
     Ok(rows.into_iter().map(trigger).collect())
 }
 
+/// How many there are, without those that were removed.
+pub(super) async fn count(db: &Db, namespace_id: &str) -> Result<i64> {
+    db.number(COUNT, args![namespace_id]).await
+}
+
+/// As [`count`], inside a transaction.
 pub(super) async fn count_in(tx: &mut Tx, namespace_id: &str) -> Result<i64> {
-    tx.number(COUNT, Wanted::default().args(namespace_id)).await
+    tx.number(COUNT, args![namespace_id]).await
 }
 
 crate::row! {
@@ -144,6 +162,7 @@ crate::row! {
     #[derive(Debug, Clone)]
     pub(super) struct Due {
         pub next_at: i64,
+        pub updated_at: i64,
         pub data: Json<Trigger>,
     }
 }
@@ -221,9 +240,11 @@ pub(super) async fn firings(
     Ok((told.collect(), total))
 }
 
-/// Removes firings of before a moment.
-pub(super) async fn sweep(tx: &mut Tx, before: i64) -> Result<u64> {
-    tx.run(SWEEP, args![before]).await
+/// Forgets firings of before a moment, and triggers that were removed before it.
+pub(super) async fn sweep(tx: &mut Tx, before: i64) -> Result<()> {
+    tx.run(SWEEP, args![before]).await?;
+    tx.run(SWEEP_REMOVED, args![before]).await?;
+    Ok(())
 }
 
 /// Members of an action that name what it acts on, as the list's `resource_id` finds them.

@@ -85,7 +85,7 @@ async fn pause(app: &App) {
 /// # Errors
 /// The database does not answer.
 pub async fn dispatch(app: &App) -> Result<()> {
-    for (org_id, mut seen) in READER.behind(app.db()).await? {
+    for (org_id, mut seen, _) in READER.behind(app.db()).await? {
         loop {
             let events = events::list(app.db(), &org_id, seen, "", "", EVENTS).await?;
             let Some(last) = events.last().map(|event| event.seq) else {

@@ -13,6 +13,9 @@ use super::{
 /// The paths of keys that nobody asked for.
 pub(super) type Unknown = RefCell<Vec<Vec<String>>>;
 
+/// Keys that are told of: a body may be made of hundreds of thousands of others.
+pub(super) const MOST_UNKNOWN: usize = 100;
+
 /// Where a reader stands: a list on the stack, made a path only when something is to be said of it.
 #[derive(Clone, Copy)]
 pub(super) enum Place<'p> {
@@ -309,7 +312,9 @@ impl<'v> Deserializer<'v> for Reader<'v, '_> {
     }
 
     fn deserialize_ignored_any<V: Visitor<'v>>(self, visitor: V) -> Result<V::Value, Fault> {
-        if let Some(unknown) = self.unknown {
+        if let Some(unknown) = self.unknown
+            && unknown.borrow().len() < MOST_UNKNOWN
+        {
             unknown.borrow_mut().push(self.place.path());
         }
         visitor.visit_unit()

@@ -26,6 +26,9 @@ struct Inner {
     rest: BTreeMap<String, Value>,
 }
 
+#[derive(Debug, Deserialize)]
+struct Tagless {}
+
 #[derive(Debug, PartialEq, Deserialize)]
 struct Outer {
     name: Option<String>,
@@ -104,6 +107,15 @@ fn names_the_keys_that_no_type_has() {
     );
     let (_, unknown) = with_unknown_keys::<IgnoredAny>(&value).unwrap();
     assert_eq!(unknown, [Vec::<String>::new()]);
+}
+
+#[test]
+fn names_only_so_many_keys() {
+    let many: serde_json::Map<String, Value> = (0..100_000)
+        .map(|number| (format!("key{number}"), Value::Null))
+        .collect();
+    let (_, unknown) = with_unknown_keys::<Tagless>(&Value::Object(many)).unwrap();
+    assert_eq!(unknown.len(), reader::MOST_UNKNOWN);
 }
 
 #[test]

@@ -185,3 +185,47 @@ async fn only_documents_that_the_condition_means_lead_on() {
     });
     assert!(told[0].optimization_notes[0].contains("up to 3 steps"));
 }
+
+#[tokio::test]
+async fn thousands_that_are_linked_with_thousands_take_no_longer_than_they_must() {
+    // Every chunk of one book cites every chunk of another.
+    let cites: Value = (0..20).map(|_| edge("cites", "o_2")).collect();
+    let chunk = |book: &str, number: usize, edges: &Value| {
+        let id = format!("{book}{number}");
+        of_object(
+            &id,
+            &format!("o_{book}"),
+            "col_a",
+            edges.clone(),
+            json!({"book": book}),
+        )
+    };
+    let ours = (0..2_000).map(|number| chunk("1", number, &cites));
+    let theirs = (0..2_000).map(|number| chunk("2", number, &json!([])));
+    let mut with = run(Memory::default(), json!({"query": "x"}));
+    with.store = Arc::new(Memory {
+        documents: ours.chain(theirs).collect(),
+        ..Memory::default()
+    });
+    let list = json!({"attribute_filter": {"field": "book", "operator": "eq", "value": "1"},
+        "traverse_edge": {"fan_out": 2, "limit": 5000}});
+    let start = std::time::Instant::now();
+    let out = plan(list).run(with).await.unwrap();
+    let told = &out.statistics.stages["traverse_edge"].metadata["hops"][0];
+    assert_eq!(
+        (&told["read"], &told["linked"]),
+        (&json!(2_000), &json!(2_000))
+    );
+    // Two lead from each, in the order of those that lead.
+    let from: Vec<&str> = [0, 1, 2, 3]
+        .iter()
+        .map(|place| {
+            out.documents[*place]["edge"]["from_document_id"]
+                .as_str()
+                .unwrap()
+        })
+        .collect();
+    assert_eq!((from[0], from[2]), (from[1], from[3]));
+    assert_ne!(from[0], from[2]);
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}

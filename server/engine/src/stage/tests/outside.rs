@@ -107,7 +107,27 @@ impl Web for Site {
 }
 
 async fn scraped(parameters: Value) -> Outcome {
-    let site = Site(HashMap::from([
+    scraped_of(site(), parameters).await
+}
+
+#[tokio::test]
+async fn pages_that_are_gone_count_as_pages() {
+    let mut site = site();
+    let home = "<title>Home</title><body><p>Boats.</p><a href='/gone1'>1</a><a href='/gone2'>2</a><a href='/b'>b</a>";
+    site.0.insert("https://a.example/", home);
+    let pages = async |site: Site, most: i64| {
+        let out = scraped_of(site, json!({"max_depth": 1, "max_pages": most})).await;
+        out.documents[0]["web_content"]["pages"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
+    assert_eq!(pages(Site(site.0.clone()), 3).await, 0);
+    assert_eq!(pages(site, 4).await, 1);
+}
+
+fn site() -> Site {
+    Site(HashMap::from([
         (
             "https://a.example/",
             "<title>Home</title><body><p>The first page tells of boats and of rivers.</p> <a href='/b'>b</a> <a href='/private/c'>c</a> <a href='https://z.example/'>z</a></body>",
@@ -120,7 +140,10 @@ async fn scraped(parameters: Value) -> Outcome {
             "https://a.example/private/c",
             "<title>C</title><body><p>Nobody should read this.</p></body>",
         ),
-    ]));
+    ]))
+}
+
+async fn scraped_of(site: Site, parameters: Value) -> Outcome {
     let memory = Memory {
         documents: vec![
             document("a", [1.0, 0.0], "", json!({"link": "https://a.example/"})),

@@ -348,9 +348,10 @@ fn check_schema(vectors: &[super::VectorSpec]) -> Result<()> {
                 spec.name, spec.dims
             )));
         }
-        if spec.name.is_empty() || vectors[..place].iter().any(|other| other.name == spec.name) {
+        super::check_vector_name(&spec.name).map_err(StoreError::Invalid)?;
+        if vectors[..place].iter().any(|other| other.name == spec.name) {
             return Err(StoreError::Invalid(format!(
-                "vector index name {:?} is empty or given twice",
+                "vector index name {:?} is given twice",
                 spec.name
             )));
         }

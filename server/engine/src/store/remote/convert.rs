@@ -254,7 +254,11 @@ pub fn query(collection: String, query: Query) -> p::QueryPoints {
 /// The parts of the payload that a read needs.
 pub fn with_payload(read: Read) -> p::WithPayloadSelector {
     use p::with_payload_selector::SelectorOptions;
-    let fields = vec![layout::SCOPE.to_owned(), layout::DOCUMENT.to_owned()];
+    let mut fields = vec![layout::SCOPE.to_owned(), layout::DOCUMENT.to_owned()];
+    // See [`layout::document`].
+    if read.vectors {
+        fields.push(layout::KEYWORDS.to_owned());
+    }
     let options = if read.payload {
         SelectorOptions::Include(p::PayloadIncludeSelector { fields })
     } else {

@@ -35,6 +35,10 @@ pub async fn upserts_and_replaces(bed: &mut impl Bed) {
         found[0].payload, changed.payload,
         "nothing of the replaced payload is left"
     );
+    assert_eq!(
+        found[0].keywords, changed.keywords,
+        "whoever reads vectors has the document whole"
+    );
     let (read, given) = (&found[0].vectors["text"], &changed.vectors["text"]);
     let norm = given.iter().map(|x| x * x).sum::<f32>().sqrt();
     for (a, b) in read.iter().zip(given) {

@@ -11,7 +11,7 @@ use loupe_engine::{
 use loupe_wire::{
     BatchAuditResponse, BatchCostEstimate, BatchModel, BatchRequeueResponse, BatchType,
     BulkSubmittedBatch, BulkUpdateDocumentsResponse, DedupStrategy, Object, SubmitAllResponse,
-    SubmitBatchRequest, TaskStatusEnum, TierAuditInfo, Value,
+    SubmitBatchRequest, TaskStatusEnum, TierAuditInfo, TierTaskInfo, Value,
 };
 use serde_json::json;
 
@@ -187,6 +187,24 @@ fn findings(
     found
 }
 
+/// When a tier began and ended.
+fn moments(tier: &TierTaskInfo) -> Vec<(i64, String)> {
+    let number = tier.tier_num;
+    let began = tier
+        .started_at
+        .map(|at| (at, format!("tier {number} began")));
+    let ended = tier.completed_at.map(|at| {
+        let (status, written) = (name_of(tier.status), tier.documents_written.unwrap_or(0));
+        (
+            at,
+            format!("tier {number} ended: {status}, {written} documents written"),
+        )
+    });
+    let told = began.into_iter().chain(ended);
+    told.map(|(at, message)| (at.timestamp_micros(), message))
+        .collect()
+}
+
 /// What happened to a batch, moment by moment, as far as it is kept.
 async fn logs(
     app: &App,
@@ -201,6 +219,7 @@ async fn logs(
         ..Default::default()
     };
     let failed = batches::failed(app.db(), batch_id, &which, LOGGED, 0).await?;
+    let notes = store::notes(app.db(), batch_id, tier.unwrap_or(-1), LOGGED).await?;
     let mut entries: Vec<(i64, Value)> = Vec::new();
     let mut tell = |at: Option<i64>, level: &str, tier: Option<i64>, message: String| {
         let at = at.unwrap_or_default();
@@ -224,31 +243,17 @@ async fn logs(
         .iter()
         .filter(|one| tier.is_none_or(|tier| one.tier_num == tier))
     {
-        let (number, micros) = (one.tier_num, |at: Option<chrono::DateTime<chrono::Utc>>| {
-            at.map(|at| at.timestamp_micros())
-        });
-        if let Some(at) = micros(one.started_at) {
-            tell(
-                Some(at),
-                "info",
-                Some(number),
-                format!("tier {number} began"),
-            );
-        }
-        if let Some(at) = micros(one.completed_at) {
-            let written = one.documents_written.unwrap_or(0);
-            let status = name_of(one.status);
-            tell(
-                Some(at),
-                "info",
-                Some(number),
-                format!("tier {number} ended: {status}, {written} documents written"),
-            );
+        for (at, message) in moments(one) {
+            tell(Some(at), "info", Some(one.tier_num), message);
         }
     }
     for one in failed {
         let message = format!("object {}: {}", one.object_id, one.error);
         tell(Some(one.updated_at), "error", Some(one.tier), message);
+    }
+    for (object_id, note, tier, at) in notes {
+        let message = format!("object {object_id}: {note}");
+        tell(Some(at), "warning", Some(tier), message);
     }
     entries.sort_by_key(|(at, _)| *at);
     let logs: Vec<Value> = entries.into_iter().map(|(_, entry)| entry).collect();
@@ -324,7 +329,7 @@ async fn submit_all(app: &App, scope: &Scope<Write>, bucket_id: &str) -> Result<
         };
         let ask = SubmitBatchRequest::default();
         match queue(app, scope, bucket_id, &batch_id, ask, Again::Unfinished).await {
-            Ok(task) => {
+            Ok((task, _)) => {
                 answer.submitted += 1;
                 one.queue_position = task.queue_position;
             }
@@ -425,31 +430,12 @@ async fn retry_tier(
     batch_id: &str,
     tier: i64,
 ) -> Result<BatchRequeueResponse> {
-    let (org_id, namespace_id, now) = (
-        scope.caller.org_id.clone(),
-        scope.namespace_id.clone(),
-        app.clock().micros(),
-    );
-    let (bucket, id) = (bucket_id.to_owned(), batch_id.to_owned());
-    let reset = app
-        .db()
-        .write(move |tx| {
-            Box::pin(async move {
-                let batch = batches::find_in(tx, &org_id, &namespace_id, &bucket, &id).await?;
-                if batches::is_running(batch.status) || batch.status == TaskStatusEnum::Draft {
-                    let message = "only a tier of a batch that has ended can be retried";
-                    return Err(ApiError::conflict("", message));
-                }
-                store::reset_tier(tx, &id, tier, now).await
-            })
-        })
-        .await?;
-    if reset == 0 {
-        let message = "no object failed in this tier";
-        return Err(ApiError::bad_request("", message));
-    }
+    let again = Again::Failed {
+        tier,
+        error_type: String::new(),
+    };
     let ask = SubmitBatchRequest::default();
-    let task = queue(app, scope, bucket_id, batch_id, ask, Again::PutBack).await?;
+    let (task, reset) = queue(app, scope, bucket_id, batch_id, ask, again).await?;
     Ok(BatchRequeueResponse {
         batch_id: batch_id.to_owned(),
         status: TaskStatusEnum::Queued,

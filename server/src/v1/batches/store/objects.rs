@@ -23,7 +23,8 @@ crate::sql! {
     const SET_PROCESSED = "INSERT INTO processed (object_id, collection_id, namespace_id, content_hash, documents, updated_at) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (object_id, collection_id) DO UPDATE SET content_hash = $4, documents = $5, updated_at = $6";
     const FORGET_COLLECTION = "DELETE FROM processed WHERE namespace_id = $1 AND collection_id = $2";
     // An object that the last tier passes over is done all the same if a tier before made something of it.
-    const SET_OBJECT = "UPDATE batch_objects SET status = CASE WHEN $3 = 'SKIPPED' AND made + $10 > 0 THEN 'COMPLETED' ELSE $3 END, error = $4, error_type = $5, collection_id = $6, documents = documents + $7, updated_at = $8, tier = $9, made = CASE WHEN made + $10 > 0 THEN 1 ELSE 0 END, document_id = $11 WHERE batch_id = $1 AND object_id = $2";
+    // `made`: 0 while no tier made anything, 1 once one did, 2 when that was in a run that was counted already.
+    const SET_OBJECT = "UPDATE batch_objects SET status = CASE WHEN $3 = 'SKIPPED' AND made + $10 > 0 THEN 'COMPLETED' ELSE $3 END, error = $4, error_type = $5, collection_id = $6, documents = documents + $7, updated_at = $8, tier = $9, made = CASE WHEN made + $10 > made THEN 1 ELSE made END, document_id = $11 WHERE batch_id = $1 AND object_id = $2 RETURNING status, made";
     const SET_OBJECT_STATUS = "UPDATE objects SET status = $3, updated_at = $4 WHERE namespace_id = $1 AND object_id = $2 AND status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED')";
     const COUNTS = "SELECT status, CAST(COUNT(*) AS BIGINT), CAST(COALESCE(SUM(documents), 0) AS BIGINT), CAST(COALESCE(SUM(tier), 0) AS BIGINT) FROM batch_objects WHERE batch_id = $1 GROUP BY status";
     const FAILED = "SELECT object_id, collection_id, COALESCE(error, '') AS error, COALESCE(error_type, 'permanent') AS error_type, updated_at, tier, document_id FROM batch_objects WHERE batch_id = $1 AND status = 'FAILED' AND ($4 < 0 OR tier = $4) AND ($5 = '' OR collection_id = $5) ORDER BY position LIMIT $2 OFFSET $3";
@@ -33,12 +34,12 @@ crate::sql! {
     const FAILED_IN_TIER = "SELECT CAST(COUNT(*) AS BIGINT) FROM batch_objects WHERE batch_id = $1 AND status = 'FAILED' AND tier = $2";
     // The tiers are others than before: whatever waits begins anew.
     const BACK_TO_FIRST = "UPDATE batch_objects SET tier = 0 WHERE batch_id = $1 AND status = 'PENDING'";
-    const BACK_TO = "UPDATE batch_objects SET status = 'PENDING', error = NULL, error_type = NULL, document_id = NULL, tier = $2, updated_at = $3 WHERE batch_id = $1 AND tier >= $2";
+    const BACK_TO = "UPDATE batch_objects SET made = CASE WHEN status = 'COMPLETED' THEN 2 ELSE made END, status = 'PENDING', error = NULL, error_type = NULL, document_id = NULL, tier = $2, updated_at = $3 WHERE batch_id = $1 AND tier >= $2";
     const FIRST_ERROR = "SELECT COALESCE(error, '') FROM batch_objects WHERE batch_id = $1 AND status = 'FAILED' ORDER BY position LIMIT 1";
-    const RESET_FAILED = "UPDATE batch_objects SET status = 'PENDING', error = NULL, error_type = NULL, document_id = NULL, updated_at = $2 WHERE batch_id = $1 AND status = 'FAILED' AND ($3 = '' OR error_type = $3)";
+    const RESET_FAILED = "UPDATE batch_objects SET status = 'PENDING', error = NULL, error_type = NULL, document_id = NULL, updated_at = $2 WHERE batch_id = $1 AND status = 'FAILED' AND ($3 = '' OR error_type = $3) AND ($4 < 0 OR tier = $4)";
     const RESET_ALL = "UPDATE batch_objects SET status = 'PENDING', error = NULL, error_type = NULL, document_id = NULL, updated_at = $2 WHERE batch_id = $1 AND status IN ('FAILED', 'CANCELED')";
     const RESET_STOPPED = "UPDATE batch_objects SET status = 'PENDING', error = NULL, error_type = NULL, document_id = NULL, updated_at = $3 WHERE batch_id = $1 AND tier = $2 AND status IN ('PENDING', 'FAILED', 'CANCELED')";
-    const RESET_MISSING = "UPDATE batch_objects SET status = 'PENDING', tier = $2, updated_at = $3 WHERE batch_id = $1 AND tier >= $2 AND status IN ('COMPLETED', 'SKIPPED') AND NOT EXISTS (SELECT 1 FROM processed p WHERE p.object_id = batch_objects.object_id AND p.collection_id = $4) AND (NOT $5 OR EXISTS (SELECT 1 FROM objects o WHERE o.object_id = batch_objects.object_id AND o.status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED')))";
+    const RESET_MISSING = "UPDATE batch_objects SET made = CASE WHEN status = 'COMPLETED' THEN 2 ELSE made END, status = 'PENDING', tier = $2, updated_at = $3 WHERE batch_id = $1 AND tier >= $2 AND status IN ('COMPLETED', 'SKIPPED') AND NOT EXISTS (SELECT 1 FROM processed p WHERE p.namespace_id = $6 AND p.object_id = batch_objects.object_id AND p.collection_id = $4) AND (NOT $5 OR EXISTS (SELECT 1 FROM objects o WHERE o.namespace_id = $6 AND o.object_id = batch_objects.object_id AND o.status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED')))";
     const CANCEL_TIER = "UPDATE batch_objects SET status = 'CANCELED', updated_at = $3 WHERE batch_id = $1 AND status = 'PENDING' AND tier = $2";
     const CANCEL_OBJECTS = "UPDATE batch_objects SET status = 'CANCELED', updated_at = $2 WHERE batch_id = $1 AND status = 'PENDING'";
 }
@@ -261,7 +262,7 @@ pub struct Step {
     pub of_objects: bool,
 }
 
-/// Ends an object in a tier: it waits for the next one, or has ended.
+/// Ends an object in a tier: it waits for the next one, or has ended. True when it was processed, which is paid for.
 pub async fn end_object(
     tx: &mut Tx,
     namespace_id: &str,
@@ -269,7 +270,7 @@ pub async fn end_object(
     end: &ObjectEnd,
     step: Step,
     now: i64,
-) -> Result<()> {
+) -> Result<bool> {
     let failed = end.status == "FAILED";
     let goes_on = !failed && !step.is_last;
     let args = args![
@@ -285,14 +286,15 @@ pub async fn end_object(
         i64::from(end.status == "COMPLETED"),
         end.document_id.clone(),
     ];
-    tx.run(SET_OBJECT, args).await?;
+    let ended: Option<(String, i64)> = tx.one(SET_OBJECT, args).await?;
+    let processed = ended.is_some_and(|(status, made)| status == "COMPLETED" && made == 1);
     if goes_on || !step.of_objects {
-        return Ok(());
+        return Ok(processed);
     }
     let status = if failed { "FAILED" } else { "COMPLETED" };
     let args = args![namespace_id, &end.object_id, status, now];
     tx.run(SET_OBJECT_STATUS, args).await?;
-    Ok(())
+    Ok(processed)
 }
 
 /// The first tier that an object waits for; none when none waits.
@@ -350,9 +352,16 @@ pub async fn first_error(tx: &mut Tx, batch_id: &str) -> Result<Option<String>> 
         .map(|(error,)| error))
 }
 
-/// Puts failed objects back; an empty `error_type` means every one.
-pub async fn reset_failed(tx: &mut Tx, batch_id: &str, error_type: &str, now: i64) -> Result<u64> {
-    tx.run(RESET_FAILED, args![batch_id, now, error_type]).await
+/// Puts failed objects back; an empty `error_type` means every one, a tier below zero all of them.
+pub async fn reset_failed(
+    tx: &mut Tx,
+    batch_id: &str,
+    error_type: &str,
+    tier: i64,
+    now: i64,
+) -> Result<u64> {
+    let args = args![batch_id, now, error_type, tier];
+    tx.run(RESET_FAILED, args).await
 }
 
 /// Puts everything back that did not finish.
@@ -378,12 +387,12 @@ pub async fn reset_stopped(tx: &mut Tx, batch_id: &str, tier: i64, now: i64) -> 
 /// are asked of the store when the chunk runs.
 pub async fn reset_missing(
     tx: &mut Tx,
-    batch_id: &str,
+    (namespace_id, batch_id): (&str, &str),
     tier: i64,
     collection_id: &str,
     of_objects: bool,
     now: i64,
 ) -> Result<u64> {
-    let args = args![batch_id, tier, now, collection_id, of_objects];
+    let args = args![batch_id, tier, now, collection_id, of_objects, namespace_id];
     tx.run(RESET_MISSING, args).await
 }

@@ -1,0 +1,142 @@
+//! What was made of objects that are removed.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use loupe_engine::{
+    filter::Filter,
+    store::{Document, ListQuery, Reach, Selection},
+};
+use loupe_wire::{CollectionResponse, Value};
+use serde_json::json;
+
+use crate::{
+    app::App,
+    db::Record,
+    error::{ApiError, Result},
+    v1::{
+        collections::{self, COLLECTIONS, lifecycle},
+        documents,
+    },
+};
+
+/// Documents read at once to find their files.
+const PAGE: usize = 1000;
+
+/// Removes documents made from these objects, in every collection of the namespace. Those that are put away lose them as
+/// they are brought back.
+pub(super) async fn remove_documents(
+    app: &App,
+    namespace_id: &str,
+    object_ids: &[String],
+) -> Result<()> {
+    let mut before = moments(app, namespace_id).await?;
+    if before.is_empty() || object_ids.is_empty() {
+        return Ok(());
+    }
+    loop {
+        let reach = Reach {
+            namespace_id: namespace_id.into(),
+            collection_ids: before.keys().cloned().collect(),
+            principal: None,
+        };
+        remove_from(app, &reach, object_ids).await?;
+        note_away(app, namespace_id, object_ids).await?;
+        // What came back in between may have brought them along.
+        let now = moments(app, namespace_id).await?;
+        if now.iter().all(|(id, at)| before.get(id) == Some(at)) {
+            break;
+        }
+        before = now;
+    }
+    // What was written through the API before must not come back with the next start.
+    documents::trim(app).await
+}
+
+/// When each collection of the namespace last came into its state.
+async fn moments(app: &App, namespace_id: &str) -> Result<BTreeMap<String, Option<DateTime<Utc>>>> {
+    let all = COLLECTIONS.all(app.db(), namespace_id).await?;
+    let moment = |record: Record<CollectionResponse>| {
+        let at = record.last_lifecycle_transition;
+        (record.id, at)
+    };
+    Ok(all.into_iter().map(moment).collect())
+}
+
+/// Notes the objects for every collection that is put away, under the lock of whoever brings it back.
+async fn note_away(app: &App, namespace_id: &str, object_ids: &[String]) -> Result<()> {
+    let all = COLLECTIONS.all(app.db(), namespace_id).await?;
+    if !all.iter().any(|one| lifecycle::is_away(one)) {
+        return Ok(());
+    }
+    let (namespace_id, ids) = (namespace_id.to_owned(), object_ids.to_vec());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let away = |one: &Record<CollectionResponse>| lifecycle::is_away(one);
+                for one in COLLECTIONS.hold_some(tx, &namespace_id, away).await? {
+                    if lifecycle::is_away(&one) {
+                        collections::store::forget(tx, &namespace_id, &one.id, &ids).await?;
+                    }
+                }
+                Ok(())
+            })
+        })
+        .await
+}
+
+/// Removes documents made from these objects in some collections, with the files made with them.
+///
+/// # Errors
+/// A store fails; safe to repeat.
+pub async fn remove_from(app: &App, reach: &Reach, object_ids: &[String]) -> Result<()> {
+    if object_ids.is_empty() {
+        return Ok(());
+    }
+    for some in object_ids.chunks(PAGE) {
+        let filter = json!({
+            "field": "_internal.lineage.root_object_id", "operator": "in", "value": some,
+        });
+        let filter = Filter::parse(&filter).map_err(|error| ApiError::internal(error.msg))?;
+        let mut query = ListQuery {
+            filter: Some(filter.clone()),
+            limit: PAGE,
+            ..Default::default()
+        };
+        loop {
+            let page = app.store().list(reach, query.clone()).await?;
+            remove_generated(app, &reach.namespace_id, &page.documents).await?;
+            query.cursor = page.next;
+            if query.cursor.is_none() {
+                break;
+            }
+        }
+        app.store()
+            .delete(reach, Selection::Matching(Some(filter)))
+            .await?;
+    }
+    Ok(app.store().flush().await?)
+}
+
+/// Removes thumbnails and other files that were made with documents.
+async fn remove_generated(app: &App, namespace_id: &str, documents: &[Document]) -> Result<()> {
+    for document in documents {
+        let Document {
+            collection_id,
+            document_id,
+            ..
+        } = document;
+        let folder = format!("{namespace_id}/documents/{collection_id}/{document_id}");
+        let address = format!("blob://{folder}/");
+        let internal = document.payload.get("_internal");
+        let files = internal.and_then(|internal| internal.get("document_blobs")?.as_array());
+        let own = |file: &Value| {
+            let url = file.get("url").and_then(Value::as_str);
+            url.is_some_and(|url| url.starts_with(&address))
+        };
+        if files.is_some_and(|files| files.iter().any(own)) {
+            app.blobs().delete_all(&folder).await?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! Apps with one password for everybody.
+
+use serde_json::{Value, json};
+
+use crate::{
+    apps::at,
+    both,
+    browser::{Browser, app},
+    harness::Server,
+};
+
+const GIVEN: &str = "sesame, the third";
+
+both! {
+    async fn an_app_with_a_password_tells_nothing_before_it(server) {
+        let id = app(&server, "vault", json!({"mode": "password", "password": GIVEN})).await;
+        let path = format!("/v1/apps/{id}");
+        let told = server.call("GET", &path, Value::Null).await.ok();
+        assert_eq!((&told["password_protected"], &told["auth_config"]["mode"], &told["auth_config"]["password"]), (&json!(true), &json!("password"), &Value::Null));
+        assert!(!told.to_string().contains("argon2"), "{told:#}");
+        server.call("POST", &format!("{path}/publish"), json!({})).await.ok();
+
+        let mut visitor = Browser::new(&server, "vault");
+        let page = visitor.get("/films?x=1").await;
+        let html = page.body.as_str().unwrap();
+        assert_eq!((page.status, page.headers["cache-control"].to_str().unwrap()), (401, "no-store"));
+        assert!(html.contains("/_auth/unlock") && html.contains("/films?x=1") && !html.contains("<h1>Club"), "{html}");
+        for (method, path) in [("GET", "/api/retrievers"), ("GET", "/index.html"), ("POST", "/_auth/sign-in"), ("GET", "/_auth/sdk.js")] {
+            let answer = Server::send(at(&server, "vault", method, path)).await;
+            assert_eq!(answer.error(401, "AuthenticationError")["error"]["details"]["password_protected"], true, "{path}");
+        }
+        for path in ["config", "gallery"] {
+            Server::send(server.request("GET", &format!("/v1/public/apps/vault/{path}"))).await.error(401, "AuthenticationError");
+        }
+
+        // The form of another site opens nothing, nor does a wrong password.
+        let elsewhere = at(&server, "vault", "POST", "/_auth/unlock").header("origin", "https://evil.example").header("content-type", "application/x-www-form-urlencoded").body("password=x");
+        assert_eq!(Server::send(elsewhere).await.status, 403);
+        let wrong = visitor.post("/_auth/unlock", &[("password", "sesame"), ("return_to", "/films?x=1")]).await;
+        let html = wrong.body.as_str().unwrap();
+        assert!(wrong.status == 401 && html.contains("not the password") && html.contains("/films?x=1"), "{html}");
+        assert!(visitor.cookies.is_empty());
+        let right = visitor.post("/_auth/unlock", &[("password", GIVEN), ("return_to", "//evil.example")]).await;
+        assert_eq!((right.status, right.headers["location"].to_str().unwrap()), (303, "/"));
+        let page = visitor.get("/films").await;
+        assert!(page.status == 200 && page.body.as_str().unwrap().contains("<h1>Club"));
+        assert!(page.headers.get_all("vary").iter().any(|value| value == "cookie"));
+        assert!(!page.headers["cache-control"].to_str().unwrap().contains("public"));
+        assert_ne!(visitor.get("/api/retrievers").await.status, 401);
+
+        // A cookie that somebody changed, that is old, or of another app.
+        let cookie = visitor.cookies.iter().next().map(|(name, value)| (name.clone(), value.clone())).unwrap();
+        let (until, signature) = cookie.1.split_once('.').unwrap();
+        let later = format!("{}.{signature}", until.parse::<i64>().unwrap() + 1);
+        visitor.cookies.insert(cookie.0.clone(), later);
+        assert_eq!(visitor.get("/").await.status, 401);
+        app(&server, "other", json!({"mode": "password", "password": GIVEN})).await;
+        let mut neighbour = Browser::new(&server, "other");
+        neighbour.cookies.insert(cookie.0.clone(), cookie.1.clone());
+        assert_eq!(neighbour.get("/").await.status, 401);
+        visitor.cookies.insert(cookie.0.clone(), cookie.1.clone());
+        assert_eq!(visitor.get("/").await.status, 200);
+
+        // What else changes keeps the password; a new one ends what the old one opened.
+        server.call("PATCH", &path, json!({"auth_config": {"mode": "password"}})).await.ok();
+        assert_eq!(visitor.get("/").await.status, 200);
+        server.call("PATCH", &path, json!({"auth_config": {"mode": "password", "password": "sesame, the fourth"}})).await.ok();
+        assert_eq!(visitor.get("/").await.status, 401);
+        assert_eq!(visitor.post("/_auth/unlock", &[("password", "sesame, the fourth")]).await.status, 303);
+        server.app.clock().advance(24 * 3600 + 1);
+        assert_eq!(visitor.get("/").await.status, 401);
+
+        server.call("PATCH", &path, json!({"auth_config": {"mode": "public"}})).await.ok();
+        assert_eq!(visitor.get("/").await.status, 200);
+        server.call("PATCH", &path, json!({"auth_config": {"mode": "password"}})).await.invalid(&["body", "auth_config", "password"], "missing");
+        let short = json!({"slug": "short", "meta": {"title": "Short"}, "auth_config": {"mode": "password", "password": "short"}});
+        assert_eq!(server.call("POST", "/v1/apps", short).await.status, 422);
+    }
+
+    async fn passwords_of_apps_are_not_guessed(server) {
+        app(&server, "vault", json!({"mode": "password", "password": GIVEN})).await;
+        let mut visitor = Browser::new(&server, "vault");
+        let mut slowed = None;
+        for number in 0..10 {
+            let answer = visitor.post("/_auth/unlock", &[("password", &format!("guess number {number}"))]).await;
+            if answer.status == 429 {
+                slowed = Some(answer);
+                break;
+            }
+            assert_eq!(answer.status, 401);
+        }
+        assert!(slowed.unwrap().headers.contains_key("retry-after"));
+        server.app.clock().advance(3600);
+        assert_eq!(visitor.post("/_auth/unlock", &[("password", GIVEN)]).await.status, 303);
+    }
+}
