@@ -50,6 +50,13 @@ impl Limit {
         Ok(kept)
     }
 
+    /// Whether a text of so many characters may pass it: the cutter takes long for each chunk, so it is asked before.
+    fn may_be_passed(self, characters: usize, how: Split) -> bool {
+        let step = how.size.saturating_sub(how.overlap).max(1);
+        let chunks = characters.saturating_sub(how.size) / step + 1;
+        chunks > self.chunks || (chunks > 1 && chunks.saturating_mul(how.size) > self.bytes)
+    }
+
     pub fn passed(self) -> ExtractError {
         let (chunks, mebibytes) = (self.chunks, self.bytes >> 20);
         ExtractError::resource(format!(
@@ -68,9 +75,16 @@ pub fn split(pages: &[String], how: Split, limit: Limit) -> Result<Vec<Chunk>> {
         return limit.keep(by_pages(pages, how));
     }
     let (whole, starts) = join(pages);
+    let counts_characters = matches!(
+        how.by,
+        TextSplitStrategy::Characters | TextSplitStrategy::Markdown
+    );
+    if counts_characters && limit.may_be_passed(whole.chars().count(), how) {
+        return Err(limit.passed());
+    }
     let ranges = match how.by {
-        TextSplitStrategy::Characters => by_characters(&whole, how, limit),
-        TextSplitStrategy::Markdown => by_markdown(&whole, how, limit),
+        TextSplitStrategy::Characters => by_characters(&whole, how),
+        TextSplitStrategy::Markdown => by_markdown(&whole, how),
         TextSplitStrategy::Words => windows(&words(&whole), how),
         TextSplitStrategy::Sentences => windows(&sentences(&whole), how),
         TextSplitStrategy::Paragraphs => windows(&paragraphs(&whole), how),
@@ -189,8 +203,7 @@ fn windows(units: &[Range<usize>], how: Split) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Cutting takes long: it ends where there are known to be too many.
-fn by_characters(text: &str, how: Split, limit: Limit) -> Vec<Range<usize>> {
+fn by_characters(text: &str, how: Split) -> Vec<Range<usize>> {
     let config = ChunkConfig::new(how.size.max(1)).with_trim(false);
     let Ok(config) = config.with_overlap(how.overlap) else {
         return std::iter::once(0..text.len()).collect();
@@ -198,12 +211,10 @@ fn by_characters(text: &str, how: Split, limit: Limit) -> Vec<Range<usize>> {
     TextSplitter::new(config)
         .chunk_indices(text)
         .map(|(at, chunk)| at..at + chunk.len())
-        .filter(|range| !text[range.clone()].trim().is_empty())
-        .take(limit.chunks.saturating_add(1))
         .collect()
 }
 
-fn by_markdown(text: &str, how: Split, limit: Limit) -> Vec<Range<usize>> {
+fn by_markdown(text: &str, how: Split) -> Vec<Range<usize>> {
     let config = ChunkConfig::new(how.size.max(1)).with_trim(false);
     let Ok(config) = config.with_overlap(how.overlap) else {
         return std::iter::once(0..text.len()).collect();
@@ -211,8 +222,6 @@ fn by_markdown(text: &str, how: Split, limit: Limit) -> Vec<Range<usize>> {
     MarkdownSplitter::new(config)
         .chunk_indices(text)
         .map(|(at, chunk)| at..at + chunk.len())
-        .filter(|range| !text[range.clone()].trim().is_empty())
-        .take(limit.chunks.saturating_add(1))
         .collect()
 }
 
