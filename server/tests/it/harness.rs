@@ -131,6 +131,16 @@ fn model_cache() -> PathBuf {
     )
 }
 
+/// `loupe serve` as a process of its own. What the tests' own environment says is no setting of it.
+pub fn serve() -> std::process::Command {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_loupe"));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LOUPE_")) {
+        command.env_remove(name);
+    }
+    command.arg("serve");
+    command
+}
+
 pub async fn config(database: Database, folder: &TempDir) -> Config {
     let mut config = Config {
         data: folder.path().join("data"),

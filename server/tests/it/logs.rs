@@ -1,11 +1,6 @@
 //! What the log says, and what it never says.
 
-use std::{
-    io::Read,
-    path::Path,
-    process::{Command, Stdio},
-    time::Duration,
-};
+use std::{io::Read, path::Path, process::Stdio, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -57,13 +52,7 @@ async fn talkative(folder: &Path, log: &Path) -> (String, String, std::process::
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = free.local_addr().unwrap().to_string();
         drop(free);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_loupe"));
-        // What the tests' own environment says is no setting of this server.
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("LOUPE_")) {
-            command.env_remove(name);
-        }
-        let mut child = command
-            .arg("serve")
+        let mut child = crate::harness::serve()
             .env("LOUPE_DATA", folder.join(format!("data{attempt}")))
             .env("LOUPE_LISTEN", &address)
             .env("LOUPE_LOG", "trace")

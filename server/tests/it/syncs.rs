@@ -364,8 +364,7 @@ both! {
 fn process(server: &Server, folder: &std::path::Path) -> tokio::process::Child {
     use secrecy::ExposeSecret;
     let config = server.app.config();
-    tokio::process::Command::new(env!("CARGO_BIN_EXE_loupe"))
-        .arg("serve")
+    tokio::process::Command::from(harness::serve())
         .env("LOUPE_DATA", folder)
         .env("LOUPE_LISTEN", "127.0.0.1:0")
         .env("LOUPE_DATABASE_URL", config.database_url.expose_secret())

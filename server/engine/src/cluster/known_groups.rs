@@ -2,6 +2,7 @@
 
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
+use rand::seq::SliceRandom as _;
 use rand_distr::{Distribution as _, Normal};
 
 use super::*;
@@ -254,6 +255,37 @@ fn layouts_keep_groups_apart() {
         assert!(picture(&points, 2, &[step], &stop).is_err());
     }
     assert_eq!(picture(&points, 2, &[], &Stop::default()).unwrap(), None);
+}
+
+#[test]
+fn a_layout_of_few_points_keeps_them_together_in_any_order() {
+    let point = |number: usize| {
+        let mut point = vec![0.02 * (number / 3) as f32; 3];
+        point[number % 3] = 1.0;
+        point
+    };
+    let mut order: Vec<usize> = (0..30).collect();
+    let mut rng = StdRng::seed_from_u64(9);
+    for perplexity in [5.0, 9.0, 30.0] {
+        for turn in 0..20 {
+            order.shuffle(&mut rng);
+            let points: Vec<Vec<f32>> = order.iter().map(|number| point(*number)).collect();
+            let known: Vec<i32> = order.iter().map(|number| (number % 3) as i32).collect();
+            let settings = Settings {
+                reductions: vec![Reduction::Tsne(Tsne {
+                    dims: 2,
+                    perplexity,
+                    rate: 200.0,
+                    seed: 42,
+                })],
+                clusters: Some(3),
+                starts: 4,
+                ..Settings::new(Algorithm::Kmeans)
+            };
+            let near = adjusted_rand(&labels(&points, &settings), &known);
+            assert!(near > 0.99, "{perplexity}, {turn}: {near}");
+        }
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ pub struct Tsne {
     pub dims: usize,
     /// How many points each counts as near.
     pub perplexity: f64,
+    /// How far a step goes at most; few points step less far.
     pub rate: f64,
     pub seed: u64,
 }
@@ -47,12 +48,14 @@ impl Tsne {
                 true => (EXAGGERATION, 0.5),
                 false => (1.0, 0.8),
             };
+            // A step that is wider than this jumps over what it steps to and tears groups of few points apart (Belkina et al. 2019).
+            let rate = self.rate.min(at.len() as f64 / (4.0 * pull));
             for (point, slope) in slopes(&at, &near, pull, stop)?.into_iter().enumerate() {
                 for (axis, slope) in slope.into_iter().enumerate() {
                     let (gain, speed) = (&mut gains[point][axis], &mut speed[point][axis]);
                     let onward = (slope > 0.0) == (*speed > 0.0);
                     *gain = if onward { *gain * 0.8 } else { *gain + 0.2 }.max(0.01);
-                    *speed = keep * *speed - self.rate * *gain * slope;
+                    *speed = keep * *speed - rate * *gain * slope;
                     at[point][axis] += *speed;
                 }
             }
