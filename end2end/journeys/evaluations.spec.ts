@@ -96,6 +96,21 @@ test("retrievers are measured with a dataset, their searches are looked into, an
   await picture(page, "execution");
   await page.keyboard.press("Escape");
 
+  // What it is asked in all, on its page and elsewhere.
+  await parts.getByRole("link", { name: "Searches" }).click();
+  const main = page.getByRole("main");
+  await expect(main.getByRole("img", { name: "Searches" })).toBeVisible();
+  await expect(main.getByRole("region", { name: "What is asked for most" }).getByRole("row", { name: /striped animal/ })).toBeVisible();
+  await accessible(page);
+  await steady(page);
+  await picture(page, "searches");
+  await phone(page);
+  await page.getByLabel("Span of time").selectOption("Last 7 days");
+  await expect(page).toHaveURL(/span=week/);
+  await expect(main.getByRole("img", { name: "Searches" })).toBeVisible();
+  await page.getByLabel("Where it was asked").selectOption("Asked on the page");
+  await expect(page).toHaveURL(/source=page/);
+
   // Beside one that finds a single document.
   const model = await send(page, "GET", `/v1/retrievers/${id}`, undefined, namespace);
   const stages = (model.stages as Record<string, unknown>[]).map(({ stage_name, stage_type, config }) => ({ stage_name, stage_type, config }));

@@ -333,7 +333,8 @@ fn moment(value: &Value) -> Option<DateTime<Utc>> {
     rfc.ok().or_else(|| Some(day()?.and_utc()))
 }
 
-fn truncated(at: DateTime<Utc>, unit: DateTruncUnit) -> Option<DateTime<Utc>> {
+/// The beginning of the stretch of time that a moment is in.
+pub fn truncated(at: DateTime<Utc>, unit: DateTruncUnit) -> Option<DateTime<Utc>> {
     let day = at.date_naive();
     let date = match unit {
         DateTruncUnit::Year => NaiveDate::from_ymd_opt(day.year(), 1, 1)?,

@@ -13,6 +13,7 @@ pub mod cors;
 pub mod db;
 pub mod docs;
 pub mod error;
+pub mod figures;
 pub mod folder;
 pub mod front;
 pub mod gate;

@@ -62,6 +62,22 @@ impl<T: serde::de::DeserializeOwned + 'static, S: Send + Sync> FromRequestParts<
     }
 }
 
+/// A number of a query within its bounds.
+///
+/// # Errors
+/// The 422 list when it lies outside.
+pub fn within<T>(name: &str, sent: Option<T>, default: T, (least, most): (T, T)) -> Result<T>
+where
+    T: PartialOrd + std::fmt::Display + Copy + Into<Value>,
+{
+    let number = sent.unwrap_or(default);
+    if least <= number && number <= most {
+        return Ok(number);
+    }
+    let message = format!("{name} lies between {least} and {most}");
+    Err(Violation::query(name, "range", message, number.into()).into())
+}
+
 /// A moment in a query: RFC 3339, or a day of UTC.
 ///
 /// # Errors

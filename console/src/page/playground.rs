@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use leptos::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{evaluations::runs::runs, executions::executions, publish::Publish, results};
+use super::{
+    evaluations::runs::runs, executions::executions, publish::Publish, results, searches::searches,
+};
 use crate::{
     load::{Change, Load, Query, navigator},
     part::*,
@@ -24,6 +26,7 @@ const TABS: [(&str, &str); 4] = [
 
 const PARTS: &[(&str, &str)] = &[
     ("", "Try it"),
+    ("searches", "Searches"),
     ("executions", "Executions"),
     ("evaluations", "Evaluations"),
 ];
@@ -53,6 +56,7 @@ pub fn playground() -> AnyView {
         </Head>
         {tabs("Parts of the retriever", PARTS, tab, at)}
         {move || match tab.value.get().as_str() {
+            "searches" => searches(api, path),
             "executions" => executions(api, path),
             "evaluations" => runs(api, path),
             _ => loaded(load, waiting(5), move |one| view! { <Trial ns one/> }.into_any()),

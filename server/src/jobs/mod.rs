@@ -19,8 +19,8 @@ use crate::{
     error::Result,
     hosting, id,
     v1::{
-        alerts, batches, billing, exports, interactions, notifications, removal, syncs, triggers,
-        uploads, webhooks,
+        alerts, batches, billing, exports, interactions, notifications, removal, retrievers, syncs,
+        triggers, uploads, webhooks,
     },
 };
 
@@ -300,6 +300,7 @@ async fn round(app: &App, swept: &mut i64) {
     step("old firings", triggers::sweep(app)).await;
     step("old executions of alerts", alerts::sweep(app)).await;
     step("old interactions", interactions::sweep(app)).await;
+    step("old executions", retrievers::sweep(app)).await;
     step("old exports", exports::sweep(app)).await;
     step("old looks of syncs", syncs::sweep(app)).await;
     step("old sessions", hosting::auth::sweep(app)).await;

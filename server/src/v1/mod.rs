@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod alerts;
+pub mod analytics;
 pub mod annotations;
 pub mod api_keys;
 pub mod apps;
@@ -63,6 +64,7 @@ pub fn operations() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(account::router())
         .merge(alerts::router())
+        .merge(analytics::router())
         .merge(annotations::router())
         .merge(api_keys::router())
         .merge(apps::router())

@@ -5,6 +5,7 @@
 mod harness;
 
 mod alerts;
+mod analytics;
 mod annotations;
 mod answers;
 mod anywhere;

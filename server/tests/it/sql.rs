@@ -125,6 +125,7 @@ const WITHOUT_OWNER: &[(&str, &[(&str, usize)])] = &[
             ("triggers/store.rs", 2),
             ("alerts/store.rs", 2),
             ("interactions/store.rs", 1),
+            ("retrievers/store.rs", 1),
             ("exports/store.rs", 1),
             ("syncs/store.rs", 1),
             ("auth/store.rs", 5),

@@ -16,6 +16,7 @@ use crate::{
     clock,
     db::Json,
     error::{Result, Violation},
+    figures::{Sorted, count},
     hosting::visits::{self, MINUTE},
 };
 
@@ -145,16 +146,14 @@ fn vitals(events: Vec<Event>) -> Vec<VitalsSummary> {
             all.entry(name).or_default().push(value);
         }
     }
-    let summary = |(metric_name, mut values): (String, Vec<f64>)| {
-        values.sort_by(f64::total_cmp);
-        // The smallest value that so many of a hundred do not exceed.
-        let below = |share: usize| values[(values.len() * share).div_ceil(100).max(1) - 1];
+    let summary = |(metric_name, values)| {
+        let values = Sorted::new(values);
         VitalsSummary {
             metric_name,
-            p50: below(50),
-            p75: below(75),
-            p95: below(95),
-            sample_count: i64::try_from(values.len()).unwrap_or(i64::MAX),
+            p50: values.percentile(0.5),
+            p75: values.percentile(0.75),
+            p95: values.percentile(0.95),
+            sample_count: count(values.len()),
         }
     };
     all.into_iter().map(summary).collect()

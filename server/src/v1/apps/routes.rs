@@ -21,7 +21,7 @@ use crate::{
     auth::{self, Caller, Delete, Org, Read, Write},
     body::Body,
     error::{ApiError, Result, Violation},
-    list::Params,
+    list::{Params, within},
     openapi::routes,
     v1::namespaces,
 };
@@ -366,16 +366,6 @@ struct LogsQuery {
     limit: Option<i64>,
 }
 
-/// A number of a query within its bounds.
-fn within(name: &str, sent: Option<i64>, default: i64, most: i64) -> Result<i64> {
-    let number = sent.unwrap_or(default);
-    if (1..=most).contains(&number) {
-        return Ok(number);
-    }
-    let message = format!("{name} lies between 1 and {most}");
-    Err(Violation::query(name, "range", message, number.into()).into())
-}
-
 /// How an app is visited: pages, what failed, how fast pages were for visitors.
 #[utoipa::path(get, path = "/v1/apps/{app_id}/analytics", tag = "apps", params(AnalyticsQuery), responses((status = 200, body = AppAnalyticsResponse)))]
 async fn get_app_analytics(
@@ -384,7 +374,7 @@ async fn get_app_analytics(
     Path(app_id): Path<String>,
     Params(query): Params<AnalyticsQuery>,
 ) -> Result<Json<AppAnalyticsResponse>> {
-    let hours = within("hours", query.hours, 24, 720)?;
+    let hours = within("hours", query.hours, 24, (1, 720))?;
     insight::analytics(&app, &org.caller, &app_id, hours)
         .await
         .map(Json)
@@ -398,7 +388,7 @@ async fn get_app_error_rate(
     Path(app_id): Path<String>,
     Params(query): Params<ErrorRateQuery>,
 ) -> Result<Json<ErrorRateResponse>> {
-    let minutes = within("minutes", query.minutes, 60, 1440)?;
+    let minutes = within("minutes", query.minutes, 60, (1, 1440))?;
     insight::error_rate(&app, &org.caller, &app_id, minutes)
         .await
         .map(Json)
@@ -414,9 +404,9 @@ async fn list_app_logs(
 ) -> Result<Json<AppLogsResponse>> {
     let wanted = insight::Wanted {
         log_type: query.log_type,
-        hours: within("hours", query.hours, 24, 168)?,
+        hours: within("hours", query.hours, 24, (1, 168))?,
         level: query.level,
-        limit: within("limit", query.limit, 100, 1000)?,
+        limit: within("limit", query.limit, 100, (1, 1000))?,
     };
     insight::logs(&app, &org.caller, &app_id, &wanted)
         .await

@@ -7,6 +7,8 @@ use loupe_engine::judging::{Judged, Metric, Truth, mean};
 use loupe_wire::{AlignmentMetrics, LatencyMetrics};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
+use crate::figures::Sorted;
+
 /// Where rankings are cut off.
 pub const KS: [usize; 3] = [5, 10, 20];
 
@@ -110,17 +112,13 @@ pub fn alignment(sessions: &[Session], rankings: &Rankings) -> AlignmentMetrics 
 }
 
 /// How long executions took, in all and by stage.
-pub fn latency(mut took: Vec<f64>, stages: IndexMap<String, Vec<f64>>) -> LatencyMetrics {
-    took.sort_by(f64::total_cmp);
-    let percentile = |share: f64| {
-        let place = (share * took.len() as f64).ceil() as usize;
-        took.get(place.saturating_sub(1)).copied().unwrap_or(0.0)
-    };
+pub fn latency(took: Vec<f64>, stages: IndexMap<String, Vec<f64>>) -> LatencyMetrics {
+    let took = Sorted::new(took);
     LatencyMetrics {
-        p50_ms: percentile(0.5),
-        p90_ms: percentile(0.9),
-        p99_ms: percentile(0.99),
-        mean_ms: mean(took.iter().copied()),
+        p50_ms: took.percentile(0.5),
+        p90_ms: took.percentile(0.9),
+        p99_ms: took.percentile(0.99),
+        mean_ms: took.mean(),
         stage_latencies: stages
             .into_iter()
             .map(|(name, took)| (name, mean(took)))

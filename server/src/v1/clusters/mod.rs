@@ -34,7 +34,7 @@ pub use ending::give_up;
 pub use executed::{Executed, executed, known, made_by};
 pub use routes::router;
 pub use running::{RUN, is_busy, run};
-pub use showing::middles;
+pub use showing::{middles, runs_of};
 pub use store::CLUSTERS;
 pub use triggered::{fire, of_trigger};
 

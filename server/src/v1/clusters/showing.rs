@@ -88,17 +88,27 @@ pub async fn execution(
     Ok(result)
 }
 
+/// The id of a cluster and its executions, the newest first.
+pub async fn runs_of(
+    app: &App,
+    scope: &Scope<Read>,
+    identifier: &str,
+) -> Result<(String, Vec<ClusterExecutionResult>)> {
+    let operation = NamespaceOperation::ReadData;
+    let stored = find(app, scope, identifier, operation).await?;
+    let cluster_id = stored.told.cluster_id.unwrap_or_default();
+    let runs = store::list(app.db(), &scope.namespace_id, &cluster_id, MAX_RUNS).await?;
+    let results = runs.into_iter().map(|run| run.result).collect();
+    Ok((cluster_id, results))
+}
+
 pub async fn executions(
     app: &App,
     scope: &Scope<Read>,
     identifier: &str,
     params: &ListParams,
 ) -> Result<ListClusterExecutionsResponse> {
-    let operation = NamespaceOperation::ReadData;
-    let stored = find(app, scope, identifier, operation).await?;
-    let cluster_id = stored.told.cluster_id.unwrap_or_default();
-    let runs = store::list(app.db(), &scope.namespace_id, &cluster_id, MAX_RUNS).await?;
-    let results: Vec<ClusterExecutionResult> = runs.into_iter().map(|run| run.result).collect();
+    let (_, results) = runs_of(app, scope, identifier).await?;
     let stats = stats(&results);
     let page = Page::from_all(results, params)?;
     Ok(ListClusterExecutionsResponse {

@@ -132,6 +132,7 @@ impl Open {
         self.take(app).await?;
         self.check_filters(ask.filters.as_ref())?;
         ask.expand.clear();
+        ask.public_id.clone_from(&self.published.public_id);
         ask.vectors = false;
         ask.limit = self.window(&ask);
         // Only what is exposed is told.

@@ -5,14 +5,17 @@
 //! and after it ends; what was made of another version is not used. Writes of other processes are not seen here, so where
 //! there may be any an answer is kept no longer than a resource is.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use axum::{
     http::{HeaderMap, HeaderValue, header},
     response::Response,
 };
 use loupe_engine::weight;
-use loupe_wire::{ExecuteRetrieverResponse, Object, RetrieverModelOutput, Value};
+use loupe_wire::{ExecuteRetrieverResponse, RetrieverModelOutput, Value};
 use moka::sync::Cache;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -144,6 +147,7 @@ pub async fn answer<L: Level>(
             tag,
         });
     }
+    let started = Instant::now();
     let key = key(scope, retriever, &ask);
     // Before anything is read: a write that comes in between leaves another version behind.
     let version = app.version_of(&scope.namespace_id);
@@ -154,7 +158,7 @@ pub async fn answer<L: Level>(
         .filter(|kept| kept.version == version)
     {
         quota::check_spend(app, &scope.caller.org_id).await?;
-        return Ok(again(app, scope, &kept, &ask.inputs));
+        return Ok(again(app, scope, &kept, &ask, started));
     }
     let answer = execute(app, scope, retriever, ask).await?;
     let tag = tag(&answer);
@@ -167,12 +171,19 @@ pub async fn answer<L: Level>(
 }
 
 /// The kept answer as the answer to another execution.
-fn again<L: Level>(app: &App, scope: &Scope<L>, kept: &Kept, inputs: &Object) -> Answered {
+fn again<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    kept: &Kept,
+    ask: &Execute,
+    started: Instant,
+) -> Answered {
     let mut answer = kept.answer.clone();
     answer.execution_id = id::new("exec_");
     answer.cache_hit = true;
     answer.cached_at = Some(kept.at as f64 / 1e6);
-    execution::note(app, scope, &answer, inputs);
+    let milliseconds = started.elapsed().as_secs_f64() * 1e3;
+    execution::note(app, scope, &answer, ask, milliseconds);
     Answered {
         answer,
         source: Source::Kept,

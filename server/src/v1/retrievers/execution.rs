@@ -13,7 +13,7 @@ use loupe_wire::{
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::{Execution, around::Held, compile, learned, record, stage_inputs};
+use super::{Execution, around::Held, compile, filtered, learned, record, stage_inputs};
 use crate::{
     app::App,
     auth::{Level, Scope},
@@ -49,6 +49,8 @@ pub struct Execute {
     pub unrecorded: bool,
     /// Is not answered from memory.
     pub skip_cache: bool,
+    /// The page that asks; empty for others.
+    pub public_id: String,
 }
 
 /// Runs a stored retriever.
@@ -75,8 +77,15 @@ pub async fn execute<L: Level>(
     let collections =
         collections::resolve(app, &scope.namespace_id, &retriever.collection_ids).await?;
     let references = collections::resolve(app, &scope.namespace_id, &plan.references()).await?;
+    let mut fields = filtered::fields(retriever);
     let filter = match ask.filters.filter(|filters| !filters.is_empty()) {
-        Some(filters) => Some(parse_filter(&Value::Object(filters), "filters")?),
+        Some(filters) => {
+            let filter = parse_filter(&Value::Object(filters), "filters")?;
+            filter.for_each_condition(&mut |one| {
+                fields.insert(one.field.clone());
+            });
+            Some(filter)
+        }
         None => None,
     };
     let max_time_ms = retriever
@@ -153,7 +162,9 @@ pub async fn execute<L: Level>(
         response.highlights = super::highlights(&inputs, &response.documents);
     }
     if !ask.unrecorded {
-        let mut execution = execution(scope, &response, &inputs, created_at, milliseconds);
+        let asked = (&inputs, ask.public_id.as_str());
+        let mut execution = execution(scope, &response, asked, created_at, milliseconds);
+        execution.fields = fields.into_iter().collect();
         execution.data["total_stages"] = retriever.stages.len().into();
         execution.data["collection_ids"] = retriever.collection_ids.clone().into();
         if !ranks.is_empty() {
@@ -187,10 +198,11 @@ pub(super) fn note<L: Level>(
     app: &App,
     scope: &Scope<L>,
     answer: &ExecuteRetrieverResponse,
-    inputs: &Object,
+    ask: &Execute,
+    milliseconds: f64,
 ) {
-    let now = app.clock().micros();
-    record(app, execution(scope, answer, inputs, now, 0.0));
+    let (now, asked) = (app.clock().micros(), (&ask.inputs, ask.public_id.as_str()));
+    record(app, execution(scope, answer, asked, now, milliseconds));
 }
 
 /// What searches run on that are a part of other work. They take their turn as every search does, but wait for it: they
@@ -353,31 +365,30 @@ fn answer(
 fn execution<L: Level>(
     scope: &Scope<L>,
     response: &ExecuteRetrieverResponse,
-    inputs: &Object,
+    (inputs, public_id): (&Object, &str),
     created_at: i64,
     milliseconds: f64,
 ) -> Execution {
     let returned = i64::try_from(response.documents.len()).unwrap_or(i64::MAX);
     let at = crate::clock::time(created_at);
     // The first text input tells the execution in lists; documents are not kept.
-    let query = inputs
+    let query: Option<String> = inputs
         .values()
         .find_map(Value::as_str)
         .map(|text| text.chars().take(200).collect());
+    let micros = (milliseconds * 1e3).round() as i64;
     let summary = RetrieverExecutionSummary {
         execution_id: response.execution_id.clone(),
         status: response.status.clone(),
         created_at: at,
-        completed_at: Some(
-            at + chrono::Duration::microseconds((milliseconds * 1e3).round() as i64),
-        ),
+        completed_at: Some(at + chrono::Duration::microseconds(micros)),
         duration_ms: milliseconds,
         credits_used: 0.0,
         total_processed: returned,
         total_returned: returned,
         cache_hit_rate: response.cache_hit.then_some(1.0),
         inputs_hash: None,
-        query_summary: query,
+        query_summary: query.clone(),
         trace_id: None,
     };
     let mut data = serde_json::to_value(summary).unwrap_or_default();
@@ -394,6 +405,12 @@ fn execution<L: Level>(
         namespace_id: scope.namespace_id.clone(),
         retriever_id: response.retriever_id.clone(),
         created_at,
+        micros,
+        returned,
+        cached: response.cache_hit,
+        public_id: public_id.to_owned(),
+        query: query.unwrap_or_default(),
+        fields: Vec::new(),
         data,
     }
 }

@@ -21,6 +21,9 @@ const TOGETHER: usize = 128;
 /// How long the first one waits for others: a commit costs the disk more than an execution costs the processor.
 const GATHERED: Duration = Duration::from_millis(50);
 
+/// Days that an execution is kept: figures look back as far.
+const KEPT_DAYS: i64 = 90;
+
 /// Executions of one read, and of all reads together.
 const PAGE: i64 = 2_000;
 const MOST: i64 = 20_000;
@@ -120,4 +123,16 @@ impl History {
             }
         });
     }
+}
+
+/// Forgets what is too old to be of use.
+///
+/// # Errors
+/// The database fails.
+pub async fn sweep(app: &App) -> Result<()> {
+    let before = app.clock().micros() - KEPT_DAYS * 86_400_000_000;
+    app.db()
+        .write(move |tx| Box::pin(async move { store::sweep_executions(tx, before).await }))
+        .await?;
+    Ok(())
 }

@@ -5,6 +5,7 @@ mod answers;
 mod around;
 mod batching;
 mod execution;
+mod filtered;
 mod highlights;
 mod history;
 mod learned;
@@ -30,8 +31,9 @@ pub use answers::{Answered, Answers, Source, Unbilled, answer};
 pub use around::{Held, Used, spend};
 pub use execution::{Execute, execute, finder, ground, run_error};
 pub use highlights::of as highlights;
-pub use history::{History, inputs_of_executions, record};
+pub use history::{History, inputs_of_executions, record, sweep};
 pub use learned::Acts;
+pub use profile::stages_of;
 pub use routes::router;
 pub use store::{Execution, RETRIEVERS, insert_execution, namespace_of};
 

@@ -29,7 +29,7 @@ async fn found(app: &App, scope: &Scope<Read>, id: &str, execution: &str) -> Res
 }
 
 /// The stages of an execution with their statistics, in their order.
-pub(super) fn stages_of(execution: &Object) -> impl Iterator<Item = (&String, &Value)> {
+pub fn stages_of(execution: &Object) -> impl Iterator<Item = (&String, &Value)> {
     let told = execution.get("stage_statistics");
     let stages = told.and_then(|told| told.get("stages")?.as_object());
     stages.into_iter().flatten()

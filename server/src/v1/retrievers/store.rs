@@ -10,7 +10,7 @@ crate::table!(pub static RETRIEVERS: RetrieverModelOutput = "retrievers", "retri
 
 crate::sql! {
     // Written behind the answer: the namespace may be gone by then, and nothing of it comes back.
-    const INSERT_EXECUTION = "INSERT INTO executions (execution_id, namespace_id, retriever_id, created_at, data) SELECT $1, id, $3, $4, $5 FROM namespaces WHERE id = $2";
+    const INSERT_EXECUTION = "INSERT INTO executions (execution_id, namespace_id, retriever_id, created_at, micros, returned, cached, public_id, query, fields, data) SELECT $1, id, $3, $4, $5, $6, $7, $8, $9, $10, $11 FROM namespaces WHERE id = $2";
     const LIST_EXECUTIONS = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 ORDER BY created_at DESC, execution_id LIMIT $3 OFFSET $4";
     const COUNT_EXECUTIONS = "SELECT CAST(COUNT(*) AS BIGINT) FROM executions WHERE namespace_id = $1 AND retriever_id = $2";
     const ACTS = "SELECT i.data, e.data FROM interactions i JOIN executions e ON e.execution_id = i.execution_id WHERE i.namespace_id = $1 AND e.namespace_id = $1 AND e.retriever_id = $2 ORDER BY i.created_at DESC, i.interaction_id LIMIT $3";
@@ -19,6 +19,7 @@ crate::sql! {
     const COUNT_SPAN = "SELECT CAST(COUNT(*) AS BIGINT) FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND created_at <= $4";
     const RECENT = "SELECT retriever_id, data FROM executions WHERE namespace_id = $1 ORDER BY created_at DESC LIMIT $2";
     const NAMESPACE_OF = "SELECT r.owner FROM retrievers r JOIN namespaces n ON n.id = r.owner WHERE n.owner = $1 AND r.id = $2";
+    const SWEEP_EXECUTIONS = "DELETE FROM executions WHERE created_at < $1";
     const FIND_EXECUTION = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND execution_id = $3";
 }
 
@@ -29,29 +30,41 @@ pub struct Execution {
     pub namespace_id: String,
     pub retriever_id: String,
     pub created_at: i64,
+    /// How long it took, in microseconds.
+    pub micros: i64,
+    /// Documents that it gave.
+    pub returned: i64,
+    pub cached: bool,
+    /// The page that it was asked on; empty for others.
+    pub public_id: String,
+    /// The words that were searched for, cut short.
+    pub query: String,
+    /// The fields that it filtered on.
+    pub fields: Vec<String>,
     pub data: Value,
 }
 
 pub async fn insert_execution(tx: &mut Tx, execution: &Execution) -> Result<()> {
-    let Execution {
-        execution_id,
-        namespace_id,
-        retriever_id,
-        created_at,
-        data,
-    } = execution;
-    tx.run(
-        INSERT_EXECUTION,
-        args![
-            execution_id,
-            namespace_id,
-            retriever_id,
-            *created_at,
-            data.clone()
-        ],
-    )
-    .await?;
+    let row = args![
+        &execution.execution_id,
+        &execution.namespace_id,
+        &execution.retriever_id,
+        execution.created_at,
+        execution.micros,
+        execution.returned,
+        execution.cached,
+        &execution.public_id,
+        &execution.query,
+        execution.fields.join("\n"),
+        execution.data.clone()
+    ];
+    tx.run(INSERT_EXECUTION, row).await?;
     Ok(())
+}
+
+/// Forgets what is older than this.
+pub async fn sweep_executions(tx: &mut Tx, before: i64) -> Result<u64> {
+    tx.run(SWEEP_EXECUTIONS, args![before]).await
 }
 
 pub async fn list_executions(

@@ -1,0 +1,240 @@
+//! Figures of what was asked and of what was done.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::{
+    batches::{library, object, process},
+    both,
+    harness::{Server, other_organization},
+    stages::stage,
+};
+
+async fn get(server: &Server, namespace: &str, path: &str) -> Value {
+    let path = format!("/v1/analytics/{path}");
+    server
+        .call_in(namespace, "GET", &path, Value::Null)
+        .await
+        .ok()
+}
+
+/// Two fruits, and a retriever that takes them by the kind that is asked for.
+async fn fruits(server: &Server) -> (String, String) {
+    let namespace = server.namespace("fruits").await;
+    let collection = json!({"collection_name": "fruits", "source": {"type": "direct_upsert"}, "feature_extractor": {
+        "feature_extractor_name": "passthrough_extractor", "version": "v1"}});
+    server
+        .call_in(&namespace, "POST", "/v1/collections", collection)
+        .await
+        .ok();
+    for (title, kind) in [("Lemon", "sour"), ("Fig", "sweet")] {
+        let body = json!({"title": title, "about": {"kind": kind}, "price": 3});
+        server
+            .call_in(&namespace, "POST", "/v1/collections/fruits/documents", body)
+            .await
+            .ok();
+    }
+    let conditions = json!({"AND": [{"field": "about.kind", "operator": "eq", "value": "{{INPUT.query}}"}, {"field": "price", "operator": "lt", "value": 9}]});
+    let body = json!({"retriever_name": "fruits", "collection_identifiers": ["fruits"], "input_schema": {"query": {"type": "text", "required": true}},
+        "stages": [stage("attribute_filter", json!({"conditions": conditions})), stage("limit", json!({"limit": 5}))]});
+    let made = server
+        .call_in(&namespace, "POST", "/v1/retrievers", body)
+        .await
+        .ok();
+    (namespace, made["retriever_id"].as_str().unwrap().to_owned())
+}
+
+/// The history is written behind the answers.
+async fn counted(server: &Server, namespace: &str, path: &str, count: i64) -> Value {
+    let began = Instant::now();
+    loop {
+        let told = get(server, namespace, path).await;
+        if told["summary"]["execution_count"] == count {
+            return told;
+        }
+        assert!(
+            began.elapsed() < Duration::from_secs(10),
+            "{count} executions do not come: {told:#}"
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+both! {
+    async fn searches_are_counted(server) {
+        let (namespace, id) = fruits(&server).await;
+        let execute = format!("/v1/retrievers/{id}/execute");
+        let ask = async |body: Value| server.call_in(&namespace, "POST", &execute, body).await.ok();
+        // Twice the same, the second time from memory; once nothing; and on the page once.
+        let sour = ask(json!({"inputs": {"query": "sour"}})).await;
+        ask(json!({"inputs": {"query": "Sour "}})).await;
+        ask(json!({"inputs": {"query": "sour"}})).await;
+        ask(json!({"inputs": {"query": "bitter"}, "filters": {"title": "Fig"}, "skip_cache": true})).await;
+        let page = json!({"public_name": "fruits", "display_config": {"title": "Fruits", "inputs": [], "exposed_fields": ["title"]}});
+        server.call_in(&namespace, "POST", &format!("/v1/retrievers/{id}/publish"), page).await.ok();
+        let seen = server.call("POST", "/v1/public/retrievers/fruits/execute", json!({"inputs": {"query": "sweet"}})).await.ok();
+        let acts = [
+            (&sour["execution_id"], json!(["click"]), 0), (&sour["execution_id"], json!(["click", "purchase"]), 4), (&seen["execution_id"], json!(["view"]), 0),
+        ];
+        for (execution, kinds, position) in acts {
+            let body = json!({"feature_id": "doc_1", "interaction_type": kinds, "position": position, "retriever_id": id, "execution_id": execution});
+            server.call_in(&namespace, "POST", "/v1/retrievers/interactions", body).await.ok();
+        }
+
+        let place = format!("retrievers/{id}");
+        let told = counted(&server, &namespace, &format!("{place}/performance?group_by=day"), 5).await;
+        let sum = &told["summary"];
+        assert_eq!((&told["retriever_id"], &sum["zero_result_count"], &sum["cache_hit_count"]), (&json!(id), &json!(2), &json!(1)), "{told:#}");
+        assert_eq!((&sum["clicks"], &sum["click_through_rate"], &sum["avg_click_position"]), (&json!(2), &json!(0.2), &json!(3.0)));
+        assert_eq!(sum["interactions"], json!({"click": 2, "purchase": 1, "view": 1}));
+        assert_eq!((&sum["top_queries"][0]["query"], &sum["top_queries"][0]["count"]), (&json!("sour"), &json!(3)));
+        assert_eq!((sum["zero_result_queries"].as_array().unwrap().len(), &sum["zero_result_queries"][0]["query"]), (1, &json!("bitter")));
+        let days = told["metrics"].as_array().unwrap();
+        let in_days: i64 = days.iter().map(|day| day["execution_count"].as_i64().unwrap()).sum();
+        assert!(in_days == 5 && days[0]["p95_latency_ms"].as_f64().unwrap() > 0.0, "{told:#}");
+        // By the page and by callers.
+        let page = get(&server, &namespace, &format!("{place}/performance?source=page")).await;
+        assert_eq!((&page["summary"]["execution_count"], &page["summary"]["clicks"], &page["summary"]["top_queries"][0]["query"]), (&json!(1), &json!(0), &json!("sweet")));
+        let callers = get(&server, &namespace, &format!("{place}/performance?source=api")).await;
+        assert_eq!((&callers["summary"]["execution_count"], &callers["summary"]["clicks"]), (&json!(4), &json!(2)));
+        let before = get(&server, &namespace, &format!("{place}/performance?end_date=2020-01-01")).await;
+        assert_eq!((&before["metrics"], &before["summary"]["execution_count"]), (&json!([]), &json!(0)));
+
+        let stages = get(&server, &namespace, &format!("{place}/stages")).await;
+        let first = &stages["stages"][0];
+        assert_eq!((&first["stage_name"], &first["stage_type"], &first["execution_count"]), (&json!("attribute_filter"), &json!("attribute_filter"), &json!(4)), "{stages:#}");
+        assert!(stages["total_latency_ms"].as_f64().unwrap() > 0.0 && stages["stages"][1]["avg_documents_out"].as_f64().unwrap() <= 1.0);
+        let cache = get(&server, &namespace, &format!("{place}/cache-performance")).await;
+        assert_eq!((&cache["total_cache_hits"], &cache["total_cache_misses"], &cache["cache_hit_rate"]), (&json!(1), &json!(4), &json!(0.2)));
+        let signals = get(&server, &namespace, &format!("{place}/signals")).await;
+        let kinds = |kind: &str| signals.as_array().unwrap().iter().filter(|one| one["signal_type"] == kind).count();
+        assert_eq!((kinds("click"), kinds("purchase"), kinds("zero_results")), (2, 1, 2), "{signals:#}");
+        let only = get(&server, &namespace, &format!("{place}/signals?signal_type=zero_results&limit=1")).await;
+        assert_eq!((only.as_array().unwrap().len(), &only[0]["signal_data"]["results"]), (1, &json!(0)));
+        let slow = get(&server, &namespace, &format!("{place}/slow-queries?limit=2")).await;
+        assert!(slow[0]["latency_ms"].as_f64() >= slow[1]["latency_ms"].as_f64() && slow[0]["slowest_stage"].is_string(), "{slow:#}");
+
+        // Of the namespace: the fields that were filtered on.
+        let fields = get(&server, &namespace, "namespaces/fields/most-queried").await;
+        let names: Vec<(&Value, &Value)> = fields["fields"].as_array().unwrap().iter().map(|one| (&one["field_name"], &one["query_count"])).collect();
+        assert_eq!(names, [(&json!("about.kind"), &json!(4)), (&json!("price"), &json!(4)), (&json!("title"), &json!(1))]);
+        let together = get(&server, &namespace, "namespaces/indexes/compound-patterns?limit=1").await;
+        assert_eq!((&together["total_patterns"], &together["patterns"][0]["field_combination"]), (&json!(2), &json!(["about.kind", "price"])));
+        let performance = get(&server, &namespace, "namespaces/fields/performance").await;
+        assert_eq!((&performance["total_fields"], &performance["coverage"]["filtered_queries"], &performance["coverage"]["total_queries"]), (&json!(3), &json!(4), &json!(5)));
+        assert_eq!(get(&server, &namespace, "namespaces/indexes/recommendations").await["recommendations"], json!([]));
+        let slow = get(&server, &namespace, "namespaces/queries/slow").await;
+        assert_eq!((&slow["total_is_exact"], &slow["latency_threshold_ms"]), (&json!(true), &json!(500.0)));
+        let summary = get(&server, &namespace, "namespaces/summary?days=1").await;
+        assert_eq!((&summary["summary"]["execution_count"], &summary["most_queried_fields"][0]["field_name"]), (&json!(5), &json!("about.kind")));
+
+        // After three months the history is forgotten.
+        server.app.clock().advance(91 * 86_400);
+        server.call_in(&namespace, "POST", &execute, json!({"inputs": {"query": "sour"}})).await.ok();
+        loupe_server::v1::retrievers::sweep(&server.app).await.unwrap();
+        let left = "SELECT CAST(COUNT(*) AS BIGINT) FROM executions";
+        assert!(server.app.db().number(left, vec![]).await.unwrap() <= 1);
+    }
+
+    async fn words_that_are_not_finished_are_no_queries(server) {
+        let (namespace, id) = fruits(&server).await;
+        for query in ["s", "so", "sou", "sour", "figs"] {
+            server.call_in(&namespace, "POST", &format!("/v1/retrievers/{id}/execute"), json!({"inputs": {"query": query}})).await.ok();
+        }
+        let told = counted(&server, &namespace, &format!("retrievers/{id}/performance"), 5).await;
+        let queries: Vec<&str> = told["summary"]["top_queries"].as_array().unwrap().iter().map(|one| one["query"].as_str().unwrap()).collect();
+        assert_eq!(queries, ["figs", "sour"]);
+    }
+
+    async fn advice_follows_from_what_came_of_the_answers(server) {
+        let (namespace, id) = fruits(&server).await;
+        let path = format!("/v1/analytics/retrievers/{id}/analyze-tuning");
+        let none = server.call_in(&namespace, "POST", &path, Value::Null).await.ok();
+        assert_eq!((&none["recommendations"], &none["current_performance"]["execution_count"]), (&json!([]), &json!(0)));
+        for number in 0..20 {
+            let query = if number % 2 == 0 { "sour" } else { "bitter" };
+            let made = server.call_in(&namespace, "POST", &format!("/v1/retrievers/{id}/execute"), json!({"inputs": {"query": query}})).await.ok();
+            let body = json!({"feature_id": "doc_1", "interaction_type": ["click"], "position": 6, "retriever_id": id, "execution_id": made["execution_id"]});
+            server.call_in(&namespace, "POST", "/v1/retrievers/interactions", body).await.ok();
+        }
+        counted(&server, &namespace, &format!("retrievers/{id}/performance"), 20).await;
+        let told = server.call_in(&namespace, "POST", &path, Value::Null).await.ok();
+        let advice: Vec<&str> = told["recommendations"].as_array().unwrap().iter().map(|one| one["recommendation_type"].as_str().unwrap()).collect();
+        assert_eq!(advice, ["query_expand", "rerank"], "{told:#}");
+        let reasons = &told["recommendations"][0];
+        assert_eq!(reasons["reasoning"], "10 of 20 searches found nothing");
+        assert!((0.28..0.29).contains(&reasons["confidence"].as_f64().unwrap()), "{told:#}");
+    }
+
+    async fn ingestion_is_counted(server) {
+        let (namespace, bucket, collection) = library(&server, "text_extractor", "text").await;
+        let text = |data: &str| json!({"property": "text", "type": "text", "data": data});
+        object(&server, &namespace, &bucket, "Bread", text("Flour and water.")).await;
+        object(&server, &namespace, &bucket, "Glacier", text("A river of ice.")).await;
+        let none = text("");
+        let body = json!({"title": "empty", "blobs": [none]});
+        server.call_in(&namespace, "POST", &format!("/v1/buckets/{bucket}/objects"), body).await.ok();
+        let batch = process(&server, &namespace, &bucket).await;
+        assert_eq!(batch["status"], "COMPLETED_WITH_ERRORS", "{batch:#}");
+
+        let place = format!("collections/{collection}");
+        let overview = get(&server, &namespace, &format!("{place}/overview")).await;
+        assert_eq!((&overview["total_documents"], &overview["documents_last_24h"], &overview["documents_last_7d"]), (&json!(2), &json!(2), &json!(2)), "{overview:#}");
+        assert!(overview["avg_processing_time_ms"].as_f64().unwrap() > 0.0 && overview["last_indexed"].is_string(), "{overview:#}");
+        assert!((overview["success_rate"].as_f64().unwrap() - 2.0 / 3.0).abs() < 1e-9);
+        let growth = get(&server, &namespace, &format!("{place}/growth?group_by=month")).await;
+        assert_eq!((&growth["summary"]["documents_added"], &growth["summary"]["objects_failed"], &growth["metrics"][0]["documents_added"]), (&json!(2), &json!(1), &json!(2)));
+        let latency = get(&server, &namespace, &format!("{place}/latency?group_by=month")).await;
+        assert_eq!((&latency["metrics"][0]["document_count"], latency["slowest_documents"].as_array().unwrap().len()), (&json!(2), 2), "{latency:#}");
+        let extractors = get(&server, &namespace, &format!("{place}/extractors")).await;
+        let one = &extractors["extractors"][0];
+        assert_eq!((&one["extractor_name"], &one["success_count"], &one["failure_count"]), (&json!("text_extractor"), &json!(2), &json!(1)));
+        let failures = get(&server, &namespace, &format!("{place}/failures")).await;
+        assert_eq!((&failures["total_errors"], &failures["error_distribution"][0]["percentage"]), (&json!(1), &json!(100.0)));
+        assert!(failures["error_distribution"][0]["recent_message"].as_str().unwrap().len() > 5);
+        let errors = get(&server, &namespace, "namespaces/errors").await;
+        assert_eq!((&errors["total_errors"], &errors["collections"][0]), (&json!(1), &json!({"resource_id": collection, "error_count": 1})));
+
+        let health = get(&server, &namespace, &format!("buckets/{bucket}/health")).await;
+        assert_eq!((&health["overall_health"], &health["total_errors"], &health["sync_health"]), (&json!("degraded"), &json!(1), &json!([])));
+        let all = get(&server, &namespace, "buckets/health").await;
+        let own = |health: &Value| (health["bucket_id"].clone(), health["overall_health"].clone(), health["error_breakdown"].clone());
+        assert_eq!(all["buckets"].as_array().unwrap().iter().map(own).collect::<Vec<_>>(), [own(&health)]);
+        let storage = get(&server, &namespace, &format!("buckets/{bucket}/storage?group_by=week")).await;
+        let last = storage["metrics"].as_array().unwrap().last().unwrap();
+        assert_eq!((&last["object_count"], &last["total_size_bytes"]), (&json!(3), &storage["summary"]["total_size_bytes"]));
+        assert!(last["total_size_bytes"].as_i64().unwrap() > 20, "{storage:#}");
+        let uploads = get(&server, &namespace, &format!("buckets/{bucket}/upload-performance")).await;
+        assert_eq!((&uploads["metrics"], &uploads["summary"]["upload_count"]), (&json!([]), &json!(0)));
+        for figures in ["sync-performance", "sync-comparison"] {
+            get(&server, &namespace, &format!("buckets/{bucket}/{figures}")).await;
+        }
+    }
+
+    async fn what_is_asked_wrongly_is_refused(server) {
+        let (namespace, id) = fruits(&server).await;
+        let ask = async |path: &str| server.call_in(&namespace, "GET", &format!("/v1/analytics/{path}"), Value::Null).await;
+        for (path, name, kind) in [
+            (format!("retrievers/{id}/performance?group_by=year"), "group_by", "enum"),
+            (format!("retrievers/{id}/performance?source=moon"), "source", "enum"),
+            (format!("retrievers/{id}/performance?start_date=soon"), "start_date", "datetime_parsing"),
+            (format!("retrievers/{id}/performance?start_date=2026-02-02&end_date=2026-01-01"), "start_date", "value_error"),
+            (format!("retrievers/{id}/stages?hours=721"), "hours", "range"),
+            (format!("retrievers/{id}/signals?limit=0"), "limit", "range"),
+            ("namespaces/queries/slow?latency_threshold_ms=99".into(), "latency_threshold_ms", "range"),
+            ("namespaces/summary?days=91".into(), "days", "range"),
+            ("collections/fruits/growth?group_by=minute".into(), "group_by", "enum"),
+        ] {
+            ask(&path).await.invalid(&["query", name], kind);
+        }
+        for path in ["retrievers/ret_none/performance", "collections/none/overview", "buckets/none/health", "clusters/none/failures"] {
+            ask(path).await.error(404, "NotFoundError");
+        }
+        // Nothing of another organization is counted.
+        let other = other_organization(&server).await;
+        let theirs = server.request("GET", &format!("/v1/analytics/retrievers/{id}/performance")).bearer_auth(&other.key).header("x-namespace", &namespace);
+        let answer = Server::send(theirs).await;
+        assert!([403, 404].contains(&answer.status), "{}", answer.status);
+    }
+}
