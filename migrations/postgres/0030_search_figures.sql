@@ -13,3 +13,5 @@ UPDATE executions SET
     query = COALESCE(data ->> 'query_summary', '');
 -- By their age they are forgotten.
 CREATE INDEX executions_age ON executions (created_at);
+-- What came into a collection lately.
+CREATE INDEX processed_time ON processed (collection_id, updated_at);

@@ -52,6 +52,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     27 "0027_public_pages",
     28 "0028_moves",
     29 "0029_removed_namespaces",
+    30 "0030_search_figures",
 ];
 
 const SCHEMA: &str =

@@ -64,6 +64,7 @@ pub(super) async fn answer(app: &App, site: &Site, hash: &str, request: Request)
     let navigates = loupe_hosted::app::files::navigates(request.headers());
     if navigates && matches!(*request.method(), Method::GET | Method::HEAD) {
         let uri = request.uri().path_and_query();
+        let uri = uri.filter(|uri| uri.path() != UNLOCK);
         let return_to = uri.map_or("/", |uri| uri.as_str());
         return form(site, StatusCode::UNAUTHORIZED, None, return_to);
     }
@@ -74,6 +75,25 @@ pub(super) async fn answer(app: &App, site: &Site, hash: &str, request: Request)
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+/// Whether somebody gives the password, also who has given it in another tab.
+pub(super) fn is_unlocking(request: &Request) -> bool {
+    request.uri().path() == UNLOCK
+}
+
+/// Leads whoever is let in already to where the form would have.
+pub(super) async fn passed(request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let sent = match parts.method {
+        Method::POST => requests::body(&parts.headers, body)
+            .await
+            .unwrap_or_default(),
+        _ => Default::default(),
+    };
+    let to = requests::own_path(sent.get("return_to").map_or("/", String::as_str));
+    let to = HeaderValue::from_str(&to).unwrap_or(HeaderValue::from_static("/"));
+    (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response()
 }
 
 /// What an open visitor gets is for nobody else: no cache on the way keeps it.

@@ -330,6 +330,7 @@ pub async fn answer(
     let mut response = match (open, hash) {
         (Err(error), _) => error.into_response(),
         (Ok(false), Some(hash)) => lock::answer(app, &site, hash, request).await,
+        (Ok(true), Some(_)) if lock::is_unlocking(&request) => lock::passed(request).await,
         _ if asked.call => api::answer(app, server, &site, request).await,
         _ if is("/_auth") => auth::answer(app, site.clone(), request).await,
         _ => {

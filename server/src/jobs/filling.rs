@@ -107,7 +107,14 @@ impl Filling<'_> {
                 .from
                 .into_iter()
                 .map(|(object_id, documents)| Processed {
-                    content_hash: hashes.get(&object_id).cloned().unwrap_or_default(),
+                    content_hash: match end
+                        .cut_short
+                        .contains(&(collection_id.clone(), object_id.clone()))
+                    {
+                        // The next batch goes on where this one could not.
+                        true => String::new(),
+                        false => hashes.get(&object_id).cloned().unwrap_or_default(),
+                    },
                     documents,
                     collection_id: collection_id.clone(),
                     object_id,

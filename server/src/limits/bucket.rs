@@ -78,6 +78,8 @@ struct Flow {
 
 /// Microseconds that clocks of several machines may differ by.
 const SKEW: i64 = 10_000_000;
+/// The same where several processes share a bucket: believing each of two clocks in turn would fill it again and again.
+const SHARED_SKEW: i64 = 600_000_000;
 
 /// More than any machine answers: figures above it are this one, so that no sum overflows.
 const MOST: i64 = 1_000_000_000;
@@ -126,6 +128,8 @@ pub struct Bucket {
     minute: i64,
     second: i64,
     at: i64,
+    /// How far its moment may lie ahead before the clock is believed to be set back.
+    skew: i64,
 }
 
 impl Bucket {
@@ -135,12 +139,18 @@ impl Bucket {
             minute: Flow::minute(rate).capacity,
             second: Flow::second(rate).capacity,
             at: now,
+            skew: SKEW,
         }
     }
 
     /// As another process left it.
     pub const fn stored(minute: i64, second: i64, at: i64) -> Self {
-        Self { minute, second, at }
+        Self {
+            minute,
+            second,
+            at,
+            skew: SHARED_SKEW,
+        }
     }
 
     /// What another process is to find.
@@ -152,7 +162,7 @@ impl Bucket {
         // Clocks of several machines differ a little: going back gives nothing and takes nothing. One that was set back is
         // believed, or nobody would get anything until it is where it was.
         let elapsed = (now - self.at).max(0);
-        self.at = if self.at - now > SKEW {
+        self.at = if self.at - now > self.skew {
             now
         } else {
             self.at.max(now)

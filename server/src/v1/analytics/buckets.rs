@@ -1,6 +1,6 @@
 //! What a bucket holds, what came into it, and whether its syncs work.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::{
     Json,
@@ -166,28 +166,28 @@ impl Seen {
         let looks: Vec<&SyncJobModel> = looks.map(|(_, look)| look).collect();
         let syncs: Vec<SyncHealthMetric> =
             syncs::each(&looks).into_iter().map(syncs::health).collect();
-        let stuck: Vec<String> = looks
-            .iter()
-            .filter(|look| self.is_stuck(look))
-            .map(|look| look.sync_config_id.clone())
-            .collect();
-        let failing = syncs
-            .iter()
-            .filter(|sync| sync.consecutive_failures > 0)
-            .count();
-        let overall = match (stuck.len() + failing, faults.len()) {
+        let stuck = looks.iter().filter(|look| self.is_stuck(look));
+        let stuck: BTreeSet<&str> = stuck.map(|look| look.sync_config_id.as_str()).collect();
+        let failing = syncs.iter().filter(|sync| sync.consecutive_failures > 0);
+        let failing = failing.map(|sync| sync.sync_config_id.as_str());
+        let broken = failing
+            .chain(stuck.iter().copied())
+            .collect::<BTreeSet<_>>()
+            .len();
+        let overall = match (broken, faults.len()) {
             (0, 0) => "healthy",
             (broken, _) if broken > 0 && broken >= syncs.len() => "unhealthy",
             _ => "degraded",
         };
+        let stuck_syncs = stuck.into_iter().map(ToOwned::to_owned).collect();
         BucketHealthResponse {
             bucket_id: bucket_id.to_owned(),
             time_range: self.span.told(),
             overall_health: overall.into(),
             total_errors: count(faults.len()),
             error_breakdown: breakdown.collect(),
+            stuck_syncs,
             sync_health: syncs,
-            stuck_syncs: stuck,
         }
     }
 

@@ -98,6 +98,8 @@ pub(super) fn together(searches: &[Search]) -> Vec<CompoundIndexPattern> {
 pub(super) fn coverage(searches: &[Search]) -> RecommendationCoverage {
     let slow = |one: &Search| one.milliseconds() >= SLOW;
     let filtered = |one: &Search| !one.fields.is_empty();
+    // What came from memory was not filtered again.
+    let searches: Vec<&Search> = searches.iter().filter(|one| !one.cached).collect();
     let of =
         |wanted: &dyn Fn(&Search) -> bool| count(searches.iter().filter(|one| wanted(one)).count());
     RecommendationCoverage {

@@ -18,11 +18,14 @@ crate::sql! {
     const TOOK = "SELECT p.updated_at, p.updated_at - b.submitted_at AS took, p.object_id, p.documents FROM batches b JOIN batch_objects o ON o.batch_id = b.batch_id JOIN processed p ON p.object_id = o.object_id WHERE b.namespace_id = $1 AND p.namespace_id = $1 AND p.collection_id = $2 AND b.created_at >= $3 AND b.submitted_at <= p.updated_at AND p.updated_at <= o.updated_at AND p.updated_at >= $4 AND p.updated_at < $5 ORDER BY p.updated_at DESC LIMIT $6";
     const STORED = "SELECT created_at / 3600000000 AS hour, CAST(COUNT(*) AS BIGINT) AS objects, CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) AS bytes FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND created_at < $3 GROUP BY 1 ORDER BY 1";
     const UPLOADS = "SELECT status, data FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 AND created_at >= $3 AND created_at < $4 ORDER BY created_at DESC, upload_id LIMIT $5";
-    const LOOKS = "SELECT s.bucket_id, j.data FROM sync_jobs j JOIN syncs s ON s.namespace_id = j.namespace_id AND s.sync_id = j.sync_id WHERE j.namespace_id = $1 AND ($2 = '' OR s.bucket_id = $2) AND ($3 = '' OR j.sync_id = $3) AND j.created_at >= $4 AND j.created_at < $5 ORDER BY j.created_at DESC, j.job_id LIMIT $6";
+    const LOOKS = "SELECT s.bucket_id, j.data FROM sync_jobs j JOIN syncs s ON s.namespace_id = j.namespace_id AND s.sync_id = j.sync_id WHERE j.namespace_id = $1 AND ($2 = '' OR s.bucket_id = $2) AND ($3 = '' OR j.sync_id = $3) AND (j.created_at >= $4 OR j.status = 'running') AND j.created_at < $5 ORDER BY j.created_at DESC, j.job_id LIMIT $6";
 }
 
 /// Days before which a batch that still fails objects was made.
 const BEGUN: i64 = 30 * 24 * HOUR;
+
+/// How long a batch lasts at most, and a little.
+const LASTS: i64 = 48 * HOUR;
 
 /// Rows of one kind that figures are made of, the newest ones.
 const COUNTED: i64 = 20_000;
@@ -117,7 +120,7 @@ pub(super) async fn took(
     let args = args![
         namespace_id,
         collection_id,
-        span.since - BEGUN,
+        span.since - LASTS,
         span.since,
         span.until,
         COUNTED

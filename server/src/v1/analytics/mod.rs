@@ -81,7 +81,8 @@ impl Span {
             DateTruncUnit::Minute | DateTruncUnit::Hour => 1,
             _ => 30,
         };
-        let start = moment("start_date", start)?.unwrap_or_else(|| end - Duration::days(days));
+        let start = moment("start_date", start)?
+            .unwrap_or_else(|| end.checked_sub_signed(Duration::days(days)).unwrap_or(end));
         if start > end {
             let msg = "start_date lies after end_date";
             return Err(Violation::query(

@@ -1,14 +1,16 @@
 //! What comes of asking a retriever: how often, how fast, where the time goes, what people do with the answers.
 
+use std::collections::BTreeMap;
+
 use axum::{
     Json,
     extract::{Path, State},
 };
 use indexmap::IndexMap;
 use loupe_wire::{
-    CachePerformanceResponse, DateTruncUnit, InteractionTuningResponse, NamespaceOperation, Object,
-    RetrieverPerformanceResponse, RetrieverSignal, StageBreakdownResponse, StagePerformanceMetrics,
-    Value,
+    CachePerformanceResponse, DateTruncUnit, InteractionTuningResponse, InteractionType,
+    NamespaceOperation, Object, RetrieverPerformanceResponse, RetrieverSignal,
+    StageBreakdownResponse, StagePerformanceMetrics, Value,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -28,6 +30,7 @@ use crate::{
     list::{Params, within},
     openapi::routes,
     v1::{
+        interactions,
         retrievers::{self, stages_of},
         tasks::name_of,
     },
@@ -155,12 +158,7 @@ async fn get_retriever_performance(
     )?;
     let asked = asked(query.source.as_deref())?;
     let all = store::of_retriever(app.db(), place.key(), span, asked, COUNTED).await?;
-    let mut acts = store::acts(app.db(), place.key(), span, ACTS).await?;
-    acts.retain(|act| match asked {
-        Asked::Anywhere => true,
-        Asked::OnPages => !act.public_id.is_empty(),
-        Asked::Elsewhere => act.public_id.is_empty(),
-    });
+    let acts = Acts::read(&app, &place, span, asked).await?;
     let mut summary = searches::figures(&all);
     let (most_asked, found_nothing) = searches::queries(&all);
     summary.insert("top_queries".into(), most_asked.into());
@@ -211,9 +209,12 @@ pub(super) fn stages(place: &Place, executions: &[Object]) -> Vec<StagePerforman
             }
         }
     }
-    let kind_of = |name: &str| {
+    let order = |name: &str| {
         let mut all = place.retriever.stages.iter();
-        let stage = all.find(|one| one.stage_name == name)?;
+        all.position(|one| one.stage_name == name)
+    };
+    let kind_of = |name: &str| {
+        let stage = place.retriever.stages.get(order(name)?)?;
         let kind = stage.config.get("stage_id").and_then(Value::as_str);
         kind.map(ToOwned::to_owned)
     };
@@ -229,7 +230,10 @@ pub(super) fn stages(place: &Place, executions: &[Object]) -> Vec<StagePerforman
             avg_documents_out: gave.mean(),
         }
     });
-    told.collect()
+    let mut told: Vec<_> = told.collect();
+    // One of the databases keeps members in an order of its own.
+    told.sort_by_key(|one| order(&one.stage_name).unwrap_or(usize::MAX));
+    told
 }
 
 /// How often a retriever answers from memory, and how much faster that is.
@@ -268,6 +272,34 @@ async fn get_retriever_cache_figures(
     }))
 }
 
+/// What people did with the answers of a retriever.
+pub(super) struct Acts {
+    /// How often each kind was done.
+    pub kinds: BTreeMap<String, i64>,
+    /// The newest clicks.
+    pub clicks: Vec<store::Act>,
+}
+
+impl Acts {
+    async fn read(app: &App, place: &Place, span: Span, asked: Asked) -> Result<Self> {
+        let sums = store::sums_of_acts(app.db(), place.key(), span, asked).await?;
+        let mut kinds = BTreeMap::new();
+        for (bits, times) in sums {
+            for kind in interactions::KINDS {
+                if bits & interactions::bit(kind) != 0 {
+                    *kinds.entry(name_of(kind)).or_default() += times;
+                }
+            }
+        }
+        let clicks = interactions::bit(InteractionType::Click);
+        let clicks = store::acts(app.db(), place.key(), span, asked, (clicks, COUNTED));
+        Ok(Self {
+            kinds,
+            clicks: clicks.await?,
+        })
+    }
+}
+
 /// What came of single answers, the newest first: what people did with them, and which found nothing (`zero_results`) or
 /// took half a second and more (`slow_query`).
 #[utoipa::path(get, path = "/v1/analytics/retrievers/{retriever_id}/signals", tag = "analytics", params(SignalsQuery), responses((status = 200, body = Vec<RetrieverSignal>)))]
@@ -283,7 +315,8 @@ async fn list_retriever_signals(
     // One kind may be rare among the others.
     let kind = query.signal_type.filter(|kind| !kind.is_empty());
     let read = if kind.is_some() { ACTS } else { limit };
-    let acts = store::acts(app.db(), place.key(), span, read).await?;
+    let all = (interactions::ANY, read);
+    let acts = store::acts(app.db(), place.key(), span, Asked::Anywhere, all).await?;
     let poor = store::poor(app.db(), place.key(), span, (SLOW * 1e3) as i64, read).await?;
     let mut signals: Vec<RetrieverSignal> = acts.into_iter().flat_map(signals_of_act).collect();
     signals.extend(poor.iter().flat_map(signals_of_answer));
@@ -373,7 +406,7 @@ async fn analyze_retriever_tuning(
     let seen = tuning::Seen {
         searches: store::of_retriever(app.db(), place.key(), span, Asked::Anywhere, COUNTED)
             .await?,
-        acts: store::acts(app.db(), place.key(), span, ACTS).await?,
+        acts: Acts::read(&app, &place, span, Asked::Anywhere).await?,
         stages: stages(
             &place,
             &store::told(app.db(), place.key(), span, LOOKED_AT).await?,

@@ -1,12 +1,13 @@
 //! Searches counted by time, and what people typed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use loupe_wire::{DateTruncUnit, InteractionType, Object, Value};
+use loupe_wire::{DateTruncUnit, Object, Value};
 use serde_json::json;
 
 use super::{
     bucket,
+    retrievers::Acts,
     store::{Act, Search},
 };
 use crate::figures::{Sorted, count, ratio};
@@ -16,6 +17,9 @@ const LISTED: usize = 20;
 
 /// A query that is followed by a longer one this soon was not finished, in microseconds.
 const TYPING: i64 = 5_000_000;
+
+/// Searches that one is compared with: more within so short a time are of other people.
+const TOGETHER: usize = 100;
 
 /// How long searches took, in milliseconds.
 pub(super) fn took<'a>(searches: impl IntoIterator<Item = &'a Search>) -> Sorted {
@@ -74,6 +78,7 @@ fn finished(searches: &[Search]) -> Vec<(String, &Search)> {
         let is_begun = seen
             .iter()
             .rev()
+            .take(TOGETHER)
             .take_while(|(_, at)| at - search.created_at <= TYPING)
             .any(|(longer, _)| longer.len() > query.len() && longer.starts_with(&query));
         seen.push((query.clone(), search.created_at));
@@ -113,28 +118,28 @@ pub(super) fn queries(searches: &[Search]) -> (Vec<Value>, Vec<Value>) {
     (all.iter().take(LISTED).map(told).collect(), empty)
 }
 
-/// What people did with the answers.
-pub(super) fn acts(acts: &[Act], searches: usize) -> Object {
-    let mut by_kind: BTreeMap<String, i64> = BTreeMap::new();
-    let (mut positions, mut clicked) = (Vec::new(), std::collections::HashSet::new());
-    let mut clicks = 0;
-    for act in acts {
-        for kind in &act.told.interaction_type {
-            let name = crate::v1::tasks::name_of(*kind);
-            *by_kind.entry(name).or_default() += 1;
-        }
-        if act.told.interaction_type.contains(&InteractionType::Click) {
-            clicks += 1;
-            // Positions are counted from 0.
-            positions.push(act.told.position as f64 + 1.0);
-            clicked.extend(act.told.execution_id.as_deref());
-        }
-    }
-    let places = Sorted::new(positions);
+/// What people did with the answers to so many searches.
+pub(super) fn acts(acts: &Acts, searches: usize) -> Object {
+    let clicked = acts
+        .clicks
+        .iter()
+        .filter_map(|act| act.told.execution_id.as_deref());
+    let clicked: HashSet<&str> = clicked.collect();
+    let places = places(&acts.clicks);
     object(json!({
-        "clicks": clicks,
+        "clicks": acts.kinds.get("click").unwrap_or(&0),
         "click_through_rate": ratio(clicked.len() as f64, searches as f64).min(1.0),
         "avg_click_position": (!places.is_empty()).then(|| places.mean()),
-        "interactions": by_kind,
+        "interactions": acts.kinds,
     }))
+}
+
+/// The places that were clicked on, from 1.
+pub(super) fn places(clicks: &[Act]) -> Sorted {
+    Sorted::new(
+        clicks
+            .iter()
+            .map(|act| act.told.position as f64 + 1.0)
+            .collect(),
+    )
 }

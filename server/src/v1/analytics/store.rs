@@ -13,8 +13,10 @@ crate::sql! {
     const TOLD = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND created_at < $4 ORDER BY created_at DESC LIMIT $5";
     const SLOWEST = "SELECT micros, data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND created_at < $4 ORDER BY micros DESC, execution_id LIMIT $5";
     const POOR = "SELECT execution_id, created_at, micros, returned, query FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND created_at < $4 AND (returned = 0 OR micros >= $5) ORDER BY created_at DESC, execution_id LIMIT $6";
-    const ACTS = "SELECT created_at, public_id, data FROM interactions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND created_at < $4 ORDER BY created_at DESC, interaction_id LIMIT $5";
-    const FAILED_OBJECTS = "SELECT COALESCE(o.collection_id, ''), CAST(COUNT(*) AS BIGINT) FROM batch_objects o JOIN batches b ON b.batch_id = o.batch_id WHERE b.namespace_id = $1 AND b.created_at >= $2 AND o.status = 'FAILED' AND o.updated_at >= $3 AND o.updated_at < $4 GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1000";
+    // An act may name the execution alone.
+    const ACTS = "SELECT created_at, data FROM interactions WHERE namespace_id = $1 AND created_at >= $3 AND created_at < $4 AND (CAST($5 AS BIGINT) = 0 OR (CAST($5 AS BIGINT) = 1) = (public_id <> '')) AND (retriever_id = $2 OR (retriever_id = '' AND EXISTS (SELECT 1 FROM executions e WHERE e.namespace_id = $1 AND e.retriever_id = $2 AND e.execution_id = interactions.execution_id))) AND (kinds & CAST($6 AS BIGINT)) <> 0 ORDER BY created_at DESC, interaction_id LIMIT $7";
+    const SUMS_OF_ACTS = "SELECT kinds, CAST(COUNT(*) AS BIGINT) FROM interactions WHERE namespace_id = $1 AND created_at >= $3 AND created_at < $4 AND (CAST($5 AS BIGINT) = 0 OR (CAST($5 AS BIGINT) = 1) = (public_id <> '')) AND (retriever_id = $2 OR (retriever_id = '' AND EXISTS (SELECT 1 FROM executions e WHERE e.namespace_id = $1 AND e.retriever_id = $2 AND e.execution_id = interactions.execution_id))) GROUP BY kinds ORDER BY kinds";
+    const FAILED_OBJECTS = "SELECT o.collection_id, CAST(COUNT(*) AS BIGINT) FROM batch_objects o JOIN batches b ON b.batch_id = o.batch_id WHERE b.namespace_id = $1 AND b.created_at >= $2 AND o.status = 'FAILED' AND o.collection_id IS NOT NULL AND o.updated_at >= $3 AND o.updated_at < $4 GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1000";
     const FAILED_CLUSTERS = "SELECT cluster_id, CAST(COUNT(*) AS BIGINT) FROM cluster_runs WHERE namespace_id = $1 AND status = 'failed' AND created_at >= $2 AND created_at < $3 GROUP BY cluster_id ORDER BY 2 DESC, 1 LIMIT 1000";
 }
 
@@ -144,23 +146,46 @@ pub(super) async fn poor(
 #[derive(Debug)]
 pub(super) struct Act {
     pub created_at: i64,
-    /// The page that it happened on; empty for others.
-    pub public_id: String,
     pub told: InteractionResponse,
 }
 
-/// The newest acts on answers of a retriever.
+/// How often each mixture of kinds was done with answers of a retriever.
+pub(super) async fn sums_of_acts(
+    db: &Db,
+    (namespace_id, retriever_id): (&str, &str),
+    span: Span,
+    asked: Asked,
+) -> Result<Vec<(i64, i64)>> {
+    let args = args![
+        namespace_id,
+        retriever_id,
+        span.since,
+        span.until,
+        asked as i64
+    ];
+    db.all(SUMS_OF_ACTS, args).await
+}
+
+/// The newest acts of some kinds, by their bits, on answers of a retriever: so many.
 pub(super) async fn acts(
     db: &Db,
     (namespace_id, retriever_id): (&str, &str),
     span: Span,
-    most: i64,
+    asked: Asked,
+    (kinds, most): (i64, i64),
 ) -> Result<Vec<Act>> {
-    let args = args![namespace_id, retriever_id, span.since, span.until, most];
-    let rows: Vec<(i64, String, Json<InteractionResponse>)> = db.all(ACTS, args).await?;
-    let act = |(created_at, public_id, told): (i64, String, Json<InteractionResponse>)| Act {
+    let args = args![
+        namespace_id,
+        retriever_id,
+        span.since,
+        span.until,
+        asked as i64,
+        kinds,
+        most
+    ];
+    let rows: Vec<(i64, Json<InteractionResponse>)> = db.all(ACTS, args).await?;
+    let act = |(created_at, told): (i64, Json<InteractionResponse>)| Act {
         created_at,
-        public_id,
         told: told.0,
     };
     Ok(rows.into_iter().map(act).collect())

@@ -1,16 +1,16 @@
 //! Advice on a retriever, each piece by a rule over what came of its answers.
 
 use loupe_wire::{
-    InteractionTuningRecommendation, InteractionType, Object, RetrieverModelOutput,
-    StagePerformanceMetrics, Value,
+    InteractionTuningRecommendation, Object, RetrieverModelOutput, StagePerformanceMetrics, Value,
 };
 use serde_json::json;
 
 use super::{
-    searches::took,
-    store::{Act, Search},
+    retrievers::Acts,
+    searches::{places, took},
+    store::Search,
 };
-use crate::figures::{Sorted, ratio};
+use crate::figures::ratio;
 
 /// Searches, or clicks, that a rule wants to have seen before it says anything.
 const ENOUGH: usize = 20;
@@ -27,17 +27,8 @@ const SPARE: f64 = 4.0;
 /// What the advice is made of.
 pub(super) struct Seen {
     pub searches: Vec<Search>,
-    pub acts: Vec<Act>,
+    pub acts: Acts,
     pub stages: Vec<StagePerformanceMetrics>,
-}
-
-impl Seen {
-    /// The places that were clicked on, from 1.
-    fn clicks(&self) -> Sorted {
-        let clicks = self.acts.iter().map(|act| &act.told);
-        let clicks = clicks.filter(|told| told.interaction_type.contains(&InteractionType::Click));
-        Sorted::new(clicks.map(|told| told.position as f64 + 1.0).collect())
-    }
 }
 
 /// The stages of one kind with their parameters.
@@ -81,7 +72,10 @@ fn too_strict(
     }
     let searching = stages(retriever, "feature_search");
     let strict = searching.iter().find_map(|(name, parameters)| {
-        let least = parameters.get("min_score")?.as_f64()?;
+        let searches = parameters.get("searches").and_then(Value::as_array);
+        let mut searches = searches.into_iter().flatten();
+        let least = searches.find_map(|one| one.get("min_score")?.as_f64());
+        let least = least.or_else(|| parameters.get("min_score")?.as_f64())?;
         (least > 0.0).then_some((*name, least))
     });
     let reasoning = format!("{empty} of {asked} searches found nothing");
@@ -115,7 +109,7 @@ fn too_deep(
     retriever: &RetrieverModelOutput,
     seen: &Seen,
 ) -> Option<InteractionTuningRecommendation> {
-    let clicks = seen.clicks();
+    let clicks = places(&seen.acts.clicks);
     if clicks.len() < ENOUGH || clicks.mean() <= DEEP {
         return None;
     }
@@ -163,7 +157,7 @@ fn too_many(
     retriever: &RetrieverModelOutput,
     seen: &Seen,
 ) -> Option<InteractionTuningRecommendation> {
-    let clicks = seen.clicks();
+    let clicks = places(&seen.acts.clicks);
     let deepest = clicks.percentile(0.99);
     let searching = stages(retriever, "feature_search").into_iter().next_back();
     let (name, parameters) = searching?;
@@ -175,7 +169,7 @@ fn too_many(
     Some(InteractionTuningRecommendation {
         recommendation_type: "final_top_k".into(),
         current_value: json!({"stage_name": name, "final_top_k": fetched}),
-        recommended_value: json!({"stage_name": name, "final_top_k": enough}),
+        recommended_value: json!({"stage_name": name, "final_top_k": enough as i64}),
         expected_impact: "faster, with the same documents where people look".into(),
         confidence: confidence(clicks.len()),
         reasoning: format!(

@@ -202,7 +202,7 @@ impl Job<'_> {
             .db()
             .write(move |tx| {
                 Box::pin(async move {
-                    let mut hosted = APPS.find_in(tx, &org_id, &app_id).await?.data.0;
+                    let mut hosted = APPS.hold(tx, &org_id, &app_id).await?.data.0;
                     let mut deploy = deploy;
                     let version = new_version(&mut hosted, &mut deploy, built, started, now);
                     store::insert_version(tx, &org_id, &app_id, &version, now).await?;

@@ -338,10 +338,10 @@ pub async fn update(
     let before = find(app, caller, app_id).await?;
     let old_auth = before.auth_config.clone();
     let mut request = request;
-    let sent_auth = request.auth_config.take();
-    let auth = match sent_auth {
-        Some(sent) => check::auth(app, caller, Some(sent), old_auth).await?,
-        None => old_auth,
+    // What was not sent is left as it is by then.
+    let auth = match request.auth_config.take() {
+        Some(sent) => Some(check::auth(app, caller, Some(sent), old_auth.clone()).await?),
+        None => None,
     };
     let (old_build, old_namespace) = (before.build_config.as_ref(), before.namespace_id.as_ref());
     let build = request.build_config.as_ref().or(old_build);
@@ -350,9 +350,11 @@ pub async fn update(
         check::authority(app, caller, build, namespace.map(String::as_str)).await?;
     }
     let (org_id, id, now) = (caller.org_id.clone(), before.id, app.clock().micros());
-    let publish = request.publish;
+    let (publish, sends_auth) = (request.publish, auth.is_some());
     let change = move |hosted: &mut Hosted| {
-        hosted.auth_config = auth;
+        if let Some(auth) = auth {
+            hosted.auth_config = auth;
+        }
         hosted.namespace_id = namespace_id.or(hosted.namespace_id.take());
         hosted.change(request);
     };
@@ -367,7 +369,11 @@ pub async fn update(
         .db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut hosted = APPS.find_in(tx, &owner, &id).await?.data.0;
+                let mut hosted = APPS.hold(tx, &owner, &id).await?.data.0;
+                if sends_auth && hosted.auth_config != old_auth {
+                    let message = "the app's sign-in was changed meanwhile: look at it and send the change again";
+                    return Err(ApiError::conflict("changed_meanwhile", message));
+                }
                 change(&mut hosted);
                 if publish {
                     versions::publish(tx, &owner, &mut hosted, &by, "", now).await?;
@@ -428,7 +434,7 @@ pub async fn publish(
         .db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut hosted = APPS.find_in(tx, &org_id, &id).await?.data.0;
+                let mut hosted = APPS.hold(tx, &org_id, &id).await?.data.0;
                 versions::publish(tx, &org_id, &mut hosted, &by, &message, now).await?;
                 save(tx, &org_id, &mut hosted, now).await?;
                 Ok(hosted)

@@ -181,12 +181,8 @@ async fn get_public_tree(
     Err(ApiError::not_found("taxonomy", &taxonomy_id))
 }
 
-/// Levels that a tree is shown to: documents tell their own, and JSON is not nested without end.
-const DEEPEST: i64 = 32;
-
 /// Places, each within the one above it. One whose upper one is not told stands by itself.
-fn nested(mut places: Vec<TaxonomyPathNode>) -> Vec<Value> {
-    places.retain(|place| place.level < DEEPEST);
+fn nested(places: Vec<TaxonomyPathNode>) -> Vec<Value> {
     let known: HashSet<String> = places.iter().map(|place| place.node_id.clone()).collect();
     let mut below: HashMap<Option<String>, Vec<TaxonomyPathNode>> = HashMap::new();
     for place in places {

@@ -245,7 +245,7 @@ async fn serve(
         .db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut hosted = APPS.find_in(tx, &org_id, &id).await?.data.0;
+                let mut hosted = APPS.hold(tx, &org_id, &id).await?.data.0;
                 let number = match target {
                     Target::Version(number) | Target::Before(number) => number,
                     Target::Staging => {

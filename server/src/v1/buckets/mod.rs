@@ -200,7 +200,7 @@ pub async fn update(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut bucket = BUCKETS.find_in(tx, &namespace_id, &record.id).await?.data.0;
+                let mut bucket = BUCKETS.hold(tx, &namespace_id, &record.id).await?.data.0;
                 if let (Some(schema), false) = (&request.bucket_schema, force) {
                     let objects = objects::store::count_in(tx, &namespace_id, &record.id).await?;
                     check_schema(&bucket, schema, objects)?;

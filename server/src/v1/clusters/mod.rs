@@ -268,7 +268,7 @@ pub async fn update(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut stored = CLUSTERS.find_in(tx, &namespace_id, &id).await?.data.0;
+                let mut stored = CLUSTERS.hold(tx, &namespace_id, &id).await?.data.0;
                 let before = stored.model.clone();
                 patch(&mut stored, request);
                 if let Some((source_cluster_ids, collection_ids)) = sources {

@@ -106,11 +106,32 @@ pub async fn give_up(app: &App, claim: &Claim) -> Result<()> {
         back
     });
     match changed.await {
-        Ok(true) => forget_attempts(app, claim, text(claim, "collection_id"), claim.attempt).await,
+        Ok(true) => {
+            let id = text(claim, "collection_id");
+            remove_forgotten(app, claim, id).await?;
+            forget_attempts(app, claim, id, claim.attempt).await
+        }
         Ok(false) => Ok(()),
         Err(error) if error.is_not_found() => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// Removes what was made of objects that went while the collection was on its way: nothing more is noted once it is back.
+async fn remove_forgotten(app: &App, claim: &Claim, id: &str) -> Result<()> {
+    let reach = Reach {
+        namespace_id: claim.namespace_id.clone().unwrap_or_default(),
+        collection_ids: vec![id.to_owned()],
+        principal: None,
+    };
+    let gone = store::forgotten(app.db(), &reach.namespace_id, id).await?;
+    removal::remove_from(app, &reach, &gone).await?;
+    let id = id.to_owned();
+    app.db()
+        .write(move |tx: &mut Tx| {
+            Box::pin(async move { store::end_forgotten(tx, &reach.namespace_id, &id).await })
+        })
+        .await
 }
 
 /// Removes the files of the first attempts of a move: the collection names none of them.

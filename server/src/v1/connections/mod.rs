@@ -233,7 +233,7 @@ pub async fn update(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let before = CONNECTIONS.find_in(tx, &caller.org_id, &id).await?.data.0;
+                let before = CONNECTIONS.hold(tx, &caller.org_id, &id).await?.data.0;
                 let after = changed(before.clone(), request, now);
                 let name = after.name.as_str();
                 CONNECTIONS
@@ -322,7 +322,7 @@ async fn note(app: &App, caller: &Caller, id: &str, error: Option<String>) -> Re
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut connection = CONNECTIONS.find_in(tx, &caller.org_id, &id).await?.data.0;
+                let mut connection = CONNECTIONS.hold(tx, &caller.org_id, &id).await?.data.0;
                 let action = match error {
                     Some(_) => AuditAction::StorageConnectionFailed,
                     None => AuditAction::StorageConnectionTested,

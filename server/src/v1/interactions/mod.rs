@@ -44,6 +44,38 @@ pub struct Origin {
     pub public_id: String,
 }
 
+/// Every kind.
+pub const KINDS: [InteractionType; 22] = {
+    use InteractionType as Kind;
+    [
+        Kind::Impression,
+        Kind::View,
+        Kind::Click,
+        Kind::Dwell,
+        Kind::PositiveFeedback,
+        Kind::NegativeFeedback,
+        Kind::Purchase,
+        Kind::AddToCart,
+        Kind::Wishlist,
+        Kind::LongView,
+        Kind::Share,
+        Kind::Bookmark,
+        Kind::QueryRefinement,
+        Kind::ZeroResults,
+        Kind::FilterToggle,
+        Kind::Skip,
+        Kind::ReturnToResults,
+        Kind::Play,
+        Kind::Download,
+        Kind::Save,
+        Kind::AddToProject,
+        Kind::Rating,
+    ]
+};
+
+/// The bits of all kinds.
+pub const ANY: i64 = (1 << KINDS.len()) - 1;
+
 /// The bit of a kind.
 pub fn bit(kind: InteractionType) -> i64 {
     1 << (kind as u32)

@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_secs(2);
 /// How long one stream lasts: who comes again is asked for its key again.
 const LASTS: Duration = Duration::from_secs(600);
 
-/// Streams of one organization and user on this process.
+/// Streams of one organization on this process.
 const MOST: usize = 100;
 
 /// An organization, and one of its users or nobody.
@@ -67,11 +67,17 @@ pub(super) fn stream(app: &App, org_id: &str, user_id: Option<String>) -> Result
 
 fn join(app: &App, place: Place) -> Result<watch::Receiver<Option<i64>>> {
     let mut all = app.listeners.all();
+    // Each user has a look of its own, and users are whoever is named.
+    let own = all.iter().filter(|((org_id, _), _)| *org_id == place.0);
+    if own
+        .map(|(_, sender)| sender.receiver_count())
+        .sum::<usize>()
+        >= MOST
+    {
+        let message = format!("{MOST} streams of unread notifications are open: close some");
+        return Err(ApiError::too_many_requests("too_many_streams", message));
+    }
     if let Some(sender) = all.get(&place) {
-        if sender.receiver_count() >= MOST {
-            let message = format!("{MOST} streams of unread notifications are open: close some");
-            return Err(ApiError::too_many_requests("too_many_streams", message));
-        }
         let mut counts = sender.subscribe();
         if counts.borrow().is_some() {
             counts.mark_changed();

@@ -31,7 +31,9 @@ use crate::{
     auth::{Caller, Read, Scope},
     db::Record,
     error::{ApiError, Result, Violation},
-    front, limits, list,
+    front,
+    limits::{self, quota},
+    list,
 };
 
 /// Members that every result has.
@@ -177,6 +179,9 @@ impl Open {
             match found.await {
                 Ok(found) if found.id == taxonomy_id => {
                     self.take(app).await?;
+                    // It reads as much as a search, and takes its turn and its share of the budget as one.
+                    quota::check_spend(app, self.org_id()).await?;
+                    let _turn = app.turns.take().await?;
                     let places = taxonomies::nodes::of(app, &self.scope.namespace_id, &found);
                     return places.await.map(Some);
                 }

@@ -377,6 +377,7 @@ fn execution<L: Level>(
         .find_map(Value::as_str)
         .map(|text| text.chars().take(200).collect());
     let micros = (milliseconds * 1e3).round() as i64;
+    let total = response.pagination.get("total").and_then(Value::as_i64);
     let summary = RetrieverExecutionSummary {
         execution_id: response.execution_id.clone(),
         status: response.status.clone(),
@@ -406,7 +407,8 @@ fn execution<L: Level>(
         retriever_id: response.retriever_id.clone(),
         created_at,
         micros,
-        returned,
+        // A page behind the last one found what the search found.
+        returned: total.unwrap_or(0).max(returned),
         cached: response.cache_hit,
         public_id: public_id.to_owned(),
         query: query.unwrap_or_default(),

@@ -21,8 +21,11 @@ const TOGETHER: usize = 128;
 /// How long the first one waits for others: a commit costs the disk more than an execution costs the processor.
 const GATHERED: Duration = Duration::from_millis(50);
 
-/// Days that an execution is kept: figures look back as far.
-const KEPT_DAYS: i64 = 90;
+/// Days that an execution is kept, as interactions are: they are told of one. A month's use is counted by retriever from them.
+const KEPT_DAYS: i64 = 400;
+
+/// Executions that are forgotten in one transaction.
+const FORGOTTEN: i64 = 5_000;
 
 /// Executions of one read, and of all reads together.
 const PAGE: i64 = 2_000;
@@ -131,8 +134,12 @@ impl History {
 /// The database fails.
 pub async fn sweep(app: &App) -> Result<()> {
     let before = app.clock().micros() - KEPT_DAYS * 86_400_000_000;
-    app.db()
-        .write(move |tx| Box::pin(async move { store::sweep_executions(tx, before).await }))
-        .await?;
-    Ok(())
+    loop {
+        let forgotten = app.db().write(move |tx| {
+            Box::pin(async move { store::sweep_executions(tx, before, FORGOTTEN).await })
+        });
+        if forgotten.await? < FORGOTTEN as u64 {
+            return Ok(());
+        }
+    }
 }

@@ -327,7 +327,7 @@ pub async fn update(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut retriever = RETRIEVERS.find_in(tx, &namespace_id, &id).await?.data.0;
+                let mut retriever = RETRIEVERS.hold(tx, &namespace_id, &id).await?.data.0;
                 let before = retriever.clone();
                 retriever.retriever_name =
                     request.retriever_name.unwrap_or(retriever.retriever_name);

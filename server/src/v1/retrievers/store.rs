@@ -19,7 +19,7 @@ crate::sql! {
     const COUNT_SPAN = "SELECT CAST(COUNT(*) AS BIGINT) FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND created_at <= $4";
     const RECENT = "SELECT retriever_id, data FROM executions WHERE namespace_id = $1 ORDER BY created_at DESC LIMIT $2";
     const NAMESPACE_OF = "SELECT r.owner FROM retrievers r JOIN namespaces n ON n.id = r.owner WHERE n.owner = $1 AND r.id = $2";
-    const SWEEP_EXECUTIONS = "DELETE FROM executions WHERE created_at < $1";
+    const SWEEP_EXECUTIONS = "DELETE FROM executions WHERE execution_id IN (SELECT execution_id FROM executions WHERE created_at < $1 LIMIT $2)";
     const FIND_EXECUTION = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND execution_id = $3";
 }
 
@@ -62,9 +62,9 @@ pub async fn insert_execution(tx: &mut Tx, execution: &Execution) -> Result<()> 
     Ok(())
 }
 
-/// Forgets what is older than this.
-pub async fn sweep_executions(tx: &mut Tx, before: i64) -> Result<u64> {
-    tx.run(SWEEP_EXECUTIONS, args![before]).await
+/// Forgets what is older than this, so many at most; answers how many they were.
+pub async fn sweep_executions(tx: &mut Tx, before: i64, most: i64) -> Result<u64> {
+    tx.run(SWEEP_EXECUTIONS, args![before, most]).await
 }
 
 pub async fn list_executions(

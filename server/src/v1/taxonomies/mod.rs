@@ -243,7 +243,7 @@ async fn change(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let before = TAXONOMIES.find_in(tx, &namespace_id, &id).await?.data.0;
+                let before = TAXONOMIES.hold(tx, &namespace_id, &id).await?.data.0;
                 let mut taxonomy = before.clone();
                 edit(&mut taxonomy)?;
                 let name = &taxonomy.taxonomy_name;

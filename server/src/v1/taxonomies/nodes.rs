@@ -12,6 +12,10 @@ use crate::{app::App, error::Result, v1::retrievers};
 
 /// Nodes of a tree that its documents tell.
 const MAX_NODES: usize = 10_000;
+/// Levels of a tree: documents tell their own, and JSON is not nested without end.
+const DEEPEST: usize = 32;
+/// Bytes of a path.
+const LONGEST: usize = 4096;
 
 /// The tree of a taxonomy as the interface tells it. A flat one has none: its nodes are documents.
 ///
@@ -89,7 +93,13 @@ async fn told_nodes(
     let separator = &tree.path_separator;
     let mut nodes = indexmap::IndexMap::new();
     for value in values {
-        let path = pieces(&value.value, separator);
+        let mut path = pieces(&value.value, separator);
+        // A document may tell any path: each level of it is a node with all that are above.
+        path.truncate(DEEPEST);
+        let long: usize = path.iter().map(String::len).sum();
+        if nodes.len() >= MAX_NODES || long > LONGEST {
+            continue;
+        }
         for end in 1..=path.len() {
             let node_id = path[..end].join(separator);
             nodes
