@@ -47,6 +47,12 @@ both! {
         assert!(page.headers.get_all("vary").iter().any(|value| value == "cookie"));
         assert!(!page.headers["cache-control"].to_str().unwrap().contains("public"));
         assert_ne!(visitor.get("/api/retrievers").await.status, 401);
+        // The form in another tab leads where it would have; another change of the app leaves the password alone.
+        let again = visitor.post("/_auth/unlock", &[("password", "typed in another tab"), ("return_to", "/films?x=2")]).await;
+        assert_eq!((again.status, again.headers["location"].to_str().unwrap()), (303, "/films?x=2"));
+        assert_eq!(visitor.get("/_auth/unlock").await.status, 303);
+        server.call("PATCH", &path, json!({"meta": {"title": "Another club"}})).await.ok();
+        assert_eq!(Browser::new(&server, "vault").get("/").await.status, 401);
 
         // A cookie that somebody changed, that is old, or of another app.
         let cookie = visitor.cookies.iter().next().map(|(name, value)| (name.clone(), value.clone())).unwrap();
