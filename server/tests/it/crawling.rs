@@ -335,6 +335,10 @@ both! {
         for told in [&shown, &list, &clone] {
             assert!(!told.to_string().contains("of-the-harbour"), "{told:#}");
         }
+        // But not to where somebody else says.
+        let bucket_of_theirs = server.call_in(&namespace, "POST", "/v1/buckets", json!({"bucket_name": "theirs", "bucket_schema": {"properties": {"url": {"type": "string"}}}})).await.ok();
+        let turned = json!({"collection_name": "turned", "source": {"type": "bucket", "bucket_ids": [bucket_of_theirs["bucket_id"]]}});
+        server.call_in(&namespace, "POST", &path, turned).await.invalid(&["body", "source"], "sealed_headers");
         // A copy sends it, too; whoever only saw how it is shown sends it nowhere.
         visits.words.lock().unwrap().clear();
         let path = format!("/v1/collections/{}/trigger", clone["collection_id"].as_str().unwrap());

@@ -193,7 +193,7 @@ both! {
                 // Nothing is there, or the request is wrong before anything is looked at.
                 404 | 422 | 400 => true,
                 200 => {
-                    let lists = [&answer.body["results"], &answer.body["secrets"]];
+                    let lists = [&answer.body["results"], &answer.body["secrets"], &answer.body["buckets"]];
                     row.access == Access::AnyKey || lists.contains(&&json!([]))
                 }
                 _ => false,

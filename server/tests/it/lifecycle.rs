@@ -224,6 +224,17 @@ both! {
             assert!(start.elapsed().as_secs() < 30, "the removals are not noted");
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
+        // A snapshot of the file has nothing of them either.
+        let snapshots = format!("/v1/namespaces/{namespace}/snapshots");
+        let taken = server.call("POST", &snapshots, json!({})).await.ok();
+        server.task_end(taken["task_id"].as_str().unwrap()).await;
+        let restore = format!("{snapshots}/{}/restore", taken["snapshot_id"].as_str().unwrap());
+        let restored = server.call("POST", &restore, json!({"target_namespace_name": "before"})).await.ok();
+        server.task_end(restored["task_id"].as_str().unwrap()).await;
+        let other = restored["target_namespace_id"].as_str().unwrap();
+        let list = server.call_in(other, "GET", "/v1/collections/documents/documents", Value::Null).await.ok();
+        let titles: Vec<&Value> = list["results"].as_array().unwrap().iter().map(|one| &one["title"]).collect();
+        assert_eq!(titles, ["kept"], "{list:#}");
         let back = json!({"lifecycle_state": "active", "async_transition": false});
         server.call_in(&namespace, "PATCH", &path, back).await.ok();
         let list = server.call_in(&namespace, "GET", &format!("/v1/collections/{collection}/documents"), Value::Null).await.ok();

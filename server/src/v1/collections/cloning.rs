@@ -2,14 +2,14 @@
 
 use loupe_wire::{
     CloneCollectionRequest, CloneCollectionResponse, CollectionResponse, CreateCollectionRequest,
-    FeatureExtractorConfigInput, FeatureExtractorConfigOutput, NamespaceOperation, reading,
+    FeatureExtractorConfigInput, FeatureExtractorConfigOutput, NamespaceOperation, Value, reading,
 };
 
-use super::{draft, draft_copy, find, insert, lifecycle};
+use super::{draft, draft_copy, find, headers, insert, lifecycle};
 use crate::{
     app::App,
     auth::{Scope, Write},
-    error::{ApiError, Result},
+    error::{ApiError, Result, Violation},
     v1::copying::{self, Copy},
 };
 
@@ -68,6 +68,11 @@ pub async fn clone(
         true => draft_copy(app, scope, create_request).await?,
         false => draft(app, scope, create_request).await?,
     };
+    if own && made.source != source && headers::are_sealed(&made.feature_extractor) {
+        // Whoever says what is crawled would be sent the secrets.
+        let msg = "the headers of this collection are secrets for its own source: send the extractor with its headers";
+        return Err(Violation::body(&["source"], "sealed_headers", msg, Value::Null).into());
+    }
     let extractor = &made.feature_extractor;
     let same = made.source == source && as_sent(extractor.clone()) == as_sent(own_extractor);
     let collection_id = made.collection_id.clone();

@@ -48,6 +48,11 @@ pub(super) fn seal(
     Ok(())
 }
 
+/// Whether the extractor sends headers that somebody sealed.
+pub(super) fn are_sealed(extractor: &FeatureExtractorConfigOutput) -> bool {
+    headers(&mut extractor.clone()).any(|(_, value)| value.starts_with(SEALED))
+}
+
 /// The extractor with the values as they are to be sent.
 ///
 /// # Errors

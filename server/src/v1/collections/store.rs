@@ -82,11 +82,7 @@ pub async fn forget(
 }
 
 /// Those objects.
-pub(super) async fn forgotten(
-    db: &Db,
-    namespace_id: &str,
-    collection_id: &str,
-) -> Result<Vec<String>> {
+pub async fn forgotten(db: &Db, namespace_id: &str, collection_id: &str) -> Result<Vec<String>> {
     let args = args![namespace_id, collection_id];
     let rows: Vec<(String,)> = db.all(FORGOTTEN, args).await?;
     Ok(rows.into_iter().map(|(id,)| id).collect())

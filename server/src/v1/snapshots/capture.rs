@@ -1,20 +1,24 @@
 //! Taking: rows and documents as lines of JSON, each file with its SHA-256. Documents are read page by page, so memory stays
 //! flat; what is written meanwhile may be in a snapshot or not, a document is never half in it.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicI64, Ordering},
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
 };
 
 use bytes::Bytes;
 use futures::{Stream, TryStreamExt, stream};
 use indexmap::IndexMap;
-use loupe_engine::store::{ListQuery, Reach, WithVectors};
+use loupe_engine::store::{Document, ListQuery, Reach, WithVectors};
 use loupe_wire::{
     ArtifactDigest, CollectionResponse, LifecycleState, ObjectFrontier, ObjectResponse,
     SnapshotFrontier, SnapshotManifest, SnapshotModel, SnapshotStatus, SnapshotType, reading,
 };
 use serde_json::json;
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, Lines};
 
 use super::{SNAPSHOTS, change};
 use crate::{
@@ -25,7 +29,7 @@ use crate::{
     jobs::{Claim, text},
     v1::{
         buckets::BUCKETS,
-        collections::{COLLECTIONS, lifecycle},
+        collections::{self, COLLECTIONS, lifecycle},
         namespaces::NAMESPACES,
         objects::blobs,
         retrievers::RETRIEVERS,
@@ -39,6 +43,8 @@ pub const CAPTURE: &str = "snapshot_capture";
 
 /// Documents and objects read at once.
 const PAGE: usize = 200;
+/// Bytes of lines that are written at once.
+const PIECE: usize = 1 << 20;
 
 crate::sql! {
     const OBJECTS = "SELECT object_id, bucket_id, key_prefix, unique_key, content_hash, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND object_id > $2 ORDER BY object_id LIMIT $3";
@@ -181,7 +187,7 @@ impl Capture<'_> {
         let path = format!("documents/{}.ndjson", collection.id);
         let kept = match &collection.s3_vector_index {
             // Put away: its file has the same lines.
-            Some(key) => self.filed(&path, key).await,
+            Some(key) => self.filed(&path, key, &collection.id).await,
             None => {
                 let counted = Arc::new(AtomicI64::new(0));
                 let pieces = Box::pin(self.documents(&collection.id, counted.clone()));
@@ -203,8 +209,19 @@ impl Capture<'_> {
         Ok(kept?.or(collection.document_count).unwrap_or(0))
     }
 
-    /// Keeps the file of a collection that is put away.
-    async fn filed(&mut self, path: &str, key: &str) -> Result<Option<i64>> {
+    /// Keeps the file of a collection that is put away, without what was made of objects that went since; answers how many
+    /// documents are left where some are not.
+    async fn filed(&mut self, path: &str, key: &str, collection_id: &str) -> Result<Option<i64>> {
+        let namespace_id = self.snapshot.namespace_id.clone();
+        let gone = collections::store::forgotten(self.app.db(), &namespace_id, collection_id);
+        let gone: HashSet<String> = gone.await?.into_iter().collect();
+        if !gone.is_empty() {
+            let counted = Arc::new(AtomicI64::new(0));
+            let lines = self.app.blobs().reader(key).await?.lines();
+            let pieces = Box::pin(without(lines, gone, counted.clone()));
+            self.keep(path, pieces).await?;
+            return Ok(Some(counted.load(Ordering::Relaxed)));
+        }
         let pieces = self.app.blobs().stream(key, None).await?;
         let pieces = pieces.map_err(ApiError::internal);
         self.keep(path, pieces).await.map(|()| None)
@@ -396,4 +413,34 @@ pub(super) async fn resources(app: &App, snapshot: &SnapshotModel) -> Result<Res
         }
     }
     Ok(resources)
+}
+
+/// The lines of a file of documents but those made of some objects.
+fn without(
+    lines: Lines<impl AsyncBufRead + Unpin>,
+    gone: HashSet<String>,
+    counted: Arc<AtomicI64>,
+) -> impl Stream<Item = Result<Bytes>> {
+    stream::try_unfold((lines, gone), move |(mut lines, gone)| {
+        let counted = counted.clone();
+        async move {
+            let mut piece = String::new();
+            while piece.len() < PIECE {
+                let Some(line) = lines.next_line().await.map_err(ApiError::internal)? else {
+                    break;
+                };
+                let document: Document = reading::from_str(&line).map_err(ApiError::internal)?;
+                let internal = document.payload.get("_internal");
+                let root =
+                    internal.and_then(|of| of.get("lineage")?.get("root_object_id")?.as_str());
+                if root.is_some_and(|root| gone.contains(root)) {
+                    continue;
+                }
+                piece += &line;
+                piece.push('\n');
+                counted.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok((!piece.is_empty()).then(|| (Bytes::from(piece), (lines, gone))))
+        }
+    })
 }
