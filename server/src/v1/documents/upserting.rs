@@ -294,7 +294,7 @@ impl Making<'_> {
             "updated_at": self.at, "content_hash": document.content_hash,
             "lineage": {
                 "source_type": source.unwrap_or_else(|| "direct_upsert".into()),
-                "path": document.lineage_path, "chain": document.lineage_chain,
+                "path": document.lineage_path, "chain": document.lineage_chain.as_deref().unwrap_or_default(),
                 "root_object_id": document.root_object_id, "root_bucket_id": document.root_bucket_id,
                 "source_object_id": document.source_object_id,
                 "source_document_id": document.source_document_id,
