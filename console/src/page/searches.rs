@@ -14,11 +14,17 @@ use crate::{
 };
 
 /// Spans that can be looked at: what the address calls them, their words, their days, and what a bar stands for.
-const SPANS: [(&str, &str, f64, &str); 3] = [
-    ("day", "Last 24 hours", 1.0, "hour"),
-    ("week", "Last 7 days", 7.0, "day"),
-    ("month", "Last 30 days", 30.0, "day"),
+const SPANS: [(&str, &str, u32, &str); 3] = [
+    ("day", "Last 24 hours", 1, "hour"),
+    ("week", "Last 7 days", 7, "day"),
+    ("month", "Last 30 days", 30, "day"),
 ];
+
+fn chosen(span: &str) -> (u32, &'static str) {
+    let chosen = SPANS.iter().find(|one| one.0 == span);
+    let (_, _, days, by) = chosen.unwrap_or(&SPANS[0]);
+    (*days, by)
+}
 
 const SOURCES: [(&str, &str); 3] = [
     ("", "Asked anywhere"),
@@ -39,16 +45,12 @@ pub fn searches(api: Signal<Api>, path: Signal<String>) -> AnyView {
     let load = Load::of(
         move || api.get(),
         move || {
-            let chosen = span.value.get();
-            let (_, _, days, by) = *SPANS
-                .iter()
-                .find(|one| one.0 == chosen)
-                .unwrap_or(&SPANS[0]);
+            let (days, by) = chosen(&span.value.get());
             let id = path.get();
             let id = id.rsplit('/').next().unwrap_or_default();
             format!(
                 "/v1/analytics/retrievers/{id}/performance?start_date={}&group_by={by}&source={}",
-                text::escape(&text::before(days)),
+                text::escape(&text::before(f64::from(days))),
                 text::escape(&source.value.get())
             )
         },
@@ -67,12 +69,12 @@ pub fn searches(api: Signal<Api>, path: Signal<String>) -> AnyView {
                 <select class="select filter" aria-label="Span of time" on:change=move |event| span.set(&event_target_value(&event))>{Vec::from(spans)}</select>
             </div>
         </div>
-        {loaded(load, waiting(8), told)}
+        {loaded(load, waiting(8), move |one| told(one, chosen(&span.value.get_untracked())))}
     }
     .into_any()
 }
 
-fn told(one: Record) -> AnyView {
+fn told(one: Record, (days, by): (u32, &str)) -> AnyView {
     let sum = one.record("summary");
     if sum.int("execution_count").unwrap_or(0) == 0 {
         return view! { <Empty icon="chart" title="Nothing was asked" text="How often this retriever is asked stands here, how fast it answers, what people look for and what they do with the answers."/> }.into_any();
@@ -80,10 +82,15 @@ fn told(one: Record) -> AnyView {
     let count = |name: &str| text::count(sum.int(name).unwrap_or(0)).into_any();
     let millis = |name: &str| text::millis(sum.float(name).unwrap_or(0.0)).into_any();
     let clicked = 100.0 * sum.float("click_through_rate").unwrap_or(0.0);
+    let hourly = by == "hour";
+    let stretches = if hourly { 24 * days } else { days };
+    let each = f64::from(days) / f64::from(stretches);
+    let moments = (0..stretches).rev();
+    let moments: Vec<String> = moments.map(|n| text::before(each * f64::from(n))).collect();
     let over = chart(
         "Searches",
         &["found something", "found nothing"],
-        bars(&one.list("metrics")),
+        bars(&one.list("metrics"), &moments, hourly),
         (360.0, 940.0),
     );
     view! {
@@ -91,10 +98,9 @@ fn told(one: Record) -> AnyView {
             {stat("Searches", count("execution_count"))}
             {stat("Found nothing", count("zero_result_count"))}
             {stat("Clicks", count("clicks"))}
-            {stat("Searches with a click", format!("{clicked:.0} %").into_any())}
-            {stat("Half are answered in", millis("p50_latency_ms"))}
-            {stat("95 of 100 in", millis("p95_latency_ms"))}
-            {stat("From the cache", count("cache_hit_count"))}
+            {stat("With a click", format!("{clicked:.0} %").into_any())}
+            {stat("Median time", millis("p50_latency_ms"))}
+            {stat("95th percentile", millis("p95_latency_ms"))}
         </dl>
         <section class="card stack" aria-labelledby="over-time"><h3 id="over-time">"Searches over time"</h3>{over}</section>
         <section class="card stack" aria-labelledby="most-asked"><h3 id="most-asked">"What is asked for most"</h3>{queries("Queries", &sum.list("top_queries"), "Only searches with words have queries.")}</section>
@@ -103,19 +109,21 @@ fn told(one: Record) -> AnyView {
     .into_any()
 }
 
-/// A bar for each stretch of time in which something was asked.
-fn bars(stretches: &[Record]) -> Vec<Bar> {
-    let days = stretches
-        .iter()
-        .all(|one| one.text("time_bucket").get(11..16) == Some("00:00"));
-    let bar = |one: &Record| {
-        let at = one.text("time_bucket");
-        let name = if days { at.get(5..10) } else { at.get(11..16) };
-        let (all, none) = (one.int("execution_count"), one.int("zero_result_count"));
-        let (all, none) = (all.unwrap_or(0), none.unwrap_or(0));
-        (name.unwrap_or_default().to_owned(), vec![all - none, none])
+/// A bar for each hour or day, of universal time, up to the last of these moments; also where nothing was asked.
+fn bars(stretches: &[Record], moments: &[String], hourly: bool) -> Vec<Bar> {
+    let (long, name) = if hourly { (13, 11..13) } else { (10, 5..10) };
+    let bar = |at: &String| {
+        let at = at.get(..long).unwrap_or_default();
+        let of_it = stretches
+            .iter()
+            .find(|one| one.text("time_bucket").starts_with(at));
+        let count = |name: &str| of_it.and_then(|one| one.int(name)).unwrap_or(0);
+        let (all, none) = (count("execution_count"), count("zero_result_count"));
+        let name = at.get(name.clone()).unwrap_or_default().to_owned();
+        let name = if hourly { format!("{name}:00") } else { name };
+        (name, vec![all - none, none])
     };
-    stretches.iter().map(bar).collect()
+    moments.iter().map(bar).collect()
 }
 
 fn queries(label: &'static str, all: &[Record], none: &'static str) -> AnyView {
@@ -140,14 +148,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_are_named_by_the_hour_or_by_the_day() {
+    fn hours_and_days_without_searches_have_bars_too() {
         let at = |at: &str| {
             Record(json!({"time_bucket": at, "execution_count": 5, "zero_result_count": 2}))
         };
+        let moments = ["2026-11-21T23:40:00.000Z", "2026-11-22T00:40:00.000Z"].map(str::to_owned);
         assert_eq!(
-            bars(&[at("2026-11-22T00:00:00Z"), at("2026-11-22T14:00:00Z")])[1],
-            ("14:00".to_owned(), vec![3, 2])
+            bars(&[at("2026-11-22T00:00:00Z")], &moments, true),
+            [
+                ("23:00".to_owned(), vec![0, 0]),
+                ("00:00".to_owned(), vec![3, 2])
+            ]
         );
-        assert_eq!(bars(&[at("2026-11-22T00:00:00Z")])[0].0, "11-22");
+        assert_eq!(
+            bars(&[at("2026-11-22T00:00:00Z")], &moments, false)[1],
+            ("11-22".to_owned(), vec![3, 2])
+        );
     }
 }

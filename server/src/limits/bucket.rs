@@ -243,6 +243,23 @@ mod tests {
     }
 
     #[test]
+    fn processes_with_different_clocks_do_not_fill_what_they_share() {
+        let (ahead, mut now) = (15_000_000, 100_000_000_000);
+        let mut row = Bucket::stored(0, 0, now).parts();
+        let mut taken = 0;
+        for _ in 0..100 {
+            now += 10_000;
+            for now in [now, now + ahead] {
+                let mut bucket = Bucket::stored(row.0, row.1, row.2);
+                taken += i64::from(matches!(bucket.take(&FREE, now), Verdict::Taken { .. }));
+                row = bucket.parts();
+            }
+        }
+        // What the one clock is ahead once, and the second that passes.
+        assert!((10..=17).contains(&taken), "{taken}");
+    }
+
+    #[test]
     fn figures_without_measure_overflow_nothing() {
         let rate = Rate {
             per_minute: i64::MAX,

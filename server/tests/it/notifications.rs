@@ -169,6 +169,21 @@ both! {
         let path = "/v1/notifications/unread/count";
         server.request("GET", path).header("accept", "text/event-stream").send().await.map(|answer| assert_eq!(answer.status(), 401)).unwrap();
         assert_eq!(server.call("GET", path, Value::Null).await.ok(), json!({"count": 0}));
+
+        // An organization listens a hundred times at once, whomever it names.
+        let mut open = Vec::new();
+        let refused = loop {
+            let named = server.request("GET", &format!("{path}?user_id=somebody-{}", open.len())).bearer_auth(&server.key);
+            let answer = named.header("accept", "text/event-stream").send().await.unwrap();
+            if answer.status() != 200 {
+                break answer;
+            }
+            open.push(answer);
+            assert!(open.len() < 100);
+        };
+        assert_eq!((open.len(), refused.status().as_u16()), (98, 429));
+        assert_eq!(refused.json::<Value>().await.unwrap()["error"]["code"], "too_many_streams");
+        assert_eq!(Listener::open(&server, &stranger.key).await.next().await, 0);
     }
 }
 

@@ -303,6 +303,14 @@ both! {
         let shown = shop.call(&server, "POST", &format!("/v1/taxonomies/{id}/execute"), json!({"source_documents": [{"code": "a"}]})).await.ok();
         assert_eq!((&shown["matches"][0]["label"], &shown["matches"][0]["hierarchy_level"], &shown["results"][0]["place"]), (&json!("Apples"), &json!(2), &json!("Food/Fruit/Apples")));
 
+        // A document that tells a path without end has its first levels.
+        let deep = json!({"code": "c", "place": "deep/".repeat(5_000)});
+        let path = format!("/v1/collections/{places}/documents");
+        let made = shop.call(&server, "POST", &path, deep).await.ok();
+        let told = shop.call(&server, "GET", &format!("/v1/taxonomies/{id}"), Value::Null).await.ok();
+        assert_eq!(told["nodes"].as_array().unwrap().len(), 4 + 32);
+        shop.call(&server, "DELETE", &format!("{path}/{}", made["document_id"].as_str().unwrap()), Value::Null).await;
+
         // Strangers see the tree that an app sorts by, and no other.
         let by_place = json!({"collection_identifiers": [places], "stages": [stage("sort_attribute", json!({"field": "code"})), stage("taxonomy_enrich", json!({"taxonomy_id": "places"}))]});
         let sorted = retriever(&server, &shop.namespace, "by place", by_place).await;

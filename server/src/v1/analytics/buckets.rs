@@ -12,12 +12,13 @@ use loupe_wire::{
     SyncHealthMetric, SyncJobModel, SyncJobStatus, UploadPerformanceMetric,
     UploadPerformanceResponse, UploadResponse,
 };
-use serde::Deserialize;
 use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{
-    HOUR, Span, bucket, by_hours,
+    HOUR, Span,
+    asks::{DatesQuery, HoursQuery, StretchesQuery},
+    bucket, by_hours,
     ingested::{self, Fault, Hour, Of},
     searches::object,
     syncs, unit,
@@ -44,33 +45,6 @@ pub(super) fn router() -> OpenApiRouter<App> {
         .routes(routes!(get_upload_performance))
 }
 
-#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-struct HealthQuery {
-    /// 1 to 720, default 24.
-    hours: Option<i64>,
-}
-
-#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-struct StorageQuery {
-    /// RFC 3339, or a day; by default 30 days before the end, by hours one.
-    start_date: Option<String>,
-    /// RFC 3339, or a day; now when left out.
-    end_date: Option<String>,
-    /// `hour`, `day`, `week` or `month`; default `day`.
-    group_by: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-struct UploadsQuery {
-    /// 1 to 720, default 24.
-    hours: Option<i64>,
-    /// `minute`, `hour`, `day`, `week` or `month`; default `hour`.
-    group_by: Option<String>,
-}
-
 /// The id of a bucket that the caller may know of.
 pub(super) async fn find(app: &App, scope: &Scope<Read>, identifier: &str) -> Result<String> {
     let record = BUCKETS
@@ -84,11 +58,11 @@ pub(super) async fn find(app: &App, scope: &Scope<Read>, identifier: &str) -> Re
 }
 
 /// Whether each bucket of the namespace does well: the objects that failed on the way out of it, and its syncs.
-#[utoipa::path(get, path = "/v1/analytics/buckets/health", tag = "analytics", params(HealthQuery), responses((status = 200, body = NamespaceBucketsHealthResponse)))]
+#[utoipa::path(get, path = "/v1/analytics/buckets/health", tag = "analytics", params(HoursQuery), responses((status = 200, body = NamespaceBucketsHealthResponse)))]
 async fn list_bucket_health(
     State(app): State<App>,
     scope: Scope<Read>,
-    Params(query): Params<HealthQuery>,
+    Params(query): Params<HoursQuery>,
 ) -> Result<Json<NamespaceBucketsHealthResponse>> {
     let span = Span::hours(&app, query.hours, 24)?;
     let of = Of {
@@ -114,12 +88,12 @@ async fn list_bucket_health(
 }
 
 /// Whether a bucket does well: the objects that failed on the way out of it, and its syncs.
-#[utoipa::path(get, path = "/v1/analytics/buckets/{bucket_id}/health", tag = "analytics", params(HealthQuery), responses((status = 200, body = BucketHealthResponse)))]
+#[utoipa::path(get, path = "/v1/analytics/buckets/{bucket_id}/health", tag = "analytics", params(HoursQuery), responses((status = 200, body = BucketHealthResponse)))]
 async fn get_bucket_health(
     State(app): State<App>,
     scope: Scope<Read>,
     Path(id): Path<String>,
-    Params(query): Params<HealthQuery>,
+    Params(query): Params<HoursQuery>,
 ) -> Result<Json<BucketHealthResponse>> {
     let id = find(&app, &scope, &id).await?;
     let span = Span::hours(&app, query.hours, 24)?;
@@ -199,19 +173,15 @@ impl Seen {
 }
 
 /// What the bucket holds at the end of each stretch of time, of the objects that it has now.
-#[utoipa::path(get, path = "/v1/analytics/buckets/{bucket_id}/storage", tag = "analytics", params(StorageQuery), responses((status = 200, body = BucketStorageResponse)))]
+#[utoipa::path(get, path = "/v1/analytics/buckets/{bucket_id}/storage", tag = "analytics", params(DatesQuery), responses((status = 200, body = BucketStorageResponse)))]
 async fn get_bucket_storage(
     State(app): State<App>,
     scope: Scope<Read>,
     Path(id): Path<String>,
-    Params(query): Params<StorageQuery>,
+    Params(query): Params<DatesQuery>,
 ) -> Result<Json<BucketStorageResponse>> {
     let id = find(&app, &scope, &id).await?;
-    let (span, unit) = by_hours(
-        &app,
-        (query.start_date.as_deref(), query.end_date.as_deref()),
-        query.group_by.as_deref(),
-    )?;
+    let (span, unit) = by_hours(&app, &query)?;
     let hours = ingested::stored(app.db(), (&scope.namespace_id, &id), span.until).await?;
     let metrics = storage(&hours, span, unit);
     let last = metrics.last();
@@ -254,12 +224,12 @@ fn storage(hours: &[Hour], span: Span, unit: DateTruncUnit) -> Vec<StorageMetric
 }
 
 /// How uploads do, from the address that was handed out to the confirmed file: what the client waits is in it.
-#[utoipa::path(get, path = "/v1/analytics/buckets/{bucket_id}/upload-performance", tag = "analytics", params(UploadsQuery), responses((status = 200, body = UploadPerformanceResponse)))]
+#[utoipa::path(get, path = "/v1/analytics/buckets/{bucket_id}/upload-performance", tag = "analytics", params(StretchesQuery), responses((status = 200, body = UploadPerformanceResponse)))]
 async fn get_upload_performance(
     State(app): State<App>,
     scope: Scope<Read>,
     Path(id): Path<String>,
-    Params(query): Params<UploadsQuery>,
+    Params(query): Params<StretchesQuery>,
 ) -> Result<Json<UploadPerformanceResponse>> {
     let id = find(&app, &scope, &id).await?;
     let unit = unit(query.group_by.as_deref(), DateTruncUnit::Hour)?;

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{Span, searches::object};
+use super::{Span, asks::WeekQuery, searches::object};
 use crate::{
     app::App,
     auth::{Read, Scope},
@@ -36,13 +36,6 @@ struct HistoryQuery {
     hours: Option<i64>,
     /// 1 to 1000, default 100.
     limit: Option<i64>,
-}
-
-#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-struct FailuresQuery {
-    /// 1 to 720, default 168.
-    hours: Option<i64>,
 }
 
 /// The cluster's id and its executions of the time, the newest first: of those that are kept.
@@ -114,12 +107,12 @@ async fn get_cluster_history(
 }
 
 /// Executions of a cluster that failed, the newest first, and why.
-#[utoipa::path(get, path = "/v1/analytics/clusters/{cluster_id}/failures", tag = "analytics", params(FailuresQuery), responses((status = 200, body = ClusterFailureAnalysisResponse)))]
+#[utoipa::path(get, path = "/v1/analytics/clusters/{cluster_id}/failures", tag = "analytics", params(WeekQuery), responses((status = 200, body = ClusterFailureAnalysisResponse)))]
 async fn get_cluster_failures(
     State(app): State<App>,
     scope: Scope<Read>,
     Path(id): Path<String>,
-    Params(query): Params<FailuresQuery>,
+    Params(query): Params<WeekQuery>,
 ) -> Result<Json<ClusterFailureAnalysisResponse>> {
     let span = Span::hours(&app, query.hours, 168)?;
     let (cluster_id, runs) = runs(&app, &scope, &id, span).await?;

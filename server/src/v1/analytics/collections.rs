@@ -16,7 +16,9 @@ use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{
-    HOUR, Span, bucket,
+    HOUR, Span,
+    asks::{DatesQuery, HoursQuery, StretchesQuery},
+    bucket,
     ingested::{self, Fault, Of, Took},
     searches::object,
     unit,
@@ -46,29 +48,9 @@ pub(super) fn router() -> OpenApiRouter<App> {
 
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
-struct HoursQuery {
-    /// 1 to 720; default 24, of failures 72.
+struct FailuresQuery {
+    /// 1 to 720, default 72.
     hours: Option<i64>,
-}
-
-#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-struct LatencyQuery {
-    /// 1 to 720, default 24.
-    hours: Option<i64>,
-    /// `minute`, `hour`, `day`, `week` or `month`; default `hour`.
-    group_by: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-struct GrowthQuery {
-    /// RFC 3339, or a day; by default 30 days before the end, by hours one.
-    start_date: Option<String>,
-    /// RFC 3339, or a day; now when left out.
-    end_date: Option<String>,
-    /// `hour`, `day`, `week` or `month`; default `day`.
-    group_by: Option<String>,
 }
 
 /// A collection that the caller may know of.
@@ -170,19 +152,15 @@ async fn get_collection_overview(
 }
 
 /// What batches brought into the collection, by time. Documents that were written one by one are not in it.
-#[utoipa::path(get, path = "/v1/analytics/collections/{collection_id}/growth", tag = "analytics", params(GrowthQuery), responses((status = 200, body = GrowthMetricsResponse)))]
+#[utoipa::path(get, path = "/v1/analytics/collections/{collection_id}/growth", tag = "analytics", params(DatesQuery), responses((status = 200, body = GrowthMetricsResponse)))]
 async fn get_collection_growth(
     State(app): State<App>,
     scope: Scope<Read>,
     Path(id): Path<String>,
-    Params(query): Params<GrowthQuery>,
+    Params(query): Params<DatesQuery>,
 ) -> Result<Json<GrowthMetricsResponse>> {
     let place = Place::find(&app, &scope, &id).await?;
-    let (span, unit) = super::by_hours(
-        &app,
-        (query.start_date.as_deref(), query.end_date.as_deref()),
-        query.group_by.as_deref(),
-    )?;
+    let (span, unit) = super::by_hours(&app, &query)?;
     let mut stretches: BTreeMap<_, (i64, i64, i64, Vec<f64>)> = BTreeMap::new();
     for hour in ingested::written(app.db(), place.key(), span).await? {
         let stretch = stretches.entry(bucket(hour.at, unit)).or_default();
@@ -219,12 +197,12 @@ async fn get_collection_growth(
 
 /// How long objects take from the submission of their batch to documents that can be searched, by time, and the slowest. Of
 /// the newest 20,000 objects.
-#[utoipa::path(get, path = "/v1/analytics/collections/{collection_id}/latency", tag = "analytics", params(LatencyQuery), responses((status = 200, body = LatencyResponse)))]
+#[utoipa::path(get, path = "/v1/analytics/collections/{collection_id}/latency", tag = "analytics", params(StretchesQuery), responses((status = 200, body = LatencyResponse)))]
 async fn get_collection_latency(
     State(app): State<App>,
     scope: Scope<Read>,
     Path(id): Path<String>,
-    Params(query): Params<LatencyQuery>,
+    Params(query): Params<StretchesQuery>,
 ) -> Result<Json<LatencyResponse>> {
     let place = Place::find(&app, &scope, &id).await?;
     let unit = unit(query.group_by.as_deref(), DateTruncUnit::Hour)?;
@@ -302,12 +280,12 @@ async fn get_collection_extractor_figures(
 }
 
 /// What failed on the way into the collection, by its kind, the most frequent first.
-#[utoipa::path(get, path = "/v1/analytics/collections/{collection_id}/failures", tag = "analytics", params(HoursQuery), responses((status = 200, body = CollectionFailureAnalysisResponse)))]
+#[utoipa::path(get, path = "/v1/analytics/collections/{collection_id}/failures", tag = "analytics", params(FailuresQuery), responses((status = 200, body = CollectionFailureAnalysisResponse)))]
 async fn get_collection_failures(
     State(app): State<App>,
     scope: Scope<Read>,
     Path(id): Path<String>,
-    Params(query): Params<HoursQuery>,
+    Params(query): Params<FailuresQuery>,
 ) -> Result<Json<CollectionFailureAnalysisResponse>> {
     let place = Place::find(&app, &scope, &id).await?;
     let span = Span::hours(&app, query.hours, 72)?;

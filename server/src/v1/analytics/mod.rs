@@ -1,5 +1,6 @@
 //! Figures of what was asked and of what was done: counted when somebody asks, from the rows that the work leaves behind.
 
+mod asks;
 mod buckets;
 mod clusters;
 mod collections;
@@ -131,15 +132,12 @@ fn bucket(micros: i64, unit: DateTruncUnit) -> DateTime<Utc> {
 
 /// The time and the stretches of figures that are kept by the hour: the last 30 days by the day, unless something else is
 /// asked for.
-fn by_hours(
-    app: &App,
-    (start, end): (Option<&str>, Option<&str>),
-    group_by: Option<&str>,
-) -> Result<(Span, DateTruncUnit)> {
-    let unit = unit(group_by, DateTruncUnit::Day)?;
+fn by_hours(app: &App, asked: &asks::DatesQuery) -> Result<(Span, DateTruncUnit)> {
+    let unit = unit(asked.group_by.as_deref(), DateTruncUnit::Day)?;
     if unit == DateTruncUnit::Minute {
         let msg = "these figures are kept by the hour";
         return Err(Violation::query("group_by", "enum", msg, "minute".into()).into());
     }
+    let (start, end) = (asked.start_date.as_deref(), asked.end_date.as_deref());
     Ok((Span::between(app, start, end, unit)?, unit))
 }

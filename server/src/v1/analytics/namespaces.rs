@@ -13,6 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::{
     Span,
+    asks::HoursQuery,
     fields::{Fields, coverage, together},
     searches,
     store::{self, Search},
@@ -40,13 +41,6 @@ pub(super) fn router() -> OpenApiRouter<App> {
         .routes(routes!(list_index_recommendations))
         .routes(routes!(list_slow_queries))
         .routes(routes!(get_namespace_search_summary))
-}
-
-#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-struct HoursQuery {
-    /// 1 to 720, default 24.
-    hours: Option<i64>,
 }
 
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]

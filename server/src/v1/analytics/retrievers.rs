@@ -17,7 +17,9 @@ use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{
-    Span, bucket, searches,
+    Span,
+    asks::HoursQuery,
+    bucket, searches,
     store::{self, Asked},
     tuning, unit,
 };
@@ -78,13 +80,6 @@ impl Place {
         let id = self.retriever.retriever_id.as_deref();
         (&self.namespace_id, id.unwrap_or_default())
     }
-}
-
-#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-struct HoursQuery {
-    /// 1 to 720, default 24.
-    hours: Option<i64>,
 }
 
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]

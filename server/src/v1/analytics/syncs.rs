@@ -15,7 +15,9 @@ use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{
-    Span, buckets,
+    Span,
+    asks::WeekQuery,
+    buckets,
     ingested::{self, Of},
     searches::object,
 };
@@ -38,13 +40,6 @@ pub(super) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(get_sync_performance))
         .routes(routes!(compare_syncs))
-}
-
-#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-struct WeekQuery {
-    /// 1 to 720, default 168.
-    hours: Option<i64>,
 }
 
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]

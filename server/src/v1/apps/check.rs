@@ -6,7 +6,7 @@ use loupe_wire::{
 };
 use serde_json::json;
 
-use super::{NAMESPACE, mode_fault, store};
+use super::{NAMESPACE, auth_config::mode_fault, store};
 use crate::{
     app::App,
     auth::{self, Caller},

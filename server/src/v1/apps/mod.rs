@@ -1,5 +1,6 @@
 //! Hosted apps: front ends that organizations bring, served each on its own origin.
 
+mod auth_config;
 pub mod building;
 pub mod check;
 pub mod deploys;
@@ -16,13 +17,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use loupe_wire::{
-    AppListItem, AppResponse, AuthConfigInputMode, AuthConfigOutput, BuildConfig, CreateAppRequest,
+    AppListItem, AppResponse, AuthConfigOutput, BuildConfig, CreateAppRequest,
     FeaturedGalleryConfig, HeroConfig, ListAppsResponse, MonitoringConfig, Object, PageMeta,
     PageTab, SEOConfig, SectionConfig, StatItem, ThemeConfig, UpdateAppRequest, Value,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+pub use auth_config::has_sign_in;
 pub use routes::router;
 pub use store::APPS;
 
@@ -31,7 +33,7 @@ use crate::{
     auth::{Caller, key},
     clock,
     db::{Record, Tx},
-    error::{ApiError, Result, Violation},
+    error::{ApiError, Result},
     hosting, id,
     v1::retrievers::cast,
 };
@@ -122,7 +124,7 @@ impl Hosted {
                 "app_id": self.app_id, "slug": self.slug, "url": self.url(app, domains), "is_active": self.is_active,
                 "version": self.version(), "has_unpublished_changes": self.published.as_ref() != Some(&self.draft),
                 "custom_domains": domains.iter().map(|domain| domain.config(app, &self.slug)).collect::<Vec<_>>(),
-                "auth_config": self.auth_config.clone().map(shown), "build_config": self.build_config,
+                "auth_config": self.auth_config.clone().map(auth_config::shown), "build_config": self.build_config,
                 "monitoring_config": self.monitoring_config.clone().unwrap_or_default(),
                 "environments": self.told_environments(app), "password_protected": self.is_password_protected(),
                 "created_at": self.created_at, "updated_at": self.updated_at,
@@ -159,12 +161,6 @@ impl Hosted {
         });
         told.collect()
     }
-
-    pub fn is_password_protected(&self) -> bool {
-        use loupe_wire::AuthConfigOutputMode::Password;
-        let auth = self.auth_config.as_ref();
-        auth.is_some_and(|auth| auth.mode == Password)
-    }
 }
 
 fn merge(into: &mut Value, from: &impl Serialize) {
@@ -176,14 +172,6 @@ fn merge(into: &mut Value, from: &impl Serialize) {
 /// The name of a version's files.
 pub fn asset_prefix(app_id: &str, version: i64) -> String {
     format!("apps/{app_id}/v{version}")
-}
-
-/// Hashes open nothing by themselves, and are nobody's business.
-fn shown(mut auth: AuthConfigOutput) -> AuthConfigOutput {
-    if auth.password_hash.is_some() {
-        auth.password_hash = Some("********".into());
-    }
-    auth
 }
 
 /// Keeps a new app. Nothing is served before its first deploy.
@@ -503,16 +491,4 @@ impl Embedding {
 pub fn variable<'h>(hosted: &'h Hosted, name: &str) -> Option<&'h str> {
     let build = hosted.build_config.as_ref()?;
     build.env_vars.get(name).map(String::as_str)
-}
-
-/// The names of the modes in which people sign in.
-pub fn has_sign_in(auth: Option<&AuthConfigOutput>) -> bool {
-    use loupe_wire::AuthConfigOutputMode::{Clerk, SsoOidc};
-    auth.is_some_and(|auth| matches!(auth.mode, Clerk | SsoOidc))
-}
-
-/// A fault of the mode of sign-in.
-fn mode_fault(message: &str, mode: AuthConfigInputMode) -> ApiError {
-    let path = ["auth_config", "mode"];
-    Violation::body(&path, "value_error", message, json!(mode)).into()
 }

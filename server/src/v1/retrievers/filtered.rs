@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use loupe_wire::{RetrieverModelOutput, Value};
 
-/// The fields that the stages of a retriever filter on: each condition names one beside its operator or value. What a template names is
-/// known of no search.
+/// The fields that the stages of a retriever filter on: each condition names one beside its operator or value. What a template
+/// names is known of no search.
 pub(super) fn fields(retriever: &RetrieverModelOutput) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for stage in &retriever.stages {
