@@ -317,6 +317,18 @@ pub fn start_work(app: &App) {
             }
         }
     });
+    let heir = app.clone();
+    app.spawn(async move {
+        while !heir.stop.is_cancelled() {
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_secs(10)) => {}
+                () = heir.stop.cancelled() => return,
+            }
+            if let Err(error) = documents::reapply(&heir).await {
+                tracing::warn!(%error, "documents of a process that died are not written yet");
+            }
+        }
+    });
 }
 
 /// Writes the usage of keys every round, and forgets what is old once in a while.

@@ -16,13 +16,14 @@ use crate::{
     app::App,
     auth::Caller,
     error::{ApiError, Result},
+    limits::quota,
     list::parse_filter,
     v1::{
         batches::{
             ChunkEnd,
             store::{ObjectEnd, Processed},
         },
-        collections, objects, taxonomies,
+        collections, documents, objects, taxonomies,
     },
 };
 
@@ -141,11 +142,12 @@ impl Filling<'_> {
             true => Try::Last,
             false => Try::More,
         };
-        let outcomes = app
+        let mut outcomes = app
             .ingest()
             .run(plan, inputs, &app.clock().now().to_rfc3339(), attempt)
             .await
             .map_err(nothing_made)?;
+        quota::hold_back(app, &self.claim.org_id, &plan.spec, &mut outcomes).await?;
         let (mut documents, mut made) = (Vec::new(), Made::default());
         for outcome in outcomes {
             let root = roots.get(&outcome.object_id).cloned();
@@ -169,6 +171,8 @@ impl Filling<'_> {
         .await?;
         let ids = documents.iter().map(|one| one.document_id.clone());
         made.ids = ids.collect();
+        // Nothing that was written through the API before comes over what is written now.
+        documents::settle(app, self.namespace_id, &plan.spec.collection_id).await?;
         self.check_held().await?;
         app.store().upsert(&plan.spec, documents).await?;
         taxonomies::keep(app, &self.claim.org_id, copies).await?;
@@ -338,6 +342,7 @@ impl Filling<'_> {
             query.cursor = page.next;
         }
         if !stale.is_empty() {
+            documents::settle(self.app, self.namespace_id, collection_id).await?;
             self.check_held().await?;
             let which = Selection::Ids(stale);
             self.app.store().delete(&reach, which).await?;

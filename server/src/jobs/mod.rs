@@ -19,8 +19,8 @@ use crate::{
     error::Result,
     hosting, id,
     v1::{
-        alerts, batches, billing, exports, interactions, notifications, removal, retrievers, syncs,
-        triggers, uploads, webhooks,
+        alerts, apps, batches, billing, exports, interactions, notifications, publishing, removal,
+        retrievers, syncs, triggers, uploads, webhooks,
     },
 };
 
@@ -31,9 +31,11 @@ const MAX_TRIES: i64 = 3;
 /// kills its process is not tried for ever.
 const MAX_CLAIMS: i64 = 25;
 
-/// Looks into storages at once. They wait more than they work, for servers of somebody else: they keep no worker from what
-/// waits for it.
-const LOOKS: usize = 8;
+/// Lanes beside the workers', and how much of each is done at once. A crawl keeps what it reads in memory.
+const LANES: [(Lane, &str, usize); 2] = [(Lane::Looks, "looks", 8), (Lane::Crawls, "crawls", 4)];
+
+/// The lease of whoever leads.
+const LEADER: &str = "leader";
 
 /// Starts the workers and the leader of this process; they end when the process stops.
 pub fn start(app: &App) {
@@ -43,8 +45,11 @@ pub fn start(app: &App) {
         app.clone().spawn(async move { work(app, owner).await });
     }
     if app.config().jobs.workers > 0 {
-        let (app, owner) = (app.clone(), format!("{owner}/looks"));
-        app.clone().spawn(async move { look(app, owner).await });
+        for (lane, name, room) in LANES {
+            let (app, owner) = (app.clone(), format!("{owner}/{name}"));
+            app.clone()
+                .spawn(async move { work_beside(app, owner, lane, room).await });
+        }
     }
     let leader = app.clone();
     app.spawn(async move { lead(leader, owner).await });
@@ -75,21 +80,21 @@ pub async fn reclaim(app: &App) -> Result<()> {
 /// One worker: claims what waits, runs it, sleeps when there is nothing.
 async fn work(app: App, owner: String) {
     while !app.leaving.is_cancelled() {
-        if let Some(claim) = next(&app, &owner, false).await {
+        if let Some(claim) = next(&app, &owner, Lane::Work).await {
             run(&app, claim).await;
         }
     }
 }
 
-/// Looks into storages, several at once.
-async fn look(app: App, owner: String) {
-    let room = Arc::new(Semaphore::new(LOOKS));
+/// Works on a lane that is not the workers', at several things at once.
+async fn work_beside(app: App, owner: String, lane: Lane, room: usize) {
+    let room = Arc::new(Semaphore::new(room));
     while !app.leaving.is_cancelled() {
         let free = tokio::select! {
             free = room.clone().acquire_owned() => free,
             () = app.leaving.cancelled() => return,
         };
-        if let Some(claim) = next(&app, &owner, true).await {
+        if let Some(claim) = next(&app, &owner, lane).await {
             let app = app.clone();
             app.clone().spawn(async move {
                 run(&app, claim).await;
@@ -99,9 +104,9 @@ async fn look(app: App, owner: String) {
     }
 }
 
-/// What waits longest, of looks or of all other work; nothing after a pause without any.
-async fn next(app: &App, owner: &str, looks: bool) -> Option<Claim> {
-    let pause = match claim(app, owner, looks).await {
+/// What waits longest in a lane; nothing after a pause without any.
+async fn next(app: &App, owner: &str, lane: Lane) -> Option<Claim> {
+    let pause = match claim(app, owner, lane).await {
         Ok(Some(claim)) => return Some(claim),
         Ok(None) => 1,
         Err(error) => {
@@ -110,13 +115,13 @@ async fn next(app: &App, owner: &str, looks: bool) -> Option<Claim> {
         }
     };
     let pause = Duration::from_secs(pause);
-    match looks {
+    match lane {
+        Lane::Work => idle(app, pause).await,
         // Whoever is woken by new work takes it from others that wait for it: that is for those who may do it.
-        true => tokio::select! {
+        Lane::Looks | Lane::Crawls => tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = app.leaving.cancelled() => {}
         },
-        false => idle(app, pause).await,
     }
     None
 }
@@ -130,12 +135,8 @@ async fn idle(app: &App, pause: Duration) {
     }
 }
 
-async fn claim(app: &App, owner: &str, looks: bool) -> Result<Option<Claim>> {
+async fn claim(app: &App, owner: &str, lane: Lane) -> Result<Option<Claim>> {
     let (owner, now, lease) = (owner.to_owned(), app.clock().micros(), lease(app));
-    let lane = Lane {
-        kind: syncs::LOOK,
-        of_kind: looks,
-    };
     app.db()
         .write(move |tx| {
             Box::pin(async move { store::claim(tx, &owner, lane, now, now + lease).await })
@@ -203,7 +204,7 @@ fn is_last_try(claim: &Claim) -> bool {
 
 async fn perform(app: &App, claim: &Claim) -> Result<()> {
     match claim.kind.as_str() {
-        batches::CHUNK => chunk::run(app, claim).await,
+        batches::CHUNK | batches::CRAWL => chunk::run(app, claim).await,
         _ => crate::v1::run_task(app, claim).await,
     }
 }
@@ -255,7 +256,7 @@ async fn requeue(app: &App, claim: &Claim, pause: i64) {
 
 async fn give_up(app: &App, claim: &Claim, reason: &str, kind: &str) {
     let ended = match claim.kind.as_str() {
-        batches::CHUNK => chunk::give_up(app, claim, reason, kind).await,
+        batches::CHUNK | batches::CRAWL => chunk::give_up(app, claim, reason, kind).await,
         _ => crate::v1::give_up(app, claim, reason).await,
     };
     if let Err(error) = ended {
@@ -267,17 +268,15 @@ async fn give_up(app: &App, claim: &Claim, reason: &str, kind: &str) {
 async fn lead(app: App, owner: String) {
     let mut swept = 0;
     while !app.leaving.is_cancelled() {
-        match hold(&app, &owner).await {
+        match hold_lease(&app, LEADER, &owner, 10).await {
             Ok(true) => round(&app, &mut swept).await,
             Ok(false) => {}
             Err(error) => tracing::warn!(%error, "whether this process leads could not be asked"),
         }
         idle(&app, Duration::from_secs(1)).await;
     }
-    let db = app.db().clone();
-    let _ = db
-        .write(move |tx| Box::pin(async move { store::drop_lease(tx, "leader", &owner).await }))
-        .await;
+    // Who does not answer now has lost it soon.
+    let _ = drop_lease(&app, LEADER, &owner).await;
 }
 
 /// What the leader does each second, and what once a minute. One that fails costs the others nothing.
@@ -301,9 +300,12 @@ async fn round(app: &App, swept: &mut i64) {
     step("old executions of alerts", alerts::sweep(app)).await;
     step("old interactions", interactions::sweep(app)).await;
     step("old executions", retrievers::sweep(app)).await;
+    step("old previews", publishing::sweep(app)).await;
     step("old exports", exports::sweep(app)).await;
     step("old looks of syncs", syncs::sweep(app)).await;
     step("old sessions", hosting::auth::sweep(app)).await;
+    step("old bundles", apps::sweep(app)).await;
+    apps::begin_recheck(app);
     step("spending budgets", billing::tick(app)).await;
 }
 
@@ -313,14 +315,28 @@ async fn step(what: &str, work: impl Future<Output = Result<()>>) {
     }
 }
 
-async fn hold(app: &App, owner: &str) -> Result<bool> {
-    let (owner, now) = (owner.to_owned(), app.clock().micros());
+/// Takes a named lease for some seconds, or renews it; false while another owner holds it.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn hold_lease(app: &App, name: &str, owner: &str, seconds: u64) -> Result<bool> {
+    let (name, owner, now) = (name.to_owned(), owner.to_owned(), app.clock().micros());
+    let until = now + i64::try_from(seconds).unwrap_or(60) * 1_000_000;
     app.db()
         .write(move |tx| {
-            Box::pin(
-                async move { store::hold_lease(tx, "leader", &owner, now, now + 10_000_000).await },
-            )
+            Box::pin(async move { store::hold_lease(tx, &name, &owner, now, until).await })
         })
+        .await
+}
+
+/// Gives a lease back.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn drop_lease(app: &App, name: &str, owner: &str) -> Result<()> {
+    let (name, owner) = (name.to_owned(), owner.to_owned());
+    app.db()
+        .write(move |tx| Box::pin(async move { store::drop_lease(tx, &name, &owner).await }))
         .await
 }
 

@@ -4,13 +4,13 @@ use crate::{
     args,
     db::{Db, Json, Tx},
     error::Result,
-    v1::tasks::name_of,
+    v1::{batches, syncs, tasks::name_of},
 };
 
 crate::sql! {
     // Work of every organization: the queue is one. The outer condition is checked again after a concurrent claim of
     // the same row, so two workers never hold one row.
-    const CLAIM = "UPDATE tasks SET lease_owner = $1, lease_until = $2, attempt = attempt + 1, status = 'PROCESSING', updated_at = $3 WHERE task_id = (SELECT task_id FROM tasks WHERE kind IS NOT NULL AND (kind = $4) = $5 AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) ORDER BY created_at, task_id LIMIT 1) AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) RETURNING task_id, org_id, namespace_id, parent_id, kind, work, lease_owner, attempt, tries";
+    const CLAIM = "UPDATE tasks SET lease_owner = $1, lease_until = $2, attempt = attempt + 1, status = 'PROCESSING', updated_at = $3 WHERE task_id = (SELECT task_id FROM tasks WHERE kind IS NOT NULL AND (kind IN ($4, $5)) = $6 AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) ORDER BY created_at, task_id LIMIT 1) AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) RETURNING task_id, org_id, namespace_id, parent_id, kind, work, lease_owner, attempt, tries";
     const RENEW = "UPDATE tasks SET lease_until = $4 WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
     const FINISH = "UPDATE tasks SET status = $4, updated_at = $5, ended_at = $5, lease_owner = NULL, lease_until = NULL WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
     const HOLDS = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
@@ -57,11 +57,27 @@ crate::row! {
     }
 }
 
-/// Which work a worker takes: all that is of this kind, or all that is not.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Lane {
-    pub kind: &'static str,
-    pub of_kind: bool,
+/// Which work a worker takes. What waits for servers of somebody else more than it works has lanes of its own: it keeps no
+/// worker from what waits for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// All that no other lane takes.
+    Work,
+    /// Looks into storages.
+    Looks,
+    /// Chunks of batches that read pages of the web.
+    Crawls,
+}
+
+impl Lane {
+    /// Kinds of work, and whether it is those or all others.
+    const fn kinds(self) -> ([&'static str; 2], bool) {
+        match self {
+            Self::Work => ([syncs::LOOK, batches::CRAWL], false),
+            Self::Looks => ([syncs::LOOK, syncs::LOOK], true),
+            Self::Crawls => ([batches::CRAWL, batches::CRAWL], true),
+        }
+    }
 }
 
 pub(super) async fn claim(
@@ -71,7 +87,8 @@ pub(super) async fn claim(
     now: i64,
     until: i64,
 ) -> Result<Option<Claim>> {
-    let args = args![owner, until, now, lane.kind, lane.of_kind];
+    let ([one, other], of_them) = lane.kinds();
+    let args = args![owner, until, now, one, other, of_them];
     let row: Option<Row> = tx.one(CLAIM, args).await?;
     Ok(row.map(|row| Claim {
         task_id: row.task_id,

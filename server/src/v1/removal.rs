@@ -69,6 +69,7 @@ crate::sql! {
     const DELETE_CLUSTER_RUNS = "DELETE FROM cluster_runs WHERE namespace_id = $1";
     const DELETE_EXPORTS = "DELETE FROM exports WHERE namespace_id = $1";
     const DELETE_AWAY_REMOVALS = "DELETE FROM away_removals WHERE namespace_id = $1";
+    const DELETE_PREVIEWS = "DELETE FROM page_previews WHERE namespace_id = $1";
     const DELETE_JOURNAL = "DELETE FROM document_journal WHERE namespace_id = $1";
 }
 
@@ -439,6 +440,7 @@ async fn remove_namespace(app: &App, org_id: &str, namespace_id: &str) -> Result
                     DELETE_CLUSTER_RUNS,
                     DELETE_EXPORTS,
                     DELETE_AWAY_REMOVALS,
+                    DELETE_PREVIEWS,
                     DELETE_JOURNAL,
                     FORGET,
                 ] {

@@ -19,7 +19,12 @@ use axum::{
 };
 use serde_json::{Value, json};
 
-use crate::{batches::process, both, fetching::serve, harness::Server};
+use crate::{
+    batches::{library, process},
+    both,
+    fetching::serve,
+    harness::Server,
+};
 
 const PNG: &[u8] = include_bytes!("../../../docs/picture.png");
 
@@ -132,8 +137,15 @@ async fn site(visits: &Visits) -> String {
         let Html(text) = print().await;
         Html(format!("<link rel=canonical href='/harbour'>{text}"))
     };
+    let slow = |State(visits): State<Visits>, Path(number): Path<u64>| async move {
+        while !visits.changed.load(Ordering::SeqCst) {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        page("Slow", &format!("Page {number} takes its time."), &[])
+    };
     let router = Router::new()
         .route("/", get(home))
+        .route("/slow/{number}", get(slow))
         .route("/robots.txt", get(robots))
         .route("/harbour", get(harbour))
         .route(
@@ -287,6 +299,48 @@ both! {
         one.sort_by_key(ToString::to_string);
         two.sort_by_key(ToString::to_string);
         assert_eq!(one, two, "a page that is there still keeps its documents");
+    }
+
+    async fn sites_that_take_their_time_keep_nobody_waiting(server) {
+        let visits = Visits::default();
+        let site = site(&visits).await;
+        // Pages wait for half a minute; the model is loaded before they are asked.
+        let (namespace, bucket, _) = library(&server, "text_extractor", "text").await;
+        let process_one = async |title: &str| {
+            let blob = json!({"property": "text", "type": "text", "data": "what waits for nobody"});
+            crate::batches::object(&server, &namespace, &bucket, title, blob).await;
+            process(&server, &namespace, &bucket).await
+        };
+        process_one("first").await;
+        let mut crawls = Vec::new();
+        // More batches than run at once, and more sites than there are workers.
+        for name in ["one", "two", "three"] {
+            let parameters = json!({"max_depth": 0, "generate_image_embeddings": false});
+            let (namespace, bucket, collection) = crawling(&server, name, parameters).await;
+            for number in 0..2 {
+                object(&server, &namespace, &bucket, &format!("{site}/slow/{number}")).await;
+            }
+            let path = format!("/v1/collections/{collection}/trigger");
+            let begun = server.call_in(&namespace, "POST", &path, json!({})).await;
+            assert_eq!(begun.status, 202, "{:#}", begun.body);
+            crawls.push((namespace, format!("/v1/batches/{}", begun.body["batch_id"].as_str().unwrap())));
+        }
+        let start = std::time::Instant::now();
+        while visits.of("/slow/0") + visits.of("/slow/1") < 3 {
+            assert!(start.elapsed().as_secs() < 60, "the sites are not asked");
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        let other = process_one("other").await;
+        assert_eq!(other["status"], "COMPLETED", "{other:#}");
+        for (namespace, batch) in &crawls {
+            let status = server.call_in(namespace, "GET", batch, Value::Null).await.ok()["status"].clone();
+            assert_eq!(status, "PROCESSING");
+        }
+        visits.changed.store(true, Ordering::SeqCst);
+        for (namespace, batch) in &crawls {
+            let ended = crate::batches::ended(&server, namespace, batch).await;
+            assert_eq!(ended["status"], "COMPLETED", "{ended:#}");
+        }
     }
 
     async fn a_site_that_is_busy_loses_no_pages(server) {

@@ -193,13 +193,42 @@ both! {
         });
         let insert = "INSERT INTO document_journal (seq, namespace_id, collection_id, operation, created_at, data) VALUES ($1, $2, $3, $4, $5, $6)";
         let place = (namespace.clone(), document["collection_id"].as_str().unwrap().to_owned());
+        let seq = server.app.next_journal_seq();
         server.app.db().write(move |tx| Box::pin(async move {
-            tx.run(insert, args![1_i64, place.0, place.1, "delete", 1_i64, Arg::json(&entry)]).await
+            tx.run(insert, args![seq, place.0, place.1, "delete", 1_i64, Arg::json(&entry)]).await
         })).await.unwrap();
         let told = change(&server, &namespace, "archived").await;
         assert_eq!(told["s3_vector_count"], 2, "{told:#}");
         change(&server, &namespace, "active").await;
         assert_eq!(found(&search(&server, &namespace, &retriever).await), 2);
+    }
+
+    async fn what_a_dead_process_journalled_comes_behind_nothing_newer(server) {
+        let (namespace, _) = filled(&server).await;
+        let documents = format!("{THINGS}/documents");
+        let listed = server.call_in(&namespace, "GET", &documents, Value::Null).await.ok();
+        let [first, other] = [0, 1].map(|number| listed["results"][number].clone());
+        let ids = [&first, &other].map(|one| one["document_id"].as_str().unwrap().to_owned());
+        let entry = json!({
+            "operation": "delete", "namespace_id": namespace, "collection_id": first["collection_id"], "document_ids": ids,
+        });
+        let insert = "INSERT INTO document_journal (seq, namespace_id, collection_id, operation, created_at, data) VALUES ($1, $2, $3, $4, $5, $6)";
+        let place = (namespace.clone(), first["collection_id"].as_str().unwrap().to_owned());
+        let (seq, now) = (server.app.next_journal_seq(), server.app.clock().micros());
+        server.app.db().write(move |tx| Box::pin(async move {
+            tx.run(insert, args![seq, place.0, place.1, "delete", now, Arg::json(&entry)]).await
+        })).await.unwrap();
+        // Another process writes since, and has it in the document store before anybody finds what was left.
+        server.call_in(&namespace, "PATCH", &format!("{documents}/{}", ids[0]), json!({"title": "newer"})).await.ok();
+        loupe_server::v1::documents::trim(&server.app).await.unwrap();
+        let server = server.restart().await;
+        let kept = server.call_in(&namespace, "GET", &format!("{documents}/{}", ids[0]), Value::Null).await;
+        assert_eq!(kept.ok()["title"], "newer");
+        let gone = server.call_in(&namespace, "GET", &format!("{documents}/{}", ids[1]), Value::Null).await;
+        assert_eq!(gone.status, 404);
+        loupe_server::v1::documents::trim(&server.app).await.unwrap();
+        let left = server.app.db().number("SELECT CAST(COUNT(*) AS BIGINT) FROM document_journal", vec![]).await.unwrap();
+        assert_eq!(left, 0);
     }
 
     async fn objects_that_go_while_a_collection_is_away_stay_gone(server) {

@@ -230,6 +230,27 @@ both! {
         server.call("POST", "/v1/namespaces", made).await.error(409, "AlreadyExistsError");
     }
 
+    async fn the_id_of_a_removed_namespace_is_nobody_elses_for_a_moment(server) {
+        let id = "ns_freed00001";
+        let made = json!({"namespace_name": "freed", "namespace_id": id});
+        let path = format!("/v1/namespaces/{id}");
+        let stranger = crate::harness::other_organization(&server).await;
+        let theirs = async || {
+            let asked = server.request("POST", "/v1/namespaces").bearer_auth(&stranger.key);
+            Server::send(asked.json(&made)).await
+        };
+        for _ in 0..2 {
+            // Its own organization may have it again at once.
+            server.call("POST", "/v1/namespaces", made.clone()).await.ok();
+            let gone = server.call("DELETE", &path, Value::Null).await.ok();
+            server.task_end(gone["task_id"].as_str().unwrap()).await;
+        }
+        theirs().await.error(409, "AlreadyExistsError");
+        server.app.clock().advance(11);
+        theirs().await.ok();
+        server.call("GET", &path, Value::Null).await.error(404, "NotFoundError");
+    }
+
     async fn a_collection_takes_its_documents_along(server) {
         let (namespace, bucket, collection) = fill(&server).await;
         let path = format!("/v1/collections/{collection}");

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loupe_engine::{filter::Filter, store::Reach};
+use loupe_engine::{extract::web_scraper, filter::Filter, store::Reach};
 use loupe_wire::{BatchModel, BatchType, TaskStatusEnum, TaskType, TierTaskInfo};
 use serde_json::json;
 
@@ -27,6 +27,26 @@ use crate::{
 /// The queue's word for a chunk of a batch.
 pub const CHUNK: &str = "batch_chunk";
 
+/// A chunk that reads pages of the web: a site takes up to an hour, nearly all of it waiting.
+pub const CRAWL: &str = "batch_crawl";
+
+/// Chunks of a tier that reads the web, at most: each is a row.
+const CRAWLS: usize = 1_000;
+
+/// The kind of a tier's chunks, and the objects of one: each site is work of its own, as far as that is not too much of it.
+fn kind(batch: &BatchModel, tier: i64, objects: i64, chunk: usize) -> (&'static str, usize) {
+    let mut tiers = batch.tier_tasks.iter().filter(|one| one.tier_num == tier);
+    let crawls = tiers.any(|tier| {
+        let mut jobs = tier.extractor_jobs.iter();
+        jobs.any(|job| job.extractor_type == web_scraper::INFO.name)
+    });
+    let objects = usize::try_from(objects).unwrap_or(0);
+    match crawls {
+        true => (CRAWL, objects.div_ceil(CRAWLS).max(1)),
+        false => (CHUNK, chunk.max(1)),
+    }
+}
+
 /// Starts waiting batches, oldest first, while fewer than the configured number run. Called by the leader alone.
 pub async fn admit(app: &App) -> Result<()> {
     let (limit, chunk, now) = (
@@ -39,7 +59,7 @@ pub async fn admit(app: &App) -> Result<()> {
         .db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut room = limit - store::running_in(tx).await?;
+                let mut room = limit - store::working_in(tx).await?;
                 let mut started = 0;
                 for waiting in store::waiting_in(tx).await? {
                     if room <= 0 {
@@ -96,15 +116,16 @@ pub(super) async fn insert_chunks(
 ) -> Result<i64> {
     let batch_id = batch.batch_id.clone().unwrap_or_default();
     let total = store::counts(tx, &batch_id).await?.total;
+    let (kind, chunk) = kind(batch, tier, total, chunk);
     let mut inserted = 0;
-    for from in (0..total).step_by(chunk.max(1)) {
-        let to = from + i64::try_from(chunk.max(1)).unwrap_or(1);
+    for from in (0..total).step_by(chunk) {
+        let to = from + i64::try_from(chunk).unwrap_or(1);
         let work = json!({"batch_id": batch_id, "from": from, "to": to, "tier": tier});
         let mut task = NewTask::work(
             &owner.org_id,
             &owner.namespace_id,
             TaskType::EngineObjectProcessing,
-            CHUNK,
+            kind,
             work,
         );
         task.parent_id.clone_from(&batch.task_id);

@@ -18,7 +18,7 @@ use loupe_wire::{
 };
 
 pub use again::Again;
-pub use flow::{CHUNK, ChunkEnd, SourceDocuments, admit, end_chunk};
+pub use flow::{CHUNK, CRAWL, ChunkEnd, SourceDocuments, admit, end_chunk};
 pub use routes::router;
 pub use stopping::cancel;
 use store::{Counts, Failures};

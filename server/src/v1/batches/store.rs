@@ -14,7 +14,7 @@ use crate::{
     args,
     db::{self, Arg, Db, Json, Tx},
     error::{ApiError, Result},
-    v1::tasks::name_of,
+    v1::{batches::CRAWL, tasks::name_of},
 };
 
 crate::sql! {
@@ -32,6 +32,7 @@ crate::sql! {
 
     // The queue spans organizations: admission is first in, first out over everybody.
     const WAITING = "SELECT batch_id, org_id, namespace_id, bucket_id, queued_at FROM batches WHERE status = 'QUEUED' ORDER BY queued_at, batch_id LIMIT 1000";
+    const CRAWLING = "SELECT CAST(COUNT(DISTINCT chunks.parent_id) AS BIGINT) FROM tasks chunks JOIN tasks running ON running.task_id = chunks.parent_id WHERE chunks.kind = $1 AND chunks.status IN ('QUEUED', 'PROCESSING') AND running.status = 'PROCESSING'";
     const RUNNING = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE status = 'PROCESSING'";
     const FILLING = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE org_id = $1 AND namespace_id = $2 AND status IN ('QUEUED', 'PROCESSING') AND CAST(data AS TEXT) LIKE $3 ESCAPE '!'";
     const READ = "SELECT data, org_id, namespace_id FROM batches WHERE batch_id = $1";
@@ -212,8 +213,9 @@ pub async fn running(db: &Db) -> Result<i64> {
     db.number(RUNNING, vec![]).await
 }
 
-pub async fn running_in(tx: &mut Tx) -> Result<i64> {
-    tx.number(RUNNING, vec![]).await
+/// Running batches that keep others waiting: those that wait for web sites do not, nor for how long those take.
+pub async fn working_in(tx: &mut Tx) -> Result<i64> {
+    Ok(tx.number(RUNNING, vec![]).await? - tx.number(CRAWLING, args![CRAWL]).await?)
 }
 
 /// The batch with its organization and namespace; none when it was deleted.

@@ -13,7 +13,7 @@ use crate::{
     clock,
     error::{ApiError, Result, Violation},
     id,
-    limits::quota,
+    limits::{self, quota},
     list,
     v1::{
         collections::COLLECTIONS,
@@ -303,9 +303,10 @@ async fn check_pause(
     else {
         return Ok(());
     };
-    let wait = u64::try_from(left.div_euclid(1_000_000) + 1).unwrap_or(60);
+    let wait = left.div_euclid(1_000_000) + 1;
     let message = "a batch is submitted at most once in 60 seconds";
-    Err(ApiError::too_many_requests("batch_submit_too_soon", message).retry_after(wait))
+    let code = "batch_submit_too_soon";
+    Err(limits::too_many(code, message, 1, "minute", wait))
 }
 
 async fn write(

@@ -176,6 +176,7 @@ async fn write(
         principal: None,
     };
     let ids: Vec<String> = step.iter().map(|one| one.document_id.clone()).collect();
+    documents::settle(app, namespace_id, collection_id).await?;
     let stored = app.store().get(&reach, &ids, WithVectors::Yes).await?;
     let at = app.clock().now().to_rfc3339();
     let mut changed = Vec::with_capacity(stored.len());

@@ -205,7 +205,11 @@ impl Away<'_> {
     async fn put(&self) -> Result<()> {
         if self.collection.s3_vector_index.is_none() {
             // Writes that were let in before the state changed, by whichever process.
-            documents::settle(self.app, &self.reach.namespace_id, &self.id()).await?;
+            if !documents::settle(self.app, &self.reach.namespace_id, &self.id()).await? {
+                let message =
+                    "documents that were written before are not in the document store yet";
+                return Err(ApiError::unavailable("", message));
+            }
             self.file().await?;
         }
         self.check_filed().await?;

@@ -16,7 +16,7 @@ mod writing;
 pub use anywhere::everywhere;
 pub use bulk::update_many;
 pub use expand::expand;
-pub use journal::{recover, settle, trim};
+pub use journal::{reapply, recover, settle, settle_all, trim};
 pub use listing::{Listing, list, parse_sort};
 pub use routes::{router, show};
 pub use upserting::{checked, find_sent, upsert};

@@ -87,6 +87,7 @@ pub async fn checked(
     request: BYOUpsertRequest,
 ) -> Result<Checked> {
     collections::lifecycle::check_active(collection)?;
+    quota::check_writing(app, &scope.caller.org_id).await?;
     let spec = collections::spec(app, &scope.namespace_id, collection);
     let sent = check(&spec, scope, request.documents)?;
     let (sent, found) = settle(app, scope, &spec, sent).await?;

@@ -82,9 +82,10 @@ pub(super) async fn write(
         Entry::Upsert { .. } => None,
     };
     let caller = scope.caller.clone();
-    let seq = app.next_journal_seq();
+    let least = app.next_journal_seq();
     let (journalled, written) = (entry.clone(), collection_id.clone());
-    app.db()
+    let seq = app
+        .db()
         .write(move |tx| {
             Box::pin(async move {
                 for (kind, payload) in events {
@@ -95,11 +96,11 @@ pub(super) async fn write(
                 let table = &collections::COLLECTIONS;
                 let found = table.find_in(tx, &namespace_id, &written).await?;
                 collections::lifecycle::check_active(&found)?;
-                journal::insert(tx, seq, &journalled, now).await?;
+                let seq = journal::insert(tx, least, &journalled, now).await?;
                 if let Some(removed) = removed {
                     audit::record(tx, &caller, removed.change(), now).await?;
                 }
-                Ok(())
+                Ok(seq)
             })
         })
         .await?;
@@ -166,6 +167,7 @@ pub async fn create(
 ) -> Result<Document> {
     let collection =
         collections::known(app, scope, collection, NamespaceOperation::WriteData).await?;
+    quota::check_writing(app, &scope.caller.org_id).await?;
     quota::check_documents(app, &scope.caller, 1).await?;
     let spec = collections::spec(app, &scope.namespace_id, &collection);
     let sent = serde_json::to_value(&request).map_err(ApiError::internal)?;

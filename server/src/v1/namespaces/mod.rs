@@ -128,7 +128,7 @@ pub async fn create(
 /// Writes a new namespace and its record.
 async fn insert(tx: &mut Tx, caller: &Caller, namespace: &NamespaceModel, now: i64) -> Result<()> {
     let id = namespace.namespace_id.as_deref().unwrap_or_default();
-    if store::id_taken(tx, id).await? {
+    if store::id_taken(tx, id, &caller.org_id, now).await? {
         let message = "this namespace id is taken";
         return Err(ApiError::already_exists("name_taken", message));
     }

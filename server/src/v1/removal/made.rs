@@ -35,6 +35,8 @@ pub(super) async fn remove_documents(
         return Ok(());
     }
     loop {
+        // What was written through the API before must not come back behind it.
+        documents::settle_all(app, namespace_id).await?;
         let reach = Reach {
             namespace_id: namespace_id.into(),
             collection_ids: before.keys().cloned().collect(),
@@ -49,8 +51,7 @@ pub(super) async fn remove_documents(
         }
         before = now;
     }
-    // What was written through the API before must not come back with the next start.
-    documents::trim(app).await
+    Ok(())
 }
 
 /// When each collection of the namespace last came into its state.

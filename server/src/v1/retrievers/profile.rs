@@ -4,7 +4,9 @@ use axum::{
     Json,
     extract::{Path, State},
 };
-use loupe_wire::{ExecutionStatusResponse, NamespaceOperation, Object, Value};
+use loupe_wire::{
+    ExecutionStatusResponse, NamespaceOperation, Object, RetrieverModelOutput, Value,
+};
 use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -22,13 +24,20 @@ pub(super) fn router() -> OpenApiRouter<App> {
         .routes(routes!(get_execution_profile))
 }
 
-async fn found(app: &App, scope: &Scope<Read>, id: &str, execution: &str) -> Result<Object> {
+/// The retriever and one of its executions.
+async fn found(
+    app: &App,
+    scope: &Scope<Read>,
+    id: &str,
+    execution: &str,
+) -> Result<(RetrieverModelOutput, Object)> {
     let retriever = super::find(app, scope, id, NamespaceOperation::ReadData).await?;
-    let id = retriever.retriever_id.unwrap_or_default();
-    store::find_execution(app.db(), &scope.namespace_id, &id, execution).await
+    let id = retriever.retriever_id.as_deref().unwrap_or_default();
+    let found = store::find_execution(app.db(), &scope.namespace_id, id, execution).await?;
+    Ok((retriever, found))
 }
 
-/// The stages of an execution with their statistics, in their order.
+/// The stages of an execution with their statistics; in no order, for databases keep members in one of their own.
 pub fn stages_of(execution: &Object) -> impl Iterator<Item = (&String, &Value)> {
     let told = execution.get("stage_statistics");
     let stages = told.and_then(|told| told.get("stages")?.as_object());
@@ -42,7 +51,7 @@ async fn get_execution_status(
     scope: Scope<Read>,
     Path((id, execution)): Path<(String, String)>,
 ) -> Result<Json<ExecutionStatusResponse>> {
-    let found = found(&app, &scope, &id, &execution).await?;
+    let (_, found) = found(&app, &scope, &id, &execution).await?;
     let done = stages_of(&found).count() as i64;
     let text = |name: &str| found.get(name).and_then(Value::as_str);
     let total = found.get("total_stages").and_then(Value::as_i64);
@@ -65,7 +74,7 @@ async fn get_execution_profile(
     scope: Scope<Read>,
     Path((id, execution)): Path<(String, String)>,
 ) -> Result<Json<Value>> {
-    let found = found(&app, &scope, &id, &execution).await?;
+    let (retriever, found) = found(&app, &scope, &id, &execution).await?;
     let total = found.get("duration_ms").and_then(Value::as_f64);
     let total = total.unwrap_or(0.0);
     let spent = |stage: &Value| {
@@ -73,12 +82,15 @@ async fn get_execution_profile(
         spent.unwrap_or(0.0)
     };
     let share = |spent: f64| if total > 0.0 { spent / total } else { 0.0 };
+    let place = |name: &String| {
+        let mut stages = retriever.stages.iter();
+        stages.position(|stage| stage.stage_name == *name)
+    };
     let mut stages: Vec<Value> = stages_of(&found)
-        .enumerate()
-        .map(|(place, (name, told))| {
+        .map(|(name, told)| {
             let of = |member: &str| told.get(member).cloned().unwrap_or_default();
             json!({
-                "stage_name": name, "stage_index": place, "duration_ms": spent(told), "share": share(spent(told)),
+                "stage_name": name, "stage_index": place(name), "duration_ms": spent(told), "share": share(spent(told)),
                 "input_count": of("input_count"), "output_count": of("output_count"), "llm_calls": of("llm_calls"),
                 "tokens_used": of("tokens_used"), "error": of("error"), "metadata": of("metadata"),
             })

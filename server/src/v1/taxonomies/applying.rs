@@ -180,6 +180,7 @@ pub async fn apply(
     let mut done = Applied::default();
     loop {
         pass.check().await?;
+        documents::settle(app, &scope.namespace_id, &work.collection_id).await?;
         let page = app.store().list(&reach, query.clone()).await?;
         pass.page(page.documents, &mut done).await?;
         if let Some(claim) = claim {
@@ -361,6 +362,7 @@ pub async fn keep(
             .iter()
             .map(|one| one.document_id.clone())
             .collect();
+        documents::settle(app, &spec.namespace_id, &spec.collection_id).await?;
         app.store().upsert(&spec, documents).await?;
         app.store().flush().await?;
         let payload = json!({
