@@ -55,6 +55,7 @@ piece!(search, SEARCH:
     "ns/:ns/retrievers" => retrievers::retrievers,
     "ns/:ns/retrievers/:retriever" => playground::playground,
     "ns/:ns/retrievers/:retriever/edit" => retriever_form::change_stages,
+    "ns/:ns/retrievers/:retriever/page" => publish::publish,
     "ns/:ns/new-retriever" => retriever_form::new_retriever,
     "ns/:ns/published" => published::published,
 );

@@ -141,12 +141,23 @@ test("from nothing to a published search: bucket, upload, collection, batch, ret
   await page.getByRole("button", { name: "Run" }).click();
   await expect(page.getByRole("tabpanel").getByRole("article").first()).toContainText("slow rivers of ice");
 
-  await page.getByRole("button", { name: "Publish" }).click();
-  const dialog = page.getByRole("dialog");
-  await expect(dialog.getByText("/r/ask-the-notes is free.")).toBeVisible();
+  await page.getByRole("main").getByRole("link", { name: "Publish", exact: true }).click();
+  await expect(page.getByText("/r/ask-the-notes is free.")).toBeVisible();
+  // What the page will be is seen before it is, and follows what is changed.
+  const preview = page.frameLocator("iframe[title='Preview of the page']");
+  await expect(preview.getByRole("heading", { level: 1 })).toHaveText("ask-the-notes");
+  await page.getByLabel("Title", { exact: true }).fill("Ask the notes");
+  await expect(preview.getByRole("heading", { level: 1 })).toHaveText("Ask the notes");
+  expect((await page.request.get(`${url()}/r/ask-the-notes`)).status()).toBe(404);
   await accessible(page);
-  await dialog.getByRole("button", { name: "Publish" }).click();
-  await expect(dialog.getByRole("link", { name: /\/r\/ask-the-notes$/ })).toBeVisible();
+  await page.getByRole("main").getByRole("button", { name: "Publish" }).click();
+  await expect(page.getByRole("link", { name: /\/r\/ask-the-notes$/ })).toBeVisible();
+  await page.getByLabel("Template").selectOption("document-search");
+  await page.getByRole("checkbox", { name: "Search engines may list it" }).uncheck();
+  await page.getByRole("button", { name: "Publish the changes" }).click();
+  await expect(page.getByText("The page is changed.")).toBeVisible();
+  expect(await (await page.request.get(`${url()}/r/ask-the-notes`)).text()).toContain("noindex");
+  await accessible(page);
   await page.goto(`${url()}/r/ask-the-notes?q=${encodeURIComponent("baking with yeast")}`);
   await expect(page.getByRole("article").first()).toContainText("Sourdough");
 

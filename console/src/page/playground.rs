@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use leptos::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::{
-    evaluations::runs::runs, executions::executions, publish::Publish, results, searches::searches,
-};
+use super::{evaluations::runs::runs, executions::executions, results, searches::searches};
 use crate::{
     load::{Change, Load, Query, navigator},
     part::*,
@@ -41,7 +39,6 @@ pub fn playground() -> AnyView {
     let load = Load::of(move || api.get(), move || path.get());
     let go = navigator();
     let removed = Callback::new(move |()| go(&format!("/ns/{}/retrievers", ns.get_untracked())));
-    let publish = RwSignal::new(false);
     let tab = Query::new("tab");
     let at = Signal::derive(move || format!("/console/ns/{}/retrievers/{}", ns.get(), id.get()));
     let title = Signal::derive(move || {
@@ -52,7 +49,10 @@ pub fn playground() -> AnyView {
         <Head title text="Try it here; publish it as a page that everyone can search.">
             <Remove what="retriever" name=title loses="Its public page goes with it; the collections stay." api path done=removed/>
             <a class="btn" href=move || format!("/console/ns/{}/retrievers/{}/edit", ns.get(), id.get())>"Change the stages"</a>
-            <button type="button" class="btn primary" disabled=move || load.good().is_none() on:click=move |_| publish.set(true)><Icon name="globe"/>"Publish"</button>
+            <a class="btn primary" href=move || format!("{}/page", at.get())><Icon name="globe"/>{move || match load.good().is_some_and(|one| one.flag("is_published")) {
+                true => "Public page",
+                false => "Publish",
+            }}</a>
         </Head>
         {tabs("Parts of the retriever", PARTS, tab, at)}
         {move || match tab.value.get().as_str() {
@@ -61,7 +61,6 @@ pub fn playground() -> AnyView {
             "evaluations" => runs(api, path),
             _ => loaded(load, waiting(5), move |one| view! { <Trial ns one/> }.into_any()),
         }}
-        {move || load.good().map(|one| view! { <Publish open=publish ns retriever=one done=Callback::new(move |()| load.reload())/> })}
     }
     .into_any()
 }

@@ -88,6 +88,43 @@ both! {
         }
     }
 
+    async fn a_page_is_looked_at_before_it_is_published(server) {
+        let namespace = server.namespace("films").await;
+        let films = collection(&server, &namespace, "films", &[]).await;
+        let path = format!("/v1/collections/{films}/documents");
+        server.call_in(&namespace, "POST", &path, json!({"title": "Nosferatu", "salary": 12})).await.ok();
+        let all = stage("attribute_filter", json!({"field": "title", "operator": "exists"}));
+        let id = retriever(&server, &namespace, "films", vec![all]).await;
+        publish(&server, &namespace, &id, page("films", "Old films", &["title"])).await;
+        let path = format!("/v1/retrievers/{id}/publish");
+        let preview = format!("{path}/preview");
+        let mut body = page("films", "New films", &["title"]);
+        body["display_config"]["theme"] = json!({"primary_color": "#b00020"});
+        let made = server.call_in(&namespace, "POST", &preview, body.clone()).await.ok();
+        let at = made["preview_url"].as_str().unwrap().strip_prefix(&server.app.config().address()).unwrap().to_owned();
+        let looked = ask(&server, "GET", &at, Value::Null).await;
+        let shown = looked.body.to_string();
+        assert!(shown.contains("New films") && shown.contains("Nosferatu") && shown.contains("noindex"), "{shown}");
+        assert!(!shown.contains("salary"));
+        let name = at.rsplit('/').next().unwrap();
+        let asked = json!({"inputs": {}});
+        let answer = ask(&server, "POST", &format!("/v1/public/retrievers/{name}/execute"), asked).await.ok();
+        assert_eq!(answer["documents"].as_array().unwrap().len(), 1);
+        // Visitors find what was published, and no list tells of anything else.
+        assert!(ask(&server, "GET", "/r/films", Value::Null).await.body.to_string().contains("Old films"));
+        let listed = ask(&server, "GET", "/v1/public/retrievers/", Value::Null).await.ok();
+        assert_eq!(listed["total_count"], 1);
+        assert!(!ask(&server, "GET", "/sitemap.xml", Value::Null).await.body.to_string().contains("preview"));
+        // It is bad as it would be when published, and no better.
+        body["display_config"]["field_config"] = json!({"salary": {"format": "number"}});
+        server.call_in(&namespace, "POST", &preview, body).await.invalid(&["body", "display_config", "field_config", "salary"], "value_error");
+        server.app.clock().advance(3_601);
+        assert_eq!(ask(&server, "GET", &at, Value::Null).await.status, 404);
+        loupe_server::v1::publishing::sweep(&server.app).await.unwrap();
+        let left = server.app.db().number("SELECT CAST(COUNT(*) AS BIGINT) FROM page_previews", vec![]).await.unwrap();
+        assert_eq!(left, 0);
+    }
+
     async fn the_list_is_narrowed_and_paged_by_the_database(server) {
         let namespace = server.namespace("many").await;
         let films = collection(&server, &namespace, "films", &[]).await;

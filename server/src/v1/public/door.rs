@@ -76,7 +76,7 @@ pub enum Door {
 /// # Errors
 /// 401 for a wrong password, 429 for too many of them.
 pub async fn find(app: &App, public_name: &str, proof: &Proof) -> Result<Option<Door>> {
-    let found = publishing::find_public(app.db(), public_name).await?;
+    let found = publishing::find_public(app, public_name).await?;
     let Some(found) = found.filter(|found| found.data.is_active) else {
         return Ok(None);
     };
@@ -139,7 +139,7 @@ async fn is_password(app: &App, published: &Published, password: &str) -> Result
 /// # Errors
 /// 404 for what does not exist for strangers, 429 for too many wrong passwords.
 pub async fn unlock(app: &App, public_name: &str, password: &str) -> Result<Unlocked> {
-    let found = publishing::find_public(app.db(), public_name).await?;
+    let found = publishing::find_public(app, public_name).await?;
     let found = found.filter(|found| found.data.is_active);
     let found = found.ok_or_else(|| missing(public_name))?;
     if !found.data.password_protected {

@@ -36,10 +36,10 @@ impl PageHost {
             .any(|field| field.required == Some(true));
         Ok(Page {
             collections: collections.filter_map(name).collect(),
+            is_protected: published.password_protected || publishing::is_preview(&published),
             public_name: published.public_name,
             display_config: published.display_config,
             input_schema: retriever.input_schema.clone(),
-            is_protected: published.password_protected,
             allows_empty_query: !needs_input,
             updated_at: published.updated_at,
         })

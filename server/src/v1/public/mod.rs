@@ -134,7 +134,10 @@ impl Open {
         self.take(app).await?;
         self.check_filters(ask.filters.as_ref())?;
         ask.expand.clear();
-        ask.public_id.clone_from(&self.published.public_id);
+        // What an owner tries out is no search of visitors.
+        if !publishing::is_preview(&self.published) {
+            ask.public_id.clone_from(&self.published.public_id);
+        }
         ask.vectors = false;
         ask.limit = self.window(&ask);
         // Only what is exposed is told.

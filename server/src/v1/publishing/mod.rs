@@ -2,6 +2,7 @@
 
 mod display;
 mod lock;
+mod preview;
 mod routes;
 mod store;
 
@@ -13,10 +14,10 @@ use loupe_wire::{
 use serde_json::json;
 
 pub use lock::hash_for_pages;
+pub use preview::{is_preview, sweep};
 pub use routes::router;
 pub use store::{
-    Published, count_public, delete_of, find_public, list, list_open, mark_published, open_names,
-    relock,
+    Published, count_public, delete_of, list, list_open, mark_published, open_names, relock,
 };
 
 use self::lock::Password;
@@ -63,58 +64,62 @@ pub async fn publish(
         retrievers::find(app, scope, identifier, NamespaceOperation::CreateRetriever).await?;
     let password =
         Password::asked(app, &scope.caller, request.password_secret_name.as_deref()).await?;
-    let title = request
-        .display_name
-        .clone()
-        .unwrap_or_else(|| retriever.retriever_name.clone());
-    let public_name = request
-        .public_name
-        .clone()
-        .unwrap_or_else(|| name_from(&title));
-    let metadata = if request.include_metadata {
-        Some(describe(app, scope, &retriever).await?)
-    } else {
-        None
-    };
-    let sent = request.display_config.clone().or(retriever
-        .display_config
-        .as_ref()
-        .map(retrievers::cast)
-        .transpose()?);
-    let display = match sent {
-        Some(display) => display,
-        None => display::generate(app, scope, &retriever, &title).await?,
-    };
-    display::check(&display)?;
-    let now = app.clock().micros();
-    let published = PublishedRetrieverResponse {
-        retriever_id: retriever.retriever_id.clone().unwrap_or_default(),
-        public_id: id::new("pub_"),
-        public_name: public_name.clone(),
-        description: request
-            .description
-            .clone()
-            .or_else(|| retriever.description.clone()),
-        icon_base64: request.icon_base64.clone(),
-        display_config: display::complete(display, &retriever, request.description.as_deref()),
-        rate_limit_config: request.rate_limit_config.unwrap_or_default(),
-        is_active: true,
-        retriever_metadata: metadata,
-        tags: request.tags.unwrap_or_default(),
-        category: request.category,
-        created_at: clock::time(now),
-        updated_at: clock::time(now),
-        ..Default::default()
-    };
+    let published = asked(app, scope, &retriever, request).await?;
+    let (retriever_id, now) = (published.retriever_id.clone(), app.clock().micros());
+    let public_url = public_url(app, &published.public_name);
     let public_id = save(app, scope, published, password, now).await?;
-    let public_url = public_url(app, &public_name);
-    let retriever_id = retriever.retriever_id.unwrap_or_default();
     Ok(PublishRetrieverResponse {
         public_id,
         retriever_id,
         short_url: public_url.clone(),
         public_url,
         public_api_key: None,
+    })
+}
+
+/// The publication that a request asks for, completed by what the retriever says.
+async fn asked(
+    app: &App,
+    scope: &Scope<Write>,
+    retriever: &RetrieverModelOutput,
+    request: PublishRetrieverRequest,
+) -> Result<PublishedRetrieverResponse> {
+    let title = request
+        .display_name
+        .unwrap_or_else(|| retriever.retriever_name.clone());
+    let metadata = if request.include_metadata {
+        Some(describe(app, scope, retriever).await?)
+    } else {
+        None
+    };
+    let sent = request.display_config.or(retriever
+        .display_config
+        .as_ref()
+        .map(retrievers::cast)
+        .transpose()?);
+    let display = match sent {
+        Some(display) => display,
+        None => display::generate(app, scope, retriever, &title).await?,
+    };
+    display::check(&display)?;
+    let now = clock::time(app.clock().micros());
+    Ok(PublishedRetrieverResponse {
+        retriever_id: retriever.retriever_id.clone().unwrap_or_default(),
+        public_id: id::new("pub_"),
+        public_name: request.public_name.unwrap_or_else(|| name_from(&title)),
+        display_config: display::complete(display, retriever, request.description.as_deref()),
+        description: request
+            .description
+            .or_else(|| retriever.description.clone()),
+        icon_base64: request.icon_base64,
+        rate_limit_config: request.rate_limit_config.unwrap_or_default(),
+        is_active: true,
+        retriever_metadata: metadata,
+        tags: request.tags.unwrap_or_default(),
+        category: request.category,
+        created_at: now,
+        updated_at: now,
+        ..Default::default()
     })
 }
 
@@ -131,7 +136,7 @@ async fn save(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let before = store::find_in(tx, &namespace_id, &published.retriever_id).await?;
+                let before = store::hold(tx, &namespace_id, &published.retriever_id).await?;
                 if store::is_taken(tx, &published.public_name, &published.retriever_id).await? {
                     let message = format!("the public name '{}' is taken", published.public_name);
                     return Err(ApiError::already_exists("public_name_taken", message));
@@ -231,7 +236,7 @@ pub async fn update(
         .write(move |tx| {
             Box::pin(async move {
                 let id = retriever.retriever_id.clone().unwrap_or_default();
-                let found = store::find_in(tx, &namespace_id, &id).await?;
+                let found = store::hold(tx, &namespace_id, &id).await?;
                 let mut published =
                     found.ok_or_else(|| ApiError::not_found("published_retriever", &id))?;
                 if let Some(display) = request.display_config {
@@ -269,6 +274,14 @@ pub async fn unpublish(app: &App, scope: &Scope<Delete>, identifier: &str) -> Re
             })
         })
         .await
+}
+
+/// What is at an address for whoever may see it: a publication, or a preview of one.
+pub async fn find_public(app: &App, public_name: &str) -> Result<Option<Published>> {
+    match preview::find(app.db(), public_name, app.clock().micros()).await? {
+        Some(found) => Ok(Some(found)),
+        None => store::find_public(app.db(), public_name).await,
+    }
 }
 
 /// Whether a public name is free.

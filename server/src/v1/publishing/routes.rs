@@ -11,7 +11,10 @@ use loupe_wire::{
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::store;
+use super::{
+    preview::{self, PublishPreviewResponse},
+    store,
+};
 use crate::{
     app::App,
     auth::{Delete, Read, Scope, Write},
@@ -31,6 +34,7 @@ pub fn router() -> OpenApiRouter<App> {
             update_published,
             unpublish_retriever
         ))
+        .routes(routes!(preview_published))
         .routes(routes!(check_public_name))
 }
 
@@ -95,6 +99,18 @@ async fn publish_retriever(
     Body(request): Body<PublishRetrieverRequest>,
 ) -> Result<Json<PublishRetrieverResponse>> {
     super::publish(&app, &scope, &id, request).await.map(Json)
+}
+
+/// Shows the page that publishing would make, at an address of its own that whoever has it can look at for an hour. Nothing
+/// is published.
+#[utoipa::path(post, path = "/v1/retrievers/{retriever_id}/publish/preview", tag = "publishing", request_body = PublishRetrieverRequest, responses((status = 200, body = PublishPreviewResponse)))]
+async fn preview_published(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(id): Path<String>,
+    Body(request): Body<PublishRetrieverRequest>,
+) -> Result<Json<PublishPreviewResponse>> {
+    preview::preview(&app, &scope, &id, request).await.map(Json)
 }
 
 /// Changes a publication.

@@ -13,6 +13,7 @@ crate::sql! {
     const INSERT = "INSERT INTO published_retrievers (public_id, org_id, namespace_id, retriever_id, public_name, is_active, created_at, updated_at, data, title, is_locked) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
     const UPDATE = "UPDATE published_retrievers SET public_name = $3, is_active = $4, updated_at = $5, data = $6, title = $7, is_locked = $8 WHERE namespace_id = $1 AND retriever_id = $2";
     const FIND = "SELECT data FROM published_retrievers WHERE namespace_id = $1 AND retriever_id = $2";
+    const HOLD = "UPDATE published_retrievers SET updated_at = updated_at WHERE namespace_id = $1 AND retriever_id = $2";
     const LIST = "SELECT data FROM published_retrievers WHERE namespace_id = $1 ORDER BY created_at DESC, public_id";
     const NAMES = "SELECT retriever_id FROM published_retrievers WHERE namespace_id = $1";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM published_retrievers WHERE namespace_id = $1";
@@ -163,11 +164,13 @@ pub(super) async fn find(
         .map(|(data,)| data.0))
 }
 
-pub(super) async fn find_in(
+/// The publication, held against every other change until the transaction ends.
+pub(super) async fn hold(
     tx: &mut Tx,
     namespace_id: &str,
     retriever_id: &str,
 ) -> Result<Option<PublishedRetrieverResponse>> {
+    tx.run(HOLD, args![namespace_id, retriever_id]).await?;
     Ok(tx
         .one::<Row>(FIND, args![namespace_id, retriever_id])
         .await?

@@ -1,0 +1,183 @@
+//! What can be said of a page.
+
+use leptos::prelude::*;
+
+use super::{Place, draft::Draft, shown::told};
+use crate::{load::Load, part::*, record::Record, text};
+
+const TEMPLATES: &[(&str, &str)] = &[
+    ("", "Plain"),
+    ("document-search", "Documents: a list with texts"),
+    ("media-search", "Media: wide pictures"),
+    ("portrait-gallery", "Portraits: tall pictures"),
+];
+
+const ARRANGEMENTS: &[(&str, &str)] = &[
+    ("", "As the template has it"),
+    ("grid", "Grid"),
+    ("masonry", "Masonry"),
+    ("list", "List"),
+];
+
+const FONTS: &[(&str, &str)] = &[
+    ("", "Inter"),
+    ("Helvetica, Arial, sans-serif", "Helvetica"),
+    ("Verdana, sans-serif", "Verdana"),
+    ("Georgia, serif", "Serif"),
+    ("ui-rounded, sans-serif", "Rounded"),
+    ("ui-monospace, monospace", "Monospaced"),
+];
+
+const CORNERS: &[(&str, &str)] = &[
+    ("", "As the template has them"),
+    ("0px", "Square"),
+    ("6px", "Slightly round"),
+    ("14px", "Round"),
+    ("24px", "Very round"),
+];
+
+const CARDS: &[(&str, &str)] = &[
+    ("", "With a line around"),
+    ("elevated", "Raised"),
+    ("flat", "Flat"),
+    ("glass", "Glass"),
+];
+
+/// Options, and what is there already when it is none of them.
+fn options(
+    all: &'static [(&'static str, &'static str)],
+    now: RwSignal<String>,
+) -> Vec<(String, String)> {
+    let now = now.get_untracked();
+    let known = all.iter().any(|(value, _)| *value == now);
+    let given = (!known).then(|| (now.clone(), now));
+    let all = all
+        .iter()
+        .map(|(value, label)| ((*value).to_owned(), (*label).to_owned()));
+    all.chain(given).collect()
+}
+
+pub fn form(place: Place, draft: Draft, fields: Vec<String>, is_new: bool) -> AnyView {
+    view! {
+        {content(place, draft, fields, is_new)}
+        {look(draft)}
+        {searches(draft)}
+    }
+    .into_any()
+}
+
+fn content(place: Place, draft: Draft, fields: Vec<String>, is_new: bool) -> AnyView {
+    let named = is_new.then(|| {
+        let free = availability(place, draft.name);
+        view! {
+            <Field id="page-name" label="Name in the address" value=draft.name required=true hint="3 to 50 small letters, digits and dashes."/>
+            <p role="status" class="muted">{move || verdict(free)}</p>
+        }
+    });
+    let chosen = draft.exposed;
+    let check = |field: String| {
+        let (one, same) = (field.clone(), field.clone());
+        let checked = Signal::derive(move || chosen.with(|all| all.contains(&same)));
+        let set = move |on: bool| {
+            chosen.update(|all| {
+                all.retain(|field| *field != one);
+                if on {
+                    all.push(one.clone());
+                }
+            });
+        };
+        view! { <Check label=field checked set/> }
+    };
+    view! {
+        <section class="card form" aria-labelledby="page-content">
+            <h2 id="page-content">"Content"</h2>
+            {named}
+            <Field id="page-title" label="Title" value=draft.title required=true/>
+            <Field id="page-text" label="Description" value=draft.description/>
+            <fieldset class="stack-sm"><legend class="label">"Fields that visitors see"</legend>
+                <div class="options">{fields.into_iter().map(check).collect::<Vec<_>>()}</div>
+            </fieldset>
+        </section>
+    }
+    .into_any()
+}
+
+fn look(draft: Draft) -> AnyView {
+    let own = move || {
+        draft.fixed.get().then(|| {
+            view! {
+                <div class="form-row">
+                    <Field id="page-ground" label="Ground" kind="color" value=draft.ground/>
+                    <Field id="page-ink" label="Text" kind="color" value=draft.ink/>
+                </div>
+            }
+        })
+    };
+    let columns = move || {
+        matches!(draft.arrangement.get().as_str(), "grid" | "masonry").then(|| {
+            let all = (1..=6).map(|n: u8| (n.to_string(), n.to_string()));
+            let all: Vec<_> = all.collect();
+            view! { <Choice id="page-columns" label="Columns" value=draft.columns options=all/> }
+        })
+    };
+    view! {
+        <section class="card form" aria-labelledby="page-look">
+            <h2 id="page-look">"Look"</h2>
+            <Choice id="page-template" label="Template" value=draft.template options=options(TEMPLATES, draft.template)/>
+            <div class="form-row">
+                <Field id="page-primary" label="Colour" kind="color" value=draft.primary hint="Made readable on every ground."/>
+                <Choice id="page-font" label="Font" value=draft.font options=options(FONTS, draft.font)/>
+                <Choice id="page-card" label="Cards" value=draft.card options=options(CARDS, draft.card)/>
+                <Choice id="page-radius" label="Corners" value=draft.radius options=options(CORNERS, draft.radius)/>
+                <Choice id="page-layout" label="Results" value=draft.arrangement options=options(ARRANGEMENTS, draft.arrangement)/>
+                {columns}
+            </div>
+            <Check label="Ground and text of its own" hint="Without it the page is light or dark as its visitor has it."
+                checked=draft.fixed set=move |on: bool| draft.fixed.set(on)/>
+            {own}
+            <Check label="Title in large letters" checked=draft.hero set=move |on: bool| draft.hero.set(on)/>
+            <Check label="Filters beside the results" checked=draft.filters set=move |on: bool| draft.filters.set(on)/>
+        </section>
+    }
+    .into_any()
+}
+
+fn searches(draft: Draft) -> AnyView {
+    view! {
+        <section class="card form" aria-labelledby="page-seo">
+            <h2 id="page-seo">"Search engines and links"</h2>
+            <Check label="Search engines may list it" checked=draft.listed set=move |on: bool| draft.listed.set(on)/>
+            <Field id="seo-title" label="Title there" value=draft.meta_title hint="At most 60 letters; the page's title without it."/>
+            <Field id="seo-text" label="Text there" value=draft.meta_text hint="At most 160 letters; the description without it."/>
+            <Field id="seo-image" label="Address of a picture" kind="url" value=draft.image hint="For links in messages; one is drawn without it."/>
+            {told(draft)}
+        </section>
+    }
+    .into_any()
+}
+
+/// Whether the name is still free, asked while it is typed.
+fn availability(place: Place, name: RwSignal<String>) -> Load {
+    Load::settled(300, move || {
+        let name = name.get();
+        if name.len() < 3 {
+            return None;
+        }
+        let path = place.path.get();
+        let path = format!("{path}/availability?name={}", text::escape(&name));
+        Some(place.api.get().get(&path))
+    })
+}
+
+fn verdict(free: Load) -> String {
+    let said = |answer: Record, what: &str| format!("/r/{} is {what}.", answer.text("name"));
+    match free.value.get() {
+        Some(Ok(answer)) if answer.flag("available") => said(answer, "free"),
+        Some(Ok(answer)) => said(answer, "taken"),
+        Some(Err(problem)) => {
+            let first = problem.notes.into_iter().next();
+            first.map_or(problem.message, |(_, what)| what)
+        }
+        None => "Checking the name.".into(),
+    }
+}
