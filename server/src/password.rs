@@ -18,7 +18,7 @@ use tokio::sync::Semaphore;
 use crate::{
     app::App,
     error::{ApiError, Result},
-    front,
+    front, limits,
 };
 
 /// Kibibytes and rounds of one hash: what OWASP asks for at least.
@@ -32,8 +32,10 @@ const WAITING: usize = 64;
 const FREE_FAILURES: u32 = 5;
 const LONGEST_WAIT: i64 = 15 * 60;
 
-/// Failures of everybody together in a minute, for one thing that has a password.
-const FAILURES_A_MINUTE: u32 = 30;
+/// Failures in a minute for one thing that has a password: of a neighbourhood of addresses, and of everybody together. The second
+/// is what nobody who has a few networks reaches: whoever did would keep everybody out.
+const FAILURES_OF_NEIGHBOURS: u32 = 30;
+const FAILURES_OF_ALL: u32 = 1_000;
 
 /// How long a password that was right is known without hashing it again: some callers send it with every request.
 const PROVED_FOR: Duration = Duration::from_secs(300);
@@ -107,9 +109,10 @@ pub async fn check(
         return Ok(true);
     }
     let visitor = format!("{thing} {}", front::network(address));
+    let neighbours = format!("{thing} around {}", neighbourhood(address));
     let now = app.clock().micros();
     // Counted before it is tried: many at once are no way around it.
-    app.passwords.begin(&visitor, thing, now)?;
+    app.passwords.begin(&visitor, &neighbours, thing, now)?;
     let (stored, tried) = (hash.to_owned(), password.to_owned());
     let right = turn(app, move || {
         Ok(argon()?
@@ -122,10 +125,28 @@ pub async fn check(
             app.passwords.tries.invalidate(&visitor);
             app.passwords.proved.insert(proof, ());
         }
-        Ok(false) => app.passwords.failed(thing, now),
+        Ok(false) => {
+            app.passwords.failed(&neighbours, now);
+            app.passwords.failed(thing, now);
+        }
         Err(_) => {}
     }
     right
+}
+
+/// What one party may well have all addresses of: a /24 of version 4, a /48 of version 6.
+fn neighbourhood(address: Option<IpAddr>) -> String {
+    match address {
+        Some(IpAddr::V4(address)) => {
+            let [a, b, c, _] = address.octets();
+            format!("{a}.{b}.{c}")
+        }
+        Some(IpAddr::V6(address)) => {
+            let start = address.segments();
+            format!("{:x}:{:x}:{:x}", start[0], start[1], start[2])
+        }
+        None => String::new(),
+    }
 }
 
 fn proof(thing: &str, hash: &str, password: &str) -> [u8; 32] {
@@ -171,10 +192,15 @@ impl Passwords {
         self.tries.get_with(name.to_owned(), Arc::default)
     }
 
-    fn begin(&self, visitor: &str, thing: &str, now: i64) -> Result<()> {
-        let minute = self.of(&minute(thing, now));
-        if lock(&minute).failures >= FAILURES_A_MINUTE {
-            return Err(throttled(60 - now.div_euclid(1_000_000).rem_euclid(60)));
+    fn begin(&self, visitor: &str, neighbours: &str, thing: &str, now: i64) -> Result<()> {
+        for (many, most) in [
+            (neighbours, FAILURES_OF_NEIGHBOURS),
+            (thing, FAILURES_OF_ALL),
+        ] {
+            let minute = self.of(&minute(many, now));
+            if lock(&minute).failures >= most {
+                return Err(throttled(60 - now.div_euclid(1_000_000).rem_euclid(60)));
+            }
         }
         let tries = self.of(visitor);
         let mut tries = lock(&tries);
@@ -192,8 +218,8 @@ impl Passwords {
         Ok(())
     }
 
-    fn failed(&self, thing: &str, now: i64) {
-        let minute = self.of(&minute(thing, now));
+    fn failed(&self, many: &str, now: i64) {
+        let minute = self.of(&minute(many, now));
         let mut minute = lock(&minute);
         minute.failures = minute.failures.saturating_add(1);
     }
@@ -210,7 +236,7 @@ fn lock(tries: &Mutex<Tries>) -> std::sync::MutexGuard<'_, Tries> {
 fn throttled(seconds: i64) -> ApiError {
     let wait = seconds.max(1);
     let message = format!("too many wrong passwords: wait {wait} s and try again");
-    ApiError::too_many_requests("rate_limited", message).retry_after(wait.unsigned_abs())
+    limits::too_many(limits::RATE, message, FREE_FAILURES.into(), "minute", wait)
 }
 
 #[cfg(test)]
@@ -221,7 +247,7 @@ mod tests {
     fn failures_make_an_address_wait_longer_and_longer() {
         let passwords = Passwords::default();
         let mut now = 1_000_000_000;
-        let try_once = |now| passwords.begin("page 1.2.3.4", "page", now);
+        let try_once = |now| passwords.begin("page 1.2.3.4", "page 1.2.3", "page", now);
         for _ in 0..FREE_FAILURES {
             try_once(now).unwrap();
         }
@@ -234,17 +260,24 @@ mod tests {
         }
         assert!(waits.windows(2).all(|pair| pair[0] <= pair[1]), "{waits:?}");
         assert_eq!(waits.last(), Some(&901));
-        // Another address is not kept waiting, until everybody together fails too often.
-        passwords.begin("page 5.6.7.8", "page", now).unwrap();
-        for _ in 0..FAILURES_A_MINUTE {
+        // Another address is not kept waiting, until its neighbours fail too often, or everybody together.
+        let neighbour = |now| passwords.begin("page 5.6.7.8", "page 5.6.7", "page", now);
+        let other = |now| passwords.begin("page 9.9.9.9", "page 9.9.9", "page", now);
+        neighbour(now).unwrap();
+        for _ in 0..FAILURES_OF_NEIGHBOURS {
+            passwords.failed("page 5.6.7", now);
             passwords.failed("page", now);
         }
-        let refused = passwords.begin("page 9.9.9.9", "page", now).unwrap_err();
-        assert!(refused.wait().unwrap() <= 60);
+        assert!(neighbour(now).unwrap_err().wait().unwrap() <= 60);
+        other(now).unwrap();
+        for _ in 0..FAILURES_OF_ALL {
+            passwords.failed("page", now);
+        }
+        assert!(other(now).unwrap_err().wait().unwrap() <= 60);
+        other(now + 60_000_000).unwrap();
         passwords
-            .begin("page 9.9.9.9", "page", now + 60_000_000)
+            .begin("vault 9.9.9.9", "vault 9.9.9", "vault", now)
             .unwrap();
-        passwords.begin("other 9.9.9.9", "other", now).unwrap();
     }
 
     #[test]

@@ -161,8 +161,8 @@ fn too_large(limit: u64) -> String {
 fn check_end(file: &mut File, size: u64, most: usize) -> Result<(), BundleError> {
     const END: &[u8] = b"PK\x05\x06";
     const LARGE: &[u8] = b"PK\x06\x07";
-    // The record, the longest comment behind it, and the one of large archives before it.
-    let tail = size.min(22 + 65_535 + 20);
+    // The record, the longest comment behind it, the one of large archives before it, and what the library looks at beyond.
+    let tail = size.min(22 + 65_535 + 20 + 64);
     file.seek(SeekFrom::Start(size - tail))
         .map_err(unreadable)?;
     let mut bytes = Vec::new();
@@ -450,6 +450,29 @@ mod tests {
         lying.write_all(&bytes).unwrap();
         let refused = Bundle::open(lying, Limits::default()).and_then(|mut made| made.read(0));
         assert!(refused.is_err());
+    }
+
+    #[test]
+    fn archives_of_the_large_kind_are_refused_however_far_from_the_end() {
+        let mut writer = ZipWriter::new(tempfile::tempfile().unwrap());
+        file(&mut writer, "index.html", b"a page");
+        let mut archive = writer.finish().unwrap();
+        let mut whole = Vec::new();
+        archive.rewind().unwrap();
+        archive.read_to_end(&mut whole).unwrap();
+        let end = whole.len() - 22;
+        // The library takes an end that lies 15 bytes before the longest comment would let it.
+        for behind in [0, 15] {
+            let mut large = tempfile::tempfile().unwrap();
+            large.write_all(&whole[..end]).unwrap();
+            large.write_all(b"PK\x06\x07").unwrap();
+            large.write_all(&[0; 16]).unwrap();
+            large.write_all(&whole[end..end + 20]).unwrap();
+            large.write_all(&[0xff; 2]).unwrap();
+            large.write_all(&vec![0; 65_535 + behind]).unwrap();
+            let refused = refusal(Bundle::open(large, Limits::default()));
+            assert!(refused.contains("zip64"), "{behind}: {refused}");
+        }
     }
 
     #[test]

@@ -225,20 +225,32 @@ fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     }
 }
 
-/// Whether the name tells of the content, so that it never changes: `index-4f2a9c1b.js`.
+/// Letters of the hashes that bundlers write in all letters and digits.
+const HASH: usize = 8;
+
+/// Whether the name tells of the content, so that it never changes: `index-4f2a9c1b.js`, `index-BxK3z9Qa.js`. Words with a number
+/// behind them are none (`style-version2.css`): what is taken for a hash wrongly is stale for a year, what is not is asked about.
 fn is_fingerprinted(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let Some((stem, _)) = name.rsplit_once('.') else {
         return false;
     };
     let hash = stem.rsplit(['-', '.']).next().unwrap_or_default();
-    hash.len() >= 8
-        && hash.len() < stem.len()
+    let any = |is: fn(&u8) -> bool| hash.as_bytes().iter().any(is);
+    let all = |is: fn(&u8) -> bool| hash.as_bytes().iter().all(is);
+    let digit = any(u8::is_ascii_digit);
+    let hex = all(|byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f'));
+    let mixed = hash.len() == HASH
+        && all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        && any(u8::is_ascii_uppercase)
         && hash
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        && hash.bytes().any(|byte| byte.is_ascii_digit())
-        && hash.bytes().any(|byte| byte.is_ascii_alphabetic())
+            .trim_end_matches(|last: char| last.is_ascii_digit())
+            .contains(|inner: char| inner.is_ascii_digit());
+    hash.len() >= HASH
+        && hash.len() < stem.len()
+        && digit
+        && any(u8::is_ascii_alphabetic)
+        && (hex || mixed)
 }
 
 #[cfg(test)]
@@ -354,6 +366,12 @@ mod tests {
         for (path, kept) in [
             ("assets/index-4f2a9c1b.js", true),
             ("main.8d3f1a2b9c.css", true),
+            ("assets/index-BxK3z9Qa.js", true),
+            ("chunk-QX7M2K4J.js", true),
+            ("style-version2.css", false),
+            ("style-Version2.css", false),
+            ("logo-original2024.svg", false),
+            ("photos-holiday12.jpg", false),
             ("index.html", false),
             ("app-Navigation.js", false),
             ("report-20240101.js", false),

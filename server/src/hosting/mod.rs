@@ -65,6 +65,8 @@ pub struct Site {
     pub files: Arc<Manifest>,
     /// Not what everybody sees: search engines stay away.
     pub preview: bool,
+    /// The address that mails name, without a slash at the end. The host of a request may be anything that leads here.
+    pub home: String,
     /// What the script in the pages is told; absent without sign-in.
     pub script: Option<String>,
 }
@@ -270,6 +272,13 @@ async fn read(app: &App, host: &str, label: Option<&str>) -> Result<Known> {
     let Some(files) = manifest(app, &org_id, &hosted.app_id, version).await? else {
         return Ok(Known::Empty);
     };
+    let home = match label {
+        Some(label) => url(app, label),
+        None => {
+            let domains = store::domains(app.db(), &org_id, &hosted.app_id).await?;
+            apps::mailed(app, &hosted.slug, &domains)
+        }
+    };
     let script = apps::has_sign_in(hosted.auth_config.as_ref())
         .then(|| serde_json::json!({ "app": hosted.slug }).to_string());
     Ok(Known::Site(Arc::new(Site {
@@ -277,6 +286,7 @@ async fn read(app: &App, host: &str, label: Option<&str>) -> Result<Known> {
         version,
         files,
         preview: !part.is_empty(),
+        home,
         script,
         hosted,
     })))

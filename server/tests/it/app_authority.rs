@@ -77,6 +77,20 @@ both! {
         change(auth(evil, Some("openai"))).await.error(403, "ForbiddenError");
     }
 
+    async fn a_key_of_a_retriever_inside_of_a_live_app_is_not_revoked_by_accident(server) {
+        let (namespace, id) = retriever(&server, "films").await;
+        let keys = format!("/v1/retrievers/{id}/api-keys");
+        let made = server.call_in(&namespace, "POST", &keys, json!({"name": "browser"})).await.ok();
+        let app = make(&server, titled("films", json!({}))).await;
+        let script = format!("const key = '{}';", made["key"].as_str().unwrap());
+        deploy(&server, &app, "production", json!({"index.html": "<p>", "main.js": script})).await;
+        let path = format!("{keys}/{}", made["key_id"].as_str().unwrap());
+        let refused = server.call_in(&namespace, "DELETE", &path, Value::Null).await.error(409, "ConflictError");
+        assert_eq!(refused["error"]["code"], "key_in_use");
+        assert_eq!(refused["error"]["details"]["referencing_apps"][0]["app_id"], json!(app));
+        server.call_in(&namespace, "DELETE", &format!("{path}?force=true"), Value::Null).await.ok();
+    }
+
     async fn an_app_raises_nobodys_level(server) {
         let (namespace, _) = retriever(&server, "films").await;
         let writer = mint(&server, "write", json!([])).await;

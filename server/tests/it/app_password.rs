@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::{
-    apps::at,
+    apps::{at, host},
     both,
-    browser::{Browser, app},
-    harness::Server,
+    browser::{Browser, app, filled},
+    harness::{Database, Server, config},
 };
 
 const GIVEN: &str = "sesame, the third";
@@ -99,4 +99,32 @@ both! {
         server.app.clock().advance(3600);
         assert_eq!(visitor.post("/_auth/unlock", &[("password", GIVEN)]).await.status, 303);
     }
+}
+
+/// Whoever guesses from all addresses of a network keeps nobody else out.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn guesses_of_one_network_keep_no_other_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(Database::Sqlite, &folder).await;
+    config.trust_proxy = true;
+    let server = Server::start_with(config, folder, None).await;
+    let auth = json!({"mode": "password", "password": GIVEN});
+    app(&server, "vault", auth).await;
+    // All of it happens within one minute of the clock.
+    let second = server.app.clock().now().timestamp().rem_euclid(60);
+    server.app.clock().advance(60 - second);
+    let origin = format!("http://{}", host(&server, "vault"));
+    let give = |address: String, password: &'static str| {
+        let request = at(&server, "vault", "POST", "/_auth/unlock").header("origin", &origin);
+        let request = request.header("x-forwarded-for", address);
+        Server::send(filled(request, &[("password", password)]))
+    };
+    let mut reached = 0;
+    for number in 0..40 {
+        let answer = give(format!("203.0.113.{number}"), "a guess of many").await;
+        reached += usize::from(answer.status == 401);
+    }
+    assert_eq!(reached, 30);
+    assert_eq!(give("203.0.113.200".into(), GIVEN).await.status, 429);
+    assert_eq!(give("198.51.100.7".into(), GIVEN).await.status, 303);
 }

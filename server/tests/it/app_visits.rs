@@ -36,11 +36,17 @@ both! {
         let note = json!({"event_type": "error", "metadata": {"message": "x is undefined"}});
         server.call("POST", "/v1/public/apps/films/interactions", note.clone()).await.ok();
         assert_eq!(lines("errors").await, 1);
+        // Of a long one the beginning is kept.
+        let long = json!({"event_type": "click", "metadata": {"where": "x".repeat(5_000), "page": "/films"}});
+        server.call("POST", "/v1/public/apps/films/interactions", long).await.ok();
+        let log = server.call("GET", &format!("{path}/logs?log_type=interactions"), Value::Null).await.ok();
+        let kept = &log["results"][0]["metadata"];
+        assert_eq!((kept["where"].as_str().unwrap().len(), &kept["page"]), (300, &json!("/films")));
         server.call("PATCH", &path, json!({"monitoring_config": {"enabled": false}})).await.ok();
         assert_eq!(server.call("POST", "/v1/public/apps/films/interactions", note).await.ok()["success"], true);
         assert_eq!(lines("errors").await, 1);
         let told = server.call("GET", &format!("{path}/analytics"), Value::Null).await.ok();
-        assert_eq!((&told["total_errors"], &told["total_events"]), (&json!(1), &json!(1)));
+        assert_eq!((&told["total_errors"], &told["total_events"]), (&json!(1), &json!(2)));
     }
 
     async fn visits_are_counted_and_their_lines_are_kept(server) {

@@ -375,6 +375,8 @@ both! {
         }
         let rule = json!({"api_allow": [{"pattern": "retrievers"}]});
         make(json!({"slug": "rules", "meta": meta, "build_config": rule})).await.invalid(&["body", "build_config", "api_allow", "0"], "value_error");
+        let secret = json!({"secrets": {"TOKEN": "worth money"}});
+        make(json!({"slug": "secrets", "meta": meta, "build_config": secret})).await.invalid(&["body", "build_config", "secrets"], "value_error");
         let list = server.call("GET", "/v1/apps?search=tak", Value::Null).await.ok();
         assert_eq!((&list["total_count"], &list["results"][0]["slug"]), (&json!(1), &json!("taken")));
         server.call("GET", "/v1/apps?limit=0", Value::Null).await.invalid(&["query", "limit"], "range");

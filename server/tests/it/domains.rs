@@ -54,10 +54,15 @@ fn answer(asked: Message) -> Vec<u8> {
 }
 
 /// Makes the record that proves a domain.
-fn publish(domain: &str, texts: &[&str]) {
+pub fn publish(domain: &str, texts: &[&str]) {
     let texts = texts.iter().map(|&text| text.to_owned()).collect();
     let name = format!("_loupe.{domain}");
     RECORDS.lock().unwrap().insert(name, texts);
+}
+
+/// Takes it away again.
+pub fn unpublish(domain: &str) {
+    RECORDS.lock().unwrap().remove(&format!("_loupe.{domain}"));
 }
 
 async fn visit(server: &Server, host: &str) -> Answer {
@@ -73,7 +78,7 @@ async fn site(server: &Server, slug: &str, words: &str) -> String {
 }
 
 /// One name a run: the two databases of a test share the name server.
-fn name(server: &Server) -> String {
+pub fn name(server: &Server) -> String {
     let port = server.url.rsplit(':').next().unwrap();
     format!("www-{port}.example.com")
 }
@@ -162,6 +167,35 @@ both! {
         let other = other_organization(&server).await;
         let request = server.request("GET", &format!("/v1/apps/{second}/domains")).bearer_auth(&other.key);
         Server::send(request).await.error(404, "NotFoundError");
+    }
+
+    async fn a_domain_whose_record_goes_is_to_be_proven_anew(server) {
+        let app = site(&server, "films", "Films of old").await;
+        let (path, domain) = (format!("/v1/apps/{app}/domains"), name(&server));
+        let added = server.call("POST", &path, json!({"domain": domain})).await.ok();
+        let token = added["verification_token"].as_str().unwrap();
+        publish(&domain, &[token]);
+        let verify = format!("{path}/{domain}/verify");
+        assert_eq!(server.call("POST", &verify, Value::Null).await.ok()["status"], "active");
+        let day = async || {
+            server.app.clock().advance(86_401);
+            loupe_server::v1::apps::recheck(&server.app).await.unwrap();
+            server.call("GET", &path, Value::Null).await.ok()["domains"][0]["status"].clone()
+        };
+        for _ in 0..3 {
+            assert_eq!(day().await, "active");
+        }
+        unpublish(&domain);
+        let mut days = 1;
+        while day().await == "active" {
+            days += 1;
+            assert!(days < 10, "it is still active");
+        }
+        assert!(days >= 6, "{days} days");
+        assert!(!visit(&server, &domain).await.body.to_string().contains("Films of old"));
+        publish(&domain, &[token]);
+        assert_eq!(server.call("POST", &verify, Value::Null).await.ok()["status"], "active");
+        assert!(visit(&server, &domain).await.body.to_string().contains("Films of old"));
     }
 
     async fn a_domain_of_an_app_that_serves_nothing_is_not_the_servers(server) {

@@ -137,12 +137,12 @@ pub(super) async fn sign_up(asked: &Asked<'_>) -> Result<Response> {
     let text = if exists {
         format!(
             "Somebody asked for an account of {name} with this address. You have one already: sign in, or choose a new password, at\n\n{}/_auth/sign-in\n\nIf that was not you, nothing has to be done.\n",
-            asked.origin
+            asked.site.home
         )
     } else {
         format!(
             "Somebody asked for an account of {name} with this address. If that was you, confirm it within 30 minutes:\n\n{}/_auth/verify?token={token}\n\nIf not, nothing has to be done.\n",
-            asked.origin
+            asked.site.home
         )
     };
     mail::send(asked.app, &email, &format!("Your account of {name}"), text);
@@ -260,7 +260,7 @@ pub(super) async fn forgot(asked: &Asked<'_>) -> Result<Response> {
         let name = &asked.site.hosted.page().meta.title;
         let text = format!(
             "Somebody asked for a new password of your account of {name}. If that was you, choose it within 30 minutes:\n\n{}/_auth/reset?token={token}\n\nIf not, nothing has to be done.\n",
-            asked.origin
+            asked.site.home
         );
         mail::send(asked.app, &email, &format!("Your password of {name}"), text);
     }
@@ -285,16 +285,17 @@ pub(super) async fn reset(asked: &Asked<'_>) -> Result<Response> {
         return Ok(again(StatusCode::UNPROCESSABLE_ENTITY, &fault));
     }
     let hashed = known.hashing.hash(typed).await?;
+    let email = found.email.clone();
     let changed = app
         .db()
         .write(move |tx| {
             Box::pin(async move {
+                let known = store::by_email_in(tx, &place, &email).await?;
+                let user_id = known.map(|user| user.user_id).unwrap_or_default();
+                let held = store::hold(tx, &place, &user_id).await?;
                 let taken: Option<(String, Forgotten)> =
                     store::take_token(tx, &place, RESET, &token_hash, now).await?;
-                let Some((_, found)) = taken else {
-                    return Ok(None);
-                };
-                let Some(mut user) = store::by_email_in(tx, &place, &found.email).await? else {
+                let (Some(mut user), Some(_)) = (held, taken) else {
                     return Ok(None);
                 };
                 user.profile.password = Some(hashed);
@@ -311,7 +312,7 @@ pub(super) async fn reset(asked: &Asked<'_>) -> Result<Response> {
     let name = &asked.site.hosted.page().meta.title;
     let text = format!(
         "The password of your account of {name} was changed, and every other session is over. If that was not you, ask for a new one at\n\n{}/_auth/forgot\n",
-        asked.origin
+        asked.site.home
     );
     mail::send(
         app,

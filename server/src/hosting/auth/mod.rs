@@ -51,7 +51,7 @@ struct Asked<'a> {
     app: &'a App,
     site: &'a Site,
     headers: &'a HeaderMap,
-    /// Scheme and host that the browser is at.
+    /// Scheme and host that the browser says it is at: good for its own way back, and for nothing that goes to somebody else.
     origin: String,
     query: requests::Fields,
     form: requests::Fields,

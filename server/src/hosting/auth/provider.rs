@@ -371,7 +371,9 @@ async fn admit(app: &App, place: Place, person: Person) -> Result<User> {
 
 async fn admit_in(tx: &mut Tx, place: &Place, person: Person, now: i64) -> Result<User> {
     let identity = (person.issuer.as_str(), person.subject.as_str());
-    if let Some(mut user) = store::by_identity_in(tx, place, identity.0, identity.1).await? {
+    let known = store::by_identity_in(tx, place, identity.0, identity.1).await?;
+    let known = known.map(|user| user.user_id).unwrap_or_default();
+    if let Some(mut user) = store::hold(tx, place, &known).await? {
         user.profile.name = person.name.or(user.profile.name.take());
         user.profile.avatar_url = person.picture.or(user.profile.avatar_url.take());
         store::update(tx, place, &user, now).await?;
@@ -384,7 +386,9 @@ async fn admit_in(tx: &mut Tx, place: &Place, person: Person, now: i64) -> Resul
         ));
     };
     // Whoever is here has proven the address, and so has the provider.
-    if let Some(user) = store::by_email_in(tx, place, &email).await? {
+    let known = store::by_email_in(tx, place, &email).await?;
+    let known = known.map(|user| user.user_id).unwrap_or_default();
+    if let Some(user) = store::hold(tx, place, &known).await? {
         store::insert_identity(tx, place, identity, &user.user_id, now).await?;
         return Ok(user);
     }

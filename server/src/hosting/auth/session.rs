@@ -105,21 +105,28 @@ pub async fn visitor(app: &App, site: &Site, headers: &HeaderMap) -> Result<Opti
     Ok(Some(user))
 }
 
-/// Signs a browser in: the session it had is over, and the new one leads to `to`.
+/// Signs a browser in: the session it had is over, and the new one leads to `to`. Whoever proved who they are with a password
+/// that was changed meanwhile has proven nothing.
 pub(super) async fn begin(asked: &Asked<'_>, user: &User, to: &str) -> Result<Response> {
     let app = asked.app;
     // 62^43 is more than 256 bits.
     let token = id::random_base62(43);
     let (place, now) = (place(asked.site), app.clock().micros());
     let old = cookie(asked.headers, Cookie::Session.name(app)).map(hash);
-    let (token_hash, user_id) = (hash(&token), user.user_id.clone());
+    let (token_hash, known) = (hash(&token), user.clone());
     app.db()
         .write(move |tx| {
             Box::pin(async move {
+                let held = store::hold(tx, &place, &known.user_id).await?;
+                if held.is_none_or(|held| held.profile.password != known.profile.password) {
+                    let message = "Your account was changed at this very moment. Sign in again.";
+                    return Err(ApiError::conflict("changed_meanwhile", message));
+                }
                 if let Some(old) = old {
                     store::end_session(tx, &place, &old).await?;
                 }
-                store::insert_session(tx, &place, &token_hash, &user_id, now, now + IDLE).await
+                let (user_id, until) = (&known.user_id, now + IDLE);
+                store::insert_session(tx, &place, &token_hash, user_id, now, until).await
             })
         })
         .await?;
@@ -233,6 +240,6 @@ pub(super) async fn sign_out(asked: &Asked<'_>) -> Result<Response> {
 pub async fn sweep(app: &App) -> Result<()> {
     let now = app.clock().micros();
     app.db()
-        .write(move |tx| Box::pin(async move { store::sweep(tx, now, now - 90 * DAY).await }))
+        .write(move |tx| Box::pin(async move { store::sweep(tx, now).await }))
         .await
 }

@@ -13,6 +13,7 @@ crate::sql! {
     const USERS = "SELECT user_id, email, created_at, data FROM app_users WHERE org_id = $1 AND app_id = $2 ORDER BY created_at, user_id LIMIT $3";
     const COUNT_USERS = "SELECT CAST(COUNT(*) AS BIGINT) FROM app_users WHERE org_id = $1 AND app_id = $2";
     const INSERT_USER = "INSERT INTO app_users (user_id, org_id, app_id, email, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $5, $6)";
+    const HOLD_USER = "UPDATE app_users SET updated_at = updated_at WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
     const UPDATE_USER = "UPDATE app_users SET updated_at = $4, data = $5 WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
     const DELETE_USER = "DELETE FROM app_users WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
     const DELETE_IDENTITIES = "DELETE FROM app_identities WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
@@ -78,19 +79,22 @@ fn user((user_id, email, created_at, profile): Row) -> User {
     }
 }
 
-pub async fn find(db: &Db, place: &Place, user_id: &str) -> Result<Option<User>> {
-    let args = args![&place.org_id, &place.app_id, user_id];
-    Ok(db.one(FIND_USER, args).await?.map(user))
-}
-
 pub(super) async fn by_email(db: &Db, place: &Place, email: &str) -> Result<Option<User>> {
     let args = args![&place.org_id, &place.app_id, email];
     Ok(db.one(BY_EMAIL, args).await?.map(user))
 }
 
-pub(super) async fn by_email_in(tx: &mut Tx, place: &Place, email: &str) -> Result<Option<User>> {
+pub async fn by_email_in(tx: &mut Tx, place: &Place, email: &str) -> Result<Option<User>> {
     let args = args![&place.org_id, &place.app_id, email];
     Ok(tx.one(BY_EMAIL, args).await?.map(user))
+}
+
+/// A person whom nobody else changes until the transaction ends: what is read, edited and written back begins here, and before
+/// anything else of the person, their sessions among it, is touched.
+pub async fn hold(tx: &mut Tx, place: &Place, user_id: &str) -> Result<Option<User>> {
+    let args = || args![&place.org_id, &place.app_id, user_id];
+    tx.run(HOLD_USER, args()).await?;
+    Ok(tx.one(FIND_USER, args()).await?.map(user))
 }
 
 pub(super) async fn by_identity_in(
@@ -140,6 +144,7 @@ pub async fn update(tx: &mut Tx, place: &Place, user: &User, now: i64) -> Result
 
 /// Removes a person with all that signs them in; whether there was one.
 pub async fn delete(tx: &mut Tx, place: &Place, user_id: &str) -> Result<bool> {
+    hold(tx, place, user_id).await?;
     for statement in [DELETE_IDENTITIES, END_SESSIONS, DELETE_TOKENS] {
         tx.run(statement, args![&place.org_id, &place.app_id, user_id])
             .await?;
@@ -292,14 +297,14 @@ pub(super) async fn take_token<T: DeserializeOwned + Send + 'static>(
 }
 
 /// Removes what is over.
-pub(super) async fn sweep(tx: &mut Tx, now: i64, events_before: i64) -> Result<()> {
+pub(super) async fn sweep(tx: &mut Tx, now: i64) -> Result<()> {
+    const DAY: i64 = 86_400_000_000;
     tx.run(SWEEP_SESSIONS, args![now]).await?;
     tx.run(SWEEP_TOKENS, args![now]).await?;
-    tx.run(SWEEP_EVENTS, args![events_before]).await?;
-    // Lines of requests are read back a week, figures a month.
-    tx.run(SWEEP_REQUESTS, args![now - 8 * 86_400_000_000])
-        .await?;
-    let minutes = events_before.div_euclid(60_000_000);
+    // What pages report is counted back a month, lines of requests are read back a week.
+    tx.run(SWEEP_EVENTS, args![now - 31 * DAY]).await?;
+    tx.run(SWEEP_REQUESTS, args![now - 8 * DAY]).await?;
+    let minutes = (now - 90 * DAY).div_euclid(60_000_000);
     tx.run(SWEEP_MINUTES, args![minutes]).await?;
     Ok(())
 }

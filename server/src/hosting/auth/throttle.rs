@@ -11,7 +11,7 @@ use moka::sync::Cache;
 use crate::{
     app::App,
     error::{ApiError, Result},
-    front,
+    front, limits,
 };
 
 const SECOND: i64 = 1_000_000;
@@ -27,8 +27,12 @@ const LONGEST_WAIT: i64 = 900 * SECOND;
 /// Wrong tries at one account in a quarter of an hour, from whatever addresses.
 const ACCOUNT: i64 = 20;
 
-/// Mails that one address may have sent to one account in an hour.
+/// Mails that one address may have sent to one account in an hour, all addresses together to one, and all of an app. The last
+/// ones are no mere guard of the server: mails that nobody asked for cost their sender its name.
 const MAILS: i64 = 5;
+const MAILS_TO_ACCOUNT: i64 = 12;
+const MAILS_FROM_ADDRESS: i64 = 60;
+const MAILS_OF_APP: i64 = 1_000;
 
 /// What was counted of one thing.
 #[derive(Debug, Default, Clone, Copy)]
@@ -76,13 +80,10 @@ fn lock(counter: &Counter) -> std::sync::MutexGuard<'_, Count> {
     counter.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn wait(micros: i64) -> ApiError {
-    let seconds = u64::try_from(micros.max(0))
-        .unwrap_or(0)
-        .div_ceil(1_000_000)
-        .max(1);
+fn wait(micros: i64, limit: i64, window: &str) -> ApiError {
+    let seconds = (micros.max(0) + SECOND - 1).div_euclid(SECOND).max(1);
     let message = format!("Too many tries. Wait {seconds} seconds and try again.");
-    ApiError::too_many_requests("too_many_tries", message).retry_after(seconds)
+    limits::too_many("too_many_tries", message, limit, window, seconds)
 }
 
 impl Throttle {
@@ -99,7 +100,12 @@ impl Throttle {
             count.count = 0;
         }
         if count.count >= most {
-            return Err(wait(count.start + window - now));
+            let name = if window > 60 * SECOND {
+                "hour"
+            } else {
+                "minute"
+            };
+            return Err(wait(count.start + window - now, most, name));
         }
         count.count += 1;
         Ok(())
@@ -119,14 +125,21 @@ impl Throttle {
         )
     }
 
-    /// A mail to this account, asked for from this address.
+    /// A mail to this account, asked for from this address. Whether there is such an account makes no difference.
     ///
     /// # Errors
     /// 429 when there were too many.
     pub fn mail(&self, app: &App, app_id: &str, email: &str) -> Result<()> {
         let (now, address) = (app.clock().micros(), front::network(front::address()));
-        let key = format!("mail {app_id} {email} {address}");
-        self.count(key, now, 3_600 * SECOND, MAILS)
+        for (key, most) in [
+            (format!("mail {app_id} {email} {address}"), MAILS),
+            (format!("mail {app_id} {email}"), MAILS_TO_ACCOUNT),
+            (format!("mails {app_id} from {address}"), MAILS_FROM_ADDRESS),
+            (format!("mails {app_id}"), MAILS_OF_APP),
+        ] {
+            self.count(key, now, 3_600 * SECOND, most)?;
+        }
+        Ok(())
     }
 
     /// A try at an account.
@@ -142,7 +155,7 @@ impl Throttle {
         {
             let count = lock(&pair);
             if count.closed_until > now {
-                return Err(wait(count.closed_until - now));
+                return Err(wait(count.closed_until - now, FREE.into(), "minute"));
             }
         }
         {
@@ -153,7 +166,8 @@ impl Throttle {
                 count.count = 0;
             }
             if count.count >= ACCOUNT {
-                return Err(wait(count.start + window - now));
+                let left = count.start + window - now;
+                return Err(wait(left, ACCOUNT, "quarter of an hour"));
             }
             count.count += 1;
         }

@@ -297,14 +297,29 @@ pub async fn revoke_all_of_retriever(
     end_all(tx, caller, keys, now).await
 }
 
-/// Ends one key of a retriever.
+/// Refuses while live apps have the key of a retriever in them. That visitors used it lately is what it is for.
+fn check_unembedded(found: &store::Stored, embedding: &apps::Embedding) -> Result<()> {
+    let referencing = embedding.of(&found.hash);
+    if referencing.is_empty() {
+        return Ok(());
+    }
+    let message = "live apps have this key in them: revoke it with force=true";
+    Err(ApiError::conflict("key_in_use", message)
+        .with("key_id", found.model.key_id.clone().unwrap_or_default())
+        .with("referencing_apps", referencing)
+        .with("retryable", false))
+}
+
+/// Ends one key of a retriever. Without `force` one that live apps have in them is kept.
 pub(super) async fn revoke_of_retriever(
     app: &App,
     caller: &Caller,
     retriever_id: &str,
     key_id: &str,
+    force: bool,
 ) -> Result<()> {
     let now = app.clock().micros();
+    let embedding = apps::Embedding::read(app, &caller.org_id).await?;
     let (caller, retriever_id, key_id) =
         (caller.clone(), retriever_id.to_owned(), key_id.to_owned());
     let hash = app
@@ -317,6 +332,9 @@ pub(super) async fn revoke_of_retriever(
                     .find(|key| key.model.key_id.as_deref() == Some(&key_id))
                     .ok_or_else(|| ApiError::not_found("api_key", &key_id))?;
                 if found.model.status == KeyStatus::Active {
+                    if !force {
+                        check_unembedded(&found, &embedding)?;
+                    }
                     end(tx, &caller, &found, now).await?;
                 }
                 Ok(found.hash)

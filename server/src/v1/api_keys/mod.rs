@@ -162,7 +162,7 @@ pub async fn create(
         .await
 }
 
-/// Keys of a user, newest first, with expiry applied.
+/// Keys of a user that the caller's scopes cover, newest first, with expiry applied.
 pub async fn list(
     app: &App,
     caller: &Caller,
@@ -170,7 +170,9 @@ pub async fn list(
     include_revoked: bool,
 ) -> Result<Vec<APIKeyModel>> {
     let user = users::find(app.db(), &caller.org_id, email).await?;
-    let keys = store::list(app.db(), &caller.org_id, &user.user_id).await?;
+    let mut keys = store::list(app.db(), &caller.org_id, &user.user_id).await?;
+    let (kind, operation) = (ResourceType::ApiKey, NamespaceOperation::ReadData);
+    keys.retain(|key| caller.covers(kind, key.key_id.as_deref().unwrap_or_default(), operation));
     Ok(shown(app, keys, include_revoked))
 }
 
@@ -222,20 +224,17 @@ pub async fn forget(app: &App, hashes: &[String]) {
     }
 }
 
-/// Records the use of a key, at most once a minute and never on the request's path.
-pub fn touch(app: &App, key: &APIKeyModel) {
+/// Records the use of a key, at most once a minute. It is known at once, and written beside the request's path.
+pub async fn touch(app: &App, key: &APIKeyModel) {
     let Some(key_id) = key.key_id.clone() else {
         return;
     };
-    if app.touched.contains_key(&key_id) {
+    let entry = app.touched.entry_by_ref(&key_id).or_insert(()).await;
+    if !entry.is_fresh() {
         return;
     }
     let (app, org_id) = (app.clone(), key.organization_id.clone().unwrap_or_default());
     app.clone().spawn(async move {
-        if app.touched.contains_key(&key_id) {
-            return;
-        }
-        app.touched.insert(key_id.clone(), ()).await;
         let now = app.clock().micros();
         let written = app
             .db()

@@ -74,13 +74,14 @@ pub async fn list_for_retriever(
     Ok(shown(app, keys, include_revoked))
 }
 
-/// Revokes a key of the retriever, at once.
+/// Revokes a key of the retriever, at once. Without `force` one that live apps have in them is kept.
 pub async fn revoke_for_retriever(
     app: &App,
     scope: &Scope<Admin>,
     retriever: &str,
     key_id: &str,
+    force: bool,
 ) -> Result<()> {
     let retriever_id = retriever_id(app, scope, retriever).await?;
-    lifecycle::revoke_of_retriever(app, &scope.caller, &retriever_id, key_id).await
+    lifecycle::revoke_of_retriever(app, &scope.caller, &retriever_id, key_id, force).await
 }

@@ -159,14 +159,16 @@ async fn create_retriever_api_key(
     shown_once(super::create_for_retriever(&app, &scope, &retriever, request).await?)
 }
 
-/// Revokes a key of this retriever, at once.
-#[utoipa::path(delete, path = "/v1/retrievers/{retriever_id}/api-keys/{key_id}", tag = "retriever_api_keys", responses((status = 200, body = GenericSuccessResponse)))]
+/// Revokes a key of this retriever, at once. Refused while live apps have it in them, unless forced.
+#[utoipa::path(delete, path = "/v1/retrievers/{retriever_id}/api-keys/{key_id}", tag = "retriever_api_keys", params(RevokeQuery), responses((status = 200, body = GenericSuccessResponse), (status = 409, body = loupe_wire::ErrorResponse)))]
 async fn revoke_retriever_api_key(
     State(app): State<App>,
     scope: Scope<Admin>,
     Path((retriever, key_id)): Path<(String, String)>,
+    query: RevokeQuery,
 ) -> Result<Json<GenericSuccessResponse>> {
-    super::revoke_for_retriever(&app, &scope, &retriever, &key_id).await?;
+    let force = query.force.unwrap_or(false);
+    super::revoke_for_retriever(&app, &scope, &retriever, &key_id, force).await?;
     Ok(done("the key was revoked"))
 }
 

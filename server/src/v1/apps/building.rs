@@ -17,6 +17,7 @@ use super::{
 use crate::{
     app::App,
     clock,
+    db::Tx,
     error::{ApiError, Result},
     jobs::{self, Claim},
 };
@@ -28,10 +29,10 @@ use crate::{
 pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     let (app_id, deploy_id) = (jobs::text(claim, "app_id"), jobs::text(claim, "deploy_id"));
     let found = store::find_deploy(app.db(), &claim.org_id, app_id, deploy_id).await;
-    let (status, _, deploy) = match found {
+    let (status, queued_at, deploy) = match found {
         Ok(found) => found,
-        // Removed with its app.
-        Err(error) if error.is_not_found() => return Ok(()),
+        // Removed with its app; a bundle that came later is nobody's.
+        Err(error) if error.is_not_found() => return clean(app, &claim.org_id, app_id).await,
         Err(error) => return Err(error),
     };
     if status == "complete" {
@@ -42,6 +43,7 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
         org_id: &claim.org_id,
         app_id,
         deploy,
+        queued_at,
         started: app.clock().micros(),
     };
     match job.build().await {
@@ -58,7 +60,7 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
 pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
     let (app_id, deploy_id) = (jobs::text(claim, "app_id"), jobs::text(claim, "deploy_id"));
     let found = store::find_deploy(app.db(), &claim.org_id, app_id, deploy_id).await;
-    let Ok((_, _, deploy)) = found else {
+    let Ok((_, queued_at, deploy)) = found else {
         return Ok(());
     };
     let mut job = Job {
@@ -66,6 +68,7 @@ pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
         org_id: &claim.org_id,
         app_id,
         deploy,
+        queued_at,
         started: app.clock().micros(),
     };
     job.fail(reason).await
@@ -85,12 +88,14 @@ struct Job<'a> {
     org_id: &'a str,
     app_id: &'a str,
     deploy: Deploy,
+    queued_at: i64,
     started: i64,
 }
 
 impl Job<'_> {
     async fn build(&mut self) -> Result<()> {
         self.tell("building", "building").await?;
+        versions::wait_for_prune(self.app, self.app_id, &self.deploy.deploy_id).await?;
         self.app
             .blobs()
             .check_room(self.app.config().limits.free_disk_bytes)?;
@@ -196,34 +201,69 @@ impl Job<'_> {
     async fn activate(&mut self, built: Built) -> Result<()> {
         let now = self.app.clock().micros();
         let (org_id, app_id) = (self.org_id.to_owned(), self.app_id.to_owned());
-        let (deploy, started) = (self.deploy.clone(), self.started);
+        let (deploy, times) = (self.deploy.clone(), (self.queued_at, self.started, now));
         let done = self
             .app
             .db()
             .write(move |tx| {
-                Box::pin(async move {
-                    let mut hosted = APPS.hold(tx, &org_id, &app_id).await?.data.0;
-                    let mut deploy = deploy;
-                    let version = new_version(&mut hosted, &mut deploy, built, started, now);
-                    store::insert_version(tx, &org_id, &app_id, &version, now).await?;
-                    let slug = hosted.slug.clone();
-                    APPS.update(tx, &org_id, &app_id, &slug, now, &hosted)
-                        .await?;
-                    store::update_deploy(tx, &org_id, &app_id, &deploy, "complete", now).await?;
-                    Ok(deploy)
-                })
+                Box::pin(async move { switch(tx, (&org_id, &app_id), deploy, built, times).await })
             })
             .await;
         match done {
             Ok(deploy) => self.deploy = deploy,
             // Removed while it was built.
-            Err(error) if error.is_not_found() => return Ok(()),
+            Err(error) if error.is_not_found() => {
+                return clean(self.app, self.org_id, self.app_id).await;
+            }
             Err(error) => return Err(error),
         }
         self.app.hosting.forget();
         self.drop_bundle().await;
-        versions::prune(self.app, self.org_id, self.app_id).await
+        // It is served by now, whatever comes of what is old.
+        if let Err(error) = versions::prune(self.app, self.org_id, self.app_id).await {
+            tracing::warn!(%error, app_id = self.app_id, "old versions of an app are still there");
+        }
+        Ok(())
     }
+}
+
+/// Removes files that a deploy kept for an app that is gone.
+async fn clean(app: &App, org_id: &str, app_id: &str) -> Result<()> {
+    match APPS.find(app.db(), org_id, app_id).await {
+        // Only the deploy is gone.
+        Ok(_) => Ok(()),
+        Err(error) if error.is_not_found() && !app_id.is_empty() => {
+            app.blobs().delete_all(&format!("apps/{app_id}")).await
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Keeps the version, and serves it unless a deploy that was asked for later was faster.
+async fn switch(
+    tx: &mut Tx,
+    (org_id, app_id): (&str, &str),
+    mut deploy: Deploy,
+    built: Built,
+    (queued_at, started, now): (i64, i64, i64),
+) -> Result<Deploy> {
+    let mut hosted = APPS.hold(tx, org_id, app_id).await?.data.0;
+    let environment = deploy.environment.clone();
+    let late = store::is_overtaken(tx, org_id, app_id, &environment, queued_at).await?;
+    let version = new_version(&mut hosted, &mut deploy, built, started, now);
+    let number = hosted.last_version;
+    let line = if late {
+        format!("version {number} is kept; a newer deploy is live in {environment} already")
+    } else {
+        versions::switch(&mut hosted, &environment, &version);
+        format!("version {number} is live in {environment}")
+    };
+    deploy.log.push((now, line));
+    store::insert_version(tx, org_id, app_id, &version, now).await?;
+    let slug = hosted.slug.clone();
+    APPS.update(tx, org_id, app_id, &slug, now, &hosted).await?;
+    store::update_deploy(tx, org_id, app_id, &deploy, "complete", now).await?;
+    Ok(deploy)
 }
 
 fn new_version(
@@ -236,10 +276,6 @@ fn new_version(
     let number = hosted.last_version + 1;
     hosted.last_version = number;
     deploy.version = Some(number);
-    deploy.log.push((
-        now,
-        format!("version {number} is live in {}", deploy.environment),
-    ));
     if deploy.environment == PRODUCTION && hosted.published.is_none() {
         hosted.published = Some(hosted.draft.clone());
     }
@@ -259,15 +295,13 @@ fn new_version(
     };
     // The version has them now.
     deploy.source_files.clear();
-    let version = Version {
+    Version {
         record,
         deploy_id: deploy.deploy_id.clone(),
         files: built.files,
         keys: built.keys,
         page: hosted.published.clone(),
-    };
-    versions::switch(hosted, &deploy.environment, &version);
-    version
+    }
 }
 
 fn has_page<'p>(mut paths: impl Iterator<Item = &'p str>) -> Result<()> {

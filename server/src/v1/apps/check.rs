@@ -76,12 +76,16 @@ pub(super) fn slug(slug: &str) -> Result<()> {
 }
 
 /// Slugs are unique over all organizations: each is a host.
-pub(super) async fn is_free(tx: &mut Tx, slug: &str, app_id: &str) -> Result<()> {
-    if store::is_taken(tx, slug, app_id).await? {
-        let message = format!("an app with the slug '{slug}' exists already");
-        return Err(ApiError::already_exists("name_taken", message).with("slug", slug));
-    }
-    Ok(())
+pub(super) async fn is_free(tx: &mut Tx, org_id: &str, slug: &str, app_id: &str) -> Result<()> {
+    // In this order: what is given up at this moment is one or the other.
+    let message = if store::is_taken(tx, slug, app_id).await? {
+        format!("an app with the slug '{slug}' exists already")
+    } else if store::is_kept(tx, slug, org_id).await? {
+        format!("the slug '{slug}' stays with the organization whose app had it")
+    } else {
+        return Ok(());
+    };
+    Err(ApiError::already_exists("name_taken", message).with("slug", slug))
 }
 
 pub(super) fn secret_password(name: Option<&String>) -> Result<()> {
@@ -102,9 +106,13 @@ pub(super) fn build(build: Option<&BuildConfig>) -> Result<()> {
     let fault = |path: &[&str], message: &str, input: Value| {
         Err(Violation::body(path, "value_error", message, input).into())
     };
-    if build.env_vars.len() > 100 || build.secrets.len() > 100 {
-        let message = "at most 100 variables and 100 secrets";
-        return fault(&["build_config"], message, Value::Null);
+    if build.env_vars.len() > 100 {
+        return fault(&["build_config"], "at most 100 variables", Value::Null);
+    }
+    // They would be kept for nothing, and in clear.
+    if !build.secrets.is_empty() {
+        let message = "this server runs no build that could use a secret: keep it among the organization's secrets";
+        return fault(&["build_config", "secrets"], message, Value::Null);
     }
     if build.api_allow.len() > RULES {
         let path = ["build_config", "api_allow"];

@@ -37,6 +37,12 @@ pub const DEPLOY: &str = "app_deploy";
 /// Seconds that an address takes a bundle.
 const TTL: u64 = 3600;
 
+/// How long a bundle waits for its deploy, in microseconds: longer than its address takes anything.
+const ABANDONED: i64 = 2 * 3600 * 1_000_000;
+
+/// Abandoned bundles that are removed in one round.
+const ROUND: i64 = 100;
+
 /// Deploys of one app that wait or run.
 const MOST: i64 = 5;
 
@@ -56,11 +62,37 @@ pub async fn upload_url(
     let record = super::find(app, caller, app_id).await?;
     let name = blob::safe_name(&request.filename);
     let key = format!("{}{}/{name}", bundles(&record.id), id::random_base62(20));
+    let (org_id, app_id, place) = (caller.org_id.clone(), record.id, key.clone());
+    let now = app.clock().micros();
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move { store::insert_bundle(tx, (&org_id, &app_id), &place, now).await })
+        })
+        .await?;
     Ok(UploadUrlResponse {
         upload_url: app.blobs().signed_put_url(&key, TTL),
         bundle_s3_key: key,
         expires_in: i64::try_from(TTL).unwrap_or(3600),
     })
+}
+
+/// Removes bundles that came and that nobody deployed.
+///
+/// # Errors
+/// The database or the files fail; what was removed stays removed.
+pub async fn sweep(app: &App) -> Result<()> {
+    let before = app.clock().micros() - ABANDONED;
+    for (org_id, place) in store::old_bundles(app.db(), before, ROUND).await? {
+        let named = place.clone();
+        let taken = app.db().write(move |tx| {
+            Box::pin(async move { store::take_bundle(tx, &org_id, &named).await })
+        });
+        // One that is deployed at last is its deploy's.
+        if taken.await? {
+            app.blobs().delete(&place).await?;
+        }
+    }
+    Ok(())
 }
 
 fn bundles(app_id: &str) -> String {
@@ -156,6 +188,10 @@ async fn enqueue(
         return Err(ApiError::conflict("deploys_waiting", message).with("limit", MOST));
     }
     store::forget_deploys(tx, org_id, app_id, now - KEPT).await?;
+    // The deploy removes it from now on.
+    if let Some(place) = &deploy.bundle {
+        store::take_bundle(tx, org_id, place).await?;
+    }
     store::insert_deploy(tx, org_id, app_id, deploy, now).await?;
     let work = json!({ "app_id": app_id, "deploy_id": deploy.deploy_id });
     let mut task = tasks::NewTask::work(org_id, "", TaskType::ApiManifestApply, DEPLOY, work);

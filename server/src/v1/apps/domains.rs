@@ -14,13 +14,24 @@ use crate::{
     auth::{Caller, Delete, Org, Read, Write},
     body::Body,
     error::{ApiError, Result, Violation},
-    id,
+    hosting, id,
     openapi::routes,
     outbound::names,
 };
 
 /// Domains of one app.
 const MOST: usize = 20;
+
+const DAY: i64 = 86_400_000_000;
+
+/// How long a record may be gone before its domain has to be proven anew: name servers and their owners err.
+const PATIENCE: i64 = 7 * DAY;
+
+/// How long after its record was last there a domain is named in mails: what is in them signs people in.
+const FRESH: i64 = 2 * DAY;
+
+/// Records that are asked for in one round.
+const ROUND: i64 = 20;
 
 /// The label of the record that proves a domain: `_loupe.www.example.com TXT "loupe-domain-…"`.
 const LABEL: &str = "_loupe";
@@ -69,6 +80,74 @@ fn name(app: &App, sent: &str) -> Result<String> {
     Ok(name)
 }
 
+/// The address that mails of an app name: its first domain while that is proven day by day, else its name below the domain of
+/// all apps. Never the host of a request, which is the word of whoever sent it.
+pub fn mailed(app: &App, slug: &str, domains: &[Domain]) -> String {
+    let since = app.clock().micros() - FRESH;
+    let own = domains
+        .iter()
+        .find(|one| one.is_primary && one.status == ACTIVE && one.seen_at > since);
+    match own {
+        Some(domain) => hosting::url_of_domain(app, &domain.domain),
+        None => hosting::url(app, slug),
+    }
+}
+
+/// Begins to ask for the records of proven domains. Nobody waits for it: name servers may be slow to answer.
+pub fn begin_recheck(app: &App) {
+    let state = app.clone();
+    app.spawn(async move {
+        if let Err(error) = recheck(&state).await {
+            tracing::warn!(%error, "the records of domains could not be asked for");
+        }
+    });
+}
+
+/// Asks for the records of proven domains, each once a day: a name that somebody else has now must not go on being the app's.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn recheck(app: &App) -> Result<()> {
+    let now = app.clock().micros();
+    let due = store::unchecked(app.db(), now - DAY, ROUND).await?;
+    let asked = due.into_iter().map(|domain| async move {
+        let is_there = has_record(app, &domain.2, &domain.3).await.ok();
+        if is_there == Some(false) {
+            tracing::warn!(domain = %domain.2, "the record that proves a domain is gone");
+        }
+        (domain, is_there)
+    });
+    let asked = futures::future::join_all(asked).await;
+    if asked.is_empty() {
+        return Ok(());
+    }
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                for (domain, is_there) in &asked {
+                    store::checked(tx, domain, *is_there, now, now - PATIENCE).await?;
+                }
+                Ok(())
+            })
+        })
+        .await?;
+    app.hosting.forget();
+    Ok(())
+}
+
+/// Whether the record that proves a domain is there.
+async fn has_record(app: &App, domain: &str, token: &str) -> Result<bool> {
+    let record = format!("{LABEL}.{domain}");
+    let texts = names::texts(app.config().apps.resolver, &record)
+        .await
+        .map_err(|error| {
+            tracing::warn!(%record, %error, "a record of proof could not be asked for");
+            let message = format!("no name server answered for {record}: try again in a moment");
+            ApiError::unavailable("dns_unavailable", message)
+        })?;
+    Ok(texts.iter().any(|text| text.trim() == token))
+}
+
 /// The app's domains, the first one first.
 pub async fn list(app: &App, caller: &Caller, app_id: &str) -> Result<ListDomainsResponse> {
     let hosted = super::find(app, caller, app_id).await?;
@@ -97,6 +176,7 @@ pub async fn add(
         is_primary: request.is_primary,
         created_at: app.clock().micros(),
         verified_at: 0,
+        seen_at: 0,
     };
     let (org_id, kept) = (caller.org_id.clone(), domain.clone());
     app.db()
@@ -143,15 +223,7 @@ pub async fn verify(
     if domain.status == ACTIVE {
         return Ok(domain.told(app, &slug));
     }
-    let record = format!("{LABEL}.{}", domain.domain);
-    let texts = names::texts(app.config().apps.resolver, &record)
-        .await
-        .map_err(|error| {
-            tracing::warn!(%record, %error, "a record of proof could not be asked for");
-            let message = format!("no name server answered for {record}: try again in a moment");
-            ApiError::unavailable("dns_unavailable", message)
-        })?;
-    if !texts.iter().any(|text| text.trim() == domain.token) {
+    if !has_record(app, &domain.domain, &domain.token).await? {
         return Ok(domain.told(app, &slug));
     }
     domain.status = ACTIVE.into();

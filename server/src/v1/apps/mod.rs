@@ -5,6 +5,7 @@ pub mod building;
 pub mod check;
 pub mod deploys;
 mod domains;
+mod embedding;
 mod insight;
 pub mod packing;
 mod people;
@@ -25,12 +26,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 pub use auth_config::has_sign_in;
+pub use deploys::sweep;
+pub use domains::{begin_recheck, mailed, recheck};
+pub use embedding::Embedding;
 pub use routes::router;
 pub use store::APPS;
 
 use crate::{
     app::App,
-    auth::{Caller, key},
+    auth::Caller,
     clock,
     db::{Record, Tx},
     error::{ApiError, Result},
@@ -124,7 +128,7 @@ impl Hosted {
                 "app_id": self.app_id, "slug": self.slug, "url": self.url(app, domains), "is_active": self.is_active,
                 "version": self.version(), "has_unpublished_changes": self.published.as_ref() != Some(&self.draft),
                 "custom_domains": domains.iter().map(|domain| domain.config(app, &self.slug)).collect::<Vec<_>>(),
-                "auth_config": self.auth_config.clone().map(auth_config::shown), "build_config": self.build_config,
+                "auth_config": self.auth_config.clone().map(auth_config::shown), "build_config": self.build_config.clone().map(without_secrets),
                 "monitoring_config": self.monitoring_config.clone().unwrap_or_default(),
                 "environments": self.told_environments(app), "password_protected": self.is_password_protected(),
                 "created_at": self.created_at, "updated_at": self.updated_at,
@@ -161,6 +165,12 @@ impl Hosted {
         });
         told.collect()
     }
+}
+
+/// Secrets that an app was given when it could be are nobody's to read.
+fn without_secrets(mut build: BuildConfig) -> BuildConfig {
+    build.secrets.clear();
+    build
 }
 
 fn merge(into: &mut Value, from: &impl Serialize) {
@@ -228,7 +238,7 @@ async fn insert(tx: &mut Tx, org_id: &str, hosted: &Hosted, now: i64) -> Result<
         let message = format!("an organization has at most {MOST} apps: remove one first");
         return Err(ApiError::conflict("", message).with("limit", MOST));
     }
-    check::is_free(tx, &hosted.slug, &hosted.app_id).await?;
+    check::is_free(tx, org_id, &hosted.slug, &hosted.app_id).await?;
     let (id, slug) = (&hosted.app_id, &hosted.slug);
     APPS.insert(tx, org_id, id, slug, now, hosted).await
 }
@@ -400,9 +410,21 @@ impl Hosted {
 /// Writes an app that was changed in this transaction.
 async fn save(tx: &mut Tx, org_id: &str, hosted: &mut Hosted, now: i64) -> Result<()> {
     hosted.updated_at = clock::time(now);
-    check::is_free(tx, &hosted.slug, &hosted.app_id).await?;
+    check::is_free(tx, org_id, &hosted.slug, &hosted.app_id).await?;
+    let before = APPS.find_in(tx, org_id, &hosted.app_id).await?.name;
+    if before != hosted.slug {
+        give_up(tx, org_id, &before, hosted, now).await?;
+    }
     APPS.update(tx, org_id, &hosted.app_id, &hosted.slug, now, hosted)
         .await
+}
+
+/// An app answers to this name no more. What it served there may live on in browsers: the name stays its organization's.
+async fn give_up(tx: &mut Tx, org_id: &str, slug: &str, hosted: &Hosted, now: i64) -> Result<()> {
+    if hosted.last_version == 0 {
+        return Ok(());
+    }
+    store::keep_slug(tx, org_id, slug, now).await
 }
 
 /// Shows visitors what the owner has edited.
@@ -437,9 +459,12 @@ pub async fn publish(
 pub async fn delete(app: &App, caller: &Caller, app_id: &str) -> Result<()> {
     let record = find(app, caller, app_id).await?;
     let (org_id, id) = (caller.org_id.clone(), record.id.clone());
+    let now = app.clock().micros();
     app.db()
         .write(move |tx| {
             Box::pin(async move {
+                let hosted = APPS.hold(tx, &org_id, &id).await?.data.0;
+                give_up(tx, &org_id, &hosted.slug, &hosted, now).await?;
                 APPS.delete(tx, &org_id, &id).await?;
                 store::delete_all_of(tx, &org_id, &id).await
             })
@@ -448,43 +473,6 @@ pub async fn delete(app: &App, caller: &Caller, app_id: &str) -> Result<()> {
     app.hosting.forget();
     // Nothing names the files any more; what a crash leaves of them is only space.
     app.blobs().delete_all(&format!("apps/{}", record.id)).await
-}
-
-/// The keys that live apps of an organization have in their files, their page or their settings: without them they stop
-/// working.
-#[derive(Debug)]
-pub struct Embedding(Vec<(BTreeSet<String>, Value)>);
-
-impl Embedding {
-    /// # Errors
-    /// The database does not answer.
-    pub async fn read(app: &App, org_id: &str) -> Result<Self> {
-        let records = APPS.all(app.db(), org_id).await?;
-        let live = records
-            .iter()
-            .filter(|record| record.is_active && !record.environments.is_empty());
-        let told = live.map(|record| {
-            let hosted: &Hosted = record;
-            let texts = json!([hosted.published, hosted.build_config]).to_string();
-            let mut keys = key::find_in(texts.as_bytes());
-            keys.extend(
-                hosted
-                    .environments
-                    .values()
-                    .flat_map(|one| one.keys.clone()),
-            );
-            let url = hosting::url(app, &hosted.slug);
-            let app = json!({ "app_id": hosted.app_id, "slug": hosted.slug, "url": url });
-            (keys, app)
-        });
-        Ok(Self(told.collect()))
-    }
-
-    /// Apps with this key, told by its hash.
-    pub fn of(&self, key_hash: &str) -> Vec<Value> {
-        let has = self.0.iter().filter(|(keys, _)| keys.contains(key_hash));
-        has.map(|(_, app)| app.clone()).collect()
-    }
 }
 
 /// A member of the environment variables that this server reads.

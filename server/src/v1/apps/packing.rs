@@ -1,6 +1,11 @@
 //! The files of apps: made smaller once, kept by their content, put together again for a download.
 
-use std::{collections::BTreeSet, io::Write, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    io::Write,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use futures::StreamExt;
 use loupe_hosted::app::{
@@ -118,6 +123,25 @@ pub(super) async fn archive(app: &App, app_id: &str, files: &Manifest, key: &str
     Ok(())
 }
 
+/// How old a file is that nobody unpacks any more: the process that did was killed.
+const LEFT: Duration = Duration::from_secs(6 * 3600);
+
+/// Removes what a process that was killed left. Another process may share the folder: what is new is its own.
+async fn tidy(folder: &Path) {
+    let Ok(mut files) = tokio::fs::read_dir(folder).await else {
+        return;
+    };
+    while let Ok(Some(file)) = files.next_entry().await {
+        let changed = file.metadata().await.and_then(|about| about.modified());
+        let age = changed.ok().and_then(|at| at.elapsed().ok());
+        if age.is_some_and(|age| age > LEFT)
+            && let Err(error) = tokio::fs::remove_file(file.path()).await
+        {
+            tracing::warn!(%error, "a bundle that a process left behind is still there");
+        }
+    }
+}
+
 /// A bundle on this machine for as long as it is unpacked.
 pub(super) struct Local(pub PathBuf);
 
@@ -127,6 +151,7 @@ impl Local {
         tokio::fs::create_dir_all(&folder)
             .await
             .map_err(ApiError::internal)?;
+        tidy(&folder).await;
         Ok(Self(folder.join(id::random_base62(20))))
     }
 

@@ -16,6 +16,7 @@ use crate::{
     auth::{Admin, Caller, Org},
     body::Body,
     clock,
+    db::Tx,
     error::{ApiError, Result, Violation},
     hosting::{
         self,
@@ -30,6 +31,9 @@ use crate::{
 
 /// People that are listed.
 const LISTED: i64 = 10_000;
+
+/// The status of an invitation of somebody who is there.
+const ACCEPTED: &str = "accepted";
 
 /// Invitations that wait.
 const INVITED: i64 = 1_000;
@@ -90,21 +94,29 @@ pub async fn set_role(
 ) -> Result<AppUserResponse> {
     check_role(&role)?;
     let (place, _) = place(app, caller, app_id).await?;
-    let missing = || ApiError::not_found("user", user_id);
-    let mut user = people::find(app.db(), &place, user_id)
-        .await?
-        .ok_or_else(missing)?;
-    user.profile.role = role;
-    let (kept, here, now) = (user.clone(), place.clone(), app.clock().micros());
+    let (here, id, now) = (place.clone(), user_id.to_owned(), app.clock().micros());
     let changed = app
         .db()
-        .write(move |tx| Box::pin(async move { people::update(tx, &here, &kept, now).await }))
+        .write(move |tx| Box::pin(async move { give_role(tx, &here, &id, role, now).await }))
         .await?;
-    if changed {
-        Ok(told(&place.app_id, user))
-    } else {
-        Err(missing())
-    }
+    let changed = changed.ok_or_else(|| ApiError::not_found("user", user_id))?;
+    Ok(told(&place.app_id, changed))
+}
+
+/// The person with the new role; nobody without such a person.
+async fn give_role(
+    tx: &mut Tx,
+    place: &Place,
+    user_id: &str,
+    role: String,
+    now: i64,
+) -> Result<Option<User>> {
+    let Some(mut user) = people::hold(tx, place, user_id).await? else {
+        return Ok(None);
+    };
+    user.profile.role = role;
+    people::update(tx, place, &user, now).await?;
+    Ok(Some(user))
 }
 
 /// Removes somebody from the app, signed out everywhere.
@@ -143,7 +155,7 @@ fn invitation(row: store::Invitation) -> AppInvitationResponse {
     }
 }
 
-/// Asks somebody to come: the role waits for the address.
+/// Asks somebody to come: the role waits for the address, or is that of whoever has it from now on.
 pub async fn invite(
     app: &App,
     caller: &Caller,
@@ -164,25 +176,38 @@ pub async fn invite(
         status: "pending".into(),
         created_at: app.clock().micros(),
     };
-    let kept = row.clone();
-    app.db()
-        .write(move |tx| {
-            Box::pin(async move {
-                if store::count_invitations(tx, &place).await? >= INVITED {
-                    let message = format!("an app has at most {INVITED} invitations");
-                    return Err(ApiError::conflict("", message).with("limit", INVITED));
-                }
-                store::insert_invitation(tx, &place, &kept).await
-            })
-        })
+    let domains = store::domains(app.db(), &place.org_id, &place.app_id).await?;
+    let row = app
+        .db()
+        .write(move |tx| Box::pin(async move { keep_invitation(tx, &place, row).await }))
         .await?;
     let name = &hosted.page().meta.title;
-    let text = format!(
-        "You are invited to {name}. Make your account with this address at\n\n{}/_auth/sign-up\n",
-        hosting::url(app, &hosted.slug)
-    );
+    let (what, page) = match row.status == ACCEPTED {
+        true => ("You have an account already: sign in", "sign-in"),
+        false => ("Make your account with this address", "sign-up"),
+    };
+    let home = super::mailed(app, &hosted.slug, &domains);
+    let text = format!("You are invited to {name}. {what} at\n\n{home}/_auth/{page}\n");
     mail::send(app, &email, &format!("You are invited to {name}"), text);
     Ok(invitation(row))
+}
+
+/// Keeps the invitation. Who came already has the role at once: nothing waits.
+async fn keep_invitation(
+    tx: &mut Tx,
+    place: &Place,
+    mut row: store::Invitation,
+) -> Result<store::Invitation> {
+    if let Some(user) = people::by_email_in(tx, place, &row.email).await? {
+        let (role, now) = (row.role.clone(), row.created_at);
+        give_role(tx, place, &user.user_id, role, now).await?;
+        row.status = ACCEPTED.into();
+    } else if store::count_invitations(tx, place).await? >= INVITED {
+        let message = format!("an app has at most {INVITED} invitations that wait");
+        return Err(ApiError::conflict("", message).with("limit", INVITED));
+    }
+    store::insert_invitation(tx, place, &row).await?;
+    Ok(row)
 }
 
 /// Everybody who was asked to come.

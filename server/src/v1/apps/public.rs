@@ -40,8 +40,12 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(note_interaction))
 }
 
-/// Bytes of what is kept of one interaction.
+/// Bytes of one interaction, and of what is kept of it: anybody sends them.
 const LARGEST: usize = 16 << 10;
+const KEPT: usize = 2 << 10;
+
+/// Letters that each text of a larger one keeps.
+const LETTERS: usize = 300;
 
 /// An app that strangers may see, with its organization; anything else does not exist for them.
 async fn open(app: &App, slug: &str) -> Result<(String, Hosted)> {
@@ -240,6 +244,7 @@ async fn note_interaction(
     if !visits::is_on(&hosted) {
         return Ok(Json(GenericSuccessResponse::default()));
     }
+    let kept = cut(&request, size.len());
     let (event_id, now) = (id::new("ixn_"), app.clock().micros());
     app.db()
         .write(move |tx| {
@@ -253,9 +258,34 @@ async fn note_interaction(
                     };
                     visits::add(tx, place, now.div_euclid(MINUTE), failed).await?;
                 }
-                store::insert_event(tx, place, &event_id, kind, &request, now).await
+                store::insert_event(tx, place, &event_id, kind, &kept, now).await
             })
         })
         .await?;
     Ok(Json(GenericSuccessResponse::default()))
+}
+
+/// What is kept of an interaction of this size.
+fn cut(request: &InteractionRequest, size: usize) -> Value {
+    let mut kept = json!(request);
+    if size > KEPT {
+        shorten(&mut kept);
+    }
+    if kept.to_string().len() > KEPT {
+        kept = json!({ "event_type": request.event_type, "document_id": request.document_id, "cut": true });
+    }
+    kept
+}
+
+fn shorten(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Some((end, _)) = text.char_indices().nth(LETTERS) {
+                text.truncate(end);
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(shorten),
+        Value::Object(members) => members.values_mut().for_each(shorten),
+        _ => {}
+    }
 }

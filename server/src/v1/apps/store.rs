@@ -18,21 +18,36 @@ crate::table!(pub static APPS: Hosted = "apps", "app");
 crate::sql! {
     // Slugs and domains are hosts: unique over all organizations, and all that a visitor sends.
     const TAKEN = "SELECT CAST(COUNT(*) AS BIGINT) FROM apps WHERE name = $1 AND id <> $2";
+    // A name that was given up is free for those who had it only: scripts that they left in browsers answer to it still.
+    const KEPT = "SELECT CAST(COUNT(*) AS BIGINT) FROM app_slugs WHERE slug = $1 AND org_id <> $2";
+    const KEEP_SLUG = "INSERT INTO app_slugs (slug, org_id, released_at) VALUES ($1, $2, $3) ON CONFLICT (slug) DO NOTHING";
     const BY_SLUG = "SELECT owner, data FROM apps WHERE name = $1";
     const BY_DOMAIN = "SELECT a.owner, a.data FROM app_domains d JOIN apps a ON a.id = d.app_id AND a.owner = d.org_id WHERE d.domain = $1 AND d.status = 'active'";
 
     // Whoever proved a name last has it, whose app it was before. The old record may stand on: it must prove nothing any more.
     const RELEASE_DOMAIN = "UPDATE app_domains SET status = 'pending', verified_at = 0, token = $2 WHERE domain = $1 AND status = 'active'";
-    const PROVE_DOMAIN = "UPDATE app_domains SET status = 'active', verified_at = $4 WHERE org_id = $1 AND app_id = $2 AND domain = $3";
+    const PROVE_DOMAIN = "UPDATE app_domains SET status = 'active', verified_at = $4, checked_at = $4, seen_at = $4 WHERE org_id = $1 AND app_id = $2 AND domain = $3";
     const INSERT_DOMAIN = "INSERT INTO app_domains (app_id, domain, org_id, status, token, is_primary, created_at, verified_at) VALUES ($1, $2, $3, $4, $5, $6, $7, 0)";
     const CLEAR_PRIMARY = "UPDATE app_domains SET is_primary = FALSE WHERE org_id = $1 AND app_id = $2";
     const DELETE_DOMAIN = "DELETE FROM app_domains WHERE org_id = $1 AND app_id = $2 AND domain = $3";
-    const DOMAINS = "SELECT app_id, domain, status, token, is_primary, created_at, verified_at FROM app_domains WHERE org_id = $1 AND ($2 = '' OR app_id = $2) ORDER BY created_at, domain";
+    const DOMAINS = "SELECT app_id, domain, status, token, is_primary, created_at, verified_at, seen_at FROM app_domains WHERE org_id = $1 AND ($2 = '' OR app_id = $2) ORDER BY created_at, domain";
+
+    // Those whose record was not asked for since, of every organization.
+    const UNCHECKED = "SELECT org_id, app_id, domain, token FROM app_domains WHERE status = 'active' AND checked_at < $1 ORDER BY checked_at, app_id, domain LIMIT $2";
+    const SEEN_DOMAIN = "UPDATE app_domains SET checked_at = $4, seen_at = $4 WHERE org_id = $1 AND app_id = $2 AND domain = $3 AND status = 'active'";
+    // One whose record was never there since this is asked was proven when it could go.
+    const MISSED_DOMAIN = "UPDATE app_domains SET checked_at = $4, status = CASE WHEN seen_at > 0 AND seen_at < $5 THEN 'pending' ELSE status END WHERE org_id = $1 AND app_id = $2 AND domain = $3 AND status = 'active'";
+
+    const INSERT_BUNDLE = "INSERT INTO app_bundles (place, org_id, app_id, created_at) VALUES ($1, $2, $3, $4)";
+    const TAKE_BUNDLE = "DELETE FROM app_bundles WHERE place = $1 AND org_id = $2";
+    // Places that nobody deployed from, of every organization.
+    const OLD_BUNDLES = "SELECT org_id, place FROM app_bundles WHERE created_at < $1 ORDER BY created_at LIMIT $2";
 
     const INSERT_DEPLOY = "INSERT INTO app_deploys (deploy_id, org_id, app_id, status, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $5, $6)";
     const UPDATE_DEPLOY = "UPDATE app_deploys SET status = $4, updated_at = $5, data = $6 WHERE org_id = $1 AND app_id = $2 AND deploy_id = $3";
     const FIND_DEPLOY = "SELECT status, created_at, data FROM app_deploys WHERE org_id = $1 AND app_id = $2 AND deploy_id = $3";
     const WAITING = "SELECT CAST(COUNT(*) AS BIGINT) FROM app_deploys WHERE org_id = $1 AND app_id = $2 AND status IN ('queued', 'building')";
+    const LATER = "SELECT data FROM app_deploys WHERE org_id = $1 AND app_id = $2 AND created_at > $3 AND status = 'complete'";
     const OLD_DEPLOYS = "DELETE FROM app_deploys WHERE org_id = $1 AND app_id = $2 AND created_at < $3 AND status IN ('complete', 'failed')";
 
     const INSERT_VERSION = "INSERT INTO app_versions (app_id, version, org_id, created_at, data) VALUES ($1, $2, $3, $4, $5)";
@@ -53,7 +68,7 @@ crate::sql! {
     const DELETE_MINUTES = "DELETE FROM app_minutes WHERE org_id = $1 AND app_id = $2";
 
     const INVITATIONS = "SELECT invitation_id, email, role, status, created_at FROM app_invitations WHERE org_id = $1 AND app_id = $2 ORDER BY created_at DESC, invitation_id";
-    const COUNT_INVITATIONS = "SELECT CAST(COUNT(*) AS BIGINT) FROM app_invitations WHERE org_id = $1 AND app_id = $2";
+    const COUNT_INVITATIONS = "SELECT CAST(COUNT(*) AS BIGINT) FROM app_invitations WHERE org_id = $1 AND app_id = $2 AND status = 'pending'";
     const INSERT_INVITATION = "INSERT INTO app_invitations (invitation_id, org_id, app_id, email, role, status, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (app_id, email) DO UPDATE SET invitation_id = excluded.invitation_id, role = excluded.role, status = excluded.status, created_at = excluded.created_at";
     const DELETE_INVITATION = "DELETE FROM app_invitations WHERE org_id = $1 AND app_id = $2 AND invitation_id = $3";
 
@@ -77,6 +92,8 @@ crate::row! {
         pub is_primary: bool,
         pub created_at: i64,
         pub verified_at: i64,
+        /// When its record of proof was last there.
+        pub seen_at: i64,
     }
 }
 
@@ -151,6 +168,17 @@ pub(super) async fn is_taken(tx: &mut Tx, slug: &str, app_id: &str) -> Result<bo
     Ok(tx.number(TAKEN, args![slug, app_id]).await? > 0)
 }
 
+/// Whether another organization gave this name up.
+pub(super) async fn is_kept(tx: &mut Tx, slug: &str, org_id: &str) -> Result<bool> {
+    Ok(tx.number(KEPT, args![slug, org_id]).await? > 0)
+}
+
+/// Nobody but its organization has a name that it gave up.
+pub(super) async fn keep_slug(tx: &mut Tx, org_id: &str, slug: &str, now: i64) -> Result<()> {
+    tx.run(KEEP_SLUG, args![slug, org_id, now]).await?;
+    Ok(())
+}
+
 /// The app of a host, with its organization.
 pub async fn by_slug(db: &Db, slug: &str) -> Result<Option<(String, Hosted)>> {
     let row: Option<(String, Json<Hosted>)> = db.one(BY_SLUG, args![slug]).await?;
@@ -207,6 +235,59 @@ pub(super) async fn prove_domain(tx: &mut Tx, org_id: &str, domain: &Domain) -> 
     Ok(tx.run(PROVE_DOMAIN, args).await? > 0)
 }
 
+/// A proven domain whose record is to be asked for: organization, app, name, token.
+pub(super) type Unchecked = (String, String, String, String);
+
+/// Those whose turn it is longest.
+pub(super) async fn unchecked(db: &Db, before: i64, most: i64) -> Result<Vec<Unchecked>> {
+    db.all(UNCHECKED, args![before, most]).await
+}
+
+/// Notes whether the record is there; absent when no name server said. A domain whose record was last there before `since` has
+/// to be proven anew.
+pub(super) async fn checked(
+    tx: &mut Tx,
+    domain: &Unchecked,
+    is_there: Option<bool>,
+    now: i64,
+    since: i64,
+) -> Result<()> {
+    let (org_id, app_id, name, _) = domain;
+    let (statement, args) = match is_there {
+        Some(true) => (SEEN_DOMAIN, args![org_id, app_id, name, now]),
+        Some(false) => (MISSED_DOMAIN, args![org_id, app_id, name, now, since]),
+        // Name servers that do not answer are given a month.
+        None => {
+            let since = since - 23 * 86_400_000_000;
+            (MISSED_DOMAIN, args![org_id, app_id, name, now, since])
+        }
+    };
+    tx.run(statement, args).await?;
+    Ok(())
+}
+
+pub(super) async fn insert_bundle(
+    tx: &mut Tx,
+    (org_id, app_id): (&str, &str),
+    place: &str,
+    now: i64,
+) -> Result<()> {
+    tx.run(INSERT_BUNDLE, args![place, org_id, app_id, now])
+        .await?;
+    Ok(())
+}
+
+/// A deploy has the bundle now, or it is gone.
+/// False when somebody else took it.
+pub(super) async fn take_bundle(tx: &mut Tx, org_id: &str, place: &str) -> Result<bool> {
+    Ok(tx.run(TAKE_BUNDLE, args![place, org_id]).await? > 0)
+}
+
+/// Places of bundles that nobody deployed from, with their organizations.
+pub(super) async fn old_bundles(db: &Db, before: i64, most: i64) -> Result<Vec<(String, String)>> {
+    db.all(OLD_BUNDLES, args![before, most]).await
+}
+
 pub(super) async fn delete_domain(tx: &mut Tx, org_id: &str, domain: &Domain) -> Result<()> {
     let args = args![org_id, &domain.app_id, &domain.domain];
     tx.run(DELETE_DOMAIN, args).await?;
@@ -256,6 +337,18 @@ pub(super) async fn find_deploy(
 
 pub(super) async fn waiting(tx: &mut Tx, org_id: &str, app_id: &str) -> Result<i64> {
     tx.number(WAITING, args![org_id, app_id]).await
+}
+
+/// Whether a deploy to the environment that was asked for after this moment is live already, or was.
+pub(super) async fn is_overtaken(
+    tx: &mut Tx,
+    org_id: &str,
+    app_id: &str,
+    environment: &str,
+    queued_at: i64,
+) -> Result<bool> {
+    let later: Vec<(Json<Deploy>,)> = tx.all(LATER, args![org_id, app_id, queued_at]).await?;
+    Ok(later.iter().any(|(one,)| one.environment == environment))
 }
 
 pub(super) async fn forget_deploys(

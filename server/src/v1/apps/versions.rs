@@ -1,6 +1,6 @@
 //! Versions: what an app served, kept as it was, so that going back is a switch.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use loupe_wire::{
     AppResponse, DownloadUrlResponse, FileDiff, FileDiffStatus, Object, PromoteResponse,
@@ -19,6 +19,7 @@ use crate::{
     clock,
     db::Tx,
     error::{ApiError, Result},
+    id, jobs,
     v1::retrievers::cast,
 };
 
@@ -206,15 +207,7 @@ pub async fn diff(
 /// Goes back to what production served before.
 pub async fn rollback(app: &App, caller: &Caller, app_id: &str) -> Result<AppResponse> {
     let record = super::find(app, caller, app_id).await?;
-    let nothing = || {
-        ApiError::conflict(
-            "nothing_to_roll_back",
-            "production has served nothing else before",
-        )
-    };
-    let held = record.environments.get(PRODUCTION).ok_or_else(nothing)?;
-    let target = *held.before.last().ok_or_else(nothing)?;
-    serve(app, caller, &record.id, PRODUCTION, Target::Before(target)).await?;
+    serve(app, caller, &record.id, PRODUCTION, Target::Before).await?;
     super::get(app, caller, &record.id).await
 }
 
@@ -223,9 +216,58 @@ pub async fn rollback(app: &App, caller: &Caller, app_id: &str) -> Result<AppRes
 enum Target {
     Version(i64),
     /// The one before, which is then forgotten as such: going back twice goes back two.
-    Before(i64),
+    Before,
     /// What staging serves.
     Staging,
+}
+
+impl Target {
+    /// The version itself, of an app that is held.
+    async fn find(
+        self,
+        tx: &mut Tx,
+        org_id: &str,
+        hosted: &mut Hosted,
+        environment: &str,
+    ) -> Result<Version> {
+        let number = match self {
+            Self::Version(number) => number,
+            Self::Before => return before(tx, org_id, hosted, environment).await,
+            Self::Staging => {
+                let staging = hosted.environments.get(STAGING);
+                let message = "staging serves nothing that could be promoted";
+                staging
+                    .ok_or_else(|| ApiError::conflict("nothing_staged", message))?
+                    .version
+            }
+        };
+        store::find_version_in(tx, org_id, &hosted.app_id, number).await
+    }
+}
+
+/// What an environment served before and still could; it is forgotten as such.
+async fn before(
+    tx: &mut Tx,
+    org_id: &str,
+    hosted: &mut Hosted,
+    environment: &str,
+) -> Result<Version> {
+    while let Some(held) = hosted.environments.get_mut(environment)
+        && let Some(number) = held.before.pop()
+    {
+        if number == held.version {
+            continue;
+        }
+        match store::find_version_in(tx, org_id, &hosted.app_id, number).await {
+            // Too old, and gone.
+            Err(error) if error.is_not_found() => {}
+            found => return found,
+        }
+    }
+    Err(ApiError::conflict(
+        "nothing_to_roll_back",
+        "production has served nothing else before",
+    ))
 }
 
 /// Switches an environment, and answers what is served then.
@@ -246,22 +288,12 @@ async fn serve(
         .write(move |tx| {
             Box::pin(async move {
                 let mut hosted = APPS.hold(tx, &org_id, &id).await?.data.0;
-                let number = match target {
-                    Target::Version(number) | Target::Before(number) => number,
-                    Target::Staging => {
-                        let staging = hosted.environments.get(STAGING);
-                        let message = "staging serves nothing that could be promoted";
-                        staging
-                            .ok_or_else(|| ApiError::conflict("nothing_staged", message))?
-                            .version
-                    }
-                };
-                let version = store::find_version_in(tx, &org_id, &id, number).await?;
+                let version = target.find(tx, &org_id, &mut hosted, environment).await?;
                 switch(&mut hosted, environment, &version);
-                if let (Target::Before(_), Some(held)) =
+                if let (Target::Before, Some(held)) =
                     (target, hosted.environments.get_mut(environment))
                 {
-                    held.before.pop();
+                    // What was switched away from is no step to go back to.
                     held.before.pop();
                 }
                 if environment == PRODUCTION {
@@ -324,7 +356,7 @@ pub async fn download(
     const TTL: u64 = 3600;
     let record = super::find(app, caller, app_id).await?;
     let found = store::find_version(app.db(), &caller.org_id, &record.id, version).await?;
-    let key = format!("apps/{}/archives/v{version}.zip", record.id);
+    let key = archive_key(&record.id, version);
     if app.blobs().head(&key).await?.is_none() {
         packing::archive(app, &record.id, &found.files, &key).await?;
     }
@@ -337,55 +369,123 @@ pub async fn download(
     })
 }
 
+/// The lease of whoever removes files of an app.
+fn pruning(app_id: &str) -> String {
+    format!("files of {app_id}")
+}
+
+/// Seconds that it is held without a sign.
+const PRUNING: u64 = 60;
+
+/// Waits while files of the app are removed: a deploy counts on those that it finds. What begins to be removed after this
+/// finds the deploy that waits or runs, and leaves everything.
+///
+/// # Errors
+/// The database fails.
+pub(super) async fn wait_for_prune(app: &App, app_id: &str, deploy_id: &str) -> Result<()> {
+    let name = pruning(app_id);
+    while !jobs::hold_lease(app, &name, deploy_id, 1).await? {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    jobs::drop_lease(app, &name, deploy_id).await
+}
+
 /// Removes versions that are too old and served nowhere, with the files that no other version has.
 pub(super) async fn prune(app: &App, org_id: &str, app_id: &str) -> Result<()> {
     let all = store::versions(app.db(), org_id, app_id, KEPT + 200).await?;
-    if all.len() <= usize::try_from(KEPT).unwrap_or(50) {
+    let old = all.get(usize::try_from(KEPT).unwrap_or(50)..);
+    let old = old.unwrap_or_default();
+    let (name, holder) = (pruning(app_id), id::new("prune_"));
+    let held = app.clock().micros();
+    if old.is_empty() || !jobs::hold_lease(app, &name, &holder, PRUNING).await? {
         return Ok(());
     }
-    let hosted = APPS.find(app.db(), org_id, app_id).await?;
-    let served: BTreeSet<i64> = hosted
-        .environments
-        .values()
-        .map(|one| one.version)
-        .collect();
-    let number = |version: &Version| version.record.version.unwrap_or_default();
-    let (kept, old): (Vec<_>, Vec<_>) =
-        all.into_iter().enumerate().partition(|(place, version)| {
-            *place < usize::try_from(KEPT).unwrap_or(50) || served.contains(&number(version))
-        });
-    let hashes: BTreeSet<&str> = kept
-        .iter()
-        .flat_map(|(_, version)| version.files.values())
-        .map(|file| file.hash.as_str())
-        .collect();
-    let numbers: Vec<i64> = old.iter().map(|(_, version)| number(version)).collect();
-    let (owner, id) = (org_id.to_owned(), app_id.to_owned());
-    let pruned = app
-        .db()
+    let numbers = old.iter().map(number).collect();
+    let done = match forget(app, org_id, app_id, numbers).await {
+        Ok(gone) => {
+            let gone = old.iter().filter(|one| gone.contains(&number(one)));
+            let gone: Vec<&Version> = gone.collect();
+            remove_files(app, (org_id, app_id), &gone, (&name, &holder), held).await
+        }
+        Err(error) => Err(error),
+    };
+    jobs::drop_lease(app, &name, &holder).await?;
+    done
+}
+
+fn number(version: &Version) -> i64 {
+    version.record.version.unwrap_or_default()
+}
+
+/// Removes those of the versions that nothing serves; answers which.
+async fn forget(
+    app: &App,
+    org_id: &str,
+    app_id: &str,
+    mut numbers: BTreeSet<i64>,
+) -> Result<BTreeSet<i64>> {
+    let (org_id, app_id) = (org_id.to_owned(), app_id.to_owned());
+    app.db()
         .write(move |tx| {
             Box::pin(async move {
+                // Nobody switches to one of them meanwhile.
+                let hosted = APPS.hold(tx, &org_id, &app_id).await?;
                 // A deploy under way counts on the files that it found.
-                if store::waiting(tx, &owner, &id).await? > 0 {
-                    return Ok(false);
+                if store::waiting(tx, &org_id, &app_id).await? > 0 {
+                    return Ok(BTreeSet::new());
                 }
-                for number in numbers {
-                    store::delete_version(tx, &owner, &id, number).await?;
+                for served in hosted.environments.values() {
+                    numbers.remove(&served.version);
                 }
-                Ok(true)
+                for number in &numbers {
+                    store::delete_version(tx, &org_id, &app_id, *number).await?;
+                }
+                Ok(numbers)
             })
         })
-        .await?;
-    if !pruned {
-        return Ok(());
+        .await
+}
+
+/// Removes the archives of versions that are gone, and their files that no other version has.
+async fn remove_files(
+    app: &App,
+    (org_id, app_id): (&str, &str),
+    gone: &[&Version],
+    (lease, holder): (&str, &str),
+    mut held: i64,
+) -> Result<()> {
+    let mut hashes = BTreeSet::new();
+    for version in gone {
+        let archive = archive_key(app_id, number(version));
+        app.blobs().delete(&archive).await?;
+        hashes.extend(version.files.values().map(|file| file.hash.as_str()));
     }
-    for file in old.iter().flat_map(|(_, version)| version.files.values()) {
-        if !hashes.contains(file.hash.as_str()) {
-            let key = packing::file_key(app_id, &file.hash);
-            for ending in ["", ".br", ".gz"] {
-                app.blobs().delete(&format!("{key}{ending}")).await?;
+    // What was published since has the files of a version that stays.
+    for version in store::versions(app.db(), org_id, app_id, i64::MAX).await? {
+        for file in version.files.values() {
+            hashes.remove(file.hash.as_str());
+        }
+    }
+    for hash in hashes {
+        let now = app.clock().micros();
+        // A lease that ended is not taken again: whoever waited may have begun. What is left is only space.
+        if now - held > 50_000_000 {
+            return Ok(());
+        }
+        if now - held > 10_000_000 {
+            if !jobs::hold_lease(app, lease, holder, PRUNING).await? {
+                return Ok(());
             }
+            held = now;
+        }
+        let key = packing::file_key(app_id, hash);
+        for ending in ["", ".br", ".gz"] {
+            app.blobs().delete(&format!("{key}{ending}")).await?;
         }
     }
     Ok(())
+}
+
+fn archive_key(app_id: &str, version: i64) -> String {
+    format!("apps/{app_id}/archives/v{version}.zip")
 }
