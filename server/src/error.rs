@@ -36,7 +36,7 @@ pub struct Refused(pub &'static str);
 /// One fault of a request: where, what, and the value found there.
 #[derive(Debug, Clone, Serialize)]
 pub struct Violation {
-    pub loc: Vec<Value>,
+    pub loc: Vec<String>,
     pub msg: String,
     #[serde(rename = "type")]
     pub kind: String,
@@ -45,16 +45,11 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// A fault of the body at a path such as `["stages", 0, "config"]`.
+    /// A fault of the body at a path such as `["stages", "0", "config"]`.
     pub fn body(path: &[&str], kind: &str, msg: impl Into<String>, input: Value) -> Self {
-        let mut loc = vec![Value::from("body")];
-        loc.extend(path.iter().map(|piece| {
-            piece
-                .parse::<u64>()
-                .map_or_else(|_| Value::from(*piece), Value::from)
-        }));
+        let pieces = ["body"].iter().chain(path);
         Self {
-            loc,
+            loc: pieces.map(|piece| (*piece).to_owned()).collect(),
             msg: msg.into(),
             kind: kind.into(),
             input,

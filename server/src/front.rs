@@ -25,6 +25,7 @@ use crate::{
     cors,
     error::ApiError,
     hosting::{self, Split},
+    limits::{self, Figures},
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -92,9 +93,10 @@ pub async fn front(State(front): State<Front>, request: Request, next: Next) -> 
     let origin = cors::origin(request.headers());
     let (method, uri) = (request.method().clone(), request.uri().clone());
     let route = request.extensions().get::<MatchedPath>().cloned();
+    let address = peer(app, &request);
     let current = Current {
         id: id.clone(),
-        address: peer(app, &request),
+        address,
     };
     let answering = AssertUnwindSafe(answer(&front, request, next)).catch_unwind();
     let mut response = CURRENT
@@ -105,6 +107,11 @@ pub async fn front(State(front): State<Front>, request: Request, next: Next) -> 
     // What an app answers is for its own pages.
     if let Some(origin) = origin.filter(|_| !at_app) {
         cors::allow(origin, uri.path(), &mut response);
+    }
+    // What no operation answered, such as a wrong path, an overload or a panic, has figures all the same.
+    if !at_app && uri.path().starts_with("/v1/") && !Figures::are_in(response.headers()) {
+        let figures = limits::figures_of_strangers(app, address).await;
+        figures.write(response.headers_mut());
     }
     if app.is_leaving() {
         // Callers that keep connections open go elsewhere instead of running into the end of this one.

@@ -9,7 +9,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use loupe_wire::{AccountTier, Permission, ResourceType};
+use loupe_wire::{Permission, ResourceType};
 
 use crate::{
     app::App,
@@ -24,7 +24,7 @@ use crate::{
     idempotency,
     limits::{self, Figures, Running, bucket::Rate},
     tolerance, usage,
-    v1::audit::repeats,
+    v1::{api_keys, audit::repeats},
 };
 
 /// A request that is under way, among those of the organization and maybe among those of visitors.
@@ -64,13 +64,19 @@ pub async fn gate(State(app): State<App>, request: Request, next: Next) -> Respo
         Ok(caller) => caller,
         Err(error) => return refused(&app, error).await,
     };
-    if let Err(error) = auth::welcome(&app, &caller, request.headers()) {
+    if let Err(error) = auth::welcome(&caller, request.headers()) {
         let response = refused(&app, error).await;
         let place = (path.as_str(), request.uri());
         note_refusal(&app, &caller, request.method(), place, &response);
         return response;
     }
-    known(&app, row, path.as_str(), caller, request, next).await
+    let key = caller.key.clone();
+    let response = known(&app, row, path.as_str(), caller, request, next).await;
+    // What was refused or failed is no use of the key.
+    if !response.status().is_client_error() && !response.status().is_server_error() {
+        api_keys::touch(&app, &key).await;
+    }
+    response
 }
 
 /// What a key may not do is a matter for the audit log.
@@ -93,7 +99,7 @@ fn address() -> Option<String> {
 
 /// Callers without a key share the figures of their address.
 async fn anonymous(app: &App, row: &Row, request: Request, next: Next) -> Response {
-    let (figures, taken) = take_anonymous(app).await;
+    let (figures, taken) = limits::take_of_strangers(app, front::address()).await;
     let response = match taken.and_then(|()| room(app, row)) {
         Ok(()) => tolerance::run(app, request, next).await,
         Err(error) => error.into_response(),
@@ -102,7 +108,7 @@ async fn anonymous(app: &App, row: &Row, request: Request, next: Next) -> Respon
 }
 
 async fn refused(app: &App, error: ApiError) -> Response {
-    let (figures, taken) = take_anonymous(app).await;
+    let (figures, taken) = limits::take_of_strangers(app, front::address()).await;
     // Only a wrong origin is forbidden here; everything else is not authenticated.
     let wrong_origin = error.kind() == "ForbiddenError";
     let mut response = taken.err().unwrap_or(error).into_response();
@@ -110,12 +116,6 @@ async fn refused(app: &App, error: ApiError) -> Response {
         response.extensions_mut().insert(Readers::Nobody);
     }
     with(figures, response)
-}
-
-async fn take_anonymous(app: &App) -> (Figures, Result<()>) {
-    let rate = limits::rate_of(AccountTier::Enterprise, app.config());
-    let owner = format!("from {}", front::network(front::address()));
-    limits::take_here(app, &owner, &rate).await
 }
 
 async fn known(

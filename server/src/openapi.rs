@@ -170,7 +170,7 @@ fn validation_schema() -> RefOr<utoipa::openapi::Schema> {
             "type": "object",
             "required": ["loc", "msg", "type"],
             "properties": {
-                "loc": {"type": "array", "items": {"type": ["string", "integer"]}},
+                "loc": {"type": "array", "items": {"type": "string"}},
                 "msg": {"type": "string"},
                 "type": {"type": "string"},
                 "input": {},

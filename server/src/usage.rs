@@ -21,7 +21,8 @@ crate::sql! {
 }
 
 crate::sql! {
-    const SEARCHES = "SELECT CAST(COALESCE(SUM(requests - errors), 0) AS BIGINT) FROM key_usage WHERE org_id = $1 AND path LIKE '%/execute' AND hour >= $2 AND hour < $3";
+    // As [`is_search`] says it.
+    const SEARCHES = "SELECT CAST(COALESCE(SUM(requests - errors), 0) AS BIGINT) FROM key_usage WHERE org_id = $1 AND (path LIKE '/v1/retrievers/%execute' OR path LIKE '/v1/retrievers/%execute/batch') AND hour >= $2 AND hour < $3";
 }
 
 /// Searches of an organization that were answered between two moments. Whole hours are counted.
@@ -29,6 +30,12 @@ pub async fn searches(app: &App, org_id: &str, from: i64, to: i64) -> Result<i64
     flush(app).await?;
     let from = from - from.rem_euclid(HOUR);
     app.db().number(SEARCHES, args![org_id, from, to]).await
+}
+
+/// Whether an operation is a search: a retriever that is executed, also with several questions at once.
+pub fn is_search(path: &str) -> bool {
+    let rest = path.strip_prefix("/v1/retrievers/");
+    rest.is_some_and(|rest| rest.ends_with("execute") || rest.ends_with("execute/batch"))
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -20,14 +20,19 @@ use crate::{
 };
 
 /// What a quota counts, in small plans and in the next ones; enterprise has none. The server enforces the same figures.
-const QUOTAS: [(&str, &str, i64, i64); 6] = [
+const QUOTAS: [(&str, &str, i64, i64); 8] = [
     ("namespaces", "Namespaces", 1, 10),
     ("buckets", "Buckets", 5, 50),
     ("collections", "Collections", 5, 50),
     ("documents", "Documents", 10_000, 1_000_000),
     ("retrievers", "Retrievers", 3, 50),
+    ("taxonomies", "Taxonomies", 2, 20),
+    ("clusters", "Clusters", 1, 10),
     ("keys", "API keys in use", 2, 10),
 ];
+
+/// Objects of one batch, as [`QUOTAS`].
+const BATCH: (i64, i64) = (100, 10_000);
 
 /// Namespaces and keys that are looked into, so that a page stays a page.
 const AT_MOST: usize = 20;
@@ -61,7 +66,11 @@ pub fn organization() -> AnyView {
         let partly = counts
             .flag("partly")
             .then(|| view! { <p class="muted">"Of the first 20 namespaces."</p> });
-        view! { <ul class="meters">{all.collect::<Vec<_>>()}</ul>{partly} }.into_any()
+        let batch = limit(&tier, BATCH.0, BATCH.1).map(|most| {
+            let words = format!("One batch takes at most {} objects.", text::count(most));
+            view! { <p class="muted">{words}</p> }
+        });
+        view! { <ul class="meters">{all.collect::<Vec<_>>()}</ul>{batch}{partly} }.into_any()
     };
     view! {
         <Head title="Plan and usage".to_owned() text="What this organization may use, and what it uses.">
@@ -69,7 +78,7 @@ pub fn organization() -> AnyView {
         </Head>
         <div class="stack plan-room">{loaded(about, waiting(3), plan)}</div>
         <div class="halves">
-            <section class="card stack" aria-labelledby="quotas"><h2 id="quotas">"Quotas"</h2>{loaded(used, lines(6), quotas)}</section>
+            <section class="card stack" aria-labelledby="quotas"><h2 id="quotas">"Quotas"</h2>{loaded(used, lines(QUOTAS.len()), quotas)}</section>
             <section class="card stack" aria-labelledby="rates"><h2 id="rates">"Limits on calls"</h2>{rates}</section>
         </div>
         <section class="card stack" aria-labelledby="by-key"><h2 id="by-key">"Requests by key, last 7 days"</h2>
@@ -142,6 +151,7 @@ async fn counted(api: Api) -> Result<Record, Problem> {
         .await?;
     let (namespaces, all) = page(&answer);
     let (mut buckets, mut collections, mut documents, mut retrievers) = (0, 0, 0, 0);
+    let (mut taxonomies, mut clusters) = (0, 0);
     for one in namespaces.iter().take(AT_MOST) {
         let within = Api {
             namespace: one.opt("namespace_id"),
@@ -149,6 +159,8 @@ async fn counted(api: Api) -> Result<Record, Problem> {
         };
         buckets += total(&within, "/v1/buckets/list").await?;
         retrievers += total(&within, "/v1/retrievers/list").await?;
+        taxonomies += total(&within, "/v1/taxonomies/list").await?;
+        clusters += total(&within, "/v1/clusters/list").await?;
         let found = within
             .post(
                 "/v1/collections/list?limit=100&include_total=true",
@@ -162,11 +174,17 @@ async fn counted(api: Api) -> Result<Record, Problem> {
             .filter_map(|one| one.int("document_count"))
             .sum::<i64>();
     }
-    let keys = every_key(&api).await?.len();
+    let keys = every_key(&api).await?;
+    let keys = keys.iter().filter(|key| counts(key)).count();
     Ok(Record(json!({
-        "namespaces": all, "buckets": buckets, "collections": collections, "documents": documents, "retrievers": retrievers, "keys": keys,
-        "partly": namespaces.len() > AT_MOST,
+        "namespaces": all, "buckets": buckets, "collections": collections, "documents": documents, "retrievers": retrievers,
+        "taxonomies": taxonomies, "clusters": clusters, "keys": keys, "partly": namespaces.len() > AT_MOST,
     })))
+}
+
+/// Whether the quota counts a key: one that is in use, but not the organization's own, which the server itself made.
+fn counts(key: &Record) -> bool {
+    key.text("status") == "active" && key.opt("created_by").as_deref() != Some("system")
 }
 
 /// The keys in use of the first users.
@@ -253,7 +271,18 @@ fn Settings(open: RwSignal<bool>, about: Load) -> AnyView {
 
 #[cfg(test)]
 mod tests {
-    use super::limit;
+    use serde_json::json;
+
+    use super::{counts, limit};
+    use crate::record::Record;
+
+    #[test]
+    fn a_quota_counts_the_keys_that_people_made() {
+        let key = |status: &str, by: &str| Record(json!({"status": status, "created_by": by}));
+        assert!(counts(&key("active", "key_1")));
+        assert!(!counts(&key("expired", "key_1")));
+        assert!(!counts(&key("active", "system")));
+    }
 
     #[test]
     fn plans_have_their_limits() {

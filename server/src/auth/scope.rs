@@ -224,18 +224,16 @@ impl<L: Level> Scope<L> {
 /// 401 for every kind of wrong key, 403 for a wrong origin.
 pub async fn authenticate(app: &App, headers: &HeaderMap, address: Option<&str>) -> Result<Caller> {
     let caller = identify(app, headers, address).await?;
-    welcome(app, &caller, headers)?;
+    welcome(&caller, headers)?;
     Ok(caller)
 }
 
-/// Refuses origins that the key may not be used from, and notes its use.
+/// Refuses origins that the key may not be used from.
 ///
 /// # Errors
 /// 403 for a wrong origin.
-pub(crate) fn welcome(app: &App, caller: &Caller, headers: &HeaderMap) -> Result<()> {
-    origin::check(&caller.key, headers)?;
-    api_keys::touch(app, &caller.key);
-    Ok(())
+pub(crate) fn welcome(caller: &Caller, headers: &HeaderMap) -> Result<()> {
+    origin::check(&caller.key, headers)
 }
 
 /// Checks the key of a request: its checksum without I/O, then the cache, then one indexed read.

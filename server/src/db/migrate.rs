@@ -53,6 +53,9 @@ pub const MIGRATIONS: &[Migration] = migrations![
     28 "0028_moves",
     29 "0029_removed_namespaces",
     30 "0030_search_figures",
+    31 "0031_journal_order",
+    32 "0032_page_previews",
+    33 "0033_app_hosts",
 ];
 
 const SCHEMA: &str =

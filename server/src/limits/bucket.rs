@@ -208,6 +208,12 @@ impl Bucket {
         Ok(1 + more)
     }
 
+    /// As [`Bucket::left`], at this moment; nothing is taken.
+    pub fn seen(mut self, rate: &Rate, now: i64) -> (i64, i64) {
+        self.refill(rate, now);
+        self.left(rate)
+    }
+
     /// Tokens left, and microseconds until it is full again.
     pub fn left(&self, rate: &Rate) -> (i64, i64) {
         let minute = Flow::minute(rate);

@@ -10,6 +10,7 @@ pub mod turns;
 pub use shared::sweep;
 
 use std::{
+    net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicI64, Ordering},
@@ -27,6 +28,7 @@ use crate::{
     auth::{Caller, table::Row},
     config::Config,
     error::{ApiError, Result},
+    front,
     v1::{billing, organizations},
 };
 
@@ -119,6 +121,10 @@ pub struct Figures {
 }
 
 impl Figures {
+    pub fn are_in(headers: &HeaderMap) -> bool {
+        headers.contains_key("x-ratelimit-limit")
+    }
+
     pub fn write(&self, headers: &mut HeaderMap) {
         for (name, value) in [
             ("x-ratelimit-limit", self.limit),
@@ -229,6 +235,26 @@ pub async fn take_here(app: &App, owner: &str, rate: &Rate) -> (Figures, Result<
     decided(verdict, rate, now)
 }
 
+/// A token of what callers without a key have: those of one network share it.
+pub async fn take_of_strangers(app: &App, address: Option<IpAddr>) -> (Figures, Result<()>) {
+    let (owner, rate) = strangers(app, address);
+    take_here(app, &owner, &rate).await
+}
+
+/// The figures of callers without a key, for answers that no operation gave. Nothing is taken.
+pub async fn figures_of_strangers(app: &App, address: Option<IpAddr>) -> Figures {
+    let (owner, rate) = strangers(app, address);
+    let now = app.clock().micros();
+    let entry = entry(app, &owner, &rate, now).await;
+    let (remaining, full_in) = entry.local().bucket.seen(&rate, now);
+    decided(Verdict::Taken { remaining, full_in }, &rate, now).0
+}
+
+fn strangers(app: &App, address: Option<IpAddr>) -> (String, Rate) {
+    let owner = format!("from {}", front::network(address));
+    (owner, rate_of(AccountTier::Enterprise, app.config()))
+}
+
 async fn entry(app: &App, owner: &str, rate: &Rate, now: i64) -> Arc<Entry> {
     if let Some(entry) = app.limits.buckets.get(owner).await {
         return entry;
@@ -271,13 +297,23 @@ fn decided(verdict: Verdict, rate: &Rate, now: i64) -> (Figures, Result<()>) {
             let wait = unix(wait).max(1);
             let message =
                 format!("this key may send {limit} requests a {name}: wait {wait} s and try again");
-            (figures, Err(too_many(message, limit, name, wait)))
+            (figures, Err(too_many(RATE, message, limit, name, wait)))
         }
     }
 }
 
-fn too_many(message: String, limit: i64, window: &str, wait: i64) -> ApiError {
-    ApiError::too_many_requests("rate_limited", message)
+/// The code of a refusal that counts requests.
+pub const RATE: &str = "rate_limited";
+
+/// A refusal of what is asked for too often: every one tells what is allowed in which window, and the seconds to wait.
+pub fn too_many(
+    code: &'static str,
+    message: impl Into<String>,
+    limit: i64,
+    window: &str,
+    wait: i64,
+) -> ApiError {
+    ApiError::too_many_requests(code, message)
         .with("limit", limit)
         .with("window", window)
         .with("retry_after", wait)
@@ -304,5 +340,5 @@ pub async fn enter(app: &App, org_id: &str, rate: &Rate) -> Result<Running> {
     let limit = rate.concurrent;
     let message =
         format!("{limit} requests of this organization are under way: wait for one to end");
-    Err(too_many(message, limit, "concurrent", 1))
+    Err(too_many(RATE, message, limit, "concurrent", 1))
 }

@@ -11,7 +11,7 @@ use std::{
 use loupe_wire::{RateLimitConfig, RateLimitTier};
 use moka::future::Cache;
 
-use super::too_many;
+use super::{RATE, too_many};
 use crate::{app::App, error::Result, front};
 
 const MINUTE: i64 = 60;
@@ -165,7 +165,7 @@ async fn take(app: &App, owner: String, limits: [Limit; 3], number: i64, what: &
         _ => "day",
     };
     let message = format!("this page takes {limit} {what} a {name}: wait {wait} s and try again");
-    Err(too_many(message, limit, name, wait))
+    Err(too_many(RATE, message, limit, name, wait))
 }
 
 /// Counts requests in every window, or in none: the limit and the seconds of the one that is full.

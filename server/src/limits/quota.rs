@@ -1,5 +1,9 @@
 //! How much an organization may hold: the table of its tier, checked in the transaction that adds.
 
+use loupe_engine::{
+    ingest::{Failure, ObjectOutcome},
+    store::{CollectionSpec, Reach, WithVectors},
+};
 use loupe_wire::{AccountTier, CollectionResponse, OrganizationModelResponse};
 
 use crate::{
@@ -136,6 +140,17 @@ pub async fn check_work(app: &App, caller: &Caller) -> Result<()> {
     check_documents(app, caller, 1).await
 }
 
+/// Whether anything that is paid for may be written: there is a plan. Told from memory.
+///
+/// # Errors
+/// There is none.
+pub async fn check_writing(app: &App, org_id: &str) -> Result<()> {
+    match super::standing(app, org_id).await?.requires_plan {
+        true => Err(no_plan()),
+        false => Ok(()),
+    }
+}
+
 /// Whether a search may run: there is a plan, and money left of what the organization lets itself spend. Told from memory,
 /// so that a search asks no database.
 ///
@@ -170,18 +185,125 @@ fn no_plan() -> ApiError {
 /// # Errors
 /// As [`check`].
 pub async fn check_documents(app: &App, caller: &Caller, adding: i64) -> Result<()> {
-    let tier = super::standing(app, &caller.org_id).await?.tier;
-    let Some(limit) = Resource::Documents.of(tier) else {
+    match Held::of(app, &caller.org_id).await? {
+        Some(held) => held.room(adding),
+        None => Ok(()),
+    }
+}
+
+/// Room for documents that the server itself writes into a collection. Those that it has already take none.
+///
+/// # Errors
+/// As [`check`].
+pub async fn check_written(
+    app: &App,
+    org_id: &str,
+    target: &CollectionSpec,
+    ids: &[String],
+) -> Result<()> {
+    match Held::of(app, org_id).await? {
+        Some(held)
+            if held
+                .room(i64::try_from(ids.len()).unwrap_or(i64::MAX))
+                .is_err() =>
+        {
+            held.room(new_ones(app, target, ids).await?)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Fails the objects for whose documents there is no room; what is there stays, and may be written anew.
+///
+/// # Errors
+/// The database or the document store does not answer.
+pub async fn hold_back(
+    app: &App,
+    org_id: &str,
+    target: &CollectionSpec,
+    outcomes: &mut [ObjectOutcome],
+) -> Result<()> {
+    let Some(mut held) = Held::of(app, org_id).await? else {
         return Ok(());
     };
-    let args = args![&caller.org_id];
+    let made = outcomes
+        .iter()
+        .filter_map(|one| one.documents.as_ref().ok());
+    let made = made.map(Vec::len).sum::<usize>();
+    // Which of them are there already matters only near the limit.
+    if held.room(i64::try_from(made).unwrap_or(i64::MAX)).is_ok() {
+        return Ok(());
+    }
+    for outcome in outcomes {
+        let Ok(documents) = &outcome.documents else {
+            continue;
+        };
+        let ids = documents.iter().map(|one| one.document_id.clone());
+        let ids: Vec<String> = ids.collect();
+        let adding = new_ones(app, target, &ids).await?;
+        match held.room(adding) {
+            Ok(()) => held.documents = held.documents.saturating_add(adding),
+            Err(error) => {
+                outcome.documents = Err(Failure {
+                    error: error.message(),
+                    error_type: "resource",
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How many of these documents the collection does not have yet.
+async fn new_ones(app: &App, target: &CollectionSpec, ids: &[String]) -> Result<i64> {
+    let reach = Reach {
+        namespace_id: target.namespace_id.clone(),
+        collection_ids: vec![target.collection_id.clone()],
+        principal: None,
+    };
+    let there = app.store().get(&reach, ids, WithVectors::No).await?.len();
+    Ok(i64::try_from(ids.len().saturating_sub(there)).unwrap_or(i64::MAX))
+}
+
+/// The documents of an organization whose tier does not allow any number of them.
+struct Held {
+    documents: i64,
+    limit: i64,
+    tier: AccountTier,
+}
+
+impl Held {
+    async fn of(app: &App, org_id: &str) -> Result<Option<Self>> {
+        let tier = super::standing(app, org_id).await?.tier;
+        let Some(limit) = Resource::Documents.of(tier) else {
+            return Ok(None);
+        };
+        let documents = held_documents(app, org_id).await?;
+        Ok(Some(Self {
+            documents,
+            limit,
+            tier,
+        }))
+    }
+
+    fn room(&self, adding: i64) -> Result<()> {
+        if adding == 0 {
+            return Ok(());
+        }
+        let (resource, held) = (Resource::Documents, self.documents);
+        refuse_beyond(resource, held, adding, self.limit, self.tier)
+    }
+}
+
+async fn held_documents(app: &App, org_id: &str) -> Result<i64> {
+    let args = args![org_id];
     let owned: Vec<(String, Json<CollectionResponse>)> =
         app.db().all(COLLECTIONS_HELD, args).await?;
     let mut current = 0_i64;
     for (namespace_id, Json(collection)) in owned {
         // What is put away was counted then.
         let filed = collection.s3_vector_index.and(collection.document_count);
-        let reach = loupe_engine::store::Reach {
+        let reach = Reach {
             namespace_id,
             collection_ids: collection.collection_id.into_iter().collect(),
             principal: None,
@@ -192,7 +314,7 @@ pub async fn check_documents(app: &App, caller: &Caller, adding: i64) -> Result<
         };
         current = current.saturating_add(held);
     }
-    refuse_beyond(Resource::Documents, current, adding, limit, tier)
+    Ok(current)
 }
 
 /// Whether a batch may have so many objects.

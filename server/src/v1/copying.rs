@@ -20,6 +20,7 @@ use crate::{
     db::Tx,
     error::{ApiError, Result},
     jobs::Claim,
+    limits::quota,
 };
 
 /// The queue's word for a copy.
@@ -192,6 +193,7 @@ impl Pair<'_> {
             document.keywords = Some(documents::keywords(&document.payload));
         }
         let ids: Vec<String> = copies.iter().map(|one| one.document_id.clone()).collect();
+        quota::check_written(self.app, &self.claim.org_id, target, &ids).await?;
         store.upsert(target, copies).await?;
         store.flush().await?;
         self.tell(ids).await

@@ -119,6 +119,26 @@ both! {
         assert_eq!((cache(&known), known.status), ("HIT", 304));
     }
 
+    async fn an_answer_shows_no_key_what_its_scopes_leave_out(server) {
+        let (namespace, id) = retriever(&server, "scoped").await;
+        let others = json!({"collection_name": "others", "source": {"type": "direct_upsert"}, "feature_extractor": {
+            "feature_extractor_name": "passthrough_extractor", "version": "v1"}});
+        server.call_in(&namespace, "POST", "/v1/collections", others).await.ok();
+        let hidden = server.call_in(&namespace, "POST", "/v1/collections/others/documents", json!({"title": "hidden"})).await.ok();
+        let body = json!({"title": "one", "friend": hidden["document_id"], "vectors": {"own": [1.0, 0.0, 0.0]}});
+        server.call_in(&namespace, "POST", THINGS, body).await.ok();
+        let made = server.call_in(&namespace, "POST", &format!("/v1/retrievers/{id}/api-keys"), json!({"name": "browser"})).await.ok();
+        let browser = made["key"].as_str().unwrap();
+        let search = async |key: &str| ask(&server, key, &namespace, &id, json!({"inputs": {}, "expand": ["friend"]}), None).await;
+        let whole = search(&server.key).await;
+        assert_eq!((cache(&whole), &whole.body["documents"][0]["expanded"]["friend"]["title"]), ("MISS", &json!("hidden")), "{:#}", whole.body);
+        for expected in ["MISS", "HIT"] {
+            let answer = search(browser).await;
+            assert_eq!((cache(&answer), count(&answer)), (expected, 1), "{:#}", answer.body);
+            assert_eq!(answer.body["documents"][0]["expanded"]["friend"], Value::Null);
+        }
+    }
+
     async fn what_differs_each_time_is_asked_each_time(server) {
         let (namespace, _) = retriever(&server, "fresh").await;
         add(&server, &namespace, "one").await;

@@ -128,6 +128,41 @@ both! {
         }
     }
 
+    async fn annotations_and_webhooks_leave_records(server) {
+        let (namespace, _) = crate::harness::retriever(&server, "judged").await;
+        let made = server.call_in(&namespace, "POST", "/v1/collections/things/documents", json!({"title": "one"})).await.ok();
+        let document = &made["document_id"];
+        let made = server.call_in(&namespace, "POST", "/v1/annotations", json!({"document_id": document, "label": "good"})).await.ok();
+        let path = format!("/v1/annotations/{}", made["annotation_id"].as_str().unwrap());
+        server.call_in(&namespace, "PATCH", &path, json!({"label": "bad"})).await.ok();
+        // A change of nothing is none.
+        server.call_in(&namespace, "PATCH", &path, json!({"label": "bad"})).await.ok();
+        server.call_in(&namespace, "DELETE", &path, Value::Null).await.ok();
+        let many = json!({"create": [{"document_id": document, "label": "a"}, {"document_id": document, "label": "b"}]});
+        assert_eq!(server.call_in(&namespace, "POST", "/v1/annotations/bulk", many).await.ok()["created_count"], 2);
+
+        let hook = json!({"webhook_name": "own", "event_types": ["collection.created"], "channels": [{"channel": "webhook", "configs": {"url": "http://127.0.0.2:9999/hook"}}]});
+        let made = server.call("POST", "/v1/organizations/webhooks", hook.clone()).await.ok();
+        let path = format!("/v1/organizations/webhooks/{}", made["webhook_id"].as_str().unwrap());
+        let mut paused = hook;
+        paused["is_active"] = false.into();
+        server.call("PUT", &path, paused).await.ok();
+        let gone = server.call("DELETE", &path, Value::Null).await;
+        assert!(matches!(gone.status, 200 | 204), "{:#}", gone.body);
+        for (action, count, member) in [
+            ("annotation_created", 3, "label"), ("annotation_updated", 1, "label"), ("annotation_deleted", 1, "label"),
+            ("webhook_created", 1, "webhook_name"), ("webhook_updated", 1, "is_active"), ("webhook_deleted", 1, "webhook_name"),
+        ] {
+            let page = logs(&server, &format!("?action={action}")).await;
+            assert_eq!(page["total"], count, "{action}: {page:#}");
+            let record = &page["results"][0];
+            assert!(record["changes"].get(member).is_some(), "{record:#}");
+            assert!(!record.to_string().contains("127.0.0.2"), "{record:#}");
+        }
+        let changed = logs(&server, "?action=annotation_updated").await;
+        assert_eq!(changed["results"][0]["changes"], json!({"label": {"before": "good", "after": "bad"}}));
+    }
+
     async fn the_log_is_exported_as_lines(server) {
         for number in 0..5 {
             server.call("POST", KEYS, json!({"name": format!("key {number}")})).await.ok();
@@ -145,6 +180,9 @@ both! {
         let reader = server.call("POST", KEYS, json!({"name": "reader", "permissions": ["delete"]})).await.ok();
         let refused = server.request("GET", LOGS).bearer_auth(reader["key"].as_str().unwrap());
         Server::send(refused).await.error(403, "ForbiddenError");
+        // What was refused a moment ago is among the lines.
+        let refusals = server.call("GET", &format!("{LOGS}/export?action=permission_denied"), Value::Null).await.ok();
+        assert_eq!(refusals["resource_type"], "organization", "{refusals}");
     }
 
     async fn the_use_of_a_key_is_counted_by_operation(server) {

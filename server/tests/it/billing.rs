@@ -45,6 +45,8 @@ both! {
 
         let month = server.call("GET", "/v1/organizations/billing/usage/current", Value::Null).await.ok();
         assert_eq!(month["current_month_usage"], 1, "a credit that is begun is whole: {month:#}");
+        let organization = server.call("GET", "/v1/organizations", Value::Null).await.ok();
+        assert_eq!(organization["current_month_usage"], 1, "{organization:#}");
         close(&month["estimated_cost_usd"], usage["spend"]["total_usd"].as_f64().unwrap());
         close(&month["usage_v2"]["search_usd"], 6e-6);
         assert_eq!((&month["billing_period_end"], &month["next_invoice_date"]), (&usage["pool"]["reset_date"], &usage["pool"]["reset_date"]));

@@ -271,4 +271,56 @@ both! {
         call(pattern.clone(), "GET", one, Value::Null).await.ok();
         call(pattern, "PATCH", two, json!({"description": "mine"})).await.ok();
     }
+
+    async fn alerts_and_annotations_have_scopes_of_their_own(server) {
+        let (namespace, retriever) = crate::harness::retriever(&server, "watched").await;
+        let alert = |name: &str| json!({"name": name, "retriever_id": retriever, "notification_config": {"channels": [
+            {"channel_type": "webhook", "config": {"url": "http://127.0.0.2:9999/hook"}}]}});
+        let mut paths = Vec::new();
+        let mut ids = Vec::new();
+        for name in ["one", "two"] {
+            let made = server.call_in(&namespace, "POST", "/v1/alerts", alert(name)).await.ok();
+            ids.push(made["alert_id"].clone());
+            paths.push(format!("/v1/alerts/{}", made["alert_id"].as_str().unwrap()));
+        }
+        let call = async |key: &str, method: &str, path: &str, body: Value| {
+            let mut request = server.request(method, path).bearer_auth(key).header("x-namespace", &namespace);
+            if !body.is_null() {
+                request = request.json(&body);
+            }
+            Server::send(request).await
+        };
+        let denied = |answer: Answer| assert_eq!(answer.error(403, "ForbiddenError")["error"]["code"], "scope_denied");
+        let scope = json!([{"resource_type": "alert", "resource_id": ids[0]}]);
+        let key = mint(&server, json!({"name": "of one alert", "permissions": ["delete"], "scopes": scope})).await;
+        for (method, path) in [("GET", "/v1/alerts"), ("POST", "/v1/alerts/list")] {
+            let list = call(&key, method, path, Value::Null).await.ok();
+            assert_eq!((list["results"].as_array().unwrap().len(), &list["results"][0]["alert_id"]), (1, &ids[0]), "{list:#}");
+        }
+        call(&key, "GET", &paths[0], Value::Null).await.ok();
+        assert_eq!(call(&key, "PATCH", &paths[0], json!({"enabled": false})).await.ok()["enabled"], false);
+        denied(call(&key, "GET", &paths[1], Value::Null).await);
+        denied(call(&key, "DELETE", &paths[1], Value::Null).await);
+        denied(call(&key, "GET", "/v1/alerts/executions", Value::Null).await);
+        denied(call(&key, "POST", "/v1/alerts", alert("three")).await);
+        call(&key, "DELETE", &paths[0], Value::Null).await.ok();
+
+        let things = "/v1/collections/things";
+        let document = server.call_in(&namespace, "POST", &format!("{things}/documents"), json!({"title": "one"})).await.ok();
+        let collection = server.call_in(&namespace, "GET", things, Value::Null).await.ok();
+        let label = json!({"document_id": document["document_id"], "label": "good"});
+        let all = json!({"resource_type": "annotation", "resource_id": "*"});
+        let blind = mint(&server, json!({"name": "blind", "scopes": [all]})).await;
+        call(&blind, "POST", "/v1/annotations", label.clone()).await.error(404, "NotFoundError");
+        let scopes = json!([all, {"resource_type": "collection", "resource_id": collection["collection_id"]}]);
+        let judge = mint(&server, json!({"name": "judge", "scopes": scopes})).await;
+        let made = call(&judge, "POST", "/v1/annotations", label.clone()).await.ok();
+        assert_eq!(call(&judge, "POST", "/v1/annotations/list", json!({})).await.ok()["total_count"], 1);
+        assert_eq!(call(&judge, "GET", "/v1/annotations/stats", Value::Null).await.ok()["total"], 1);
+        let one = json!([{"resource_type": "annotation", "resource_id": made["annotation_id"]}]);
+        let one = mint(&server, json!({"name": "of one annotation", "scopes": one})).await;
+        call(&one, "GET", &format!("/v1/annotations/{}", made["annotation_id"].as_str().unwrap()), Value::Null).await.ok();
+        denied(call(&one, "POST", "/v1/annotations/list", json!({})).await);
+        denied(call(&one, "POST", "/v1/annotations", label).await);
+    }
 }

@@ -87,11 +87,7 @@ impl Answer {
                 .as_array()
                 .unwrap()
                 .iter()
-                .map(|piece| {
-                    piece
-                        .as_str()
-                        .map_or_else(|| piece.to_string(), ToOwned::to_owned)
-                })
+                .map(|piece| piece.as_str().expect("pieces are text").to_owned())
                 .collect();
             path == loc && fault["type"] == kind
         });

@@ -119,6 +119,6 @@ both! {
         let path = format!("/v1/buckets/{bucket}/uploads/confirm/batch");
         let answer = server.call_in(&namespace, "POST", &path, body).await;
         assert_eq!(answer.status, 422, "{:#}", answer.body);
-        assert_eq!(answer.body["detail"][0]["loc"], json!(["body", "confirmations", 1, "file_size_bytes"]), "{:#}", answer.body);
+        assert_eq!(answer.body["detail"][0]["loc"], json!(["body", "confirmations", "1", "file_size_bytes"]), "{:#}", answer.body);
     }
 }

@@ -69,6 +69,18 @@ both! {
         assert!(revoked["revoked_at"].is_string() && revoked["revoked_by"].is_string(), "{revoked}");
     }
 
+    async fn what_is_refused_is_no_use_of_a_key(server) {
+        let made = make(&server, json!({"name": "reader", "permissions": ["read"]})).await;
+        let refused = server.request("GET", KEYS).bearer_auth(secret(&made));
+        Server::send(refused).await.error(403, "ForbiddenError");
+        let unknown = server.request("GET", "/v1/namespaces/ns_unknown").bearer_auth(secret(&made));
+        Server::send(unknown).await.error(404, "NotFoundError");
+        let list = server.call("GET", KEYS, Value::Null).await.ok();
+        let found = list["results"].as_array().unwrap().iter().find(|key| key["name"] == "reader").unwrap();
+        assert!(found["last_used_at"].is_null(), "{found:#}");
+        server.call("DELETE", &format!("{KEYS}/reader"), Value::Null).await.ok();
+    }
+
     async fn a_key_nobody_used_for_a_week_is_revoked_without_force(server) {
         let made = make(&server, json!({"name": "idle"})).await;
         me(&server, secret(&made)).await.ok();
@@ -121,6 +133,43 @@ both! {
         server.call("PATCH", &path, scope).await.invalid(&["body", "scopes", "0", "resource_id"], "value_error");
         let cleared = server.call("PATCH", &path, json!({"rate_limit_override": null})).await.ok();
         assert!(cleared["rate_limit_override"].is_null());
+    }
+
+    async fn a_scoped_key_lists_the_keys_and_the_people_that_it_covers(server) {
+        let one = make(&server, json!({"name": "one"})).await;
+        make(&server, json!({"name": "two"})).await;
+        let (key_id, user_id) = (&one["key_id"], &one["user_id"]);
+        server.call("POST", "/v1/organizations/users", json!({"email": "ada@example.org", "user_name": "Ada"})).await.ok();
+        for (scope, keys, people) in [
+            (json!({"resource_type": "bucket", "resource_id": "bkt_none"}), 0, 0),
+            (json!({"resource_type": "api_key", "resource_id": key_id}), 1, 0),
+            (json!({"resource_type": "user", "resource_id": user_id}), 0, 1),
+        ] {
+            let name = scope["resource_type"].as_str().unwrap();
+            let made = make(&server, json!({"name": name, "permissions": ["admin"], "scopes": [scope]})).await;
+            let get = async |path: &str| Server::send(server.request("GET", path).bearer_auth(secret(&made))).await;
+            let list = get(KEYS).await.ok();
+            assert_eq!(list["total"], keys, "{name}: {list:#}");
+            assert!(list["results"].as_array().unwrap().iter().all(|key| key["key_id"] == *key_id));
+            let list = get("/v1/organizations/users").await.ok();
+            assert_eq!(list["total"], people, "{name}: {list:#}");
+            let owner = get("/v1/organizations/users/owner@localhost").await;
+            assert_eq!(owner.status, if people == 1 { 200 } else { 403 }, "{name}: {:#}", owner.body);
+            get("/v1/organizations/users/ada@example.org").await.error(403, "ForbiddenError");
+        }
+    }
+
+    async fn null_takes_an_address_away(server) {
+        let (user, organization) = ("/v1/organizations/users/owner@localhost", "/v1/organizations");
+        let picture = "https://pictures.example/1.png";
+        for (path, member, sent) in [(user, "avatar_url", picture), (organization, "logo_url", picture), (organization, "billing_email", "bills@example.org")] {
+            let change = async |body: Value| server.call("PATCH", path, body).await.ok()[member].clone();
+            assert_eq!(change(json!({member: sent})).await, sent);
+            assert_eq!(change(json!({})).await, sent, "what is not sent stays");
+            assert_eq!(change(json!({member: null})).await, Value::Null);
+            assert_eq!(server.call("GET", path, Value::Null).await.ok()[member], Value::Null);
+            server.call("PATCH", path, json!({member: null, "colour": "red"})).await.invalid(&["body", "colour"], "extra_forbidden");
+        }
     }
 
     async fn the_organizations_own_key_is_protected(server) {

@@ -63,9 +63,14 @@ both! {
             Server::send(server.request("GET", "/v1/me")).await,
             Server::send(server.request("GET", "/v1/me").bearer_auth("nonsense")).await,
             Server::send(server.request("GET", "/v1/public/retrievers/unknown/config")).await,
+            // What no operation answers has those of the caller's network.
+            server.call("PATCH", "/v1/me", json!({})).await,
+            server.call("GET", "/v1/nothing", Value::Null).await,
+            server.call("BREW", "/v1/me", Value::Null).await,
+            Server::send(server.request("GET", "/v1/openapi.json")).await,
         ];
         let statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
-        assert_eq!(statuses, [200, 404, 422, 401, 401, 404]);
+        assert_eq!(statuses, [200, 404, 422, 401, 401, 404, 405, 404, 405, 200]);
         for answer in answers {
             for name in ["limit", "remaining", "reset", "window"] {
                 figure(&answer, name);

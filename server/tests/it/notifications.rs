@@ -182,7 +182,11 @@ both! {
             assert!(open.len() < 100);
         };
         assert_eq!((open.len(), refused.status().as_u16()), (98, 429));
-        assert_eq!(refused.json::<Value>().await.unwrap()["error"]["code"], "too_many_streams");
+        assert_eq!(refused.headers()["retry-after"], "1");
+        let refused = refused.json::<Value>().await.unwrap();
+        assert_eq!(refused["error"]["code"], "too_many_streams");
+        let details = &refused["error"]["details"];
+        assert_eq!((&details["limit"], &details["window"], &details["retry_after"]), (&json!(100), &json!("concurrent"), &json!(1)));
         assert_eq!(Listener::open(&server, &stranger.key).await.next().await, 0);
     }
 }

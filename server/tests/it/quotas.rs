@@ -85,6 +85,13 @@ both! {
         server.call_in(&namespace, "POST", &format!("{things}/documents"), json!({"title": "one"})).await.ok();
         let away = json!({"lifecycle_state": "archived", "async_transition": false});
         server.call_in(&namespace, "PATCH", &format!("{things}/lifecycle"), away).await.ok();
+        // An end user is told nothing of how many documents others have.
+        let person = json!({"name": "person", "principal_id": "ann", "permissions": ["read"]});
+        let person = server.call("POST", "/v1/organizations/users/owner@localhost/api-keys", person).await.ok();
+        for (key, count) in [(server.key.as_str(), json!(1)), (person["key"].as_str().unwrap(), Value::Null)] {
+            let request = server.request("GET", things).bearer_auth(key).header("x-namespace", &namespace);
+            assert_eq!(Server::send(request).await.ok()["document_count"], count);
+        }
         let others = json!({"collection_name": "others", "source": {"type": "direct_upsert"}, "feature_extractor": {
             "feature_extractor_name": "passthrough_extractor", "version": "v1"}});
         server.call_in(&namespace, "POST", "/v1/collections", others).await.ok();
@@ -98,6 +105,45 @@ both! {
         set(&server, "free", false).await;
         let one_more = server.call_in(&namespace, "POST", "/v1/collections/others/documents", json!({"title": "two"})).await;
         quota(one_more, "documents", 10_000, 10_000);
+    }
+
+    async fn a_batch_makes_as_many_documents_as_there_is_room_for(server) {
+        use crate::batches::{library, object, process};
+        let (namespace, bucket, collection) = library(&server, "text_extractor", "text").await;
+        let text = |words: &str| json!({"property": "text", "type": "text", "data": words});
+        for title in ["one", "two"] {
+            object(&server, &namespace, &bucket, title, text("a few words")).await;
+        }
+        // All but one of a million documents are put away elsewhere.
+        let (filed, _) = crate::harness::retriever(&server, "filed").await;
+        let things = "/v1/collections/things";
+        server.call_in(&filed, "POST", &format!("{things}/documents"), json!({"title": "one"})).await.ok();
+        let away = json!({"lifecycle_state": "archived", "async_transition": false});
+        server.call_in(&filed, "PATCH", &format!("{things}/lifecycle"), away).await.ok();
+        let mut rows: Vec<(String, Json<Value>)> = server.app.db().all("SELECT id, data FROM collections WHERE name = 'things'", vec![]).await.unwrap();
+        let (id, Json(mut put_away)) = rows.remove(0);
+        put_away["document_count"] = 999_999.into();
+        server.app.db().write(move |tx| Box::pin(async move {
+            let args = loupe_server::args![id, loupe_server::db::Arg::json(&put_away)];
+            tx.run("UPDATE collections SET data = $2 WHERE id = $1", args).await
+        })).await.unwrap();
+        set(&server, "pro", false).await;
+        let batch = process(&server, &namespace, &bucket).await;
+        let failed = batch["failed_objects"].as_array().unwrap();
+        assert_eq!((failed.len(), &batch["documents_written"]), (1, &json!(1)), "{batch:#}");
+        assert!(failed[0]["error"].as_str().unwrap().contains("quota of documents"), "{batch:#}");
+        let path = format!("/v1/collections/{collection}/documents/count");
+        let count = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        assert!(count.as_object().unwrap().values().any(|value| *value == 1), "{count}");
+    }
+
+    async fn documents_wait_for_a_plan_like_other_work(server) {
+        let (namespace, _) = crate::harness::retriever(&server, "unplanned").await;
+        set(&server, "build", true).await;
+        let things = "/v1/collections/things/documents";
+        let refused = server.call_in(&namespace, "POST", things, json!({"title": "one"})).await;
+        refused.error(403, "PlanRequiredError");
+        server.call_in(&namespace, "GET", things, Value::Null).await.ok();
     }
 
     async fn two_requests_cannot_both_take_the_last_place(server) {

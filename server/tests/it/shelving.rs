@@ -56,6 +56,9 @@ both! {
         let events = server.events("object.updated").await;
         let payload = &events.last().unwrap()["payload"];
         assert_eq!((&payload["object_id"], &payload["lifecycle_state"], &payload["reason"]), (&json!(bad), &json!("disabled"), &json!("a complaint")));
+        let logs = "/v1/organizations/audit/logs?action=document_bulk_soft_deleted";
+        let record = server.call("GET", logs, Value::Null).await.ok()["results"][0].clone();
+        assert_eq!((&record["resource_id"], &record["changes"]["object_ids"]), (&json!(bucket), &json!([bad])), "{record:#}");
         let again = server.call_in(&namespace, "POST", &path, body).await.ok();
         assert_eq!(again["soft_deleted"], 0);
 

@@ -217,15 +217,16 @@ impl Execution {
             return Ok(());
         };
         around.spend(what, amount).map_err(|retry_after| {
-            let what = match what {
+            let used = match what {
                 Metered::LanguageTokens => "tokens of language models",
                 Metered::WebSearches => "searches of the web",
             };
             let message = format!(
-                "stage `{}`: the organization has used its {what} of this minute",
+                "stage `{}`: the organization has used its {used} of this minute",
                 self.stage
             );
             RunError::Limited {
+                what,
                 message,
                 retry_after,
             }

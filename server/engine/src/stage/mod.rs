@@ -105,7 +105,11 @@ pub enum RunError {
     Cursor(String),
     /// The organization used so much in this minute that it has to wait.
     #[error("{message}")]
-    Limited { message: String, retry_after: u64 },
+    Limited {
+        what: Metered,
+        message: String,
+        retry_after: u64,
+    },
     #[error(transparent)]
     Embed(#[from] EmbedError),
     #[error(transparent)]

@@ -16,8 +16,14 @@ use crate::{
 /// Largest rest of an alert, as JSON: inputs and metadata.
 const LARGEST: usize = 65_536;
 
-/// Checks what an alert is about, as a whole: after a change as well as at first.
-pub(super) async fn check(app: &App, place: &Place, alert: &AlertResponse) -> Result<()> {
+/// Checks what an alert is about, as a whole: after a change as well as at first. The retriever that it watches already is
+/// no matter of the key that changes something else.
+pub(super) async fn check(
+    app: &App,
+    place: &Place,
+    alert: &AlertResponse,
+    watched: Option<&str>,
+) -> Result<()> {
     match alert.source.unwrap_or_default() {
         AlertSource::Retriever => {
             let Some(retriever) = &alert.retriever_id else {
@@ -36,10 +42,12 @@ pub(super) async fn check(app: &App, place: &Place, alert: &AlertResponse) -> Re
                     retriever.clone()
                 }
             };
-            let operation = NamespaceOperation::ExecuteRetriever;
-            place
-                .caller
-                .allow(ResourceType::Retriever, &id, operation)?;
+            if watched != Some(retriever.as_str()) {
+                let operation = NamespaceOperation::ExecuteRetriever;
+                place
+                    .caller
+                    .allow(ResourceType::Retriever, &id, operation)?;
+            }
         }
         AlertSource::System => match &alert.system_condition {
             Some(condition) => conditions::check(condition)?,

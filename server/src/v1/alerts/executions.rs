@@ -3,7 +3,7 @@
 use loupe_wire::{AlertExecutionListResponse, AlertExecutionResult, NamespaceOperation, Value};
 use serde_json::json;
 
-use super::{Alert, Place, evaluation, store};
+use super::{ANY, Alert, Place, evaluation, store};
 use crate::{
     app::App,
     auth::{Level, Scope},
@@ -23,7 +23,7 @@ pub(super) async fn list(
     let alert_id = match identifier {
         Some(identifier) => place.find(app, identifier, operation).await?.id,
         None => {
-            place.allow("*", operation)?;
+            place.allow(ANY, operation)?;
             String::new()
         }
     };

@@ -76,6 +76,9 @@ impl Alert {
     }
 }
 
+/// What the ids of alerts begin with: who may do something to all of these may do it to every one.
+const ANY: &str = "alt_";
+
 /// Whose alerts: a namespace's, or the organization's over several namespaces.
 #[derive(Debug, Clone)]
 struct Place {
@@ -142,7 +145,7 @@ async fn tell(
 }
 
 async fn create(app: &App, place: Place, request: CreateAlertRequest) -> Result<AlertResponse> {
-    let alert_id = id::new("alt_");
+    let alert_id = id::new(ANY);
     place.allow(&alert_id, NamespaceOperation::WriteData)?;
     let now = app.clock().micros();
     let source = request.source.unwrap_or_else(|| default_source(&request));
@@ -177,7 +180,7 @@ async fn create(app: &App, place: Place, request: CreateAlertRequest) -> Result<
         metadata: request.metadata.unwrap_or_default(),
         execution_mode: Some(mode),
     };
-    checking::check(app, &place, &alert).await?;
+    checking::check(app, &place, &alert, None).await?;
     let org_id = place.caller.org_id.clone();
     let sent = &mut alert.notification_config.channels;
     let sealed = channels::seal(app, (&org_id, &alert_id), sent, None)?;
@@ -223,6 +226,10 @@ async fn insert(tx: &mut Tx, place: &Place, alert: &Alert, now: i64) -> Result<(
 async fn get(app: &App, place: &Place, identifier: &str) -> Result<AlertResponse> {
     let operation = NamespaceOperation::ReadData;
     let record = place.find(app, identifier, operation).await?;
+    show(app, place, record).await
+}
+
+async fn show(app: &App, place: &Place, record: Record<Alert>) -> Result<AlertResponse> {
     let state = store::state(app.db(), place.owner(), &record.id).await?;
     Ok(shown(record, Some(&state)))
 }
@@ -296,7 +303,8 @@ async fn update(
     let before = record.data.0;
     let mut after = before.clone();
     apply(&mut after.alert, &request);
-    checking::check(app, &place, &after.alert).await?;
+    let watched = before.alert.retriever_id.as_deref();
+    checking::check(app, &place, &after.alert, watched).await?;
     if let Some(mut config) = request.notification_config {
         let old = (&before.alert.notification_config.channels, &before.sealed);
         let names = (before.org_id.as_str(), before.id());
@@ -331,7 +339,9 @@ async fn update(
             })
         })
         .await?;
-    get(app, &place, &record.id).await
+    // Whoever may only write is told all the same what was written.
+    let record = ALERTS.find(app.db(), place.owner(), &record.id).await?;
+    show(app, &place, record).await
 }
 
 /// What an alert asks.
@@ -359,7 +369,7 @@ fn apply(alert: &mut AlertResponse, request: &PatchAlertRequest) {
 }
 
 async fn delete(app: &App, place: Place, identifier: &str) -> Result<()> {
-    let operation = NamespaceOperation::WriteData;
+    let operation = NamespaceOperation::DeleteData;
     let record = place.find(app, identifier, operation).await?;
     let now = app.clock().micros();
     app.db()

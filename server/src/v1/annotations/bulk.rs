@@ -5,7 +5,7 @@ use loupe_wire::{
     CreateAnnotationRequest, NamespaceOperation, PatchAnnotationRequest, Permission,
 };
 
-use super::{Edit, allow, homes, new, store, tell};
+use super::{ANY, Edit, allow, homes, new};
 use crate::{
     app::App,
     auth::{Scope, Write},
@@ -64,6 +64,9 @@ async fn create(
     let wanted = |one: &loupe_wire::BulkAnnotationCreate| {
         (one.collection_id.clone(), one.document_id.clone())
     };
+    if !requests.is_empty() {
+        allow(&scope.caller, ANY, NamespaceOperation::WriteData)?;
+    }
     let homes = homes(app, scope, requests.iter().map(wanted).collect()).await?;
     let made = requests.into_iter().map(|one| {
         let Some(collection) = homes.get(&wanted(&one)).cloned() else {
@@ -123,15 +126,7 @@ async fn insert(tx: &mut Tx, edit: &Edit, one: New) -> Result<BulkAnnotationResu
         Ok(annotation) => annotation,
         Err(error) => return refused(CREATE, None, error),
     };
-    store::insert(tx, &annotation, edit.now, edit.now).await?;
-    tell(
-        tx,
-        &edit.org_id,
-        "annotation.created",
-        &annotation,
-        edit.now,
-    )
-    .await?;
+    edit.insert(tx, &annotation).await?;
     Ok(done(CREATE, annotation.annotation_id))
 }
 

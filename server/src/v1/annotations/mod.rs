@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use loupe_engine::store::WithVectors;
 use loupe_wire::{
     AnnotationResponse, AnnotationRevision, AnnotationStatsResponse, AnnotationVersionDescriptor,
-    AnnotationVersionsResponse, CreateAnnotationRequest, ListAnnotationsRequest,
+    AnnotationVersionsResponse, AuditAction, CreateAnnotationRequest, ListAnnotationsRequest,
     ListAnnotationsResponse, NamespaceOperation, Object, PatchAnnotationRequest, ResourceType,
 };
 use serde_json::{Value, json};
@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 pub use routes::router;
 
 use super::{
+    audit::{self, Change},
     collections::{self, COLLECTIONS},
     namespaces::push_event,
 };
@@ -31,27 +32,25 @@ use crate::{
     id,
 };
 
+/// What the ids of annotations begin with: who may do something to all of these may do it to every one.
+const ANY: &str = "ann_";
+
 /// Records a decision on a document that is there.
 pub async fn create(
     app: &App,
     scope: &Scope<Write>,
     request: CreateAnnotationRequest,
 ) -> Result<AnnotationResponse> {
+    allow(&scope.caller, ANY, NamespaceOperation::WriteData)?;
     let wanted = (request.collection_id.clone(), request.document_id.clone());
     let homes = homes(app, scope, vec![wanted.clone()]).await?;
     let Some(collection) = homes.get(&wanted).cloned() else {
         return Err(ApiError::not_found("document", &request.document_id));
     };
     let annotation = new(app, scope, request, collection);
-    let kept = annotation.clone();
-    let (org_id, now) = (scope.caller.org_id.clone(), app.clock().micros());
+    let (kept, edit) = (annotation.clone(), Edit::new(app, &scope.caller));
     app.db()
-        .write(move |tx| {
-            Box::pin(async move {
-                store::insert(tx, &kept, now, now).await?;
-                tell(tx, &org_id, "annotation.created", &kept, now).await
-            })
-        })
+        .write(move |tx| Box::pin(async move { edit.insert(tx, &kept).await }))
         .await?;
     Ok(annotation)
 }
@@ -81,7 +80,10 @@ async fn homes<L: Level>(
             }
             None => {
                 let all = COLLECTIONS.all(app.db(), &scope.namespace_id).await?;
-                all.into_iter().map(|collection| collection.id).collect()
+                let (kind, operation) = (ResourceType::Collection, NamespaceOperation::ReadData);
+                let ids = all.into_iter().map(|collection| collection.id);
+                ids.filter(|id| scope.caller.covers(kind, id, operation))
+                    .collect()
             }
         };
         if searched.is_empty() {
@@ -105,7 +107,7 @@ fn new<L>(
     let now = clock::time(app.clock().micros());
     let (actor_id, actor_type) = actor(&scope.caller);
     AnnotationResponse {
-        annotation_id: Some(id::new("ann_")),
+        annotation_id: Some(id::new(ANY)),
         document_id: request.document_id,
         collection_id: Some(collection_id),
         namespace_id: scope.namespace_id.clone(),
@@ -159,6 +161,7 @@ pub async fn list(
     limit: i64,
     skip: i64,
 ) -> Result<ListAnnotationsResponse> {
+    allow(&scope.caller, ANY, NamespaceOperation::ReadData)?;
     let wanted = store::Wanted {
         as_of: request.as_of.map(|at| at.timestamp_micros()),
         document_id: request.document_id.unwrap_or_default(),
@@ -200,6 +203,7 @@ pub async fn stats(
     document_id: Option<String>,
     collection: Option<String>,
 ) -> Result<AnnotationStatsResponse> {
+    allow(&scope.caller, ANY, NamespaceOperation::ReadData)?;
     let collection = collection_id(app, scope, collection).await?;
     let document = document_id.unwrap_or_default();
     let counts =
@@ -246,7 +250,7 @@ fn allow(caller: &Caller, id: &str, operation: NamespaceOperation) -> Result<()>
 /// Somebody who changes annotations, now.
 #[derive(Debug, Clone)]
 struct Edit {
-    org_id: String,
+    caller: Caller,
     actor_id: String,
     actor_type: String,
     now: i64,
@@ -256,11 +260,35 @@ impl Edit {
     fn new(app: &App, caller: &Caller) -> Self {
         let (actor_id, actor_type) = actor(caller);
         Self {
-            org_id: caller.org_id.clone(),
+            caller: caller.clone(),
             actor_id,
             actor_type,
             now: app.clock().micros(),
         }
+    }
+
+    async fn insert(&self, tx: &mut Tx, annotation: &AnnotationResponse) -> Result<()> {
+        store::insert(tx, annotation, self.now, self.now).await?;
+        let what = ("annotation.created", AuditAction::AnnotationCreated);
+        self.tell(tx, what, annotation, about(annotation)).await
+    }
+
+    /// Tells the change feed and the audit log.
+    async fn tell(
+        &self,
+        tx: &mut Tx,
+        (kind, action): (&'static str, AuditAction),
+        annotation: &AnnotationResponse,
+        changes: Value,
+    ) -> Result<()> {
+        tell(tx, &self.caller.org_id, kind, annotation, self.now).await?;
+        let id = annotation.annotation_id.as_deref().unwrap_or_default();
+        let change = Change {
+            action,
+            resource: (ResourceType::Annotation, id),
+            changes,
+        };
+        audit::record(tx, &self.caller, change, self.now).await
     }
 
     async fn apply(
@@ -274,7 +302,8 @@ impl Edit {
         let mut before = before.0;
         let mut after = before.clone();
         patch(&mut after, request);
-        let prior = difference(&before, &after);
+        let changes = audit::difference(&edited(&before), &edited(&after));
+        let prior = prior(&changes);
         if prior.is_empty() {
             return Ok(before);
         }
@@ -295,15 +324,26 @@ impl Edit {
             return Err(ApiError::conflict("", message).with("annotation_id", id));
         }
         store::insert(tx, &after, created_at, self.now).await?;
-        tell(tx, &self.org_id, "annotation.updated", &after, self.now).await?;
+        let what = ("annotation.updated", AuditAction::AnnotationUpdated);
+        self.tell(tx, what, &after, changes).await?;
         Ok(after)
     }
 
     async fn remove(&self, tx: &mut Tx, namespace_id: &str, id: &str) -> Result<()> {
         let (_, last) = store::find_in(tx, namespace_id, id).await?;
         store::delete(tx, namespace_id, id).await?;
-        tell(tx, &self.org_id, "annotation.deleted", &last.0, self.now).await
+        let what = ("annotation.deleted", AuditAction::AnnotationDeleted);
+        self.tell(tx, what, &last.0, about(&last.0)).await
     }
+}
+
+/// What the audit log says of an annotation that came or went.
+fn about(annotation: &AnnotationResponse) -> Value {
+    json!({
+        "document_id": annotation.document_id,
+        "collection_id": annotation.collection_id,
+        "label": annotation.label,
+    })
 }
 
 fn patch(annotation: &mut AnnotationResponse, request: PatchAnnotationRequest) {
@@ -321,21 +361,22 @@ fn patch(annotation: &mut AnnotationResponse, request: PatchAnnotationRequest) {
     annotation.metadata = metadata.unwrap_or_else(|| std::mem::take(&mut annotation.metadata));
 }
 
+/// The members that an edit may change.
+fn edited(of: &AnnotationResponse) -> Value {
+    json!({
+        "label": of.label,
+        "confidence": of.confidence,
+        "reasoning": of.reasoning,
+        "payload": of.payload,
+        "metadata": of.metadata,
+    })
+}
+
 /// The members that changed, with what they were.
-fn difference(before: &AnnotationResponse, after: &AnnotationResponse) -> Object {
-    let fields = |of: &AnnotationResponse| {
-        [
-            ("label", json!(of.label)),
-            ("confidence", json!(of.confidence)),
-            ("reasoning", json!(of.reasoning)),
-            ("payload", Value::Object(of.payload.clone())),
-            ("metadata", Value::Object(of.metadata.clone())),
-        ]
-    };
-    let pairs = fields(before).into_iter().zip(fields(after));
-    pairs
-        .filter(|((_, was), (_, is))| was != is)
-        .map(|((name, was), _)| (name.to_owned(), was))
+fn prior(changes: &Value) -> Object {
+    let members = changes.as_object().into_iter().flatten();
+    members
+        .map(|(name, change)| (name.clone(), change["before"].clone()))
         .collect()
 }
 

@@ -20,7 +20,15 @@ pub use store::Wanted;
 use super::{organizations::settings, users};
 use serde_json::json;
 
-use crate::{app::App, auth::Caller, clock, db::Tx, error::Result, id, v1::tasks::name_of};
+use crate::{
+    app::App,
+    auth::Caller,
+    clock,
+    db::Tx,
+    error::{ApiError, Result},
+    id,
+    v1::tasks::name_of,
+};
 
 /// One change of one resource.
 pub struct Change<'a> {
@@ -162,15 +170,19 @@ pub async fn get(app: &App, caller: &Caller, audit_id: &str) -> Result<AuditEven
 }
 
 /// Lines of JSON, a page at a time: a long log is never held whole.
-pub fn export(
+///
+/// # Errors
+/// The database does not answer.
+pub async fn export(
     app: App,
     caller: Caller,
     wanted: Wanted,
     most: Option<i64>,
-) -> impl Stream<Item = Result<Bytes>> {
+) -> Result<impl Stream<Item = Result<Bytes>>> {
+    repeats::flush(&app, false).await?;
     // Before every record: the largest moment there is.
     let start = (Some((i64::MAX, String::new())), most.unwrap_or(i64::MAX));
-    futures::stream::try_unfold(start, move |(place, left)| {
+    let lines = futures::stream::try_unfold(start, move |(place, left)| {
         let (app, caller, wanted) = (app.clone(), caller.clone(), wanted.clone());
         async move {
             let Some(place) = place.filter(|_| left > 0) else {
@@ -186,14 +198,14 @@ pub fn export(
             let mut lines = Vec::new();
             for row in rows {
                 let record = named(row.data.0, &people);
-                serde_json::to_writer(&mut lines, &record)
-                    .map_err(crate::error::ApiError::internal)?;
+                serde_json::to_writer(&mut lines, &record).map_err(ApiError::internal)?;
                 lines.push(b'\n');
             }
             let next = (count == size).then_some(last);
-            Ok(Some((Bytes::from(lines), (next, left - count))))
+            Ok::<_, ApiError>(Some((Bytes::from(lines), (next, left - count))))
         }
-    })
+    });
+    Ok(lines)
 }
 
 /// Everybody who was ever a user, by id.

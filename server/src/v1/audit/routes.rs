@@ -134,7 +134,7 @@ async fn export_audit_logs(
         .max_events
         .map(|most| bounded("max_events", most, 1, 200_000))
         .transpose()?;
-    let lines = super::export(app, org.caller, query.wanted()?, most);
+    let lines = super::export(app, org.caller, query.wanted()?, most).await?;
     let kind = [
         (header::CONTENT_TYPE, "application/x-ndjson"),
         (

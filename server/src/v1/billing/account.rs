@@ -44,6 +44,15 @@ impl Month {
     }
 }
 
+/// What is left of the month's pool, and what was used of it, in credits.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn month(app: &App, caller: &Caller) -> Result<(i64, i64)> {
+    let month = Month::of(app, caller).await?;
+    Ok((month.left(), month.used))
+}
+
 /// What is left of the month's pool, and how long it lasts at the month's pace.
 ///
 /// # Errors

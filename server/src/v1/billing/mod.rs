@@ -18,6 +18,7 @@ use loupe_wire::{
 };
 use serde_json::json;
 
+pub use account::month;
 pub use caps::{Spending, tick};
 pub use card::{OBJECT_USD, QUERY_USD};
 pub use routes::router;

@@ -409,9 +409,11 @@ pub async fn count_documents<L: Level>(
     let counts = futures::future::join_all(counts).await;
     for (collection, count) in collections.iter_mut().zip(counts) {
         let count = i64::try_from(count?).ok();
-        // What is put away was counted then.
         if collection.s3_vector_index.is_none() {
             collection.document_count = count;
+        } else if scope.caller.principal().is_some() {
+            // What is put away was counted then, whoever owned it: how much of it an end user owns nobody knows.
+            collection.document_count = None;
         }
     }
     Ok(())

@@ -15,7 +15,7 @@ use serde_json::json;
 
 pub use routes::router;
 
-use super::retrievers::Held;
+use super::retrievers::{self, Held};
 use crate::{
     app::App,
     auth::{Read, Scope},
@@ -127,7 +127,7 @@ async fn words(
     held.spend(Metered::LanguageTokens, tokens)
         .map_err(|wait| {
             let message = "the organization has used its tokens of language models of this minute";
-            ApiError::too_many_requests("usage_limited", message).retry_after(wait)
+            retrievers::used_up(Metered::LanguageTokens, message, wait)
         })?;
     let question = Question {
         task: parameters

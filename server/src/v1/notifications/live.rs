@@ -17,10 +17,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use crate::{
-    app::App,
-    error::{ApiError, Result},
-};
+use crate::{app::App, error::Result, limits};
 
 /// Time between two looks.
 const LOOK: Duration = Duration::from_secs(2);
@@ -29,7 +26,7 @@ const LOOK: Duration = Duration::from_secs(2);
 const LASTS: Duration = Duration::from_secs(600);
 
 /// Streams of one organization on this process.
-const MOST: usize = 100;
+const MOST: i64 = 100;
 
 /// An organization, and one of its users or nobody.
 type Place = (String, String);
@@ -69,13 +66,11 @@ fn join(app: &App, place: Place) -> Result<watch::Receiver<Option<i64>>> {
     let mut all = app.listeners.all();
     // Each user has a look of its own, and users are whoever is named.
     let own = all.iter().filter(|((org_id, _), _)| *org_id == place.0);
-    if own
-        .map(|(_, sender)| sender.receiver_count())
-        .sum::<usize>()
-        >= MOST
-    {
+    let open: usize = own.map(|(_, sender)| sender.receiver_count()).sum();
+    if i64::try_from(open).is_ok_and(|open| open >= MOST) {
         let message = format!("{MOST} streams of unread notifications are open: close some");
-        return Err(ApiError::too_many_requests("too_many_streams", message));
+        let code = "too_many_streams";
+        return Err(limits::too_many(code, message, MOST, "concurrent", 1));
     }
     if let Some(sender) = all.get(&place) {
         let mut counts = sender.subscribe();

@@ -4,19 +4,20 @@
 use std::collections::BTreeSet;
 
 use loupe_wire::{
-    BulkSoftDeleteRequest, BulkSoftDeleteResponse, NamespaceOperation, ObjectResponse,
-    TaskStatusEnum, Value,
+    AuditAction, BulkSoftDeleteRequest, BulkSoftDeleteResponse, NamespaceOperation, ObjectResponse,
+    ResourceType, TaskStatusEnum, Value,
 };
 use serde_json::json;
 
 use super::{bucket, payload, store};
 use crate::{
     app::App,
-    auth::{Delete, Scope},
+    auth::{Caller, Delete, Scope},
     clock,
     db::Tx,
     error::{Result, Violation},
     v1::{
+        audit::{self, Change},
         namespaces::push_event,
         removal::{self, Gone},
     },
@@ -57,7 +58,7 @@ pub(super) async fn soft_delete(
     let status = status(&request.lifecycle_state)?;
     let requested = i64::try_from(request.object_ids.len()).unwrap_or(i64::MAX);
     let shelf = Shelf {
-        org_id: scope.caller.org_id.clone(),
+        caller: scope.caller.clone(),
         namespace_id: scope.namespace_id.clone(),
         bucket_id: bucket.id.clone(),
         status,
@@ -76,9 +77,12 @@ pub(super) async fn soft_delete(
     })
 }
 
+/// Objects named in a record of their deletion.
+const NAMED: usize = 100;
+
 /// What is done to which objects.
 struct Shelf {
-    org_id: String,
+    caller: Caller,
     namespace_id: String,
     bucket_id: String,
     status: TaskStatusEnum,
@@ -106,14 +110,34 @@ impl Shelf {
         if is_shelved(self.status) {
             collections = store::filled_from(tx, namespace_id, &ids).await?;
             let gone = Gone::documents(ids);
-            removal::enqueue(tx, &self.org_id, namespace_id, gone, now).await?;
+            removal::enqueue(tx, &self.caller.org_id, namespace_id, gone, now).await?;
         }
         for object in &changed {
             store::set_state(tx, namespace_id, object, now).await?;
             let told = self.told(object);
-            push_event(tx, &self.org_id, namespace_id, "object.updated", told, now).await?;
+            let org_id = &self.caller.org_id;
+            push_event(tx, org_id, namespace_id, "object.updated", told, now).await?;
         }
+        self.record(tx, &changed, now).await?;
         Ok((changed.len(), collections.len()))
+    }
+
+    /// Tells the audit log, once for all of them.
+    async fn record(&self, tx: &mut Tx, changed: &[ObjectResponse], now: i64) -> Result<()> {
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let ids = changed.iter().filter_map(|one| one.object_id.as_deref());
+        let named: Vec<&str> = ids.take(NAMED).collect();
+        let change = Change {
+            action: AuditAction::DocumentBulkSoftDeleted,
+            resource: (ResourceType::Bucket, &self.bucket_id),
+            changes: json!({
+                "lifecycle_state": self.request.lifecycle_state, "reason": self.request.reason,
+                "source": self.request.source, "object_ids": named, "count": changed.len(),
+            }),
+        };
+        audit::record(tx, &self.caller, change, now).await
     }
 
     fn changes(&self, object: &ObjectResponse) -> bool {

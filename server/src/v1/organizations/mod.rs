@@ -1,5 +1,6 @@
 //! The organization: what everything else belongs to.
 
+mod clearing;
 mod routes;
 pub mod settings;
 mod store;
@@ -9,6 +10,7 @@ use loupe_wire::{
     Permission, ResourceType, UserModel, UserRole, UserStatus, Value,
 };
 
+pub use clearing::Clearing;
 pub use routes::router;
 pub use store::find;
 
@@ -104,11 +106,11 @@ async fn create(tx: &mut Tx, now: i64) -> Result<String> {
     Ok(secret)
 }
 
-/// Changes the organization's settings; a limit that is sent replaces its own alone.
+/// Changes the organization's settings; a limit that is sent replaces its own alone, and null takes an address away.
 pub async fn update(
     app: &App,
     caller: &Caller,
-    request: OrganizationUpdateRequest,
+    sent: Clearing<OrganizationUpdateRequest>,
 ) -> Result<OrganizationModelResponse> {
     let (caller, now) = (caller.clone(), app.clock().micros());
     let changed = app
@@ -117,14 +119,17 @@ pub async fn update(
             Box::pin(async move {
                 let mut organization = store::find_in(tx, &caller.org_id).await?;
                 let before = organization.clone();
+                let Clearing { request, nulls } = sent;
                 if let Some(name) = request.organization_name {
                     organization.organization_name = name;
                 }
                 if let Some(metadata) = request.metadata {
                     organization.metadata = metadata;
                 }
-                organization.logo_url = request.logo_url.or(organization.logo_url);
-                organization.billing_email = request.billing_email.or(organization.billing_email);
+                organization.logo_url =
+                    nulls.after("logo_url", request.logo_url, organization.logo_url);
+                let (sent, was) = (request.billing_email, organization.billing_email);
+                organization.billing_email = nulls.after("billing_email", sent, was);
                 organization.notifications_email = request
                     .notifications_email
                     .or(organization.notifications_email);

@@ -2,12 +2,13 @@ use axum::{Json, extract::State};
 use loupe_wire::{OrganizationModelResponse, OrganizationUpdateRequest};
 use utoipa_axum::router::OpenApiRouter;
 
+use super::Clearing;
 use crate::{
     app::App,
     auth::{Admin, Org, Read},
-    body::Body,
     error::Result,
     openapi::routes,
+    v1::billing,
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -20,7 +21,9 @@ async fn get_organization(
     State(app): State<App>,
     org: Org<Read>,
 ) -> Result<Json<OrganizationModelResponse>> {
-    super::find(app.db(), &org.caller.org_id).await.map(Json)
+    let mut found = super::find(app.db(), &org.caller.org_id).await?;
+    (found.credit_count, found.current_month_usage) = billing::month(&app, &org.caller).await?;
+    Ok(Json(found))
 }
 
 /// Changes the organization's settings.
@@ -28,7 +31,9 @@ async fn get_organization(
 async fn update_organization(
     State(app): State<App>,
     org: Org<Admin>,
-    Body(request): Body<OrganizationUpdateRequest>,
+    sent: Clearing<OrganizationUpdateRequest>,
 ) -> Result<Json<OrganizationModelResponse>> {
-    super::update(&app, &org.caller, request).await.map(Json)
+    let mut changed = super::update(&app, &org.caller, sent).await?;
+    (changed.credit_count, changed.current_month_usage) = billing::month(&app, &org.caller).await?;
+    Ok(Json(changed))
 }

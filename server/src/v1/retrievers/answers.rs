@@ -259,12 +259,13 @@ fn digest(parts: &impl Serialize) -> Key {
     Sha256::digest(text).into()
 }
 
-/// Everything that an answer depends on besides the documents.
+/// Everything that an answer depends on besides the documents. Of what references name a key is told what its scopes cover.
 fn key<L: Level>(scope: &Scope<L>, retriever: &Record<RetrieverModelOutput>, ask: &Execute) -> Key {
     digest(&(
         &scope.caller.org_id,
         &scope.namespace_id,
         scope.caller.principal(),
+        &scope.caller.key.scopes,
         &retriever.id,
         &retriever.updated_at,
         &ask.inputs,

@@ -9,7 +9,11 @@ use async_trait::async_trait;
 use loupe_engine::stage::{Around, Metered};
 use moka::sync::Cache;
 
-use crate::{app::App, limits::turns::Turn};
+use crate::{
+    app::App,
+    error::ApiError,
+    limits::{self, turns::Turn},
+};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -122,6 +126,13 @@ impl Around for Held {
 /// The seconds to wait where the minute has no room for it.
 pub fn spend(app: &App, org_id: &str, what: Metered, amount: u64) -> Result<(), u64> {
     app.used.spend(org_id, what, amount, app.clock().micros())
+}
+
+/// What a caller is told whose organization has used up a minute.
+pub fn used_up(what: Metered, message: impl Into<String>, wait: u64) -> ApiError {
+    let figure = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let (limit, wait) = (figure(most(what)), figure(wait));
+    limits::too_many("usage_limited", message, limit, "minute", wait)
 }
 
 #[cfg(test)]

@@ -300,9 +300,10 @@ pub fn run_error(error: RunError) -> ApiError {
         RunError::Invalid(message) => ApiError::bad_request("", message),
         RunError::Cursor(message) => ApiError::bad_request("cursor_invalid", message),
         RunError::Limited {
+            what,
             message,
             retry_after,
-        } => ApiError::too_many_requests("usage_limited", message).retry_after(retry_after),
+        } => super::used_up(what, message, retry_after),
         RunError::Embed(error) => error.into(),
         RunError::Store(error) => error.into(),
     }

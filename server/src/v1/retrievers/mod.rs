@@ -28,7 +28,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 
 pub use answers::{Answered, Answers, Source, Unbilled, answer};
-pub use around::{Held, Used, spend};
+pub use around::{Held, Used, spend, used_up};
 pub use execution::{Execute, execute, finder, ground, run_error};
 pub use highlights::of as highlights;
 pub use history::{History, inputs_of_executions, record, sweep};

@@ -16,6 +16,7 @@ use crate::{
     db::{Arg, Tx},
     error::{ApiError, Result},
     jobs::Claim,
+    limits::quota::{self, Resource},
     v1::{
         buckets::BUCKETS,
         collections::{self, COLLECTIONS},
@@ -84,6 +85,7 @@ pub(super) async fn put_rows(
                     let id = one.bucket_id.as_deref().unwrap_or_default();
                     if is_free(tx, &BUCKETS, &target, (id, &one.bucket_name), &mut skipped).await? {
                         let name = &one.bucket_name;
+                        quota::check(tx, &caller.org_id, Resource::Buckets).await?;
                         BUCKETS.insert(tx, &target, id, name, now, &one).await?;
                     }
                 }
@@ -99,6 +101,7 @@ pub(super) async fn put_rows(
                     let names = (id, one.retriever_name.as_str());
                     if is_free(tx, &RETRIEVERS, &target, names, &mut skipped).await? {
                         let name = &one.retriever_name;
+                        quota::check(tx, &caller.org_id, Resource::Retrievers).await?;
                         RETRIEVERS.insert(tx, &target, id, name, now, &one).await?;
                     }
                 }

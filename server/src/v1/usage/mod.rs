@@ -80,7 +80,7 @@ async fn find(app: &App, org: &Org<Admin>, key_id: &str, period: &PeriodQuery) -
 fn category(operation: &OperationUse) -> &'static str {
     let path = operation.path.as_str();
     let made = ["/objects", "/batches", "/documents", "/uploads", "/trigger"];
-    if path.ends_with("/execute") {
+    if usage::is_search(path) {
         "search"
     } else if operation.method != "GET"
         && !path.ends_with("/list")

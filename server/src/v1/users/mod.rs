@@ -15,6 +15,7 @@ pub use store::{find, find_by_id_in, find_in, insert, list, list_ever};
 use super::{
     api_keys,
     audit::{self, Change},
+    organizations::Clearing,
 };
 use crate::{
     app::App,
@@ -23,6 +24,22 @@ use crate::{
     error::{ApiError, Result, Violation},
     id,
 };
+
+/// People of the organization that the key's scopes cover.
+pub async fn seen(app: &App, caller: &Caller) -> Result<Vec<UserModel>> {
+    let mut users = store::list(app.db(), &caller.org_id).await?;
+    let (kind, operation) = (ResourceType::User, NamespaceOperation::ReadData);
+    users.retain(|user| caller.covers(kind, &user.user_id, operation));
+    Ok(users)
+}
+
+/// One of them.
+pub async fn get(app: &App, caller: &Caller, email: &str) -> Result<UserModel> {
+    let user = store::find(app.db(), &caller.org_id, email).await?;
+    let (kind, operation) = (ResourceType::User, NamespaceOperation::ReadData);
+    caller.allow(kind, &user.user_id, operation)?;
+    Ok(user)
+}
 
 /// Whether the key's scopes let it manage this user.
 fn allow(caller: &Caller, user_id: &str) -> Result<()> {
@@ -91,7 +108,7 @@ pub async fn update(
     app: &App,
     caller: &Caller,
     email: &str,
-    request: UserUpdateRequest,
+    sent: Clearing<UserUpdateRequest>,
 ) -> Result<UserModel> {
     let (caller, email, now) = (caller.clone(), email.to_owned(), app.clock().micros());
     let (user, hashes) = app
@@ -100,7 +117,7 @@ pub async fn update(
             Box::pin(async move {
                 let before = store::find_in(tx, &caller.org_id, &email).await?;
                 allow(&caller, &before.user_id)?;
-                let user = changed(before.clone(), request, now);
+                let user = changed(before.clone(), sent, now);
                 store::update(tx, &user, now).await?;
                 let change = Change {
                     action: AuditAction::UserUpdated,
@@ -121,9 +138,10 @@ pub async fn update(
     Ok(user)
 }
 
-fn changed(mut user: UserModel, request: UserUpdateRequest, now: i64) -> UserModel {
+fn changed(mut user: UserModel, sent: Clearing<UserUpdateRequest>, now: i64) -> UserModel {
+    let Clearing { request, nulls } = sent;
+    user.avatar_url = nulls.after("avatar_url", request.avatar_url, user.avatar_url);
     user.user_name = request.user_name.unwrap_or(user.user_name);
-    user.avatar_url = request.avatar_url.or(user.avatar_url);
     user.role = request.role.unwrap_or(user.role);
     user.status = request.status.unwrap_or(user.status);
     user.metadata = request.metadata.unwrap_or(user.metadata);

@@ -16,6 +16,7 @@ use crate::{
     error::{ApiError, Result, Violation},
     list,
     openapi::routes,
+    v1::organizations::Clearing,
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -60,7 +61,7 @@ async fn list_users(
         )
         .into());
     }
-    let mut users = super::list(app.db(), &org.caller.org_id).await?;
+    let mut users = super::seen(&app, &org.caller).await?;
     users.retain(|user| {
         query.role.is_none_or(|role| role == user.role)
             && query.status.is_none_or(|status| status == user.status)
@@ -97,9 +98,7 @@ async fn get_user(
     org: Org<Read>,
     Path(email): Path<String>,
 ) -> Result<Json<UserModel>> {
-    super::find(app.db(), &org.caller.org_id, &email)
-        .await
-        .map(Json)
+    super::get(&app, &org.caller, &email).await.map(Json)
 }
 
 /// Changes a user. Suspending one revokes the keys held, for good.
@@ -108,9 +107,9 @@ async fn update_user(
     State(app): State<App>,
     org: Org<Admin>,
     Path(email): Path<String>,
-    Body(request): Body<UserUpdateRequest>,
+    sent: Clearing<UserUpdateRequest>,
 ) -> Result<Json<UserModel>> {
-    super::update(&app, &org.caller, &email, request)
+    super::update(&app, &org.caller, &email, sent)
         .await
         .map(Json)
 }

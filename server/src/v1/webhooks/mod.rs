@@ -12,10 +12,11 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use loupe_wire::{
-    ListWebhooksRequest, NamespaceOperation, NotificationChannel, ResourceType, WebhookDeliveryLog,
-    WebhookDeliveryLogResponse, WebhookEventType, WebhookInput, WebhookOutput,
+    AuditAction, ListWebhooksRequest, NamespaceOperation, NotificationChannel, ResourceType,
+    WebhookDeliveryLog, WebhookDeliveryLogResponse, WebhookEventType, WebhookInput, WebhookOutput,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 pub use channels::Channel;
 pub use courier::{deliver, dispatch, start, sweep};
@@ -23,7 +24,10 @@ pub use message::{Outcome, post};
 pub use routes::router;
 
 use self::channels::Kept;
-use super::events::Reader;
+use super::{
+    audit::{self, Change},
+    events::Reader,
+};
 use crate::{
     app::App,
     auth::Caller,
@@ -118,14 +122,15 @@ pub async fn create(app: &App, caller: &Caller, request: WebhookInput) -> Result
         created_at: clock::time(now),
         updated_at: clock::time(now),
     };
-    let (kept, owner) = (webhook.clone(), org_id.clone());
+    let (kept, by) = (webhook.clone(), caller.clone());
     app.db()
-        .write(move |tx| Box::pin(async move { insert(tx, &owner, &kept, now).await }))
+        .write(move |tx| Box::pin(async move { insert(tx, &by, &kept, now).await }))
         .await?;
     webhook.view(app, &org_id, None, true)
 }
 
-async fn insert(tx: &mut Tx, org_id: &str, webhook: &Webhook, now: i64) -> Result<()> {
+async fn insert(tx: &mut Tx, caller: &Caller, webhook: &Webhook, now: i64) -> Result<()> {
+    let org_id = &caller.org_id;
     let held = WEBHOOKS.count_in(tx, org_id).await?;
     if held >= MOST {
         let message = format!("an organization has at most {MOST} webhooks: remove one first");
@@ -133,7 +138,37 @@ async fn insert(tx: &mut Tx, org_id: &str, webhook: &Webhook, now: i64) -> Resul
     }
     let (id, name) = (&webhook.webhook_id, &webhook.webhook_name);
     WEBHOOKS.insert(tx, org_id, id, name, now, webhook).await?;
-    READER.ensure(tx, org_id).await
+    READER.ensure(tx, org_id).await?;
+    let changes = audited(webhook);
+    let what = (AuditAction::WebhookCreated, id.as_str());
+    record(tx, caller, what, changes, now).await
+}
+
+/// What the audit log is told of a webhook: of its channels the kinds alone, for they hold secrets.
+fn audited(webhook: &Webhook) -> Value {
+    let channels: Vec<_> = webhook.channels.iter().map(|one| &one.channel).collect();
+    json!({
+        "webhook_name": webhook.webhook_name,
+        "event_types": webhook.event_types,
+        "resource_types": webhook.resource_types,
+        "is_active": webhook.is_active,
+        "channels": channels,
+    })
+}
+
+async fn record(
+    tx: &mut Tx,
+    caller: &Caller,
+    (action, id): (AuditAction, &str),
+    changes: Value,
+    now: i64,
+) -> Result<()> {
+    let change = Change {
+        action,
+        resource: (ResourceType::Webhook, id),
+        changes,
+    };
+    audit::record(tx, caller, change, now).await
 }
 
 pub async fn list(
@@ -250,16 +285,19 @@ pub async fn replace(
         created_at: before.data.0.created_at,
         updated_at: clock::time(now),
     };
-    let (kept, owner) = (webhook.clone(), org_id.clone());
+    let (kept, by) = (webhook.clone(), caller.clone());
+    let changes = audit::difference(&audited(&before.data.0), &audited(&webhook));
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let (id, name) = (&kept.webhook_id, &kept.webhook_name);
-                WEBHOOKS.update(tx, &owner, id, name, now, &kept).await?;
+                let (owner, id) = (&by.org_id, &kept.webhook_id);
+                let name = &kept.webhook_name;
+                WEBHOOKS.update(tx, owner, id, name, now, &kept).await?;
                 if kept.is_active {
-                    store::resume(tx, &owner, id).await?;
+                    store::resume(tx, owner, id).await?;
                 }
-                Ok(())
+                let what = (AuditAction::WebhookUpdated, id.as_str());
+                record(tx, &by, what, changes, now).await
             })
         })
         .await?;
@@ -281,16 +319,18 @@ pub async fn delete(app: &App, caller: &Caller, identifier: &str) -> Result<()> 
         NamespaceOperation::ManagePermissions,
     )
     .await?;
-    let (org_id, id) = (caller.org_id.clone(), found.id);
+    let (by, now) = (caller.clone(), app.clock().micros());
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                WEBHOOKS.delete(tx, &org_id, &id).await?;
-                store::forget(tx, &org_id, &id).await?;
-                if WEBHOOKS.count_in(tx, &org_id).await? == 0 {
-                    READER.stop(tx, &org_id).await?;
+                let (org_id, id) = (&by.org_id, &found.id);
+                WEBHOOKS.delete(tx, org_id, id).await?;
+                store::forget(tx, org_id, id).await?;
+                if WEBHOOKS.count_in(tx, org_id).await? == 0 {
+                    READER.stop(tx, org_id).await?;
                 }
-                Ok(())
+                let what = (AuditAction::WebhookDeleted, id.as_str());
+                record(tx, &by, what, audited(&found.data.0), now).await
             })
         })
         .await
