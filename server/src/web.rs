@@ -15,6 +15,7 @@ use axum::{
 };
 use flate2::read::GzDecoder;
 use rust_embed::{EmbeddedFile, RustEmbed};
+use tower_http::compression::CompressionLayer;
 
 use crate::{
     app::App,
@@ -47,14 +48,18 @@ pub fn asset(logical_name: &str) -> Option<String> {
 }
 
 pub fn router(app: &App) -> Router<App> {
-    let reference = crate::docs::router(app);
+    let pages = loupe_hosted::page::router(Arc::new(PageHost(app.clone())));
+    // None of them holds a secret: how well they are compressed tells nothing.
+    let texts = Router::new()
+        .route("/v1/openapi.json", get(description))
+        .merge(crate::docs::router(app))
+        .merge(pages.with_state(()))
+        .layer(CompressionLayer::new());
     Router::new()
         .route("/", get(|| async { Redirect::temporary("/console/") }))
         .route("/healthz", get(|| async { "ok" }))
         .route("/readyz", get(ready))
         .route("/metrics", get(crate::metrics::metrics))
-        .route("/v1/openapi.json", get(description))
-        .merge(reference)
         .route("/assets/{*name}", get(file))
         .route("/embed.js", get(embed))
         .route(
@@ -63,7 +68,7 @@ pub fn router(app: &App) -> Router<App> {
         )
         .route("/console/", get(console))
         .route("/console/{*path}", get(console_path))
-        .merge(loupe_hosted::page::router(Arc::new(PageHost(app.clone()))).with_state(()))
+        .merge(texts)
         .fallback(unknown)
 }
 

@@ -231,6 +231,9 @@ pub fn length(text: &str, most: f64) -> Option<String> {
     Some(format!("{}{unit}", number.min(most / pixels)))
 }
 
+/// What is there already: nothing is fetched, and nothing moves.
+const SYSTEM: &str = "system-ui,-apple-system,\"Segoe UI\",Roboto,\"Helvetica Neue\",sans-serif";
+
 /// Families are chosen from a fixed list: no request to a third party, no raw CSS.
 fn font_stack(text: &str) -> String {
     let known = text.split(',').find_map(|family| {
@@ -250,15 +253,11 @@ fn font_stack(text: &str) -> String {
                 "\"Helvetica Neue\",Helvetica,Arial,sans-serif"
             }
             "verdana" | "tahoma" | "trebuchet ms" => "Verdana,Tahoma,sans-serif",
-            "system-ui" | "-apple-system" | "sans-serif" => {
-                "Inter,\"Inter fallback\",system-ui,sans-serif"
-            }
+            "system-ui" | "-apple-system" | "sans-serif" => SYSTEM,
             _ => return None,
         })
     });
-    known
-        .unwrap_or("Inter,\"Inter fallback\",system-ui,sans-serif")
-        .to_owned()
+    known.unwrap_or(SYSTEM).to_owned()
 }
 
 fn color(text: &str) -> Option<Color> {

@@ -74,7 +74,8 @@ impl Draft {
             })
         };
         let (ground, ink) = (color("background_color", GROUND), color("text_color", INK));
-        let fixed = ground.get_untracked() != GROUND || ink.get_untracked() != INK;
+        let auto = base.record("extensions").text("color_scheme") == "auto";
+        let fixed = base.value("theme").is_some() && !auto;
         let layout = base.record("layout");
         Self {
             name: RwSignal::new(name),
@@ -119,11 +120,11 @@ impl Draft {
         put(&["exposed_fields"], Some(json!(self.exposed.get())));
         put(&["template_type"], text(self.template).map(Value::from));
         let fixed = self.fixed.get();
-        let of_ground = |color: String, usual: &str| if fixed { color } else { usual.to_owned() };
+        let scheme = (!fixed).then(|| "auto".into());
+        put(&["extensions", "color_scheme"], scheme);
         put(&["theme", "primary_color"], Some(self.primary.get().into()));
-        let ground = of_ground(self.ground.get(), GROUND);
+        let (ground, ink) = (self.ground.get(), self.ink.get());
         put(&["theme", "background_color"], Some(ground.into()));
-        let ink = of_ground(self.ink.get(), INK);
         put(&["theme", "text_color"], Some(ink.into()));
         put(&["theme", "font_family"], text(self.font).map(Value::from));
         put(
@@ -206,7 +207,8 @@ fn put(all: &mut Value, path: &[&str], value: Option<Value>) {
 
 /// A colour as the browser's own chooser takes it.
 fn hex(color: &str) -> Option<String> {
-    let digits = color.trim().strip_prefix('#')?;
+    let color = color.trim().to_ascii_lowercase();
+    let digits = color.strip_prefix('#')?;
     if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
@@ -216,7 +218,7 @@ fn hex(color: &str) -> Option<String> {
                 .chars()
                 .fold("#".to_owned(), |all, one| format!("{all}{one}{one}")),
         ),
-        6 => Some(format!("#{}", digits.to_ascii_lowercase())),
+        6 => Some(format!("#{digits}")),
         _ => None,
     }
 }
@@ -253,7 +255,7 @@ mod tests {
         owner.set();
         let page = Record(json!({"public_name": "films", "display_config": {
             "title": "Films", "inputs": [], "exposed_fields": ["title"], "custom_cta": {"label": "More"},
-            "theme": {"primary_color": "#A0B", "muted_color": "#888888", "background_color": "#ffffff", "text_color": "#374151"},
+            "theme": {"primary_color": "#A0B", "muted_color": "#888888"}, "extensions": {"color_scheme": "auto"},
             "seo": {"meta_title": "Films", "author": "Somebody"}, "retriever_config": {"stages": []},
         }}));
         let draft = Draft::new(&Record::default(), &page, Vec::new());

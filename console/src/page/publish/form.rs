@@ -20,7 +20,8 @@ const ARRANGEMENTS: &[(&str, &str)] = &[
 ];
 
 const FONTS: &[(&str, &str)] = &[
-    ("", "Inter"),
+    ("", "The visitor's system"),
+    ("Inter", "Inter"),
     ("Helvetica, Arial, sans-serif", "Helvetica"),
     ("Verdana, sans-serif", "Verdana"),
     ("Georgia, serif", "Serif"),
