@@ -123,7 +123,9 @@ function enhance(form: HTMLFormElement): void {
       if (field instanceof HTMLInputElement && (field.type === "checkbox" || field.type === "radio")) {
         field.checked = query.getAll(field.name).includes(field.value);
       } else if (field instanceof HTMLInputElement || field instanceof HTMLSelectElement) {
-        if (field.name) field.value = query.get(field.name) ?? "";
+        // `q` is the short name of what is searched for.
+        const short = field.type === "search" ? query.get("q") : null;
+        if (field.name) field.value = query.get(field.name) ?? short ?? "";
       }
     }
     void show(location.href, "none");

@@ -12,7 +12,7 @@ use axum::{
 };
 
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE";
-const SENT: &str = "authorization, content-type, content-range, if-none-match, x-namespace, idempotency-key, x-retriever-password, x-session-id, x-change-reason, x-checksum-sha256, x-request-id";
+const SENT: &str = "authorization, content-type, content-range, if-none-match, x-namespace, idempotency-key, x-retriever-password, x-public-api-key, x-session-id, x-change-reason, x-checksum-sha256, x-request-id";
 const READ: &str = "x-request-id, x-namespace-unresolved, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, x-ratelimit-window, idempotency-replayed, etag, range, x-cache";
 const KEPT_SECONDS: &str = "600";
 

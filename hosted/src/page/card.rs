@@ -119,6 +119,10 @@ impl Cards<'_> {
                     |link| (link, true),
                 ))
             }
+            Click::Similar => {
+                let item = || self.query.item(&hit.document_id);
+                Some((self.like(hit).unwrap_or_else(item), false))
+            }
             Click::Item => Some((self.query.item(&hit.document_id), false)),
         }
     }
@@ -179,14 +183,16 @@ impl Cards<'_> {
     }
 
     /// Only where the retriever takes a document as an input is there anything to be similar to.
+    /// Where what is like a document is found; nowhere without an input for it.
+    fn like(&self, hit: &Hit) -> Option<String> {
+        let mut inputs = self.query.inputs.iter();
+        let is_reference = |kind| kind == Kind::DocumentReference;
+        let input = inputs.find(|input| is_reference(input.config.field_schema.r#type))?;
+        Some(self.query.only(input, &hit.document_id))
+    }
+
     fn similar(&self, hit: &Hit, title: &str) -> Option<AnyView> {
-        let input = self
-            .query
-            .inputs
-            .iter()
-            .find(|input| input.config.field_schema.r#type == Kind::DocumentReference)
-            .filter(|_| self.look.find_similar)?;
-        let href = self.query.only(input, &hit.document_id);
+        let href = self.like(hit).filter(|_| self.look.find_similar)?;
         let named = format!("Find similar to {title}");
         Some(
             view! { <a class="button small" href=href aria-label=named>"Find similar"</a> }

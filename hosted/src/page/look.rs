@@ -61,6 +61,8 @@ pub enum Click {
     Item,
     /// To the address in the document.
     Link,
+    /// To what is like it.
+    Similar,
     /// Nowhere.
     Nowhere,
 }
@@ -176,6 +178,8 @@ impl Look {
             card: card_style(
                 card.card_style
                     .as_deref()
+                    // The others are the templates' own.
+                    .filter(|style| ["elevated", "flat", "bordered", "glass"].contains(style))
                     .or_else(|| theme?.card_style.as_deref()),
             ),
             hover: hover(theme.and_then(|theme| theme.card_hover_effect.as_deref())),
@@ -185,6 +189,7 @@ impl Look {
             find_similar: card.show_find_similar,
             click: match card.card_click_action.as_str() {
                 "none" => Click::Nowhere,
+                "findSimilar" => Click::Similar,
                 "openUrl" | "openLink" | "openExternal" | "link" => Click::Link,
                 _ => Click::Item,
             },

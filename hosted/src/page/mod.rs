@@ -185,13 +185,6 @@ async fn ask(
         .await
     {
         Ok(mut answer) => {
-            for warning in &answer.warnings {
-                tracing::warn!(
-                    public_name = page.public_name,
-                    warning,
-                    "a public search warned"
-                );
-            }
             answer
                 .documents
                 .iter_mut()

@@ -150,7 +150,7 @@ fn searches(draft: Draft) -> AnyView {
             <Check label="Search engines may list it" checked=draft.listed set=move |on: bool| draft.listed.set(on)/>
             <Field id="seo-title" label="Title there" value=draft.meta_title hint="At most 60 letters; the page's title without it."/>
             <Field id="seo-text" label="Text there" value=draft.meta_text hint="At most 160 letters; the description without it."/>
-            <Field id="seo-image" label="Address of a picture" kind="url" value=draft.image hint="For links in messages; one is drawn without it."/>
+            <Field id="seo-image" label="Address of a picture" kind="url" value=draft.image hint="For links in messages."/>
             {told(draft)}
         </section>
     }

@@ -69,6 +69,15 @@ pub async fn open(app: &App, public_name: &str, proof: &Proof) -> Result<Open> {
     })
 }
 
+/// What is wrong with a search is its owner's to know, by the names of stages and collections; strangers learn that something is.
+fn for_strangers(public_name: &str, warnings: Vec<String>) -> Vec<String> {
+    for warning in &warnings {
+        tracing::warn!(public_name, warning, "a public search warned");
+    }
+    let told = (!warnings.is_empty()).then(|| "the results may not be all there are".to_owned());
+    told.into_iter().collect()
+}
+
 /// Searches of a page run as a caller that may read this one retriever and nothing else.
 fn stranger(org_id: &str, retriever_id: &str) -> Caller {
     let scope = ResourceScope {
@@ -156,7 +165,7 @@ impl Open {
             facets: (answer.facets.into_iter())
                 .filter(|facet| facet.get("key").is_some_and(|key| self.shows(key)))
                 .collect(),
-            warnings: answer.warnings,
+            warnings: for_strangers(&self.published.public_name, answer.warnings),
             highlights: Object::new(),
         };
         if let Some(inputs) = inputs {

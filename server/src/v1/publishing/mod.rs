@@ -64,13 +64,14 @@ pub async fn publish(
         retrievers::find(app, scope, identifier, NamespaceOperation::CreateRetriever).await?;
     let password =
         Password::asked(app, &scope.caller, request.password_secret_name.as_deref()).await?;
+    let is_named = request.public_name.is_some();
     let published = asked(app, scope, &retriever, request).await?;
-    let (retriever_id, now) = (published.retriever_id.clone(), app.clock().micros());
-    let public_url = public_url(app, &published.public_name);
-    let public_id = save(app, scope, published, password, now).await?;
+    let now = app.clock().micros();
+    let saved = save(app, scope, published, (password, is_named), now).await?;
+    let public_url = public_url(app, &saved.public_name);
     Ok(PublishRetrieverResponse {
-        public_id,
-        retriever_id,
+        public_id: saved.public_id,
+        retriever_id: saved.retriever_id,
         short_url: public_url.clone(),
         public_url,
         public_api_key: None,
@@ -128,21 +129,28 @@ async fn save(
     app: &App,
     scope: &Scope<Write>,
     mut published: PublishedRetrieverResponse,
-    password: Password,
+    (password, is_named): (Password, bool),
     now: i64,
-) -> Result<String> {
+) -> Result<PublishedRetrieverResponse> {
     let (org_id, namespace_id) = (scope.caller.org_id.clone(), scope.namespace_id.clone());
     let limit = app.config().limits.published_retrievers;
     app.db()
         .write(move |tx| {
             Box::pin(async move {
                 let before = store::hold(tx, &namespace_id, &published.retriever_id).await?;
-                if store::is_taken(tx, &published.public_name, &published.retriever_id).await? {
+                let is_kept = before.is_some() && !is_named;
+                if !is_kept
+                    && store::is_taken(tx, &published.public_name, &published.retriever_id).await?
+                {
                     let message = format!("the public name '{}' is taken", published.public_name);
                     return Err(ApiError::already_exists("public_name_taken", message));
                 }
                 match before {
                     Some(before) => {
+                        // Links and frames lead to the name: without another one it stays.
+                        if !is_named {
+                            published.public_name = before.public_name;
+                        }
                         published.public_id = before.public_id;
                         published.created_at = before.created_at;
                         // Publishing again never opens a page that was closed: that takes a change that says so.
@@ -168,7 +176,7 @@ async fn save(
                         store::insert(tx, &org_id, &namespace_id, &published, now).await?;
                     }
                 }
-                Ok(published.public_id)
+                Ok(published)
             })
         })
         .await
@@ -240,7 +248,8 @@ pub async fn update(
                 let mut published =
                     found.ok_or_else(|| ApiError::not_found("published_retriever", &id))?;
                 if let Some(display) = request.display_config {
-                    published.display_config = display::complete(display, &retriever, None);
+                    let description = published.description.as_deref();
+                    published.display_config = display::complete(display, &retriever, description);
                 }
                 published.rate_limit_config = request
                     .rate_limit_config
@@ -286,6 +295,11 @@ pub async fn find_public(app: &App, public_name: &str) -> Result<Option<Publishe
 
 /// Whether a public name is free.
 pub async fn is_available(app: &App, name: &str) -> Result<bool> {
+    let spelled = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let whole = !name.starts_with('-') && !name.ends_with('-');
+    if !(3..=50).contains(&name.len()) || !whole || !name.bytes().all(spelled) {
+        return Ok(false);
+    }
     Ok(store::find_public(app.db(), name).await?.is_none())
 }
 

@@ -1,0 +1,66 @@
+import { expect, test, type Page } from "@playwright/test";
+import { accessible, demoPage, inDemo, noSideways, send, steady } from "./help.ts";
+
+type Display = Record<string, unknown>;
+
+/** Templates, and what tells each from the others. */
+const TEMPLATES: [name: string, cards: string][] = [
+  ["document-search", "t-document"],
+  ["media-search", "t-media"],
+  ["portrait-gallery", "t-portrait"],
+  ["plain", "t-custom"],
+];
+
+/** Pictures of the page for the documentation, in the folder that `LOUPE_JOURNEY_PICTURES` names. */
+async function pictures(page: Page, name: string): Promise<void> {
+  const folder = process.env.LOUPE_JOURNEY_PICTURES;
+  if (!folder) return;
+  for (const colorScheme of ["light", "dark"] as const) {
+    for (const [size, width, height] of [["desktop", 1280, 800], ["phone", 390, 780]] as const) {
+      await page.setViewportSize({ width, height });
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await page.waitForLoadState("networkidle");
+      await page.screenshot({ path: `${folder}/${name}-${size}-${colorScheme}.jpg`, type: "jpeg", quality: 60 });
+    }
+  }
+  await page.emulateMedia({ colorScheme: null, reducedMotion: null });
+}
+
+test("every template is whole on a phone and on a wide screen, in light, dark and forced colours", async ({ page }) => {
+  test.setTimeout(180_000);
+  const namespace = await inDemo(page, "Published pages");
+  const listed = await send(page, "GET", "/v1/retrievers/published", undefined, namespace);
+  const [published] = listed.results as { retriever_id: string; display_config: Display }[];
+  const path = `/v1/retrievers/${published.retriever_id}/publish`;
+  const { retriever_config: _, ...before } = published.display_config;
+  const change = (display: Display) => send(page, "PATCH", path, { display_config: display }, namespace);
+  await steady(page);
+  try {
+    for (const [name, characters] of TEMPLATES) {
+      const { template_type: __, layout: ___, theme: ____, ...rest } = before;
+      await change({
+        ...rest,
+        ...(name === "plain" ? {} : { template_type: name }),
+        theme: { primary_color: "#b4530a" },
+        extensions: { ...(rest.extensions as object | undefined), color_scheme: "auto" },
+      });
+      for (const width of [320, 1440]) {
+        await page.setViewportSize({ width, height: 900 });
+        await page.goto(`${demoPage()}?q=${encodeURIComponent("a bird")}`);
+        await expect(page.locator("body")).toHaveClass(new RegExp(characters));
+        await expect(page.getByRole("article").first()).toBeVisible();
+        await noSideways(page);
+        await page.waitForLoadState("networkidle");
+        const moved = await page.evaluate(() => (window as unknown as { shifted: number }).shifted);
+        expect(moved, `${name} at ${width} moves`).toBeLessThan(0.001);
+        await accessible(page);
+        await page.emulateMedia({ forcedColors: "active" });
+        await accessible(page);
+        await page.emulateMedia({ forcedColors: null });
+      }
+      await pictures(page, `template-${name}`);
+    }
+  } finally {
+    await change(before);
+  }
+});
