@@ -209,8 +209,8 @@ fn deliveries(rows: Rows, all: Load, log: Query) -> AnyView {
         Some(view! {
             <div class="notice warn">
                 <strong>"Paused"</strong>
-                <span>"The receiver could not be reached, with every attempt: "{why}</span>
-                <span>"Nothing is sent until it is set active again. What failed meanwhile can be replayed from here."</span>
+                <span>"The receiver could not be reached: "{why}</span>
+                <span>"Nothing is sent until it is set active again, and what happens meanwhile is not kept for it. What failed can be replayed from here afterwards."</span>
                 <div class="row">{active(rows, &one)}</div>
             </div>
         })

@@ -56,6 +56,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     31 "0031_journal_order",
     32 "0032_page_previews",
     33 "0033_app_hosts",
+    34 "0034_feed_age",
 ];
 
 const SCHEMA: &str =

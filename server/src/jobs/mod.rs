@@ -27,6 +27,9 @@ use crate::{
 /// Ends in an error that may pass before work is given up.
 const MAX_TRIES: i64 = 3;
 
+/// The same for what is sent to people: with an hour between most of them, receivers and mail servers have a day to be back.
+const MAX_SENDS: i64 = 34;
+
 /// Claims before work is given up: a process that is killed again and again is no fault of the work, but work that
 /// kills its process is not tried for ever.
 const MAX_CLAIMS: i64 = 25;
@@ -199,7 +202,9 @@ fn pause(claim: &Claim) -> i64 {
 
 /// Whether a failure of this try ends the work.
 fn is_last_try(claim: &Claim) -> bool {
-    claim.tries + 1 >= MAX_TRIES
+    let sends = [alerts::DELIVER, notifications::letters::LETTER].contains(&claim.kind.as_str());
+    let most = if sends { MAX_SENDS } else { MAX_TRIES };
+    claim.tries + 1 >= most
 }
 
 async fn perform(app: &App, claim: &Claim) -> Result<()> {
@@ -294,6 +299,7 @@ async fn round(app: &App, swept: &mut i64) {
     *swept = now;
     step("ended tasks", async { archive(app).await.map(drop) }).await;
     step("old uploads", uploads::sweep(app)).await;
+    step("old events", crate::v1::events::sweep(app)).await;
     step("old notifications", notifications::sweep(app)).await;
     step("old deliveries", webhooks::sweep(app)).await;
     step("old firings", triggers::sweep(app)).await;

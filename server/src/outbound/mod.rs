@@ -155,6 +155,27 @@ impl Outbound {
     /// # Errors
     /// An address that is refused, no connection, too many redirects, a body that is announced too large.
     pub async fn open(&self, ask: Ask) -> Result<Opened, WebError> {
+        self.reach(ask).await?.readable()
+    }
+
+    /// Asks for the status above all: of the body comes what can be read within the bounds, and a body that is too large,
+    /// compressed or breaks off takes nothing from the answer.
+    ///
+    /// # Errors
+    /// An address that is refused, no connection, no answer in time.
+    pub async fn tell(&self, ask: Ask) -> Result<Answer, WebError> {
+        let mut opened = self.reach(ask).await?;
+        let mut body = Vec::new();
+        if !opened.is_packed() {
+            while let Ok(Some(piece)) = opened.next().await {
+                body.extend_from_slice(&piece);
+            }
+        }
+        Ok(opened.with(body))
+    }
+
+    /// An answer's head, whatever its body is.
+    async fn reach(&self, ask: Ask) -> Result<Opened, WebError> {
         let (deadline, timeout) = (Instant::now() + ask.timeout, ask.timeout);
         let (max_bytes, redirects) = (ask.max_bytes, ask.redirects.min(REDIRECTS));
         let mut hop = Hop::first(self.rule.parse(&ask.url)?, ask);
@@ -163,7 +184,16 @@ impl Outbound {
             let response = sent.map_err(|_| WebError::Timeout(timeout))??;
             let target = redirects > 0 && response.status().is_redirection();
             let Some(target) = target.then(|| location(&response)).flatten() else {
-                return Opened::new(response, hop.url, max_bytes, deadline, timeout);
+                return Ok(Opened {
+                    status: response.status(),
+                    url: hop.url,
+                    headers: response.headers().clone(),
+                    response,
+                    left: max_bytes,
+                    max_bytes,
+                    deadline,
+                    timeout,
+                });
             };
             if followed < redirects {
                 self.rule.check(&target)?;
@@ -193,12 +223,7 @@ impl Web for Outbound {
         while let Some(piece) = opened.next().await? {
             body.extend_from_slice(&piece);
         }
-        Ok(Answer {
-            status: opened.status,
-            url: opened.url,
-            headers: opened.headers,
-            body: body.into(),
-        })
+        Ok(opened.with(body))
     }
 }
 
@@ -276,35 +301,33 @@ pub struct Opened {
 }
 
 impl Opened {
-    fn new(
-        response: Response,
-        url: Url,
-        max_bytes: u64,
-        deadline: Instant,
-        timeout: Duration,
-    ) -> Result<Self, WebError> {
-        if response
-            .content_length()
-            .is_some_and(|size| size > max_bytes)
-        {
-            return Err(WebError::TooLarge(max_bytes));
+    /// Refuses a body that is announced too large, or that is compressed.
+    fn readable(self) -> Result<Self, WebError> {
+        let size = self.response.content_length();
+        if size.is_some_and(|size| size > self.max_bytes) {
+            return Err(WebError::TooLarge(self.max_bytes));
         }
-        let encoded = response.headers().get(header::CONTENT_ENCODING);
-        if encoded.is_some_and(|encoding| encoding != "identity") {
+        if self.is_packed() {
             return Err(WebError::Refused(
                 "the answer is compressed although it was asked for as it is".into(),
             ));
         }
-        Ok(Self {
-            status: response.status(),
-            url,
-            headers: response.headers().clone(),
-            response,
-            left: max_bytes,
-            max_bytes,
-            deadline,
-            timeout,
-        })
+        Ok(self)
+    }
+
+    fn is_packed(&self) -> bool {
+        let encoded = self.headers.get(header::CONTENT_ENCODING);
+        encoded.is_some_and(|encoding| encoding != "identity")
+    }
+
+    /// The answer with this body.
+    fn with(self, body: Vec<u8>) -> Answer {
+        Answer {
+            status: self.status,
+            url: self.url,
+            headers: self.headers,
+            body: body.into(),
+        }
     }
 
     /// The next piece of the body; none at its end.

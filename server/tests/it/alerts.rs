@@ -67,6 +67,19 @@ fn is_delivered(execution: &Value) -> bool {
     execution["deliveries"][0]["status"] == "delivered"
 }
 
+/// What was told, once it is that often.
+async fn fired(server: &Server, count: usize) -> Vec<Value> {
+    let start = Instant::now();
+    loop {
+        let told = server.events("alert.triggered").await;
+        if told.len() >= count {
+            return told;
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{told:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
 both! {
     async fn what_is_written_makes_alerts_look_and_each_rise_is_told_once(server) {
         let (namespace, retriever) = retriever(&server, "watched").await;
@@ -226,6 +239,76 @@ both! {
         let chat: Value = serde_json::from_slice(&chat.1).unwrap();
         assert!(chat["text"].as_str().unwrap().starts_with("secret: the retriever"), "{chat}");
         assert!(messages.iter().any(|(headers, _)| headers.contains_key("webhook-signature")));
+    }
+
+    async fn what_is_masked_stays_with_whom_it_is_for(server) {
+        let (namespace, retriever) = retriever(&server, "moved").await;
+        let (first, second) = (Receiver::start().await, Receiver::start().await);
+        let chat = |url: &str, room: &str| json!({"channel_type": "slack", "config": {"webhook_url": url, "channel": room}});
+        let own = json!({"channel_type": "webhook", "config": {"url": first.url, "headers": {"authorization": "secret"}}});
+        let made = make(&server, &namespace, json!({
+            "name": "moved", "retriever_id": retriever, "trigger_on": "no_results", "execution_mode": "on_demand",
+            "notification_config": {"channels": [chat(&first.url, "#one"), chat(&second.url, "#two"), own]},
+        })).await;
+        let id = id(&made);
+        let shown = &made["notification_config"]["channels"];
+        let patch = async |channels: Value| {
+            let mut config = made["notification_config"].clone();
+            config["channels"] = channels;
+            let body = json!({"notification_config": config});
+            server.call_in(&namespace, "PATCH", &format!("/v1/alerts/{id}"), body).await
+        };
+        patch(json!([shown[1], shown[2]])).await.ok();
+        execute(&server, &namespace, &id).await;
+        let chat: Value = serde_json::from_slice(&second.wait(1).await[0].1).unwrap();
+        assert_eq!(chat["channel"], "#two");
+        assert_eq!(first.wait(1).await[0].0["authorization"], "secret");
+
+        // A header is told nobody else, and two chats that look alike are not taken for one another.
+        let mut elsewhere = shown[2].clone();
+        elsewhere["config"]["url"] = json!(second.url);
+        patch(json!([elsewhere])).await
+            .invalid(&["body", "notification_config", "channels", "0", "config", "headers"], "value_error");
+        let alike = json!({"channel_type": "slack", "config": {"webhook_url": first.url, "channel": "#two"}});
+        patch(json!([alike, shown[1]])).await.ok();
+        patch(json!([shown[1], shown[1]])).await.ok();
+        patch(json!([shown[1]])).await
+            .invalid(&["body", "notification_config", "channels", "0", "config", "webhook_url"], "value_error");
+    }
+
+    async fn looks_at_once_fire_once(server) {
+        let (namespace, retriever) = retriever(&server, "together").await;
+        let receiver = Receiver::start().await;
+        write(&server, &namespace, "whale").await;
+        let mut body = watch("once", &retriever, &receiver.url);
+        body["execution_mode"] = json!("on_demand");
+        body["cooldown_seconds"] = json!(600);
+        let id = id(&make(&server, &namespace, body).await);
+        let looks = futures::future::join_all((0..8).map(|_| execute(&server, &namespace, &id))).await;
+        assert_eq!(looks.iter().filter(|look| look["triggered"] == true).count(), 1, "{looks:?}");
+        receiver.wait(1).await;
+    }
+
+    async fn what_a_condition_holds_for_besides_is_news(server) {
+        let (namespace, _) = retriever(&server, "besides").await;
+        let empty = make(&server, &namespace, json!({
+            "name": "empty", "source": "system", "system_condition": {"type": "collection_empty"},
+            "notification_config": {"channels": [{"channel_type": "email", "config": {"to_addresses": ["a@example.com"]}}]},
+        })).await;
+        server.app.clock().advance(301);
+        fired(&server, 1).await;
+        let collection = json!({
+            "collection_name": "more", "source": {"type": "direct_upsert"},
+            "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"},
+        });
+        server.call_in(&namespace, "POST", "/v1/collections", collection).await.ok();
+        server.app.clock().advance(301);
+        let told = fired(&server, 2).await;
+        assert!(told[1]["payload"]["text"].as_str().unwrap().contains("collection more is empty"), "{told:?}");
+        // Both are known now.
+        server.app.clock().advance(301);
+        results(&server, &namespace, &id(&empty), |one| one["triggered"] == false).await;
+        assert_eq!(fired(&server, 2).await.len(), 2);
     }
 
     async fn the_state_of_the_server_is_watched(server) {

@@ -132,7 +132,7 @@ both! {
         for (method, path, body) in [
             ("GET", path.clone(), json!({})), ("PATCH", path.clone(), json!({"meta": {"title": "Mine"}})),
             ("POST", format!("{path}/deploy"), json!({"source_files": {"index.html": "mine"}})), ("DELETE", path.clone(), json!({})),
-            ("POST", "/v1/apps".into(), titled("mine", json!({}))), ("GET", "/v1/organizations/users".into(), json!({})),
+            ("POST", "/v1/apps".into(), titled("mine", json!({}))),
         ] {
             let request = server.request(method, &path).bearer_auth(&scoped).header("x-namespace", &one).json(&body);
             let refused = Server::send(request).await.error(403, "ForbiddenError");

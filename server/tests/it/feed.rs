@@ -12,6 +12,8 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::{
+    batches::{ended, library, object},
+    both,
     harness::{Database, Server},
     queue::beside,
 };
@@ -99,4 +101,53 @@ async fn readers_of_two_processes_miss_nothing() {
     let first = Server::start(Database::Postgres).await;
     let second = beside(&first).await;
     nothing_is_skipped(&[first, second]).await;
+}
+
+both! {
+    async fn events_go_after_ninety_days_and_readers_go_on(server) {
+        let namespace = server.namespace("kept").await;
+        let bucket = json!({"bucket_name": "b", "bucket_schema": {"properties": {"n": {"type": "integer"}}}});
+        let bucket = server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok();
+        let objects = format!("/v1/buckets/{}/objects", bucket["bucket_id"].as_str().unwrap());
+        let make = async |number: i64| {
+            server.call_in(&namespace, "POST", &objects, json!({"n": number})).await.ok();
+        };
+        let told = async |cursor: &str| {
+            let path = format!("/v1/events?event_type=object.created&cursor={cursor}");
+            let page = server.call("GET", &path, Value::Null).await.ok();
+            page["results"].as_array().unwrap().clone()
+        };
+        make(1).await;
+        make(2).await;
+        let old = told("").await;
+        server.app.clock().advance(89 * 86_400);
+        make(3).await;
+        loupe_server::v1::events::sweep(&server.app).await.unwrap();
+        assert_eq!(told("").await.len(), 3);
+        server.app.clock().advance(2 * 86_400);
+        loupe_server::v1::events::sweep(&server.app).await.unwrap();
+        make(4).await;
+        let left = told("").await;
+        assert_eq!((old.len(), left.len()), (2, 2), "{left:#?}");
+        let seqs: Vec<i64> = old.iter().chain(&left).map(|event| event["seq"].as_i64().unwrap()).collect();
+        assert!(seqs.windows(2).all(|pair| pair[0] < pair[1]), "{seqs:?}");
+        // Whoever stood before what went goes on with what is there.
+        assert_eq!(told(old[0]["cursor"].as_str().unwrap()).await, left);
+    }
+
+    async fn a_batch_that_is_canceled_is_told_of(server) {
+        let server = server.restart_with(|config| config.jobs.workers = 0).await;
+        let (namespace, bucket, collection) = library(&server, "text_extractor", "text").await;
+        let text = json!({"property": "text", "type": "text", "data": "some words"});
+        object(&server, &namespace, &bucket, "t", text).await;
+        let batches = format!("/v1/buckets/{bucket}/batches");
+        let batch = server.call_in(&namespace, "POST", &batches, json!({"auto_submit": true})).await.ok();
+        let path = format!("{batches}/{}", batch["batch_id"].as_str().unwrap());
+        server.call_in(&namespace, "POST", &format!("{path}/cancel"), json!({})).await.ok();
+        assert_eq!(ended(&server, &namespace, &path).await["status"], "CANCELED");
+        let told = server.events("collection.documents.batch_completed").await;
+        assert_eq!(told.len(), 1, "{told:#?}");
+        let payload = &told[0]["payload"];
+        assert_eq!((&payload["batch_id"], &payload["collection_id"], &payload["status"]), (&batch["batch_id"], &json!(collection), &json!("CANCELED")));
+    }
 }

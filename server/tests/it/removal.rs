@@ -209,6 +209,21 @@ both! {
         server.call_in(&other, "GET", &kept, Value::Null).await.ok();
     }
 
+    async fn triggers_of_a_namespace_that_is_being_removed_fire_no_more(server) {
+        // Nobody works: the removal does not come to them.
+        let server = server.restart_with(|config| config.jobs.workers = 0).await;
+        let (namespace, retriever) = crate::harness::retriever(&server, "left").await;
+        let trigger = json!({
+            "trigger_type": "interval", "schedule_config": {"interval_seconds": 60},
+            "action_type": "retriever_execution", "action_config": {"retriever_id": retriever},
+        });
+        server.call_in(&namespace, "POST", "/v1/triggers", trigger).await.ok();
+        server.call("DELETE", &format!("/v1/namespaces/{namespace}"), Value::Null).await.ok();
+        server.app.clock().advance(61);
+        loupe_server::v1::triggers::tick(&server.app).await.unwrap();
+        assert_eq!(server.events("trigger.fired").await, Vec::<Value>::new());
+    }
+
     async fn the_id_of_a_namespace_that_is_not_freed_stays_taken(server) {
         let id = "ns_halfgone1";
         let made = json!({"namespace_name": "half gone", "namespace_id": id});

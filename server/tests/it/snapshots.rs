@@ -98,6 +98,20 @@ both! {
         assert_eq!(thumbnail(&server, &copy).await, 200);
     }
 
+    async fn what_is_written_for_a_removed_snapshot_goes(server) {
+        let server = server.restart_with(|config| config.jobs.workers = 0).await;
+        let namespace = server.namespace("forgotten").await;
+        let made = server.call("POST", &path(&namespace), json!({})).await.ok();
+        let id = made["snapshot_id"].as_str().unwrap();
+        server.call("DELETE", &format!("{}/{id}", path(&namespace)), Value::Null).await.ok();
+        // As if a worker that was at it had written on.
+        let folder = format!("{namespace}/snapshots/{id}");
+        server.app.blobs().put(&format!("{folder}/resources.json"), "{}").await.unwrap();
+        let server = server.restart_with(|config| config.jobs.workers = 2).await;
+        server.task_end(made["task_id"].as_str().unwrap()).await;
+        assert_eq!(server.files(&folder), Vec::<String>::new());
+    }
+
     async fn what_a_snapshot_cannot_do_is_refused(server) {
         let namespace = server.namespace("snapped").await;
         let snapshot = take(&server, &namespace, json!({})).await;
@@ -105,6 +119,10 @@ both! {
         server.call("POST", &restore, json!({})).await.invalid(&["body", "target_namespace_name"], "missing");
         server.call("POST", &restore, json!({"confirm_in_place": true, "isolated": true})).await.invalid(&["body", "isolated"], "not_enabled");
         server.call("POST", &restore, json!({"target_namespace_name": "x"})).await.invalid(&["body", "namespace_name"], "string_pattern_mismatch");
+        // It would take the vectors of what is there.
+        let bare = take(&server, &namespace, json!({"include_vectors": false})).await;
+        server.call("POST", &format!("{bare}/restore"), json!({"confirm_in_place": true})).await.error(409, "ConflictError");
+        server.call("DELETE", &bare, Value::Null).await.ok();
         let import = json!({"import_from": {"bucket": "b", "prefix": "p"}});
         server.call("POST", &path(&namespace), import).await.invalid(&["body", "import_from"], "not_enabled");
         let other = other_organization(&server).await;

@@ -139,7 +139,6 @@ const WITHOUT_OWNER: &[(&str, &[(&str, usize)])] = &[
             ("jobs/store.rs", 10),
             ("tasks/store.rs", 2),
             ("webhooks/store.rs", 1),
-            ("triggers/store.rs", 1),
             ("syncs/store.rs", 1),
         ],
     ),

@@ -146,6 +146,45 @@ both! {
         executed(&server, &namespace, &id, 2).await;
     }
 
+    async fn events_are_counted_again_after_a_pause(server) {
+        let (namespace, retriever) = retriever(&server, "resumed").await;
+        let schedule = json!({"event_type": "document.created"});
+        let id = id(&make(&server, &namespace, search(&retriever, "event", schedule)).await);
+        let path = format!("/v1/triggers/{id}");
+        let (pause, resume) = (format!("{path}/pause"), format!("{path}/resume"));
+        let by_request = [("POST", pause.as_str(), Value::Null), ("POST", resume.as_str(), Value::Null)];
+        let by_change = [("PATCH", path.as_str(), json!({"status": "paused"})), ("PATCH", path.as_str(), json!({"status": "active"}))];
+        for (count, [off, on]) in [(1, by_request), (2, by_change)] {
+            server.call_in(&namespace, off.0, off.1, off.2).await.ok();
+            // Nobody waits for events now, so nobody reads them.
+            loupe_server::v1::triggers::count_events(&server.app).await.unwrap();
+            server.call_in(&namespace, on.0, on.1, on.2).await.ok();
+            write(&server, &namespace, "again").await;
+            executed(&server, &namespace, &id, count).await;
+        }
+    }
+
+    async fn a_condition_on_a_collection_that_is_gone_fails_and_is_stopped(server) {
+        let (namespace, retriever) = retriever(&server, "unmeasured").await;
+        let condition = json!({"condition_type": "volume", "threshold": 1.0, "collection_id": "things", "check_interval_seconds": 60});
+        let id = id(&make(&server, &namespace, search(&retriever, "conditional", condition)).await);
+        loupe_server::v1::triggers::tick(&server.app).await.unwrap();
+        server.call_in(&namespace, "DELETE", "/v1/collections/things", Value::Null).await.ok();
+        let path = format!("/v1/triggers/{id}");
+        for count in 1..=5 {
+            server.app.clock().advance(61);
+            loupe_server::v1::triggers::tick(&server.app).await.unwrap();
+            let trigger = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+            assert_eq!((&trigger["last_execution_status"], &trigger["consecutive_failures"]), (&json!("FAILED"), &json!(count)), "{trigger:#}");
+            assert!(trigger["last_execution_error"].is_string(), "{trigger:#}");
+        }
+        let stopped = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        assert_eq!((&stopped["status"], &stopped["next_scheduled_at"], &stopped["execution_count"]), (&json!("failed"), &Value::Null, &json!(0)));
+        let notices = server.call("POST", "/v1/notifications/list", json!({"priority": "high"})).await.ok();
+        assert_eq!((&notices["total"], &notices["results"][0]["title"]), (&json!(1), &json!("Trigger look was stopped")));
+        assert_eq!(server.events("trigger.execution.failed").await.len(), 5);
+    }
+
     async fn no_trigger_fires_on_what_triggers_do(server) {
         let (namespace, retriever) = retriever(&server, "endless").await;
         for kind in ["trigger.fired", "trigger.execution.completed"] {

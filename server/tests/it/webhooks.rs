@@ -159,6 +159,35 @@ async fn tried(server: &Server, name: &str, attempts: i64) -> Value {
     }
 }
 
+/// The log of what ended so, once it is that long.
+async fn ended(server: &Server, name: &str, status: &str, count: i64) -> Value {
+    let start = Instant::now();
+    let path = format!("{WEBHOOKS}/{name}/deliveries?status={status}");
+    loop {
+        let log = server.call("GET", &path, Value::Null).await.ok();
+        if log["total"].as_i64() >= Some(count) {
+            return log;
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{log:#}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// A receiver that takes everything, and says more than anybody reads, or packs it.
+async fn talkative() -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.2:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let router = Router::new().fallback(talk);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+async fn talk(uri: axum::http::Uri) -> impl IntoResponse {
+    let packed = uri.path() == "/packed";
+    let encoding = if packed { "gzip" } else { "identity" };
+    ([("content-encoding", encoding)], "x".repeat(100_000))
+}
+
 both! {
     async fn an_event_reaches_its_receiver_signed(server) {
         let receiver = Receiver::start().await;
@@ -243,6 +272,76 @@ both! {
         let delivered = server.call("GET", &format!("{WEBHOOKS}/shop/deliveries?status=delivered"), Value::Null).await.ok();
         assert_eq!(delivered["total"], 1);
         server.call("POST", &format!("{WEBHOOKS}/shop/deliveries/msg_unknown/replay"), Value::Null).await.error(404, "NotFoundError");
+    }
+
+    async fn what_is_said_beside_the_status_and_a_missing_mail_server_pause_nothing(server) {
+        let url = talkative().await;
+        let namespace = server.namespace("shop").await;
+        let mut body = webhook("shop", &format!("{url}/long"));
+        let channels = body["channels"].as_array_mut().unwrap();
+        channels.push(json!({"channel": "webhook", "configs": {"url": format!("{url}/packed")}}));
+        channels.push(json!({"channel": "email", "configs": {"to_addresses": ["shop@example.com"]}}));
+        server.call("POST", WEBHOOKS, body).await.ok();
+        happen(&server, &namespace, "books").await;
+        ended(&server, "shop", "delivered", 2).await;
+        let failed = ended(&server, "shop", "failed", 1).await;
+        assert!(failed["results"][0]["error"].as_str().unwrap().contains("no mail server"), "{failed:#}");
+        let shown = server.call("GET", &format!("{WEBHOOKS}/shop"), Value::Null).await.ok();
+        assert_eq!((&shown["is_active"], &shown["delivery_health"]["status"]), (&json!(true), &json!("healthy")));
+    }
+
+    async fn a_message_that_is_never_taken_pauses_only_what_delivers_nothing_else(server) {
+        let (picky, deaf) = (Receiver::start().await, Receiver::start().await);
+        picky.answer(&[400; 7]);
+        deaf.answer(&[500; 40]);
+        let namespace = server.namespace("shop").await;
+        for (name, receiver) in [("picky", &picky), ("deaf", &deaf)] {
+            server.call("POST", WEBHOOKS, webhook(name, &receiver.url)).await.ok();
+        }
+        happen(&server, &namespace, "books").await;
+        for (attempt, pause) in (1..).zip([5, 300, 1_800, 7_200, 18_000, 36_000]) {
+            tried(&server, "picky", attempt).await;
+            tried(&server, "deaf", attempt).await;
+            server.app.clock().advance(pause * 6 / 5 + 1);
+        }
+        tried(&server, "picky", 7).await;
+        tried(&server, "deaf", 7).await;
+        happen(&server, &namespace, "maps").await;
+        ended(&server, "picky", "delivered", 1).await;
+        picky.answer(&[400]);
+        server.app.clock().advance(36_000 * 6 / 5 + 1);
+        let failed = ended(&server, "picky", "failed", 1).await;
+        assert_eq!(failed["results"][0]["attempts"], 8);
+        let shown = server.call("GET", &format!("{WEBHOOKS}/picky"), Value::Null).await.ok();
+        assert_eq!(shown["is_active"], true, "it takes other messages");
+        ended(&server, "deaf", "failed", 1).await;
+        let shown = server.call("GET", &format!("{WEBHOOKS}/deaf"), Value::Null).await.ok();
+        assert_eq!((&shown["is_active"], &shown["delivery_health"]["status"]), (&json!(false), &json!("paused")));
+    }
+
+    async fn nothing_is_sent_while_a_webhook_is_paused(server) {
+        let receiver = Receiver::start().await;
+        let namespace = server.namespace("shop").await;
+        server.call("POST", WEBHOOKS, webhook("shop", &receiver.url)).await.ok();
+        receiver.answer(&[500, 410]);
+        happen(&server, &namespace, "books").await;
+        tried(&server, "shop", 1).await;
+        happen(&server, &namespace, "maps").await;
+        ended(&server, "shop", "failed", 1).await;
+        // What waited for another attempt waits no longer.
+        server.app.clock().advance(7);
+        let failed = ended(&server, "shop", "failed", 2).await;
+        receiver.wait(2).await;
+        let failed = failed["results"].as_array().unwrap();
+        let skipped = failed.iter().find(|one| one["error"].as_str().unwrap().contains("not active")).unwrap();
+        let path = format!("{WEBHOOKS}/shop");
+        let shown = server.call("GET", &path, Value::Null).await.ok();
+        assert!(shown["delivery_health"]["last_error"].as_str().unwrap().contains("410"), "{shown:#}");
+        server.call("PUT", &path, webhook("shop", &receiver.url)).await.ok();
+        let replay = format!("{path}/deliveries/{}/replay", skipped["delivery_id"].as_str().unwrap());
+        server.call("POST", &replay, Value::Null).await.ok();
+        receiver.wait(3).await;
+        ended(&server, "shop", "delivered", 1).await;
     }
 
     async fn a_receiver_that_is_added_later_is_told_its_secret_once(server) {

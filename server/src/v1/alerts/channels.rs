@@ -36,19 +36,23 @@ impl Kind {
     }
 }
 
+/// Channels as they are kept: what is shown of each, and what it is set to, encrypted.
+type Kept<'k> = (&'k Vec<NotificationChannelConfig>, &'k Vec<String>);
+
 /// Checks channels and encrypts what they are set to; what stays in `channels` may be shown. Masked members take what the
-/// `old` channel of the same number and kind has.
+/// `old` channel that they were shown of has.
 pub(super) fn seal(
     app: &App,
     names: (&str, &str),
     channels: &mut [NotificationChannelConfig],
-    old: Option<(&Vec<NotificationChannelConfig>, &Vec<String>)>,
+    old: Option<Kept<'_>>,
 ) -> Result<Vec<String>> {
     if channels.len() > MOST {
         let msg = format!("an alert has at most {MOST} channels");
         let path = ["notification_config", "channels"];
         return Err(Violation::body(&path, "too_long", msg, channels.len().into()).into());
     }
+    let sent = channels.to_vec();
     let mut sealed = Vec::new();
     for (number, channel) in channels.iter_mut().enumerate() {
         if Kind::read(&channel.channel_type).is_none() {
@@ -57,12 +61,15 @@ pub(super) fn seal(
             return Err(fault(number, &["channel_type"], "enum", msg, input));
         }
         let mut config = channel.config.take().unwrap_or_default();
-        let before = old.and_then(|(channels, sealed)| {
-            let same = channels.get(number)?.channel_type == channel.channel_type;
-            sealed.get(number).filter(|_| same)
-        });
-        if let Some(before) = before {
-            unmask(&mut config, &open(app, names, before)?);
+        if masked(&config).is_some() {
+            if let Some(before) = old.and_then(|old| shown_of(&sent, number, old)) {
+                unmask(&mut config, &open(app, names, before)?);
+            }
+            if let Some(name) = masked(&config) {
+                let msg = "it is not known what was masked here: send the value itself";
+                let path = ["config", name];
+                return Err(fault(number, &path, "value_error", msg, MASK.into()));
+            }
         }
         reachable(app, &config, number)?;
         let text = serde_json::to_string(&config).map_err(ApiError::internal)?;
@@ -71,6 +78,57 @@ pub(super) fn seal(
         channel.config = (!config.is_empty()).then_some(config);
     }
     Ok(sealed)
+}
+
+/// What the channel is set to that a masked one was shown of: the one that sends to the same place. Of several, those
+/// that look the same, in their order, as long as there are as many of them as before. Not the one of the same number: a
+/// channel that was removed would leave its secrets to the next one.
+fn shown_of<'k>(
+    sent: &[NotificationChannelConfig],
+    number: usize,
+    (channels, sealed): Kept<'k>,
+) -> Option<&'k String> {
+    let channel = sent.get(number)?;
+    let same_place: Vec<usize> = (0..channels.len())
+        .filter(|old| place(&channels[*old]) == place(channel))
+        .collect();
+    if let [only] = same_place[..] {
+        return sealed.get(only);
+    }
+    let look = |one: &NotificationChannelConfig| {
+        let mut config = one.config.clone().unwrap_or_default();
+        mask(&mut config);
+        config
+    };
+    let is_like = |one: &NotificationChannelConfig| {
+        place(one) == place(channel) && look(one) == look(channel)
+    };
+    let alike: Vec<usize> = same_place
+        .into_iter()
+        .filter(|old| is_like(&channels[*old]))
+        .collect();
+    // One that was sent with its secrets in the open was shown of none.
+    let hides = |one: &NotificationChannelConfig| {
+        one.config
+            .as_ref()
+            .is_some_and(|config| masked(config).is_some())
+    };
+    let peers: Vec<usize> = (0..sent.len())
+        .filter(|one| hides(&sent[*one]) && is_like(&sent[*one]))
+        .collect();
+    let rank = peers.iter().position(|one| *one == number)?;
+    let old = alike.get(rank).filter(|_| alike.len() == peers.len())?;
+    sealed.get(*old)
+}
+
+/// Where a channel sends to, as far as that may be shown.
+fn place(channel: &NotificationChannelConfig) -> (&str, Option<&str>, Option<&Value>) {
+    let url = channel.config.as_ref().and_then(|config| config.get("url"));
+    (
+        channel.channel_type.as_str(),
+        channel.channel_id.as_deref(),
+        url,
+    )
 }
 
 /// What a channel is set to.
@@ -105,6 +163,15 @@ fn unmask(config: &mut Object, old: &Object) {
             _ => {}
         }
     }
+}
+
+/// A member that is masked, still.
+fn masked(config: &Object) -> Option<&'static str> {
+    SECRETS.into_iter().find(|name| match config.get(*name) {
+        Some(Value::Object(members)) => members.values().any(|value| value == MASK),
+        Some(value) => value == MASK,
+        None => false,
+    })
 }
 
 /// Addresses that this server would never send to are refused at once.

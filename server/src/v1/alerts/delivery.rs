@@ -1,6 +1,7 @@
 //! Sending: each channel of an alert that fired is tried until it is delivered, cannot be, or was tried often enough. How
 //! each went is written to the execution.
 
+use axum::http::StatusCode;
 use loupe_wire::{
     AlertChannelDelivery, AlertExecutionResult, AlertNotificationConfig, CreateBatchRequest,
     DedupStrategy, NotificationChannelConfig, Object, Value, reading,
@@ -26,6 +27,9 @@ use crate::{
 /// The queue's word for what an alert has to send.
 pub const DELIVER: &str = "alert_delivery";
 
+/// The member of its work that has what was taken.
+const TAKEN: &str = "taken";
+
 /// Sends what was not delivered yet.
 ///
 /// # Errors
@@ -35,12 +39,13 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
     let Some((alert, mut execution)) = read(app, claim).await? else {
         return Ok(());
     };
-    let mut later = None;
+    let (mut later, mut taken) = (None, taken_of(claim));
     for number in 0..execution.deliveries.len() {
         if execution.deliveries[number].status != "deferred" {
             continue;
         }
-        let (status, error) = match send(app, &alert, &execution, number, claim).await? {
+        let sent = send(app, &alert, &execution, number, claim, &mut taken).await?;
+        let (status, error) = match sent {
             Outcome::Delivered(_) => ("delivered", None),
             Outcome::Failed(_, why) => ("deferred", Some(why)),
             Outcome::Over(_, why) => ("failed", Some(why)),
@@ -53,7 +58,7 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
         delivery.status = status.into();
         delivery.error = error;
         // At once: what is delivered is not sent again by whoever goes on after the death of this process.
-        keep(app, owner, &execution).await?;
+        keep(app, owner, &execution, Some((claim, taken.as_slice()))).await?;
     }
     match later {
         Some(why) => {
@@ -76,10 +81,37 @@ async fn read(app: &App, claim: &Claim) -> Result<Option<(Alert, AlertExecutionR
     }
 }
 
-async fn keep(app: &App, owner: &str, execution: &AlertExecutionResult) -> Result<()> {
+/// Messages that a receiver of a webhook has taken already: when another of its receivers is tried again, it is not.
+fn taken_of(claim: &Claim) -> Vec<String> {
+    let taken = claim.work.get(TAKEN).and_then(Value::as_array);
+    let texts = taken.into_iter().flatten().filter_map(Value::as_str);
+    texts.map(ToOwned::to_owned).collect()
+}
+
+/// Writes down how it went so far, and what was taken while the task is under way.
+async fn keep(
+    app: &App,
+    owner: &str,
+    execution: &AlertExecutionResult,
+    task: Option<(&Claim, &[String])>,
+) -> Result<()> {
     let (owner, execution) = (owner.to_owned(), execution.clone());
+    let task = task
+        .filter(|(_, taken)| !taken.is_empty())
+        .map(|(claim, taken)| {
+            let mut work = claim.work.clone();
+            work[TAKEN] = json!(taken);
+            (claim.org_id.clone(), claim.task_id.clone(), work)
+        });
     app.db()
-        .write(move |tx| Box::pin(async move { store::change(tx, &owner, &execution).await }))
+        .write(move |tx| {
+            Box::pin(async move {
+                if let Some((org_id, task_id, work)) = task {
+                    store::keep_work(tx, &org_id, &task_id, &work).await?;
+                }
+                store::change(tx, &owner, &execution).await
+            })
+        })
         .await
 }
 
@@ -96,7 +128,7 @@ pub(super) async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()
         *status = "failed".into();
         error.get_or_insert_with(|| reason.to_owned());
     }
-    keep(app, text(claim, "owner"), &execution).await
+    keep(app, text(claim, "owner"), &execution, None).await
 }
 
 async fn send(
@@ -105,6 +137,7 @@ async fn send(
     execution: &AlertExecutionResult,
     number: usize,
     claim: &Claim,
+    taken: &mut Vec<String>,
 ) -> Result<Outcome> {
     let config = &alert.alert.notification_config;
     let (Some(channel), Some(sealed)) = (config.channels.get(number), alert.sealed.get(number))
@@ -119,7 +152,7 @@ async fn send(
         Some(Kind::Batch) => process(app, alert, execution, &settings).await,
         Some(Kind::Message(kind)) => {
             if let Some(webhook_id) = subscription(channel, &settings) {
-                return post_to(app, &alert.org_id, webhook_id, message).await;
+                return post_to(app, &alert.org_id, webhook_id, message, taken).await;
             }
             match Channel::plain(kind, settings.into()) {
                 Ok(channel) => post(app, &channel, message).await,
@@ -152,24 +185,43 @@ async fn post(app: &App, channel: &Channel, (id, body): (String, Object)) -> Res
     }
 }
 
-/// Through every channel of a webhook; the least good outcome counts.
+/// Through every channel of a webhook that has not taken it; what may go better later counts before what will not.
 async fn post_to(
     app: &App,
     org_id: &str,
     webhook_id: &str,
     (id, body): (String, Object),
+    taken: &mut Vec<String>,
 ) -> Result<Outcome> {
     let channels = webhooks::channels_of(app, org_id, webhook_id).await?;
     let none = format!("{webhook_id} is no active webhook of this organization");
-    let mut worst = Outcome::Unset(none);
+    let mut worst = None;
     for (number, channel) in channels.iter().enumerate() {
-        let message = (format!("{id}_{number}"), body.clone());
-        let outcome = post(app, channel, message).await?;
-        if number == 0 || !matches!(outcome, Outcome::Delivered(_)) {
-            worst = outcome;
+        let id = format!("{id}_{number}");
+        let outcome = match taken.contains(&id) {
+            true => Outcome::Delivered(StatusCode::OK),
+            false => post(app, channel, (id.clone(), body.clone())).await?,
+        };
+        if matches!(outcome, Outcome::Delivered(_)) && !taken.contains(&id) {
+            taken.push(id);
+        }
+        if worst
+            .as_ref()
+            .is_none_or(|worst| rank(&outcome) > rank(worst))
+        {
+            worst = Some(outcome);
         }
     }
-    Ok(worst)
+    Ok(worst.unwrap_or(Outcome::Unset(none)))
+}
+
+const fn rank(outcome: &Outcome) -> u8 {
+    match outcome {
+        Outcome::Delivered(_) => 0,
+        Outcome::Unset(_) => 1,
+        Outcome::Over(..) => 2,
+        Outcome::Failed(..) => 3,
+    }
 }
 
 /// What receivers are told.
@@ -254,7 +306,7 @@ async fn process(
         ..Default::default()
     };
     match batches::create(app, &scope, bucket, create).await {
-        Ok(_) => Ok(Outcome::Delivered(axum::http::StatusCode::OK)),
+        Ok(_) => Ok(Outcome::Delivered(StatusCode::OK)),
         Err(error) if error.is_callers() => Ok(Outcome::Over(0, error.message())),
         Err(error) => Err(error),
     }

@@ -30,6 +30,9 @@ use crate::{
 /// Matches of one look that are kept, and documents that it was made for.
 const KEPT: usize = 100;
 
+/// The member of a baseline that has the ids of what people know of.
+const KNOWN: &str = "known";
+
 /// Why an alert looks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cause {
@@ -236,8 +239,8 @@ async fn measure(app: &App, owner: &str, alert: &Alert, now: i64) -> Result<Foun
     })
 }
 
-/// Decides what follows, and writes it down. A fire is a rise of the condition, or its standing for as long as people want
-/// to hear of it again; never within the cooldown.
+/// Decides what follows, and writes it down. A fire is a rise of the condition, something that it holds for besides, or its
+/// standing for as long as people want to hear of it again; never within the cooldown.
 async fn decide(
     tx: &mut Tx,
     owner: &str,
@@ -248,13 +251,15 @@ async fn decide(
     now: i64,
 ) -> Result<AlertExecutionResult> {
     let mut state = store::state_in(tx, owner, alert.id()).await?;
-    let since = now - state.fired_at;
-    let rises = !state.holds || cause.is_new_question || cause.is_request;
+    // One that began later may have decided first.
+    let since = (now - state.fired_at).max(0);
+    let rested = state.fired_at == 0 || since >= alert.alert.cooldown_seconds * 1_000_000;
+    let (known, news) = known(&state.baseline.0, &found.findings, rested);
+    let rises = !state.holds || news || cause.is_new_question || cause.is_request;
     let again = alert
         .alert
         .renotify_interval_seconds
         .is_some_and(|seconds| since >= seconds * 1_000_000);
-    let rested = state.fired_at == 0 || since >= alert.alert.cooldown_seconds * 1_000_000;
     result.triggered = found.holds && (rises || again) && rested;
     if result.triggered {
         result.deliveries = waiting(alert);
@@ -269,11 +274,12 @@ async fn decide(
     // A rise within the cooldown is none yet: it is told when the cooldown ends.
     state.holds = found.holds && (rested || state.holds);
     if result.triggered {
-        state.fired_at = now;
+        state.fired_at = now.max(state.fired_at);
     }
     let measured = found.baseline.is_some();
     if let Some(baseline) = found.baseline {
         state.baseline.0 = baseline;
+        state.baseline.0.insert(KNOWN.into(), json!(known));
     }
     if measured || before != (state.holds, state.fired_at) {
         store::keep_state(tx, owner, &state).await?;
@@ -289,6 +295,27 @@ async fn decide(
         fire(tx, owner, alert, &result, &found.findings, now).await?;
     }
     Ok(result)
+}
+
+/// The findings that people know of after this look, and whether there are some that they did not know of. A state that was
+/// written before ids were kept knows of all; what came within the cooldown is told when that ends.
+fn known<'f>(
+    baseline: &Object,
+    findings: &'f [conditions::Finding],
+    rested: bool,
+) -> (Vec<&'f str>, bool) {
+    let all = ids_of(findings);
+    let Some(before) = baseline.get(KNOWN).and_then(Value::as_array) else {
+        return (all, false);
+    };
+    let is_known = |id: &&str| before.iter().any(|known| known.as_str() == Some(*id));
+    let known: Vec<&str> = all.iter().copied().filter(is_known).collect();
+    let news = known.len() < all.len();
+    (if rested { all } else { known }, news)
+}
+
+fn ids_of(findings: &[conditions::Finding]) -> Vec<&str> {
+    findings.iter().map(|finding| finding.id.as_str()).collect()
 }
 
 /// What the channels have to send.
@@ -312,7 +339,7 @@ async fn fire(
     now: i64,
 ) -> Result<()> {
     let text = sentence(alert, result, findings);
-    let ids: Vec<&str> = findings.iter().map(|finding| finding.id.as_str()).collect();
+    let ids = ids_of(findings);
     let payload = json!({
         "execution_id": result.execution_id, "match_count": result.match_count, "text": text,
         "collection_id": result.collection_id, "resource_ids": ids,

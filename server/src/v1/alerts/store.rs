@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use loupe_wire::{AlertExecutionResult, Object};
+use loupe_wire::{AlertExecutionResult, Object, Value};
 
 use super::Alert;
 use crate::{
@@ -16,6 +16,8 @@ crate::sql! {
     const EVERYWHERE = "SELECT data FROM alerts ORDER BY id";
     const STATES = "SELECT alert_id, holds, fired_at, baseline FROM alert_states WHERE owner = $1";
     const STATE = "SELECT alert_id, holds, fired_at, baseline FROM alert_states WHERE owner = $1 AND alert_id = $2";
+    // Changes nothing, but holds the row until the transaction ends, also one that was not there.
+    const HOLD_STATE = "INSERT INTO alert_states (alert_id, owner, holds, fired_at, baseline) VALUES ($2, $1, FALSE, 0, '{}') ON CONFLICT (alert_id) DO UPDATE SET holds = alert_states.holds";
     const KEEP_STATE = "INSERT INTO alert_states (alert_id, owner, holds, fired_at, baseline) VALUES ($2, $1, $3, $4, $5) ON CONFLICT (alert_id) DO UPDATE SET holds = $3, fired_at = $4, baseline = $5";
     const DROP_STATE = "DELETE FROM alert_states WHERE owner = $1 AND alert_id = $2";
 
@@ -28,6 +30,8 @@ crate::sql! {
     const DROP_EXECUTIONS = "DELETE FROM alert_executions WHERE owner = $1 AND alert_id = $2";
     // What fired is kept longer than what only looked.
     const SWEEP = "DELETE FROM alert_executions WHERE created_at < $1 AND (created_at < $2 OR NOT triggered)";
+
+    const KEEP_WORK = "UPDATE tasks SET work = $3 WHERE org_id = $1 AND task_id = $2";
 
     const RETRIEVER_NAMESPACE = "SELECT r.owner FROM retrievers r JOIN namespaces n ON n.id = r.owner WHERE n.owner = $1 AND r.id = $2";
     const NAMESPACE_IDS = "SELECT id FROM namespaces WHERE owner = $1 ORDER BY id";
@@ -74,7 +78,9 @@ pub(super) async fn state(db: &Db, owner: &str, alert_id: &str) -> Result<State>
     Ok(found.unwrap_or_else(|| untouched(alert_id)))
 }
 
+/// What it remembers, held: of looks at once each decides by what the one before it decided.
 pub(super) async fn state_in(tx: &mut Tx, owner: &str, alert_id: &str) -> Result<State> {
+    tx.run(HOLD_STATE, args![owner, alert_id]).await?;
     let found = tx.one(STATE, args![owner, alert_id]).await?;
     Ok(found.unwrap_or_else(|| untouched(alert_id)))
 }
@@ -145,6 +151,18 @@ pub(super) async fn change(
 ) -> Result<()> {
     let id = execution.execution_id.as_deref().unwrap_or_default();
     tx.run(CHANGE, args![owner, id, Arg::json(execution)])
+        .await?;
+    Ok(())
+}
+
+/// What a task that sends goes on with when it is tried again.
+pub(super) async fn keep_work(
+    tx: &mut Tx,
+    org_id: &str,
+    task_id: &str,
+    work: &Value,
+) -> Result<()> {
+    tx.run(KEEP_WORK, args![org_id, task_id, Arg::json(work)])
         .await?;
     Ok(())
 }

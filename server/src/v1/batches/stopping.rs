@@ -16,7 +16,10 @@ use crate::{
     db::Tx,
     error::{ApiError, Result},
     jobs,
-    v1::tasks::{self, name_of},
+    v1::{
+        namespaces::push_event,
+        tasks::{self, name_of},
+    },
 };
 
 /// The batch that a caller names; empty texts match everything.
@@ -67,6 +70,9 @@ pub async fn cancel(
         bucket_id: bucket_id.to_owned(),
         batch_id: batch_id.to_owned(),
     };
+    // Only what is the caller's is counted.
+    store::find(app.db(), org_id, namespace_id, bucket_id, batch_id).await?;
+    let held = count_held(app, batch_id).await?;
     let (id, now) = (batch_id.to_owned(), app.clock().micros());
     let (task_id, canceled) = app
         .db()
@@ -87,11 +93,35 @@ pub async fn cancel(
                     .for_each(|tier| tier.status = TaskStatusEnum::Canceled);
                 store::update(tx, &batch, now).await?;
                 tasks::store::change(tx, &task_id, TaskStatusEnum::Canceled, now, |_| ()).await?;
+                tell_end(tx, &batch, &named.owner(&batch), &held, now).await?;
                 Ok((task_id, canceled))
             })
         })
         .await?;
     answer(app, org_id, batch_id, &task_id, canceled).await
+}
+
+/// Who follows the feed knows that it is over, as of a batch that ended by itself.
+async fn tell_end(
+    tx: &mut Tx,
+    batch: &BatchModel,
+    owner: &Owner,
+    held: &Held,
+    now: i64,
+) -> Result<()> {
+    let jobs = batch
+        .tier_tasks
+        .iter()
+        .flat_map(|tier| &tier.extractor_jobs);
+    for collection_id in jobs.flat_map(|job| &job.collection_ids) {
+        let payload = json!({
+            "batch_id": batch.batch_id, "collection_id": collection_id,
+            "total_documents": held.get(collection_id).copied().flatten(), "status": name_of(batch.status),
+        });
+        let kind = "collection.documents.batch_completed";
+        push_event(tx, &owner.org_id, &owner.namespace_id, kind, payload, now).await?;
+    }
+    Ok(())
 }
 
 /// The batch's task, with what the cancellation reached.

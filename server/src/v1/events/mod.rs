@@ -12,7 +12,15 @@ pub use reader::Reader;
 pub use routes::{router, told};
 pub use store::{EventRow, list};
 
-use crate::{db::Tx, error::Result};
+use crate::{app::App, db::Tx, error::Result};
+
+/// Days that events are kept.
+const KEPT_DAYS: i64 = 90;
+
+/// Events that are forgotten in one transaction, and transactions of one sweep: what is left is for the next one, for whoever
+/// leads has other things to do.
+const FORGOTTEN: i64 = 1_000;
+const SWEEPS: usize = 100;
 
 /// One change to tell of.
 pub struct Event {
@@ -60,4 +68,21 @@ impl Event {
 /// Appends to the feed with the organization's next `seq`, inside the transaction of the change.
 pub async fn push(tx: &mut Tx, event: Event, now: i64) -> Result<()> {
     store::insert(tx, event, now).await
+}
+
+/// Forgets events that were kept long enough. A reader who stood before them goes on with the oldest that is left.
+///
+/// # Errors
+/// The database fails.
+pub async fn sweep(app: &App) -> Result<()> {
+    let before = app.clock().micros() - KEPT_DAYS * 86_400_000_000;
+    for _ in 0..SWEEPS {
+        let forgotten = app
+            .db()
+            .write(move |tx| Box::pin(async move { store::sweep(tx, before, FORGOTTEN).await }));
+        if forgotten.await? < FORGOTTEN as u64 {
+            break;
+        }
+    }
+    Ok(())
 }

@@ -8,7 +8,8 @@ use crate::{
 };
 
 crate::sql! {
-    const ENSURE = "INSERT INTO feed_readers (org_id, name, seq) SELECT org_id, $2, event_seq FROM organizations WHERE org_id = $1 ON CONFLICT (org_id, name) DO NOTHING";
+    // One that is there is held until the transaction ends: whoever is about to stop it waits, and then sees what it is for.
+    const ENSURE = "INSERT INTO feed_readers (org_id, name, seq) SELECT org_id, $2, event_seq FROM organizations WHERE org_id = $1 ON CONFLICT (org_id, name) DO UPDATE SET seq = feed_readers.seq";
     const DROP = "DELETE FROM feed_readers WHERE org_id = $1 AND name = $2";
     // Of every organization: the reader is the server's.
     const BEHIND = "SELECT r.org_id, r.seq, o.event_seq FROM feed_readers r JOIN organizations o ON o.org_id = r.org_id WHERE r.name = $1 AND o.event_seq > r.seq";

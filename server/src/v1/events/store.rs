@@ -11,6 +11,8 @@ crate::sql! {
     const BUMP = "UPDATE organizations SET event_seq = event_seq + 1 WHERE org_id = $1 RETURNING event_seq";
     const INSERT = "INSERT INTO events (org_id, seq, namespace_id, event_type, operation, payload, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)";
     const LIST = "SELECT seq, namespace_id, event_type, operation, payload, created_at FROM events WHERE org_id = $1 AND seq > $2 AND ($3 = '' OR namespace_id = $3) AND ($4 = '' OR event_type = $4) ORDER BY seq LIMIT $5";
+    // Of every organization: the clock is one. Numbers are counted with the organization, so none is given twice.
+    const SWEEP = "DELETE FROM events WHERE (org_id, seq) IN (SELECT org_id, seq FROM events WHERE created_at < $1 ORDER BY created_at LIMIT $2)";
 }
 
 crate::row! {
@@ -57,4 +59,9 @@ pub async fn list(
     }
     db.all(LIST, args![org_id, after, namespace, kind, limit])
         .await
+}
+
+/// Forgets so many events of before a moment; how many there were.
+pub(super) async fn sweep(tx: &mut Tx, before: i64, most: i64) -> Result<u64> {
+    tx.run(SWEEP, args![before, most]).await
 }

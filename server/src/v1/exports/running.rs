@@ -65,8 +65,13 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
         .blobs()
         .put_stream(&key, pieces, u64::MAX, |_, _| Ok(()))
         .await?;
-    // What was put away in between was not read whole.
-    lifecycle::still_here(app, &namespace_id, &collection.id).await?;
+    // What was put away in between was not read whole. A namespace that is removed loses its collections before its files, so
+    // a file that came behind its removal is known by that.
+    if let Err(error) = lifecycle::still_here(app, &namespace_id, &collection.id).await {
+        let folder = folder(&namespace_id, &work.export_id);
+        app.blobs().delete_all(&folder).await?;
+        return Err(error);
+    }
     let made = CollectionExportResponse {
         download_url: app.blobs().signed_get_url(&key, Some(&name), KEPT_SECONDS),
         s3_path: key,

@@ -20,7 +20,7 @@ use loupe_wire::{
 use serde_json::json;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, Lines};
 
-use super::{SNAPSHOTS, change};
+use super::{SNAPSHOTS, change, prefix};
 use crate::{
     app::App,
     args,
@@ -79,14 +79,16 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
     let found = SNAPSHOTS.find(app.db(), owner, text(claim, "snapshot_id"));
     let snapshot = match found.await {
         Ok(record) => record.data.0,
-        // Removed before it was taken.
-        Err(error) if error.is_not_found() => return Ok(()),
+        // Removed before it was taken, or while whoever died of it took it.
+        Err(error) if error.is_not_found() => return forget(app, claim, owner).await,
         Err(error) => return Err(error),
     };
-    change(app, claim, owner, |snapshot| {
+    let began = change(app, claim, owner, |snapshot| {
         snapshot.status = Some(SnapshotStatus::InProgress);
-    })
-    .await?;
+    });
+    if !began.await? {
+        return forget(app, claim, owner).await;
+    }
     let mut capture = Capture {
         app,
         snapshot,
@@ -95,7 +97,7 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
     };
     let manifest = capture.take(&claim.org_id).await?;
     let at = app.clock().now();
-    change(app, claim, owner, move |snapshot| {
+    end(app, claim, owner, move |snapshot| {
         snapshot.status = Some(SnapshotStatus::Completed);
         snapshot.completed_at = Some(at);
         snapshot.manifest = Some(manifest);
@@ -106,11 +108,38 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
 pub(super) async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
     let owner = claim.namespace_id.as_deref().unwrap_or_default();
     let reason = reason.to_owned();
-    change(app, claim, owner, move |snapshot| {
+    end(app, claim, owner, move |snapshot| {
         snapshot.status = Some(SnapshotStatus::Failed);
         snapshot.error = Some(reason);
     })
     .await
+}
+
+/// Writes down how it ended. What was written for a snapshot that was removed meanwhile, or with its namespace, goes: whoever
+/// removed it did not see all of it.
+async fn end(
+    app: &App,
+    claim: &Claim,
+    owner: &str,
+    edit: impl FnOnce(&mut SnapshotModel) + Send + 'static,
+) -> Result<()> {
+    if !change(app, claim, owner, edit).await? {
+        return forget(app, claim, owner).await;
+    }
+    match NAMESPACES.find(app.db(), &claim.org_id, owner).await {
+        Err(error) if error.is_not_found() => forget(app, claim, owner).await,
+        found => found.map(drop),
+    }
+}
+
+/// Removes the files of a snapshot that is gone.
+async fn forget(app: &App, claim: &Claim, owner: &str) -> Result<()> {
+    let id = text(claim, "snapshot_id");
+    // No id would mean all of them.
+    if id.is_empty() {
+        return Ok(());
+    }
+    app.blobs().delete_all(&prefix(owner, id)).await
 }
 
 impl Capture<'_> {

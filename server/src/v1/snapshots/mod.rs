@@ -300,25 +300,28 @@ async fn verify(
     })
 }
 
-/// Changes a snapshot, unless it was removed meanwhile.
+/// Changes a snapshot, unless it was removed meanwhile: then false.
 async fn change(
     app: &App,
     claim: &Claim,
     owner: &str,
     edit: impl FnOnce(&mut SnapshotModel) + Send + 'static,
-) -> Result<()> {
+) -> Result<bool> {
     let (owner, id) = (owner.to_owned(), text(claim, "snapshot_id").to_owned());
     let now = app.clock().micros();
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut snapshot = match SNAPSHOTS.find_in(tx, &owner, &id).await {
+                let mut snapshot = match SNAPSHOTS.hold(tx, &owner, &id).await {
                     Ok(record) => record.data.0,
-                    Err(error) if error.is_not_found() => return Ok(()),
+                    Err(error) if error.is_not_found() => return Ok(false),
                     Err(error) => return Err(error),
                 };
                 edit(&mut snapshot);
-                SNAPSHOTS.update(tx, &owner, &id, &id, now, &snapshot).await
+                SNAPSHOTS
+                    .update(tx, &owner, &id, &id, now, &snapshot)
+                    .await?;
+                Ok(true)
             })
         })
         .await

@@ -160,6 +160,11 @@ async fn in_place(
     snapshot: SnapshotModel,
     resources: Resources,
 ) -> Result<RestoreSnapshotResponse> {
+    // Its documents would come over those that are there, and take their vectors.
+    if !snapshot.include_vectors {
+        let message = "the snapshot was taken without vectors: restore it into a new namespace";
+        return Err(ApiError::conflict("", message));
+    }
     let ids = resources
         .collections
         .iter()
@@ -260,7 +265,8 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
     change(app, claim, &work.source, move |snapshot| {
         snapshot.last_restore = Some(report);
     })
-    .await
+    .await?;
+    Ok(())
 }
 
 fn report(
@@ -304,7 +310,8 @@ pub(super) async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()
             ..RestoreReport::default()
         });
     })
-    .await
+    .await?;
+    Ok(())
 }
 
 /// Writes the documents of one collection, and answers how many; none if it was removed meanwhile.

@@ -19,7 +19,7 @@ use crate::{
     app::App,
     clock,
     db::Tx,
-    error::Result,
+    error::{ApiError, Result},
     jobs::{Claim, text},
     v1::{
         clusters,
@@ -38,7 +38,7 @@ const PATIENCE: i64 = 5;
 /// Events that are counted in one transaction.
 const EVENTS: i64 = 500;
 
-/// Microseconds until an event trigger fires again whose cluster was busy.
+/// Microseconds until an event trigger fires again whose cluster was busy, and until one is looked at again that could not be.
 const LATER: i64 = 60_000_000;
 
 /// Days that firings, and triggers that were removed, are kept.
@@ -65,22 +65,14 @@ pub async fn tick(app: &App) -> Result<()> {
 }
 
 async fn fire_due(app: &App, due: Due, now: i64) -> Result<()> {
-    let mut trigger = due.data.0;
-    let schedule = Schedule::read(trigger.trigger_type, &trigger.schedule_config)?;
-    trigger.next_scheduled_at = schedule.next(now)?.map(clock::time);
-    let fires = match &schedule {
-        Schedule::Condition(condition) => look(app, &mut trigger, condition, now).await?,
-        // It waited for its cooldown to end.
-        Schedule::Event { threshold, .. } => trigger.event_counter >= *threshold,
-        _ => true,
+    let (mut trigger, due) = (due.data.0, (due.next_at, due.updated_at));
+    let fires = match decide(app, &mut trigger, now).await {
+        Ok(fires) => fires,
+        Err(error) => return miss(app, trigger, due, &error, now).await,
     };
-    if fires && let Schedule::Event { .. } = schedule {
-        trigger.event_counter = 0;
-    }
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let due = (due.next_at, due.updated_at);
                 if store::advance(tx, &trigger, due, now).await? && fires {
                     fire(tx, &mut trigger, now).await?;
                 }
@@ -90,14 +82,64 @@ async fn fire_due(app: &App, due: Due, now: i64) -> Result<()> {
         .await
 }
 
+/// Whether a trigger fires whose moment has come. Its next moment is set whatever comes of this one.
+async fn decide(app: &App, trigger: &mut Trigger, now: i64) -> Result<bool> {
+    trigger.next_scheduled_at = Some(clock::time(now + LATER));
+    let schedule = Schedule::read(trigger.trigger_type, &trigger.schedule_config)?;
+    trigger.next_scheduled_at = schedule.next(now)?.map(clock::time);
+    let fires = match &schedule {
+        Schedule::Condition(condition) => look(app, trigger, condition, now).await?,
+        // It waited for its cooldown to end.
+        Schedule::Event { threshold, .. } => trigger.event_counter >= *threshold,
+        _ => true,
+    };
+    if fires && let Schedule::Event { .. } = schedule {
+        trigger.event_counter = 0;
+    }
+    Ok(fires)
+}
+
+/// Goes on to the next moment of a trigger that could not be looked at: one that stayed due would be in everybody's way. It
+/// is a failure, as one of the action is, unless it may pass: then it is looked at again soon.
+async fn miss(
+    app: &App,
+    mut trigger: Trigger,
+    due: (i64, i64),
+    error: &ApiError,
+    now: i64,
+) -> Result<()> {
+    let id = trigger.trigger_id.as_deref().unwrap_or_default();
+    tracing::warn!(%error, trigger_id = id, "a trigger could not be looked at");
+    let passes = error.is_transient();
+    if passes {
+        let soon = clock::time(now + LATER);
+        trigger.next_scheduled_at = trigger.next_scheduled_at.map(|at| at.min(soon));
+    } else {
+        // No task came of it.
+        trigger.last_execution_task_id = None;
+        note(&mut trigger, &End::Failed(error.message()), now);
+    }
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                if store::advance(tx, &trigger, due, now).await? && !passes {
+                    store::update(tx, &trigger, now).await?;
+                    tell_failure(tx, &trigger, now).await?;
+                }
+                Ok(())
+            })
+        })
+        .await
+}
+
 /// Whether a condition holds and the last firing is long enough ago.
 async fn look(app: &App, trigger: &mut Trigger, condition: &Condition, now: i64) -> Result<bool> {
+    trigger.last_condition_check_at = Some(clock::time(now));
     let Measurement {
         holds,
         found,
         baseline,
     } = condition::measure(app, trigger, condition).await?;
-    trigger.last_condition_check_at = Some(clock::time(now));
     match condition.kind {
         super::schedule::Measured::Drift => trigger.last_drift_measurement = Some(found),
         super::schedule::Measured::Volume => trigger.last_volume_measurement = found,
@@ -354,21 +396,23 @@ async fn settle(app: &App, claim: &Claim, end: End) -> Result<()> {
                 };
                 note(&mut trigger, &end, now);
                 store::update(tx, &trigger, now).await?;
-                let kind = match end {
-                    End::Completed => "trigger.execution.completed",
-                    End::Failed(_) => "trigger.execution.failed",
-                    End::Skipped => return Ok(()),
-                };
-                tell(tx, &trigger, kind, now).await?;
-                if trigger.status == TriggerStatus::Failed
-                    && trigger.consecutive_failures == PATIENCE
-                {
-                    give_notice(tx, &trigger, now).await?;
+                match end {
+                    End::Completed => tell(tx, &trigger, "trigger.execution.completed", now).await,
+                    End::Failed(_) => tell_failure(tx, &trigger, now).await,
+                    End::Skipped => Ok(()),
                 }
-                Ok(())
             })
         })
         .await
+}
+
+/// Tells of a failure; of the one that stopped the trigger people are told too.
+async fn tell_failure(tx: &mut Tx, trigger: &Trigger, now: i64) -> Result<()> {
+    tell(tx, trigger, "trigger.execution.failed", now).await?;
+    if trigger.status == TriggerStatus::Failed && trigger.consecutive_failures == PATIENCE {
+        give_notice(tx, trigger, now).await?;
+    }
+    Ok(())
 }
 
 fn note(trigger: &mut Trigger, end: &End, now: i64) {

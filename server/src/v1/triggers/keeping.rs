@@ -70,6 +70,10 @@ pub async fn keep(
     wanted: &[Kept],
     now: i64,
 ) -> Result<()> {
+    // Before the triggers, as whoever counts events holds it.
+    if !wanted.is_empty() {
+        READER.ensure(tx, &caller.org_id).await?;
+    }
     let mut count = store::count_in(tx, namespace_id).await?;
     let kept = held(tx, namespace_id, |one| is_of(one, maker)).await?;
     for one in wanted {
@@ -89,7 +93,6 @@ pub async fn keep(
         count += 1;
         let trigger = one.made(caller, namespace_id, maker, now);
         store::insert(tx, &caller.org_id, &trigger, now).await?;
-        READER.ensure(tx, &caller.org_id).await?;
         tell(tx, &trigger, "trigger.created", now).await?;
     }
     for trigger in kept {

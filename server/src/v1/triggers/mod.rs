@@ -305,11 +305,12 @@ async fn change<L: Level>(
     edit: impl FnOnce(&mut Trigger, i64) -> Result<()> + Send + 'static,
 ) -> Result<Trigger> {
     let (namespace_id, id) = (scope.namespace_id.clone(), id.to_owned());
-    let now = app.clock().micros();
+    let (org_id, now) = (scope.caller.org_id.clone(), app.clock().micros());
     let changed = app
         .db()
         .write(move |tx| {
             Box::pin(async move {
+                follow_feed(tx, &org_id, &namespace_id, &id).await?;
                 let mut trigger = store::hold(tx, &namespace_id, &id).await?;
                 if trigger.status == TriggerStatus::Disabled {
                     return Err(ApiError::conflict("", "the trigger was removed"));
@@ -323,6 +324,16 @@ async fn change<L: Level>(
         })
         .await?;
     Ok(present(app, changed))
+}
+
+/// Has the feed read for a trigger on events: nobody reads it while none is active. A reader that is not needed ends at its
+/// next look. Whoever counts holds the reader before the triggers, so it comes first here too.
+async fn follow_feed(tx: &mut Tx, org_id: &str, namespace_id: &str, id: &str) -> Result<()> {
+    let found = store::find_in(tx, namespace_id, id).await?;
+    if found.trigger_type == TriggerType::Event {
+        READER.ensure(tx, org_id).await?;
+    }
+    Ok(())
 }
 
 /// Runs the action now, whatever the schedule says.

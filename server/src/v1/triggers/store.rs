@@ -20,9 +20,9 @@ crate::sql! {
     const MOVE = "UPDATE triggers SET next_at = $4, updated_at = $5, data = $6 WHERE namespace_id = $1 AND trigger_id = $2 AND next_at = $3 AND updated_at = $7 AND status = 'active'";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM triggers WHERE namespace_id = $1 AND status <> 'disabled'";
     const ALL = "SELECT next_at, data FROM triggers WHERE namespace_id = $1 AND ($2 = '' OR action_type = $2) AND ($3 = '' OR trigger_type = $3) AND ($4 = '' OR status = $4) AND ($5 = '' OR resource_id = $5) ORDER BY created_at, trigger_id";
-    // Of every organization: the clock is one.
-    const DUE = "SELECT next_at, updated_at, data FROM triggers WHERE status = 'active' AND next_at > 0 AND next_at <= $1 ORDER BY next_at, trigger_id LIMIT 100";
-    const WAITING = "SELECT next_at, data FROM triggers WHERE org_id = $1 AND status = 'active' AND trigger_type = 'event' ORDER BY trigger_id";
+    // Of every organization: the clock is one. What a namespace leaves that is being removed fires no more.
+    const DUE = "SELECT next_at, updated_at, data FROM triggers WHERE status = 'active' AND next_at > 0 AND next_at <= $1 AND EXISTS (SELECT 1 FROM namespaces WHERE namespaces.id = triggers.namespace_id) ORDER BY next_at, trigger_id LIMIT 100";
+    const WAITING = "SELECT next_at, data FROM triggers WHERE org_id = $1 AND status = 'active' AND trigger_type = 'event' AND EXISTS (SELECT 1 FROM namespaces WHERE namespaces.id = triggers.namespace_id) ORDER BY trigger_id";
 
     const INSERT_FIRING = "INSERT INTO trigger_firings (task_id, trigger_id, namespace_id, triggered_at, status, ended_at, error) VALUES ($1, $2, $3, $4, 'QUEUED', 0, '')";
     const END_FIRING = "UPDATE trigger_firings SET status = $3, ended_at = $4, error = $5 WHERE namespace_id = $1 AND task_id = $2";
@@ -75,6 +75,11 @@ pub(super) async fn find(db: &Db, namespace_id: &str, id: &str) -> Result<Trigge
 /// The trigger as it is now; nobody else changes it until the transaction ends.
 pub(super) async fn hold(tx: &mut Tx, namespace_id: &str, id: &str) -> Result<Trigger> {
     tx.run(HOLD, args![namespace_id, id]).await?;
+    find_in(tx, namespace_id, id).await
+}
+
+/// As [`find`], inside a transaction.
+pub(super) async fn find_in(tx: &mut Tx, namespace_id: &str, id: &str) -> Result<Trigger> {
     let row: Option<Row> = tx.one(FIND, args![namespace_id, id]).await?;
     row.map(trigger)
         .ok_or_else(|| ApiError::not_found("trigger", id))

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use loupe_wire::{NotificationPriority, NotificationType, Object, Value};
 use rand::Rng;
+use reqwest::StatusCode;
 use serde_json::json;
 
 use super::{
@@ -23,7 +24,7 @@ use crate::{
     },
 };
 
-/// Seconds before each further attempt; after the last one the webhook is paused.
+/// Seconds before each further attempt; after the last one the webhook is paused if it delivered nothing else meanwhile.
 const PAUSES: [i64; 7] = [5, 300, 1_800, 7_200, 18_000, 36_000, 36_000];
 
 /// How often the feed and the deliveries are looked at.
@@ -38,6 +39,12 @@ const TOGETHER: usize = 8;
 
 /// Longer than any attempt: who holds a delivery longer is dead.
 const HELD: i64 = 60_000_000;
+
+/// What a receiver answers that wants nothing any more.
+const GONE: i64 = 410;
+
+/// Microseconds within which a success may be written down too early: [`store::succeeded`] does it once a minute.
+const SLACK: i64 = 60_000_000;
 
 /// Days that deliveries are kept.
 const KEPT_DAYS: i64 = 30;
@@ -172,9 +179,7 @@ async fn attempt(app: &App, delivery: Delivery) -> Result<()> {
         () = app.leaving.cancelled() => return Ok(()),
     };
     let outcome = match sent {
-        Ok(Some(outcome)) => outcome,
-        // Removed or paused meanwhile, or the event is out of retention.
-        Ok(None) => Outcome::Failed(0, "there is nothing to send any more".into()),
+        Ok(outcome) => outcome,
         Err(error) => Outcome::Failed(0, error.message()),
     };
     let now = app.clock().micros();
@@ -183,25 +188,25 @@ async fn attempt(app: &App, delivery: Delivery) -> Result<()> {
         .await
 }
 
-async fn send(app: &App, delivery: &Delivery) -> Result<Option<Outcome>> {
+async fn send(app: &App, delivery: &Delivery) -> Result<Outcome> {
     let org_id = &delivery.org_id;
     let webhook = WEBHOOKS
         .find(app.db(), org_id, &delivery.webhook_id)
         .await?;
-    let events = events::list(app.db(), org_id, delivery.seq - 1, "", "", 1).await?;
-    let channel = usize::try_from(delivery.channel).unwrap_or(usize::MAX);
-    let (Some(kept), Some(event)) = (webhook.channels.get(channel), events.into_iter().next())
-    else {
-        return Ok(None);
-    };
-    if event.seq != delivery.seq {
-        return Ok(None);
+    if !webhook.is_active {
+        let why = "the webhook was not active: send it once more when it is";
+        return Ok(Outcome::Unset(why.into()));
     }
+    let events = events::list(app.db(), org_id, delivery.seq - 1, "", "", 1).await?;
+    let event = events.into_iter().find(|event| event.seq == delivery.seq);
+    let channel = usize::try_from(delivery.channel).unwrap_or(usize::MAX);
+    let (Some(kept), Some(event)) = (webhook.channels.get(channel), event) else {
+        let why = "the channel was removed, or the event is kept no longer";
+        return Ok(Outcome::Unset(why.into()));
+    };
     let channel = kept.open(app, org_id, &webhook.id)?;
     let body = body(org_id, event);
-    post(app, &channel, &delivery.delivery_id, body)
-        .await
-        .map(Some)
+    post(app, &channel, &delivery.delivery_id, body).await
 }
 
 /// What a receiver is told of an event.
@@ -226,28 +231,17 @@ fn body(org_id: &str, event: EventRow) -> Object {
 
 /// Writes down how an attempt ended, and what follows from it.
 async fn end(tx: &mut Tx, delivery: &Delivery, outcome: Outcome, now: i64) -> Result<()> {
-    let pause = usize::try_from(delivery.attempts - 1)
-        .ok()
-        .and_then(|attempt| PAUSES.get(attempt));
-    let over = matches!(outcome, Outcome::Over(..) | Outcome::Unset(_));
+    let is_unset = matches!(outcome, Outcome::Unset(_));
+    let is_gone = matches!(outcome, Outcome::Over(GONE, _));
     let (status, error) = match outcome {
-        Outcome::Delivered(status) => {
-            let end = End {
-                status: "delivered",
-                due_at: now,
-                last_status: i64::from(status.as_u16()),
-                last_error: String::new(),
-                ended_at: now,
-            };
-            if store::finish(tx, delivery, &end).await? {
-                store::succeeded(tx, delivery, now).await?;
-            }
-            return Ok(());
-        }
+        Outcome::Delivered(status) => return delivered(tx, delivery, status, now).await,
         Outcome::Failed(status, error) | Outcome::Over(status, error) => (status, error),
         Outcome::Unset(error) => (0, error),
     };
-    let again = pause.filter(|_| !over);
+    let pause = usize::try_from(delivery.attempts - 1)
+        .ok()
+        .and_then(|attempt| PAUSES.get(attempt));
+    let again = pause.filter(|_| !is_unset && !is_gone);
     let end = End {
         status: if again.is_some() { "pending" } else { "failed" },
         due_at: now + again.map_or(0, |seconds| with_jitter(*seconds)),
@@ -255,12 +249,31 @@ async fn end(tx: &mut Tx, delivery: &Delivery, outcome: Outcome, now: i64) -> Re
         last_error: error.clone(),
         ended_at: if again.is_some() { 0 } else { now },
     };
-    if !store::finish(tx, delivery, &end).await? {
+    // What was not sent says nothing of the receiver.
+    if !store::finish(tx, delivery, &end).await? || is_unset {
         return Ok(());
     }
     store::failed(tx, delivery, &error, now).await?;
-    if again.is_none() {
+    if again.is_some() {
+        return Ok(());
+    }
+    // One message that is never taken keeps no other from its receiver.
+    if is_gone || !store::has_succeeded(tx, delivery, delivery.created_at - SLACK).await? {
         stop(tx, delivery, &error, now).await?;
+    }
+    Ok(())
+}
+
+async fn delivered(tx: &mut Tx, delivery: &Delivery, status: StatusCode, now: i64) -> Result<()> {
+    let end = End {
+        status: "delivered",
+        due_at: now,
+        last_status: i64::from(status.as_u16()),
+        last_error: String::new(),
+        ended_at: now,
+    };
+    if store::finish(tx, delivery, &end).await? {
+        store::succeeded(tx, delivery, now).await?;
     }
     Ok(())
 }

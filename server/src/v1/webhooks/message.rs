@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use loupe_engine::{
     template,
-    web::{Answer, Ask, Web},
+    web::{Answer, Ask},
 };
 use loupe_wire::{
     NotificationContentType, NotificationEmailConfig, Object, SlackConfig, Value, WebhookConfig,
@@ -53,7 +53,7 @@ pub async fn post(app: &App, channel: &Channel, id: &str, body: Object) -> Resul
         Config::Chat(config) => chat(config, body, now)?,
         Config::Email(config) => return letter(app, config, body, now).await,
     };
-    Ok(match app.outbound().ask(ask).await {
+    Ok(match app.outbound().tell(ask).await {
         Ok(answer) => judge(&answer),
         Err(error) if error.is_transient() => Outcome::Failed(0, error.to_string()),
         Err(error) => Outcome::Over(0, error.to_string()),

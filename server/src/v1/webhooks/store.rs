@@ -85,6 +85,13 @@ pub(super) async fn failed(tx: &mut Tx, delivery: &Delivery, error: &str, now: i
     Ok(())
 }
 
+/// Whether the webhook delivered anything since, as far as it was written down.
+pub(super) async fn has_succeeded(tx: &mut Tx, delivery: &Delivery, since: i64) -> Result<bool> {
+    let args = args![&delivery.org_id, &delivery.webhook_id];
+    let health: Option<Health> = tx.one(HEALTH_OF, args).await?;
+    Ok(health.is_some_and(|health| health.last_success_at >= since))
+}
+
 pub(super) async fn pause(tx: &mut Tx, org_id: &str, webhook_id: &str, why: &str) -> Result<()> {
     tx.run(PAUSED, args![org_id, webhook_id, why]).await?;
     Ok(())
