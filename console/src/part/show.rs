@@ -217,7 +217,7 @@ pub fn Empty(
 #[component]
 pub fn Skeletons(#[prop(default = 5)] lines: usize) -> AnyView {
     view! {
-        <div class="card stack" aria-busy="true" aria-label="Loading">
+        <div class="card stack" role="group" aria-busy="true" aria-label="Loading">
             {(0..lines).map(|_| view! { <span class="skeleton"></span> }.into_any()).collect::<Vec<_>>()}
         </div>
     }
