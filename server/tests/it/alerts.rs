@@ -284,7 +284,8 @@ both! {
         body["execution_mode"] = json!("on_demand");
         body["cooldown_seconds"] = json!(600);
         let id = id(&make(&server, &namespace, body).await);
-        let looks = futures::future::join_all((0..8).map(|_| execute(&server, &namespace, &id))).await;
+        // No more than a busy machine searches at once without refusing any.
+        let looks = futures::future::join_all((0..3).map(|_| execute(&server, &namespace, &id))).await;
         assert_eq!(looks.iter().filter(|look| look["triggered"] == true).count(), 1, "{looks:?}");
         receiver.wait(1).await;
     }
