@@ -150,6 +150,7 @@ test("from nothing to a published search: bucket, upload, collection, batch, ret
   await expect(preview.getByRole("heading", { level: 1 })).toHaveText("Ask the notes");
   expect((await page.request.get(`${url()}/r/ask-the-notes`)).status()).toBe(404);
   await accessible(page);
+  await picture(page, "page-editor");
   await page.getByRole("main").getByRole("button", { name: "Publish" }).click();
   await expect(page.getByRole("link", { name: /\/r\/ask-the-notes$/ })).toBeVisible();
   await page.getByLabel("Template").selectOption("document-search");
