@@ -1,5 +1,5 @@
 import { expect, test } from "@playwright/test";
-import { accessible, key, noSideways, open, picturesLoaded, signIn, steady, url, watch } from "./help.ts";
+import { accessible, key, noSideways, open, picture, picturesLoaded, signIn, steady, url, watch } from "./help.ts";
 
 test("a wrong key is refused in words, the right one signs in, and it can be undone", async ({ page }) => {
   await page.goto(`${url()}/console/`);
