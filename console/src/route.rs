@@ -228,7 +228,9 @@ mod tests {
     fn every_address_means_one_page() {
         assert!(fits("ns/:ns/buckets", "/ns/ns_1/buckets/"));
         assert!(!fits("ns/:ns/buckets", "/ns/ns_1/buckets/bkt_1"));
-        assert_eq!(found("/console/ns/a/new-retriever"), Some((2, 3)));
+        let pattern = |(piece, at): (usize, usize)| PIECES[piece].0[at];
+        let found_pattern = found("/console/ns/a/new-retriever").map(pattern);
+        assert_eq!(found_pattern, Some("ns/:ns/new-retriever"));
         assert_eq!(found("/console/nothing"), None);
         for (piece, (patterns, _)) in PIECES.iter().enumerate() {
             for (at, pattern) in patterns.iter().enumerate() {

@@ -49,7 +49,7 @@ pub fn asset(logical_name: &str) -> Option<String> {
 
 pub fn router(app: &App) -> Router<App> {
     let pages = loupe_hosted::page::router(Arc::new(PageHost(app.clone())));
-    // None of them holds a secret: how well they are compressed tells nothing.
+    // No other site is answered with what a visitor alone may see: how well a page is compressed tells nobody anything.
     let texts = Router::new()
         .route("/v1/openapi.json", get(description))
         .merge(crate::docs::router(app))

@@ -19,8 +19,8 @@ use crate::{
     error::Result,
     hosting, id,
     v1::{
-        alerts, apps, batches, billing, exports, interactions, notifications, publishing, removal,
-        retrievers, syncs, triggers, uploads, webhooks,
+        alerts, apps, batches, billing, events, exports, interactions, notifications, publishing,
+        removal, retrievers, syncs, triggers, uploads, webhooks,
     },
 };
 
@@ -299,7 +299,7 @@ async fn round(app: &App, swept: &mut i64) {
     *swept = now;
     step("ended tasks", async { archive(app).await.map(drop) }).await;
     step("old uploads", uploads::sweep(app)).await;
-    step("old events", crate::v1::events::sweep(app)).await;
+    step("old events", events::sweep(app)).await;
     step("old notifications", notifications::sweep(app)).await;
     step("old deliveries", webhooks::sweep(app)).await;
     step("old firings", triggers::sweep(app)).await;

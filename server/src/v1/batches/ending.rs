@@ -110,24 +110,36 @@ pub(super) async fn end_batch(
             .for_each(|job| job.status = TaskStatusEnum::Skipped);
     }
     store::update(tx, &batch, now).await?;
-    let jobs = batch
-        .tier_tasks
-        .iter()
-        .flat_map(|tier| &tier.extractor_jobs);
-    for collection_id in jobs.flat_map(|job| &job.collection_ids) {
-        let payload = json!({
-            "batch_id": batch_id, "collection_id": collection_id,
-            "total_documents": held.get(collection_id).copied().flatten(), "status": tasks::name_of(status),
-        });
-        let kind = "collection.documents.batch_completed";
-        push_event(tx, &owner.org_id, &owner.namespace_id, kind, payload, now).await?;
-    }
+    tell_end(tx, &batch, owner, held, now).await?;
     // Who canceled a tier of it knows.
     if status == TaskStatusEnum::Canceled {
         return Ok(());
     }
     let notice = notice(&batch, &owner.namespace_id, &counts);
     notifications::notify(tx, &owner.org_id, notice, now).await
+}
+
+/// Tells who follows the feed that a batch is over, for each of its collections.
+pub(super) async fn tell_end(
+    tx: &mut Tx,
+    batch: &BatchModel,
+    owner: &Owner,
+    held: &Held,
+    now: i64,
+) -> Result<()> {
+    let jobs = batch
+        .tier_tasks
+        .iter()
+        .flat_map(|tier| &tier.extractor_jobs);
+    for collection_id in jobs.flat_map(|job| &job.collection_ids) {
+        let payload = json!({
+            "batch_id": batch.batch_id, "collection_id": collection_id,
+            "total_documents": held.get(collection_id).copied().flatten(), "status": tasks::name_of(batch.status),
+        });
+        let kind = "collection.documents.batch_completed";
+        push_event(tx, &owner.org_id, &owner.namespace_id, kind, payload, now).await?;
+    }
+    Ok(())
 }
 
 /// What people are told about a batch that ended.

@@ -7,6 +7,7 @@ use loupe_wire::{
 use serde_json::json;
 
 use super::{
+    ending::tell_end,
     flow::{Held, Owner, UNCOUNTED, count_held, go_on},
     store,
 };
@@ -16,10 +17,7 @@ use crate::{
     db::Tx,
     error::{ApiError, Result},
     jobs,
-    v1::{
-        namespaces::push_event,
-        tasks::{self, name_of},
-    },
+    v1::tasks::{self, name_of},
 };
 
 /// The batch that a caller names; empty texts match everything.
@@ -99,29 +97,6 @@ pub async fn cancel(
         })
         .await?;
     answer(app, org_id, batch_id, &task_id, canceled).await
-}
-
-/// Who follows the feed knows that it is over, as of a batch that ended by itself.
-async fn tell_end(
-    tx: &mut Tx,
-    batch: &BatchModel,
-    owner: &Owner,
-    held: &Held,
-    now: i64,
-) -> Result<()> {
-    let jobs = batch
-        .tier_tasks
-        .iter()
-        .flat_map(|tier| &tier.extractor_jobs);
-    for collection_id in jobs.flat_map(|job| &job.collection_ids) {
-        let payload = json!({
-            "batch_id": batch.batch_id, "collection_id": collection_id,
-            "total_documents": held.get(collection_id).copied().flatten(), "status": name_of(batch.status),
-        });
-        let kind = "collection.documents.batch_completed";
-        push_event(tx, &owner.org_id, &owner.namespace_id, kind, payload, now).await?;
-    }
-    Ok(())
 }
 
 /// The batch's task, with what the cancellation reached.
