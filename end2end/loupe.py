@@ -44,6 +44,18 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def postgres():
+    """The address of a new database on the PostgreSQL for tests. Where there is none, the same command starts anew beside
+    one that is thrown away."""
+    url = os.environ.get("LOUPE_TEST_POSTGRES")
+    if not url:
+        script = pathlib.Path(__file__).resolve().parent.parent / "scripts/postgres-for-tests"
+        os.execv(script, [script, sys.executable, *sys.argv])
+    name = f"loupe_end2end_{os.getpid()}"
+    subprocess.run(["psql", "-q", url, "-c", f"CREATE DATABASE {name}"], check=True)
+    return f"{url.rpartition('/')[0]}/{name}"
+
+
 class Refused(Exception):
     def __init__(self, status, body):
         super().__init__(f"{status}: {json.dumps(body)[:600]}")
@@ -161,9 +173,21 @@ class Server:
     def cpu_seconds(self):
         return cpu_seconds(self.process.pid)
 
-    def memory_mib(self):
+    def memory_mib(self, which="VmRSS"):
         text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+)", text).group(1)) / 1024
+        return int(re.search(rf"{which}:\s+(\d+)", text).group(1)) / 1024
+
+    def forget_peak(self):
+        pathlib.Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+
+    def peak_mib(self):
+        """The most memory since the last was forgotten."""
+        return self.memory_mib("VmHWM")
+
+    def sockets(self):
+        """How many connections and listeners it has open."""
+        links = pathlib.Path(f"/proc/{self.process.pid}/fd").iterdir()
+        return sum(os.path.islink(link) and os.readlink(link).startswith("socket:") for link in links)
 
     def memory_as_released_mib(self):
         """Resident memory, of which the program's own pages are no more than a release may weigh (P-9): a debug build

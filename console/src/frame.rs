@@ -41,6 +41,7 @@ const IN_NAMESPACE: [(&str, &[Link]); 3] = [
             ("activity", "Activity", "pulse"),
             ("triggers", "Triggers", "clock"),
             ("alerts", "Alerts", "alert"),
+            ("review", "Review", "check"),
         ],
     ),
 ];

@@ -68,6 +68,7 @@ piece!(operate, OPERATE:
     "ns/:ns/activity" => activity::activity,
     "ns/:ns/triggers" => triggers::triggers,
     "ns/:ns/alerts" => alerts::alerts,
+    "ns/:ns/review" => review::review,
     "apps" => apps::apps,
     "apps/:app" => apps::one::app,
 );

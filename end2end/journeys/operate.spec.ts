@@ -117,6 +117,10 @@ test("a webhook is made, shows its secret once, delivers, fails, replays and is 
     await secret.getByRole("button", { name: "Close without a copy" }).click();
     const row = page.getByRole("row", { name: /shop/ });
     await expect(row).toContainText("nothing sent yet");
+    await row.getByRole("button", { name: "Send a test shop" }).click();
+    await expect(page.getByText("webhook delivered: the receiver answered 200")).toBeVisible();
+    expect(receiver.got).toHaveLength(1);
+    receiver.got.length = 0;
 
     // An event: an annotation of a document.
     const listed = await page.request.post(`${url()}/v1/collections/list`, { headers: headers(namespace), data: {} });
@@ -354,5 +358,47 @@ test("a document is annotated, changed with its versions, and cleared", async ({
   await page.getByRole("dialog", { name: "Remove approved?" }).getByRole("button", { name: "Remove" }).click();
   await expect(note).toHaveCount(0);
   await expect(panel).toBeVisible();
+  expect(faults).toEqual([]);
+});
+
+test("annotations are reviewed by keys, corrected and found again", async ({ page }) => {
+  const faults = watch(page);
+  const namespace = await inDemo(page, "Collections");
+  const collections = (await send(page, "POST", "/v1/collections/list", {}, namespace)).results as { collection_id: string }[];
+  const collection = collections[0].collection_id;
+  const list = await send(page, "POST", `/v1/collections/${collection}/documents/list?limit=1`, {}, namespace);
+  const document = (list.results as { document_id: string }[])[0].document_id;
+  const labels = [0.3, 0.5, 0.7].map((confidence) => ({ confidence, label: `sure ${confidence}` }));
+  const create = labels.map((one) => ({ ...one, document_id: document, collection_id: collection }));
+  const made = await send(page, "POST", "/v1/annotations/bulk", { create }, namespace);
+  const ids = (made.results as { annotation_id: string }[]).map((one) => one.annotation_id);
+
+  await open(page, "Review");
+  await page.getByRole("searchbox", { name: "Label" }).fill("sure 0.");
+  await page.keyboard.press("Enter");
+  const rows = page.getByRole("main").locator("tbody tr");
+  await expect(rows).toHaveCount(3);
+  await expect(rows.first()).toContainText("30 %");
+  await accessible(page);
+  await picture(page, "review");
+  await phone(page);
+
+  // The least certain first, by keys: the focus stays in the list.
+  await page.getByRole("region", { name: "Annotations" }).focus();
+  await page.keyboard.press("a");
+  await expect(rows).toHaveCount(2);
+  await expect(rows.first()).toContainText("50 %");
+  await page.keyboard.press("r");
+  await expect(rows).toHaveCount(1);
+  await page.keyboard.press("c");
+  const form = page.getByRole("dialog", { name: "Correct the annotation" });
+  await expect(form.getByLabel("Label")).toHaveValue("sure 0.7");
+  await form.getByLabel("Label").fill("sure 0.7, and right");
+  await form.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByRole("heading", { name: "Nothing to review" })).toBeVisible();
+  await page.getByLabel("What came of it").selectOption("corrected");
+  await expect(rows).toHaveCount(1);
+  await expect(rows.first()).toContainText("and right");
+  await send(page, "POST", "/v1/annotations/bulk", { delete: ids }, namespace);
   expect(faults).toEqual([]);
 });

@@ -109,6 +109,7 @@ fn hit(name: &str, index: u64) -> Hit {
             width: Some(400),
             height: Some(height),
         }),
+        media: None,
     }
 }
 
@@ -204,6 +205,7 @@ impl Host for Preview {
             warnings: Vec::new(),
             took_ms: 12,
             execution_id: "exec_preview".to_owned(),
+            is_partial: false,
         })
     }
 

@@ -16,6 +16,8 @@ pub struct Page {
     pub is_protected: bool,
     /// Whether the retriever answers without any input: then the landing view shows a first page of results.
     pub allows_empty_query: bool,
+    /// Most results of one search, where the owner limits them: no page of results is longer.
+    pub most_results: Option<u32>,
     /// Last change of the publication.
     pub updated_at: Timestamp,
     /// Names of the collections searched.
@@ -85,6 +87,15 @@ pub struct SearchAnswer {
     pub took_ms: u64,
     /// Names the search in what is told of its results.
     pub execution_id: String,
+    /// Whether something did not answer, or not in time: there may be more.
+    pub is_partial: bool,
+}
+
+impl SearchAnswer {
+    /// Whether nothing was found before the time was over, which is no empty result.
+    pub fn is_nothing_yet(&self) -> bool {
+        self.is_partial && self.documents.is_empty()
+    }
 }
 
 /// One document, cut down to what strangers may see.
@@ -98,6 +109,33 @@ pub struct Hit {
     pub fields: Object,
     /// Small picture of the document.
     pub thumbnail: Option<Picture>,
+    /// The file it was made of, on an item's own page.
+    pub media: Option<Media>,
+}
+
+/// The file that a document was made of, and the place in it.
+#[derive(Debug, Clone, Default)]
+pub struct Media {
+    /// What it is.
+    pub kind: MediaKind,
+    /// Address: https, http, or a path on this origin.
+    pub url: String,
+    /// Second of a recording.
+    pub start: Option<f64>,
+    /// Page of a PDF, from 1.
+    pub page: Option<u64>,
+}
+
+/// What visitors do with a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MediaKind {
+    /// Watched.
+    #[default]
+    Video,
+    /// Listened to.
+    Audio,
+    /// Read, in the browser's own viewer.
+    Pdf,
 }
 
 /// A picture with its size when known, so that the page does not move when it arrives.
@@ -170,7 +208,8 @@ pub trait Host: Send + Sync + 'static {
     /// Address of a built asset by its logical name, such as `public.css`; none when it was not built.
     fn asset(&self, logical_name: &str) -> Option<String>;
 
-    /// The publication of this name, as this visitor finds it.
+    /// The publication of this name, as this visitor finds it. Under a name that it had before, it has the one of now: the
+    /// pages lead there.
     async fn page(&self, public_name: &str, visitor: &Visitor) -> Result<Seen, HostError>;
 
     /// Tries the password of a page.

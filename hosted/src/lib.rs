@@ -10,6 +10,6 @@ mod host;
 pub mod page;
 
 pub use host::{
-    Facet, FacetValue, Hit, Host, HostError, Listed, Page, Picture, SearchAnswer, SearchRequest,
-    Seen, Unlock, Visitor,
+    Facet, FacetValue, Hit, Host, HostError, Listed, Media, MediaKind, Page, Picture, SearchAnswer,
+    SearchRequest, Seen, Unlock, Visitor,
 };

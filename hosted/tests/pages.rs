@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use common::{Fake, display, fake, get, get_with};
-use loupe_hosted::HostError;
+use loupe_hosted::{HostError, Media, MediaKind, Picture};
 use serde_json::{Value, json};
 
 fn books() -> Fake {
@@ -469,4 +469,95 @@ async fn a_frame_of_another_site_gets_the_search_alone() {
         get(&Arc::new(books()), "/r/nothing/embed").await.status,
         StatusCode::NOT_FOUND
     );
+}
+
+#[tokio::test]
+async fn files_open_at_the_place_that_was_found() {
+    let mut host = books();
+    host.hits[1].media = Some(Media {
+        kind: MediaKind::Video,
+        url: "/v1/blobs/film.mp4?expires=9".into(),
+        start: Some(65.5),
+        page: None,
+    });
+    host.hits[1].thumbnail = Some(Picture {
+        url: "/small.webp".into(),
+        ..Picture::default()
+    });
+    host.hits[2].media = Some(Media {
+        url: "javascript:alert(1)".into(),
+        ..Media::default()
+    });
+    let host = Arc::new(host);
+    let film = get(&host, "/r/books/item/doc_1?query=whale").await;
+    let address = "/v1/blobs/film.mp4?expires=9#t=65.5";
+    assert_eq!(film.attributes("video", "src"), [address]);
+    assert_eq!(film.attributes("video", "poster"), ["/small.webp"]);
+    assert_eq!(film.attributes(".about-item a", "href"), [address]);
+    assert_eq!(film.texts(".about-item a"), ["Open the video at 1:05"]);
+    assert_eq!(film.texts("mark"), ["whale"]);
+    let hostile = get(&host, "/r/books/item/doc_2").await;
+    assert!(hostile.attributes("video", "src").is_empty() && !hostile.body.contains("javascript:"));
+
+    // A file elsewhere, in a field that the owner named for it.
+    let mut mapped = display();
+    mapped["exposed_fields"] = json!(["title", "scan", "page_number"]);
+    mapped["field_mappings"] = json!({"pdf": "scan", "video": "secret"});
+    let fields = json!({"title": "Log", "scan": "https://a.example/x.pdf", "page_number": 3, "secret": "https://a.example/x.mp4"});
+    let paper = get(&Arc::new(fake(mapped, &[fields])), "/r/books/item/doc_0").await;
+    assert_eq!(
+        paper.attributes(".about-item .button", "href"),
+        ["https://a.example/x.pdf#page=3"]
+    );
+    assert!(paper.attributes("video", "src").is_empty());
+}
+
+#[tokio::test]
+async fn what_is_missing_is_said_and_is_no_empty_result() {
+    let mut late = books();
+    late.is_partial = true;
+    let late = get(&Arc::new(late), "/r/books").await;
+    assert_eq!(late.status, StatusCode::OK);
+    assert_eq!(late.texts("[data-partial]").len(), 1);
+    assert_eq!(late.headers["cache-control"], "no-store");
+    let mut nothing = fake(display(), &[]);
+    nothing.is_partial = true;
+    let nothing = get(&Arc::new(nothing), "/r/books?query=sea").await;
+    assert_eq!(nothing.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(nothing.texts(".state h2"), ["The search was not finished"]);
+    assert!(!nothing.body.contains("Nothing found"));
+}
+
+#[tokio::test]
+async fn a_page_without_a_picture_of_its_own_gets_one() {
+    let drawn = get(&Arc::new(books()), "/r/books").await;
+    let image = drawn.attributes("meta[property='og:image']", "content");
+    assert!(
+        image[0].starts_with("https://search.example.com/r/books/preview.png?v="),
+        "{image:?}"
+    );
+    assert_eq!(
+        drawn.attributes("meta[property='og:image:width']", "content"),
+        ["1200"]
+    );
+    assert_eq!(
+        drawn.attributes("meta[name='twitter:image']", "content"),
+        image
+    );
+    assert_eq!(
+        drawn.attributes("meta[name='twitter:card']", "content"),
+        ["summary_large_image"]
+    );
+    let mut own = display();
+    own["seo"] = json!({"og_image_url": "/own.png"});
+    let own = get(&Arc::new(fake(own, &[])), "/r/books").await;
+    assert_eq!(
+        own.attributes("meta[property='og:image']", "content"),
+        ["https://search.example.com/own.png"]
+    );
+    assert!(!own.body.contains("og:image:width"));
+    let mut closed = books();
+    closed.page.is_protected = true;
+    let closed = get(&Arc::new(closed), "/r/books").await;
+    assert!(!closed.body.contains("preview.png"));
 }

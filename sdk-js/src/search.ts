@@ -3,11 +3,33 @@
  * very address the form would go to and swaps the results, so server and script can never disagree.
  */
 
+import { announce } from "./announce";
+import { lightbox } from "./lightbox";
+import { picking } from "./picked";
+import { recent } from "./recent";
+import { sharing } from "./share";
 import { tell } from "./told";
+import { toast, waiting } from "./waiting";
 
 const WAIT_MS = 250;
+/** Pages of results that are loaded again on the way back. */
+const MOST_PAGES = 20;
+
+type Step = "push" | "replace" | "none";
+
+/** What an entry of the history keeps of a page of results. */
+interface Kept {
+  /** The last page that was loaded beneath the first. */
+  through?: number;
+  /** How far down one was. */
+  y?: number;
+  /** The files that were searched with. */
+  picked?: string;
+}
 
 tell();
+sharing();
+lightbox();
 
 // In a frame of another site the page is as high as what it shows; nothing else is told to that site.
 if (parent !== window && document.body.classList.contains("framed")) {
@@ -20,7 +42,20 @@ if (form) enhance(form);
 function enhance(form: HTMLFormElement): void {
   let timer = 0;
   let running: AbortController | undefined;
-  let shown = location.href;
+  const bare = (url: string): string => url.split("#")[0] ?? url;
+  let shown = bare(location.href);
+
+  const results = (): HTMLElement | null => document.querySelector<HTMLElement>("[data-results]");
+  const kept = (): Kept => (history.state as Kept | null) ?? {};
+  const keep = (more: Kept): void => history.replaceState({ ...kept(), ...more }, "");
+
+  const field = form.querySelector<HTMLInputElement>("input[type=search]");
+  const remember = recent(form);
+  const picks = picking(form, () => {
+    clearTimeout(timer);
+    // Nothing is asked where the one file there has to be was taken away.
+    if (picks.mark() === "" || form.checkValidity()) void show(address(), "push");
+  });
 
   /** The address the form stands for, without empty values. */
   const address = (): string => {
@@ -34,46 +69,60 @@ function enhance(form: HTMLFormElement): void {
     return url.href;
   };
 
-  const show = async (url: string, remember: "push" | "replace" | "none"): Promise<void> => {
+  /** An address with the files that no address holds. */
+  const named = (url: string): string => (picks.mark() === "" ? url : `${url}#${picks.mark()}`);
+
+  /** The page at an address, for the files that are picked. */
+  const fetched = async (url: string, signal: AbortSignal): Promise<Document> => {
+    const asked: RequestInit = { signal, headers: { accept: "text/html" } };
+    const files = picks.sent();
+    if (files.length > 0) {
+      const body = new FormData();
+      for (const [name, file] of files) body.append(name, file, file.name);
+      Object.assign(asked, { method: "POST", body });
+    }
+    const reply = await fetch(url, asked);
+    // A style is for the document of its own reply: the policy of this one refuses it, and says so for every search.
+    const text = (await reply.text()).replace(/<style\b[^]*?<\/style>/gi, "");
+    return new DOMParser().parseFromString(text, "text/html");
+  };
+
+  const show = async (url: string, step: Step): Promise<void> => {
     clearTimeout(timer);
-    if (url === shown && remember !== "none") return;
+    if (named(url) === shown && step !== "none") return;
     // The earlier request is given up, so a slow answer never replaces a newer one.
     running?.abort();
     const mine = new AbortController();
     running = mine;
-    const old = document.querySelector<HTMLElement>("[data-results]");
-    old?.setAttribute("data-busy", "");
-    old?.setAttribute("aria-busy", "true");
+    const old = results();
+    const over = waiting(form, old, () => void show(url, step));
     try {
-      const reply = await fetch(url, { signal: mine.signal, headers: { accept: "text/html" } });
-      // A style is for the document of its own reply: the policy of this one refuses it, and says so for every search.
-      const text = (await reply.text()).replace(/<style\b[^]*?<\/style>/gi, "");
-      const page = new DOMParser().parseFromString(text, "text/html");
-      const fresh = page.querySelector<HTMLElement>("[data-results]");
+      const page = await fetched(url, mine.signal);
       if (mine.signal.aborted) return;
+      const fresh = page.querySelector<HTMLElement>("[data-results]");
       // A page without results is another page: a notice, a protected one.
       if (!fresh || !old) return location.assign(url);
-      if (remember === "push") history.pushState(null, "", url);
-      if (remember === "replace") history.replaceState(null, "", url);
-      shown = url;
+      const state: Kept = picks.mark() === "" ? {} : { picked: picks.mark() };
+      if (step === "push") {
+        keep({ y: scrollY });
+        history.pushState(state, "", url);
+      }
+      if (step === "replace") history.replaceState(state, "", url);
+      shown = named(url);
       document.title = page.title;
       document.body.className = page.body.className;
       swap(page, old, fresh);
-    } catch (error) {
-      if (mine.signal.aborted) return;
-      // The browser says best what is wrong with the network.
-      location.assign(url);
+    } catch {
+      if (!mine.signal.aborted) unreached(url, step);
     } finally {
+      over(mine.signal.aborted);
       if (running === mine) running = undefined;
-      if (!mine.signal.aborted) {
-        old?.removeAttribute("data-busy");
-        old?.removeAttribute("aria-busy");
-      }
     }
   };
 
   /** Puts the new results in place; only the count is announced, never the list. */
   const swap = (page: Document, old: HTMLElement, fresh: HTMLElement): void => {
+    fresh.toggleAttribute("data-live", true);
     old.replaceWith(document.adoptNode(fresh));
     const hero = document.querySelector(".intro > .hero");
     const next = page.querySelector(".intro > .hero");
@@ -81,21 +130,126 @@ function enhance(form: HTMLFormElement): void {
     for (const list of document.querySelectorAll(".intro > .suggestions")) list.remove();
     const hints = page.querySelector(".intro > .suggestions");
     if (hints) document.querySelector(".intro")?.append(document.adoptNode(hints));
+    // The filters that the next search keeps.
+    for (const filter of form.querySelectorAll("input[type=hidden]")) filter.remove();
+    form.append(...page.querySelectorAll("form[data-search] input[type=hidden]"));
     const status = fresh.querySelector<HTMLElement>("[role=status]")?.textContent?.trim();
     if (status) announce(status);
   };
 
-  const region = document.createElement("p");
-  region.className = "sr";
-  region.setAttribute("aria-live", "polite");
-  form.after(region);
-  let told = 0;
-  const announce = (text: string): void => {
-    clearTimeout(told);
-    told = window.setTimeout(() => (region.textContent = text), 700);
+  /** Says in place of the results that there are none to be had, and offers to try again. */
+  const unreached = (url: string, step: Step): void => {
+    const area = results();
+    if (!area) return location.assign(url);
+    const state = document.createElement("div");
+    state.className = "state";
+    state.setAttribute("role", "alert");
+    const title = document.createElement("h2");
+    title.textContent = "The search could not be reached";
+    const text = document.createElement("p");
+    text.textContent = "Check the connection, then try again.";
+    const again = document.createElement("button");
+    again.type = "button";
+    again.className = "button";
+    again.textContent = "Try again";
+    again.addEventListener("click", () => {
+      field?.focus({ preventScroll: true });
+      void show(url, step);
+    });
+    state.append(title, text, again);
+    area.replaceChildren(state);
+    // Whatever was shown before can be asked for again.
+    shown = "";
+  };
+
+  /** Number of the page that a link leads to. */
+  const numbered = (link: HTMLAnchorElement): number => Number(new URL(link.href).searchParams.get("page") ?? 1);
+  const onward = (): HTMLAnchorElement | null => document.querySelector<HTMLAnchorElement>("[data-results] a[data-more]");
+
+  /** Puts the next page of results beneath those that are there; false where nothing came. */
+  const more = async (): Promise<boolean> => {
+    const link = onward();
+    const old = results();
+    if (!link || !old || (running && !running.signal.aborted)) return false;
+    const mine = new AbortController();
+    running = mine;
+    const url = link.href;
+    const over = waiting(form, null, () => {
+      mine.abort();
+      void more();
+    });
+    link.setAttribute("aria-busy", "true");
+    try {
+      const page = await fetched(url, mine.signal);
+      if (mine.signal.aborted) return false;
+      const fresh = page.querySelector<HTMLElement>("[data-results]");
+      const known = new Set([...old.querySelectorAll<HTMLElement>("li[data-document]")].map((card) => card.dataset.document));
+      const cards = [...(fresh?.querySelectorAll<HTMLElement>("li[data-document]") ?? [])];
+      const lists = old.querySelectorAll("ul.results");
+      const last = lists[lists.length - 1];
+      if (!fresh || !last || cards.length === 0) {
+        toast("More results could not be loaded.", () => void more());
+        return false;
+      }
+      const added = cards.filter((card) => !known.has(card.dataset.document));
+      for (const card of added) if (fresh.dataset.execution) card.dataset.execution = fresh.dataset.execution;
+      append(last, added);
+      keep({ through: numbered(link) });
+      follow(old, fresh, link, added[0]);
+      const count = known.size + added.length;
+      announce(`${added.length} more results: ${count} of ${link.dataset.more ?? count}`);
+      return true;
+    } catch {
+      if (!mine.signal.aborted) toast("More results could not be loaded.", () => void more());
+      return false;
+    } finally {
+      over(mine.signal.aborted);
+      link.removeAttribute("aria-busy");
+      if (running === mine) running = undefined;
+    }
+  };
+
+  /** Columns of pictures would flow anew with every card, so there each page is a list of its own. */
+  const append = (list: Element, cards: HTMLElement[]): void => {
+    if (!document.body.classList.contains("m-masonry")) return list.append(...cards);
+    const beneath = list.cloneNode(false) as HTMLElement;
+    beneath.append(...cards);
+    list.after(beneath);
+  };
+
+  /** The links to the pages lead on from the one that was loaded. The focus stays, or is at the first of the new results. */
+  const follow = (old: HTMLElement, fresh: HTMLElement, link: HTMLAnchorElement, first: HTMLElement | undefined): void => {
+    const numbers = fresh.querySelector(".paging ul");
+    if (numbers) old.querySelector(".paging ul")?.replaceWith(document.adoptNode(numbers));
+    const next = fresh.querySelector<HTMLAnchorElement>("a[data-more]");
+    if (next) {
+      link.href = next.href;
+      return;
+    }
+    const focused = document.activeElement === link;
+    link.parentElement?.remove();
+    if (focused) first?.querySelector<HTMLElement>("a, button")?.focus({ preventScroll: true });
+  };
+
+  const stay = (): void => {
+    if (kept().through) keep({ y: scrollY });
+  };
+
+  /** Back at results of which more had been loaded: all of them again, and the place among them. */
+  const again = async (): Promise<void> => {
+    const { through = 0, y } = kept();
+    if (through === 0) return;
+    for (let pages = 0; pages < MOST_PAGES; pages += 1) {
+      const link = onward();
+      if (!link || numbered(link) > through) break;
+      if (!(await more())) return;
+    }
+    if (y !== undefined) scrollTo({ top: y, behavior: "instant" });
   };
 
   const soon = (event: Event): void => {
+    // Files are made ready first, and tell when they are.
+    if (event.target instanceof HTMLInputElement && event.target.type === "file") return;
     // Half a syllable is no query: wait until the input method is done.
     if (event instanceof InputEvent && event.isComposing) return;
     clearTimeout(timer);
@@ -110,16 +264,39 @@ function enhance(form: HTMLFormElement): void {
   form.addEventListener("compositionend", soon);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
+    remember(field?.value ?? "");
     // What was typed has replaced the address on the way; a submitted search is a step one can go back from.
     const url = address();
-    if (url === shown) history.pushState(null, "", url);
+    if (named(url) === shown) history.pushState(kept(), "", url);
     else void show(url, "push");
+  });
+
+  document.addEventListener("click", (event) => {
+    const target = event.target instanceof Element ? event.target : null;
+    const link = target?.closest<HTMLAnchorElement>("[data-results] a[href]");
+    if (link) stay();
+    if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    if (link.matches("[data-more]")) {
+      event.preventDefault();
+      void more();
+    } else if (link.matches(".retry")) {
+      event.preventDefault();
+      field?.focus({ preventScroll: true });
+      void show(link.href, "none");
+    } else if (picks.mark() !== "" && link.closest(".paging, .facets, .chips")) {
+      // No address holds the file: it goes along to the other pages, and with other filters.
+      event.preventDefault();
+      void show(link.href, "push").then(() => results()?.scrollIntoView());
+    }
   });
 
   // Back and forward: the form and the results of that address. The server knows both best.
   addEventListener("popstate", () => {
+    // Another place of the same page is no other search.
+    if (location.hash !== "" && named(bare(location.href)) === shown && !running) return;
     const query = new URLSearchParams(location.search);
     for (const field of form.elements) {
+      if (field instanceof HTMLInputElement && field.type === "file") continue;
       if (field instanceof HTMLInputElement && (field.type === "checkbox" || field.type === "radio")) {
         field.checked = query.getAll(field.name).includes(field.value);
       } else if (field instanceof HTMLInputElement || field instanceof HTMLSelectElement) {
@@ -128,14 +305,18 @@ function enhance(form: HTMLFormElement): void {
         if (field.name) field.value = query.get(field.name) ?? short ?? "";
       }
     }
-    void show(location.href, "none");
+    picks.restore(kept().picked ?? "");
+    void show(bare(location.href), "none").then(again);
   });
+  addEventListener("scrollend", stay);
+  void again();
 
   // "/" goes to the search, unless one is typing.
   addEventListener("keydown", (event) => {
     const target = event.target;
     const typing = target instanceof HTMLElement && (target.isContentEditable || target.matches("input, select, textarea"));
     if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (document.querySelector("dialog[open]")) return;
     event.preventDefault();
     form.querySelector<HTMLInputElement>("input[type=search]")?.select();
   });

@@ -21,7 +21,8 @@ const LONG_VIEW_S = 30;
 const SESSION = "loupe.session";
 const OPENED = "loupe.opened";
 
-function unfollowed(): boolean {
+/** Whether the visitor asks not to be followed. */
+export function unfollowed(): boolean {
   const privacy = navigator as Navigator & { globalPrivacyControl?: boolean };
   return navigator.doNotTrack === "1" || privacy.globalPrivacyControl === true;
 }
@@ -78,7 +79,8 @@ export function tell(): void {
     const act: Opened = {
       document_id,
       position: Number(card.dataset.position ?? 0),
-      execution_id: results.dataset.execution,
+      // Results that were loaded beneath others are of a search of their own.
+      execution_id: card.dataset.execution ?? results.dataset.execution,
       query_snapshot: parsed(results.dataset.query),
     };
     store(OPENED, JSON.stringify(act));

@@ -33,9 +33,12 @@ use crate::{
     db::Db,
     folder, hosting, idempotency, jobs, limits,
     mail::Mailer,
-    outbound::Outbound,
+    outbound::{Outbound, tls},
     progress, usage,
-    v1::{audit::repeats, collections, documents, organizations, retrievers::History, webhooks},
+    v1::{
+        annotations, audit::repeats, collections, documents, organizations, retrievers::History,
+        webhooks,
+    },
     vault::Vault,
 };
 
@@ -227,6 +230,7 @@ fn trusting_client() -> anyhow::Result<reqwest::Client> {
         reason = "models and services come from places that the settings name, not a caller"
     )]
     let client = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls::client_config()?)
         .connect_timeout(Duration::from_secs(5))
         .build()?;
     Ok(client)
@@ -326,6 +330,9 @@ pub fn start_work(app: &App) {
             }
             if let Err(error) = documents::reapply(&heir).await {
                 tracing::warn!(%error, "documents of a process that died are not written yet");
+            }
+            if let Err(error) = annotations::signal::settle(&heir).await {
+                tracing::warn!(%error, "the signal of annotations is not up to date");
             }
         }
     });

@@ -27,7 +27,13 @@ pub struct Envelope {
     message: String,
     details: Object,
     retry_after: Option<u64>,
+    /// The namespace that the header names in vain.
+    unresolved: Option<String>,
 }
+
+/// Goes with the answer where the namespace of the header does not resolve: what was sent. A list answers an empty page.
+#[derive(Debug, Clone)]
+pub struct Unresolved(pub String);
 
 /// Goes with the answer of a refusal, for the audit log: the code of the error.
 #[derive(Debug, Clone, Copy)]
@@ -129,6 +135,7 @@ impl ApiError {
             message,
             details: Object::new(),
             retry_after: None,
+            unresolved: None,
         }))
     }
 
@@ -142,6 +149,15 @@ impl ApiError {
         )
         .with("resource", resource)
         .with("id", id)
+    }
+
+    /// A namespace header that names no namespace of the caller's.
+    pub fn unresolved(sent: &str) -> Self {
+        let mut error = Self::not_found("namespace", sent);
+        if let Self::Envelope(envelope) = &mut error {
+            envelope.unresolved = Some(sent.to_owned());
+        }
+        error
     }
 
     pub fn quota_exceeded(
@@ -257,6 +273,14 @@ impl ApiError {
         }
     }
 
+    /// The stable `error.code`, where there is one.
+    pub fn code(&self) -> Option<&'static str> {
+        match self {
+            Self::Validation(_) => None,
+            Self::Envelope(envelope) => envelope.code,
+        }
+    }
+
     /// Whether `error.code` is this one.
     pub fn has_code(&self, code: &str) -> bool {
         matches!(self, Self::Envelope(envelope) if envelope.code == Some(code))
@@ -368,6 +392,9 @@ impl IntoResponse for ApiError {
                     response
                         .extensions_mut()
                         .insert(Refused(envelope.code.unwrap_or("forbidden")));
+                }
+                if let Some(sent) = envelope.unresolved {
+                    response.extensions_mut().insert(Unresolved(sent));
                 }
                 if let Some(seconds) = envelope.retry_after {
                     response

@@ -23,7 +23,7 @@ use crate::{
     hosting::{api::Only, limits as visitors},
     idempotency,
     limits::{self, Figures, Running, bucket::Rate},
-    tolerance, usage,
+    tolerance, unresolved, usage,
     v1::{api_keys, audit::repeats},
 };
 
@@ -158,6 +158,7 @@ async fn known(
         }
         Err(error) => error.into_response(),
     };
+    response = unresolved::answer(row.operation, &uri, response);
     if listed {
         response.extensions_mut().insert(Readers::Listed);
     }

@@ -41,9 +41,9 @@ crate::sql! {
     // The key's id is the owner: it is unique over all organizations. What is older than a day gives way. A claim whose time
     // ran out does not: its process died, and nobody knows how far it came.
     const CLAIM = "INSERT INTO idempotency_keys (key_id, idempotency_key, org_id, request_hash, owner, lease_until, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (key_id, idempotency_key) DO UPDATE SET request_hash = excluded.request_hash, owner = excluded.owner, lease_until = excluded.lease_until, created_at = excluded.created_at, status = NULL, content_type = NULL, body = NULL WHERE idempotency_keys.created_at < $8";
-    const FIND = "SELECT request_hash, lease_until, status, content_type, body FROM idempotency_keys WHERE key_id = $1 AND idempotency_key = $2";
-    const ANSWER = "UPDATE idempotency_keys SET status = $4, content_type = $5, body = $6 WHERE key_id = $1 AND idempotency_key = $2 AND owner = $3";
-    const RELEASE = "DELETE FROM idempotency_keys WHERE key_id = $1 AND idempotency_key = $2 AND owner = $3 AND status IS NULL";
+    const FIND = "SELECT request_hash, lease_until, status, content_type, body FROM idempotency_keys WHERE key_id = $1 AND idempotency_key = $2 AND org_id = $3";
+    const ANSWER = "UPDATE idempotency_keys SET status = $4, content_type = $5, body = $6 WHERE key_id = $1 AND idempotency_key = $2 AND owner = $3 AND org_id = $7";
+    const RELEASE = "DELETE FROM idempotency_keys WHERE key_id = $1 AND idempotency_key = $2 AND owner = $3 AND org_id = $4 AND status IS NULL";
     const SWEEP = "DELETE FROM idempotency_keys WHERE created_at < $1";
 }
 
@@ -59,6 +59,7 @@ crate::row! {
 
 /// A request that carries the header.
 struct Named {
+    org_id: String,
     key_id: String,
     name: String,
     hash: String,
@@ -85,6 +86,7 @@ async fn attempt(app: &App, caller: &Caller, request: Request, next: Next) -> Re
         ApiError::payload_too_large("", format!("the body is larger than {limit} bytes"))
     })?;
     let named = Named {
+        org_id: caller.org_id.clone(),
         key_id: caller.actor().to_owned(),
         name,
         hash: fingerprint(&parts.uri.to_string(), &parts.headers, &bytes),
@@ -92,7 +94,7 @@ async fn attempt(app: &App, caller: &Caller, request: Request, next: Next) -> Re
     };
     let start = std::time::Instant::now();
     let mut pause = Duration::from_millis(10);
-    while !claim(app, caller, &named).await? {
+    while !claim(app, &named).await? {
         if let Some(answer) = recall(app, &named, &seal).await? {
             return Ok(answer);
         }
@@ -139,13 +141,13 @@ fn fingerprint(uri: &str, headers: &HeaderMap, body: &[u8]) -> String {
     hex::encode(digest.finalize())
 }
 
-async fn claim(app: &App, caller: &Caller, named: &Named) -> Result<bool> {
+async fn claim(app: &App, named: &Named) -> Result<bool> {
     let now = app.clock().micros();
     let seconds = i64::try_from(app.config().limits.request_seconds).unwrap_or(60);
     let args = args![
         &named.key_id,
         &named.name,
-        &caller.org_id,
+        &named.org_id,
         &named.hash,
         &named.owner,
         now + (seconds + 5) * 1_000_000,
@@ -161,7 +163,7 @@ async fn claim(app: &App, caller: &Caller, named: &Named) -> Result<bool> {
 
 /// The answer of the first request; none while it is under way.
 async fn recall(app: &App, named: &Named, seal: &Seal) -> Result<Option<Response>> {
-    let args = args![&named.key_id, &named.name];
+    let args = args![&named.key_id, &named.name, &named.org_id];
     let Some(stored) = app.db().one::<Stored>(FIND, args).await? else {
         return Ok(None);
     };
@@ -226,6 +228,7 @@ async fn keep(app: &App, named: &Named, seal: &Seal, response: Response) -> Resu
         i64::from(parts.status.as_u16()),
         kind,
         seal.close(&named.name, &bytes)?,
+        &named.org_id,
     ];
     app.db()
         .write(move |tx| Box::pin(async move { tx.run(ANSWER, args).await }))
@@ -234,7 +237,7 @@ async fn keep(app: &App, named: &Named, seal: &Seal, response: Response) -> Resu
 }
 
 async fn release(app: &App, named: &Named) -> Result<()> {
-    let args = args![&named.key_id, &named.name, &named.owner];
+    let args = args![&named.key_id, &named.name, &named.owner, &named.org_id];
     app.db()
         .write(move |tx| Box::pin(async move { tx.run(RELEASE, args).await.map(|_| ()) }))
         .await

@@ -13,6 +13,7 @@ pub mod cors;
 pub mod db;
 pub mod docs;
 pub mod error;
+pub mod fail;
 pub mod figures;
 pub mod folder;
 pub mod front;
@@ -35,6 +36,7 @@ pub mod progress;
 #[cfg(test)]
 mod strangers;
 pub mod tolerance;
+pub mod unresolved;
 pub mod usage;
 pub mod v1;
 pub mod vault;

@@ -2,12 +2,12 @@
 
 use axum::{
     extract::{FromRequestParts, Query},
-    http::{HeaderName, HeaderValue, request::Parts},
+    http::request::Parts,
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, NaiveDate, Utc};
 use loupe_engine::filter::{self, Filter};
-use loupe_wire::{DegradedEntry, PaginationResponse, Value, reading};
+use loupe_wire::{PaginationResponse, Value, reading};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ApiError, Result, Violation};
@@ -101,7 +101,8 @@ pub fn moment(name: &str, text: Option<&str>) -> Result<Option<DateTime<Utc>>> {
     }
 }
 
-fn query_violation(text: &str) -> Violation {
+/// The fault of a query that could not be read.
+pub fn query_violation(text: &str) -> Violation {
     // The rejection reads "Failed to deserialize query string: limit: invalid digit found in string".
     let text = text
         .strip_prefix("Failed to deserialize query string: ")
@@ -397,23 +398,6 @@ impl<T: Serialize> Page<T> {
     pub fn total_count(&self, params: &ListParams) -> i64 {
         self.total
             .unwrap_or_else(|| params.offset + i64::try_from(self.results.len()).unwrap_or(0))
-    }
-}
-
-/// The header that marks the empty page of an unresolved namespace.
-pub const UNRESOLVED: (HeaderName, HeaderValue) = (
-    HeaderName::from_static("x-namespace-unresolved"),
-    HeaderValue::from_static("true"),
-);
-
-/// The entry that an empty page of an unresolved namespace carries.
-pub fn unresolved(sent: &str) -> DegradedEntry {
-    DegradedEntry {
-        resource: "namespace".into(),
-        id: Some(sent.into()),
-        reason: "unresolved".into(),
-        next_step: "send the id (ns_…) of a namespace of this organization in X-Namespace; GET /v1/namespaces lists them".into(),
-        stage: None,
     }
 }
 

@@ -213,6 +213,9 @@ pub async fn metrics(State(app): State<App>, headers: HeaderMap) -> Result<Respo
         "Requests under way",
         app.shield.running(),
     );
+    let hashes = "loupe_password_hashes_total";
+    text.head(hashes, "counter", "Passwords hashed, kept or compared");
+    text.line(hashes, &[], app.passwords.hashing.runs());
     queues(&app, &mut text).await?;
     let (size, idle) = app.db().connections();
     text.gauge(

@@ -1,32 +1,24 @@
 //! Passwords: kept as Argon2id hashes, hashed a few at once, and throttled before they are hashed, so that guessing is slow
 //! and costs this server little.
 
+pub mod hashing;
+
 use std::{
     net::IpAddr,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use argon2::{Algorithm, Argon2, Params, PasswordHash, PasswordHasher, PasswordVerifier, Version};
 use moka::sync::Cache;
 use sha2::{Digest, Sha256};
-use tokio::sync::Semaphore;
+
+use hashing::Hashing;
 
 use crate::{
     app::App,
     error::{ApiError, Result},
     front, limits,
 };
-
-/// Kibibytes and rounds of one hash: what OWASP asks for at least.
-const MEMORY: u32 = 19 * 1024;
-const ROUNDS: u32 = 2;
-
-/// Hashes that may wait for their turn.
-const WAITING: usize = 64;
 
 /// Failures of one address before it has to wait, and the longest wait in seconds.
 const FREE_FAILURES: u32 = 5;
@@ -49,18 +41,16 @@ struct Tries {
 
 /// Passwords that are being tried.
 pub struct Passwords {
-    turns: Semaphore,
-    waiting: AtomicUsize,
+    /// The one place where passwords are hashed, those of people among them.
+    pub hashing: Hashing,
     tries: Cache<String, Arc<Mutex<Tries>>>,
     proved: Cache<[u8; 32], ()>,
 }
 
 impl Default for Passwords {
     fn default() -> Self {
-        let at_once = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
-            turns: Semaphore::new(at_once),
-            waiting: AtomicUsize::new(0),
+            hashing: Hashing::default(),
             tries: Cache::builder()
                 .max_capacity(100_000)
                 .time_to_idle(Duration::from_secs(3600))
@@ -73,24 +63,12 @@ impl Default for Passwords {
     }
 }
 
-fn argon() -> Result<Argon2<'static>> {
-    let params = Params::new(MEMORY, ROUNDS, 1, None).map_err(ApiError::internal)?;
-    Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
-}
-
 /// The hash of a new password, with its salt and parameters.
 ///
 /// # Errors
 /// Too many are hashed just now.
 pub async fn hash(app: &App, password: &str) -> Result<String> {
-    let password = password.to_owned();
-    turn(app, move || {
-        let hash: PasswordHash = argon()?
-            .hash_password(password.as_bytes())
-            .map_err(ApiError::internal)?;
-        Ok(hash.to_string())
-    })
-    .await
+    app.passwords.hashing.hash(password).await
 }
 
 /// Whether this is the password of `thing`, whose hash is `hash`.
@@ -113,13 +91,7 @@ pub async fn check(
     let now = app.clock().micros();
     // Counted before it is tried: many at once are no way around it.
     app.passwords.begin(&visitor, &neighbours, thing, now)?;
-    let (stored, tried) = (hash.to_owned(), password.to_owned());
-    let right = turn(app, move || {
-        Ok(argon()?
-            .verify_password(tried.as_bytes(), stored.as_str())
-            .is_ok())
-    })
-    .await;
+    let right = app.passwords.hashing.verify(password, Some(hash)).await;
     match &right {
         Ok(true) => {
             app.passwords.tries.invalidate(&visitor);
@@ -156,35 +128,6 @@ fn proof(thing: &str, hash: &str, password: &str) -> [u8; 32] {
         digest.update(piece);
     }
     digest.finalize().into()
-}
-
-/// Runs the work on a thread of its own, when it is its turn.
-async fn turn<T: Send + 'static>(
-    app: &App,
-    work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    /// Leaves the line however the wait ends.
-    struct Place<'a>(&'a AtomicUsize);
-    impl Drop for Place<'_> {
-        fn drop(&mut self) {
-            self.0.fetch_sub(1, Ordering::AcqRel);
-        }
-    }
-    let passwords = &app.passwords;
-    let before = passwords.waiting.fetch_add(1, Ordering::AcqRel);
-    let _place = Place(&passwords.waiting);
-    if before >= WAITING {
-        let message = "too many passwords are tried just now: try again in a moment";
-        return Err(ApiError::unavailable("overloaded", message).retry_after(1));
-    }
-    let _turn = passwords
-        .turns
-        .acquire()
-        .await
-        .map_err(ApiError::internal)?;
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(ApiError::internal)?
 }
 
 impl Passwords {
@@ -278,22 +221,5 @@ mod tests {
         passwords
             .begin("vault 9.9.9.9", "vault 9.9.9", "vault", now)
             .unwrap();
-    }
-
-    #[test]
-    fn a_hash_is_of_one_password() {
-        let hash: PasswordHash = argon().unwrap().hash_password(b"open sesame").unwrap();
-        let hash = hash.to_string();
-        assert!(
-            hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"),
-            "{hash}"
-        );
-        let argon = argon().unwrap();
-        assert!(argon.verify_password(b"open sesame", hash.as_str()).is_ok());
-        assert!(
-            argon
-                .verify_password(b"open sesame!", hash.as_str())
-                .is_err()
-        );
     }
 }

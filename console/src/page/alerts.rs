@@ -217,9 +217,14 @@ fn row(one: Record) -> AnyView {
             .api_in(ns.get_untracked())
             .patch(&path, &json!({"enabled": !on}))
     });
+    let send = {
+        let path = format!("{}/test", path_of(&id));
+        let call = move || session.api_in(ns.get_untracked()).post(&path, &json!({}));
+        rows.send_test(&title, call)
+    };
     let chosen = id.clone();
     let past = press("History", &title, Box::new(move || log.set(&chosen)));
-    let buttons = view! { {press("Test now", &title, Box::new(test))}{past}{toggle}{rows.open("Change", &title, &one)}{rows.open("Remove", &title, &one)} };
+    let buttons = view! { {press("Test now", &title, Box::new(test))}{send}{past}{toggle}{rows.open("Change", &title, &one)}{rows.open("Remove", &title, &one)} };
     line(vec![
         name(None, title.clone(), id),
         two(condition, looks),

@@ -13,7 +13,8 @@ use crate::{
 
 const FORM: &str = "annotations";
 
-fn path_of(one: &Record) -> String {
+/// Where one annotation is.
+pub fn path_of(one: &Record) -> String {
     format!(
         "/v1/annotations/{}",
         text::escape(&one.text("annotation_id"))

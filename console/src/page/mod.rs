@@ -29,6 +29,7 @@ pub mod published;
 pub mod results;
 pub mod retriever_form;
 pub mod retrievers;
+pub mod review;
 pub mod searches;
 pub mod sign_in;
 pub mod syncs;

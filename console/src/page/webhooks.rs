@@ -14,7 +14,7 @@ const COLUMNS: &[Column] = &[
     Column("Events", ""),
     Column("Receivers", ""),
     Column("Health", ""),
-    Column("", "actions"),
+    Column("", "actions many"),
 ];
 
 const BLANK: Blank = Blank {
@@ -126,6 +126,7 @@ fn state(one: &Record) -> String {
 
 fn row(one: Record) -> AnyView {
     let (rows, log): (Rows, Query) = (expect_context(), expect_context());
+    let session = use_session();
     let (id, title) = (one.text("webhook_id"), one.text("webhook_name"));
     let mut events: Vec<String> = one.strings("event_types");
     let more = events.len().saturating_sub(2);
@@ -151,7 +152,9 @@ fn row(one: Record) -> AnyView {
     let resume = (!one.flag("is_active")).then(|| active(rows, &one));
     let chosen = id.clone();
     let open = press("Log", &title, Box::new(move || log.set(&chosen)));
-    let buttons = view! { {resume}{open}{rows.open("Change", &title, &one)}{rows.open("Remove", &title, &one)} };
+    let path = format!("{}/test", path_of(&id));
+    let test = rows.send_test(&title, move || session.api().post(&path, &json!({})));
+    let buttons = view! { {resume}{test}{open}{rows.open("Change", &title, &one)}{rows.open("Remove", &title, &one)} };
     line(vec![
         name(None, title.clone(), id),
         tags(events),
@@ -160,7 +163,7 @@ fn row(one: Record) -> AnyView {
             "",
             view! { {badge(&state(&one))}<span class="sub cut">{under}</span> }.into_any(),
         ),
-        cell("actions", buttons.into_any()),
+        cell("actions many", buttons.into_any()),
     ])
 }
 

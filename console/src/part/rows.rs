@@ -8,6 +8,7 @@ use crate::{
     load::{Change, Load, Query},
     record::Record,
     session::use_session,
+    text,
 };
 
 /// One list's rows: a page leaves it in the context for them.
@@ -65,6 +66,23 @@ impl Rows {
         press(verb, name, Box::new(move || run(call())))
     }
 
+    /// A button that sends a test through the channels of a row, and says what came of it.
+    pub fn send_test(self, name: &str, call: impl Fn() -> Answer + 'static) -> AnyView {
+        let toasts: Toasts = expect_context();
+        let on = move || {
+            self.change.run(call(), move |answer| {
+                let said = told(&answer);
+                match answer.flag("success") {
+                    true => toasts.say(said),
+                    false => self
+                        .change
+                        .refuse_as("The test did not arrive everywhere", said),
+                }
+            });
+        };
+        press("Send a test", name, Box::new(on))
+    }
+
     /// Makes a call, says so and lists anew.
     pub fn runner(self, said: &'static str) -> impl Fn(Answer) + Copy + 'static {
         let (toasts, session) = (expect_context::<Toasts>(), use_session());
@@ -79,6 +97,23 @@ impl Rows {
 
     pub fn reload(self) {
         self.load.reload();
+    }
+}
+
+/// What came of a test, channel by channel.
+fn told(answer: &Record) -> String {
+    let each = answer.list("results").into_iter().map(|one| {
+        let channel = match one.text("channel_type").as_str() {
+            "slack" => "chat".to_owned(),
+            other => other.to_owned(),
+        };
+        let status = text::words(&one.text("status"));
+        format!("{channel} {status}: {}", one.text("message"))
+    });
+    let each: Vec<String> = each.collect();
+    match each.is_empty() {
+        true => "there is no channel to send to".into(),
+        false => each.join("; "),
     }
 }
 
@@ -136,4 +171,34 @@ pub fn Log(
         </Modal>
     }
     .into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use loupe_wire::{ChannelTestResponse, ChannelTestResult};
+
+    use super::*;
+    use crate::record::tests::sent;
+
+    #[test]
+    fn what_came_of_a_test_is_told_channel_by_channel() {
+        let one = |channel: &str, status: &str, message: &str| ChannelTestResult {
+            channel_type: channel.into(),
+            status: status.into(),
+            message: message.into(),
+            ..Default::default()
+        };
+        let answer = ChannelTestResponse {
+            success: false,
+            results: vec![
+                one("slack", "delivered", "the receiver answered 200"),
+                one("email", "not_configured", "no mail server"),
+            ],
+        };
+        assert_eq!(
+            told(&sent(&answer)),
+            "chat delivered: the receiver answered 200; email not configured: no mail server"
+        );
+        assert!(!told(&Record::default()).is_empty());
+    }
 }

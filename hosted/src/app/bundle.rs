@@ -49,7 +49,7 @@ const NAME: usize = 200;
 #[error("{0}")]
 pub struct BundleError(String);
 
-fn refuse<T>(why: impl Into<String>) -> Result<T, BundleError> {
+pub(super) fn refuse<T>(why: impl Into<String>) -> Result<T, BundleError> {
     Err(BundleError(why.into()))
 }
 
@@ -96,6 +96,11 @@ impl Bundle {
     /// The files, in the order of the archive.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// Begins to count for another reading of the files.
+    pub fn begin(&mut self) {
+        self.unpacked = 0;
     }
 
     /// One file, whole.
@@ -432,6 +437,52 @@ mod tests {
         assert!(started.elapsed().as_secs() < 20);
     }
 
+    /// An archive of so many empty files, written by hand: a library would take minutes, and say how many there are.
+    fn of_empty_files(count: u32, said: u16) -> File {
+        let name = |number: u32| format!("{number:07}");
+        let (mut local, mut central) = (Vec::new(), Vec::new());
+        for number in 0..count {
+            let at = u32::try_from(local.len()).unwrap();
+            local.extend(b"PK\x03\x04\x0a\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0\0\0\0\0\0\0\x07\0\0\0");
+            local.extend(name(number).bytes());
+            central.extend(b"PK\x01\x02\x0a\0\x0a\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0\0\0\0\0\0\0\x07\0\0\0\0\0\0\0\0\0\0\0\0\0");
+            central.extend(at.to_le_bytes());
+            central.extend(name(number).bytes());
+        }
+        let (start, length) = (local.len(), central.len());
+        let mut made = tempfile::tempfile().unwrap();
+        made.write_all(&local).unwrap();
+        made.write_all(&central).unwrap();
+        made.write_all(b"PK\x05\x06\0\0\0\0").unwrap();
+        made.write_all(&[said.to_le_bytes(), said.to_le_bytes()].concat())
+            .unwrap();
+        for figure in [length, start] {
+            let figure = u32::try_from(figure).unwrap();
+            made.write_all(&figure.to_le_bytes()).unwrap();
+        }
+        made.write_all(&[0; 2]).unwrap();
+        made
+    }
+
+    /// A million of them with `LOUPE_TEST_LONG`.
+    #[test]
+    fn empty_files_are_counted_before_there_is_room_for_them() {
+        let few = Bundle::open(of_empty_files(3, 3), Limits::default()).unwrap();
+        assert_eq!(few.entries().len(), 3);
+        let long = std::env::var_os("LOUPE_TEST_LONG").is_some();
+        let count = if long { 1_000_000 } else { 60_000 };
+        for said in [60_000, u16::MAX] {
+            let many = of_empty_files(count, said);
+            let started = std::time::Instant::now();
+            let refused = refusal(Bundle::open(many, Limits::default()));
+            assert!(refused.contains("more than 5000 files"), "{refused}");
+            assert!(started.elapsed().as_secs() < 2);
+        }
+        // What it says of itself is all that is read: fewer than there are.
+        let hidden = Bundle::open(of_empty_files(count, 2), Limits::default());
+        assert!(hidden.is_err() || hidden.is_ok_and(|made| made.entries().len() <= 2));
+    }
+
     #[test]
     fn a_file_that_is_larger_than_it_says_is_refused() {
         let mut writer = ZipWriter::new(tempfile::tempfile().unwrap());
@@ -499,7 +550,8 @@ mod tests {
                 .wrapping_add(1);
             usize::try_from(state >> 33).unwrap()
         };
-        for _ in 0..2_000 {
+        let long = std::env::var_os("LOUPE_TEST_LONG").is_some();
+        for _ in 0..if long { 50_000 } else { 5_000 } {
             let mut bytes = whole.clone();
             for _ in 0..1 + next() % 8 {
                 let at = next() % bytes.len();

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use serde::{Deserialize, Serialize};
 
+use super::headers::FILE as HEADERS;
+
 /// A file as a version has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asset {
@@ -44,9 +46,10 @@ pub enum Found<'m> {
 /// Finds what answers `raw`, the path of the request as it was sent. A browser that goes to an address gets the app's page
 /// where there is no file; whatever else asks hears that there is none.
 pub fn find<'m>(manifest: &'m Manifest, raw: &str, navigates: bool) -> Found<'m> {
+    // What says how files are served is none of them.
     let get = |path: &str| {
-        manifest
-            .get_key_value(path)
+        let file = manifest.get_key_value(path);
+        file.filter(|_| path != HEADERS)
             .map(|(path, file)| (path.as_str(), file))
     };
     let missing = Found::Nothing(get("404.html"));
@@ -71,7 +74,7 @@ pub fn find<'m>(manifest: &'m Manifest, raw: &str, navigates: bool) -> Found<'m>
 }
 
 /// The path without its first slash and its percent signs; none when it is one that no file has.
-fn decode(raw: &str) -> Option<String> {
+pub(super) fn decode(raw: &str) -> Option<String> {
     let raw = raw.strip_prefix('/')?;
     let mut path = String::with_capacity(raw.len());
     let last = raw.matches('/').count();
@@ -264,6 +267,7 @@ mod tests {
             "docs/index.html",
             "assets/a b.js",
             "ü.txt",
+            HEADERS,
         ]
         .into_iter()
         .map(|path| (path.to_owned(), Asset::default()))
@@ -291,6 +295,8 @@ mod tests {
             ("/%C3%BC.txt", "ü.txt"),
             ("/assets/missing.js", "nothing"),
             ("/films/7", "nothing"),
+            ("/_headers", "nothing"),
+            ("/%5fheaders", "nothing"),
         ] {
             assert_eq!(found(raw, false), file, "{raw}");
         }

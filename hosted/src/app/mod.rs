@@ -2,6 +2,7 @@
 
 pub mod bundle;
 pub mod files;
+pub mod headers;
 mod inject;
 
 pub use inject::inject;

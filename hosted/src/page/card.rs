@@ -82,7 +82,7 @@ impl Cards<'_> {
         });
         let media = look
             .thumbnail
-            .then(|| self.media(index, picture.map(|(picture, _)| picture), badge));
+            .then(|| self.media(index, &title, picture.map(|(picture, _)| picture), badge));
         let score = hit.score.filter(|_| look.score)
             .map(|score| view! { <span class="score" title="Score of this result">{format!("{score:.2}")}</span> });
         let class = if look.horizontal {
@@ -127,7 +127,13 @@ impl Cards<'_> {
         }
     }
 
-    fn media(&self, index: usize, picture: Option<Picture>, badge: Option<AnyView>) -> AnyView {
+    fn media(
+        &self,
+        index: usize,
+        title: &str,
+        picture: Option<Picture>,
+        badge: Option<AnyView>,
+    ) -> AnyView {
         let look = self.look;
         // Lists of words keep no empty place where there is no picture; a grid does, so that rows stay even.
         let Some(picture) = picture else {
@@ -157,9 +163,24 @@ impl Cards<'_> {
                 <img src=picture.url alt="" width=width.to_string() height=height.to_string() loading=loading
                     decoding="async" fetchpriority=priority/>
                 {badge}
+                {self.enlarge(title)}
             </div>
         }
         .into_any()
+    }
+
+    /// Shows the picture large, with script. A card that does nothing has none, and a frame as high as its page has no
+    /// place for it.
+    fn enlarge(&self, title: &str) -> Option<AnyView> {
+        let able = self.look.click != Click::Nowhere && !self.query.is_framed();
+        let named = format!("Enlarge the picture of {title}");
+        able.then(|| view! {
+            <button class="enlarge scripted" type="button" data-enlarge aria-label=named>
+                <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+                    <path d="M9.5 2.5h4v4m0-4-5 5m-2 6h-4v-4m0 4 5-5" fill="none" stroke="currentColor" stroke-width="1.5"></path>
+                </svg>
+            </button>
+        }.into_any())
     }
 
     fn drawing(&self) -> Drawing<'_> {

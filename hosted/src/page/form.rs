@@ -1,25 +1,28 @@
-//! The search form: a plain GET form, complete without script.
+//! The search form, complete without script: a plain GET form, or where it takes files a POST form that leads to the
+//! same addresses unless there is a file.
 
 use leptos::prelude::*;
 use loupe_wire::RetrieverInputSchemaFieldType as Kind;
 
 use super::{
-    input::{Input, is_text},
+    input::{Input, accepts, is_text},
     query::Query,
 };
 
-/// The form and the suggestions beneath it.
-pub fn form(query: &Query, autofocus: bool) -> AnyView {
+/// The form; `remembers` lets the script keep on the visitor's machine what was searched for.
+pub fn form(query: &Query, autofocus: bool, remembers: bool) -> AnyView {
     let main = query.inputs.iter().position(is_text);
     let field = main.map(|index| main_field(&query.inputs[index], autofocus));
     // Nobody types the id of a document: such an input is filled in by the links of the cards.
     let typed = |input: &Input| input.config.field_schema.r#type != Kind::DocumentReference;
+    // A page has to be asked something: its one input, where it has no other.
+    let alone = main.is_none() && query.inputs.iter().filter(|input| typed(input)).count() == 1;
     let rest: Vec<_> = query
         .inputs
         .iter()
         .enumerate()
         .filter(|(index, input)| Some(*index) != main && typed(input))
-        .map(|(_, input)| control(input))
+        .map(|(_, input)| control(input, alone))
         .collect();
     let has_rest = !rest.is_empty();
     // A new search keeps the filters chosen.
@@ -34,9 +37,16 @@ pub fn form(query: &Query, autofocus: bool) -> AnyView {
         .map(|(name, value)| view! { <input type="hidden" name=name value=value/> })
         .collect_view();
     let button = view! { <button class="button primary" type="submit">"Search"</button> };
+    let (method, enctype) = if query.takes_files() {
+        ("post", Some("multipart/form-data"))
+    } else {
+        ("get", None)
+    };
+    let remembers = remembers.then_some("");
     view! {
         <search>
-            <form class="search" method="get" action=query.path.clone() data-search>
+            <form class="search" method=method enctype=enctype action=query.path.clone() data-search
+                data-remembers=remembers>
                 <div class="bar">{field}{button}</div>
                 {main.and_then(|index| note(&query.inputs[index]))}
                 {has_rest.then(|| view! { <div class="more">{rest}</div> })}
@@ -112,7 +122,10 @@ fn note(input: &Input) -> Option<AnyView> {
     Some(view! { <p class=class id=id>{text}</p> }.into_any())
 }
 
-fn control(input: &Input) -> AnyView {
+fn control(input: &Input, alone: bool) -> AnyView {
+    if let Some(accepted) = accepts(input) {
+        return file(input, accepted, alone);
+    }
     let label = input.config.label.clone();
     let field = match input.config.input_type.as_str() {
         "boolean" | "checkbox" | "toggle" => {
@@ -135,6 +148,43 @@ fn control(input: &Input) -> AnyView {
             <label for=id(input)>{label}</label>
             {field}
             {note(input)}
+        </div>
+    }
+    .into_any()
+}
+
+/// An input for a file. Alone in its form it has to be filled in; beside words it need not.
+fn file(input: &Input, accepted: &'static str, alone: bool) -> AnyView {
+    let noun = if accepted == "image/*" {
+        "picture"
+    } else {
+        "file"
+    };
+    let note = input
+        .error
+        .map(str::to_owned)
+        .or_else(|| Some(format!("Searched with {}.", input.file.as_ref()?.name)))
+        .or_else(|| input.config.helper_text.clone());
+    let hint = note.is_none().then(|| {
+        // The browser alone takes what is dropped on the input; pasting is the script's.
+        view! {
+            {format!("Choose a {noun}, or drop ")}<span class="scripted">"or paste "</span>"it here."
+        }
+    });
+    let class = if input.error.is_some() {
+        "note bad"
+    } else {
+        "note"
+    };
+    let note_id = format!("{}-note", id(input));
+    let accept = (!accepted.is_empty()).then_some(accepted);
+    let invalid = input.error.map(|_| "true");
+    view! {
+        <div class="control file">
+            <label for=id(input)>{input.config.label.clone()}</label>
+            <input class="entry" type="file" id=id(input) name=input.param.clone() accept=accept required=alone
+                aria-describedby=note_id.clone() aria-invalid=invalid/>
+            <p class=class id=note_id>{note}{hint}</p>
         </div>
     }
     .into_any()

@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use loupe_wire::{DisplayConfig, Object, SEOConfig};
 use serde_json::{Value, json};
 
+use super::preview;
 use super::query::encode;
 use super::text::{safe_url, truncate};
 use super::theme::Theme;
@@ -26,6 +27,8 @@ pub struct Head {
     pub robots: String,
     pub og_type: String,
     pub image: Option<(String, String)>,
+    /// Whether the picture is the one that is drawn here, whose size is known.
+    pub is_drawn: bool,
     pub site_name: Option<String>,
     pub locale: Option<String>,
     pub twitter: Vec<(&'static str, String)>,
@@ -85,6 +88,11 @@ impl Head {
         });
         if let Some(description) = &description {
             site["description"] = json!(description);
+        }
+        let logo = seo.logo_url.as_deref().or(display.logo_url.as_deref());
+        if let Some(logo) = logo.and_then(safe_url) {
+            let origin = if logo.starts_with('/') { base_url } else { "" };
+            site["image"] = json!(format!("{origin}{logo}"));
         }
         let mut json_ld = vec![site];
         if let Some(data) = &seo.structured_data {
@@ -158,6 +166,7 @@ impl Head {
                 robots(&seo.robots)
             },
             og_type: "article".to_owned(),
+            is_drawn: common.is_drawn && picture.is_none(),
             image: picture
                 .map(|url| (absolute(url), title.to_owned()))
                 .or(common.image.clone()),
@@ -168,12 +177,10 @@ impl Head {
 
     fn common(page: &Page, seo: &SEOConfig, base_url: &str, description: Option<String>) -> Self {
         let display = &page.display_config;
-        let image = seo
-            .og_image_url
-            .as_deref()
-            .or(seo.logo_url.as_deref())
-            .or(display.logo_url.as_deref())
-            .and_then(safe_url);
+        let image = seo.og_image_url.as_deref().and_then(safe_url);
+        // Whoever shows links has no password, so there is no picture for a page that has one.
+        let is_drawn = image.is_none() && !page.is_protected;
+        let image = image.or_else(|| is_drawn.then(|| preview::address(page, base_url)));
         let absolute = |url: String| {
             if url.starts_with('/') {
                 format!("{base_url}{url}")
@@ -205,6 +212,7 @@ impl Head {
                 seo.og_type.clone()
             },
             image: image.map(|url| (absolute(url), alt)),
+            is_drawn,
             site_name: Some(seo.site_name.clone()).filter(|name| !name.is_empty()),
             locale: Some(seo.locale.clone()).filter(|locale| locale.len() < 16),
             keywords: Some(seo.keywords.join(", ")).filter(|keywords| !keywords.is_empty()),
@@ -239,6 +247,9 @@ impl Head {
             })
         };
         let (image, alt) = self.image.unzip();
+        let twitter_image = image.clone();
+        let size = |pixels: u32| self.is_drawn.then(|| pixels.to_string());
+        let (width, height) = (size(preview::WIDTH), size(preview::HEIGHT));
         let data = self.json_ld.iter()
             .map(|data| view! { <script type="application/ld+json" nonce=nonce.to_owned() inner_html=json_in_html(data)></script> })
             .collect_view();
@@ -266,7 +277,10 @@ impl Head {
             {graph("og:description", self.description)}
             {graph("og:url", self.canonical)}
             {graph("og:image", image)}
+            {graph("og:image:width", width)}
+            {graph("og:image:height", height)}
             {graph("og:image:alt", alt)}
+            {named("twitter:image", twitter_image)}
             {graph("og:site_name", self.site_name)}
             {graph("og:locale", self.locale)}
             {twitter}
@@ -304,6 +318,7 @@ fn robots(text: &str) -> String {
         "noimageindex",
         "notranslate",
     ];
+    let text = text.to_ascii_lowercase();
     let directives: Vec<&str> = text
         .split(',')
         .map(str::trim)

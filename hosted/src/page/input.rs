@@ -10,6 +10,15 @@ use crate::Page;
 /// Names the page itself uses; an input of that name gets `input.` before it.
 const RESERVED: [&str; 4] = ["page", "q", "nonce", "embed"];
 
+/// A file of a visitor.
+#[derive(Debug, Clone)]
+pub struct Upload {
+    /// What it is called on the visitor's machine.
+    pub name: String,
+    /// Its content as retrievers take files: an address of the scheme `data`.
+    pub data: String,
+}
+
 /// One field of the search form.
 #[derive(Debug, Clone)]
 pub struct Input {
@@ -23,6 +32,8 @@ pub struct Input {
     pub options: Vec<String>,
     /// What the visitor gave, one or several.
     pub values: Vec<String>,
+    /// The file that the visitor sent.
+    pub file: Option<Upload>,
     /// What is wrong with it.
     pub error: Option<&'static str>,
 }
@@ -33,12 +44,20 @@ impl Input {
         self.values.first().map_or("", String::as_str)
     }
 
+    /// Whether the visitor gave nothing.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty() && self.file.is_none()
+    }
+
     pub fn is_list(&self) -> bool {
         self.config.field_schema.r#type == Kind::Array
     }
 
     /// Its values as the retriever takes them, or what is wrong with them.
     pub fn typed(&self) -> Result<Option<Value>, &'static str> {
+        if let Some(file) = &self.file {
+            return Ok(Some(json!(file.data)));
+        }
         if self.values.is_empty() {
             return Ok(None);
         }
@@ -83,6 +102,24 @@ pub fn is_text(input: &Input) -> bool {
     ) && matches!(input.config.field_schema.r#type, Kind::String | Kind::Text)
 }
 
+/// The kinds of files that an input takes, as `accept` names them (any file where it is empty); none where it takes no
+/// file.
+pub fn accepts(input: &Input) -> Option<&'static str> {
+    let drawn = input.config.input_type.as_str();
+    match input.config.field_schema.r#type {
+        // The owner wants addresses typed.
+        _ if drawn == "url" => None,
+        Kind::Image => Some("image/*"),
+        Kind::Audio => Some("audio/*"),
+        Kind::Video => Some("video/*"),
+        Kind::Pdf => Some("application/pdf"),
+        Kind::Excel => Some(".xlsx,.xls,.csv"),
+        Kind::String | Kind::Text if drawn == "image" => Some("image/*"),
+        Kind::String | Kind::Text if drawn == "file" => Some(""),
+        _ => None,
+    }
+}
+
 /// The form of a page, nothing filled in.
 pub fn inputs_of(page: &Page) -> Vec<Input> {
     let mut configs = page.display_config.inputs.clone();
@@ -117,6 +154,7 @@ pub fn inputs_of(page: &Page) -> Vec<Input> {
                 config,
                 options,
                 values: Vec::new(),
+                file: None,
                 error: None,
             }
         })
@@ -147,6 +185,8 @@ fn implied(name: &str, schema: &RetrieverInputSchemaField) -> InputRenderingConf
         Kind::Number | Kind::Integer | Kind::Float => "number",
         Kind::Boolean => "boolean",
         Kind::Date | Kind::Datetime => "date",
+        Kind::Image => "image",
+        Kind::Audio | Kind::Video | Kind::Pdf | Kind::Excel => "file",
         _ => "text",
     };
     let mut letters = name.chars();

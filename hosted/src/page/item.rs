@@ -6,6 +6,7 @@ use loupe_wire::Timestamp;
 use super::card::{picture, title};
 use super::format::{Drawing, field, marked};
 use super::look::{Look, get, label};
+use super::media;
 use super::query::Query;
 use super::results::beacon;
 use super::shell::{foot, top};
@@ -71,6 +72,12 @@ pub fn item(
         .filter_map(|name| Some((name, field(&drawing, name, get(&hit.fields, name))?)))
         .map(|(name, value)| view! { <div><dt>{label(display, name)}</dt><dd>{value}</dd></div> })
         .collect();
+    let file = media::of(display, hit);
+    let poster = picture.as_ref().map(|(picture, _)| picture.url.clone());
+    let player = file
+        .as_ref()
+        .and_then(|file| media::player(file, poster, &name))
+        .map(|player| view! { <figure class="figure">{player}</figure> }.into_any());
     let image = picture.map(|(picture, _)| {
         let sized = picture.width.zip(picture.height).filter(|(width, height)| *width > 0 && *height > 0);
         let (width, height) = sized.unwrap_or((look.ratio.0.saturating_mul(60), look.ratio.1.saturating_mul(60)));
@@ -79,7 +86,9 @@ pub fn item(
                 <img src=picture.url alt=name.clone() width=width.to_string() height=height.to_string() fetchpriority="high"/>
             </figure>
         }
+        .into_any()
     });
+    let image = player.or(image);
     let link = look.link(&hit.fields).and_then(|link| safe_url(&link)).map(|href| {
         let text = domain(&href).map_or_else(|| "Open the source".to_owned(), |domain| format!("Open at {domain}"));
         view! { <p><a class="button primary" href=href rel="noopener noreferrer nofollow">{text}</a></p> }
@@ -105,6 +114,7 @@ pub fn item(
                 <div class="about-item">
                     <h1>{marked(&name, &marks)}</h1>
                     {text.map(|(_, text)| paragraphs(&text, &marks))}
+                    {file.as_ref().map(media::link)}
                     {link}
                     {(!rows.is_empty()).then(|| view! { <dl class="particulars full">{rows}</dl> })}
                 </div>

@@ -3,6 +3,7 @@
 use loupe_wire::{DisplayConfig, FieldConfig, FieldFormatType, Object, Value};
 
 use super::theme::{card_style, hover, length};
+use crate::Page;
 
 /// Character of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +130,16 @@ struct Slots {
 }
 
 impl Look {
-    /// Looks of a page.
+    /// Looks of a page, with as many results as its owner allows at once.
+    pub fn of_page(page: &Page) -> Self {
+        let mut look = Self::of(&page.display_config);
+        if let Some(most) = page.most_results {
+            look.page_size = look.page_size.min(most.max(1));
+        }
+        look
+    }
+
+    /// Looks of a display configuration.
     pub fn of(display: &DisplayConfig) -> Self {
         let template = match display.template_type.as_deref() {
             Some("portrait-gallery") => Template::PortraitGallery,
@@ -316,6 +326,8 @@ impl Slots {
             "text",
             "content",
             "body",
+            "transcription",
+            "ocr_text",
         ]));
         if title.is_empty() {
             title.extend(

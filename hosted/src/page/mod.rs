@@ -1,5 +1,6 @@
 //! Public search pages: `/r/{public_name}` and what belongs to it.
 
+mod canvas;
 mod card;
 mod form;
 mod format;
@@ -10,18 +11,21 @@ mod input;
 mod item;
 mod lock;
 mod look;
+mod media;
+mod preview;
 mod query;
 mod reply;
 mod results;
 mod shell;
 mod text;
 mod theme;
+mod upload;
 mod visitor;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{DefaultBodyLimit, Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::{get, post};
@@ -30,7 +34,7 @@ use leptos::prelude::*;
 use self::card::Cards;
 use self::head::Head;
 use self::look::Look;
-use self::query::{Query, View};
+use self::query::{Query, View, encode};
 use self::reply::Cache;
 use self::results::Outcome;
 use self::shell::{Document, body_class, document, notice};
@@ -43,9 +47,17 @@ type Shared = State<Arc<dyn Host>>;
 /// Routes of the public pages, for the server to merge.
 pub fn router(host: Arc<dyn Host>) -> Router {
     Router::new()
-        .route("/r/{public_name}", get(search_page))
-        .route("/r/{public_name}/embed", get(frame::embedded))
+        .route(
+            "/r/{public_name}",
+            get(search_page).post(upload::search_page),
+        )
+        .route(
+            "/r/{public_name}/embed",
+            get(frame::embedded).post(upload::embedded),
+        )
+        .layer(DefaultBodyLimit::max(upload::LARGEST_FORM))
         .route("/r/{public_name}/icon", get(icon_file))
+        .route("/r/{public_name}/preview.png", get(preview::picture))
         .route("/r/{public_name}/unlock", post(lock::unlock))
         .route("/r/{public_name}/item/{document_id}", get(item_page))
         .route("/sitemap.xml", get(sitemap))
@@ -86,6 +98,14 @@ fn is_plausible(public_name: &str) -> bool {
     public_name.len() <= 64 && public_name.bytes().all(allowed)
 }
 
+/// An address of a page, under another name.
+fn renamed(address: &Uri, public_name: &str) -> String {
+    let before = address.path_and_query().map_or("", |to| to.as_str());
+    let inside = before.strip_prefix("/r/").unwrap_or_default();
+    let rest = inside.find(['/', '?']).map_or("", |end| &inside[end..]);
+    format!("/r/{}{rest}", encode(public_name))
+}
+
 /// The page of this name as this visitor finds it, or the reply that says why not and nothing more.
 async fn open(
     host: &dyn Host,
@@ -99,6 +119,9 @@ async fn open(
         Ok(Seen::Nothing)
     };
     match seen {
+        Ok(Seen::Page(page)) if page.public_name != public_name => {
+            Err(Box::new(reply::moved(&renamed(address, &page.public_name))))
+        }
         Ok(Seen::Page(page)) => Ok(*page),
         Ok(Seen::Nothing) => Err(Box::new(nothing(host))),
         Ok(Seen::Locked) => {
@@ -141,23 +164,38 @@ async fn search(
     view: View,
     headers: &HeaderMap,
 ) -> Response {
-    let look = Look::of(&page.display_config);
+    let look = Look::of_page(page);
     let query = Query::read(page, &look, raw.as_deref().unwrap_or_default(), view);
-    let outcome = ask(host, page, visitor, &look, &query).await;
+    show(host, page, visitor, &look, &query, headers).await
+}
+
+/// The page with the answer to a query.
+async fn show(
+    host: &dyn Host,
+    page: &Page,
+    visitor: &Visitor,
+    look: &Look,
+    query: &Query,
+    headers: &HeaderMap,
+) -> Response {
+    let outcome = ask(host, page, visitor, look, query).await;
     let status = match &outcome {
         Outcome::Failed(HostError::Invalid(_)) | Outcome::Refused => StatusCode::BAD_REQUEST,
         Outcome::Failed(HostError::Busy { .. }) => StatusCode::TOO_MANY_REQUESTS,
         Outcome::Failed(HostError::Timeout) => StatusCode::GATEWAY_TIMEOUT,
         Outcome::Failed(HostError::Failed(_)) => StatusCode::SERVICE_UNAVAILABLE,
+        Outcome::Answer(answer) if answer.is_nothing_yet() => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::OK,
     };
-    let cache = if status == StatusCode::OK && query.is_empty() && !page.is_protected {
+    let is_partial = matches!(&outcome, Outcome::Answer(answer) if answer.is_partial);
+    let lasts = status == StatusCode::OK && query.is_empty() && !is_partial;
+    let cache = if lasts && !page.is_protected {
         Cache::Revalidate
     } else {
         Cache::Never
     };
     let told = !visitor.unfollowed;
-    let document = render_search(host, page, &look, &query, &outcome, told);
+    let document = render_search(host, page, look, query, &outcome, told);
     let mut reply = reply::page(status, document, cache, headers);
     if let Outcome::Failed(HostError::Busy { retry_after_s }) = outcome {
         reply
@@ -254,6 +292,8 @@ fn render_search(
             "hero sr"
         };
         let waiting = matches!(outcome, Outcome::Waiting);
+        // What was searched for stays on the visitor's machine, and not even there behind a password.
+        let remembers = told && !framed && !page.is_protected;
         view! {
             {(!framed).then(|| shell::top(page, &query.home))}
             // The page around a frame has a main part of its own.
@@ -263,7 +303,7 @@ fn render_search(
                         <h1>{display.title.clone()}</h1>
                         {display.description.clone().filter(|_| !asked).map(|text| view! { <p class="lede">{text}</p> })}
                     </div>
-                    {look.search.then(|| form::form(query, waiting && !framed))}
+                    {look.search.then(|| form::form(query, waiting && !framed, remembers))}
                     {(!asked).then(|| form::suggestions(query))}
                 </div>
                 {results::results(&cards, outcome, told)}
@@ -292,7 +332,7 @@ async fn item_page(
         Ok(page) => page,
         Err(reply) => return *reply,
     };
-    let look = Look::of(&page.display_config);
+    let look = Look::of_page(&page);
     let raw = raw.as_deref().unwrap_or_default();
     let query = Query::read(&page, &look, raw, View::Page);
     let mut hit = match host.item(&page.public_name, &visitor, &document_id).await {
@@ -304,6 +344,17 @@ async fn item_page(
                 "It may have been removed from this page.",
             );
             return reply::page(StatusCode::NOT_FOUND, missing, Cache::Never, &headers);
+        }
+        Err(HostError::Busy { retry_after_s }) => {
+            let (title, text) = (
+                "Too many searches just now",
+                "Wait a moment, then try again.",
+            );
+            let mut reply = refuse(&*host, StatusCode::TOO_MANY_REQUESTS, title, text);
+            reply
+                .headers_mut()
+                .insert(axum::http::header::RETRY_AFTER, retry_after_s.into());
+            return reply;
         }
         Err(error) => {
             tracing::error!(%error, public_name, "an item could not be read");
@@ -382,7 +433,16 @@ async fn icon_file(
             Some((kind, bytes)) => reply::file(kind, bytes, page.is_protected, &headers),
             None => reply::missing(),
         },
-        Err(_) => reply::missing(),
+        Err(reply) => closed(*reply),
+    }
+}
+
+/// What a file beside a page answers where the page does not open: it leads on where the page does, and tells nothing else.
+fn closed(reply: Response) -> Response {
+    match reply.status() {
+        StatusCode::PERMANENT_REDIRECT => reply,
+        StatusCode::SERVICE_UNAVAILABLE => reply::unavailable(),
+        _ => reply::missing(),
     }
 }
 
@@ -398,8 +458,9 @@ async fn sitemap(State(host): Shared) -> Response {
 }
 
 async fn robots(State(host): Shared) -> Response {
+    // Pictures of pages are files with signed addresses.
     reply::text(format!(
-        "User-agent: *\nAllow: /r/\nDisallow: /v1/\n\nSitemap: {}/sitemap.xml\n",
+        "User-agent: *\nAllow: /r/\nAllow: /v1/blobs/\nDisallow: /v1/\n\nSitemap: {}/sitemap.xml\n",
         host.base_url()
     ))
 }

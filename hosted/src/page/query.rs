@@ -5,14 +5,15 @@ use loupe_wire::{Object, Value};
 use serde_json::json;
 
 use super::{
-    input::{Input, inputs_of, is_text},
+    input::{Input, Upload, accepts, inputs_of, is_text},
     look::Look,
 };
 use crate::{Page, SearchRequest};
 
 const LONGEST_VALUE: usize = 2_000;
 const MOST_VALUES: usize = 50;
-const LAST_PAGE: u32 = 500;
+/// Pages of results, however many there are.
+pub const LAST_PAGE: u32 = 500;
 
 /// What the visitor asked.
 #[derive(Debug, Clone)]
@@ -69,7 +70,10 @@ impl Query {
             given.entry(first.param.clone()).or_insert(values);
         }
         for input in &mut inputs {
-            input.values = given.get(&input.param).cloned().unwrap_or_default();
+            // No address holds a file: what stands there under its name is at most what it is called.
+            if accepts(input).is_none() {
+                input.values = given.get(&input.param).cloned().unwrap_or_default();
+            }
             input.error = input.typed().err();
         }
         let facets = if look.filters {
@@ -105,7 +109,28 @@ impl Query {
 
     /// Whether anything was asked at all.
     pub fn is_empty(&self) -> bool {
-        self.filters.is_empty() && self.inputs.iter().all(|input| input.values.is_empty())
+        self.filters.is_empty() && self.inputs.iter().all(Input::is_empty)
+    }
+
+    /// Whether the form takes files.
+    pub fn takes_files(&self) -> bool {
+        self.inputs.iter().any(|input| accepts(input).is_some())
+    }
+
+    /// The file that is searched with: no address stands for such a search.
+    pub fn file(&self) -> Option<&Upload> {
+        self.inputs.iter().find_map(|input| input.file.as_ref())
+    }
+
+    /// Takes in a file for the input of this name in the form, or what is wrong with it.
+    pub fn attach(&mut self, param: &str, file: Result<Upload, &'static str>) {
+        let takes = |input: &&mut Input| input.param == param && accepts(input).is_some();
+        if let Some(input) = self.inputs.iter_mut().find(takes) {
+            match file {
+                Ok(file) => input.file = Some(file),
+                Err(fault) => input.error = Some(fault),
+            }
+        }
     }
 
     /// Whether some value cannot be what its input wants.
@@ -115,11 +140,6 @@ impl Query {
 
     /// The search to run.
     pub fn request(&self, page_size: u32) -> SearchRequest {
-        let inputs: Object = self
-            .inputs
-            .iter()
-            .filter_map(|input| Some((input.name.clone(), input.typed().ok()??)))
-            .collect();
         let leaves: Vec<Value> = self
             .filters
             .iter()
@@ -129,12 +149,25 @@ impl Query {
             })
             .collect();
         SearchRequest {
-            inputs,
+            inputs: self.values(|_| true),
             filters: (!leaves.is_empty()).then(|| json!({ "AND": leaves })),
             page: self.page,
             page_size,
             facets: self.facets.clone(),
         }
+    }
+
+    /// Values by input name, without files: what is told of a search is short.
+    pub fn told(&self) -> Object {
+        self.values(|input| input.file.is_none())
+    }
+
+    fn values(&self, keep: impl Fn(&Input) -> bool) -> Object {
+        self.inputs
+            .iter()
+            .filter(|input| keep(input))
+            .filter_map(|input| Some((input.name.clone(), input.typed().ok()??)))
+            .collect()
     }
 
     /// Texts of the query, for the heading and the marks.
@@ -185,9 +218,17 @@ impl Query {
         join(&self.path, &pairs)
     }
 
-    /// Address of an item, with the way back to these results.
+    /// The address that others are given: the page itself, also from a frame of another site.
+    pub fn shared(&self) -> String {
+        self.address(&self.home, |_| true, |_, _| true, self.page)
+    }
+
+    /// Address of an item, with the way back to these results where there is one.
     pub fn item(&self, document_id: &str) -> String {
         let path = format!("{}/item/{}", self.home, encode(document_id));
+        if self.file().is_some() {
+            return path;
+        }
         self.address(&path, |_| true, |_, _| true, self.page)
     }
 
@@ -222,10 +263,14 @@ fn join(path: &str, pairs: &[(String, String)]) -> String {
     if pairs.is_empty() {
         return path.to_owned();
     }
-    let query = url::form_urlencoded::Serializer::new(String::new())
+    format!("{path}?{}", joined(pairs))
+}
+
+/// The pairs as the query of an address.
+pub fn joined(pairs: &[(String, String)]) -> String {
+    url::form_urlencoded::Serializer::new(String::new())
         .extend_pairs(pairs)
-        .finish();
-    format!("{path}?{query}")
+        .finish()
 }
 
 /// One path segment, percent-encoded.
@@ -342,6 +387,38 @@ mod tests {
             query.item("doc/1"),
             "/r/books/item/doc%2F1?query=a%26b&f.tags=x&f.tags=y&page=2"
         );
+    }
+
+    #[test]
+    fn a_file_is_in_no_address() {
+        let mut page = page();
+        page.input_schema.insert(
+            "picture".to_owned(),
+            RetrieverInputSchemaField {
+                r#type: Kind::Image,
+                ..Default::default()
+            },
+        );
+        let look = Look::of(&page.display_config);
+        let mut query = Query::read(&page, &look, "query=sea&picture=cat.png", View::Page);
+        let inputs = |query: &Query| Value::Object(query.request(24).inputs);
+        assert_eq!(inputs(&query), json!({"query": "sea"}));
+        query.attach("query", Err("no input for files"));
+        query.attach(
+            "picture",
+            Ok(Upload {
+                name: "cat.png".into(),
+                data: "data:image/png;base64,AA==".into(),
+            }),
+        );
+        assert!(!query.has_errors());
+        assert_eq!(
+            inputs(&query),
+            json!({"query": "sea", "picture": "data:image/png;base64,AA=="})
+        );
+        assert_eq!(Value::Object(query.told()), json!({"query": "sea"}));
+        assert_eq!(query.at_page(2), "/r/books?query=sea&page=2");
+        assert_eq!(query.item("doc"), "/r/books/item/doc");
     }
 
     #[test]

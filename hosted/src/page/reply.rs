@@ -90,6 +90,16 @@ pub fn file(kind: &'static str, bytes: Vec<u8>, secret: bool, asked: &HeaderMap)
     reply
 }
 
+/// The page has another name. Some other page may take this one, so nobody keeps what it led to.
+pub fn moved(to: &str) -> Response {
+    let mut reply = StatusCode::PERMANENT_REDIRECT.into_response();
+    let headers = reply.headers_mut();
+    set(headers, header::LOCATION, to);
+    set(headers, header::CACHE_CONTROL, "no-cache");
+    common(headers);
+    reply
+}
+
 /// Plain text.
 pub fn text(text: String) -> Response {
     typed(StatusCode::OK, "text/plain; charset=utf-8", text)

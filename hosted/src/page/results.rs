@@ -8,8 +8,11 @@ use super::card::Cards;
 use super::form::suggestions;
 use super::format::grouped;
 use super::look::{Look, label};
-use super::query::{Query, encode};
+use super::query::{LAST_PAGE, Query, encode};
 use crate::{Facet, HostError, Page, SearchAnswer};
+
+/// Listings go no deeper, so that no page beyond is offered.
+const DEEPEST: u64 = 10_000;
 
 /// What the search came to.
 pub enum Outcome {
@@ -40,7 +43,7 @@ impl Telling {
         if !told {
             return Self::default();
         }
-        let inputs = cards.query.request(cards.look.page_size).inputs;
+        let inputs = cards.query.told();
         Self {
             to: Some(beacon(cards.page)),
             execution: Some(answer.execution_id.clone()).filter(|id| !id.is_empty()),
@@ -69,13 +72,16 @@ pub fn results(cards: &Cards<'_>, outcome: &Outcome, told: bool) -> AnyView {
             None,
         ),
         Outcome::Failed(error) => failed(cards.query, error),
+        Outcome::Answer(answer) if answer.is_nothing_yet() => unfinished(cards.query),
         Outcome::Answer(answer) if answer.documents.is_empty() => empty(cards, answer),
         Outcome::Answer(answer) => found(cards, answer),
     };
     let telling = Telling::of(cards, outcome, told);
+    let by_file = cards.query.file().map(|_| "");
     view! {
-        <section id="content" class="results-area" aria-label="Results" data-results data-beacon=telling.to
-            data-execution=telling.execution data-query=telling.query data-total=telling.total>{inner}</section>
+        <section id="content" class="results-area" aria-label="Results" data-results data-by-file=by_file
+            data-beacon=telling.to data-execution=telling.execution data-query=telling.query
+            data-total=telling.total>{inner}</section>
     }
     .into_any()
 }
@@ -97,7 +103,8 @@ fn found(cards: &Cards<'_>, answer: &SearchAnswer) -> AnyView {
     };
     view! {
         <h2 class="sr">{heading}</h2>
-        {look.header.then(|| count(query, answer))}
+        {look.header.then(|| view! { <div class="found">{count(query, answer)}{share(query)}</div> })}
+        {answer.is_partial.then(|| partial(query))}
         {chips(cards.page, query)}
         <div class=class>
             {facets}
@@ -124,9 +131,19 @@ fn count(query: &Query, answer: &SearchAnswer) -> AnyView {
     }
     let about =
         (!words.is_empty()).then(|| view! { " for "<strong>{format!("“{words}”")}</strong> });
+    let like = query.file().map(|file| format!(" like {}", file.name));
     let page = (query.page > 1).then(|| format!(", page {}", query.page));
     let took = format!(" in {} ms", answer.took_ms);
-    view! { <p class="count" role="status">{format!("{total} {noun}")}{about}{page}<span class="took">{took}</span></p> }.into_any()
+    view! { <p class="count" role="status">{format!("{total} {noun}")}{about}{like}{page}<span class="took">{took}</span></p> }.into_any()
+}
+
+/// Gives the address of the results to others, with script. A file has none, and in a frame the site around it is shared.
+fn share(query: &Query) -> Option<AnyView> {
+    let shared = !query.is_empty() && query.file().is_none() && !query.is_framed();
+    shared.then(|| {
+        view! { <button class="button small scripted" type="button" data-share=query.shared()>"Share"</button> }
+            .into_any()
+    })
 }
 
 /// Filters in force, each a link that drops it.
@@ -193,9 +210,9 @@ fn facets(cards: &Cards<'_>, facets: &[Facet]) -> Option<AnyView> {
 
 /// Pages around the current one, the first and the last.
 fn paging(query: &Query, look: &Look, total: u64) -> Option<AnyView> {
-    let last = u32::try_from(total.div_ceil(u64::from(look.page_size)))
-        .unwrap_or(u32::MAX)
-        .min(500);
+    let size = u64::from(look.page_size);
+    let last = total.div_ceil(size).min(DEEPEST / size);
+    let last = u32::try_from(last).unwrap_or(u32::MAX).min(LAST_PAGE);
     if last <= 1 {
         return None;
     }
@@ -220,8 +237,14 @@ fn paging(query: &Query, look: &Look, total: u64) -> Option<AnyView> {
         .then(|| view! { <li><a rel="prev" href=query.at_page(current - 1)>"Previous"</a></li> });
     let on = (current < last)
         .then(|| view! { <li><a rel="next" href=query.at_page(current + 1)>"Next"</a></li> });
+    // The script puts the next page beneath this one; without it the link is the one to the next page.
+    let more = (current < last).then(|| {
+        view! {
+            <p class="load scripted"><a class="button" href=query.at_page(current + 1) data-more=total.to_string()>"Load more"</a></p>
+        }
+    });
     Some(
-        view! { <nav class="paging" aria-label="Pages"><ul>{back}{items}{on}</ul></nav> }
+        view! { <nav class="paging" aria-label="Pages">{more}<ul>{back}{items}{on}</ul></nav> }
             .into_any(),
     )
 }
@@ -235,10 +258,27 @@ fn problem(
         <div class="state" role="alert">
             <h2>{title}</h2>
             <p>{text}</p>
-            {action.map(|(href, label)| view! { <p><a class="button" href=href>{label}</a></p> })}
+            {action.map(|(href, label)| view! { <p><a class="button retry" href=href>{label}</a></p> })}
         </div>
     }
     .into_any()
+}
+
+/// Something did not answer, or not in time: what is there is shown, and that there may be more is said.
+fn partial(query: &Query) -> AnyView {
+    let again = query.at_page(query.page);
+    view! {
+        <p class="note" data-partial="">"Something that this search needs did not answer: there may be more. "<a class="retry" href=again>"Search again"</a></p>
+    }
+    .into_any()
+}
+
+fn unfinished(query: &Query) -> AnyView {
+    problem(
+        "The search was not finished",
+        "This is not an empty result: something that the search needs did not answer. Try again in a moment.",
+        Some((query.at_page(query.page), "Try again")),
+    )
 }
 
 fn failed(query: &Query, error: &HostError) -> AnyView {

@@ -4,6 +4,7 @@
 use csscolorparser::Color;
 use loupe_wire::{DisplayConfig, ThemeConfig};
 
+use super::canvas::Rgb;
 use super::look::{CardStyle, Hover, Look};
 
 const BODY_CONTRAST: f64 = 4.5;
@@ -54,12 +55,7 @@ impl Theme {
             };
         };
         tokens.extend(shape_tokens(theme));
-        let auto = display
-            .extensions
-            .as_ref()
-            .and_then(|extensions| extensions.get("color_scheme"))
-            .is_some_and(|value| value == "auto");
-        if auto {
+        if is_auto(display) {
             tokens.extend(adaptive_tokens(theme));
             return Self {
                 scheme: Scheme::Visitor,
@@ -67,8 +63,7 @@ impl Theme {
                 css: rule(&tokens),
             };
         }
-        let ground =
-            color(&theme.background_color).map_or_else(white, |color| over(&color, &white()));
+        let ground = ground(theme);
         let scheme = if ink(&ground) == black() {
             Scheme::Light
         } else {
@@ -81,6 +76,40 @@ impl Theme {
             css: rule(&tokens),
         }
     }
+}
+
+/// Whether the owner leaves it to the visitor how light the page is.
+fn is_auto(display: &DisplayConfig) -> bool {
+    let extensions = display.extensions.as_ref();
+    let scheme = extensions.and_then(|extensions| extensions.get("color_scheme"));
+    scheme.is_some_and(|value| value == "auto")
+}
+
+fn ground(theme: &ThemeConfig) -> Color {
+    color(&theme.background_color).map_or_else(white, |color| over(&color, &white()))
+}
+
+/// Opaque colours by token, for what is drawn outside of a browser: those of the owner's theme, else the light ones of the
+/// style sheet with the owner's brand colour.
+pub fn colors(display: &DisplayConfig) -> Vec<(&'static str, Rgb)> {
+    let owners = display.theme.as_ref();
+    let brand = owners.map(|theme| theme.primary_color.clone());
+    let light = ThemeConfig {
+        background_color: "oklch(.985 .003 262)".into(),
+        surface_color: Some("#fff".into()),
+        text_color: "oklch(.24 .02 262)".into(),
+        muted_color: Some("oklch(.49 .02 262)".into()),
+        primary_color: brand.unwrap_or_else(|| "oklch(.52 .19 262)".into()),
+        ..ThemeConfig::default()
+    };
+    let theme = owners.filter(|_| !is_auto(display)).unwrap_or(&light);
+    let tokens = fixed_tokens(theme, &ground(theme)).into_iter();
+    tokens
+        .filter_map(|(name, text)| {
+            let [red, green, blue, _] = color(&text)?.to_rgba8();
+            Some((name, [red, green, blue]))
+        })
+        .collect()
 }
 
 fn rule(tokens: &[(&'static str, String)]) -> String {

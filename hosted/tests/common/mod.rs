@@ -26,6 +26,8 @@ pub struct Fake {
     pub is_active: bool,
     /// Opens the page, where it has one.
     pub password: Option<&'static str>,
+    /// Something did not answer in time.
+    pub is_partial: bool,
 }
 
 impl Fake {
@@ -83,6 +85,7 @@ impl Host for Fake {
                 took_ms: 7,
                 warnings: vec!["internal: feature_uri mismatch".into()],
                 execution_id: format!("exec_{}", self.asked.lock().unwrap().len()),
+                is_partial: self.is_partial,
             }),
         }
     }
@@ -118,6 +121,7 @@ pub fn fake(display: Value, fields: &[Value]) -> Fake {
             score: Some(0.5),
             fields: fields.as_object().cloned().unwrap(),
             thumbnail: None,
+            media: None,
         })
         .collect();
     Fake {
@@ -141,6 +145,7 @@ pub fn fake(display: Value, fields: &[Value]) -> Fake {
         asked: Mutex::default(),
         is_active: true,
         password: None,
+        is_partial: false,
     }
 }
 

@@ -1,24 +1,12 @@
-// A search page with sign-in. `/api` is the server's API as far as the app's owner opened it: no key is in the browser.
-// `LoupeAuth` is put into the page by the server when the app has sign-in.
-"use strict";
+// A search page with sign-in. `loupe.js` is the helper for apps of @loupe/sdk: it asks `/api`, the server's API as far as the app's
+// owner opened it, with the visitor's session. No key is in the browser.
+import { LoupeApp } from "./loupe.js";
 
+const loupe = new LoupeApp();
 const at = (id) => document.getElementById(id);
 const say = (text) => { at("state").textContent = text; };
 let retrievers = [];
 let running;
-
-const api = async (path, body, signal) => {
-  const answer = await fetch(`/api${path}`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-    signal,
-  });
-  const said = await answer.json().catch(() => ({}));
-  if (answer.ok) return said;
-  const message = said.error?.message ?? `The server answered ${answer.status}.`;
-  throw Object.assign(new Error(message), { status: answer.status });
-};
 
 // The retriever's input that takes words: the one called query, else the first text. One without is searched by other means.
 const inputOf = (retriever) => {
@@ -49,9 +37,8 @@ const search = async (words) => {
   const mine = (running = new AbortController());
   say("Searching…");
   try {
-    const body = { inputs: { [inputOf(retriever)]: words }, return_presigned_urls: true };
-    const answer = await api(`/retrievers/${encodeURIComponent(retriever.retriever_id)}/execute`, body, mine.signal);
-    const hits = answer.documents ?? answer.results ?? [];
+    const inputs = { [inputOf(retriever)]: words };
+    const hits = await loupe.search(retriever.retriever_id, inputs, { pictures: true, signal: mine.signal });
     at("found").replaceChildren(...hits.map(card));
     say(hits.length === 1 ? "1 result" : hits.length ? `${hits.length} results` : "Nothing was found. Try other words.");
   } catch (error) {
@@ -68,10 +55,9 @@ const open = (isOpen) => {
   if (!isOpen) at("found").replaceChildren();
 };
 
-const begin = async () => {
-  const auth = window.LoupeAuth;
-  document.querySelector("loupe-user-button").hidden = !auth;
-  if (auth && !auth.isSignedIn) {
+const begin = async ({ hasSignIn, user }) => {
+  document.querySelector("loupe-user-button").hidden = !hasSignIn;
+  if (hasSignIn && !user) {
     open(false);
     say("Sign in to search.");
     return;
@@ -79,7 +65,7 @@ const begin = async () => {
   open(true);
   say("");
   try {
-    retrievers = ((await api("/retrievers/list", {})).results ?? []).filter(inputOf);
+    retrievers = (await loupe.retrievers()).filter(inputOf);
   } catch (error) {
     say(error.message);
     return;
@@ -100,8 +86,8 @@ at("search").addEventListener("submit", (event) => {
   search(words);
 });
 at("retriever").addEventListener("change", () => search(at("words").value.trim()));
-at("in").addEventListener("click", () => LoupeAuth.showSignIn());
-at("up").addEventListener("click", () => LoupeAuth.showSignUp());
+at("in").addEventListener("click", () => loupe.showSignIn());
+at("up").addEventListener("click", () => loupe.showSignUp());
 addEventListener("popstate", () => {
   at("words").value = new URLSearchParams(location.search).get("q") ?? "";
   search(at("words").value);
@@ -111,9 +97,4 @@ addEventListener("popstate", () => {
 const name = location.hostname.split(".")[0].split("--")[0].replaceAll("-", " ");
 document.title = at("name").textContent = name.charAt(0).toUpperCase() + name.slice(1);
 
-if (window.LoupeAuth) {
-  LoupeAuth.onReady(begin);
-  document.addEventListener("loupe-auth", begin);
-} else {
-  begin();
-}
+loupe.onSession(begin);

@@ -1,6 +1,6 @@
-import createClient, { type Client, type Middleware } from "openapi-fetch";
+import createClient, { type Client } from "openapi-fetch";
 
-import { LoupeError } from "./error.js";
+import { LoupeError, refusals } from "./error.js";
 import { retrying, wait, type RetryOptions } from "./retry.js";
 import type { components, paths } from "./schema.js";
 
@@ -159,14 +159,3 @@ export class Loupe {
     }
   }
 }
-
-const refusals: Middleware = {
-  async onResponse({ response }) {
-    if (response.ok) return undefined;
-    const body: unknown = await response
-      .clone()
-      .json()
-      .catch(() => undefined);
-    throw new LoupeError(response, body);
-  },
-};

@@ -1,3 +1,5 @@
+import type { Middleware } from "openapi-fetch";
+
 /** One fault of a request that broke the declared shape. */
 export interface Violation {
   /** Where: `body`, `query` or `path`, then names and places. */
@@ -37,3 +39,15 @@ export class LoupeError extends Error {
     this.requestId = response.headers.get("x-request-id") ?? undefined;
   }
 }
+
+/** Throws what is refused. */
+export const refusals: Middleware = {
+  async onResponse({ response }) {
+    if (response.ok) return undefined;
+    const body: unknown = await response
+      .clone()
+      .json()
+      .catch(() => undefined);
+    throw new LoupeError(response, body);
+  },
+};

@@ -15,8 +15,10 @@ use minijinja::value::{Enumerator, Kwargs, Object as Dynamic, Serde, Value as An
 use minijinja::{Error, ErrorKind};
 use serde_json::Value;
 
-use pieces::{Piece, pieces};
+use pieces::{Piece, bounded, pieces};
 use sandbox::{SANDBOX, moment, time_ago};
+
+use crate::weight;
 
 /// Longest template, in bytes.
 pub const MAX_TEMPLATE_BYTES: usize = 64 << 10;
@@ -48,9 +50,12 @@ struct Inputs(serde_json::Map<String, Value>);
 
 impl Dynamic for Inputs {
     fn get_value(self: &Arc<Self>, key: &Any) -> Option<Any> {
-        self.0
-            .get(key.as_str()?)
-            .map(|value| Any::from(Serde(value)))
+        let value = self.0.get(key.as_str()?)?;
+        // Whoever reads an input gets a copy of it.
+        Some(match sandbox::make(weight::of(value)) {
+            Ok(()) => Any::from(Serde(value)),
+            Err(error) => Any::from(error),
+        })
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
@@ -178,6 +183,7 @@ pub fn has_template(value: &Value) -> bool {
 pub fn check(template: &str) -> Result<()> {
     for piece in pieces(template)? {
         if let Piece::Expression(source) = piece {
+            bounded(source)?;
             SANDBOX
                 .compile_expression(source)
                 .map_err(|e| told(source, &e))?;
@@ -249,11 +255,15 @@ fn evaluate(template: &str, context: &Context, strict: bool) -> Result<Rendered>
 }
 
 fn run(source: &str, context: &Context) -> Result<Any> {
+    bounded(source)?;
     let expression = SANDBOX
         .compile_expression(source)
         .map_err(|e| told(source, &e))?;
-    expression
-        .eval(Any::from_object(Root(context.clone())))
+    sandbox::begin();
+    let value = expression.eval(Any::from_object(Root(context.clone())));
+    // An input that was too large to be read is a value that says so: whoever did not look at it is told here.
+    value
+        .and_then(|value| sandbox::measure(&value).map(|()| value))
         .map_err(|e| told(source, &e))
 }
 

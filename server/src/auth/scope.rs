@@ -45,7 +45,7 @@ pub struct Via {
 }
 
 impl Via {
-    fn of(headers: &HeaderMap, address: Option<&str>) -> Self {
+    pub(crate) fn of(headers: &HeaderMap, address: Option<&str>) -> Self {
         let text = |name: &str| {
             let value = headers.get(name)?.to_str().ok()?.trim();
             // A header may be long; a record is not.
@@ -179,13 +179,6 @@ pub struct Scope<L> {
     pub caller: Caller,
     pub namespace_id: String,
     level: PhantomData<L>,
-}
-
-/// For lists: a namespace that does not resolve is an empty page, not an error.
-#[derive(Debug, Clone)]
-pub enum ListScope<L> {
-    Resolved(Scope<L>),
-    Unresolved { sent: String },
 }
 
 /// For operations where the header is optional: it narrows when sent.
@@ -355,26 +348,9 @@ where
         let caller = caller::<L>(parts, &app).await?;
         let sent = namespace_header(&parts.headers)?.ok_or_else(header_missing)?;
         if !namespaces::exists(&app, &caller, &sent).await? {
-            return Err(ApiError::not_found("namespace", &sent));
+            return Err(ApiError::unresolved(&sent));
         }
         Ok(Self::internal(caller, sent))
-    }
-}
-
-impl<L: Level, S: Send + Sync> FromRequestParts<S> for ListScope<L>
-where
-    App: FromRef<S>,
-{
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
-        let app = App::from_ref(state);
-        let caller = caller::<L>(parts, &app).await?;
-        let sent = namespace_header(&parts.headers)?.ok_or_else(header_missing)?;
-        if !namespaces::exists(&app, &caller, &sent).await? {
-            return Ok(Self::Unresolved { sent });
-        }
-        Ok(Self::Resolved(Scope::internal(caller, sent)))
     }
 }
 
@@ -392,7 +368,7 @@ where
         if let Some(sent) = &namespace_id
             && !namespaces::exists(&app, &caller, sent).await?
         {
-            return Err(ApiError::not_found("namespace", sent));
+            return Err(ApiError::unresolved(sent));
         }
         Ok(Self {
             caller,

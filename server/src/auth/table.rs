@@ -117,6 +117,7 @@ pub const TABLE: &[Row] = rows! {
         "GET /v1/organizations/alerts/{alert_identifier}" ADMIN,
         "PATCH /v1/organizations/alerts/{alert_identifier}" ADMIN,
         "DELETE /v1/organizations/alerts/{alert_identifier}" ADMIN,
+        "POST /v1/organizations/alerts/{alert_identifier}/test" ADMIN,
         "POST /v1/organizations/webhooks" ADMIN,
         "POST /v1/organizations/webhooks/list" ADMIN,
         "GET /v1/organizations/webhooks/{identifier}" ADMIN,
@@ -124,6 +125,7 @@ pub const TABLE: &[Row] = rows! {
         "DELETE /v1/organizations/webhooks/{identifier}" ADMIN,
         "GET /v1/organizations/webhooks/{identifier}/deliveries" ADMIN,
         "POST /v1/organizations/webhooks/{identifier}/deliveries/{delivery_id}/replay" ADMIN,
+        "POST /v1/organizations/webhooks/{identifier}/test" ADMIN,
         "GET /v1/organizations/users" READ,
         "GET /v1/organizations/users/{user_email}" READ,
         "POST /v1/organizations/users" ADMIN,
@@ -183,6 +185,7 @@ pub const TABLE: &[Row] = rows! {
         "GET /v1/alerts/{alert_identifier}/executions" READ,
         "GET /v1/alerts/{alert_identifier}/results" READ,
         "POST /v1/alerts/{alert_identifier}/execute" WRITE,
+        "POST /v1/alerts/{alert_identifier}/test" WRITE,
 
         "GET /v1/buckets" READ,
         "POST /v1/buckets/list" READ,

@@ -275,6 +275,14 @@ impl Blobs {
         self.signed("GET", key, filename, ttl)
     }
 
+    /// An address that reads the file for `ttl` seconds at least and twice as long at most. It stays the same for as long, so
+    /// that browsers find again what they have kept.
+    pub fn steady_get_url(&self, key: &str, filename: Option<&str>, ttl: u64) -> String {
+        let window = i64::try_from(ttl).unwrap_or(i64::MAX / 4).max(1);
+        let expires = (self.0.clock.now().timestamp().div_euclid(window) + 2) * window;
+        self.address("GET", key, filename, expires)
+    }
+
     /// An address that takes the file's bytes for `ttl` seconds.
     pub fn signed_put_url(&self, key: &str, ttl: u64) -> String {
         self.signed("PUT", key, None, ttl)
@@ -282,6 +290,10 @@ impl Blobs {
 
     fn signed(&self, method: &str, key: &str, filename: Option<&str>, ttl: u64) -> String {
         let expires = self.0.clock.now().timestamp() + i64::try_from(ttl).unwrap_or(0);
+        self.address(method, key, filename, expires)
+    }
+
+    fn address(&self, method: &str, key: &str, filename: Option<&str>, expires: i64) -> String {
         let signature = hex::encode(
             self.mac(method, key, filename, expires)
                 .finalize()
@@ -415,6 +427,25 @@ mod tests {
         assert!(blobs.check("PUT", &key, &signed).is_err());
         assert!(blobs.check("GET", "ns_2/a/b.txt", &signed).is_err());
         clock.advance(61);
+        assert!(blobs.check("GET", &key, &signed).is_err());
+    }
+
+    #[test]
+    fn a_steady_address_lasts_as_promised_and_stays_for_a_while() {
+        let (folder, clock) = (tempfile::tempdir().unwrap(), Clock::default());
+        let blobs = blobs(&folder, &clock);
+        let address = || blobs.steady_get_url("ns_1/a/b.png", None, 3600);
+        // The beginning of a window.
+        clock.advance(3600 - clock.now().timestamp().rem_euclid(3600));
+        let first = address();
+        clock.advance(3500);
+        let late = address();
+        assert_eq!(late, first);
+        let (key, signed) = signed(&late);
+        clock.advance(3600);
+        assert!(blobs.check("GET", &key, &signed).is_ok());
+        assert_ne!(address(), first);
+        clock.advance(200);
         assert!(blobs.check("GET", &key, &signed).is_err());
     }
 

@@ -10,6 +10,7 @@ use crate::{
     boot,
     config::Config,
     folder,
+    outbound::tls,
     progress::Bar,
     v1::{
         organizations,
@@ -90,13 +91,12 @@ fn judge(task: &TaskResponse) -> anyhow::Result<()> {
 async fn on_server(url: &str, key: Option<SecretString>) -> anyhow::Result<()> {
     let key = key
         .context("a server runs on this data folder: send an admin key with --key or LOUPE_KEY")?;
-    // The TLS library wants its cryptography chosen once a process.
-    let _ = rustls::crypto::ring::default_provider().install_default();
     #[expect(
         clippy::disallowed_methods,
         reason = "a command asks the address of its own server"
     )]
     let http = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls::client_config()?)
         .connect_timeout(Duration::from_secs(5))
         .build()?;
     let ask = async |request: reqwest::RequestBuilder| -> anyhow::Result<Value> {

@@ -57,6 +57,8 @@ pub const MIGRATIONS: &[Migration] = migrations![
     32 "0032_page_previews",
     33 "0033_app_hosts",
     34 "0034_feed_age",
+    35 "0035_pages",
+    36 "0036_signals",
 ];
 
 const SCHEMA: &str =

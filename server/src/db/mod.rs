@@ -27,6 +27,7 @@ use crate::error::{ApiError, Result};
 /// A statement known to the tests.
 pub struct Statement {
     pub file: &'static str,
+    pub name: &'static str,
     pub text: &'static str,
 }
 
@@ -37,7 +38,7 @@ inventory::collect!(Statement);
 macro_rules! sql {
     ($($(#[$meta:meta])* $vis:vis const $name:ident = $text:expr;)*) => {
         $($(#[$meta])* $vis const $name: &str = $text;
-        inventory::submit! { $crate::db::Statement { file: file!(), text: $name } })*
+        inventory::submit! { $crate::db::Statement { file: file!(), name: stringify!($name), text: $name } })*
     };
 }
 

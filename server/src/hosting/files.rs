@@ -63,7 +63,7 @@ pub(super) async fn answer(app: &App, site: &Site, request: &Parts) -> Response 
     }
     let raw = request.uri.path();
     let navigates = files::navigates(&request.headers);
-    let (status, path, asset) = match files::find(&site.files, raw, navigates) {
+    let (status, path, asset) = match files::find(&site.content.files, raw, navigates) {
         Found::File(path, asset) | Found::App(path, asset) => (StatusCode::OK, path, asset),
         Found::Folder => return to_folder(request),
         Found::Nothing(Some((path, asset))) => (StatusCode::NOT_FOUND, path, asset),
@@ -82,6 +82,7 @@ pub(super) async fn answer(app: &App, site: &Site, request: &Parts) -> Response 
     };
     match answered {
         Ok(mut response) => {
+            site.content.headers.apply(raw, response.headers_mut());
             let hidden = site.hosted.page().meta.indexable == Some(false);
             if site.preview || hidden {
                 let robots = HeaderName::from_static("x-robots-tag");

@@ -19,6 +19,7 @@ use crate::{
     app::App,
     error::{ApiError, Result},
     front, password,
+    v1::audit::{Visitor, repeats},
 };
 
 /// Where the password goes.
@@ -101,7 +102,16 @@ pub(super) fn keep_private(response: &mut Response) {
     let headers = response.headers_mut();
     let told = headers.get(header::CACHE_CONTROL);
     let told = told.and_then(|value| value.to_str().ok());
-    let private = told.map(|told| told.replace("public", "private"));
+    let private = told.map(|told| {
+        let told = told.to_ascii_lowercase();
+        let shared = |one: &&str| *one == "public" || one.starts_with("s-maxage");
+        // `private="set-cookie"` is of that header alone.
+        let kept = told.split(',').map(str::trim);
+        let kept =
+            kept.filter(|one| !one.is_empty() && !shared(one) && !one.starts_with("private"));
+        let kept: Vec<&str> = std::iter::once("private").chain(kept).collect();
+        kept.join(", ")
+    });
     if let Some(Ok(private)) = private.map(|told| HeaderValue::from_str(&told)) {
         headers.insert(header::CACHE_CONTROL, private);
     }
@@ -115,10 +125,26 @@ async fn unlock(app: &App, site: &Site, hash: &str, request: Request) -> Result<
     let text = |name: &str| sent.get(name).map_or("", String::as_str);
     let return_to = requests::own_path(text("return_to"));
     let tried = text("password");
+    let refused = |code| {
+        let visitor = Visitor {
+            org_id: &site.org_id,
+            app_id: site.app_id(),
+            way: "POST /_auth/unlock",
+            headers: &parts.headers,
+        };
+        repeats::not_signed_in(app, &visitor, None, code);
+    };
     // A hash that is gone is no hash of anything.
     let right = !hash.is_empty()
-        && password::check(app, site.app_id(), front::address(), hash, tried).await?;
+        && password::check(app, site.app_id(), front::address(), hash, tried)
+            .await
+            .inspect_err(|error| {
+                if error.kind() == "TooManyRequestsError" {
+                    refused("too_many_tries");
+                }
+            })?;
     if !right {
+        refused("password_wrong");
         let error = Some("This is not the password.".to_owned());
         return Ok(form(site, StatusCode::UNAUTHORIZED, error, &return_to));
     }

@@ -22,7 +22,10 @@ use axum::{
 };
 use bytes::Bytes;
 use loupe_hosted::{
-    app::files::{self as served, Manifest},
+    app::{
+        files::{self as served, Manifest},
+        headers::Rules,
+    },
     auth::{Page, Style, render},
 };
 use moka::future::Cache;
@@ -48,12 +51,20 @@ pub struct Hosting {
     /// `.example.com`: apps are the names before it.
     suffix: String,
     sites: Cache<String, Known>,
-    manifests: Cache<(String, i64), Arc<Manifest>>,
+    contents: Cache<(String, i64), Arc<Content>>,
     files: Cache<String, Bytes>,
     /// Sign-in: attempts, and what providers say of themselves.
     pub auth: auth::Known,
     /// What visitors did, on its way to the database.
     pub visits: visits::Visits,
+}
+
+/// What a version serves. It never changes.
+#[derive(Debug)]
+pub struct Content {
+    pub files: Manifest,
+    /// What the app says of them.
+    pub headers: Rules,
 }
 
 /// An app at one of its hosts.
@@ -62,9 +73,12 @@ pub struct Site {
     pub org_id: String,
     pub hosted: Hosted,
     pub version: i64,
-    pub files: Arc<Manifest>,
+    pub content: Arc<Content>,
     /// Not what everybody sees: search engines stay away.
     pub preview: bool,
+    /// The host that was asked, by the name that is the app's, with the scheme and the port of this server: what a request
+    /// adds to it, such as another port, leads nobody anywhere.
+    pub origin: String,
     /// The address that mails name, without a slash at the end. The host of a request may be anything that leads here.
     pub home: String,
     /// What the script in the pages is told; absent without sign-in.
@@ -129,9 +143,9 @@ impl Hosting {
                 .max_capacity(10_000)
                 .time_to_live(SEEN)
                 .build(),
-            manifests: Cache::builder()
+            contents: Cache::builder()
                 .max_capacity(LISTS)
-                .weigher(|_, files: &Arc<Manifest>| weight_of(files))
+                .weigher(|_, content: &Arc<Content>| weight_of(content))
                 .build(),
             files: Cache::builder().max_capacity(KEPT).weigher(weight).build(),
             auth: auth::Known::default(),
@@ -153,10 +167,10 @@ impl Hosting {
 }
 
 /// About the bytes that a list of files takes in memory: each has a path, a hash, a type and its place.
-fn weight_of(files: &Manifest) -> u32 {
+fn weight_of(content: &Content) -> u32 {
     let one = |path: &String| path.len() + 300;
-    let all: usize = files.keys().map(one).sum();
-    u32::try_from(all + 200).unwrap_or(u32::MAX)
+    let all: usize = content.files.keys().map(one).sum();
+    u32::try_from(all + content.headers.weight() + 200).unwrap_or(u32::MAX)
 }
 
 /// The domain below which apps have their names.
@@ -269,7 +283,7 @@ async fn read(app: &App, host: &str, label: Option<&str>) -> Result<Known> {
     let Some(version) = version else {
         return Ok(Known::Empty);
     };
-    let Some(files) = manifest(app, &org_id, &hosted.app_id, version).await? else {
+    let Some(content) = content(app, &org_id, &hosted.app_id, version).await? else {
         return Ok(Known::Empty);
     };
     let home = match label {
@@ -284,32 +298,36 @@ async fn read(app: &App, host: &str, label: Option<&str>) -> Result<Known> {
     Ok(Known::Site(Arc::new(Site {
         org_id,
         version,
-        files,
+        content,
         preview: !part.is_empty(),
+        origin: url_of_domain(app, host),
         home,
         script,
         hosted,
     })))
 }
 
-/// The files of a version, which never change.
-async fn manifest(
+/// The files of a version, with what is said of them.
+async fn content(
     app: &App,
     org_id: &str,
     app_id: &str,
     version: i64,
-) -> Result<Option<Arc<Manifest>>> {
+) -> Result<Option<Arc<Content>>> {
     let key = (app_id.to_owned(), version);
-    if let Some(known) = app.hosting.manifests.get(&key).await {
+    if let Some(known) = app.hosting.contents.get(&key).await {
         return Ok(Some(known));
     }
-    let files = match store::find_version(app.db(), org_id, app_id, version).await {
-        Ok(found) => Arc::new(found.files),
+    let content = match store::find_version(app.db(), org_id, app_id, version).await {
+        Ok(found) => Arc::new(Content {
+            files: found.files,
+            headers: found.headers,
+        }),
         Err(error) if error.is_not_found() => return Ok(None),
         Err(error) => return Err(error),
     };
-    app.hosting.manifests.insert(key, files.clone()).await;
-    Ok(Some(files))
+    app.hosting.contents.insert(key, content.clone()).await;
+    Ok(Some(content))
 }
 
 /// Answers a request to the host of an app; `server` is the API itself.

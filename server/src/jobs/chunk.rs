@@ -119,6 +119,7 @@ fn reads_documents(collection: &CollectionResponse) -> bool {
 /// # Errors
 /// Whatever keeps the whole chunk from being done; single objects fail by themselves.
 pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
+    crate::fail_point!("batch.after_claim");
     let chunk = Chunk::load(app, claim).await?;
     let collections = chunk.collections(app).await?;
     let of_objects = chunk.batch.r#type == BatchType::Bucket
@@ -140,7 +141,7 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
     let mut done: HashSet<String> = HashSet::new();
     for collection in &collections {
         let id = collection.collection_id.as_deref().unwrap_or_default();
-        let before = store::processed(app.db(), id, &chunk.span).await?;
+        let before = store::processed(app.db(), &chunk.namespace_id, id, &chunk.span).await?;
         let filling = Filling {
             app,
             claim,
@@ -167,6 +168,7 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
         settle(object, done.contains(&object.object_id));
     }
     app.store().flush().await?;
+    crate::fail_point!("batch.after_docstore_flush");
     batches::end_chunk(app, claim, &chunk.span.batch_id, end).await
 }
 

@@ -19,6 +19,7 @@ use crate::{
     limits::quota,
     list::parse_filter,
     v1::{
+        annotations::signal,
         batches::{
             ChunkEnd,
             store::{ObjectEnd, Processed},
@@ -147,6 +148,7 @@ impl Filling<'_> {
             .run(plan, inputs, &app.clock().now().to_rfc3339(), attempt)
             .await
             .map_err(nothing_made)?;
+        crate::fail_point!("batch.after_extract");
         quota::hold_back(app, &self.claim.org_id, &plan.spec, &mut outcomes).await?;
         let (mut documents, mut made) = (Vec::new(), Made::default());
         for outcome in outcomes {
@@ -159,6 +161,7 @@ impl Filling<'_> {
                 .push((from, i64::try_from(its.len()).unwrap_or(0)));
             documents.extend(its);
         }
+        crate::fail_point!("batch.after_files");
         let tried_again = !is_last_try(self.claim);
         let copies = taxonomies::at_ingest(
             app,
@@ -175,6 +178,7 @@ impl Filling<'_> {
         documents::settle(app, self.namespace_id, &plan.spec.collection_id).await?;
         self.check_held().await?;
         app.store().upsert(&plan.spec, documents).await?;
+        crate::fail_point!("batch.after_upsert");
         taxonomies::keep(app, &self.claim.org_id, copies).await?;
         Ok(made)
     }
@@ -344,8 +348,12 @@ impl Filling<'_> {
         if !stale.is_empty() {
             documents::settle(self.app, self.namespace_id, collection_id).await?;
             self.check_held().await?;
-            let which = Selection::Ids(stale);
+            let annotated = signal::note_removal(self.app, self.namespace_id, &stale).await?;
+            let which = Selection::Ids(stale.clone());
             self.app.store().delete(&reach, which).await?;
+            if annotated {
+                signal::forget_documents(self.app, self.namespace_id, &stale).await?;
+            }
         }
         Ok(())
     }

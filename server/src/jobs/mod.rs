@@ -6,8 +6,9 @@ mod filling;
 mod reading;
 mod store;
 
-use std::{sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
+use futures::FutureExt;
 use loupe_wire::Value;
 use tokio::sync::Semaphore;
 
@@ -16,7 +17,7 @@ pub use store::{Claim, cancel_children, finish, hand_back, holds, is_held, unfin
 use self::store::Lane;
 use crate::{
     app::App,
-    error::Result,
+    error::{ApiError, Result},
     hosting, id,
     v1::{
         alerts, apps, batches, billing, events, exports, interactions, notifications, publishing,
@@ -35,7 +36,11 @@ const MAX_SENDS: i64 = 34;
 const MAX_CLAIMS: i64 = 25;
 
 /// Lanes beside the workers', and how much of each is done at once. A crawl keeps what it reads in memory.
-const LANES: [(Lane, &str, usize); 2] = [(Lane::Looks, "looks", 8), (Lane::Crawls, "crawls", 4)];
+const LANES: [(Lane, &str, usize); 3] = [
+    (Lane::Looks, "looks", 8),
+    (Lane::Crawls, "crawls", 4),
+    (Lane::Sends, "sends", 32),
+];
 
 /// The lease of whoever leads.
 const LEADER: &str = "leader";
@@ -69,9 +74,10 @@ pub async fn reclaim(app: &App) -> Result<()> {
     let freed = app
         .db()
         .write(|tx| {
-            Box::pin(
-                async move { Ok(store::reclaim(tx).await? + uploads::store::reclaim(tx).await?) },
-            )
+            Box::pin(async move {
+                store::drop_leases(tx).await?;
+                Ok(store::reclaim(tx).await? + uploads::store::reclaim(tx).await?)
+            })
         })
         .await?;
     if freed > 0 {
@@ -109,19 +115,21 @@ async fn work_beside(app: App, owner: String, lane: Lane, room: usize) {
 
 /// What waits longest in a lane; nothing after a pause without any.
 async fn next(app: &App, owner: &str, lane: Lane) -> Option<Claim> {
-    let pause = match claim(app, owner, lane).await {
+    let pause = match caught(claim(app, owner, lane)).await {
         Ok(Some(claim)) => return Some(claim),
-        Ok(None) => 1,
+        // People wait for what is sent to them.
+        Ok(None) if lane == Lane::Sends => 500,
+        Ok(None) => 1000,
         Err(error) => {
             tracing::warn!(%error, "work could not be claimed");
-            2
+            2000
         }
     };
-    let pause = Duration::from_secs(pause);
+    let pause = Duration::from_millis(pause);
     match lane {
         Lane::Work => idle(app, pause).await,
         // Whoever is woken by new work takes it from others that wait for it: that is for those who may do it.
-        Lane::Looks | Lane::Crawls => tokio::select! {
+        Lane::Looks | Lane::Crawls | Lane::Sends => tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = app.leaving.cancelled() => {}
         },
@@ -160,7 +168,7 @@ async fn run(app: &App, claim: Claim) {
         return give_up(app, &claim, reason, "resource").await;
     }
     let outcome = tokio::select! {
-        outcome = perform(app, &claim) => outcome,
+        outcome = caught(perform(app, &claim)) => outcome,
         () = renew(app, &claim) => {
             tracing::warn!(task_id = claim.task_id, "the lease was lost; the work is dropped");
             return;
@@ -187,6 +195,13 @@ async fn run(app: &App, claim: Claim) {
         };
         give_up(app, &claim, &error.message(), kind).await;
     }
+}
+
+/// The same work, whose panic is an error that may pass: it costs one try, not the worker.
+async fn caught<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let done = AssertUnwindSafe(work).catch_unwind().await;
+    // The panic's own words are on stderr already.
+    done.unwrap_or_else(|_| Err(ApiError::internal("background work panicked")))
 }
 
 /// Whether the work is tried until it is done: what is left of a namespace must never be met by whoever is given its id.
@@ -260,11 +275,13 @@ async fn requeue(app: &App, claim: &Claim, pause: i64) {
 }
 
 async fn give_up(app: &App, claim: &Claim, reason: &str, kind: &str) {
-    let ended = match claim.kind.as_str() {
-        batches::CHUNK | batches::CRAWL => chunk::give_up(app, claim, reason, kind).await,
-        _ => crate::v1::give_up(app, claim, reason).await,
+    let ended = async {
+        match claim.kind.as_str() {
+            batches::CHUNK | batches::CRAWL => chunk::give_up(app, claim, reason, kind).await,
+            _ => crate::v1::give_up(app, claim, reason).await,
+        }
     };
-    if let Err(error) = ended {
+    if let Err(error) = caught(ended).await {
         tracing::error!(%error, task_id = claim.task_id, "failed work could not be ended");
     }
 }
@@ -316,7 +333,7 @@ async fn round(app: &App, swept: &mut i64) {
 }
 
 async fn step(what: &str, work: impl Future<Output = Result<()>>) {
-    if let Err(error) = work.await {
+    if let Err(error) = caught(work).await {
         tracing::warn!(%error, what, "a step of the leader's round failed");
     }
 }

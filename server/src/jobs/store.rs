@@ -4,13 +4,13 @@ use crate::{
     args,
     db::{Db, Json, Tx},
     error::Result,
-    v1::{batches, syncs, tasks::name_of},
+    v1::{alerts::DELIVER, batches, notifications::letters::LETTER, syncs, tasks::name_of},
 };
 
 crate::sql! {
     // Work of every organization: the queue is one. The outer condition is checked again after a concurrent claim of
     // the same row, so two workers never hold one row.
-    const CLAIM = "UPDATE tasks SET lease_owner = $1, lease_until = $2, attempt = attempt + 1, status = 'PROCESSING', updated_at = $3 WHERE task_id = (SELECT task_id FROM tasks WHERE kind IS NOT NULL AND (kind IN ($4, $5)) = $6 AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) ORDER BY created_at, task_id LIMIT 1) AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) RETURNING task_id, org_id, namespace_id, parent_id, kind, work, lease_owner, attempt, tries";
+    const CLAIM = "UPDATE tasks SET lease_owner = $1, lease_until = $2, attempt = attempt + 1, status = 'PROCESSING', updated_at = $3 WHERE task_id = (SELECT task_id FROM tasks WHERE kind IS NOT NULL AND (kind IN ($4, $5, $7, $8)) = $6 AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) ORDER BY created_at, task_id LIMIT 1) AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) RETURNING task_id, org_id, namespace_id, parent_id, kind, work, lease_owner, attempt, tries";
     const RENEW = "UPDATE tasks SET lease_until = $4 WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
     const FINISH = "UPDATE tasks SET status = $4, updated_at = $5, ended_at = $5, lease_owner = NULL, lease_until = NULL WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
     const HOLDS = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
@@ -24,6 +24,7 @@ crate::sql! {
     const UNFINISHED = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE parent_id = $1 AND status IN ('QUEUED', 'PROCESSING')";
     const HOLD_LEASE = "INSERT INTO leases (name, owner, until) VALUES ($1, $2, $4) ON CONFLICT (name) DO UPDATE SET owner = $2, until = $4 WHERE leases.owner = $2 OR leases.until < $3";
     const DROP_LEASE = "DELETE FROM leases WHERE name = $1 AND owner = $2";
+    const DROP_LEASES = "DELETE FROM leases";
     const ARCHIVE = "INSERT INTO tasks_archive (task_id, org_id, namespace_id, task_type, status, created_at, updated_at, ended_at, data) SELECT task_id, org_id, namespace_id, task_type, status, created_at, updated_at, ended_at, data FROM tasks WHERE ended_at < $1 AND parent_id IS NULL ON CONFLICT (task_id) DO NOTHING";
     const CLEAR = "DELETE FROM tasks WHERE ended_at < $1";
 }
@@ -67,15 +68,18 @@ pub(super) enum Lane {
     Looks,
     /// Chunks of batches that read pages of the web.
     Crawls,
+    /// What people are told through channels and by mail.
+    Sends,
 }
 
 impl Lane {
     /// Kinds of work, and whether it is those or all others.
-    const fn kinds(self) -> ([&'static str; 2], bool) {
+    const fn kinds(self) -> ([&'static str; 4], bool) {
         match self {
-            Self::Work => ([syncs::LOOK, batches::CRAWL], false),
-            Self::Looks => ([syncs::LOOK, syncs::LOOK], true),
-            Self::Crawls => ([batches::CRAWL, batches::CRAWL], true),
+            Self::Work => ([syncs::LOOK, batches::CRAWL, DELIVER, LETTER], false),
+            Self::Looks => ([syncs::LOOK; 4], true),
+            Self::Crawls => ([batches::CRAWL; 4], true),
+            Self::Sends => ([DELIVER, LETTER, DELIVER, LETTER], true),
         }
     }
 }
@@ -87,8 +91,8 @@ pub(super) async fn claim(
     now: i64,
     until: i64,
 ) -> Result<Option<Claim>> {
-    let ([one, other], of_them) = lane.kinds();
-    let args = args![owner, until, now, one, other, of_them];
+    let ([first, second, third, fourth], of_them) = lane.kinds();
+    let args = args![owner, until, now, first, second, of_them, third, fourth];
     let row: Option<Row> = tx.one(CLAIM, args).await?;
     Ok(row.map(|row| Claim {
         task_id: row.task_id,
@@ -192,6 +196,12 @@ pub(super) async fn hold_lease(
 
 pub(super) async fn drop_lease(tx: &mut Tx, name: &str, owner: &str) -> Result<()> {
     tx.run(DROP_LEASE, args![name, owner]).await?;
+    Ok(())
+}
+
+/// Gives every lease back: for the one process that owns an SQLite database.
+pub(super) async fn drop_leases(tx: &mut Tx) -> Result<()> {
+    tx.run(DROP_LEASES, vec![]).await?;
     Ok(())
 }
 

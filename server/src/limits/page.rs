@@ -29,6 +29,9 @@ const BEACONS_ADDRESS_HOUR: i64 = 3_000;
 const NOTES_MINUTE: i64 = 1_200;
 const NOTES_DAY: i64 = 100_000;
 
+/// Test messages through the channels of one webhook or alert in a minute.
+const TRIALS_MINUTE: i64 = 6;
+
 /// Looks at the map of pages from one address in a minute.
 const MAPS_MINUTE: i64 = 30;
 
@@ -119,6 +122,16 @@ pub async fn take_note(app: &App, app_id: &str) -> Result<()> {
     take(app, format!("{app_id} told"), windows, 1, "interactions").await
 }
 
+/// Counts test messages of a webhook or an alert.
+///
+/// # Errors
+/// 429 when it was tried too often.
+pub async fn take_trial(app: &App, of: &str) -> Result<()> {
+    let windows = [(MINUTE, Some(TRIALS_MINUTE)), (HOUR, None), (DAY, None)];
+    let what = ("a receiver", "tests");
+    take_of(app, format!("{of} tried"), windows, 1, what).await
+}
+
 /// Counts a look at the map of all pages.
 ///
 /// # Errors
@@ -147,6 +160,17 @@ fn limits(config: &RateLimitConfig) -> [Limit; 3] {
 }
 
 async fn take(app: &App, owner: String, limits: [Limit; 3], number: i64, what: &str) -> Result<()> {
+    take_of(app, owner, limits, number, ("this page", what)).await
+}
+
+/// Counts what somebody takes, who and what being words of the refusal.
+async fn take_of(
+    app: &App,
+    owner: String,
+    limits: [Limit; 3],
+    number: i64,
+    (who, what): (&str, &str),
+) -> Result<()> {
     let now = app.clock().micros().div_euclid(1_000_000);
     let windows = app
         .limits
@@ -164,7 +188,7 @@ async fn take(app: &App, owner: String, limits: [Limit; 3], number: i64, what: &
         HOUR => "hour",
         _ => "day",
     };
-    let message = format!("this page takes {limit} {what} a {name}: wait {wait} s and try again");
+    let message = format!("{who} takes {limit} {what} a {name}: wait {wait} s and try again");
     Err(too_many(RATE, message, limit, name, wait))
 }
 

@@ -6,6 +6,7 @@ mod address;
 pub mod names;
 #[cfg(test)]
 mod tests;
+pub mod tls;
 
 use std::{
     error::Error,
@@ -111,6 +112,7 @@ impl Outbound {
         };
         #[expect(clippy::disallowed_methods, reason = "the guarded client itself")]
         let client = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls::client_config()?)
             .dns_resolver(Arc::new(guard))
             .redirect(redirect::Policy::none())
             // A proxy would look names up once more, where nobody checks.

@@ -63,7 +63,6 @@ impl Lookup for Names {
 }
 
 fn outbound(allowed: &[&str], names: Arc<Names>) -> Outbound {
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
     Outbound::with(Rule::new(&allowed).unwrap(), names).unwrap()
 }

@@ -10,6 +10,7 @@ use serde_json::json;
 pub use made::remove_from;
 
 use super::{
+    annotations::signal,
     collections::COLLECTIONS,
     namespaces::push_event,
     objects::{self, blobs},
@@ -50,12 +51,14 @@ crate::sql! {
     const DELETE_RETRIEVERS = "DELETE FROM retrievers WHERE owner = $1";
     const DELETE_PUBLISHED = "DELETE FROM published_retrievers WHERE namespace_id = $1";
     const DELETE_PASSWORDS = "DELETE FROM page_passwords WHERE namespace_id = $1";
+    const DELETE_PAGE_NAMES = "DELETE FROM page_names WHERE namespace_id = $1";
     const DELETE_INTERACTIONS = "DELETE FROM interactions WHERE namespace_id = $1";
     const DELETE_DATASETS = "DELETE FROM evaluation_datasets WHERE namespace_id = $1";
     const DELETE_EVALUATIONS = "DELETE FROM evaluations WHERE namespace_id = $1";
     const DELETE_BENCHMARKS = "DELETE FROM benchmarks WHERE namespace_id = $1";
     const DELETE_EXECUTIONS = "DELETE FROM executions WHERE namespace_id = $1";
     const DELETE_ANNOTATIONS = "DELETE FROM annotations WHERE namespace_id = $1";
+    const DELETE_SIGNALS = "DELETE FROM annotation_signals WHERE namespace_id = $1";
     const DELETE_SNAPSHOTS = "DELETE FROM snapshots WHERE owner = $1";
     const DELETE_ALERTS = "DELETE FROM alerts WHERE owner = $1";
     const DELETE_ALERT_STATES = "DELETE FROM alert_states WHERE owner = $1";
@@ -107,6 +110,7 @@ pub async fn close_batches(
 pub async fn unpublish(tx: &mut Tx, namespace_id: &str) -> Result<()> {
     tx.run(DELETE_PUBLISHED, args![namespace_id]).await?;
     tx.run(DELETE_PASSWORDS, args![namespace_id]).await?;
+    tx.run(DELETE_PAGE_NAMES, args![namespace_id]).await?;
     Ok(())
 }
 
@@ -252,6 +256,7 @@ pub async fn remove_collection(app: &App, namespace_id: &str, collection_id: &st
     app.store()
         .drop_collection(namespace_id, collection_id)
         .await?;
+    signal::forget_collection(app, namespace_id, collection_id).await?;
     let folder = format!("{namespace_id}/documents/{collection_id}");
     app.blobs().delete_all(&folder).await
 }
@@ -410,6 +415,9 @@ async fn remove_namespace(app: &App, org_id: &str, namespace_id: &str) -> Result
             })
             .await?;
     }
+    app.store()
+        .drop_collection(namespace_id, signal::SIGNAL)
+        .await?;
     // Every bucket of the namespace.
     remove_bucket(app, org_id, namespace_id, "").await?;
     app.blobs().delete_all(namespace_id).await?;
@@ -422,12 +430,14 @@ async fn remove_namespace(app: &App, org_id: &str, namespace_id: &str) -> Result
                     DELETE_RETRIEVERS,
                     DELETE_PUBLISHED,
                     DELETE_PASSWORDS,
+                    DELETE_PAGE_NAMES,
                     DELETE_INTERACTIONS,
                     DELETE_DATASETS,
                     DELETE_EVALUATIONS,
                     DELETE_BENCHMARKS,
                     DELETE_EXECUTIONS,
                     DELETE_ANNOTATIONS,
+                    DELETE_SIGNALS,
                     DELETE_SNAPSHOTS,
                     DELETE_ALERTS,
                     DELETE_ALERT_STATES,

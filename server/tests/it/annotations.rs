@@ -1,11 +1,18 @@
 //! Annotations: decisions on documents, with versions that stay readable.
 
+use std::time::{Duration, Instant};
+
+use loupe_server::v1::annotations::signal;
 use serde_json::{Value, json};
 
 use crate::{
     both,
     harness::{Server, other_organization, retriever},
+    stages::{self, stage},
 };
+
+/// The collection that mirrors annotations.
+const SIGNAL: &str = "/v1/collections/loupe_document_annotations";
 
 /// A namespace with two documents in `things`.
 async fn documents(server: &Server) -> (String, String, String) {
@@ -25,6 +32,32 @@ async fn documents(server: &Server) -> (String, String, String) {
         ids.push(made["document_id"].as_str().unwrap().to_owned());
     }
     (namespace, ids.remove(0), ids.remove(0))
+}
+
+/// The labels of the mirrored annotations that match.
+async fn mirrored(server: &Server, namespace: &str, filters: Value) -> Vec<String> {
+    let path = format!("{SIGNAL}/documents/list");
+    let list = server
+        .call_in(namespace, "POST", &path, json!({"filters": filters}))
+        .await
+        .ok();
+    let mut labels: Vec<String> = labels(&list).into_iter().map(Into::into).collect();
+    labels.sort();
+    labels
+}
+
+/// Waits until the mirrored annotations are these.
+async fn mirror_becomes(server: &Server, namespace: &str, labels: &[&str]) {
+    let start = Instant::now();
+    loop {
+        signal::settle(&server.app).await.unwrap();
+        let now = mirrored(server, namespace, json!({})).await;
+        if now == labels {
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{now:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 fn labels(list: &Value) -> Vec<&str> {
@@ -82,6 +115,110 @@ both! {
             let told = server.events(kind).await;
             assert_eq!(told.len(), 1, "{kind}");
             assert_eq!((&told[0]["payload"]["document_id"], &told[0]["resource_type"]), (&json!(whales), &json!("annotation")));
+        }
+    }
+
+    async fn annotations_are_a_signal_for_filters_and_stages(server) {
+        let (namespace, whales, ships) = documents(&server).await;
+        assert_eq!(mirrored(&server, &namespace, json!({})).await, Vec::<String>::new(), "there before anything is annotated");
+        let body = json!({"document_id": whales, "label": "relevant", "confidence": 0.9, "payload": {"stars": 3}, "metadata": {"round": 1}});
+        let made = server.call_in(&namespace, "POST", "/v1/annotations", body).await.ok();
+        let path = format!("/v1/annotations/{}", made["annotation_id"].as_str().unwrap());
+        let bulk = json!({"create": [{"document_id": ships, "label": "irrelevant", "confidence": 0.2}]});
+        let bulk = server.call_in(&namespace, "POST", "/v1/annotations/bulk", bulk).await.ok();
+        let other = bulk["results"][0]["annotation_id"].as_str().unwrap();
+        let is = |field: &str, operator: &str, value: Value| json!({"field": field, "operator": operator, "value": value});
+        for (filter, found) in [
+            (json!({}), vec!["irrelevant", "relevant"]),
+            (is("metadata.round", "eq", json!(1)), vec!["relevant"]),
+            (is("payload.stars", "gte", json!(3)), vec!["relevant"]),
+            (is("confidence", "lt", json!(0.5)), vec!["irrelevant"]),
+            (is("annotated_document_id", "eq", json!(whales)), vec!["relevant"]),
+            (is("label", "eq", json!("other")), vec![]),
+        ] {
+            assert_eq!(mirrored(&server, &namespace, filter.clone()).await, found, "{filter}");
+        }
+
+        // A retriever reads it alone, or beside what was annotated.
+        let alone = vec![stage("attribute_filter", json!({"conditions": is("label", "eq", json!("irrelevant"))}))];
+        let alone = stages::retriever(&server, &namespace, "loupe_document_annotations", alone).await;
+        let found = stages::execute(&server, &namespace, &alone, json!({})).await;
+        assert_eq!((found["documents"].as_array().unwrap().len(), &found["documents"][0]["annotated_document_id"]), (1, &json!(ships)));
+        let linked = vec![
+            stage("attribute_filter", json!({"conditions": is("title", "exists", json!(true))})),
+            stage("document_enrich", json!({"target_collection_id": "loupe_document_annotations", "source_field": "document_id",
+                "target_field": "annotated_document_id", "output_field": "decision", "allow_missing": false})),
+            stage("attribute_filter", json!({"conditions": is("decision.label", "eq", json!("relevant"))})),
+        ];
+        let linked = stages::retriever(&server, &namespace, "things", linked).await;
+        let titles = async || {
+            let found = stages::execute(&server, &namespace, &linked, json!({})).await;
+            let documents = found["documents"].as_array().unwrap().clone();
+            documents.into_iter().map(|one| one["title"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(titles().await, ["On whales"]);
+
+        // Edits, in bulk too, and deletions follow.
+        let update = json!({"update": [{"annotation_id": other, "label": "unsure"}, {"annotation_id": other, "label": "relevant"}]});
+        server.call_in(&namespace, "POST", "/v1/annotations/bulk", update).await.ok();
+        server.call_in(&namespace, "PATCH", &path, json!({"label": "irrelevant"})).await.ok();
+        assert_eq!(titles().await, ["On ships"]);
+        server.call_in(&namespace, "DELETE", &path, Value::Null).await.ok();
+        assert_eq!(mirrored(&server, &namespace, json!({})).await, ["relevant"]);
+
+        // A document takes its annotations out of the signal; they stay on record.
+        server.call_in(&namespace, "DELETE", &format!("/v1/collections/things/documents/{ships}"), Value::Null).await.ok();
+        assert_eq!(mirrored(&server, &namespace, json!({})).await, Vec::<String>::new());
+        let list = server.call_in(&namespace, "POST", "/v1/annotations/list", json!({})).await.ok();
+        assert_eq!(list["total_count"], 1);
+        server.app.clock().advance(11);
+        mirror_becomes(&server, &namespace, &[]).await;
+        let body = json!({"document_id": whales, "label": "again"});
+        server.call_in(&namespace, "POST", "/v1/annotations", body).await.ok();
+        server.call_in(&namespace, "DELETE", "/v1/collections/things", Value::Null).await.ok();
+        mirror_becomes(&server, &namespace, &[]).await;
+    }
+
+    async fn the_signal_is_nobodys_to_change_and_of_one_namespace(server) {
+        let (namespace, whales, _) = documents(&server).await;
+        let body = json!({"document_id": whales, "label": "relevant"});
+        server.call_in(&namespace, "POST", "/v1/annotations", body).await.ok();
+        let shown = server.call_in(&namespace, "GET", SIGNAL, Value::Null).await.ok();
+        assert_eq!((&shown["source"]["type"], &shown["document_count"]), (&json!("signals"), &json!(1)));
+        let document = format!("{SIGNAL}/documents");
+        for (method, path, body) in [
+            ("POST", document.clone(), json!({"label": "mine"})),
+            ("PATCH", SIGNAL.to_owned(), json!({"description": "mine"})),
+            ("DELETE", SIGNAL.to_owned(), Value::Null),
+        ] {
+            server.call_in(&namespace, method, &path, body).await.error(404, "NotFoundError");
+        }
+        let listed = server.call_in(&namespace, "POST", "/v1/collections/list", json!({})).await.ok();
+        assert_eq!(listed["results"].as_array().unwrap().len(), 1, "it is not listed beside those that people made");
+        let elsewhere = server.namespace("elsewhere").await;
+        assert_eq!(mirrored(&server, &elsewhere, json!({})).await, Vec::<String>::new());
+        // A key for collections alone reads no annotations by the way.
+        let keys = "/v1/organizations/users/owner@localhost/api-keys";
+        let scopes = json!([{"resource_type": "collection", "resource_id": "*"}]);
+        let narrow = server.call("POST", keys, json!({"name": "narrow", "permissions": ["write"], "scopes": scopes})).await.ok();
+        let request = server.request("GET", SIGNAL).bearer_auth(narrow["key"].as_str().unwrap()).header("x-namespace", &namespace);
+        Server::send(request).await.error(403, "ForbiddenError");
+    }
+
+    async fn a_signal_that_was_lost_is_made_again(server) {
+        let (namespace, whales, ships) = documents(&server).await;
+        let body = json!({"create": [{"document_id": whales, "label": "a"}, {"document_id": ships, "label": "b"}]});
+        server.call_in(&namespace, "POST", "/v1/annotations/bulk", body).await.ok();
+        // As if the process had died before it wrote.
+        server.app.store().drop_collection(&namespace, signal::SIGNAL).await.unwrap();
+        assert_eq!(mirrored(&server, &namespace, json!({})).await, Vec::<String>::new());
+        server.app.clock().advance(11);
+        mirror_becomes(&server, &namespace, &["a", "b"]).await;
+        // The server looks by itself, too, and may not be done.
+        let start = Instant::now();
+        while server.app.db().number("SELECT CAST(COUNT(*) AS BIGINT) FROM annotation_signals", vec![]).await.unwrap() > 0 {
+            assert!(start.elapsed() < Duration::from_secs(20), "something is left to look at");
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
 

@@ -145,6 +145,8 @@ both! {
         for (name, stage) in [
             ("by the clock", json!({"stage_id": "attribute_filter", "parameters": {"conditions": {"AND": [
                 {"field": "title", "operator": "ne", "value": "{{ utc_now() }}"}]}}})),
+            ("by the clock, in capitals", json!({"stage_id": "attribute_filter", "parameters": {"conditions": {"AND": [
+                {"field": "title", "operator": "ne", "value": "{{ UTC_Now() }}"}]}}})),
             ("by chance", json!({"stage_id": "sample", "parameters": {"count": 1}})),
         ] {
             let kind = if name == "by chance" { "reduce" } else { "filter" };
@@ -221,6 +223,10 @@ both! {
         assert_eq!(search(filtered).await.ok()["results"][0]["title"], "far");
         let nothing = search(json!({"query": {"text": "{{ 7 * 7 }}"}})).await.ok();
         assert!(nothing["results"] == json!([]) && nothing["warnings"][0].as_str().unwrap().contains("no collection"), "{nothing:#}");
+        // A file by URL is read through the guarded client, which asks no machine of its own network.
+        let refused = search(json!({"feature_uri": "own", "query": {"input_mode": "url", "url": "http://127.0.0.1:8888/a.png"}})).await;
+        let refused = refused.error(400, "BadRequestError").to_string();
+        assert!(refused.contains("cannot be read") && !refused.contains("not enabled"), "{refused}");
         search(json!({"query": {"input_mode": "text"}})).await.invalid(&["body", "query", "text"], "missing");
         search(json!({"query": {"input_mode": "smell"}})).await.invalid(&["body", "query", "input_mode"], "enum");
         search(json!({"query": vector, "collection_identifiers": ["unknown"]})).await.error(404, "NotFoundError");

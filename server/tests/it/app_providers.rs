@@ -205,6 +205,10 @@ both! {
             assert_eq!(ada.get("/api/retrievers").await.status, 403, "signed in, but the app has no namespace");
         }
         assert_eq!(names[0], names[1]);
+        let logs = async |query: &str| server.call("GET", &format!("/v1/organizations/audit/logs?{query}"), Value::Null).await.ok();
+        let told = logs(&format!("action=user_updated&resource_id={}", names[0].as_str().unwrap())).await;
+        assert_eq!(told["total"], 2, "{told:#}");
+        assert_eq!(told["results"][0]["changes"], json!({"signed_in": true, "operation": "GET /_auth/callback/oidc", "app_id": id}));
         let users = server.call("GET", &format!("/v1/apps/{id}/users"), Value::Null).await.ok();
         assert_eq!(users["total"], 1);
 
@@ -248,6 +252,12 @@ both! {
             assert_eq!(eve.session(), None, "{name}");
         }
         println!("{count} attacks refused");
+        let told = logs("action=permission_denied&resource_type=user").await;
+        for code in ["flow_invalid", "wrong_issuer", "provider_refused"] {
+            let mut told = told["results"].as_array().unwrap().iter();
+            assert!(told.any(|one| one["changes"]["code"] == code), "{code}");
+        }
+        assert!(told["total"].as_i64().unwrap() < i64::try_from(count).unwrap(), "what is repeated is counted");
         // A way is used once, and only for ten minutes; an address that nobody verified is nobody's.
         server.app.clock().advance(61);
         for (late, again, verified) in [(true, false, true), (false, true, true), (false, false, false)] {

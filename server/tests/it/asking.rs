@@ -74,6 +74,23 @@ both! {
         let request = server.request("POST", "/v1/retrievers/execute").bearer_auth(&server.key).header("X-Namespace", &namespace).json(&streamed);
         let text = request.send().await.unwrap().text().await.unwrap();
         assert!(text.contains("stage_start") && text.contains("execution_complete"), "{text}");
+        // The last line tells what an answer in one piece tells: here that there is more, and what was left out of it.
+        let last = text.lines().filter_map(|line| line.strip_prefix("data:")).next_back().unwrap();
+        let last: Value = serde_json::from_str(last).unwrap();
+        assert_eq!((&last["status"], &last["pagination"]["method"], &last["pagination"]["total"]),
+            (&json!("completed"), &json!("cursor"), &answer["pagination"]["total"]), "{last:#}");
+        streamed["stages"] = json!([stage("rerank", json!({"query": "night", "document_field": "title", "inference_name": "of_nobody"}))]);
+        let mut whole = streamed.clone();
+        whole["stream"] = json!(false);
+        let whole = server.call_in(&namespace, "POST", "/v1/retrievers/execute", whole).await.ok();
+        let told = whole["warnings"].as_array().unwrap().len() + whole["degraded"].as_array().unwrap().len();
+        assert_eq!(told, 1, "{whole:#}");
+        let request = server.request("POST", "/v1/retrievers/execute").bearer_auth(&server.key).header("X-Namespace", &namespace).json(&streamed);
+        let text = request.send().await.unwrap().text().await.unwrap();
+        let last = text.lines().filter_map(|line| line.strip_prefix("data:")).next_back().unwrap();
+        let last: Value = serde_json::from_str(last).unwrap();
+        let same = |member: &str| last.get(member).cloned().unwrap_or(json!([])) == whole[member];
+        assert!(same("warnings") && same("degraded"), "{last:#}");
     }
 
     async fn several_questions_are_asked_at_once(server) {

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// A PDF of one page with a line of text.
-fn pdf(words: &str) -> Vec<u8> {
+pub fn pdf(words: &str) -> Vec<u8> {
     let content = format!("BT /F1 24 Tf 72 700 Td ({words}) Tj ET");
     let objects = [
         "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),

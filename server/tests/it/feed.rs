@@ -1,4 +1,5 @@
-//! The change feed under writers (R-24, in short form): whoever follows `next_cursor` sees everything, once and in order.
+//! The change feed under writers: whoever follows `next_cursor` sees everything, once and in order. In short form, unless
+//! FEED_EVENTS names how many events there are to be.
 
 use std::{
     sync::{
@@ -19,7 +20,12 @@ use crate::{
 };
 
 const WRITERS: usize = 8;
-const EACH: usize = 150;
+
+/// Events of each writer.
+fn each() -> usize {
+    let asked = std::env::var("FEED_EVENTS").ok();
+    asked.map_or(150, |all| all.parse::<usize>().unwrap().div_ceil(WRITERS))
+}
 
 /// Follows the feed until it has seen everything there is after the writers ended; answers each event's `seq` and payload.
 async fn follow(server: &Server, done: &AtomicBool) -> Vec<(i64, Value)> {
@@ -44,9 +50,10 @@ async fn follow(server: &Server, done: &AtomicBool) -> Vec<(i64, Value)> {
 
 async fn write(server: &Server, namespace: &str, bucket: &str, writer: usize) -> Vec<String> {
     let path = format!("/v1/buckets/{bucket}/objects");
-    let mut made = Vec::with_capacity(EACH);
-    for number in 0..EACH {
-        let body = json!({"n": writer * EACH + number});
+    let each = each();
+    let mut made = Vec::with_capacity(each);
+    for number in 0..each {
+        let body = json!({"n": writer * each + number});
         let object = server.call_in(namespace, "POST", &path, body).await.ok();
         made.push(object["object_id"].as_str().unwrap().to_owned());
     }
@@ -77,7 +84,7 @@ async fn nothing_is_skipped(servers: &[Server]) {
     };
     let reading = join_all(servers.iter().map(|server| follow(server, &done)));
     let (made, seen) = tokio::join!(writing, reading);
-    println!("{} events in {:?}", WRITERS * EACH, start.elapsed());
+    println!("{} events in {:?}", WRITERS * each(), start.elapsed());
     let mut made: Vec<String> = made.into_iter().flatten().collect();
     made.sort();
     for events in seen {

@@ -187,6 +187,7 @@ impl Server {
         });
         #[expect(clippy::disallowed_methods, reason = "a test asks its own server")]
         let http = reqwest::Client::builder()
+            .tls_certs_only([])
             .timeout(Duration::from_secs(60))
             .build()
             .unwrap();

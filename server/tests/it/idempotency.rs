@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     both,
-    harness::{Answer, Server},
+    harness::{Answer, Database, Server},
 };
 
 const KEYS: &str = "/v1/organizations/users/owner@localhost/api-keys";
@@ -107,4 +107,45 @@ both! {
         assert!(rows[0].0.len() > 200);
         assert!(!rows[0].0.windows(secret.len()).any(|window| window == secret));
     }
+}
+
+/// Another process on the same database.
+async fn beside(server: &Server) -> Server {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = server.app.config().clone();
+    config.data = folder.path().join("data");
+    config.listen.set_port(0);
+    Server::start_with(config, folder, Some(server.key.clone())).await
+}
+
+/// Processes on one database do it once together, and one that comes later knows of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn two_processes_make_one_resource() {
+    let first = Server::start(Database::Postgres).await;
+    let second = beside(&first).await;
+    let namespace = first.namespace("shared").await;
+    let servers = [&first, &second];
+    let path = "/v1/buckets";
+    let sent = servers.iter().cycle().take(50);
+    let sent = sent.map(|server| post(server, &namespace, path, "once", bucket("only")));
+    let answers = futures::future::join_all(sent).await;
+    let replayed = |one: &Answer| one.headers.contains_key("idempotency-replayed");
+    assert_eq!(answers.iter().filter(|one| replayed(one)).count(), 49);
+    let made = answers[0].clone().ok();
+    for answer in answers {
+        assert_eq!(answer.ok(), made);
+    }
+    assert_eq!(count(&first, &namespace).await, 1);
+
+    let another = bucket("another");
+    let other = post(&second, &namespace, "/v1/buckets", "once", another).await;
+    assert_eq!(
+        other.error(409, "ConflictError")["error"]["code"],
+        "idempotency_key_reused"
+    );
+    let second = second.restart().await;
+    let later = post(&second, &namespace, "/v1/buckets", "once", bucket("only")).await;
+    assert!(replayed(&later));
+    assert_eq!(later.ok(), made);
+    assert_eq!(count(&second, &namespace).await, 1);
 }

@@ -315,6 +315,25 @@ async fn other_services_are_called_for_each_document_within_their_domains() {
             .iter()
             .any(|(path, _, body)| path == "/facts/M?k=s3cret" && body == &json!({"name": "M"}))
     );
+    // No more often than the stage says, whoever asks.
+    let paced = call(
+        json!({"url": format!("{address}/facts/M"), "rate_limit": {"requests_per_minute": 2}}),
+    );
+    let one = retriever(&server, &namespace, &films, paced).await;
+    for (count, told) in [(2, "1 documents"), (0, "3 documents")] {
+        let answer = execute(&server, &namespace, &one, json!({})).await;
+        let documents = answer["documents"].as_array().unwrap();
+        let has = documents.iter().filter(|one| one["facts"] == 94).count();
+        assert_eq!((documents.len(), has), (3, count), "{answer:#}");
+        let reason = answer["degraded"][0]["reason"].as_str().unwrap();
+        assert!(
+            reason.contains(told) && reason.contains("2 calls a minute"),
+            "{reason}"
+        );
+    }
+    server.app.clock().advance(61);
+    let answer = execute(&server, &namespace, &one, json!({})).await;
+    assert_eq!(answer["documents"][1]["facts"], 94, "{answer:#}");
     // Another domain, and an address of this machine that is not open, are not asked.
     let asked = seen.lock().unwrap().len();
     for parameters in [

@@ -88,6 +88,22 @@ both! {
         }
     }
 
+    async fn pages_of_results_are_as_long_as_the_owner_allows(server) {
+        let namespace = server.namespace("films").await;
+        let documents = ["M", "Faust", "Metropolis"].map(|title| json!({"title": title}));
+        let films = collection(&server, &namespace, "films", &documents).await;
+        let all = stage("attribute_filter", json!({"field": "title", "operator": "exists"}));
+        let id = retriever(&server, &namespace, &films, vec![all]).await;
+        let mut body = page("short-films", "Films", &["title"]);
+        body["rate_limit_config"] = json!({"max_results_per_query": 2});
+        publish(&server, &namespace, &id, body).await;
+        let shown = async |path: &str| ask(&server, "GET", path, Value::Null).await.body.to_string();
+        let (first, second) = (shown("/r/short-films").await, shown("/r/short-films?page=2").await);
+        let cards = |shown: &str| shown.matches("<article").count();
+        assert_eq!((cards(&first), cards(&second)), (2, 1), "{first} {second}");
+        assert!(first.contains("/r/short-films?page=2") && !first.contains("/r/short-films?page=3"), "{first}");
+    }
+
     async fn a_page_is_looked_at_before_it_is_published(server) {
         let namespace = server.namespace("films").await;
         let films = collection(&server, &namespace, "films", &[]).await;

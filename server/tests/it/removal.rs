@@ -95,6 +95,10 @@ async fn rows(server: &Server, namespace: &str) -> Vec<(&'static str, i64)> {
             "SELECT CAST(COUNT(*) AS BIGINT) FROM page_passwords WHERE namespace_id = $1",
         ),
         (
+            "page_names",
+            "SELECT CAST(COUNT(*) AS BIGINT) FROM page_names WHERE namespace_id = $1",
+        ),
+        (
             "interactions",
             "SELECT CAST(COUNT(*) AS BIGINT) FROM interactions WHERE namespace_id = $1",
         ),

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::{
     both,
-    harness::{Server, retriever},
+    harness::{Database, Server, retriever},
+    queue::beside,
 };
 
 async fn make(server: &Server, namespace: &str, body: Value) -> Value {
@@ -58,7 +59,70 @@ async fn write(server: &Server, namespace: &str, title: &str) {
         .ok();
 }
 
+/// three processes look at every minute of an hour, and each minute fires once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_processes_fire_each_minute_once() {
+    let is_long = std::env::var_os("LOUPE_TEST_LONG").is_some();
+    let minutes = if is_long { 60 } else { 20 };
+    let first = Server::start(Database::Postgres).await;
+    let servers = [beside(&first).await, beside(&first).await, first];
+    let advance = |seconds: i64| {
+        for server in &servers {
+            server.app.clock().advance(seconds);
+        }
+    };
+    let server = &servers[2];
+    let (namespace, retriever) = retriever(server, "hour").await;
+    // So that what passes on the real clock meanwhile ends no minute.
+    let second = server.app.clock().micros() / 1_000_000 % 60;
+    advance(62 - second);
+    let body = search(&retriever, "cron", json!({"cron": "* * * * *"}));
+    let id = id(&make(server, &namespace, body).await);
+    let start = Instant::now();
+    for minute in 1..=minutes {
+        advance(60);
+        let ticks = servers
+            .iter()
+            .map(|server| loupe_server::v1::triggers::tick(&server.app));
+        for tick in futures::future::join_all(ticks).await {
+            tick.unwrap();
+        }
+        executed(server, &namespace, &id, minute).await;
+    }
+    assert!(
+        start.elapsed() < Duration::from_secs(50),
+        "too slow to tell"
+    );
+    let path = format!("/v1/triggers/{id}/history");
+    let history = server
+        .call_in(&namespace, "GET", &path, Value::Null)
+        .await
+        .ok();
+    assert_eq!(history["total"], minutes);
+}
+
 both! {
+    async fn what_nobody_looked_at_is_overdue_and_runs_once(server) {
+        let (namespace, retriever) = retriever(&server, "down").await;
+        // Nobody leads any more, as if every process were down.
+        let start = Instant::now();
+        while !loupe_server::jobs::hold_lease(&server.app, "leader", "the test", 31_536_000).await.unwrap() {
+            assert!(start.elapsed() < Duration::from_secs(20), "the lease stays with the leader");
+            server.app.clock().advance(11);
+        }
+        let made = make(&server, &namespace, search(&retriever, "cron", json!({"cron": "* * * * *"}))).await;
+        assert_eq!(made["is_overdue"], false);
+        let id = id(&made);
+        server.app.clock().advance(3 * 3_600);
+        let late = server.call_in(&namespace, "GET", &format!("/v1/triggers/{id}"), Value::Null).await.ok();
+        assert_eq!((&late["is_overdue"], &late["execution_count"]), (&json!(true), &json!(0)));
+        let ticks = (0..4).map(|_| loupe_server::v1::triggers::tick(&server.app));
+        for tick in futures::future::join_all(ticks).await {
+            tick.unwrap();
+        }
+        assert_eq!(executed(&server, &namespace, &id, 1).await["is_overdue"], false);
+    }
+
     async fn the_clock_fires_each_moment_once(server) {
         let (namespace, retriever) = retriever(&server, "timed").await;
         let body = search(&retriever, "cron", json!({"cron": "0 9 * * *", "timezone": "Europe/Vienna"}));

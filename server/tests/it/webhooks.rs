@@ -22,13 +22,16 @@ const WEBHOOKS: &str = "/v1/organizations/webhooks";
 /// What came: headers and body.
 type Message = (HeaderMap, Vec<u8>);
 
-/// What was received, and the statuses that are answered next; 200 when there is none.
+/// What was received, and the statuses that are answered next; 200 when there is none, and no answer for [`HANG`].
 #[derive(Clone, Default)]
 pub struct Receiver {
     received: Arc<Mutex<Vec<Message>>>,
     answers: Arc<Mutex<VecDeque<u16>>>,
     pub url: String,
 }
+
+/// In place of a status: the receiver does not answer.
+const HANG: u16 = 0;
 
 impl Receiver {
     /// Listens where the tests' servers may send to.
@@ -76,12 +79,13 @@ async fn receive(
         .unwrap()
         .push((headers, body.to_vec()));
     let status = receiver.answers.lock().unwrap().pop_front().unwrap_or(200);
-    let status = axum::http::StatusCode::from_u16(status).unwrap();
-    (
-        status,
-        [("location", "http://127.0.0.2:1/elsewhere")],
-        "what the receiver says",
-    )
+    if status == HANG {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+    }
+    let status = axum::http::StatusCode::from_u16(status).unwrap_or_default();
+    // A redirect that is followed is one message more.
+    let elsewhere = format!("{}/elsewhere", receiver.url);
+    (status, [("location", elsewhere)], "what the receiver says")
 }
 
 fn webhook(name: &str, url: &str) -> Value {
@@ -274,6 +278,146 @@ both! {
         server.call("POST", &format!("{WEBHOOKS}/shop/deliveries/msg_unknown/replay"), Value::Null).await.error(404, "NotFoundError");
     }
 
+    /// R-26 in short form: fake hours pass, and the receiver hangs for longer than its channel allows.
+    async fn every_way_to_fail_is_got_over_with_one_id_two_secrets_and_a_restart(server) {
+        let receiver = Receiver::start().await;
+        let namespace = server.namespace("shop").await;
+        let path = format!("{WEBHOOKS}/shop");
+        let mut body = webhook("shop", &receiver.url);
+        body["channels"][0]["configs"]["timeout"] = json!(0.3);
+        let old = secret(&server.call("POST", WEBHOOKS, body.clone()).await.ok());
+        receiver.answer(&[500, 500, 500, 500, 500, HANG, 302, 410]);
+        happen(&server, &namespace, "books").await;
+        let mut passed = 0;
+        for (attempt, pause) in (1..).zip([5, 300, 1_800, 7_200]) {
+            assert_eq!(tried(&server, "shop", attempt).await["response_status"], 500);
+            passed += pause * 6 / 5 + 1;
+            server.app.clock().advance(pause * 6 / 5 + 1);
+        }
+        tried(&server, "shop", 5).await;
+        let new = format!("whsec_{}", STANDARD.encode([9; 24]));
+        body["channels"][0]["configs"]["signing_secret"] = json!(new);
+        server.call("PUT", &path, body.clone()).await.ok();
+        let server = server.restart().await;
+        server.app.clock().advance(passed + 18_000 * 6 / 5 + 1);
+        let hung = tried(&server, "shop", 6).await;
+        assert_eq!((&hung["status"], &hung["response_status"]), (&json!("pending"), &Value::Null), "{hung:#}");
+        for (attempt, status) in [(7, 302), (8, 410)] {
+            server.app.clock().advance(36_000 * 6 / 5 + 1);
+            assert_eq!(tried(&server, "shop", attempt).await["response_status"], status);
+        }
+        let received = receiver.wait(8).await;
+        let of = |name: &str| received.iter().map(|(headers, _)| headers[name].to_str().unwrap()).collect::<std::collections::BTreeSet<_>>();
+        assert_eq!((of("webhook-id").len(), of("webhook-timestamp").len()), (1, 8), "one message, signed anew each time");
+        let signed = |place: usize, secret: &str| is_signed(&received[place].0, &received[place].1, secret);
+        assert!((0..7).all(|place| signed(place, &old)), "the old secret signs for a day more");
+        assert!((5..7).all(|place| signed(place, &new)) && !signed(4, &new));
+        assert_eq!(server.call("GET", &path, Value::Null).await.ok()["is_active"], false, "gone is gone");
+
+        server.call("PUT", &path, body).await.ok();
+        let id = of("webhook-id").into_iter().next().unwrap();
+        server.call("POST", &format!("{path}/deliveries/{id}/replay"), Value::Null).await.ok();
+        let again = receiver.wait(9).await;
+        assert_eq!(again[8].0["webhook-id"], id);
+        assert!(is_signed(&again[8].0, &again[8].1, &new));
+        ended(&server, "shop", "delivered", 1).await;
+    }
+
+    async fn a_receiver_that_hangs_holds_up_nobody_else(server) {
+        const EVENTS: usize = 40;
+        let (dead, well) = (Receiver::start().await, Receiver::start().await);
+        dead.answer(&[HANG; EVENTS]);
+        let namespace = server.namespace("shop").await;
+        for (name, receiver) in [("dead", &dead), ("well", &well)] {
+            let mut body = webhook(name, &receiver.url);
+            body["channels"][0]["configs"]["timeout"] = json!(30);
+            server.call("POST", WEBHOOKS, body).await.ok();
+        }
+        for number in 0..EVENTS {
+            happen(&server, &namespace, &format!("books {number}")).await;
+        }
+        // Long before the first attempt at the dead one ends.
+        let start = Instant::now();
+        ended(&server, "well", "delivered", EVENTS as i64).await;
+        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+        well.wait(EVENTS).await;
+        let log = server.call("GET", &format!("{WEBHOOKS}/dead/deliveries?status=pending"), Value::Null).await.ok();
+        assert_eq!(log["total"], EVENTS);
+        assert!(dead.received.lock().unwrap().len() <= 8, "a few at a time");
+    }
+
+    async fn channels_are_tried_out_and_what_came_of_it_is_told(server) {
+        let receiver = Receiver::start().await;
+        let namespace = server.namespace("shop").await;
+        let mut body = webhook("shop", &receiver.url);
+        body["channels"][0]["configs"]["timeout"] = json!(0.3);
+        body["is_active"] = json!(false);
+        let channels = body["channels"].as_array_mut().unwrap();
+        channels.push(json!({"channel": "slack", "configs": {"webhook_url": receiver.url}}));
+        channels.push(json!({"channel": "email", "configs": {"to_addresses": ["shop@example.com"]}}));
+        let made = server.call("POST", WEBHOOKS, body).await.ok();
+        let id = made["webhook_id"].as_str().unwrap();
+        // Six in a minute of the clock, all of them in one.
+        let second = server.app.clock().micros() / 1_000_000 % 60;
+        server.app.clock().advance(60 - second);
+        let test = format!("{WEBHOOKS}/{id}/test");
+        let tested = async || server.call("POST", &test, Value::Null).await;
+        let told = tested().await.ok();
+        assert_eq!(told["success"], false, "no mail server is set up");
+        let of = |told: &Value, place: usize| {
+            let one = &told["results"][place];
+            (one["channel"].clone(), one["channel_type"].clone(), one["status"].clone(), one["response_status"].clone())
+        };
+        assert_eq!(of(&told, 0), (json!(0), json!("webhook"), json!("delivered"), json!(200)));
+        assert_eq!(of(&told, 1), (json!(1), json!("slack"), json!("delivered"), json!(200)));
+        assert_eq!(of(&told, 2), (json!(2), json!("email"), json!("not_configured"), Value::Null));
+        assert!(told["results"][2]["message"].as_str().unwrap().contains("no mail server"));
+        let received = receiver.wait(2).await;
+        let signed = received.iter().find(|(headers, _)| headers.contains_key("webhook-id")).unwrap();
+        assert!(is_signed(&signed.0, &signed.1, &secret(&made)));
+        let message: Value = serde_json::from_slice(&signed.1).unwrap();
+        assert_eq!(message["event_type"], "test");
+
+        // What goes wrong is told in words, and a receiver that hangs is not waited for.
+        receiver.answer(&[503, 503, HANG]);
+        let told = tested().await.ok();
+        assert_eq!(of(&told, 0).2, "failed");
+        assert_eq!(of(&told, 0).3, 503);
+        assert!(told["results"][0]["message"].as_str().unwrap().contains("what the receiver says"), "{told:#}");
+        let mut alone = webhook("shop", &receiver.url);
+        alone["channels"][0]["configs"]["timeout"] = json!(0.3);
+        server.call("PUT", &format!("{WEBHOOKS}/shop"), alone.clone()).await.ok();
+        let told = tested().await.ok();
+        assert_eq!((&told["results"][0]["status"], told["results"].as_array().unwrap().len()), (&json!("failed"), 1), "{told:#}");
+        assert_eq!(tested().await.ok()["success"], true);
+
+        // Nothing of it is in the log or counts for the health, and it is not for sending many.
+        let log = server.call("GET", &format!("{WEBHOOKS}/shop/deliveries"), Value::Null).await.ok();
+        assert_eq!(log["total"], 0);
+        assert_eq!(server.call("GET", &format!("{WEBHOOKS}/shop"), Value::Null).await.ok()["delivery_health"], made["delivery_health"]);
+        for _ in 0..2 {
+            tested().await.ok();
+        }
+        tested().await.error(429, "TooManyRequestsError");
+        server.call("POST", &format!("{WEBHOOKS}/unknown/test"), Value::Null).await.error(404, "NotFoundError");
+
+        // An alert's channels, one of them this webhook.
+        let alert = json!({"name": "failing", "source": "system", "system_condition": {"type": "batch_failed"}, "notification_config": {"channels": [
+            {"channel_type": "webhook", "channel_id": id},
+            {"channel_type": "slack", "config": {"webhook_url": receiver.url}},
+            {"channel_type": "batch", "config": {"bucket_id": "bkt_1", "collection_id": "col_1"}},
+        ]}});
+        server.call_in(&namespace, "POST", "/v1/alerts", alert.clone()).await.ok();
+        let told = server.call_in(&namespace, "POST", "/v1/alerts/failing/test", Value::Null).await.ok();
+        let statuses: Vec<&Value> = told["results"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
+        assert_eq!((statuses, &told["success"]), (vec![&json!("delivered"), &json!("delivered"), &json!("skipped")], &json!(true)), "{told:#}");
+        assert_eq!(server.events("alert.triggered").await.len(), 0, "it did not fire");
+        server.call("POST", "/v1/organizations/alerts", alert).await.ok();
+        receiver.answer(&[500, 500]);
+        let told = server.call("POST", "/v1/organizations/alerts/failing/test", Value::Null).await.ok();
+        assert_eq!(told["success"], false);
+    }
+
     async fn what_is_said_beside_the_status_and_a_missing_mail_server_pause_nothing(server) {
         let url = talkative().await;
         let namespace = server.namespace("shop").await;
@@ -429,6 +573,8 @@ both! {
         post(to(json!({"url": "https://example.com/", "timeout": 300.0}))).await.invalid(&["body", "channels", "0", "configs", "timeout"], "value_error");
         post(to(json!({"url": "https://example.com/", "headers": {"two words": "x"}}))).await.invalid(&["body", "channels", "0", "configs", "headers"], "value_error");
         post(json!({"channels": []})).await.invalid(&["body", "channels"], "too_short");
+        let many: Vec<Value> = (0..11).map(|_| json!({"channel": "webhook", "configs": {"url": "https://example.com/"}})).collect();
+        post(json!({"channels": many})).await.invalid(&["body", "channels"], "too_long");
         post(json!({"event_types": ["collection.burnt"]})).await.invalid(&["body", "event_types", "0"], "enum");
         post(json!({})).await.ok();
         post(json!({})).await.error(409, "AlreadyExistsError");

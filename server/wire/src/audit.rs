@@ -89,7 +89,7 @@ pub struct AuditEventResponse {
     pub resource_id: String,
     pub action: String,
     pub actor_id: String,
-    /// `user`, or `system` for what nobody asked for.
+    /// `user`, `system` for what nobody asked for, or `anonymous` for whoever proved to be nobody.
     pub actor_type: String,
     /// `success` or `denied`.
     pub status: String,

@@ -165,6 +165,31 @@ pub struct WebhookDeliveryLogResponse {
     pub total: i64,
 }
 
+/// What came of a test message to one channel.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct ChannelTestResult {
+    /// Place among the channels, from 0.
+    pub channel: i64,
+    pub channel_type: String,
+    /// delivered, failed, not_configured, or skipped where a channel takes no messages.
+    pub status: String,
+    /// What the receiver answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_status: Option<i64>,
+    /// What happened, in words.
+    pub message: String,
+    pub duration_ms: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct ChannelTestResponse {
+    /// Every channel that takes messages took this one.
+    pub success: bool,
+    pub results: Vec<ChannelTestResult>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub enum NotificationContentType {

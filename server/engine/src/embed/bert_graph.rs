@@ -111,9 +111,10 @@ impl Writer<'_> {
                 view.dtype()
             )));
         }
-        let (parts, _) = view.data().as_chunks::<4>();
-        let values = parts.iter().map(|bytes| f32::from_le_bytes(*bytes));
-        Ok((view.shape().to_vec(), values.collect()))
+        Ok((
+            view.shape().to_vec(),
+            bytemuck::pod_collect_to_vec(view.data()),
+        ))
     }
 
     fn vector(&mut self, name: &str, scale: f32) -> Result<String> {

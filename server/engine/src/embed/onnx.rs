@@ -163,7 +163,7 @@ impl Graph {
     }
 
     pub fn floats(&mut self, name: &str, dims: &[usize], values: &[f32]) -> String {
-        let raw = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let raw = bytemuck::cast_slice(values).to_vec();
         self.constant(name, FLOAT, dims, raw)
     }
 

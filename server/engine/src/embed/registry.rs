@@ -92,11 +92,11 @@ pub struct Models(Arc<Inner>);
 
 struct Inner {
     fetcher: Fetcher,
-    text: Vec<Slot<dyn TextEncoder>>,
-    image: Vec<Slot<dyn ImageEncoder>>,
+    text: Vec<Arc<Slot<dyn TextEncoder>>>,
+    image: Vec<Arc<Slot<dyn ImageEncoder>>>,
     language: Option<Arc<LanguageModel>>,
     /// The built-in one first.
-    rerank: Vec<Slot<dyn Reranker>>,
+    rerank: Vec<Arc<Slot<dyn Reranker>>>,
     speech: Option<Arc<Transcriber>>,
 }
 
@@ -125,13 +125,13 @@ impl Models {
         client: reqwest::Client,
         progress: OnProgress,
     ) -> Result<Self> {
-        let mut text: Vec<Slot<dyn TextEncoder>> = vec![Slot::local(
+        let mut text: Vec<Arc<Slot<dyn TextEncoder>>> = vec![Slot::local(
             MINILM_OUTPUT,
             MINILM_DIMS,
             &MINILM,
             |output, files| Ok(Arc::new(BertEncoder::load(output, files)?)),
         )];
-        let mut image: Vec<Slot<dyn ImageEncoder>> = vec![Slot::local(
+        let mut image: Vec<Arc<Slot<dyn ImageEncoder>>> = vec![Slot::local(
             EFFICIENTNET_OUTPUT,
             efficientnet_graph::DIMS,
             &EFFICIENTNET,
@@ -154,7 +154,7 @@ impl Models {
             .language
             .map(|language| LanguageModel::new(language, client.clone()))
             .transpose()?;
-        let mut rerank: Vec<Slot<dyn Reranker>> =
+        let mut rerank: Vec<Arc<Slot<dyn Reranker>>> =
             vec![Slot::local(RERANKER_NAME, 1, &RERANKER, |name, files| {
                 Ok(Arc::new(CrossEncoder::load(name, files)?))
             })];
@@ -219,7 +219,7 @@ impl Models {
 }
 
 /// Adds a model, in the place of one with the same output.
-fn put<T: ?Sized>(slots: &mut Vec<Slot<T>>, slot: Slot<T>) {
+fn put<T: ?Sized>(slots: &mut Vec<Arc<Slot<T>>>, slot: Arc<Slot<T>>) {
     slots.retain(|other| other.output != slot.output);
     slots.push(slot);
 }
@@ -256,7 +256,11 @@ impl Encoders for Models {
     }
 }
 
-fn find<'a, T: ?Sized>(slots: &'a [Slot<T>], output: &str, what: &str) -> Result<&'a Slot<T>> {
+fn find<'a, T: ?Sized>(
+    slots: &'a [Arc<Slot<T>>],
+    output: &str,
+    what: &str,
+) -> Result<&'a Arc<Slot<T>>> {
     let found = slots.iter().find(|slot| slot.output == output);
     found.ok_or_else(|| {
         let known: Vec<_> = slots.iter().map(|slot| slot.output.as_str()).collect();
@@ -268,29 +272,39 @@ fn find<'a, T: ?Sized>(slots: &'a [Slot<T>], output: &str, what: &str) -> Result
 }
 
 impl<T: ?Sized + Send + Sync + 'static> Slot<T> {
-    fn local(output: &str, dims: usize, bundle: &'static Bundle, load: Load<T>) -> Self {
-        Self {
+    fn local(output: &str, dims: usize, bundle: &'static Bundle, load: Load<T>) -> Arc<Self> {
+        Arc::new(Self {
             output: output.to_owned(),
             dims,
             source: Source::Local(bundle, load),
             loaded: OnceCell::new(),
             failed: Mutex::new(None),
-        }
+        })
     }
 
-    fn remote(output: &str, dims: usize, address: &str, encoder: Arc<T>) -> Self {
-        Self {
+    fn remote(output: &str, dims: usize, address: &str, encoder: Arc<T>) -> Arc<Self> {
+        Arc::new(Self {
             output: output.to_owned(),
             dims,
             source: Source::Remote(address.to_owned(), encoder),
             loaded: OnceCell::new(),
             failed: Mutex::new(None),
-        }
+        })
     }
 
-    async fn get(&self, fetcher: &Fetcher) -> Result<Arc<T>> {
-        let made = self.loaded.get_or_try_init(|| self.make(fetcher));
-        made.await.map(Arc::clone)
+    /// The model; one that is not loaded yet is by a task of its own, so that whoever stops waiting leaves it to the next.
+    async fn get(self: &Arc<Self>, fetcher: &Fetcher) -> Result<Arc<T>> {
+        if let Some(made) = self.loaded.get() {
+            return Ok(Arc::clone(made));
+        }
+        let (slot, fetcher) = (Arc::clone(self), fetcher.clone());
+        let loading = tokio::spawn(async move {
+            let made = slot.loaded.get_or_try_init(|| slot.make(&fetcher));
+            made.await.map(Arc::clone)
+        });
+        let broken =
+            |error| EmbedError::Unavailable(format!("a model broke while loading: {error}"));
+        loading.await.unwrap_or_else(|error| Err(broken(error)))
     }
 
     async fn make(&self, fetcher: &Fetcher) -> Result<Arc<T>> {

@@ -59,13 +59,13 @@ const RATE: &[Member] = &[
         "requests_per_minute",
         Kind::Integer(1, 100_000),
         "",
-        "Accepted",
+        "Most calls of all executions in a minute",
     ),
     member(
         "requests_per_hour",
         Kind::Integer(1, 1_000_000),
         "",
-        "Accepted",
+        "Most calls of all executions in an hour",
     ),
 ];
 
@@ -126,7 +126,12 @@ pub(crate) static DEFINITION: Definition = Definition {
             "10485760",
             "Largest answer, in bytes",
         ),
-        member("rate_limit", Kind::Object(RATE), "{}", "Accepted"),
+        member(
+            "rate_limit",
+            Kind::Object(RATE),
+            "{}",
+            "How often the service is called; a document beyond that is treated as `on_error` says",
+        ),
         member(
             "response_path",
             Kind::Text,
@@ -158,7 +163,10 @@ pub(crate) async fn run(
     let asks: Vec<Result<Ask, String>> = rows
         .iter()
         .enumerate()
-        .map(|(index, row)| ask(at, p, &at.context_of(row, index)))
+        .map(|(index, row)| {
+            let ask = ask(at, p, &at.context_of(row, index));
+            ask.and_then(|ask| paced(at, p).map(|()| ask))
+        })
         .collect();
     let path = p.text("response_path");
     let work = asks.into_iter().map(|ask| {
@@ -231,6 +239,28 @@ pub(super) fn settle<A: Into<Option<Value>>>(
         at.degrade("stage", &stage, &told, "ask again, or correct the stage");
     }
     Ok(out)
+}
+
+/// Counts a call within the limits of the stage; why it is not made where it would be one too many.
+fn paced(at: &Execution, p: &Parameters) -> Result<(), String> {
+    let Some(around) = &at.run.around else {
+        return Ok(());
+    };
+    let rate = p.object("rate_limit");
+    for (name, unit, seconds) in [
+        ("requests_per_minute", "minute", 60),
+        ("requests_per_hour", "hour", 3_600),
+    ] {
+        let Some(most) = rate.count(name) else {
+            continue;
+        };
+        let whose = json!([at.run.namespace_id, at.stage, p.word("url"), unit]).to_string();
+        let paced = around.pace(&whose, most as u64, Duration::from_secs(seconds));
+        paced.map_err(|wait| {
+            format!("its stage makes {most} calls a {unit}: come again in {wait} seconds")
+        })?;
+    }
+    Ok(())
 }
 
 fn ask(at: &Execution, p: &Parameters, context: &Context) -> Result<Ask, String> {

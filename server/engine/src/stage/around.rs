@@ -1,5 +1,7 @@
 //! What an execution holds of its server and what the server counts of it.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 /// Things that an organization may use so much of in a minute.
@@ -20,4 +22,7 @@ pub trait Around: Send + Sync + 'static {
     async fn back(&self);
     /// Counts a use before it happens; the seconds after which to come again where it would be too much.
     fn spend(&self, what: Metered, amount: u64) -> Result<(), u64>;
+    /// Counts a call that its maker limits to so many in a time; the seconds after which to come again where it would be one too
+    /// many.
+    fn pace(&self, whose: &str, most: u64, time: Duration) -> Result<(), u64>;
 }

@@ -15,6 +15,8 @@ use crate::store::{ListQuery, WithVectors};
 
 /// Items of all documents that are compared.
 const MAX_ITEMS: usize = 2_000;
+/// Items of all references.
+const MAX_REFERENCES: usize = 10_000;
 /// Letters of an item that are compared with others': the work is the product of two lengths.
 const MAX_FUZZY_CHARS: usize = 500;
 /// Most work of comparing letters, in pairs of letters: some seconds of a processor.
@@ -151,10 +153,7 @@ pub(crate) async fn run(
         ));
     }
     let references = references(at, p, &collections).await?;
-    let mut others = Vec::new();
-    for (place, row) in references.iter().enumerate() {
-        others.extend(items(place, row, &p.word("reference_field"), &mode));
-    }
+    let mut others = others(at, &references, &p.word("reference_field"), &mode);
     if tiers.iter().any(|(name, _)| *name == "fuzzy") {
         check_work(at, &sources, &others)?;
     }
@@ -286,20 +285,45 @@ fn items(document: usize, row: &Row, field: &str, mode: &str) -> Vec<Item> {
 }
 
 async fn references(
-    at: &Execution,
+    at: &mut Execution,
     p: &Parameters,
     collections: &[Searchable],
 ) -> Result<Vec<Row>, RunError> {
+    let limit = p.count("reference_limit").unwrap_or(200);
     let query = ListQuery {
-        limit: p.count("reference_limit").unwrap_or(200),
+        limit,
         ..ListQuery::default()
     };
     let page = at.run.store.list(&at.reach_of(collections), query).await?;
+    // What matches none of these may match another.
+    if page.next.is_some() {
+        at.warn(format!(
+            "stage `{}`: only the first {limit} documents of the reference collection were compared with; raise \
+             `reference_limit`",
+            at.stage
+        ));
+    }
     Ok(page
         .documents
         .into_iter()
         .map(|d| Row::new(d, None))
         .collect())
+}
+
+/// What is compared with.
+fn others(at: &mut Execution, references: &[Row], field: &str, mode: &str) -> Vec<Item> {
+    let mut others = Vec::new();
+    for (place, row) in references.iter().enumerate() {
+        others.extend(items(place, row, field, mode));
+    }
+    if others.len() > MAX_REFERENCES {
+        others.truncate(MAX_REFERENCES);
+        at.warn(format!(
+            "stage `{}`: only the first {MAX_REFERENCES} items of the references were compared with",
+            at.stage
+        ));
+    }
+    others
 }
 
 /// Gives the items the vectors of their texts, by the model that the reference collection's texts were read with.

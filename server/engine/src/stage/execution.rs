@@ -26,6 +26,9 @@ use crate::template::{Context, Rendered, render_operand, render_text};
 
 /// Documents of a stage that templates of later ones may read under its alias.
 const MAX_EXPOSED: usize = 50;
+
+/// How long an execution whose time ran out waits for its turn.
+const TURN: Duration = Duration::from_millis(250);
 /// Most documents that a stage works on at once.
 pub(crate) const MAX_BATCH: usize = 1_000;
 
@@ -102,7 +105,11 @@ impl Execution {
                 let left = Duration::from_millis(budget).saturating_sub(self.started.elapsed());
                 match tokio::time::timeout(left, work(step, self, set)).await {
                     Ok(done) => done.map(Some),
-                    Err(_) => Ok(None),
+                    Err(_) => {
+                        // It may have waited for another machine, without its turn; whoever waits for the answer has no time.
+                        let _ = tokio::time::timeout(TURN, self.back()).await;
+                        Ok(None)
+                    }
                 }
             }
         }

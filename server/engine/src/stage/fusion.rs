@@ -44,7 +44,7 @@ pub(crate) fn fuse(strategy: FusionStrategy, legs: &[Leg]) -> Vec<Fused> {
                 scores: Vec::new(),
             });
             fused.score = match strategy {
-                FusionStrategy::Max => fused.score.max(part),
+                FusionStrategy::Max if !alone => fused.score.max(part),
                 _ => fused.score + part,
             };
             fused.scores.push((leg.name.clone(), *score));

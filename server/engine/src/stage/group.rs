@@ -43,7 +43,7 @@ pub(crate) async fn run(
     parameters: Object,
     set: Working,
 ) -> Result<Working, RunError> {
-    let rows = set.rows(&*at.run.store, &at.reach(&[])).await?;
+    let rows = at.rows(set).await?;
     let field = parameters
         .get("group_by_field")
         .and_then(Value::as_str)

@@ -262,7 +262,6 @@ mod tests {
             encoders: Arc::new(Plain {
                 calls: calls.calls.clone(),
             }),
-            fetch: None,
             namespace_id: "ns_1".into(),
             principal: None,
             collections: vec![Searchable {

@@ -154,13 +154,6 @@ pub fn index_of(collection: &Searchable, feature: &str) -> Option<String> {
     found.into_iter().next().map(|target| target.index)
 }
 
-/// Reads what a URL of a query points to, within the limits of whoever runs the plan.
-#[async_trait::async_trait]
-pub trait Fetch: Send + Sync + 'static {
-    /// The bytes, or a sentence saying why not that is safe to show.
-    async fn bytes(&self, url: &str) -> Result<Vec<u8>, String>;
-}
-
 /// What a stage is and takes.
 pub(crate) struct Definition {
     pub id: &'static str,

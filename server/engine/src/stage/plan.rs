@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use indexmap::IndexMap;
 use loupe_wire::{
     DegradedEntry, Object, RetrieverExecutionStatistics, RetrieverInputSchemaField,
-    RetrieverPagination, StageConfigInput, StageStatistics, Value,
+    RetrieverPagination, StageCategory, StageConfigInput, StageStatistics, Value,
 };
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -19,8 +19,8 @@ use super::schema::{inside, problem};
 use super::taxonomy::Taxonomy;
 use super::working::Working;
 use super::{
-    Act, Around, CodeConfig, Definition, Fetch, Keeping, ReverseImage, RunError, Searchable,
-    StageProblem, Tables, WebSearch, page,
+    Act, Around, CodeConfig, Definition, Keeping, ReverseImage, RunError, Searchable, StageProblem,
+    Tables, WebSearch, page,
 };
 use crate::embed::Encoders;
 use crate::extract::Extraction;
@@ -64,8 +64,6 @@ pub(crate) struct Filters {
 pub struct Run {
     pub store: Arc<dyn DocStore>,
     pub encoders: Arc<dyn Encoders>,
-    /// Reads the URLs of `content` queries; without it they are refused.
-    pub fetch: Option<Arc<dyn Fetch>>,
     pub namespace_id: String,
     /// The end user whose documents alone may be read; see [`Reach::principal`].
     pub principal: Option<String>,
@@ -86,7 +84,7 @@ pub struct Run {
     pub return_vectors: bool,
     /// The values of the secrets that stages send along; see [`Plan::secrets`].
     pub secrets: HashMap<String, String>,
-    /// Asks other services for stages; without it they are refused.
+    /// Asks other services for stages, and reads the URLs of queries; without it they are refused.
     pub web: Option<Arc<dyn Web>>,
     /// The search service of the web, where one is configured.
     pub web_search: Option<Arc<WebSearch>>,
@@ -128,7 +126,6 @@ impl Run {
         Self {
             store: self.store.clone(),
             encoders: self.encoders.clone(),
-            fetch: self.fetch.clone(),
             namespace_id: self.namespace_id.clone(),
             principal: self.principal.clone(),
             collections,
@@ -266,8 +263,14 @@ impl Plan {
             record(&mut statistics, &step.name, told);
             at.expose(step, &set, input, output);
             if timed_out {
-                // Documents nobody has searched are no answer to a search.
-                if matches!(set, Working::Unread { .. }) {
+                // Documents nobody has searched are no answer to a search, nor those that a condition was still to be asked of.
+                let is_asked = |step: &Step| {
+                    step.definition.category == StageCategory::Filter
+                        || step.filters.before.is_some()
+                        || step.filters.after.is_some()
+                };
+                let is_unsearched = matches!(set, Working::Unread { .. });
+                if is_unsearched || self.steps[index..].iter().any(is_asked) {
                     set = Working::Rows(Vec::new());
                 }
                 break;

@@ -1,6 +1,7 @@
 //! What a search asks for: texts, pictures, vectors and documents made vectors, in one embedding call an output.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use base64::Engine as _;
 use futures::future::join_all;
@@ -11,9 +12,12 @@ use super::execution::Execution;
 use super::targets::Target;
 use crate::embed::{EmbedError, Pixels, decode_picture};
 use crate::store::WithVectors;
+use crate::web::Ask;
 
 /// Most bytes of a query's file.
 const MAX_QUERY_BYTES: usize = 20 << 20;
+/// How long a query waits for a file by URL.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A query ready to search with.
 #[derive(Debug, Default)]
@@ -256,14 +260,7 @@ async fn content(at: &Execution, query: &ContentQueryInput) -> Result<Asked, Run
     let bytes = match (encoded, url) {
         (Some(encoded), _) => decode(&encoded)
             .ok_or_else(|| RunError::Invalid("the content of the query is not base64".into()))?,
-        (None, Some(url)) => match &at.run.fetch {
-            Some(fetch) => fetch.bytes(&url).await.map_err(RunError::Invalid)?,
-            None => {
-                return Err(RunError::Invalid(
-                    "queries by URL are not enabled here; send base64".into(),
-                ));
-            }
-        },
+        (None, Some(url)) => fetched(at, &url).await?,
         (None, None) => {
             return Ok(Asked::Done(Query {
                 empty: true,
@@ -272,6 +269,31 @@ async fn content(at: &Execution, query: &ContentQueryInput) -> Result<Asked, Run
         }
     };
     file(bytes).await
+}
+
+/// What a URL leads to, read through the guarded client.
+async fn fetched(at: &Execution, url: &str) -> Result<Vec<u8>, RunError> {
+    let Some(web) = at.run.web.clone() else {
+        return Err(RunError::Invalid(
+            "queries by URL are not enabled here; send base64".into(),
+        ));
+    };
+    let ask = Ask {
+        max_bytes: MAX_QUERY_BYTES as u64,
+        timeout: PATIENCE,
+        ..Ask::get(url)
+    };
+    let answer = at.away(web.ask(ask)).await;
+    let unread = |reason: String| {
+        RunError::Invalid(format!(
+            "the URL of the query's content cannot be read: {reason}"
+        ))
+    };
+    let answer = answer.map_err(|error| unread(error.to_string()))?;
+    if !answer.status.is_success() {
+        return Err(unread(format!("it answered {}", answer.status)));
+    }
+    Ok(answer.body.into())
 }
 
 fn decode(text: &str) -> Option<Vec<u8>> {

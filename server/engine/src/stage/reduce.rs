@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rand::{Rng as _, SeedableRng as _};
 
-use super::execution::{Execution, typed};
+use super::execution::{Execution, offload, typed};
 use super::schema::{Kind, member};
 use super::working::{Row, Working, list};
 use super::{Definition, RunError};
@@ -98,7 +98,7 @@ pub(crate) async fn sample(
             .unwrap_or(default)
     };
     let text = |name: &str| parameters.get(name).and_then(Value::as_str);
-    let rows = set.rows(&*at.run.store, &at.reach(&[])).await?;
+    let rows = at.rows(set).await?;
     let count = whole("count", 10) as usize;
     let top = (whole("preserve_top_k", 0) as usize)
         .min(count)
@@ -209,7 +209,7 @@ pub(crate) async fn deduplicate(
     set: Working,
 ) -> Result<Working, RunError> {
     let text = |name: &str| parameters.get(name).and_then(Value::as_str);
-    let mut rows = set.rows(&*at.run.store, &at.reach(&[])).await?;
+    let mut rows = at.rows(set).await?;
     let fold = !parameters
         .get("case_sensitive")
         .and_then(Value::as_bool)
@@ -223,12 +223,19 @@ pub(crate) async fn deduplicate(
             .get("similarity_threshold")
             .and_then(Value::as_f64)
             .unwrap_or(0.95);
-        similar(
-            &mut rows,
-            text("content_field").unwrap_or("content"),
-            threshold,
-            fold,
-        );
+        let field = text("content_field").unwrap_or("content").to_owned();
+        let compared = offload(move || {
+            let whole = similar(&mut rows, &field, threshold, fold);
+            (rows, whole)
+        });
+        let (kept, whole) = compared.await?;
+        rows = kept;
+        if !whole {
+            at.warn(format!(
+                "stage `{}`: there is too much text to compare all of it; some documents may repeat others",
+                at.stage
+            ));
+        }
     } else {
         let fields: Vec<&str> = match parameters.get("fields").and_then(Value::as_array) {
             Some(list) if !list.is_empty() => list.iter().filter_map(Value::as_str).collect(),
@@ -255,13 +262,14 @@ fn key(row: &Row, fields: &[&str], fold: bool) -> Option<String> {
 
 /// Most rows whose texts are compared pairwise.
 const MAX_COMPARED: usize = 2_000;
+/// Most words that are looked for in other texts: some seconds of a processor.
+const MAX_LOOKED_FOR: usize = 50_000_000;
 
-/// Leaves out rows whose words are as good as those of a row before (Jaccard index).
-fn similar(rows: &mut Vec<Row>, field: &str, threshold: f64, fold: bool) {
+/// Leaves out rows whose words are as good as those of a row before (Jaccard index). Whether all were compared.
+fn similar(rows: &mut Vec<Row>, field: &str, threshold: f64, fold: bool) -> bool {
     let mut kept: Vec<HashSet<String>> = Vec::new();
-    let mut compared = 0;
+    let (mut compared, mut looked_for, mut whole) = (0, 0, true);
     rows.retain(|row| {
-        compared += 1;
         let Some(text) = value_at(&row.value, field).and_then(Value::as_str) else {
             return true;
         };
@@ -275,10 +283,16 @@ fn similar(rows: &mut Vec<Row>, field: &str, threshold: f64, fold: bool) {
             .filter(|w| !w.is_empty())
             .map(str::to_owned)
             .collect();
-        if compared > MAX_COMPARED || words.is_empty() {
+        if words.is_empty() {
+            return true;
+        }
+        compared += 1;
+        if compared > MAX_COMPARED || looked_for > MAX_LOOKED_FOR {
+            whole = false;
             return true;
         }
         let repeats = kept.iter().any(|other| {
+            looked_for += words.len().min(other.len());
             let common = words.intersection(other).count() as f64;
             common / (words.len() as f64 + other.len() as f64 - common) >= threshold
         });
@@ -287,4 +301,5 @@ fn similar(rows: &mut Vec<Row>, field: &str, threshold: f64, fold: bool) {
         }
         !repeats
     });
+    whole
 }

@@ -62,7 +62,7 @@ pub(crate) async fn attribute(
             sort,
         });
     }
-    let mut rows = set.rows(&*at.run.store, &at.reach(&[])).await?;
+    let mut rows = at.rows(set).await?;
     rows.sort_by(|a, b| {
         let (x, y) = (value_at(&a.value, &p.field), value_at(&b.value, &p.field));
         let absent = |v: Option<&Value>| v.is_none_or(Value::is_null);
@@ -125,7 +125,7 @@ pub(crate) async fn normalize(
     let number = |name: &str| parameters.get(name).and_then(Value::as_f64);
     let field = text("score_field").unwrap_or("score");
     let target = text("output_field").unwrap_or(field);
-    let mut rows = set.rows(&*at.run.store, &at.reach(&[])).await?;
+    let mut rows = at.rows(set).await?;
     let scores: Vec<Option<f64>> = rows
         .iter()
         .map(|r| value_at(&r.value, field).and_then(Value::as_f64))

@@ -9,6 +9,7 @@ use super::*;
 use crate::store::Document;
 
 mod beside;
+mod bounds;
 mod figures;
 mod hostile;
 mod links;
@@ -114,7 +115,6 @@ fn run(store: Memory, inputs: Value) -> Run {
     Run {
         store: Arc::new(store),
         encoders: Arc::new(Plain::default()),
-        fetch: None,
         namespace_id: "ns_1".into(),
         principal: None,
         collections: collections(),

@@ -8,6 +8,10 @@ use super::parameters::Parameters;
 use super::schema::{Kind, member, required};
 use super::working::{MAX_ROWS, Row, Working};
 use super::{Definition, RunError};
+use crate::weight;
+
+/// Bytes that the documents made may take together: each has everything that its own had beside the list.
+const MAX_BYTES: usize = 256 << 20;
 
 pub(crate) static DEFINITION: Definition = Definition {
     id: "unwind",
@@ -51,23 +55,23 @@ pub(crate) async fn run(
         p.flag("preserve_null_and_empty"),
     );
     let mut out: Vec<Row> = Vec::with_capacity(rows.len());
+    let (mut bytes, mut cut) = (0_usize, false);
     for row in rows {
-        if out.len() >= MAX_ROWS {
-            at.warn(format!(
-                "stage `{}`: more than {MAX_ROWS} documents came of it; the rest was left out",
-                at.stage
-            ));
+        cut = out.len() >= MAX_ROWS;
+        if cut {
             break;
         }
         match row.at(&field).cloned() {
             Some(Value::Array(items)) if !items.is_empty() => {
-                for (place, item) in items.into_iter().enumerate() {
-                    let mut made = row.clone();
-                    made.set(&target, item);
-                    if let Some(index) = &index {
-                        made.set(index, json!(place));
-                    }
-                    out.push(made);
+                let mut of = row;
+                if target == field {
+                    // Each gets one member, and is not made with the whole list first.
+                    of.set(&field, Value::Null);
+                }
+                let places = (target.as_str(), index.as_deref());
+                cut = !members(&of, items, places, &mut out, &mut bytes);
+                if cut {
+                    break;
                 }
             }
             Some(Value::Null | Value::Array(_)) | None if !keep => {}
@@ -90,6 +94,36 @@ pub(crate) async fn run(
             }
         }
     }
-    out.truncate(MAX_ROWS);
+    if cut {
+        at.warn(format!(
+            "stage `{}`: more came of it than {MAX_ROWS} documents or {} MiB; the rest was left out",
+            at.stage,
+            MAX_BYTES >> 20
+        ));
+    }
     Ok(Working::Rows(out))
+}
+
+/// A document for each member, as far as there is room; whether there was room for all.
+fn members(
+    of: &Row,
+    items: Vec<Value>,
+    (target, index): (&str, Option<&str>),
+    out: &mut Vec<Row>,
+    bytes: &mut usize,
+) -> bool {
+    let each = weight::of(&of.value);
+    for (place, item) in items.into_iter().enumerate() {
+        *bytes = bytes.saturating_add(each);
+        if out.len() >= MAX_ROWS || *bytes > MAX_BYTES {
+            return false;
+        }
+        let mut made = of.clone();
+        made.set(target, item);
+        if let Some(index) = index {
+            made.set(index, json!(place));
+        }
+        out.push(made);
+    }
+    true
 }

@@ -12,6 +12,10 @@ pub(crate) const MAX_ROWS: usize = 10_000;
 /// Rows that one listing asks the store for.
 const LIST_PAGE: usize = 1_000;
 
+/// Steps of a path that a stage makes objects of; the rest is the name of the last. What lies deeper could not be written or
+/// given up without taking the whole stack.
+const MAX_STEPS: usize = 32;
+
 /// Members of a document's lineage that are read by their own names.
 const LINEAGE: [&str; 3] = ["source_object_id", "root_object_id", "root_bucket_id"];
 
@@ -66,7 +70,7 @@ impl Row {
     /// Sets a member by its dot path, making the objects on the way.
     pub fn set(&mut self, path: &str, value: Value) {
         let mut at = &mut self.value;
-        for step in path.split('.') {
+        for step in path.splitn(MAX_STEPS, '.') {
             if !at.is_object() {
                 *at = Value::Object(Object::new());
             }

@@ -1,15 +1,94 @@
 //! What expressions may call, bounded in work and output.
 
+use std::cell::Cell;
 use std::sync::LazyLock;
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
-use minijinja::value::{Kwargs, Value as Any};
-use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, filters, tests as checks};
+use minijinja::value::{Kwargs, Rest, Value as Any, ValueOrKwargs};
+use minijinja::{
+    Environment, Error, ErrorKind, State, UndefinedBehavior, filters, tests as checks,
+};
 
 use super::MAX_OUTPUT_BYTES;
 
 /// Instructions that one expression may take.
 const FUEL: u64 = 20_000;
+/// Bytes of the inputs that one expression reads and of what its filters make: fuel counts instructions, and one may make a lot.
+const MAX_MADE: usize = 32 << 20;
+
+thread_local! {
+    /// Bytes of the expression that runs: it stays on one thread from its beginning to its end.
+    static MADE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Begins to count for another expression.
+pub(super) fn begin() {
+    MADE.set(0);
+}
+
+/// Counts bytes, before they are made where that can be told.
+pub(super) fn make(bytes: usize) -> std::result::Result<(), Error> {
+    MADE.set(MADE.get().saturating_add(bytes));
+    within()
+}
+
+/// Whether the expression took no more than it may.
+pub(super) fn within() -> std::result::Result<(), Error> {
+    if MADE.get() <= MAX_MADE {
+        return Ok(());
+    }
+    let reason = format!("it takes more than {MAX_MADE} bytes of memory");
+    Err(Error::new(ErrorKind::InvalidOperation, reason))
+}
+
+/// A text that a filter made.
+fn made(text: String) -> std::result::Result<String, Error> {
+    make(size_of::<Any>() + text.len())?;
+    Ok(text)
+}
+
+/// Room for a list that a filter makes of another.
+fn make_list(list: &Any) -> std::result::Result<(), Error> {
+    let length = list.len().unwrap_or_default();
+    make(length.saturating_mul(size_of::<Any>()))
+}
+
+/// What is written out is counted and not kept: a list of a thousand times the same text is small until then.
+struct Counted;
+
+impl std::io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        make(bytes.len()).map_err(std::io::Error::other)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Counts what a value takes once it is written out, without making that.
+pub(super) fn measure(value: &Any) -> std::result::Result<(), Error> {
+    // What cannot be written for another reason is refused by whoever needs it.
+    let _ = serde_json::to_writer(Counted, value);
+    within()
+}
+
+fn list(state: &State<'_, '_>, value: Any) -> std::result::Result<Any, Error> {
+    make_list(&value)?;
+    filters::list(state, value)
+}
+
+fn map(
+    state: &mut State<'_, '_>,
+    value: Any,
+    how: Rest<ValueOrKwargs>,
+) -> std::result::Result<Vec<Any>, Error> {
+    make_list(&value)?;
+    let list = filters::map(state, value, how)?;
+    list.iter().try_for_each(measure)?;
+    Ok(list)
+}
 
 pub(super) fn moment(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
@@ -69,6 +148,7 @@ impl std::io::Write for Bounded {
                 "more than {MAX_OUTPUT_BYTES} bytes"
             )));
         }
+        make(bytes.len()).map_err(std::io::Error::other)?;
         self.0.extend_from_slice(bytes);
         Ok(bytes.len())
     }
@@ -117,7 +197,9 @@ pub(super) static SANDBOX: LazyLock<Environment<'static>> = LazyLock::new(|| {
     env.add_filter("tojson", |value: Any| to_json(&value));
     env.add_filter(
         "truncate",
-        |text: String, length: Option<usize>, end: Option<String>| truncate(&text, length, end),
+        |text: String, length: Option<usize>, end: Option<String>| {
+            made(truncate(&text, length, end))
+        },
     );
     env.add_filter("join", |list: Any, between: Option<String>| {
         join(&list, between)
@@ -125,11 +207,11 @@ pub(super) static SANDBOX: LazyLock<Environment<'static>> = LazyLock::new(|| {
     env.add_filter("length", filters::length);
     env.add_filter("first", filters::first);
     env.add_filter("last", filters::last);
-    env.add_filter("map", filters::map);
-    env.add_filter("list", filters::list);
+    env.add_filter("map", map);
+    env.add_filter("list", list);
     env.add_filter("default", filters::default);
-    env.add_filter("lower", filters::lower);
-    env.add_filter("upper", filters::upper);
+    env.add_filter("lower", |text: String| made(text.to_lowercase()));
+    env.add_filter("upper", |text: String| made(text.to_uppercase()));
     env.add_test("defined", checks::is_defined);
     env.add_test("undefined", checks::is_undefined);
     env.add_test("none", checks::is_none);

@@ -3,13 +3,16 @@ use serde_json::json;
 
 fn context() -> Context {
     let inputs = json!({"query": "red shoes", "n": 5, "tags": ["a", "b", "c"], "deep": {"key one": "v"}, "nothing": null});
-    let now = DateTime::parse_from_rfc3339("2026-11-21T12:00:00Z")
-        .unwrap()
-        .to_utc();
-    let mut context = Context::new(inputs.as_object().unwrap(), now);
+    let mut context = Context::new(inputs.as_object().unwrap(), context_now());
     context.set("DOC", &json!({"title": "T", "z": 1, "a": 2}));
     context.set_secrets(Arc::new(|name| (name == "token").then(|| "s3".to_owned())));
     context
+}
+
+fn context_now() -> DateTime<Utc> {
+    DateTime::parse_from_rfc3339("2026-11-21T12:00:00Z")
+        .unwrap()
+        .to_utc()
 }
 
 fn value(template: &str) -> Value {
@@ -96,4 +99,68 @@ fn a_missing_operand_is_told() {
         operand(json!(["{{INPUT.n}}", 2])),
         Rendered::Value(json!([5, 2]))
     );
+}
+
+#[test]
+fn an_expression_takes_no_more_of_the_stack_than_it_may() {
+    let long = |before: &str, link: &str, after: &str| {
+        format!("{{{{ {before}{}{after} }}}}", link.repeat(7_000))
+    };
+    for template in [
+        long("", "1 ~ ", "1"),
+        long("", "1 - ", "1"),
+        long("", "- ", "1"),
+        long("", "not ", "1"),
+        long("1", " if 1", ""),
+        long("1", " is none", ""),
+        long("INPUT", ".a", ""),
+        long("INPUT", "[0]", ""),
+        long("INPUT.n", "|upper", ""),
+        long("INPUT", "()", ""),
+    ] {
+        let told = check(&template).unwrap_err().0;
+        assert!(told.len() < 200 && told.contains("at most"), "{told}");
+        let rendered = render_text(&template, &context());
+        assert_eq!(rendered.unwrap_err().0, told);
+    }
+    let fields = ["DOC.title"; 20].join(" ~ ', ' ~ ");
+    assert!(check(&format!("{{{{ {fields} }}}}")).is_err());
+    let fields = ["DOC.title"; 15].join(" ~ ', ' ~ ");
+    assert_eq!(
+        value(&format!("{{{{ {fields} }}}}")),
+        Value::from(["T"; 15].join(", "))
+    );
+}
+
+#[test]
+fn an_expression_takes_no_more_memory_than_it_may() {
+    for template in [
+        "{{ 'x' * 3 }}",
+        "{{ [INPUT.n] * 100000000 }}",
+        "{{ INPUT.n ** 2 }}",
+    ] {
+        assert_eq!(check(template).unwrap_err().0, "templates do not multiply");
+        assert!(render_text(template, &context()).is_err());
+    }
+    assert_eq!(value(r#"{{ "a * \" ~" ~ 'b**' }}"#), json!("a * \" ~b**"));
+    let lists: Vec<Value> = (0..300).map(|_| json!([1, 1])).collect();
+    let inputs = json!({"lists": lists, "between": "x".repeat(900_000), "half": "x".repeat(20 << 20), "zeros": vec![0; 300], "n": 5});
+    let context = Context::new(inputs.as_object().unwrap(), context_now());
+    let fails = |template: &str| render_text(template, &context).unwrap_err().0;
+    for template in [
+        "{{ INPUT.lists|map('join', INPUT.between)|length }}",
+        "{{ INPUT.zeros|map('default', INPUT.between, true) }}",
+        "{{ INPUT.zeros|map('default', INPUT.between, true)|length }}",
+        "{{ [INPUT.half, INPUT.half]|length }}",
+        "{{ [INPUT.half, INPUT.half]|map('upper')|list|length }}",
+    ] {
+        assert!(
+            fails(template).contains("bytes of memory"),
+            "{}",
+            fails(template)
+        );
+    }
+    // What one expression took is not held against the next.
+    let fine = "{{ INPUT.lists|map('join', '-')|length }} {{ INPUT.half|length }} {{ INPUT.half|truncate(4) }}";
+    assert_eq!(render_text(fine, &context).unwrap(), "300 20971520 x...");
 }

@@ -9,4 +9,5 @@ mod pushdown;
 mod remote;
 mod server;
 mod suite;
+mod torn;
 mod world;

@@ -8,7 +8,7 @@ use axum::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Asked, hash, password, provider,
+    Asked, Failed, hash, password, provider,
     requests::{address, cookie},
     session::{self, Cookie, place},
     store::{self, NewToken, Profile, User},
@@ -17,6 +17,7 @@ use super::{
 use crate::{
     error::{ApiError, Result},
     id, mail,
+    password::hashing::is_outdated,
 };
 
 /// How long a link in a mail opens something.
@@ -59,10 +60,13 @@ fn by_mail(asked: &Asked<'_>) -> Result<()> {
 pub(super) async fn sign_in(asked: &Asked<'_>) -> Result<Response> {
     by_mail(asked)?;
     let known = &asked.app.hosting.auth;
-    let wrong = || views::sign_in(asked, StatusCode::UNAUTHORIZED, Some(WRONG.into()));
+    let wrong = |user_id, code| {
+        let page = views::sign_in(asked, StatusCode::UNAUTHORIZED, Some(WRONG.into()));
+        Failed::mark(page, user_id, code)
+    };
     let Some(email) = address(asked.text("email")) else {
         known.throttle.address(asked.app)?;
-        return Ok(wrong());
+        return Ok(wrong(None, "user_unknown"));
     };
     let is_known = session::is_known(asked, &email);
     let app_id = asked.site.app_id();
@@ -73,14 +77,47 @@ pub(super) async fn sign_in(asked: &Asked<'_>) -> Result<Response> {
         .and_then(|user| user.profile.password.as_deref());
     // As it was typed: blanks at its ends belong to it.
     let typed = asked.form.get("password").map_or("", String::as_str);
-    let right = known.hashing.verify(typed, kept).await?;
-    match user.filter(|_| right) {
-        Some(user) => {
+    let right = asked.app.passwords.hashing.verify(typed, kept).await?;
+    match user {
+        Some(user) if right => {
             counted.was_right();
+            let user = renew_hash(asked, user, typed).await?;
             session::begin(asked, &user, &asked.return_to()).await
         }
-        None => Ok(wrong()),
+        Some(user) => Ok(wrong(Some(user.user_id), "password_wrong")),
+        None => Ok(wrong(None, "user_unknown")),
     }
+}
+
+/// Whoever comes with a password whose hash is weaker than those of today gets one of today. The password is the same: no
+/// session is over.
+async fn renew_hash(asked: &Asked<'_>, user: User, typed: &str) -> Result<User> {
+    let (app, weak) = (asked.app, user.profile.password.clone());
+    if !weak.as_deref().is_some_and(is_outdated) {
+        return Ok(user);
+    }
+    // Where too many wait, the next time is soon enough.
+    let Ok(hashed) = app.passwords.hashing.hash(typed).await else {
+        return Ok(user);
+    };
+    let (place, now) = (place(asked.site), app.clock().micros());
+    let user_id = user.user_id.clone();
+    let renewed = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let held = store::hold(tx, &place, &user_id).await?;
+                // A password that was changed meanwhile stays.
+                let Some(mut held) = held.filter(|held| held.profile.password == weak) else {
+                    return Ok(None);
+                };
+                held.profile.password = Some(hashed);
+                store::update(tx, &place, &held, now).await?;
+                Ok(Some(held))
+            })
+        })
+        .await?;
+    Ok(renewed.unwrap_or(user))
 }
 
 pub(super) async fn sign_up(asked: &Asked<'_>) -> Result<Response> {
@@ -104,7 +141,7 @@ pub(super) async fn sign_up(asked: &Asked<'_>) -> Result<Response> {
     known
         .throttle
         .mail(asked.app, asked.site.app_id(), &email)?;
-    let hashed = known.hashing.hash(typed).await?;
+    let hashed = asked.app.passwords.hashing.hash(typed).await?;
     let (token, browser) = (id::random_base62(43), id::random_base62(43));
     let wanted = Wanted {
         email: email.clone(),
@@ -159,7 +196,10 @@ pub(super) async fn verify(asked: &Asked<'_>) -> Result<Response> {
     known.throttle.address(app)?;
     let (place, now) = (place(asked.site), app.clock().micros());
     let token_hash = hash(asked.text("token"));
-    let over = || views::verify(asked, StatusCode::GONE, Some(OVER.into()));
+    let over = || {
+        let page = views::verify(asked, StatusCode::GONE, Some(OVER.into()));
+        Failed::mark(page, None, "link_over")
+    };
     let found: Option<Wanted> =
         store::find_token(app.db(), &place, SIGN_UP, &token_hash, now).await?;
     let Some(wanted) = found else {
@@ -168,9 +208,11 @@ pub(super) async fn verify(asked: &Asked<'_>) -> Result<Response> {
     let here = cookie(asked.headers, Cookie::Flow.name(app)).map(hash);
     if here.as_deref() != Some(wanted.browser.as_str()) {
         let typed = asked.form.get("password").map_or("", String::as_str);
-        if !known.hashing.verify(typed, Some(&wanted.password)).await? {
+        let hashing = &app.passwords.hashing;
+        if !hashing.verify(typed, Some(&wanted.password)).await? {
             let why = "Enter the password that you chose for the account.".to_owned();
-            return Ok(views::verify(asked, StatusCode::UNAUTHORIZED, Some(why)));
+            let page = views::verify(asked, StatusCode::UNAUTHORIZED, Some(why));
+            return Ok(Failed::mark(page, None, "password_wrong"));
         }
     }
     let return_to = wanted.return_to.clone();
@@ -274,17 +316,24 @@ pub(super) async fn reset(asked: &Asked<'_>) -> Result<Response> {
     known.throttle.address(app)?;
     let (place, now) = (place(asked.site), app.clock().micros());
     let token_hash = hash(asked.text("token"));
-    let again = |status, why: &str| views::reset(asked, status, Some(why.to_owned()));
+    let over = || {
+        let page = views::reset(asked, StatusCode::GONE, Some(OVER.into()));
+        Failed::mark(page, None, "link_over")
+    };
     let found: Option<Forgotten> =
         store::find_token(app.db(), &place, RESET, &token_hash, now).await?;
     let Some(found) = found else {
-        return Ok(again(StatusCode::GONE, OVER));
+        return Ok(over());
     };
     let typed = asked.form.get("password").map_or("", String::as_str);
     if let Some(fault) = password::fault(typed, &found.email) {
-        return Ok(again(StatusCode::UNPROCESSABLE_ENTITY, &fault));
+        return Ok(views::reset(
+            asked,
+            StatusCode::UNPROCESSABLE_ENTITY,
+            Some(fault),
+        ));
     }
-    let hashed = known.hashing.hash(typed).await?;
+    let hashed = app.passwords.hashing.hash(typed).await?;
     let email = found.email.clone();
     let changed = app
         .db()
@@ -307,7 +356,7 @@ pub(super) async fn reset(asked: &Asked<'_>) -> Result<Response> {
         })
         .await?;
     let Some(user) = changed else {
-        return Ok(again(StatusCode::GONE, OVER));
+        return Ok(over());
     };
     let name = &asked.site.hosted.page().meta.title;
     let text = format!(

@@ -35,14 +35,16 @@ use super::{Site, authority};
 use crate::{
     app::App,
     error::{ApiError, Result},
-    v1::apps,
+    v1::{
+        apps,
+        audit::{self, repeats},
+    },
 };
 
 /// What this process remembers of attempts and providers.
 #[derive(Default)]
 pub struct Known {
     throttle: throttle::Throttle,
-    hashing: password::Hashing,
     providers: provider::Providers,
 }
 
@@ -51,13 +53,18 @@ struct Asked<'a> {
     app: &'a App,
     site: &'a Site,
     headers: &'a HeaderMap,
-    /// Scheme and host that the browser says it is at: good for its own way back, and for nothing that goes to somebody else.
-    origin: String,
     query: requests::Fields,
     form: requests::Fields,
+    /// The way in that the request takes; empty where it leads to no session.
+    way: &'static str,
 }
 
 impl Asked<'_> {
+    /// Who is there, as the audit log tells it.
+    fn visitor(&self) -> audit::Visitor<'_> {
+        visitor_of(self.site, self.way, self.headers)
+    }
+
     /// The path of the app that all this leads back to.
     fn return_to(&self) -> String {
         let sent = self
@@ -87,15 +94,20 @@ pub(super) async fn answer(app: &App, site: Arc<Site>, request: Request) -> Resp
     if !apps::has_sign_in(site.hosted.auth_config.as_ref()) {
         return missing(&site);
     }
-    let mut response = match (get, parts.method == Method::POST) {
+    let outcome = match (get, parts.method == Method::POST) {
         (true, _) => read(app, &site, path, &parts).await,
         (_, true) => write(app, &site, path, &parts, body).await,
         _ => Err(ApiError::method_not_allowed(
             "",
             "this address is read, or posted to",
         )),
+    };
+    let way = way_in(get, path);
+    if let Some(failed) = Failed::of(&outcome).filter(|_| !way.is_empty()) {
+        let visitor = visitor_of(&site, way, &parts.headers);
+        repeats::not_signed_in(app, &visitor, failed.user_id.as_deref(), failed.code);
     }
-    .unwrap_or_else(|error| refused(&site, path, error));
+    let mut response = outcome.unwrap_or_else(|error| refused(&site, path, error));
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     files::common(headers);
@@ -107,14 +119,63 @@ pub(super) async fn answer(app: &App, site: Arc<Site>, request: Request) -> Resp
     response
 }
 
+/// The way in that a request takes, as the audit log names it; empty for what signs nobody in.
+fn way_in(get: bool, path: &str) -> &'static str {
+    match (get, path) {
+        (false, "/sign-in") => "POST /_auth/sign-in",
+        (false, "/verify") => "POST /_auth/verify",
+        (false, "/reset") => "POST /_auth/reset",
+        (true, "/callback/google") => "GET /_auth/callback/google",
+        (true, "/callback/github") => "GET /_auth/callback/github",
+        (true, "/callback/oidc") => "GET /_auth/callback/oidc",
+        _ => "",
+    }
+}
+
+fn visitor_of<'a>(site: &'a Site, way: &'static str, headers: &'a HeaderMap) -> audit::Visitor<'a> {
+    audit::Visitor {
+        org_id: &site.org_id,
+        app_id: site.app_id(),
+        way,
+        headers,
+    }
+}
+
+/// Goes with an answer that signs nobody in: who was meant, where that is known, and why not.
+#[derive(Debug, Clone)]
+struct Failed {
+    user_id: Option<String>,
+    code: &'static str,
+}
+
+impl Failed {
+    /// The same answer, as one that failed.
+    fn mark(mut response: Response, user_id: Option<String>, code: &'static str) -> Response {
+        response.extensions_mut().insert(Self { user_id, code });
+        response
+    }
+
+    /// What failed for a reason of the visitor's; a fault of the server or of a provider is told in its log.
+    fn of(outcome: &Result<Response>) -> Option<Self> {
+        match outcome {
+            Ok(response) => response.extensions().get::<Self>().cloned(),
+            Err(error) if error.is_callers() || error.kind() == "TooManyRequestsError" => {
+                let user_id = None;
+                error.code().map(|code| Self { user_id, code })
+            }
+            Err(_) => None,
+        }
+    }
+}
+
 async fn read(app: &App, site: &Site, path: &str, parts: &Parts) -> Result<Response> {
     let asked = Asked {
         app,
         site,
         headers: &parts.headers,
-        origin: origin(app, &parts.headers, &parts.uri),
         query: requests::fields(parts.uri.query().unwrap_or_default().as_bytes()),
         form: requests::Fields::default(),
+        way: way_in(true, path),
     };
     match path {
         "/session" => session::tell(&asked).await,
@@ -140,9 +201,9 @@ async fn write(app: &App, site: &Site, path: &str, parts: &Parts, body: Body) ->
         app,
         site,
         headers: &parts.headers,
-        origin: origin(app, &parts.headers, &parts.uri),
         query: requests::fields(parts.uri.query().unwrap_or_default().as_bytes()),
         form,
+        way: way_in(false, path),
     };
     match path {
         "/sign-in" => flow::sign_in(&asked).await,
@@ -154,16 +215,6 @@ async fn write(app: &App, site: &Site, path: &str, parts: &Parts, body: Body) ->
         "/start" => provider::start(&asked).await,
         _ => Ok(missing(site)),
     }
-}
-
-/// Scheme and host as the browser writes them.
-fn origin(app: &App, headers: &HeaderMap, uri: &Uri) -> String {
-    let scheme = if super::is_secure(app) {
-        "https"
-    } else {
-        "http"
-    };
-    format!("{scheme}://{}", authority(headers, uri).unwrap_or_default())
 }
 
 /// Whether a page of this very host sends the request: browsers say so, and no page can say it for them.

@@ -239,7 +239,7 @@ pub(super) async fn start(asked: &Asked<'_>) -> Result<Response> {
         issuer: client.issuer.clone(),
         nonce: id::random_base62(43),
         verifier: id::random_base62(64),
-        redirect_uri: format!("{}/_auth/callback/{}", asked.origin, service.name()),
+        redirect_uri: format!("{}/_auth/callback/{}", asked.site.origin, service.name()),
         return_to: asked.return_to(),
         browser: hash(&browser),
     };

@@ -18,7 +18,7 @@ use crate::{
     error::{ApiError, Result},
     hosting::{Site, is_secure},
     id,
-    v1::apps,
+    v1::{apps, audit},
 };
 
 const DAY: i64 = 86_400_000_000;
@@ -114,6 +114,7 @@ pub(super) async fn begin(asked: &Asked<'_>, user: &User, to: &str) -> Result<Re
     let (place, now) = (place(asked.site), app.clock().micros());
     let old = cookie(asked.headers, Cookie::Session.name(app)).map(hash);
     let (token_hash, known) = (hash(&token), user.clone());
+    let (person, way) = (asked.visitor().person(&user.user_id), asked.way);
     app.db()
         .write(move |tx| {
             Box::pin(async move {
@@ -126,7 +127,8 @@ pub(super) async fn begin(asked: &Asked<'_>, user: &User, to: &str) -> Result<Re
                     store::end_session(tx, &place, &old).await?;
                 }
                 let (user_id, until) = (&known.user_id, now + IDLE);
-                store::insert_session(tx, &place, &token_hash, user_id, now, until).await
+                store::insert_session(tx, &place, &token_hash, user_id, now, until).await?;
+                audit::signed_in(tx, &person, (&place.app_id, way), now).await
             })
         })
         .await?;

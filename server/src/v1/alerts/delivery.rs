@@ -2,9 +2,10 @@
 //! each went is written to the execution.
 
 use axum::http::StatusCode;
+use futures::{StreamExt, stream::FuturesUnordered};
 use loupe_wire::{
-    AlertChannelDelivery, AlertExecutionResult, AlertNotificationConfig, CreateBatchRequest,
-    DedupStrategy, NotificationChannelConfig, Object, Value, reading,
+    AlertChannelDelivery, AlertExecutionResult, AlertNotificationConfig, ChannelTestResponse,
+    CreateBatchRequest, DedupStrategy, NotificationChannelConfig, Object, Value, reading,
 };
 use serde_json::json;
 
@@ -20,7 +21,10 @@ use crate::{
     jobs::{Claim, text},
     v1::{
         batches,
-        webhooks::{self, Channel, Outcome},
+        webhooks::{
+            self, Channel, Outcome,
+            trial::{self, Receiver, Trial},
+        },
     },
 };
 
@@ -40,20 +44,26 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
         return Ok(());
     };
     let (mut later, mut taken) = (None, taken_of(claim));
-    for number in 0..execution.deliveries.len() {
-        if execution.deliveries[number].status != "deferred" {
-            continue;
-        }
-        let sent = send(app, &alert, &execution, number, claim, &mut taken).await?;
+    let deferred = |number: &usize| execution.deliveries[*number].status == "deferred";
+    let waiting: Vec<usize> = (0..execution.deliveries.len()).filter(deferred).collect();
+    // All at once: a receiver that hangs holds up none of the others.
+    let (found, before) = (execution.clone(), taken.clone());
+    let mut sends: FuturesUnordered<_> = waiting
+        .into_iter()
+        .map(|number| send(app, &alert, &found, number, claim, before.clone()))
+        .collect();
+    while let Some((number, sent, took)) = sends.next().await {
         let (status, error) = match sent {
-            Outcome::Delivered(_) => ("delivered", None),
-            Outcome::Failed(_, why) => ("deferred", Some(why)),
-            Outcome::Over(_, why) => ("failed", Some(why)),
-            Outcome::Unset(why) => ("not_configured", Some(why)),
+            Ok(Outcome::Delivered(_)) => ("delivered", None),
+            Ok(Outcome::Failed(_, why)) => ("deferred", Some(why)),
+            Ok(Outcome::Over(_, why)) => ("failed", Some(why)),
+            Ok(Outcome::Unset(why)) => ("not_configured", Some(why)),
+            Err(error) => ("deferred", Some(error.message())),
         };
         if status == "deferred" {
             later.clone_from(&error);
         }
+        taken.extend(took);
         let delivery = &mut execution.deliveries[number];
         delivery.status = status.into();
         delivery.error = error;
@@ -131,7 +141,21 @@ pub(super) async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()
     keep(app, text(claim, "owner"), &execution, None).await
 }
 
+/// Sends through one channel; answers what came of it, and messages that receivers of a webhook took just now.
 async fn send(
+    app: &App,
+    alert: &Alert,
+    execution: &AlertExecutionResult,
+    number: usize,
+    claim: &Claim,
+    mut taken: Vec<String>,
+) -> (usize, Result<Outcome>, Vec<String>) {
+    let known = taken.len();
+    let sent = send_through(app, alert, execution, number, claim, &mut taken).await;
+    (number, sent, taken.split_off(known))
+}
+
+async fn send_through(
     app: &App,
     alert: &Alert,
     execution: &AlertExecutionResult,
@@ -156,11 +180,65 @@ async fn send(
             }
             match Channel::plain(kind, settings.into()) {
                 Ok(channel) => post(app, &channel, message).await,
-                Err(why) => Ok(Outcome::Unset(format!("the channel lacks settings: {why}"))),
+                Err(why) => Ok(Outcome::Unset(lacking(&why))),
             }
         }
         None => Ok(Outcome::Over(0, "this version has no such channel".into())),
     }
+}
+
+/// Sends a test through every channel of an alert.
+///
+/// # Errors
+/// As of [`trial::run`].
+pub(super) async fn test(app: &App, alert: &Alert) -> Result<ChannelTestResponse> {
+    let channels = &alert.alert.notification_config.channels;
+    let mut trials = Vec::new();
+    for (number, (channel, sealed)) in channels.iter().zip(&alert.sealed).enumerate() {
+        for receiver in receivers(app, alert, channel, sealed).await? {
+            trials.push(Trial {
+                number,
+                channel_type: channel.channel_type.clone(),
+                receiver,
+            });
+        }
+    }
+    let of = (alert.org_id.as_str(), alert.id(), alert.alert.name.as_str());
+    trial::run(app, of, trials).await
+}
+
+/// What a message through a channel goes to.
+async fn receivers(
+    app: &App,
+    alert: &Alert,
+    channel: &NotificationChannelConfig,
+    sealed: &str,
+) -> Result<Vec<Receiver>> {
+    let Some(Kind::Message(kind)) = Kind::read(&channel.channel_type) else {
+        let why = "documents are processed when the alert fires: there is no message to send";
+        return Ok(vec![Receiver::Skipped(why.into())]);
+    };
+    let settings = channels::open(app, (&alert.org_id, alert.id()), sealed)?;
+    if let Some(webhook_id) = subscription(channel, &settings) {
+        let found = webhooks::channels_of(app, &alert.org_id, webhook_id).await?;
+        if found.is_empty() {
+            return Ok(vec![Receiver::Unset(no_webhook(webhook_id))]);
+        }
+        let found = found.into_iter().map(Box::new);
+        return Ok(found.map(Receiver::Channel).collect());
+    }
+    Ok(vec![match Channel::plain(kind, settings.into()) {
+        Ok(channel) => Receiver::Channel(Box::new(channel)),
+        Err(why) => Receiver::Unset(lacking(&why)),
+    }])
+}
+
+fn no_webhook(id: &str) -> String {
+    format!("{id} is no active webhook of this organization")
+}
+
+fn lacking(why: &str) -> String {
+    format!("the channel lacks settings: {why}")
 }
 
 /// The webhook of the organization that a channel names in place of an address.
@@ -194,7 +272,6 @@ async fn post_to(
     taken: &mut Vec<String>,
 ) -> Result<Outcome> {
     let channels = webhooks::channels_of(app, org_id, webhook_id).await?;
-    let none = format!("{webhook_id} is no active webhook of this organization");
     let mut worst = None;
     for (number, channel) in channels.iter().enumerate() {
         let id = format!("{id}_{number}");
@@ -212,7 +289,7 @@ async fn post_to(
             worst = Some(outcome);
         }
     }
-    Ok(worst.unwrap_or(Outcome::Unset(none)))
+    Ok(worst.unwrap_or_else(|| Outcome::Unset(no_webhook(webhook_id))))
 }
 
 const fn rank(outcome: &Outcome) -> u8 {

@@ -13,8 +13,8 @@ mod store;
 
 use loupe_wire::{
     AlertExecutionMode, AlertListStats, AlertResponse, AlertSource, AuditAction,
-    CreateAlertRequest, ListAlertsResponse, NamespaceOperation, NamespaceSelectorMode, Object,
-    PatchAlertRequest, ResourceType, TriggerOn, Value,
+    ChannelTestResponse, CreateAlertRequest, ListAlertsResponse, NamespaceOperation,
+    NamespaceSelectorMode, Object, PatchAlertRequest, ResourceType, TriggerOn, Value,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -366,6 +366,13 @@ fn apply(alert: &mut AlertResponse, request: &PatchAlertRequest) {
     }
     take! { name description retriever_id trigger_on min_count threshold inputs cooldown_seconds renotify_interval_seconds
     system_condition namespace_selector enabled metadata execution_mode }
+}
+
+/// Sends a test through every channel, whatever the alert finds.
+async fn test(app: &App, place: &Place, identifier: &str) -> Result<ChannelTestResponse> {
+    let operation = NamespaceOperation::WriteData;
+    let record = place.find(app, identifier, operation).await?;
+    delivery::test(app, &record.data.0).await
 }
 
 async fn delete(app: &App, place: Place, identifier: &str) -> Result<()> {

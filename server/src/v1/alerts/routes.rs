@@ -3,8 +3,9 @@ use axum::{
     extract::{Path, State},
 };
 use loupe_wire::{
-    AlertExecutionListResponse, AlertExecutionResult, AlertResponse, CreateAlertRequest,
-    GenericDeleteResponse, ListAlertsRequest, ListAlertsResponse, PatchAlertRequest,
+    AlertExecutionListResponse, AlertExecutionResult, AlertResponse, ChannelTestResponse,
+    CreateAlertRequest, GenericDeleteResponse, ListAlertsRequest, ListAlertsResponse,
+    PatchAlertRequest,
 };
 use utoipa_axum::router::OpenApiRouter;
 
@@ -28,6 +29,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(list_executions_of_alert))
         .routes(routes!(get_alert_results))
         .routes(routes!(execute_alert))
+        .routes(routes!(test_alert))
         .routes(routes!(list_organization_alerts, create_organization_alert))
         .routes(routes!(search_organization_alerts))
         .routes(routes!(
@@ -35,6 +37,7 @@ pub fn router() -> OpenApiRouter<App> {
             update_organization_alert,
             delete_organization_alert
         ))
+        .routes(routes!(test_organization_alert))
 }
 
 /// Alerts of the namespace, newest first.
@@ -173,6 +176,16 @@ async fn execute_alert(
         .map(Json)
 }
 
+/// Sends a test message through every channel now, once, whatever the alert finds, and tells what came of it.
+#[utoipa::path(post, path = "/v1/alerts/{alert_identifier}/test", tag = "alerts", responses((status = 200, body = ChannelTestResponse)))]
+async fn test_alert(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(id): Path<String>,
+) -> Result<Json<ChannelTestResponse>> {
+    super::test(&app, &Place::from(&scope), &id).await.map(Json)
+}
+
 /// Alerts of the organization over its namespaces, newest first.
 #[utoipa::path(get, path = "/v1/organizations/alerts", tag = "alerts", params(ListQuery), responses((status = 200, body = ListAlertsResponse)))]
 async fn list_organization_alerts(
@@ -244,4 +257,14 @@ async fn delete_organization_alert(
 ) -> Result<Json<GenericDeleteResponse>> {
     super::delete(&app, Place::from(&org), &id).await?;
     Ok(Json(GenericDeleteResponse::default()))
+}
+
+/// Sends a test message through every channel of an alert of the organization.
+#[utoipa::path(post, path = "/v1/organizations/alerts/{alert_identifier}/test", tag = "alerts", responses((status = 200, body = ChannelTestResponse)))]
+async fn test_organization_alert(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Path(id): Path<String>,
+) -> Result<Json<ChannelTestResponse>> {
+    super::test(&app, &Place::from(&org), &id).await.map(Json)
 }

@@ -5,7 +5,10 @@ use loupe_wire::{
     CreateAnnotationRequest, NamespaceOperation, PatchAnnotationRequest, Permission,
 };
 
-use super::{ANY, Edit, allow, homes, new};
+use super::{
+    ANY, Edit, allow, homes, new,
+    signal::{self, Changed},
+};
 use crate::{
     app::App,
     auth::{Scope, Write},
@@ -33,24 +36,26 @@ pub async fn run(
     let deleted = deletions(scope, deleted);
     let edit = Edit::new(app, &scope.caller);
     let namespace_id = scope.namespace_id.clone();
-    let results = app
+    let (results, now) = app
         .db()
         .write(move |tx| {
             Box::pin(async move {
+                let mut now = Changed::default();
                 let mut results = Vec::new();
                 for one in created {
-                    results.push(insert(tx, &edit, one).await?);
+                    results.push(insert(tx, &edit, one, &mut now).await?);
                 }
                 for (id, request) in changed {
-                    results.push(update(tx, &edit, &namespace_id, id, request).await?);
+                    results.push(update(tx, &edit, &namespace_id, (id, request), &mut now).await?);
                 }
                 for (id, allowed) in deleted {
-                    results.push(remove(tx, &edit, &namespace_id, id, allowed).await?);
+                    results.push(remove(tx, &edit, &namespace_id, (id, allowed), &mut now).await?);
                 }
-                Ok(results)
+                Ok((results, now))
             })
         })
         .await?;
+    signal::mirror(app, &scope.namespace_id, now).await;
     Ok(answer(results))
 }
 
@@ -121,12 +126,18 @@ fn deletions(scope: &Scope<Write>, ids: Vec<String>) -> Vec<(String, Result<()>)
     ids.into_iter().map(deletion).collect()
 }
 
-async fn insert(tx: &mut Tx, edit: &Edit, one: New) -> Result<BulkAnnotationResult> {
+async fn insert(
+    tx: &mut Tx,
+    edit: &Edit,
+    one: New,
+    now: &mut Changed,
+) -> Result<BulkAnnotationResult> {
     let annotation = match one {
         Ok(annotation) => annotation,
         Err(error) => return refused(CREATE, None, error),
     };
     edit.insert(tx, &annotation).await?;
+    now.current(annotation.clone());
     Ok(done(CREATE, annotation.annotation_id))
 }
 
@@ -134,15 +145,18 @@ async fn update(
     tx: &mut Tx,
     edit: &Edit,
     namespace_id: &str,
-    id: String,
-    request: Result<PatchAnnotationRequest>,
+    (id, request): Change,
+    now: &mut Changed,
 ) -> Result<BulkAnnotationResult> {
     let outcome = match request {
-        Ok(request) => edit.apply(tx, namespace_id, &id, request).await.map(drop),
+        Ok(request) => edit.apply(tx, namespace_id, &id, request).await,
         Err(error) => Err(error),
     };
     match outcome {
-        Ok(()) => Ok(done(UPDATE, Some(id))),
+        Ok(annotation) => {
+            now.current(annotation);
+            Ok(done(UPDATE, Some(id)))
+        }
         Err(error) => refused(UPDATE, Some(id), error),
     }
 }
@@ -151,15 +165,18 @@ async fn remove(
     tx: &mut Tx,
     edit: &Edit,
     namespace_id: &str,
-    id: String,
-    allowed: Result<()>,
+    (id, allowed): (String, Result<()>),
+    now: &mut Changed,
 ) -> Result<BulkAnnotationResult> {
     let outcome = match allowed {
         Ok(()) => edit.remove(tx, namespace_id, &id).await,
         Err(error) => Err(error),
     };
     match outcome {
-        Ok(()) => Ok(done(DELETE, Some(id))),
+        Ok(()) => {
+            now.gone(id.clone());
+            Ok(done(DELETE, Some(id)))
+        }
         Err(error) => refused(DELETE, Some(id), error),
     }
 }

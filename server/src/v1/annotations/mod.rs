@@ -3,6 +3,7 @@
 
 mod bulk;
 mod routes;
+pub mod signal;
 mod store;
 
 use std::collections::HashMap;
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 
 pub use routes::router;
 
+use self::signal::Changed;
 use super::{
     audit::{self, Change},
     collections::{self, COLLECTIONS},
@@ -52,7 +54,15 @@ pub async fn create(
     app.db()
         .write(move |tx| Box::pin(async move { edit.insert(tx, &kept).await }))
         .await?;
+    mirror(app, &scope.namespace_id, &annotation).await;
     Ok(annotation)
+}
+
+/// Brings the signal up to an annotation that was made or changed.
+async fn mirror(app: &App, namespace_id: &str, annotation: &AnnotationResponse) {
+    let mut changed = Changed::default();
+    changed.current(annotation.clone());
+    signal::mirror(app, namespace_id, changed).await;
 }
 
 /// A collection and a document in it; without the collection, wherever in the namespace.
@@ -229,18 +239,25 @@ pub async fn update(
     allow(&scope.caller, id, NamespaceOperation::WriteData)?;
     let edit = Edit::new(app, &scope.caller);
     let (namespace_id, id) = (scope.namespace_id.clone(), id.to_owned());
-    app.db()
+    let annotation = app
+        .db()
         .write(move |tx| Box::pin(async move { edit.apply(tx, &namespace_id, &id, request).await }))
-        .await
+        .await?;
+    mirror(app, &scope.namespace_id, &annotation).await;
+    Ok(annotation)
 }
 
 pub async fn delete(app: &App, scope: &Scope<Delete>, id: &str) -> Result<()> {
     allow(&scope.caller, id, NamespaceOperation::DeleteData)?;
     let edit = Edit::new(app, &scope.caller);
+    let mut changed = Changed::default();
+    changed.gone(id.to_owned());
     let (namespace_id, id) = (scope.namespace_id.clone(), id.to_owned());
     app.db()
         .write(move |tx| Box::pin(async move { edit.remove(tx, &namespace_id, &id).await }))
-        .await
+        .await?;
+    signal::mirror(app, &scope.namespace_id, changed).await;
+    Ok(())
 }
 
 fn allow(caller: &Caller, id: &str, operation: NamespaceOperation) -> Result<()> {
@@ -273,7 +290,7 @@ impl Edit {
         self.tell(tx, what, annotation, about(annotation)).await
     }
 
-    /// Tells the change feed and the audit log.
+    /// Tells the change feed and the audit log, and notes it for the signal.
     async fn tell(
         &self,
         tx: &mut Tx,
@@ -282,6 +299,7 @@ impl Edit {
         changes: Value,
     ) -> Result<()> {
         tell(tx, &self.caller.org_id, kind, annotation, self.now).await?;
+        signal::note(tx, annotation, self.now).await?;
         let id = annotation.annotation_id.as_deref().unwrap_or_default();
         let change = Change {
             action,

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The moment that a version which is still the current one was superseded at.
-const NEVER: i64 = i64::MAX;
+pub(super) const NEVER: i64 = i64::MAX;
 
 crate::sql! {
     const INSERT = "INSERT INTO annotations (annotation_id, version, namespace_id, document_id, collection_id, label, actor_id, retriever_id, created_at, valid_from, valid_to, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use loupe_hosted::app::{
     bundle::{Bundle, BundleError, Limits},
     files::Manifest,
+    headers::{self, Rules},
 };
 use loupe_wire::VersionRecord;
 
@@ -78,6 +79,7 @@ pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
 #[derive(Debug, Default)]
 struct Built {
     files: Manifest,
+    headers: Rules,
     /// Hashes of the keys that are in the files.
     keys: BTreeSet<String>,
 }
@@ -144,7 +146,11 @@ impl Job<'_> {
 
     async fn take_files(&self) -> Result<Built> {
         has_page(self.deploy.source_files.keys().map(String::as_str))?;
-        let mut built = Built::default();
+        let headers = self.deploy.source_files.get(headers::FILE);
+        let mut built = Built {
+            headers: rules(headers.map_or("", String::as_str).as_bytes())?,
+            ..Built::default()
+        };
         for (path, text) in &self.deploy.source_files {
             let (path, bytes) = (path.clone(), text.clone().into_bytes());
             let packed = blocking(move || Ok(pack(path, bytes))).await?;
@@ -158,11 +164,22 @@ impl Job<'_> {
         let path = local.0.clone();
         let bundle = blocking(move || {
             let file = std::fs::File::open(path).map_err(ApiError::internal)?;
-            Bundle::open(file, Limits::default()).map_err(refused)
+            let mut bundle = Bundle::open(file, Limits::default()).map_err(refused)?;
+            has_page(bundle.entries().iter().map(|entry| entry.path.as_str()))?;
+            let mut files = bundle.entries().iter();
+            // Before anything of the bundle is kept.
+            let headers = match files.position(|entry| entry.path == headers::FILE) {
+                Some(number) => rules(&bundle.read(number).map_err(refused)?)?,
+                None => Rules::default(),
+            };
+            bundle.begin();
+            Ok((bundle, headers))
         });
-        let mut bundle = bundle.await?;
-        has_page(bundle.entries().iter().map(|entry| entry.path.as_str()))?;
-        let mut built = Built::default();
+        let (mut bundle, headers) = bundle.await?;
+        let mut built = Built {
+            headers,
+            ..Built::default()
+        };
         for number in 0..bundle.entries().len() {
             let (back, packed) = blocking(move || {
                 let bytes = bundle.read(number).map_err(refused)?;
@@ -299,6 +316,7 @@ fn new_version(
         record,
         deploy_id: deploy.deploy_id.clone(),
         files: built.files,
+        headers: built.headers,
         keys: built.keys,
         page: hosted.published.clone(),
     }
@@ -312,6 +330,11 @@ fn has_page<'p>(mut paths: impl Iterator<Item = &'p str>) -> Result<()> {
         "",
         "the bundle has no index.html: pack what the build made, not its sources",
     ))
+}
+
+/// What the app says of its files.
+fn rules(text: &[u8]) -> Result<Rules> {
+    Rules::parse(text).map_err(refused)
 }
 
 fn refused(error: BundleError) -> ApiError {

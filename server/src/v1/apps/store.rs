@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use loupe_hosted::app::files::Manifest;
+use loupe_hosted::app::{files::Manifest, headers::Rules};
 use loupe_wire::{CustomDomainConfig, CustomDomainConfigStatus, VersionRecord};
 use serde::{Deserialize, Serialize};
 
@@ -156,6 +156,9 @@ pub struct Version {
     pub record: VersionRecord,
     pub deploy_id: String,
     pub files: Manifest,
+    /// What the app says of them, as its bundle had it.
+    #[serde(default)]
+    pub headers: Rules,
     /// Hashes of the keys that the files have in them.
     #[serde(default)]
     pub keys: BTreeSet<String>,

@@ -3,6 +3,7 @@
 
 pub mod repeats;
 mod routes;
+mod sign_ins;
 mod store;
 
 use std::collections::HashMap;
@@ -15,6 +16,7 @@ use loupe_wire::{
 };
 
 pub use routes::router;
+pub use sign_ins::{Visitor, signed_in};
 pub use store::Wanted;
 
 use super::{organizations::settings, users};
@@ -58,13 +60,19 @@ fn event(caller: &Caller, change: &Change<'_>, status: &str, now: i64) -> AuditE
         } else {
             caller.actor().to_owned()
         },
-        actor_type: if is_user { "user" } else { "system" }.into(),
+        actor_type: match caller.actor() {
+            _ if is_user => "user",
+            sign_ins::ANONYMOUS => "anonymous",
+            _ => "system",
+        }
+        .into(),
         status: status.into(),
         changes: (!change.changes.is_null()).then(|| change.changes.clone()),
         reason: caller.via.reason.clone(),
         ip_address: caller.via.address.clone(),
         user_agent: caller.via.user_agent.clone(),
-        actor_key_name: is_user.then(|| caller.key.name.clone()),
+        // People of apps come without a key.
+        actor_key_name: (is_user && !caller.key.name.is_empty()).then(|| caller.key.name.clone()),
         ..Default::default()
     }
 }

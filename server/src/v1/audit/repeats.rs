@@ -1,6 +1,6 @@
-//! What keys do again and again and what the audit log is told of all the same: what they are refused and, where the
-//! organization wants that, what they read. The first of its kind is written within seconds; the same key with the same
-//! thing again is counted, and told of once an hour: a flood of requests is no flood of records.
+//! What is done again and again and what the audit log is told of all the same: what keys are refused, whom hosted apps do
+//! not sign in and, where the organization wants that, what keys read. The first of its kind is written within seconds; the
+//! same key with the same thing again is counted, and told of once an hour: a flood of requests is no flood of records.
 
 use std::{
     collections::HashMap,
@@ -11,16 +11,21 @@ use axum::http::{Method, Uri};
 use loupe_wire::{AuditAction, AuditEventResponse, ResourceType};
 use serde_json::json;
 
-use super::{Change, event, store};
-use crate::{app::App, auth::Caller, error::Refused, error::Result};
+use super::{Change, Visitor, event, store};
+use crate::{
+    app::App,
+    auth::Caller,
+    error::{Refused, Result},
+    front,
+};
 
 const HOUR: i64 = 3600 * 1_000_000;
-/// Different things of one key that are told apart; the others are one.
-const MOST_OF_A_KEY: usize = 100;
+/// Different things of one key, or of all strangers at one app, that are told apart; the others are one.
+const MOST: usize = 100;
 /// Records of one transaction.
 const TOGETHER: usize = 500;
 
-/// Records on their way to the log, by organization and key.
+/// Records on their way to the log, by organization and key, or app of strangers.
 #[derive(Default)]
 pub struct Repeats(Mutex<HashMap<(String, String), HashMap<What, Tally>>>);
 
@@ -31,6 +36,8 @@ struct What {
     resource: String,
     /// Why it was refused; nothing for a read.
     code: Option<&'static str>,
+    /// The network that strangers come from; keys are told apart wherever they are.
+    from: String,
 }
 
 struct Tally {
@@ -49,8 +56,34 @@ pub fn refused(app: &App, caller: &Caller, method: &Method, path: (&str, &Uri), 
         operation: format!("{method} {template}"),
         resource,
         code: Some(refused.0),
+        from: String::new(),
     };
-    note(app, caller, AuditAction::PermissionDenied, kind, what);
+    let noted = Noted {
+        caller,
+        who: caller.actor(),
+        action: AuditAction::PermissionDenied,
+        kind,
+        app_id: None,
+    };
+    note(app, noted, what);
+}
+
+/// Counts one try to sign in to an app that failed. All strangers of an app together leave as many records as one key.
+pub fn not_signed_in(app: &App, visitor: &Visitor<'_>, user_id: Option<&str>, code: &'static str) {
+    let what = What {
+        operation: visitor.way.to_owned(),
+        resource: user_id.unwrap_or("*").to_owned(),
+        code: Some(code),
+        from: front::network(front::address()),
+    };
+    let noted = Noted {
+        caller: &visitor.stranger(),
+        who: visitor.app_id,
+        action: AuditAction::PermissionDenied,
+        kind: ResourceType::User,
+        app_id: Some(visitor.app_id),
+    };
+    note(app, noted, what);
 }
 
 /// Counts one read, of what the log has a word for.
@@ -73,35 +106,63 @@ pub fn read(app: &App, caller: &Caller, method: &Method, path: (&str, &Uri)) {
         operation: format!("{method} {template}"),
         resource,
         code: None,
+        from: String::new(),
     };
-    note(app, caller, action, kind, what);
+    let noted = Noted {
+        caller,
+        who: caller.actor(),
+        action,
+        kind,
+        app_id: None,
+    };
+    note(app, noted, what);
 }
 
-fn note(app: &App, caller: &Caller, action: AuditAction, kind: ResourceType, mut what: What) {
+/// Whom and what a tally is about, besides what tells it apart.
+struct Noted<'a> {
+    caller: &'a Caller,
+    /// Id of the key, or of the app of strangers.
+    who: &'a str,
+    action: AuditAction,
+    kind: ResourceType,
+    app_id: Option<&'a str>,
+}
+
+fn note(app: &App, noted: Noted<'_>, mut what: What) {
     let now = app.clock().micros();
-    let who = (caller.org_id.clone(), caller.actor().to_owned());
+    let who = (noted.caller.org_id.clone(), noted.who.to_owned());
     let mut all = app.repeats.0.lock().unwrap_or_else(PoisonError::into_inner);
     let of_key = all.entry(who).or_default();
-    if of_key.len() >= MOST_OF_A_KEY && !of_key.contains_key(&what) {
+    let together = of_key.len() >= MOST && !of_key.contains_key(&what);
+    if together {
         what.operation = "*".into();
         what.resource = "*".into();
+        what.from = String::new();
     }
     if let Some(tally) = of_key.get_mut(&what) {
         tally.waiting += 1;
         tally.last = now;
         return;
     }
-    let (status, changes) = match what.code {
+    let (status, mut changes) = match what.code {
         Some(code) => ("denied", json!({"operation": what.operation, "code": code})),
         None => ("success", json!({"operation": what.operation})),
     };
+    if let Some(app_id) = noted.app_id {
+        changes["app_id"] = app_id.into();
+    }
     let change = Change {
-        action,
-        resource: (kind, &what.resource),
+        action: noted.action,
+        resource: (noted.kind, &what.resource),
         changes,
     };
+    let mut event = event(noted.caller, &change, status, now);
+    if together {
+        // They may come from everywhere.
+        (event.ip_address, event.user_agent) = (None, None);
+    }
     let tally = Tally {
-        event: event(caller, &change, status, now),
+        event,
         waiting: 1,
         last: now,
         told: None,

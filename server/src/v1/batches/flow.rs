@@ -74,6 +74,7 @@ pub async fn admit(app: &App) -> Result<()> {
         })
         .await?;
     if started > 0 {
+        crate::fail_point!("batch.after_admit");
         app.work.notify_waiters();
     }
     Ok(())
@@ -204,10 +205,12 @@ pub async fn end_chunk(app: &App, claim: &Claim, batch_id: &str, end: ChunkEnd) 
     let started = match write_end(app, claim, batch_id, end.clone(), None).await {
         Err(error) if error.message() == UNCOUNTED => {
             let held = count_held(app, batch_id).await?;
+            crate::fail_point!("batch.after_count");
             write_end(app, claim, batch_id, end, Some(held)).await?
         }
         ended => ended?,
     };
+    crate::fail_point!("batch.after_commit");
     if started {
         app.work.notify_waiters();
     }
@@ -231,6 +234,7 @@ async fn write_end(
                 if !jobs::finish(tx, &claim, TaskStatusEnum::Completed, now).await? {
                     return Err(ApiError::conflict("", "the lease of this chunk was lost"));
                 }
+                crate::fail_point!("batch.after_task_finish");
                 let Some((mut batch, org_id, namespace_id)) = store::read(tx, &batch_id).await?
                 else {
                     return Ok(false);
@@ -253,6 +257,7 @@ async fn write_end(
                     return Ok(false);
                 }
                 end_tier(tx, &mut batch, current.unwrap_or(0), now).await?;
+                crate::fail_point!("batch.after_tier_end");
                 go_on(tx, batch, &owner, held, chunk, now).await
             })
         })
@@ -285,11 +290,13 @@ pub(super) async fn go_on(
     match (store::next_tier(tx, &batch_id).await?, held) {
         (Some(tier), _) => {
             start_tier(tx, &mut batch, owner, tier, chunk, now).await?;
+            crate::fail_point!("batch.after_tier_advance");
             Ok(true)
         }
         (None, None) => Err(ApiError::conflict("", UNCOUNTED)),
         (None, Some(held)) => {
             end_batch(tx, batch, owner, &held, now).await?;
+            crate::fail_point!("batch.after_finish");
             Ok(false)
         }
     }
@@ -348,6 +355,7 @@ async fn note_end(
     for one in &end.processed {
         store::set_processed(tx, namespace_id, one, now).await?;
     }
+    crate::fail_point!("batch.after_object_mark");
     if step.of_objects {
         let made = end.objects.iter().filter(|one| one.documents > 0);
         let made = made.map(|one| one.object_id.clone()).collect();
@@ -362,6 +370,7 @@ async fn note_end(
         push_event(tx, &owner.org_id, namespace_id, kind, payload, now).await?;
         count_written(batch, collection_id, document_ids.len());
     }
+    crate::fail_point!("batch.after_event");
     let tiers = batch.tier_tasks.iter_mut();
     for tier in tiers.filter(|one| one.tier_num == end.tier && one.source_type == "collection") {
         let add = |figure: &mut Option<i64>, more| *figure = Some(figure.unwrap_or(0) + more);

@@ -194,7 +194,7 @@ pub async fn delete(
                 if store::is_running(batch.status) {
                     return Err(ApiError::conflict("", "the batch runs: cancel it first"));
                 }
-                store::delete(tx, &id).await
+                store::delete(tx, &namespace_id, &id).await
             })
         })
         .await

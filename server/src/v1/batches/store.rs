@@ -22,12 +22,12 @@ crate::sql! {
     const FIND = "SELECT data, status, queued_at FROM batches WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR bucket_id = $3) AND batch_id = $4";
     const LIST = "SELECT data, status, queued_at FROM batches WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR bucket_id = $3) AND ($4 = '' OR status = $4) AND ($5 = '' OR CAST(data AS TEXT) LIKE $5 ESCAPE '!') ORDER BY created_at DESC, batch_id LIMIT $6 OFFSET $7";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR bucket_id = $3) AND ($4 = '' OR status = $4) AND ($5 = '' OR CAST(data AS TEXT) LIKE $5 ESCAPE '!')";
-    const UPDATE = "UPDATE batches SET status = $2, updated_at = $3, data = $4 WHERE batch_id = $1";
+    const UPDATE = "UPDATE batches SET status = $2, updated_at = $3, data = $4 WHERE batch_id = $1 AND namespace_id = $5";
     // Locks the row: of two chunks that end at once, the second sees what the first wrote.
     const LOCK = "UPDATE batches SET updated_at = $2 WHERE batch_id = $1";
-    const QUEUE = "UPDATE batches SET status = 'QUEUED', queued_at = $2, submitted_at = $2, updated_at = $2, data = $3 WHERE batch_id = $1";
-    const SUBMITTED_AT = "SELECT submitted_at FROM batches WHERE batch_id = $1";
-    const DELETE = "DELETE FROM batches WHERE batch_id = $1";
+    const QUEUE = "UPDATE batches SET status = 'QUEUED', queued_at = $2, submitted_at = $2, updated_at = $2, data = $3 WHERE batch_id = $1 AND namespace_id = $4";
+    const SUBMITTED_AT = "SELECT submitted_at FROM batches WHERE batch_id = $1 AND namespace_id = $2";
+    const DELETE = "DELETE FROM batches WHERE batch_id = $1 AND namespace_id = $2";
     const DELETE_OBJECTS = "DELETE FROM batch_objects WHERE batch_id = $1";
 
     // The queue spans organizations: admission is first in, first out over everybody.
@@ -168,7 +168,8 @@ pub async fn update(tx: &mut Tx, batch: &BatchModel, now: i64) -> Result<()> {
             batch.batch_id.clone(),
             name_of(batch.status),
             now,
-            Arg::json(batch)
+            Arg::json(batch),
+            batch.namespace_id.clone()
         ],
     )
     .await?;
@@ -176,21 +177,22 @@ pub async fn update(tx: &mut Tx, batch: &BatchModel, now: i64) -> Result<()> {
 }
 
 pub async fn queue(tx: &mut Tx, batch: &BatchModel, now: i64) -> Result<()> {
-    tx.run(QUEUE, args![batch.batch_id.clone(), now, Arg::json(batch)])
+    let (id, namespace_id) = (batch.batch_id.clone(), batch.namespace_id.clone());
+    tx.run(QUEUE, args![id, now, Arg::json(batch), namespace_id])
         .await?;
     Ok(())
 }
 
-pub async fn submitted_at(tx: &mut Tx, batch_id: &str) -> Result<Option<i64>> {
-    Ok(tx
-        .one::<(Option<i64>,)>(SUBMITTED_AT, args![batch_id])
-        .await?
-        .and_then(|row| row.0))
+pub async fn submitted_at(tx: &mut Tx, batch: &BatchModel) -> Result<Option<i64>> {
+    let args = args![batch.batch_id.clone(), batch.namespace_id.clone()];
+    let found = tx.one::<(Option<i64>,)>(SUBMITTED_AT, args).await?;
+    Ok(found.and_then(|row| row.0))
 }
 
-pub async fn delete(tx: &mut Tx, batch_id: &str) -> Result<()> {
+/// Removes a batch that was found in its namespace in this transaction.
+pub async fn delete(tx: &mut Tx, namespace_id: &str, batch_id: &str) -> Result<()> {
     tx.run(DELETE_OBJECTS, args![batch_id]).await?;
-    tx.run(DELETE, args![batch_id]).await?;
+    tx.run(DELETE, args![batch_id, namespace_id]).await?;
     Ok(())
 }
 

@@ -295,8 +295,7 @@ async fn check_pause(
             "the batch is queued or running already",
         ));
     }
-    let id = batch.batch_id.as_deref().unwrap_or_default();
-    let last = store::submitted_at(tx, id).await?;
+    let last = store::submitted_at(tx, batch).await?;
     let Some(left) = last
         .map(|last| pause - (now - last))
         .filter(|left| *left > 0)

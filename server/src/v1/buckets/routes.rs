@@ -1,7 +1,6 @@
 use axum::{
     Json,
     extract::{Path, State},
-    response::{IntoResponse, Response},
 };
 use loupe_wire::{
     BucketCreateRequest, BucketDeleteResponse, BucketPatchRequest, BucketResponse,
@@ -12,10 +11,10 @@ use utoipa_axum::router::OpenApiRouter;
 use super::{BUCKETS, store};
 use crate::{
     app::App,
-    auth::{Delete, ListScope, Read, Scope, Write},
+    auth::{Delete, Read, Scope, Write},
     body::Body,
     error::Result,
-    list::{ListParams, ListQuery, Params, UNRESOLVED, unresolved},
+    list::{ListParams, ListQuery, Params},
     openapi::routes,
 };
 
@@ -33,24 +32,11 @@ pub fn router() -> OpenApiRouter<App> {
 
 async fn page(
     app: &App,
-    scope: ListScope<Read>,
+    scope: Scope<Read>,
     query: ListQuery,
     request: ListBucketsRequest,
-) -> Result<Response> {
+) -> Result<Json<ListBucketsResponse>> {
     let params = ListParams::new(query, &request)?;
-    let scope = match scope {
-        ListScope::Resolved(scope) => scope,
-        ListScope::Unresolved { sent } => {
-            let warnings = vec![unresolved(&sent)];
-            let pagination = params.pagination(0, false, Some(0));
-            let empty = ListBucketsResponse {
-                pagination,
-                warnings,
-                ..Default::default()
-            };
-            return Ok(([UNRESOLVED], Json(empty)).into_response());
-        }
-    };
     let owner = &scope.namespace_id;
     let mut page = scope
         .caller
@@ -63,17 +49,16 @@ async fn page(
         pagination: page.pagination,
         total_count,
         ..Default::default()
-    })
-    .into_response())
+    }))
 }
 
 /// Buckets of the namespace.
 #[utoipa::path(get, path = "/v1/buckets", tag = "buckets", params(ListQuery), responses((status = 200, body = ListBucketsResponse)))]
 async fn list_buckets(
     State(app): State<App>,
-    scope: ListScope<Read>,
+    scope: Scope<Read>,
     query: ListQuery,
-) -> Result<Response> {
+) -> Result<Json<ListBucketsResponse>> {
     page(&app, scope, query, ListBucketsRequest::default()).await
 }
 
@@ -81,10 +66,10 @@ async fn list_buckets(
 #[utoipa::path(post, path = "/v1/buckets/list", tag = "buckets", params(ListQuery), request_body = ListBucketsRequest, responses((status = 200, body = ListBucketsResponse)))]
 async fn search_buckets(
     State(app): State<App>,
-    scope: ListScope<Read>,
+    scope: Scope<Read>,
     query: ListQuery,
     Body(request): Body<ListBucketsRequest>,
-) -> Result<Response> {
+) -> Result<Json<ListBucketsResponse>> {
     page(&app, scope, query, request).await
 }
 

@@ -1,7 +1,6 @@
 use axum::{
     Json,
     extract::{Path, State},
-    response::{IntoResponse, Response},
 };
 use loupe_wire::{
     ClusterExecutionResult, ClusterGroupsResponse, ClusterMetadata, ClusterModel,
@@ -17,10 +16,10 @@ use utoipa_axum::router::OpenApiRouter;
 use super::showing::{self, Picture};
 use crate::{
     app::App,
-    auth::{Delete, ListScope, Read, Scope, Write},
+    auth::{Delete, Read, Scope, Write},
     body::Body,
     error::{Result, Violation},
-    list::{ListParams, ListQuery, Params, UNRESOLVED, unresolved},
+    list::{ListParams, ListQuery, Params},
     openapi::routes,
 };
 
@@ -43,25 +42,12 @@ pub fn router() -> OpenApiRouter<App> {
 
 async fn page(
     app: &App,
-    scope: ListScope<Read>,
+    scope: Scope<Read>,
     query: ListQuery,
     request: ListClustersRequest,
-) -> Result<Response> {
+) -> Result<Json<ListClustersResponse>> {
     let params = ListParams::new(query, &request)?;
-    match scope {
-        ListScope::Resolved(scope) => {
-            let page = super::list(app, &scope, &params).await?;
-            Ok(Json(page).into_response())
-        }
-        ListScope::Unresolved { sent } => {
-            let empty = ListClustersResponse {
-                pagination: params.pagination(0, false, Some(0)),
-                warnings: vec![unresolved(&sent)],
-                ..Default::default()
-            };
-            Ok(([UNRESOLVED], Json(empty)).into_response())
-        }
-    }
+    super::list(app, &scope, &params).await.map(Json)
 }
 
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
@@ -88,9 +74,9 @@ struct SearchQuery {
 #[utoipa::path(get, path = "/v1/clusters", tag = "clusters", params(SearchQuery), responses((status = 200, body = ListClustersResponse)))]
 async fn list_clusters(
     State(app): State<App>,
-    scope: ListScope<Read>,
+    scope: Scope<Read>,
     Params(query): Params<SearchQuery>,
-) -> Result<Response> {
+) -> Result<Json<ListClustersResponse>> {
     let request = ListClustersRequest {
         search: query.search,
         ..Default::default()
@@ -112,10 +98,10 @@ async fn list_clusters(
 #[utoipa::path(post, path = "/v1/clusters/list", tag = "clusters", params(ListQuery), request_body = Option<ListClustersRequest>, responses((status = 200, body = ListClustersResponse)))]
 async fn search_clusters(
     State(app): State<App>,
-    scope: ListScope<Read>,
+    scope: Scope<Read>,
     query: ListQuery,
     Body(request): Body<ListClustersRequest>,
-) -> Result<Response> {
+) -> Result<Json<ListClustersResponse>> {
     page(&app, scope, query, request).await
 }
 

@@ -5,6 +5,7 @@ mod changing;
 mod cloning;
 mod extractors;
 pub mod headers;
+mod internal;
 pub mod lifecycle;
 mod mappings;
 mod reconciling;
@@ -30,11 +31,13 @@ use serde_json::json;
 
 pub use changing::{delete, update};
 pub use cloning::clone;
+pub use internal::{allow_reading, readable, searched};
 pub use routes::router;
 pub use store::COLLECTIONS;
 
 use super::{
     alerts,
+    annotations::signal,
     audit::{self, Change},
     clusters,
     namespaces::push_event,
@@ -191,6 +194,10 @@ pub fn inference(collection: &CollectionResponse, name: &str) -> Option<String> 
 }
 
 fn check_name(name: &str) -> Result<()> {
+    if signal::named(name).is_some() {
+        let msg = "the server keeps a collection of this name";
+        return Err(Violation::body(&["collection_name"], "value_error", msg, name.into()).into());
+    }
     let length = name.chars().count();
     if (3..=100).contains(&length) {
         return Ok(());
@@ -358,7 +365,13 @@ pub async fn get<L: Level>(
     scope: &Scope<L>,
     identifier: &str,
 ) -> Result<CollectionResponse> {
-    let collection = find(app, scope, identifier, NamespaceOperation::ReadData).await?;
+    let collection = match find(app, scope, identifier, NamespaceOperation::ReadData).await {
+        Err(error) if error.is_not_found() => {
+            let found = internal::signal_of(&scope.caller, identifier, error)?;
+            found.data.0.clone()
+        }
+        found => found?,
+    };
     let mut collections = vec![collection];
     count_documents(app, scope, &mut collections).await?;
     Ok(collections.remove(0))

@@ -1,7 +1,6 @@
 use axum::{
     Json,
     extract::{Path, State},
-    response::{IntoResponse, Response},
 };
 use loupe_wire::{
     CloneCollectionRequest, CloneCollectionResponse, CollectionResponse, CreateCollectionRequest,
@@ -14,10 +13,10 @@ use utoipa_axum::router::OpenApiRouter;
 use super::{COLLECTIONS, lifecycle, schemas};
 use crate::{
     app::App,
-    auth::{Delete, ListScope, Read, Scope, Write},
+    auth::{Delete, Read, Scope, Write},
     body::Body,
     error::Result,
-    list::{ListParams, ListQuery, UNRESOLVED, unresolved},
+    list::{ListParams, ListQuery},
     openapi::routes,
 };
 
@@ -42,24 +41,11 @@ pub fn router() -> OpenApiRouter<App> {
 
 async fn page(
     app: &App,
-    scope: ListScope<Read>,
+    scope: Scope<Read>,
     query: ListQuery,
     request: ListCollectionsRequest,
-) -> Result<Response> {
+) -> Result<Json<ListCollectionsResponse>> {
     let params = ListParams::new(query, &request)?;
-    let scope = match scope {
-        ListScope::Resolved(scope) => scope,
-        ListScope::Unresolved { sent } => {
-            let warnings = vec![unresolved(&sent)];
-            let pagination = params.pagination(0, false, Some(0));
-            let empty = ListCollectionsResponse {
-                pagination,
-                warnings,
-                ..Default::default()
-            };
-            return Ok(([UNRESOLVED], Json(empty)).into_response());
-        }
-    };
     let mut page = scope
         .caller
         .list(
@@ -78,17 +64,16 @@ async fn page(
         pagination,
         total_count,
         ..Default::default()
-    })
-    .into_response())
+    }))
 }
 
 /// Collections of the namespace.
 #[utoipa::path(get, path = "/v1/collections", tag = "collections", params(ListQuery), responses((status = 200, body = ListCollectionsResponse)))]
 async fn list_collections(
     State(app): State<App>,
-    scope: ListScope<Read>,
+    scope: Scope<Read>,
     query: ListQuery,
-) -> Result<Response> {
+) -> Result<Json<ListCollectionsResponse>> {
     page(&app, scope, query, ListCollectionsRequest::default()).await
 }
 
@@ -96,10 +81,10 @@ async fn list_collections(
 #[utoipa::path(post, path = "/v1/collections/list", tag = "collections", params(ListQuery), request_body = ListCollectionsRequest, responses((status = 200, body = ListCollectionsResponse)))]
 async fn search_collections(
     State(app): State<App>,
-    scope: ListScope<Read>,
+    scope: Scope<Read>,
     query: ListQuery,
     Body(request): Body<ListCollectionsRequest>,
-) -> Result<Response> {
+) -> Result<Json<ListCollectionsResponse>> {
     page(&app, scope, query, request).await
 }
 

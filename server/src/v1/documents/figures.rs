@@ -52,8 +52,7 @@ async fn aggregate_documents(
     Path(collection): Path<String>,
     Body(request): Body<DocumentAggregationRequest>,
 ) -> Result<Json<DocumentAggregationResponse>> {
-    let operation = NamespaceOperation::ReadData;
-    let collection = collections::known(&app, &scope, &collection, operation).await?;
+    let collection = collections::readable(&app, &scope, &collection).await?;
     collections::lifecycle::check_here(&collection)?;
     let reach = scope.reach(vec![collection.id.clone()]);
     let filter = filter(request.filters.as_ref())?;
@@ -104,8 +103,7 @@ async fn list_distinct_values(
     Path(collection): Path<String>,
     Body(request): Body<DistinctValuesRequest>,
 ) -> Result<Json<DistinctValuesResponse>> {
-    let operation = NamespaceOperation::ReadData;
-    let collection = collections::known(&app, &scope, &collection, operation).await?;
+    let collection = collections::readable(&app, &scope, &collection).await?;
     collections::lifecycle::check_here(&collection)?;
     let reach = scope.reach(vec![collection.id.clone()]);
     let filter = filter(request.filters.as_ref())?;

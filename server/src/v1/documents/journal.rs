@@ -21,7 +21,7 @@ use crate::{
     db::{Arg, Json, Tx},
     error::Result,
     id, jobs,
-    v1::collections::COLLECTIONS,
+    v1::{annotations::signal, collections::COLLECTIONS},
 };
 
 crate::sql! {
@@ -326,7 +326,8 @@ impl<'r> Replay<'r> {
             return Ok(());
         }
         let (place, done) = (self.place.clone(), self.done);
-        let entries = done.len();
+        let ids: Vec<String> = self.ids.into_iter().collect();
+        let (entries, now) = (done.len(), self.app.clock().micros());
         tracing::info!(
             entries,
             collection_id = place.1,
@@ -337,6 +338,8 @@ impl<'r> Replay<'r> {
             .db()
             .write(move |tx| {
                 Box::pin(async move {
+                    // Annotations were looked at before their documents came or went.
+                    signal::note_documents(tx, &place.0, &ids, now).await?;
                     for seq in done {
                         tx.run(DELETE, args![&place.0, &place.1, seq]).await?;
                     }

@@ -45,7 +45,10 @@ pub async fn find<L: Level>(
     operation: NamespaceOperation,
     vectors: WithVectors,
 ) -> Result<(Arc<Record<CollectionResponse>>, Document)> {
-    let collection = collections::known(app, scope, collection, operation).await?;
+    let collection = match operation {
+        NamespaceOperation::ReadData => collections::readable(app, scope, collection).await?,
+        _ => collections::known(app, scope, collection, operation).await?,
+    };
     collections::lifecycle::check_here(&collection)?;
     let reach = scope.reach(collection.collection_id.iter().cloned().collect());
     let mut found = app

@@ -188,8 +188,7 @@ async fn page(
     query: DocumentsQuery,
     request: ListDocumentsRequest,
 ) -> Result<Json<Value>> {
-    let collection =
-        collections::known(app, scope, collection, NamespaceOperation::ReadData).await?;
+    let collection = collections::readable(app, scope, collection).await?;
     collections::lifecycle::check_here(&collection)?;
     let reach = scope.reach(vec![collection.id.clone()]);
     list_page(app, scope, &reach, &query, request)

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::app::App;
 
-/// Presigned addresses live this long.
+/// Presigned addresses live this long at least.
 const LINK_SECONDS: u64 = 3600;
 
 /// Which vector names to tell.
@@ -124,6 +124,6 @@ pub fn presign(app: &App, blob: &mut Value) {
         return;
     };
     let filename = blob.get("filename").and_then(Value::as_str);
-    let url = app.blobs().signed_get_url(key, filename, LINK_SECONDS);
+    let url = app.blobs().steady_get_url(key, filename, LINK_SECONDS);
     blob["presigned_url"] = url.into();
 }

@@ -20,6 +20,7 @@ use crate::{
     error::{ApiError, Result, Violation},
     limits::quota,
     v1::{
+        annotations::signal,
         audit::{self, Change},
         collections, events,
         namespaces::push_event,
@@ -77,14 +78,15 @@ pub(super) async fn write(
     let told = told.iter().filter(|(_, ids)| !ids.is_empty());
     let events: Vec<(&'static str, Value)> =
         told.map(|(kind, ids)| (*kind, payload(ids))).collect();
-    let removed = match &entry {
-        Entry::Delete { document_ids, .. } => Some(Removed::of(&collection_id, document_ids)),
-        Entry::Upsert { .. } => None,
+    let deleted = match &entry {
+        Entry::Delete { document_ids, .. } => document_ids.clone(),
+        Entry::Upsert { .. } => Vec::new(),
     };
-    let caller = scope.caller.clone();
+    let removed = (!deleted.is_empty()).then(|| Removed::of(&collection_id, &deleted));
+    let (caller, gone) = (scope.caller.clone(), deleted.clone());
     let least = app.next_journal_seq();
     let (journalled, written) = (entry.clone(), collection_id.clone());
-    let seq = app
+    let (seq, annotated) = app
         .db()
         .write(move |tx| {
             Box::pin(async move {
@@ -100,11 +102,19 @@ pub(super) async fn write(
                 if let Some(removed) = removed {
                     audit::record(tx, &caller, removed.change(), now).await?;
                 }
-                Ok(seq)
+                let annotated = signal::note_documents(tx, &namespace_id, &gone, now).await?;
+                Ok((seq, annotated))
             })
         })
         .await?;
-    journal::apply(app, seq, entry).await
+    journal::apply(app, seq, entry).await?;
+    if annotated > 0
+        && let Err(error) = signal::forget_documents(app, &scope.namespace_id, &deleted).await
+    {
+        // They were noted, and go later.
+        tracing::warn!(%error, collection_id, "annotations of removed documents are still mirrored");
+    }
+    Ok(())
 }
 
 /// Documents named in a record of their deletion.

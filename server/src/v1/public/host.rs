@@ -1,6 +1,6 @@
 //! What the public pages ask of this server.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use loupe_hosted::{
     Facet, FacetValue, Hit, Host, HostError, Listed, Page, Picture, SearchAnswer, SearchRequest,
@@ -13,7 +13,21 @@ use super::{
     door::{self, Door, Proof, Unlocked},
     publishing::{self, Published},
 };
-use crate::{app::App, clock, error::ApiError, front, limits, v1::retrievers::RETRIEVERS, web};
+use crate::{
+    app::App,
+    clock,
+    error::ApiError,
+    front, limits,
+    v1::retrievers::{self, RETRIEVERS},
+    web,
+};
+
+/// How long a page waits for a search whose owner gives it no time of its own, and for one whose owner does.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LONGEST: Duration = Duration::from_secs(20);
+
+/// For what is there to be brought together, when the stages had all their time.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// The server as the pages see it.
 pub struct PageHost(pub App);
@@ -41,8 +55,20 @@ impl PageHost {
             display_config: published.display_config,
             input_schema: retriever.input_schema.clone(),
             allows_empty_query: !needs_input,
+            most_results: u32::try_from(published.rate_limit_config.max_results_per_query).ok(),
             updated_at: published.updated_at,
         })
+    }
+}
+
+/// What takes longer than visitors wait is given up.
+async fn within<T>(
+    patience: Duration,
+    work: impl Future<Output = Result<T, ApiError>>,
+) -> Result<T, HostError> {
+    match tokio::time::timeout(patience, work).await {
+        Ok(done) => done.map_err(failed),
+        Err(_) => Err(HostError::Timeout),
     }
 }
 
@@ -50,9 +76,10 @@ fn failed(error: ApiError) -> HostError {
     if let Some(retry_after_s) = error.wait() {
         return HostError::Busy { retry_after_s };
     }
-    match &error {
-        ApiError::Validation(_) => HostError::Invalid(error.message()),
-        ApiError::Envelope(_) => HostError::Failed(error.message()),
+    // A picture that cannot be read, an example that is gone: no inputs to search with, whatever their schema says.
+    match error.kind() {
+        "ValidationError" | "BadRequestError" => HostError::Invalid(error.message()),
+        _ => HostError::Failed(error.message()),
     }
 }
 
@@ -73,6 +100,7 @@ fn hit(mut document: Object) -> Hit {
             height: None,
         }),
         fields: document,
+        media: None,
     }
 }
 
@@ -107,15 +135,14 @@ impl Host for PageHost {
 
     async fn page(&self, public_name: &str, visitor: &Visitor) -> Result<Seen, HostError> {
         let proof = Proof::cookies(&visitor.cookies);
-        let found = door::find(&self.0, public_name, &proof).await;
-        match found.map_err(failed)? {
-            None => Ok(Seen::Nothing),
-            Some(Door::Locked) => Ok(Seen::Locked),
-            Some(Door::Open(found)) => {
-                let page = self.describe(*found).await.map_err(failed)?;
-                Ok(Seen::Page(Box::new(page)))
-            }
-        }
+        let seen = async {
+            Ok::<_, ApiError>(match door::find(&self.0, public_name, &proof).await? {
+                None => Seen::Nothing,
+                Some(Door::Locked) => Seen::Locked,
+                Some(Door::Open(found)) => Seen::Page(Box::new(self.describe(*found).await?)),
+            })
+        };
+        within(PATIENCE, seen).await
     }
 
     async fn unlock(&self, public_name: &str, password: &str) -> Result<Unlock, HostError> {
@@ -136,9 +163,9 @@ impl Host for PageHost {
     ) -> Result<SearchAnswer, HostError> {
         let started = Instant::now();
         let proof = Proof::cookies(&visitor.cookies);
-        let open = super::open(&self.0, public_name, &proof)
-            .await
-            .map_err(failed)?;
+        let open = within(PATIENCE, super::open(&self.0, public_name, &proof)).await?;
+        let own = retrievers::budget_ms(&open.retriever).map(Duration::from_millis);
+        let patience = own.map_or(PATIENCE, |own| own.min(LONGEST));
         let window = OffsetPaginationParams {
             page_size: request.page_size.into(),
             page_number: request.page.into(),
@@ -150,9 +177,11 @@ impl Host for PageHost {
                 .and_then(|filters| filters.as_object().cloned()),
             pagination: Some(RetrieverPagination::Offset(window)),
             presigned_urls: true,
+            max_time_ms: u64::try_from(patience.as_millis()).ok(),
             ..Default::default()
         };
-        let (answer, _) = open.execute(&self.0, ask).await.map_err(failed)?;
+        let found = within(patience + GRACE, open.execute(&self.0, ask));
+        let (answer, answered) = found.await?;
         let total = answer
             .pagination
             .get("total")
@@ -168,6 +197,7 @@ impl Host for PageHost {
                 .filter(|facet| request.facets.contains(&facet.field))
                 .collect(),
             warnings: answer.warnings,
+            is_partial: !answered.answer.degraded.is_empty(),
             execution_id: answer.execution_id,
             took_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         })
@@ -180,14 +210,15 @@ impl Host for PageHost {
         document_id: &str,
     ) -> Result<Option<Hit>, HostError> {
         let proof = Proof::cookies(&visitor.cookies);
-        let open = super::open(&self.0, public_name, &proof)
-            .await
-            .map_err(failed)?;
-        Ok(open
-            .item(&self.0, document_id)
-            .await
-            .map_err(failed)?
-            .map(hit))
+        let found = within(PATIENCE, async {
+            let open = super::open(&self.0, public_name, &proof).await?;
+            open.item(&self.0, document_id).await
+        });
+        let found = found.await?;
+        Ok(found.map(|(document, media)| Hit {
+            media,
+            ..hit(document)
+        }))
     }
 
     async fn listed(&self) -> Result<Vec<Listed>, HostError> {

@@ -8,8 +8,9 @@ mod routes;
 use std::sync::Arc;
 
 use loupe_engine::store::WithVectors;
+use loupe_hosted::Media;
 use loupe_wire::{
-    APIKeyModel, APIKeyType, Object, PageTab, Permission, PublicExecuteResponse,
+    APIKeyModel, APIKeyType, DegradedEntry, Object, PageTab, Permission, PublicExecuteResponse,
     PublishedRetrieverResponse, ResourceScope, ResourceType, RetrieverModelOutput,
     RetrieverPagination, TaxonomyPathNode, Value,
 };
@@ -70,11 +71,17 @@ pub async fn open(app: &App, public_name: &str, proof: &Proof) -> Result<Open> {
 }
 
 /// What is wrong with a search is its owner's to know, by the names of stages and collections; strangers learn that something is.
-fn for_strangers(public_name: &str, warnings: Vec<String>) -> Vec<String> {
-    for warning in &warnings {
+fn for_strangers(
+    public_name: &str,
+    warnings: &[String],
+    degraded: &[DegradedEntry],
+) -> Vec<String> {
+    let reasons = degraded.iter().map(|entry| &entry.reason);
+    for warning in warnings.iter().chain(reasons) {
         tracing::warn!(public_name, warning, "a public search warned");
     }
-    let told = (!warnings.is_empty()).then(|| "the results may not be all there are".to_owned());
+    let some = !warnings.is_empty() || !degraded.is_empty();
+    let told = some.then(|| "the results may not be all there are".to_owned());
     told.into_iter().collect()
 }
 
@@ -165,9 +172,15 @@ impl Open {
             facets: (answer.facets.into_iter())
                 .filter(|facet| facet.get("key").is_some_and(|key| self.shows(key)))
                 .collect(),
-            warnings: for_strangers(&self.published.public_name, answer.warnings),
+            warnings: for_strangers(
+                &self.published.public_name,
+                &answer.warnings,
+                &answer.degraded,
+            ),
             highlights: Object::new(),
         };
+        // A page tells its visitors that something is missing, never what.
+        answered.answer.degraded = answer.degraded;
         if let Some(inputs) = inputs {
             shown.highlights = retrievers::highlights(&inputs, &shown.documents);
         }
@@ -264,13 +277,18 @@ impl Open {
         ask.limit.or(sized).map(|asked| asked.min(most))
     }
 
-    /// One document of the retriever's collections, exposed fields only.
+    /// One document of the retriever's collections, exposed fields only, and its file. Counts as a search.
     ///
     /// # Errors
-    /// The document store fails.
-    pub async fn item(&self, app: &App, document_id: &str) -> Result<Option<Object>> {
+    /// The page's limit; the document store fails.
+    pub async fn item(
+        &self,
+        app: &App,
+        document_id: &str,
+    ) -> Result<Option<(Object, Option<Media>)>> {
+        self.take(app).await?;
         let ids = &self.retriever.collection_ids;
-        let collections = collections::resolve(app, &self.scope.namespace_id, ids).await?;
+        let collections = collections::searched(app, &self.scope.namespace_id, ids).await?;
         let here = collections
             .iter()
             .filter(|one| !collections::lifecycle::is_away(one));
@@ -290,7 +308,11 @@ impl Open {
             .into_iter()
             .find(|document| plan.admits(document))
             .map(|document| documents::view(app, document, &shape));
-        Ok(document.map(|document| self.show(&document)))
+        let exposed = &self.published.display_config.exposed_fields;
+        Ok(document.map(|document| {
+            let media = publishing::media_of(exposed, &document);
+            (self.show(&document), media)
+        }))
     }
 
     /// Ids, score, exposed fields, and the address of the picture that stands for the document.

@@ -2,7 +2,7 @@ use axum::{
     Json,
     extract::{FromRequestParts, Path, State},
     http::{HeaderMap, StatusCode, header, request::Parts},
-    response::{IntoResponse, Response},
+    response::{IntoResponse, Redirect, Response},
 };
 use loupe_wire::{
     BulkInteractionsResponse, InteractionResponse, ListPublicRetrieversResponse,
@@ -126,21 +126,32 @@ async fn list_public_retrievers(
     }))
 }
 
-/// How a page looks.
+/// Leads from a name that a page had before to the one that it has. Another page may take the old name: nobody keeps this.
+fn moved(published: &PublishedRetrieverResponse, asked: &str, what: &str) -> Option<Response> {
+    let name = &published.public_name;
+    let there = || Redirect::permanent(&format!("/v1/public/retrievers/{name}/{what}"));
+    (name != asked).then(|| ([(header::CACHE_CONTROL, "no-cache")], there()).into_response())
+}
+
+/// How a page looks. A name that the page had before leads to the one that it has (308).
 #[utoipa::path(get, path = "/v1/public/retrievers/{public_name}/config", tag = "public_retrievers", responses((status = 200, body = PublicRetrieverConfigResponse)))]
 async fn get_public_config(
     State(app): State<App>,
     Path(name): Path<String>,
     proof: Proof,
-) -> Result<Json<PublicRetrieverConfigResponse>> {
+) -> Result<Response> {
     let published = super::open(&app, &name, &proof).await?.published;
-    Ok(Json(PublicRetrieverConfigResponse {
+    if let Some(there) = moved(&published, &name, "config") {
+        return Ok(there);
+    }
+    let config = PublicRetrieverConfigResponse {
         public_name: published.public_name,
         public_api_key: None,
         display_config: published.display_config,
         password_protected: published.password_protected,
         retriever_metadata: published.retriever_metadata,
-    }))
+    };
+    Ok(Json(config).into_response())
 }
 
 /// Searches a page.

@@ -7,6 +7,7 @@ use loupe_wire::{
 };
 use serde_json::json;
 
+use super::media;
 use crate::{
     app::App,
     auth::{Level, Scope},
@@ -56,6 +57,10 @@ pub(super) async fn generate<L: Level>(
     if exposed.is_empty() {
         exposed.push("text".into());
     }
+    // What visitors play, or open at what was found.
+    let files = media::fields(&sample);
+    let new = files.into_iter().filter(|name| !exposed.contains(name));
+    exposed.extend(new.collect::<Vec<_>>());
     Ok(DisplayConfig {
         title: title.to_owned(),
         description: retriever.description.clone(),

@@ -2,6 +2,7 @@
 
 mod display;
 mod lock;
+mod media;
 mod preview;
 mod routes;
 mod store;
@@ -14,6 +15,7 @@ use loupe_wire::{
 use serde_json::json;
 
 pub use lock::hash_for_pages;
+pub use media::of as media_of;
 pub use preview::{is_preview, sweep};
 pub use routes::router;
 pub use store::{
@@ -147,9 +149,12 @@ async fn save(
                 }
                 match before {
                     Some(before) => {
-                        // Links and frames lead to the name: without another one it stays.
+                        // Links and frames lead to the name: without another one it stays, and with one they are led on.
                         if !is_named {
-                            published.public_name = before.public_name;
+                            published.public_name.clone_from(&before.public_name);
+                        } else if published.public_name != before.public_name {
+                            store::take_name(tx, &published.public_name).await?;
+                            store::keep_name(tx, &org_id, &namespace_id, &before, now).await?;
                         }
                         published.public_id = before.public_id;
                         published.created_at = before.created_at;
@@ -173,6 +178,7 @@ async fn save(
                         password
                             .apply(tx, &org_id, &namespace_id, &mut published, now)
                             .await?;
+                        store::take_name(tx, &published.public_name).await?;
                         store::insert(tx, &org_id, &namespace_id, &published, now).await?;
                     }
                 }
@@ -189,7 +195,7 @@ async fn describe(
     retriever: &RetrieverModelOutput,
 ) -> Result<RetrieverMetadata> {
     let collections =
-        collections::resolve(app, &scope.namespace_id, &retriever.collection_ids).await?;
+        collections::searched(app, &scope.namespace_id, &retriever.collection_ids).await?;
     let object = |value: Value| value.as_object().cloned().unwrap_or_default();
     let stages = retriever.stages.iter().map(|stage| {
         object(json!({
@@ -285,11 +291,15 @@ pub async fn unpublish(app: &App, scope: &Scope<Delete>, identifier: &str) -> Re
         .await
 }
 
-/// What is at an address for whoever may see it: a publication, or a preview of one.
+/// What is at an address for whoever may see it: a publication, or a preview of one. Under a name that a page had before it
+/// is that page, with the name that it has now.
 pub async fn find_public(app: &App, public_name: &str) -> Result<Option<Published>> {
-    match preview::find(app.db(), public_name, app.clock().micros()).await? {
+    if let Some(found) = preview::find(app.db(), public_name, app.clock().micros()).await? {
+        return Ok(Some(found));
+    }
+    match store::find_public(app.db(), public_name).await? {
         Some(found) => Ok(Some(found)),
-        None => store::find_public(app.db(), public_name).await,
+        None => store::find_moved(app.db(), public_name).await,
     }
 }
 

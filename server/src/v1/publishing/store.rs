@@ -10,8 +10,8 @@ use crate::{
 };
 
 crate::sql! {
-    const INSERT = "INSERT INTO published_retrievers (public_id, org_id, namespace_id, retriever_id, public_name, is_active, created_at, updated_at, data, title, is_locked) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
-    const UPDATE = "UPDATE published_retrievers SET public_name = $3, is_active = $4, updated_at = $5, data = $6, title = $7, is_locked = $8 WHERE namespace_id = $1 AND retriever_id = $2";
+    const INSERT = "INSERT INTO published_retrievers (public_id, org_id, namespace_id, retriever_id, public_name, is_active, created_at, updated_at, data, title, is_locked, is_indexed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+    const UPDATE = "UPDATE published_retrievers SET public_name = $3, is_active = $4, updated_at = $5, data = $6, title = $7, is_locked = $8, is_indexed = $9 WHERE namespace_id = $1 AND retriever_id = $2";
     const FIND = "SELECT data FROM published_retrievers WHERE namespace_id = $1 AND retriever_id = $2";
     const HOLD = "UPDATE published_retrievers SET updated_at = updated_at WHERE namespace_id = $1 AND retriever_id = $2";
     const LIST = "SELECT data FROM published_retrievers WHERE namespace_id = $1 ORDER BY created_at DESC, public_id";
@@ -21,11 +21,16 @@ crate::sql! {
     // Public names are unique over all organizations, and strangers find a page by its name alone.
     const TAKEN = "SELECT CAST(COUNT(*) AS BIGINT) FROM published_retrievers WHERE public_name = $1 AND retriever_id <> $2";
     const FIND_PUBLIC = "SELECT p.org_id AS org_id, p.namespace_id AS namespace_id, p.data AS data, COALESCE(w.hash, '') AS hash FROM published_retrievers p LEFT JOIN page_passwords w ON w.public_id = p.public_id WHERE p.public_name = $1";
+    // What leads to a page that was called so, where no other is.
+    const FIND_MOVED = "SELECT p.org_id AS org_id, p.namespace_id AS namespace_id, p.data AS data, COALESCE(w.hash, '') AS hash FROM page_names n JOIN published_retrievers p ON p.namespace_id = n.namespace_id AND p.retriever_id = n.retriever_id LEFT JOIN page_passwords w ON w.public_id = p.public_id WHERE n.public_name = $1";
+    const KEEP_NAME = "INSERT INTO page_names (public_name, org_id, namespace_id, retriever_id, created_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (public_name) DO UPDATE SET org_id = excluded.org_id, namespace_id = excluded.namespace_id, retriever_id = excluded.retriever_id, created_at = excluded.created_at";
+    const TAKE_NAME = "DELETE FROM page_names WHERE public_name = $1";
+    const FORGET_NAMES = "DELETE FROM page_names WHERE namespace_id = $1 AND retriever_id = $2";
     // What has a password is counted and not told.
     const COUNT_PUBLIC = "SELECT CAST(COUNT(*) AS BIGINT), CAST(COALESCE(SUM(CASE WHEN is_locked = TRUE THEN 1 ELSE 0 END), 0) AS BIGINT) FROM published_retrievers WHERE is_active = TRUE";
     const LIST_OPEN = "SELECT data FROM published_retrievers WHERE is_active = TRUE AND is_locked = FALSE AND ($1 = '' OR title LIKE $1 ESCAPE '!' OR public_name LIKE $1 ESCAPE '!') ORDER BY created_at DESC, public_id LIMIT $2 OFFSET $3";
     const COUNT_OPEN = "SELECT CAST(COUNT(*) AS BIGINT) FROM published_retrievers WHERE is_active = TRUE AND is_locked = FALSE AND ($1 = '' OR title LIKE $1 ESCAPE '!' OR public_name LIKE $1 ESCAPE '!')";
-    const OPEN_NAMES = "SELECT public_name, updated_at FROM published_retrievers WHERE is_active = TRUE AND is_locked = FALSE ORDER BY created_at DESC, public_id LIMIT $1";
+    const OPEN_NAMES = "SELECT public_name, updated_at FROM published_retrievers WHERE is_active = TRUE AND is_locked = FALSE AND is_indexed = TRUE ORDER BY created_at DESC, public_id LIMIT $1";
     const LOCK = "INSERT INTO page_passwords (public_id, org_id, namespace_id, retriever_id, secret_name, hash, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (public_id) DO UPDATE SET secret_name = excluded.secret_name, hash = excluded.hash, updated_at = excluded.updated_at";
     const UNLOCK = "DELETE FROM page_passwords WHERE namespace_id = $1 AND retriever_id = $2";
     const LOCKED_BY = "SELECT CAST(COUNT(*) AS BIGINT) FROM page_passwords WHERE org_id = $1 AND secret_name = $2";
@@ -109,6 +114,39 @@ fn title(published: &PublishedRetrieverResponse) -> String {
     title.chars().take(TITLE).collect()
 }
 
+/// Whether the owner lets search engines list the page.
+fn is_indexed(published: &PublishedRetrieverResponse) -> bool {
+    let seo = published.display_config.seo.as_ref();
+    let said = seo.map_or("", |seo| seo.robots.as_str());
+    let refuses = |word: &str| matches!(word.to_ascii_lowercase().as_str(), "noindex" | "none");
+    !said.split(',').map(str::trim).any(refuses)
+}
+
+/// A page is called so from now on: no page was called so before.
+pub(super) async fn take_name(tx: &mut Tx, public_name: &str) -> Result<()> {
+    tx.run(TAKE_NAME, args![public_name]).await?;
+    Ok(())
+}
+
+/// The name that the page had leads to the one that it has.
+pub(super) async fn keep_name(
+    tx: &mut Tx,
+    org_id: &str,
+    namespace_id: &str,
+    before: &PublishedRetrieverResponse,
+    now: i64,
+) -> Result<()> {
+    let args = args![
+        &before.public_name,
+        org_id,
+        namespace_id,
+        &before.retriever_id,
+        now
+    ];
+    tx.run(KEEP_NAME, args).await?;
+    Ok(())
+}
+
 pub(super) async fn insert(
     tx: &mut Tx,
     org_id: &str,
@@ -128,6 +166,7 @@ pub(super) async fn insert(
         Arg::json(published),
         title(published),
         published.password_protected,
+        is_indexed(published),
     ];
     tx.run(INSERT, args).await?;
     Ok(())
@@ -148,6 +187,7 @@ pub(super) async fn update(
         Arg::json(published),
         title(published),
         published.password_protected,
+        is_indexed(published),
     ];
     tx.run(UPDATE, args).await?;
     Ok(())
@@ -197,12 +237,19 @@ pub(super) async fn is_taken(tx: &mut Tx, public_name: &str, retriever_id: &str)
 /// Rows removed: one or none.
 pub async fn delete_of(tx: &mut Tx, namespace_id: &str, retriever_id: &str) -> Result<u64> {
     unlock(tx, namespace_id, retriever_id).await?;
+    tx.run(FORGET_NAMES, args![namespace_id, retriever_id])
+        .await?;
     tx.run(DELETE, args![namespace_id, retriever_id]).await
 }
 
 /// The publication of this name, active or not.
 pub async fn find_public(db: &Db, public_name: &str) -> Result<Option<Published>> {
     db.one(FIND_PUBLIC, args![public_name]).await
+}
+
+/// The publication that had this name before, active or not.
+pub(super) async fn find_moved(db: &Db, public_name: &str) -> Result<Option<Published>> {
+    db.one(FIND_MOVED, args![public_name]).await
 }
 
 /// Active pages, and those among them that have a password.
@@ -228,7 +275,7 @@ pub async fn list_open(
     Ok((rows.into_iter().map(|(data,)| data.0).collect(), count))
 }
 
-/// Names of active pages without a password, newest first, and when each was changed.
+/// Names of active pages without a password that search engines may list, newest first, and when each was changed.
 pub async fn open_names(db: &Db) -> Result<Vec<(String, i64)>> {
     db.all(OPEN_NAMES, args![LISTED]).await
 }

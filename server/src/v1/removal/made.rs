@@ -15,6 +15,7 @@ use crate::{
     db::Record,
     error::{ApiError, Result},
     v1::{
+        annotations::signal,
         collections::{self, COLLECTIONS, lifecycle},
         documents,
     },
@@ -104,9 +105,15 @@ pub async fn remove_from(app: &App, reach: &Reach, object_ids: &[String]) -> Res
             limit: PAGE,
             ..Default::default()
         };
+        let mut annotated = Vec::new();
         loop {
             let page = app.store().list(reach, query.clone()).await?;
             remove_generated(app, &reach.namespace_id, &page.documents).await?;
+            let ids = page.documents.into_iter().map(|one| one.document_id);
+            let ids: Vec<String> = ids.collect();
+            if signal::note_removal(app, &reach.namespace_id, &ids).await? {
+                annotated.extend(ids);
+            }
             query.cursor = page.next;
             if query.cursor.is_none() {
                 break;
@@ -115,6 +122,7 @@ pub async fn remove_from(app: &App, reach: &Reach, object_ids: &[String]) -> Res
         app.store()
             .delete(reach, Selection::Matching(Some(filter)))
             .await?;
+        signal::forget_documents(app, &reach.namespace_id, &annotated).await?;
     }
     Ok(app.store().flush().await?)
 }

@@ -64,8 +64,15 @@ const REPEATABLE: [&str; 20] = [
     "unwind",
 ];
 
-/// Words in a definition that make answers differ from one moment to the next.
-const PASSING: [&str; 4] = ["utc_now", "time_ago", "\"random\"", "\"learned\""];
+/// Words in a definition that make answers differ from one moment to the next. Templates write them in any case.
+const PASSING: [&str; 6] = [
+    "utc_now",
+    "time_ago",
+    "time_elapsed_ms",
+    "budget_remaining",
+    "\"random\"",
+    "\"learned\"",
+];
 
 type Key = [u8; 32];
 
@@ -283,6 +290,7 @@ fn is_repeatable(retriever: &RetrieverModelOutput) -> bool {
     retriever.stages.iter().all(|stage| {
         let id = stage.config.get("stage_id").and_then(Value::as_str);
         let told = serde_json::to_string(&stage.config).unwrap_or_default();
+        let told = told.to_lowercase();
         id.is_some_and(|id| REPEATABLE.contains(&id))
             && !PASSING.iter().any(|word| told.contains(word))
     })

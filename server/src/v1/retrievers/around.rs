@@ -8,6 +8,7 @@ use std::{
 use async_trait::async_trait;
 use loupe_engine::stage::{Around, Metered};
 use moka::sync::Cache;
+use sha2::{Digest, Sha256};
 
 use crate::{
     app::App,
@@ -28,6 +29,8 @@ const fn most(what: Metered) -> u64 {
 /// What the organizations have used lately, on this process.
 pub struct Used {
     windows: Cache<(String, Metered), Arc<Mutex<Window>>>,
+    /// Calls that stages limit, of an hour at most.
+    paces: Cache<[u8; 32], Arc<Mutex<Window>>>,
 }
 
 #[derive(Debug)]
@@ -37,42 +40,60 @@ struct Window {
     used: u64,
 }
 
+impl Window {
+    fn open(now: i64) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self {
+            since: now,
+            used: 0,
+        }))
+    }
+
+    /// Counts a use; the seconds to wait where the time has no room for it. What alone is more than the time allows is let in
+    /// when nothing else was used.
+    fn take(&mut self, amount: u64, most: u64, time: Duration, now: i64) -> Result<(), u64> {
+        let time = i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+        if now.saturating_sub(self.since) >= time {
+            (self.since, self.used) = (now, 0);
+        }
+        if self.used > 0 && self.used.saturating_add(amount) > most {
+            let left = self.since.saturating_add(time).saturating_sub(now);
+            return Err(u64::try_from(left / 1_000_000).unwrap_or(0) + 1);
+        }
+        self.used = self.used.saturating_add(amount);
+        Ok(())
+    }
+}
+
 impl Default for Used {
     fn default() -> Self {
         let windows = Cache::builder()
             .max_capacity(100_000)
             .time_to_idle(MINUTE * 2)
             .build();
-        Self { windows }
+        let paces = Cache::builder()
+            .max_capacity(100_000)
+            .time_to_idle(MINUTE * 120)
+            .build();
+        Self { windows, paces }
     }
 }
 
 impl Used {
-    /// Counts a use; the seconds to wait where the minute has no room for it. What alone is more than a minute allows is
-    /// let in when nothing else was used.
+    /// Counts a use; the seconds to wait where the minute has no room for it.
     fn spend(&self, org_id: &str, what: Metered, amount: u64, now: i64) -> Result<(), u64> {
-        let minute = i64::try_from(MINUTE.as_micros()).unwrap_or(i64::MAX);
         let key = (org_id.to_owned(), what);
-        let first = || {
-            Arc::new(Mutex::new(Window {
-                since: now,
-                used: 0,
-            }))
-        };
-        let window = self.windows.get_with(key, first);
+        let window = self.windows.get_with(key, || Window::open(now));
         let mut window = window.lock().unwrap_or_else(PoisonError::into_inner);
-        if now.saturating_sub(window.since) >= minute {
-            *window = Window {
-                since: now,
-                used: 0,
-            };
-        }
-        if window.used > 0 && window.used.saturating_add(amount) > most(what) {
-            let left = window.since.saturating_add(minute).saturating_sub(now);
-            return Err(u64::try_from(left / 1_000_000).unwrap_or(0) + 1);
-        }
-        window.used = window.used.saturating_add(amount);
-        Ok(())
+        window.take(amount, most(what), MINUTE, now)
+    }
+
+    /// Counts a call that its stage limits.
+    fn pace(&self, whose: &str, most: u64, time: Duration, now: i64) -> Result<(), u64> {
+        // An address may be long, and there may be many.
+        let whose = Sha256::digest(whose).into();
+        let window = self.paces.get_with(whose, || Window::open(now));
+        let mut window = window.lock().unwrap_or_else(PoisonError::into_inner);
+        window.take(1, most, time, now)
     }
 }
 
@@ -118,6 +139,13 @@ impl Around for Held {
         let now = self.app.clock().micros();
         self.app.used.spend(&self.org_id, what, amount, now)
     }
+
+    fn pace(&self, whose: &str, most: u64, time: Duration) -> Result<(), u64> {
+        let whose = format!("{} {whose}", self.org_id);
+        self.app
+            .used
+            .pace(&whose, most, time, self.app.clock().micros())
+    }
 }
 
 /// Takes what other work uses of language models from the organization's use of this minute.
@@ -152,5 +180,13 @@ mod tests {
         let tokens = |amount, now| used.spend("a", Metered::LanguageTokens, amount, now);
         assert_eq!(tokens(150_000, 1), Ok(()));
         assert_eq!(tokens(1, 2), Err(60));
+        let hour = MINUTE * 60;
+        let pace = |whose: &str, now| used.pace(whose, 2, hour, now);
+        assert_eq!(
+            (pace("a", 0), pace("a", 1), pace("b", 1)),
+            (Ok(()), Ok(()), Ok(()))
+        );
+        assert_eq!(pace("a", 60_000_000), Err(3_541));
+        assert_eq!(pace("a", 3_600_000_000), Ok(()));
     }
 }

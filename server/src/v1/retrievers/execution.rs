@@ -51,6 +51,8 @@ pub struct Execute {
     pub skip_cache: bool,
     /// The page that asks; empty for others.
     pub public_id: String,
+    /// How long whoever asks waits, whatever the retriever's budget says.
+    pub max_time_ms: Option<u64>,
 }
 
 /// Runs a stored retriever.
@@ -75,8 +77,8 @@ pub async fn execute<L: Level>(
     })?;
     let plan = compile(&stage_inputs(&retriever.stages), &retriever.input_schema)?;
     let collections =
-        collections::resolve(app, &scope.namespace_id, &retriever.collection_ids).await?;
-    let references = collections::resolve(app, &scope.namespace_id, &plan.references()).await?;
+        collections::searched(app, &scope.namespace_id, &retriever.collection_ids).await?;
+    let references = collections::searched(app, &scope.namespace_id, &plan.references()).await?;
     let mut fields = filtered::fields(retriever);
     let filter = match ask.filters.filter(|filters| !filters.is_empty()) {
         Some(filters) => {
@@ -88,10 +90,10 @@ pub async fn execute<L: Level>(
         }
         None => None,
     };
-    let max_time_ms = retriever
-        .budget_limits
-        .as_ref()
-        .and_then(|budget| budget.max_time_ms);
+    let max_time_ms = [budget_ms(retriever), ask.max_time_ms]
+        .into_iter()
+        .flatten()
+        .min();
     let retriever_id = retriever.retriever_id.as_deref().unwrap_or_default();
     // Before anything is read: a write that comes in between leaves another version behind.
     let keeping = (!ask.skip_cache).then(|| keeping(app, scope));
@@ -100,7 +102,6 @@ pub async fn execute<L: Level>(
     let run = Run {
         store: app.store().clone(),
         encoders: app.encoders(),
-        fetch: None,
         namespace_id: scope.namespace_id.clone(),
         principal: scope.caller.principal().map(ToOwned::to_owned),
         collections: searchable(app, &collections),
@@ -115,9 +116,7 @@ pub async fn execute<L: Level>(
         inputs: inputs.clone(),
         filter,
         now: app.clock().now(),
-        max_time_ms: max_time_ms
-            .and_then(|limit| u64::try_from(limit).ok())
-            .filter(|limit| *limit > 0),
+        max_time_ms,
         pagination: ask.pagination,
         limit: ask.limit,
         return_vectors: ask.vectors,
@@ -175,6 +174,12 @@ pub async fn execute<L: Level>(
     Ok(response)
 }
 
+/// The time that its owner gives the retriever.
+pub fn budget_ms(retriever: &RetrieverModelOutput) -> Option<u64> {
+    let limit = retriever.budget_limits.as_ref()?.max_time_ms?;
+    u64::try_from(limit).ok().filter(|limit| *limit > 0)
+}
+
 /// The collections as plans see them, but those that are put away, or on the way to it: their documents are no longer
 /// searched.
 fn searchable(app: &App, collections: &[Arc<Record<CollectionResponse>>]) -> Vec<Searchable> {
@@ -214,7 +219,6 @@ pub async fn ground<L: Level>(app: &App, scope: &Scope<L>) -> Run {
     Run {
         store: app.store().clone(),
         encoders: app.encoders(),
-        fetch: None,
         namespace_id: scope.namespace_id.clone(),
         principal: scope.caller.principal().map(ToOwned::to_owned),
         collections: Vec::new(),
@@ -270,7 +274,7 @@ pub async fn finder(
     retriever: &RetrieverModelOutput,
 ) -> Result<Finder> {
     let plan = compile(&stage_inputs(&retriever.stages), &retriever.input_schema)?;
-    let references = collections::resolve(app, namespace_id, &plan.references()).await?;
+    let references = collections::searched(app, namespace_id, &plan.references()).await?;
     Ok(Finder {
         input_schema: retriever.input_schema.clone(),
         references: searchable(app, &references),
@@ -372,10 +376,11 @@ fn execution<L: Level>(
 ) -> Execution {
     let returned = i64::try_from(response.documents.len()).unwrap_or(i64::MAX);
     let at = crate::clock::time(created_at);
-    // The first text input tells the execution in lists; documents are not kept.
+    // The first text input tells the execution in lists; documents and files are not kept.
     let query: Option<String> = inputs
         .values()
-        .find_map(Value::as_str)
+        .filter_map(Value::as_str)
+        .find(|text| !text.starts_with("data:"))
         .map(|text| text.chars().take(200).collect());
     let micros = (milliseconds * 1e3).round() as i64;
     let total = response.pagination.get("total").and_then(Value::as_i64);

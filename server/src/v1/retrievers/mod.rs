@@ -29,7 +29,7 @@ use serde_json::json;
 
 pub use answers::{Answered, Answers, Source, Unbilled, answer};
 pub use around::{Held, Used, spend, used_up};
-pub use execution::{Execute, execute, finder, ground, run_error};
+pub use execution::{Execute, budget_ms, execute, finder, ground, run_error};
 pub use highlights::of as highlights;
 pub use history::{History, inputs_of_executions, record, sweep};
 pub use learned::Acts;
@@ -206,13 +206,12 @@ async fn readable<L: Level>(
     for name in plan.secrets() {
         secrets::check_sender(app, caller, &name).await?;
     }
-    let collections = collections::resolve(app, &scope.namespace_id, identifiers).await?;
-    let named = collections::resolve(app, &scope.namespace_id, &plan.references()).await?;
+    let collections = collections::searched(app, &scope.namespace_id, identifiers).await?;
+    let named = collections::searched(app, &scope.namespace_id, &plan.references()).await?;
     // A retriever reads its collections, and those that its stages name, for whoever may execute it.
-    let kind = ResourceType::Collection;
     let all = collections.iter().chain(&named);
     for id in all.filter_map(|one| one.collection_id.as_deref()) {
-        caller.allow(kind, id, NamespaceOperation::ReadData)?;
+        collections::allow_reading(caller, id)?;
     }
     // The same goes for taxonomies and databases.
     for named in plan.taxonomies() {
@@ -426,7 +425,7 @@ pub async fn explain<L: Level>(
     let retriever = find(app, scope, identifier, NamespaceOperation::ExecuteRetriever).await?;
     let plan = compile(&stage_inputs(&retriever.stages), &retriever.input_schema)?;
     let collections =
-        collections::resolve(app, &scope.namespace_id, &retriever.collection_ids).await?;
+        collections::searched(app, &scope.namespace_id, &retriever.collection_ids).await?;
     let documents = app
         .store()
         .count(&scope.reach(retriever.collection_ids.clone()), None)

@@ -19,10 +19,10 @@ use utoipa_axum::router::OpenApiRouter;
 use super::{Execute, RETRIEVERS, cast, store};
 use crate::{
     app::App,
-    auth::{Delete, ListScope, Read, Scope, Write},
+    auth::{Delete, Read, Scope, Write},
     body::{self, Body},
     error::{ApiError, Result},
-    list::{self, ListParams, ListQuery, UNRESOLVED, unresolved},
+    list::{self, ListParams, ListQuery},
     openapi::routes,
 };
 
@@ -65,24 +65,11 @@ impl<S: Send + Sync> FromRequestParts<S> for ExecuteQuery {
 
 async fn page(
     app: &App,
-    scope: ListScope<Read>,
+    scope: Scope<Read>,
     query: ListQuery,
     request: ListRetrieversRequest,
-) -> Result<Response> {
+) -> Result<Json<ListRetrieversResponse>> {
     let params = ListParams::new(query, &request)?;
-    let scope = match scope {
-        ListScope::Resolved(scope) => scope,
-        ListScope::Unresolved { sent } => {
-            let warnings = vec![unresolved(&sent)];
-            let pagination = Some(params.pagination(0, false, Some(0)));
-            let empty = ListRetrieversResponse {
-                pagination,
-                warnings,
-                ..Default::default()
-            };
-            return Ok(([UNRESOLVED], Json(empty)).into_response());
-        }
-    };
     let mut page = scope
         .caller
         .list(
@@ -101,16 +88,16 @@ async fn page(
         pagination: Some(page.pagination),
         ..Default::default()
     };
-    Ok(Json(answer).into_response())
+    Ok(Json(answer))
 }
 
 /// Retrievers of the namespace.
 #[utoipa::path(get, path = "/v1/retrievers", tag = "retrievers", params(ListQuery), responses((status = 200, body = ListRetrieversResponse)))]
 async fn list_retrievers(
     State(app): State<App>,
-    scope: ListScope<Read>,
+    scope: Scope<Read>,
     query: ListQuery,
-) -> Result<Response> {
+) -> Result<Json<ListRetrieversResponse>> {
     page(&app, scope, query, ListRetrieversRequest::default()).await
 }
 
@@ -118,10 +105,10 @@ async fn list_retrievers(
 #[utoipa::path(post, path = "/v1/retrievers/list", tag = "retrievers", params(ListQuery), request_body = ListRetrieversRequest, responses((status = 200, body = ListRetrieversResponse)))]
 async fn search_retrievers(
     State(app): State<App>,
-    scope: ListScope<Read>,
+    scope: Scope<Read>,
     query: ListQuery,
     Body(request): Body<ListRetrieversRequest>,
-) -> Result<Response> {
+) -> Result<Json<ListRetrieversResponse>> {
     page(&app, scope, query, request).await
 }
 

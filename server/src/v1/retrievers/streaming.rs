@@ -130,8 +130,14 @@ impl Telling {
             Ok(answer) => StreamStageEvent {
                 event_type: StreamStageEventType::ExecutionComplete,
                 execution_id,
-                budget_used: answer.budget.clone(),
+                budget_used: answer.budget,
                 documents: answer.documents,
+                status: Some(answer.status),
+                degraded: answer.degraded,
+                warnings: answer.warnings,
+                pagination: answer.pagination,
+                facets: answer.facets,
+                highlights: answer.highlights,
                 ..Default::default()
             },
             Err(error) => {

@@ -1,7 +1,6 @@
 use axum::{
     Json,
     extract::{Path, State},
-    response::{IntoResponse, Response},
 };
 use loupe_wire::{
     ApplyTaxonomyRequest, ApplyTaxonomyResponse, CloneTaxonomyRequest, CloneTaxonomyResponse,
@@ -14,12 +13,11 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     app::App,
-    auth::{Delete, ListScope, Read, Scope, Write},
+    auth::{Delete, Read, Scope, Write},
     body::Body,
     error::{Result, Violation},
-    list::{ListParams, ListQuery, Params, UNRESOLVED, unresolved},
+    list::{ListParams, ListQuery, Params},
     openapi::routes,
-    v1::retrievers::cast,
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -37,34 +35,21 @@ pub fn router() -> OpenApiRouter<App> {
 
 async fn page(
     app: &App,
-    scope: ListScope<Read>,
+    scope: Scope<Read>,
     query: ListQuery,
     request: ListTaxonomiesRequest,
-) -> Result<Response> {
+) -> Result<Json<ListTaxonomiesResponse>> {
     let params = ListParams::new(query, &request)?;
-    match scope {
-        ListScope::Resolved(scope) => {
-            let page = super::list(app, &scope, &params).await?;
-            Ok(Json(page).into_response())
-        }
-        ListScope::Unresolved { sent } => {
-            let empty = ListTaxonomiesResponse {
-                pagination: cast(&params.pagination(0, false, Some(0)))?,
-                warnings: vec![unresolved(&sent)],
-                ..Default::default()
-            };
-            Ok(([UNRESOLVED], Json(empty)).into_response())
-        }
-    }
+    super::list(app, &scope, &params).await.map(Json)
 }
 
 /// Taxonomies of the namespace, newest first.
 #[utoipa::path(get, path = "/v1/taxonomies", tag = "taxonomies", params(ListQuery), responses((status = 200, body = ListTaxonomiesResponse)))]
 async fn list_taxonomies(
     State(app): State<App>,
-    scope: ListScope<Read>,
+    scope: Scope<Read>,
     query: ListQuery,
-) -> Result<Response> {
+) -> Result<Json<ListTaxonomiesResponse>> {
     page(&app, scope, query, ListTaxonomiesRequest::default()).await
 }
 
@@ -72,10 +57,10 @@ async fn list_taxonomies(
 #[utoipa::path(post, path = "/v1/taxonomies/list", tag = "taxonomies", params(ListQuery), request_body = Option<ListTaxonomiesRequest>, responses((status = 200, body = ListTaxonomiesResponse)))]
 async fn search_taxonomies(
     State(app): State<App>,
-    scope: ListScope<Read>,
+    scope: Scope<Read>,
     query: ListQuery,
     Body(request): Body<ListTaxonomiesRequest>,
-) -> Result<Response> {
+) -> Result<Json<ListTaxonomiesResponse>> {
     page(&app, scope, query, request).await
 }
 

@@ -16,6 +16,9 @@ use crate::{
 /// Seconds that a secret stays valid beside the one that replaced it.
 const OVERLAP: i64 = 86_400;
 
+/// Channels of one webhook.
+const MOST: usize = 10;
+
 /// A channel as the database has it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Kept {
@@ -42,6 +45,10 @@ pub enum Config {
 impl Channel {
     /// Reads and checks what a caller sent as channel `number`; a receiver without a secret gets one.
     pub fn read(app: &App, sent: WebhookChannel, number: usize) -> Result<Self> {
+        if number >= MOST {
+            let msg = format!("a webhook has at most {MOST} channels");
+            return Err(Violation::body(&["channels"], "too_long", msg, Value::Null).into());
+        }
         let config = match sent.channel {
             NotificationChannel::Webhook => {
                 let mut config: WebhookConfig = config(sent.configs, number)?;
@@ -123,6 +130,11 @@ impl Channel {
             .cloned()
             .chain(before)
             .collect()
+    }
+
+    /// Whether it leads to people's mail.
+    pub const fn is_mail(&self) -> bool {
+        matches!(self.config, Config::Email(_))
     }
 
     /// As the interface has it; the signing secret only where it is `told`.

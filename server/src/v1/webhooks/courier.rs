@@ -1,13 +1,14 @@
 //! From the change feed to receivers. Every process looks what is new and sends what is due; the database decides who does
 //! which: an event becomes deliveries once, a delivery is sent by one at a time, and both outlive the process.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use futures::{StreamExt, stream};
+use futures::future::join_all;
 use loupe_wire::{NotificationPriority, NotificationType, Object, Value};
 use rand::Rng;
 use reqwest::StatusCode;
 use serde_json::json;
+use tokio::sync::{Notify, Semaphore};
 
 use super::{
     READER, WEBHOOKS, Webhook,
@@ -33,11 +34,13 @@ const ROUND: Duration = Duration::from_millis(250);
 /// Events that become deliveries in one transaction.
 const EVENTS: i64 = 200;
 
-/// Senders of a process, and deliveries that each has under way at once: a receiver that hangs holds up one of them.
-const SENDERS: usize = 4;
-const TOGETHER: usize = 8;
+/// Attempts that a process has under way at once, and those to one channel: a receiver that hangs holds up its own alone. Once
+/// it has failed it gets one at a time.
+const TOGETHER: usize = 128;
+const OF_ONE: i64 = 8;
 
-/// Longer than any attempt: who holds a delivery longer is dead.
+/// How long an attempt may take, whatever it waits for, and who holds a delivery longer is dead.
+const LONGEST: Duration = Duration::from_secs(45);
 const HELD: i64 = 60_000_000;
 
 /// What a receiver answers that wants nothing any more.
@@ -60,23 +63,28 @@ pub fn start(app: &App) {
             pause(&reader).await;
         }
     });
-    for _ in 0..SENDERS {
-        let sender = app.clone();
-        app.spawn(async move {
-            while !sender.leaving.is_cancelled() {
-                // There may be more than fit into one round.
-                let more = match deliver(&sender).await {
-                    Ok(sent) => sent > 0,
-                    Err(error) => {
-                        tracing::warn!(%error, "webhooks could not be delivered");
-                        false
-                    }
-                };
-                if !more {
-                    pause(&sender).await;
-                }
+    let sender = app.clone();
+    app.spawn(async move { deliver(sender).await });
+}
+
+/// Begins what is due until the process stops.
+async fn deliver(app: App) {
+    let (room, freed) = (Arc::new(Semaphore::new(TOGETHER)), Arc::new(Notify::new()));
+    while !app.leaving.is_cancelled() {
+        // There may be more than was claimed at once.
+        let more = match begin(&app, &room, &freed).await {
+            Ok(begun) => begun > 0,
+            Err(error) => {
+                tracing::warn!(%error, "webhooks could not be delivered");
+                false
             }
-        });
+        };
+        if !more {
+            tokio::select! {
+                () = freed.notified() => {}
+                () = pause(&app) => {}
+            }
+        }
     }
 }
 
@@ -148,43 +156,62 @@ async fn advance(app: &App, org_id: &str, from: i64, to: i64, new: Vec<New>) -> 
         .await
 }
 
-/// Sends what is due, and answers how many attempts that were.
-///
-/// # Errors
-/// The database does not answer.
-pub async fn deliver(app: &App) -> Result<usize> {
-    let now = app.clock().micros();
-    if store::count_due(app.db(), now).await? == 0 {
+/// Begins to send what is due, as far as there is room, and answers how many attempts that are. Those to one channel end
+/// together before it gets more; no channel waits for another.
+async fn begin(app: &App, room: &Arc<Semaphore>, freed: &Arc<Notify>) -> Result<usize> {
+    let (free, now) = (room.available_permits(), app.clock().micros());
+    if free == 0 || !store::is_due(app.db(), now).await? {
         return Ok(0);
     }
-    let most = i64::try_from(TOGETHER).unwrap_or(i64::MAX);
+    let most = (i64::try_from(free).unwrap_or(1), OF_ONE);
     let claimed = app
         .db()
         .write(move |tx| Box::pin(async move { store::claim(tx, now, now + HELD, most).await }))
         .await?;
     let count = claimed.len();
-    let mut ends = stream::iter(claimed)
-        .map(|delivery| attempt(app, delivery))
-        .buffer_unordered(TOGETHER);
-    while let Some(end) = ends.next().await {
-        end?;
+    let mut channels: BTreeMap<(String, i64), Vec<Delivery>> = BTreeMap::new();
+    for delivery in claimed {
+        let channel = (delivery.webhook_id.clone(), delivery.channel);
+        channels.entry(channel).or_default().push(delivery);
+    }
+    for deliveries in channels.into_values() {
+        // There is room: nobody else takes any.
+        let number = u32::try_from(deliveries.len()).unwrap_or(1);
+        let taken = room.clone().acquire_many_owned(number).await;
+        let (app, freed) = (app.clone(), freed.clone());
+        app.clone().spawn(async move {
+            let attempts = deliveries.into_iter().map(|one| attempt(&app, one));
+            let ends = join_all(attempts).await;
+            for error in ends.into_iter().filter_map(Result::err) {
+                tracing::warn!(%error, "how a webhook's delivery ended could not be written down");
+            }
+            drop(taken);
+            freed.notify_one();
+        });
     }
     Ok(count)
 }
 
 async fn attempt(app: &App, delivery: Delivery) -> Result<()> {
     let sent = tokio::select! {
-        sent = send(app, &delivery) => sent,
-        // Whoever goes on sends it again once it is held no longer.
-        () = app.leaving.cancelled() => return Ok(()),
+        sent = tokio::time::timeout(LONGEST, send(app, &delivery)) => sent,
+        // Whoever goes on sends it again.
+        () = app.leaving.cancelled() => return release(app, delivery).await,
     };
     let outcome = match sent {
-        Ok(outcome) => outcome,
-        Err(error) => Outcome::Failed(0, error.message()),
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(error)) => Outcome::Failed(0, error.message()),
+        Err(_) => Outcome::Failed(0, "it took too long".into()),
     };
     let now = app.clock().micros();
     app.db()
         .write(move |tx| Box::pin(async move { end(tx, &delivery, outcome, now).await }))
+        .await
+}
+
+async fn release(app: &App, delivery: Delivery) -> Result<()> {
+    app.db()
+        .write(move |tx| Box::pin(async move { store::release(tx, &delivery).await }))
         .await
 }
 

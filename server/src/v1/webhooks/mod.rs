@@ -7,26 +7,32 @@ mod message;
 mod routes;
 mod signature;
 mod store;
+pub mod trial;
 
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use loupe_wire::{
-    AuditAction, ListWebhooksRequest, NamespaceOperation, NotificationChannel, ResourceType,
-    WebhookDeliveryLog, WebhookDeliveryLogResponse, WebhookEventType, WebhookInput, WebhookOutput,
+    AuditAction, ChannelTestResponse, ListWebhooksRequest, NamespaceOperation, NotificationChannel,
+    ResourceType, WebhookDeliveryLog, WebhookDeliveryLogResponse, WebhookEventType, WebhookInput,
+    WebhookOutput,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub use channels::Channel;
-pub use courier::{deliver, dispatch, start, sweep};
+pub use courier::{dispatch, start, sweep};
 pub use message::{Outcome, post};
 pub use routes::router;
 
-use self::channels::Kept;
+use self::{
+    channels::Kept,
+    trial::{Receiver, Trial},
+};
 use super::{
     audit::{self, Change},
     events::Reader,
+    tasks,
 };
 use crate::{
     app::App,
@@ -382,6 +388,29 @@ pub async fn replay(
         })
         .await?;
     Ok(logged(again))
+}
+
+/// Sends a test through every channel, also while the webhook is paused: whether its receiver is back is what people want
+/// to know.
+pub async fn test(app: &App, caller: &Caller, identifier: &str) -> Result<ChannelTestResponse> {
+    let operation = NamespaceOperation::ManagePermissions;
+    let webhook = find(app, caller, identifier, operation).await?;
+    let of_channel = |(number, kept): (usize, &Kept)| -> Result<Trial> {
+        let channel = kept.open(app, &caller.org_id, &webhook.id)?;
+        Ok(Trial {
+            number,
+            channel_type: tasks::name_of(kept.channel),
+            receiver: Receiver::Channel(Box::new(channel)),
+        })
+    };
+    let channels = webhook.channels.iter().enumerate();
+    let trials = channels.map(of_channel).collect::<Result<Vec<_>>>()?;
+    let of = (
+        caller.org_id.as_str(),
+        webhook.id.as_str(),
+        webhook.webhook_name.as_str(),
+    );
+    trial::run(app, of, trials).await
 }
 
 fn logged(delivery: store::Delivery) -> WebhookDeliveryLog {

@@ -4,8 +4,8 @@ use axum::{
     http::StatusCode,
 };
 use loupe_wire::{
-    ListWebhooksRequest, ListWebhooksResponse, WebhookDeliveryLog, WebhookDeliveryLogResponse,
-    WebhookInput, WebhookOutput,
+    ChannelTestResponse, ListWebhooksRequest, ListWebhooksResponse, WebhookDeliveryLog,
+    WebhookDeliveryLogResponse, WebhookInput, WebhookOutput,
 };
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -26,6 +26,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(get_webhook, replace_webhook, delete_webhook))
         .routes(routes!(list_webhook_deliveries))
         .routes(routes!(replay_webhook_delivery))
+        .routes(routes!(test_webhook))
 }
 
 /// Makes a webhook: events of the change feed are sent to its channels. The answer has the signing secret, this once.
@@ -127,4 +128,14 @@ async fn replay_webhook_delivery(
     super::replay(&app, &org.caller, &identifier, &delivery_id)
         .await
         .map(Json)
+}
+
+/// Sends a test message through every channel now, once, and tells what came of it. The log has nothing of it.
+#[utoipa::path(post, path = "/v1/organizations/webhooks/{identifier}/test", tag = "webhooks", responses((status = 200, body = ChannelTestResponse)))]
+async fn test_webhook(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Path(identifier): Path<String>,
+) -> Result<Json<ChannelTestResponse>> {
+    super::test(&app, &org.caller, &identifier).await.map(Json)
 }

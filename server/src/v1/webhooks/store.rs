@@ -17,9 +17,12 @@ crate::sql! {
     const FORGET = "DELETE FROM webhook_health WHERE org_id = $1 AND webhook_id = $2";
 
     const INSERT = "INSERT INTO webhook_deliveries (delivery_id, org_id, webhook_id, channel, seq, event_type, status, attempts, created_at, due_at, claimed_until, last_status, last_error, ended_at) VALUES ($1, $2, $3, $4, $5, $6, 'pending', 0, $7, $7, 0, 0, '', 0) ON CONFLICT (delivery_id) DO NOTHING";
-    // Work of every organization, as the queue's.
-    const DUE = "SELECT CAST(COUNT(*) AS BIGINT) FROM webhook_deliveries WHERE status = 'pending' AND due_at <= $1 AND claimed_until < $1";
-    const CLAIM = "UPDATE webhook_deliveries SET claimed_until = $2, attempts = attempts + 1 WHERE delivery_id IN (SELECT delivery_id FROM webhook_deliveries WHERE status = 'pending' AND due_at <= $1 AND claimed_until < $1 ORDER BY due_at, delivery_id LIMIT $3) AND status = 'pending' AND claimed_until < $1 RETURNING delivery_id, org_id, webhook_id, channel, seq, event_type, status, attempts, created_at, due_at, last_status, last_error, ended_at";
+    // Work of every organization, as the queue's. What goes where something is under way waits until that has ended.
+    const DUE = "SELECT CAST(COUNT(*) AS BIGINT) FROM (SELECT d.delivery_id FROM webhook_deliveries d WHERE d.status = 'pending' AND d.due_at <= $1 AND d.claimed_until < $1 AND NOT EXISTS (SELECT 1 FROM webhook_deliveries held WHERE held.webhook_id = d.webhook_id AND held.channel = d.channel AND held.status = 'pending' AND held.claimed_until > 0 AND held.claimed_until >= $1) LIMIT 1) found";
+    // Of what is due longest, so many for each channel; one for those of a webhook that failed the last time.
+    const CLAIM = "UPDATE webhook_deliveries SET claimed_until = $2, attempts = attempts + 1 WHERE delivery_id IN (SELECT delivery_id FROM (SELECT near.delivery_id, near.due_at, COALESCE(h.failures, 0) AS failures, ROW_NUMBER() OVER (PARTITION BY near.webhook_id, near.channel ORDER BY near.due_at, near.delivery_id) AS place FROM (SELECT d.delivery_id, d.webhook_id, d.channel, d.due_at FROM webhook_deliveries d WHERE d.status = 'pending' AND d.due_at <= $1 AND d.claimed_until < $1 AND NOT EXISTS (SELECT 1 FROM webhook_deliveries held WHERE held.webhook_id = d.webhook_id AND held.channel = d.channel AND held.status = 'pending' AND held.claimed_until > 0 AND held.claimed_until >= $1) ORDER BY d.due_at, d.delivery_id LIMIT 256) near LEFT JOIN webhook_health h ON h.webhook_id = near.webhook_id) ranked WHERE place <= CASE WHEN failures > 0 THEN 1 ELSE CAST($4 AS BIGINT) END ORDER BY due_at, delivery_id LIMIT $3) AND status = 'pending' AND claimed_until < $1 RETURNING delivery_id, org_id, webhook_id, channel, seq, event_type, status, attempts, created_at, due_at, last_status, last_error, ended_at";
+    // Nobody knows what came of it: it is sent again, and that was no try.
+    const RELEASE = "UPDATE webhook_deliveries SET claimed_until = 0, attempts = attempts - 1 WHERE delivery_id = $1 AND attempts = $2 AND org_id = $3 AND status = 'pending'";
     // Whoever claims later raises the attempts: an answer that comes too late changes nothing.
     const FINISH = "UPDATE webhook_deliveries SET status = $3, due_at = $4, claimed_until = 0, last_status = $5, last_error = $6, ended_at = $7 WHERE delivery_id = $1 AND attempts = $2 AND org_id = $8 AND status = 'pending'";
     const LIST = "SELECT delivery_id, org_id, webhook_id, channel, seq, event_type, status, attempts, created_at, due_at, last_status, last_error, ended_at FROM webhook_deliveries WHERE org_id = $1 AND webhook_id = $2 AND ($3 = '' OR status = $3) ORDER BY created_at DESC, delivery_id LIMIT $4 OFFSET $5";
@@ -126,12 +129,26 @@ pub(super) async fn insert(tx: &mut Tx, org_id: &str, new: &New, now: i64) -> Re
     Ok(())
 }
 
-pub(super) async fn count_due(db: &Db, now: i64) -> Result<i64> {
-    db.number(DUE, args![now]).await
+/// Whether anything can be sent now.
+pub(super) async fn is_due(db: &Db, now: i64) -> Result<bool> {
+    Ok(db.number(DUE, args![now]).await? > 0)
 }
 
-pub(super) async fn claim(tx: &mut Tx, now: i64, until: i64, most: i64) -> Result<Vec<Delivery>> {
-    tx.all(CLAIM, args![now, until, most]).await
+/// Claims what is due, `most` in all and `of_one` for each channel that nothing is under way to.
+pub(super) async fn claim(
+    tx: &mut Tx,
+    now: i64,
+    until: i64,
+    (most, of_one): (i64, i64),
+) -> Result<Vec<Delivery>> {
+    tx.all(CLAIM, args![now, until, most, of_one]).await
+}
+
+/// Gives a claim back.
+pub(super) async fn release(tx: &mut Tx, delivery: &Delivery) -> Result<()> {
+    let args = args![&delivery.delivery_id, delivery.attempts, &delivery.org_id];
+    tx.run(RELEASE, args).await?;
+    Ok(())
 }
 
 /// How an attempt ended.

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use indexmap::IndexMap;
 use loupe_wire::Value;
 use serde_json::json;
 
@@ -11,6 +12,8 @@ use crate::stage::working::Row;
 
 /// Most values that `collect` gives.
 const MAX_COLLECTED: usize = 10_000;
+/// Most pairs that `co_occurrence` counts: a document with a thousand values has half a million.
+const MAX_PAIRS: usize = 5_000_000;
 
 pub(super) struct Operation {
     function: String,
@@ -38,6 +41,24 @@ impl Operation {
             percentile: p.number("percentile_value").unwrap_or(50.0),
             top_k: p.count("top_k").unwrap_or(10),
             alias: p.word("alias"),
+        })
+    }
+
+    /// Why these rows are too much for the figure, where they are.
+    pub fn refusal(&self, rows: &[Row]) -> Option<String> {
+        if self.function != "co_occurrence" {
+            return None;
+        }
+        let pairs = |row: &Row| {
+            let count = values(row, &self.field).len();
+            match &self.field_b {
+                Some(field) => count.saturating_mul(values(row, field).len()),
+                None => count.saturating_mul(count.saturating_sub(1)) / 2,
+            }
+        };
+        let all = rows.iter().map(pairs).fold(0, usize::saturating_add);
+        (all > MAX_PAIRS).then(|| {
+            format!("`co_occurrence` counts {MAX_PAIRS} pairs at most, and here are {all}; take fewer documents")
         })
     }
 
@@ -82,31 +103,49 @@ impl Operation {
             "percentile" => among(percentile(numbers.clone(), self.percentile)),
             "stddev" => among(variance(&numbers).sqrt()),
             "variance" => among(variance(&numbers)),
-            _ => counted(all.iter().map(|v| vec![*v]), self.top_k, &["value"]),
+            _ => counted(&all, self.top_k),
         }
     }
 
     /// How often two values are in one document: of two fields, or of one with itself.
     fn pairs(&self, rows: &[Row]) -> Value {
-        let mut pairs: Vec<Vec<&Value>> = Vec::new();
+        // Values by number: a pair of numbers is small, and there may be millions.
+        let mut known: IndexMap<String, &Value> = IndexMap::new();
+        let mut counts: HashMap<(usize, usize), usize> = HashMap::new();
         for row in rows {
-            let of_a = distinct(&values(row, &self.field));
+            let mut of_a = distinct(&values(row, &self.field));
             match &self.field_b {
                 Some(field) => {
-                    let of_b = distinct(&values(row, field));
-                    pairs.extend(of_a.iter().flat_map(|a| of_b.iter().map(|b| vec![*a, *b])));
+                    let of_a = numbers(&mut known, &of_a);
+                    let of_b = numbers(&mut known, &distinct(&values(row, field)));
+                    for a in of_a {
+                        for b in &of_b {
+                            *counts.entry((a, *b)).or_default() += 1;
+                        }
+                    }
                 }
                 None => {
-                    let mut of_a = of_a;
                     // The same two values are one pair, whichever came first.
                     of_a.sort_by(|a, b| sort_values(Some(a), Some(b)));
+                    let of_a = numbers(&mut known, &of_a);
                     for (i, a) in of_a.iter().enumerate() {
-                        pairs.extend(of_a[i + 1..].iter().map(|b| vec![*a, *b]));
+                        for b in &of_a[i + 1..] {
+                            *counts.entry((*a, *b)).or_default() += 1;
+                        }
                     }
                 }
             }
         }
-        counted(pairs.into_iter(), self.top_k, &["value", "value_b"])
+        let text = |place: usize| known.get_index(place).map(|(text, _)| text);
+        let texts = |(a, b): (usize, usize)| (text(a), text(b));
+        let mut list: Vec<((usize, usize), usize)> = counts.into_iter().collect();
+        list.sort_by(|(x, of_x), (y, of_y)| of_y.cmp(of_x).then_with(|| texts(*x).cmp(&texts(*y))));
+        list.truncate(self.top_k);
+        let told = list.into_iter().map(|((a, b), count)| {
+            json!({"value": known.get_index(a).map(|(_, value)| value),
+                "value_b": known.get_index(b).map(|(_, value)| value), "count": count})
+        });
+        told.collect()
     }
 
     /// Pearson's, over the documents that have a number in both fields.
@@ -138,6 +177,17 @@ fn values<'a>(row: &'a Row, field: &str) -> Vec<&'a Value> {
         })
         .filter(|value| !value.is_null())
         .collect()
+}
+
+/// The numbers of values, which have one each from their first place on.
+fn numbers<'a>(known: &mut IndexMap<String, &'a Value>, all: &[&'a Value]) -> Vec<usize> {
+    let number = |value: &&'a Value| {
+        let entry = known.entry(value.to_string());
+        let place = entry.index();
+        entry.or_insert(*value);
+        place
+    };
+    all.iter().map(number).collect()
 }
 
 /// Each value once, in the order of their first places.
@@ -182,22 +232,16 @@ fn percentile(mut numbers: Vec<f64>, share: f64) -> f64 {
 }
 
 /// What occurs most often, most first, ties by value.
-fn counted<'a>(all: impl Iterator<Item = Vec<&'a Value>>, top_k: usize, names: &[&str]) -> Value {
-    let mut counts: HashMap<String, (Vec<&Value>, usize)> = HashMap::new();
-    for values in all {
-        let key = serde_json::to_string(&values).unwrap_or_default();
-        counts.entry(key).or_insert((values, 0)).1 += 1;
+fn counted(all: &[&Value], top_k: usize) -> Value {
+    let mut counts: HashMap<String, (&Value, usize)> = HashMap::new();
+    for value in all {
+        counts.entry(value.to_string()).or_insert((*value, 0)).1 += 1;
     }
-    let mut list: Vec<(String, (Vec<&Value>, usize))> = counts.into_iter().collect();
+    let mut list: Vec<(String, (&Value, usize))> = counts.into_iter().collect();
     list.sort_by(|a, b| b.1.1.cmp(&a.1.1).then_with(|| a.0.cmp(&b.0)));
     list.truncate(top_k);
-    let told = list.into_iter().map(|(_, (values, count))| {
-        let mut told = json!({});
-        for (name, value) in names.iter().zip(values) {
-            told[*name] = value.clone();
-        }
-        told["count"] = json!(count);
-        told
-    });
+    let told = list
+        .into_iter()
+        .map(|(_, (value, count))| json!({"value": value, "count": count}));
     told.collect()
 }

@@ -125,6 +125,9 @@ pub(crate) async fn run(
             at.stage
         )));
     }
+    if let Some(reason) = operations.iter().find_map(|one| one.refusal(&rows)) {
+        return Err(RunError::Invalid(format!("stage `{}`: {reason}", at.stage)));
+    }
     let by: Vec<(String, String)> = p
         .objects("group_by")
         .iter()

@@ -127,6 +127,15 @@ async fn documents_are_compared_by_the_strictest_way_that_matches() {
         ]
     );
     assert_eq!(out.documents[0]["match"]["document_id"], "m1");
+    assert!(out.warnings.is_empty(), "{:?}", out.warnings);
+    // Who compares with some of the references cannot say that nothing matches.
+    let some = compare(json!({"reference_limit": 1})).await;
+    assert_eq!(some.documents[1]["classification"], "no_match");
+    assert!(
+        some.warnings[0].contains("raise `reference_limit`"),
+        "{:?}",
+        some.warnings
+    );
     let out = compare(
         json!({"extraction_mode": "labels", "output_mode": "enrich", "output_field": "found"}),
     )

@@ -106,6 +106,23 @@ impl Web for Site {
     }
 }
 
+#[tokio::test]
+async fn a_query_by_url_is_read_from_there() {
+    let by = |url: &str| {
+        let mut with = run(store(), json!({ "url": url }));
+        with.web = Some(Arc::new(Site(
+            [("https://x.example/query.txt", "0,1")].into(),
+        )));
+        let query = json!({"input_mode": "content", "value": {"url": "{{INPUT.url}}"}});
+        let list = one(json!({"query": query}));
+        async move { plan(list).run(with).await }
+    };
+    let out = by("https://x.example/query.txt").await.unwrap();
+    assert_eq!(ids(&out)[0], "d");
+    let told = by("https://x.example/gone").await.unwrap_err().to_string();
+    assert!(told.contains("it answered 404"), "{told}");
+}
+
 async fn scraped(parameters: Value) -> Outcome {
     scraped_of(site(), parameters).await
 }

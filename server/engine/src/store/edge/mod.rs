@@ -13,11 +13,15 @@
 //! there alone, and is read without a condition on its scope, until a second one comes. A large one is left alone: the
 //! second then begins another shard, and a collection that grows large among others moves out.
 //!
+//! # Damage
+//! A log that was cut or changed on the disk is looked at before the engine opens it, in `log`.
+//!
 //! [`Edge::progress`] says how far writes and flushes are, without waiting.
 
 mod catalogue;
 mod convert;
 mod disk;
+mod log;
 mod moving;
 mod payloads;
 mod pool;

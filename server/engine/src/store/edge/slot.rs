@@ -15,8 +15,8 @@ use uuid::Uuid;
 
 use super::super::shards::{Cond, Point, Query, Read, Scored, Shard};
 use super::super::{Result, StoreError};
-use super::convert;
 use super::payloads::{OfShard, Payloads, Written};
+use super::{convert, log};
 
 /// The file by which the engine says that a shard was made.
 const MADE: &str = "edge_config.json";
@@ -319,13 +319,22 @@ impl Slot {
     }
 
     fn load(&self) -> Result<q::EdgeShard> {
+        let place = self.dir.display();
         let made = self.dir.join(MADE).exists();
         let shard = if made {
+            log::check(&self.dir).map_err(|error| {
+                StoreError::Internal(format!("the log of {place} cannot be read: {error}"))
+            })?;
             q::EdgeShard::load(&self.dir, Some(self.config()))
         } else {
             q::EdgeShard::new(&self.dir, self.config())
-        }
-        .map_err(convert::error)?;
+        };
+        let shard = shard.map_err(|error| match convert::error(error) {
+            StoreError::Internal(why) => {
+                StoreError::Internal(format!("{place} does not open: {why}"))
+            }
+            other => other,
+        })?;
         let info = shard.info().map_err(convert::error)?;
         let apart = info.points_count.saturating_sub(self.indexed(&info));
         self.apart.store(apart as u64, Ordering::Relaxed);

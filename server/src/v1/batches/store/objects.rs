@@ -19,7 +19,7 @@ crate::sql! {
     const KNOWN_OBJECTS = "SELECT object_id FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND object_id IN ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101, $102)";
     const SPAN = "SELECT object_id FROM batch_objects WHERE batch_id = $1 AND position >= $2 AND position < $3 AND status = 'PENDING' AND tier = $4 ORDER BY position";
     const CHUNK = "SELECT o.data, o.content_hash FROM batch_objects b JOIN objects o ON o.object_id = b.object_id AND o.namespace_id = $2 WHERE b.batch_id = $1 AND b.position >= $3 AND b.position < $4 AND b.status = 'PENDING' AND b.tier = $5 AND o.status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED') ORDER BY b.position";
-    const PROCESSED = "SELECT p.object_id, p.content_hash FROM batch_objects b JOIN processed p ON p.object_id = b.object_id AND p.collection_id = $2 WHERE b.batch_id = $1 AND b.position >= $3 AND b.position < $4";
+    const PROCESSED = "SELECT p.object_id, p.content_hash FROM batch_objects b JOIN processed p ON p.object_id = b.object_id AND p.collection_id = $2 AND p.namespace_id = $5 WHERE b.batch_id = $1 AND b.position >= $3 AND b.position < $4";
     const SET_PROCESSED = "INSERT INTO processed (object_id, collection_id, namespace_id, content_hash, documents, updated_at) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (object_id, collection_id) DO UPDATE SET content_hash = $4, documents = $5, updated_at = $6";
     const FORGET_COLLECTION = "DELETE FROM processed WHERE namespace_id = $1 AND collection_id = $2";
     // An object that the last tier passes over is done all the same if a tier before made something of it.
@@ -213,8 +213,19 @@ pub async fn chunk_objects(
 }
 
 /// Which objects of a chunk a collection was filled from before, and with which content.
-pub async fn processed(db: &Db, collection_id: &str, span: &Span) -> Result<Vec<(String, String)>> {
-    let args = args![&span.batch_id, collection_id, span.from, span.to];
+pub async fn processed(
+    db: &Db,
+    namespace_id: &str,
+    collection_id: &str,
+    span: &Span,
+) -> Result<Vec<(String, String)>> {
+    let args = args![
+        &span.batch_id,
+        collection_id,
+        span.from,
+        span.to,
+        namespace_id
+    ];
     db.all(PROCESSED, args).await
 }
 

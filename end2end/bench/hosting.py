@@ -1,0 +1,118 @@
+"""What hosting costs: files of an app beside the framework's own file service, and an app's `/api` beside the API itself."""
+
+import contextlib
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+from loupe import Server, binary  # noqa: E402
+
+HELLO = pathlib.Path(binary()).parent / "examples/hello"
+
+# Visitors are held to 300 calls a minute and apps to 6,000, so that many of both share the load.
+APPS = 20
+VISITORS = 50
+
+
+def files(size):
+    """A page and a script of so many bytes that compression finds nothing in."""
+    words = "".join(f"const a{number} = {number * 7919 % 104729};\n" for number in range(size))
+    return {"index.html": "<!doctype html><title>Bench</title><h1>Bench</h1>", "assets/main-4f2a9c1b.js": words[:size]}
+
+
+def deploy(server, slug, source, **settings):
+    """An app that serves these files."""
+    app = server.call("POST", "/v1/apps", {"slug": slug, "meta": {"title": slug}, **settings})["app_id"]
+    path = f"/v1/apps/{app}"
+    made = server.call("POST", f"{path}/deploy", {"source_files": source})["deploy_id"]
+    while (status := server.call("GET", f"{path}/deploys/{made}")["status"]) not in {"complete", "failed"}:
+        time.sleep(0.05)
+    if status != "complete":
+        raise SystemExit(f"the app was not deployed: {status}")
+
+
+@contextlib.contextmanager
+def bare(source):
+    """The framework's own service for the same files: its port and its process."""
+    with tempfile.TemporaryDirectory(prefix="loupe-files-") as folder:
+        for name, text in source.items():
+            place = pathlib.Path(folder, name)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text)
+        process = subprocess.Popen([HELLO, "0", folder], stdout=subprocess.PIPE, text=True)
+        try:
+            yield int(process.stdout.readline().rsplit(":", 1)[1]), process
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def files_figure(show, wrk, rounds):
+    """Requests a second at 32 connections, of a page and of a script of 20 KB."""
+    source = files(20_000)
+    with Server() as server, bare(source) as (port, process):
+        server.start()
+        deploy(server, "bench", source)
+        host = {"Host": f"bench.localhost:{server.port}"}
+        for what, path in (("page of an app", "/"), ("script of 20 KB of an app", "/assets/main-4f2a9c1b.js")):
+            wrk(port, process.pid, path, seconds=1)
+            wrk(server.port, server.process.pid, path, host, seconds=1)
+            ours, theirs = [], []
+            for _ in range(rounds):
+                theirs.append(wrk(port, process.pid, path, seconds=4))
+                ours.append(wrk(server.port, server.process.pid, path, host, seconds=4))
+            for number, of, unit, promise in ((0, "requests a second", "1/s", ">= 0.8x"), (1, "CPU", "µs CPU", "")):
+                mine, base = (statistics.median(one[number] for one in all) for all in (ours, theirs))
+                show("files", f"{what}, {of}", mine, unit, ("ServeDir", base), promise)
+
+
+def turns(method, path, body, headers, hosts):
+    """A script of wrk: calls that come from many visitors of many apps in turn, never faster than those may ask."""
+    lines = [f"  headers[{name!r}] = {value!r}" for name, value in headers.items()]
+    hosts = ", ".join(f"'{host}'" for host in hosts)
+    sent = f"'{body}'" if body else "nil"
+    return "\n".join([
+        "local n = 0", f"local hosts = {{{hosts}}}", "local headers = {}",
+        "function delay() return 12 end",
+        "request = function()", "  n = n + 1", *lines,
+        "  if #hosts > 0 then headers['Host'] = hosts[n % #hosts + 1] end",
+        f"  headers['X-Forwarded-For'] = '10.0.' .. (n % {APPS}) .. '.' .. (math.floor(n / {APPS}) % {VISITORS} + 1)",
+        f"  return wrk.format('{method}', '{path}', headers, {sent})", "end", ""])
+
+
+def proxy_figure(show, wrk, rounds, films):
+    """CPU of a call, through apps and with a key. Both come as slowly, from as many addresses, of which a proxy tells."""
+    with Server(LOUPE_TRUST_PROXY="true") as server:
+        server.start()
+        collection, document = films(server)
+        retriever = server.call("POST", "/v1/retrievers", {
+            "retriever_name": "some", "collection_identifiers": [collection], "input_schema": {},
+            "stages": [{"stage_name": "some", "stage_type": "filter", "config": {"stage_id": "attribute_filter", "parameters": {
+                "field": "year", "operator": "gte", "value": 2000}}}]})["retriever_id"]
+        build = {"env_vars": {"LOUPE_NAMESPACE": server.namespace}}
+        hosts = [f"bench{number}.localhost:{server.port}" for number in range(APPS)]
+        for number in range(APPS):
+            deploy(server, f"bench{number}", {"index.html": "<h1>Bench"}, build_config=build)
+        key = server.headers()
+        for what, method, path, body in (
+                ("get one document", "GET", f"/collections/{collection}/documents/{document}", ""),
+                ("execute a retriever", "POST", f"/retrievers/{retriever}/execute", '{"inputs": {}}')):
+            asked = {"content-type": "application/json"} if body else {}
+            direct = turns(method, f"/v1{path}", body, key, [])
+            proxied = turns(method, f"/api{path}", body, asked, hosts)
+
+            def cost(script, seconds):
+                return wrk(server.port, server.process.pid, "/", None, script, seconds=seconds, connections=24)[1]
+
+            cost(direct, 1), cost(proxied, 1)
+            costs, bases = [], []
+            for _ in range(rounds):
+                bases.append(cost(direct, 5))
+                costs.append(cost(proxied, 5))
+            show("proxy", f"{what} through an app", statistics.median(costs), "µs CPU",
+                 ("the direct call", statistics.median(bases)), "<= 1.15x")

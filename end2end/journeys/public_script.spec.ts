@@ -1,0 +1,264 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test, type Locator, type Page } from "@playwright/test";
+import { accessible, noSideways, picture, send, url, watch } from "./help.ts";
+
+type Members = Record<string, unknown>;
+
+const photo = (name: string): string => join(import.meta.dirname, "../../demo/pictures", name);
+
+/** A page over the demo: a copy of one of its retrievers, published while the journey lasts. */
+async function onPage(page: Page, source: string, published: (demo: Members) => Members, journey: (address: string) => Promise<void>): Promise<void> {
+  const namespaces = (await send(page, "POST", "/v1/namespaces/list", {})).results as { namespace_id: string; namespace_name: string }[];
+  const namespace = namespaces.find((one) => one.namespace_name === "demo")?.namespace_id ?? "";
+  const listed = (await send(page, "POST", "/v1/retrievers/list", {}, namespace)).results as { retriever_id: string; retriever_name: string }[];
+  const original = listed.find((one) => one.retriever_name === source)?.retriever_id;
+  const pages = (await send(page, "GET", "/v1/retrievers/published", undefined, namespace)).results as { retriever_id: string; display_config: Members }[];
+  const { retriever_config: _, seo: __, ...demo } = pages.find((one) => one.retriever_id === original)?.display_config ?? {};
+  const name = `journey-${Math.random().toString(36).slice(2, 10)}`;
+  const copy = await send(page, "POST", `/v1/retrievers/${original}/clone`, { retriever_name: name }, namespace);
+  const id = (copy.retriever as { retriever_id: string }).retriever_id;
+  try {
+    await send(page, "POST", `/v1/retrievers/${id}/publish`, { public_name: name, ...published(demo) }, namespace);
+    await journey(`${url()}/r/${name}`);
+  } finally {
+    await send(page, "DELETE", `/v1/retrievers/${id}`, undefined, namespace);
+  }
+}
+
+const byWords = (demo: Members): Members => ({ display_config: demo });
+
+/** As many results at once as a hand has fingers. */
+const fiveAtOnce = (demo: Members): Members => ({ display_config: demo, rate_limit_config: { max_results_per_query: 5 } });
+
+const byPicture = (): Members => ({
+  display_config: {
+    title: "Look alike",
+    description: "Things that look like a picture of yours.",
+    inputs: [{ field_name: "picture", field_schema: { type: "image" }, input_type: "image", label: "Picture", required: false }],
+    exposed_fields: ["title", "category"],
+    components: { result_card: { thumbnail_aspect_ratio: "4/3", thumbnail_fit: "contain" } },
+  },
+});
+
+const articles = (page: Page): Locator => page.getByRole("article");
+const box = (page: Page): Locator => page.getByRole("searchbox");
+
+test("a picture is searched with: chosen, dropped, pasted, and found again on the way back", async ({ page }) => {
+  const faults = watch(page);
+  await onPage(page, "picture-book-by-picture", byPicture, async (address) => {
+    const moved = async (event: "drop" | "paste", name: string): Promise<void> => {
+      const text = readFileSync(photo(name)).toString("base64");
+      await page.evaluate(
+        ([event, name, text]) => {
+          const bytes = Uint8Array.from(atob(text ?? ""), (letter) => letter.charCodeAt(0));
+          const data = new DataTransfer();
+          data.items.add(new File([bytes], name ?? "", { type: "image/jpeg" }));
+          const about = { bubbles: true, cancelable: true };
+          const happens = event === "drop" ? new DragEvent("drop", { ...about, dataTransfer: data }) : new ClipboardEvent("paste", { ...about, clipboardData: data });
+          document.querySelector("main")?.dispatchEvent(happens);
+        },
+        [event, name, text],
+      );
+    };
+    await page.goto(address);
+    const input = page.getByLabel("Picture", { exact: true });
+    await accessible(page);
+    await input.setInputFiles(photo("zebra.jpg"));
+    const count = page.locator(".count");
+    await expect(count).toContainText("results like zebra.jpg");
+    await expect(articles(page).first()).toContainText("Zebra");
+    await expect(page.locator(".picked img")).toHaveJSProperty("complete", true);
+    await expect(input).toBeHidden();
+    // No address holds a picture.
+    await expect(page).toHaveURL(address);
+    await accessible(page);
+    await noSideways(page);
+    await picture(page, "public-by-picture");
+
+    await page.getByRole("button", { name: "Remove zebra.jpg" }).click();
+    await expect(input).toBeVisible();
+    await expect(count.filter({ hasText: "results like" })).toHaveCount(0);
+
+    await moved("drop", "airplane.jpg");
+    await expect(page.getByRole("button", { name: "Remove airplane.jpg" })).toBeVisible();
+    await expect(articles(page).first()).toContainText("Airplane");
+    await moved("paste", "tiger.jpg");
+    await expect(count).toContainText("results like tiger.jpg");
+    await page.goBack();
+    await expect(count).toContainText("results like airplane.jpg");
+    await expect(page.getByRole("button", { name: "Remove airplane.jpg" })).toBeVisible();
+
+    await input.setInputFiles({ name: "words.txt", mimeType: "text/plain", buffer: Buffer.from("no picture") });
+    await expect(page.getByText("This page takes no such file.").first()).toBeVisible();
+    expect(faults).toEqual([]);
+  });
+});
+
+test("more results come beneath the others, and are there again on the way back", async ({ page }) => {
+  const faults = watch(page);
+  await onPage(page, "picture-book-search", fiveAtOnce, async (address) => {
+    const searched = `${address}?query=an+animal`;
+    await page.goto(searched);
+    await expect(articles(page)).toHaveCount(5);
+    const titles = await articles(page).locator("h3").allInnerTexts();
+    const more = page.getByRole("link", { name: "Load more" });
+    await more.focus();
+    await page.keyboard.press("Enter");
+    await expect(articles(page)).toHaveCount(10);
+    expect((await articles(page).locator("h3").allInnerTexts()).slice(0, 5)).toEqual(titles);
+    await expect(more).toBeFocused();
+    await expect(page.locator(".sr[aria-live=polite]")).toHaveText(/^5 more results: 10 of \d+$/);
+    await expect(page.getByRole("navigation", { name: "Pages" }).locator("[aria-current=page]")).toHaveText("2");
+    await expect(page).toHaveURL(searched);
+    await accessible(page);
+
+    const seventh = articles(page).nth(6).getByRole("link").first();
+    const title = (await seventh.innerText()).trim();
+    await seventh.click();
+    await expect(page.getByRole("heading", { level: 1 })).toContainText(title);
+    await page.goBack();
+    await expect(articles(page)).toHaveCount(10);
+    await expect(articles(page).nth(6)).toContainText(title);
+    expect(faults).toEqual([]);
+  });
+});
+
+test("a slow answer shows, never replaces a newer one, and one that fails is asked for again", async ({ page }) => {
+  await onPage(page, "picture-book-search", byWords, async (address) => {
+    let release = (): void => undefined;
+    const held = new Promise<void>((done) => (release = done));
+    await page.route(/query=tiger/, async (route) => {
+      await held;
+      await route.continue().catch(() => undefined);
+    });
+    await page.route(/query=frog/, (route) => route.abort());
+    await page.goto(`${address}?query=bird`);
+    const form = page.locator("form[data-search]");
+    await box(page).fill("tiger");
+    await expect(form).toHaveAttribute("data-slow");
+    await box(page).fill("zebra");
+    await expect(articles(page).first()).toContainText("Zebra");
+    await expect(form).not.toHaveAttribute("data-slow");
+    release();
+    await expect(page).toHaveURL(/query=zebra/);
+    await expect(articles(page).first()).toContainText("Zebra");
+
+    await box(page).fill("frog");
+    const failed = page.getByRole("alert");
+    await expect(failed).toContainText("The search could not be reached");
+    await accessible(page);
+    await page.unroute(/query=frog/);
+    await failed.getByRole("button", { name: "Try again" }).click();
+    await expect(articles(page).first()).toContainText(/frog/i);
+    await expect(page).toHaveURL(/query=frog/);
+  });
+});
+
+test("recent searches are beneath the empty field, and go when they are told to", async ({ page, browser }) => {
+  const faults = watch(page);
+  await onPage(page, "picture-book-search", byWords, async (address) => {
+    const search = async (on: Page, words: string): Promise<void> => {
+      await on.goto(address);
+      await box(on).fill(words);
+      await box(on).press("Enter");
+      await expect(on).toHaveURL(/query=/);
+      await expect(articles(on).first()).toBeVisible();
+    };
+    await search(page, "tiger");
+    await search(page, "a planet with rings");
+    await page.goto(address);
+    const recent = page.getByRole("group", { name: "Recent searches" });
+    await expect(recent).toBeHidden();
+    await box(page).click();
+    await expect(recent.getByRole("link")).toHaveText(["a planet with rings", "tiger"]);
+    await accessible(page);
+    await picture(page, "public-recent");
+    await box(page).press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    await expect(recent.getByRole("link", { name: "tiger" })).toBeFocused();
+    await page.keyboard.press("Escape");
+    await expect(recent).toBeHidden();
+    await expect(box(page)).toBeFocused();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await expect(box(page)).toHaveValue("a planet with rings");
+
+    await page.goto(address);
+    await box(page).click();
+    await recent.getByRole("button", { name: "Clear recent searches" }).click();
+    await expect(recent).toBeHidden();
+    await expect(box(page)).toBeFocused();
+    expect(await page.evaluate(() => Object.keys(localStorage))).toEqual([]);
+
+    const unfollowed = await browser.newContext({ extraHTTPHeaders: { dnt: "1" } });
+    const other = await unfollowed.newPage();
+    await search(other, "tiger");
+    expect(await other.evaluate(() => Object.keys(localStorage))).toEqual([]);
+    await unfollowed.close();
+    expect(faults).toEqual([]);
+  });
+});
+
+test("pictures are looked at large one after the other, and the results are shared", async ({ page, context }) => {
+  const faults = watch(page);
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  // As on machines without a way of their own to share.
+  await page.addInitScript(() => Object.defineProperty(navigator, "share", { value: undefined }));
+  await onPage(page, "picture-book-search", byWords, async (address) => {
+    await page.goto(`${address}?query=a+big+cat`);
+    const enlarge = page.getByRole("button", { name: /^Enlarge the picture of / });
+    const number = await enlarge.count();
+    expect(number).toBeGreaterThan(2);
+    await enlarge.first().click();
+    const dialog = page.getByRole("dialog", { name: "Pictures of the results" });
+    await expect(dialog).toBeVisible();
+    await expect(dialog).toContainText(`1 of ${number}`);
+    await expect.poll(() => dialog.getByRole("img").evaluate((image: HTMLImageElement) => image.naturalWidth)).toBeGreaterThan(0);
+    await accessible(page);
+    await picture(page, "public-lightbox");
+    await page.keyboard.press("ArrowRight");
+    await expect(dialog).toContainText(`2 of ${number}`);
+    await expect(dialog.getByRole("img")).toHaveAccessibleName((await articles(page).nth(1).locator("h3").innerText()).trim());
+    await page.keyboard.press("Escape");
+    await expect(dialog).toBeHidden();
+    await expect(enlarge.nth(1)).toBeFocused();
+    await page.keyboard.press("Enter");
+    await dialog.getByRole("button", { name: "Previous picture" }).click();
+    await dialog.getByRole("button", { name: "Previous picture" }).click();
+    await expect(dialog).toContainText(`${number} of ${number}`);
+    await dialog.getByRole("button", { name: "Close" }).click();
+    await expect(dialog).toBeHidden();
+
+    await page.getByRole("button", { name: "Share" }).click();
+    await expect(page.getByRole("button", { name: "Link copied" })).toBeVisible();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`${address}?query=a+big+cat`);
+    await expect(page.locator(".sr[aria-live=polite]")).toHaveText("Link copied");
+    expect(faults).toEqual([]);
+  });
+});
+
+test.describe("without JavaScript", () => {
+  test.use({ javaScriptEnabled: false });
+
+  test("a picture is searched with", async ({ page }) => {
+    await onPage(page, "picture-book-by-picture", byPicture, async (address) => {
+      await page.goto(address);
+      await page.getByLabel("Picture", { exact: true }).setInputFiles(photo("zebra.jpg"));
+      await page.getByRole("button", { name: "Search" }).click();
+      await expect(articles(page).first()).toContainText("Zebra");
+      await expect(page.getByText("Searched with zebra.jpg.")).toBeVisible();
+    });
+  });
+
+  test("the next page is a page, and what only a script can do is not offered", async ({ page }) => {
+    await onPage(page, "picture-book-search", fiveAtOnce, async (address) => {
+      await page.goto(`${address}?query=an+animal`);
+      await expect(articles(page)).toHaveCount(5);
+      for (const name of ["Share", "Load more"]) await expect(page.getByText(name, { exact: true })).toBeHidden();
+      await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Next" }).click();
+      await expect(page).toHaveURL(/page=2/);
+      await expect(articles(page)).toHaveCount(5);
+    });
+  });
+});

@@ -1,0 +1,140 @@
+//! What documents and parameters of strangers may not take: the stack, the memory, or the truth of an answer.
+
+use super::local::{q, searched};
+use super::*;
+
+/// One document.
+fn lone(payload: Value) -> Memory {
+    Memory {
+        documents: vec![document("a", [1.0, 0.0], "", payload)],
+        ..Memory::default()
+    }
+}
+
+/// So many documents with the same text.
+fn many(count: usize) -> Memory {
+    let one = |number: usize| {
+        document(
+            &format!("d{number:05}"),
+            [1.0, 0.0],
+            "",
+            json!({"content": "one and the same", "n": number}),
+        )
+    };
+    Memory {
+        documents: (0..count).map(one).collect(),
+        ..Memory::default()
+    }
+}
+
+#[tokio::test]
+async fn a_path_of_many_steps_makes_no_object_of_each() {
+    let path = format!("{}a", "a.".repeat(99_999));
+    let out = answer(
+        searched(json!({"score_normalize": {"output_field": path}})),
+        q(),
+    )
+    .await;
+    let (mut at, mut depth) = (&out.documents[0]["a"], 1);
+    while let Some(next) = at.as_object().and_then(|object| object.values().next()) {
+        (at, depth) = (next, depth + 1);
+    }
+    assert_eq!((at, depth), (&json!(1.0), 32));
+    let out = answer(
+        searched(json!({"score_normalize": {"output_field": "scores.scaled"}})),
+        q(),
+    )
+    .await;
+    assert_eq!(out.documents[0]["scores"]["scaled"], 1.0);
+}
+
+#[tokio::test]
+async fn a_long_list_becomes_so_many_documents_and_no_more() {
+    let unwound = async |items: usize, beside: usize| {
+        let list: Vec<usize> = (0..items).collect();
+        let memory = lone(json!({"list": list, "beside": "x".repeat(beside)}));
+        plan(json!({"unwind": {"field": "list"}}))
+            .run(run(memory, q()))
+            .await
+            .unwrap()
+    };
+    let out = unwound(3, 1).await;
+    assert_eq!((out.total, out.warnings.len()), (3, 0));
+    assert_eq!(
+        (&out.documents[2]["list"], &out.documents[2]["beside"]),
+        (&json!(2), &json!("x"))
+    );
+    let out = unwound(10_001, 1).await;
+    assert_eq!(out.total, 10_000);
+    assert!(
+        out.warnings[0].contains("the rest was left out"),
+        "{:?}",
+        out.warnings
+    );
+    // Each would have eight megabytes.
+    let out = unwound(1_000, 8 << 20).await;
+    assert!((16..=32).contains(&out.total), "{}", out.total);
+    assert_eq!(out.warnings.len(), 1);
+}
+
+#[tokio::test]
+async fn pairs_are_counted_as_far_as_there_is_room() {
+    let of = async |count: usize| {
+        let tags: Vec<String> = (0..count).map(|number| format!("t{number:04}")).collect();
+        let list = json!({"aggregate": {"aggregations": [
+            {"function": "co_occurrence", "field": "tags", "alias": "pairs", "top_k": 2}]}});
+        plan(list).run(run(lone(json!({"tags": tags})), q())).await
+    };
+    let out = of(30).await.unwrap();
+    assert_eq!(
+        out.documents[0]["pairs"],
+        json!([{"value": "t0000", "value_b": "t0001", "count": 1}, {"value": "t0000", "value_b": "t0002", "count": 1}])
+    );
+    let told = of(4_000).await.unwrap_err().to_string();
+    assert!(told.contains("5000000 pairs at most"), "{told}");
+}
+
+#[tokio::test]
+async fn stages_say_that_they_have_not_read_everything() {
+    for stage in [
+        json!({"sample": {"count": 1}}),
+        json!({"sort_attribute": {"field": "n", "nulls_last": false}}),
+    ] {
+        let out = plan(stage.clone())
+            .run(run(many(10_001), q()))
+            .await
+            .unwrap();
+        assert!(
+            out.warnings[0].contains("only the first 10000 documents"),
+            "{stage}: {:?}",
+            out.warnings
+        );
+    }
+}
+
+#[tokio::test]
+async fn texts_that_were_not_compared_are_told() {
+    let repeated = async |count: usize| {
+        plan(json!({"deduplicate": {"strategy": "content"}}))
+            .run(run(many(count), q()))
+            .await
+            .unwrap()
+    };
+    let out = repeated(2_000).await;
+    assert_eq!((out.total, out.warnings.len()), (1, 0));
+    let out = repeated(2_001).await;
+    assert_eq!(out.total, 2);
+    assert!(
+        out.warnings[0].contains("may repeat others"),
+        "{:?}",
+        out.warnings
+    );
+}
+
+#[tokio::test]
+async fn a_lone_search_keeps_scores_below_zero_whatever_the_fusion() {
+    let list = json!({"feature_search": {"fusion": "max", "searches": [search(json!({}))]}});
+    let out = answer(list, json!({"query": "-1,0"})).await;
+    assert_eq!(ids(&out), ["d", "c", "b", "a"]);
+    assert!((out.documents[3]["score"].as_f64().unwrap() + 0.9).abs() < 1e-6);
+}

@@ -1,0 +1,90 @@
+//! The file that a document was made of: what visitors of a page play, or open at the place that was found. They get it where
+//! the object's field that holds it is among the exposed ones.
+
+use loupe_hosted::{Media, MediaKind};
+use loupe_wire::{Object, Value};
+
+/// The file of a document whose files have addresses, with the place that the document is of it.
+pub fn of(exposed: &[String], document: &Object) -> Option<Media> {
+    let internal = document.get("_internal");
+    let files = document.get("document_blobs")?.as_array()?;
+    let mut files: Vec<&Value> = files
+        .iter()
+        .filter(|file| is_shown(exposed, file))
+        .collect();
+    // What was made for it comes before what it was made of, and that before the object's other files.
+    let own = internal.and_then(|internal| internal.get("mime_type"));
+    files.sort_by_key(|file| (file["role"] != "processed", own != file.get("content_type")));
+    let file = files.first()?;
+    let place = |name: &str| {
+        let told = internal.and_then(|internal| internal.get("metadata")?.get(name));
+        document.get(name).or(told)
+    };
+    let start = place("start_time").and_then(Value::as_f64);
+    Some(Media {
+        kind: kind(file)?,
+        url: file.get("presigned_url")?.as_str()?.to_owned(),
+        start: start.filter(|start| start.is_finite() && *start > 0.0),
+        page: place("page_number").and_then(Value::as_u64),
+    })
+}
+
+/// Fields of a document's object that hold recordings and PDFs.
+pub(super) fn fields(document: &Object) -> Vec<String> {
+    let internal = document.get("_internal");
+    let files = internal.and_then(|internal| internal.get("document_blobs")?.as_array());
+    let mut names: Vec<String> = Vec::new();
+    for file in files.into_iter().flatten() {
+        let name = file.get("field").and_then(Value::as_str);
+        let name = name.filter(|name| kind(file).is_some() && !names.iter().any(|one| one == name));
+        names.extend(name.map(ToOwned::to_owned));
+    }
+    names
+}
+
+fn is_shown(exposed: &[String], file: &Value) -> bool {
+    let name = file.get("field").and_then(Value::as_str);
+    kind(file).is_some() && name.is_some_and(|name| exposed.iter().any(|field| field == name))
+}
+
+fn kind(file: &Value) -> Option<MediaKind> {
+    let content_type = file.get("content_type")?.as_str()?;
+    match content_type.split(['/', ';']).next()? {
+        "video" => Some(MediaKind::Video),
+        "audio" => Some(MediaKind::Audio),
+        _ => content_type
+            .starts_with("application/pdf")
+            .then_some(MediaKind::Pdf),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn object(value: Value) -> Object {
+        value.as_object().cloned().unwrap()
+    }
+
+    #[test]
+    fn a_file_is_shown_where_its_field_is() {
+        let film = json!({"field": "film", "role": "source", "content_type": "video/mp4", "presigned_url": "/film"});
+        let script = json!({"field": "script", "role": "source", "content_type": "application/pdf", "presigned_url": "/script"});
+        let thumbnail = json!({"field": "thumbnail", "role": "thumbnail", "content_type": "image/webp", "presigned_url": "/small"});
+        let document = object(json!({
+            "start_time": 12.5, "document_blobs": [thumbnail, script, film],
+            "_internal": {"mime_type": "video/mp4", "document_blobs": [thumbnail, script, film]},
+        }));
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert!(of(&names(&["title", "thumbnail"]), &document).is_none());
+        let found = of(&names(&["film", "script"]), &document).unwrap();
+        assert_eq!(
+            (found.kind, found.url.as_str(), found.start),
+            (MediaKind::Video, "/film", Some(12.5))
+        );
+        let found = of(&names(&["script"]), &document).unwrap();
+        assert_eq!(found.kind, MediaKind::Pdf);
+        assert_eq!(fields(&document), ["script", "film"]);
+    }
+}

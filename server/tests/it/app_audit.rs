@@ -1,0 +1,154 @@
+//! S-9: who signs in to hosted apps and who fails is in the audit log, once each, without a secret.
+
+use serde_json::{Value, json};
+
+use crate::{
+    app_sign_in::sign_up,
+    apps::{at, host},
+    browser::{Browser, GOOD, app, filled, server_with_mail},
+    harness::{Database, Server, config},
+};
+
+async fn logs(server: &Server, query: &str) -> Value {
+    let path = format!("/v1/organizations/audit/logs?limit=1000&{query}");
+    server.call("GET", &path, Value::Null).await.ok()
+}
+
+/// The operation and code of each failure.
+fn failures(page: &Value) -> Vec<(&str, &str)> {
+    let results = page["results"].as_array().unwrap().iter();
+    let mut found: Vec<_> = results
+        .map(|one| {
+            let member = |name: &str| one["changes"][name].as_str().unwrap_or_default();
+            (member("operation"), member("code"))
+        })
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+async fn passwords(database: Database) {
+    let (server, mails) = server_with_mail(database).await;
+    let id = app(&server, "club", json!({"mode": "clerk"})).await;
+    let mut ada = Browser::new(&server, "club");
+    sign_up(&mut ada, &mails, "ada@example.com", 1).await;
+    let me = ada.get("/_auth/me").await.ok();
+    let user = me["id"].as_str().unwrap();
+    server.app.clock().advance(1);
+    let right = [("email", "ada@example.com"), ("password", GOOD)];
+    assert_eq!(ada.post("/_auth/sign-in", &right).await.status, 303);
+
+    let told = logs(&server, &format!("action=user_updated&resource_id={user}")).await;
+    assert_eq!(told["total"], 2, "{told:#}");
+    let ways = ["POST /_auth/sign-in", "POST /_auth/verify"];
+    for (record, way) in told["results"].as_array().unwrap().iter().zip(ways) {
+        let changes = json!({"signed_in": true, "operation": way, "app_id": id});
+        assert_eq!(record["changes"], changes);
+        assert_eq!(
+            (&record["actor_id"], &record["actor_type"]),
+            (&me["id"], &json!("user"))
+        );
+        assert_eq!(
+            (&record["status"], &record["ip_address"]),
+            (&json!("success"), &json!("127.0.0.1"))
+        );
+        assert_eq!(record["resource_type"], "user");
+        assert!(record.get("actor_key_name").is_none(), "{record:#}");
+    }
+
+    // What fails says whom it was about where that is known; who it was nobody knows.
+    let wrong = [
+        ("email", "ada@example.com"),
+        ("password", "a lamp in the cove"),
+    ];
+    assert_eq!(ada.post("/_auth/sign-in", &wrong).await.status, 401);
+    let nobody = [("email", "bob@example.com"), ("password", GOOD)];
+    assert_eq!(ada.post("/_auth/sign-in", &nobody).await.status, 401);
+    let denied = "action=permission_denied&resource_type=user";
+    let told = logs(&server, &format!("{denied}&resource_id={user}")).await;
+    assert_eq!(told["total"], 1, "{told:#}");
+    let record = &told["results"][0];
+    assert_eq!(record["changes"]["code"], "password_wrong");
+    assert_eq!(record["changes"]["app_id"], id);
+    assert_eq!(
+        (&record["actor_id"], &record["actor_type"]),
+        (&json!("anonymous"), &json!("anonymous"))
+    );
+    assert_eq!(
+        (&record["status"], &record["ip_address"]),
+        (&json!("denied"), &json!("127.0.0.1"))
+    );
+    let told = logs(&server, denied).await;
+    assert_eq!(
+        failures(&told),
+        [
+            ("POST /_auth/sign-in", "password_wrong"),
+            ("POST /_auth/sign-in", "user_unknown"),
+            // The link of the account, opened a second time.
+            ("POST /_auth/verify", "link_over"),
+        ]
+    );
+
+    // An app with one password for everybody.
+    app(
+        &server,
+        "vault",
+        json!({"mode": "password", "password": "sesame, the third"}),
+    )
+    .await;
+    let mut visitor = Browser::new(&server, "vault");
+    let wrong = [("password", "sesame")];
+    assert_eq!(visitor.post("/_auth/unlock", &wrong).await.status, 401);
+    let told = logs(&server, denied).await;
+    assert!(
+        failures(&told).contains(&("POST /_auth/unlock", "password_wrong")),
+        "{told:#}"
+    );
+
+    let all = logs(&server, "resource_type=user").await.to_string();
+    for secret in [GOOD, "a lamp in the cove", "sesame", "bob@example.com"] {
+        assert!(!all.contains(secret), "{secret}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn passwords_that_open_and_that_do_not_are_told_sqlite() {
+    passwords(Database::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn passwords_that_open_and_that_do_not_are_told_postgres() {
+    passwords(Database::Postgres).await;
+}
+
+/// Strangers from everywhere fail again and again: all of it is counted, in few records.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_stranger_fills_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(Database::Sqlite, &folder).await;
+    config.trust_proxy = true;
+    let server = Server::start_with(config, folder, None).await;
+    app(&server, "club", json!({"mode": "clerk"})).await;
+    let origin = format!("http://{}", host(&server, "club"));
+    for number in 0..300 {
+        let address = format!("203.0.{}.{}", number / 250, number % 250);
+        let request = at(&server, "club", "POST", "/_auth/verify").header("origin", &origin);
+        let request = request.header("x-forwarded-for", address);
+        let answer = Server::send(filled(request, &[("token", "guessed")])).await;
+        assert_eq!(answer.status, 410);
+    }
+    server.app.clock().advance(3601);
+    let told = logs(&server, "action=permission_denied&resource_type=user").await;
+    let records = told["results"].as_array().unwrap();
+    let counted = records
+        .iter()
+        .map(|one| one["changes"]["refusals"].as_i64().unwrap());
+    assert_eq!(counted.sum::<i64>(), 300);
+    // A hundred that are told apart, and what came together, maybe told of twice.
+    assert!((101..=102).contains(&records.len()), "{}", records.len());
+    let others = records
+        .iter()
+        .find(|one| one["changes"]["operation"] == "*")
+        .unwrap();
+    assert!(others["ip_address"].is_null(), "{others:#}");
+}
