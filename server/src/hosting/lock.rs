@@ -104,6 +104,9 @@ pub(super) fn keep_private(response: &mut Response) {
     let told = told.and_then(|value| value.to_str().ok());
     let private = told.map(|told| {
         let told = told.to_ascii_lowercase();
+        if told.split(',').any(|one| one.trim() == "no-store") {
+            return told;
+        }
         let shared = |one: &&str| *one == "public" || one.starts_with("s-maxage");
         // `private="set-cookie"` is of that header alone.
         let kept = told.split(',').map(str::trim);
