@@ -205,7 +205,7 @@ fn sorted(mut documents: Vec<Document>) -> Vec<Document> {
 }
 
 /// Places that are tried where nobody asks for all.
-const FEW: u64 = 60;
+const FEW: u64 = 20;
 
 /// Whether all are asked for, and what chooses them otherwise.
 fn chosen() -> (bool, StdRng) {
