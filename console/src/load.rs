@@ -260,7 +260,8 @@ struct Navigate(StoredValue<Go, LocalStorage>);
 
 impl Navigate {
     fn call(&self, target: &str, options: NavigateOptions) {
-        self.0.with_value(|go| go(target, options));
+        // The page may be gone by now; then nobody is led away from the next.
+        let _ = self.0.try_with_value(|go| go(target, options));
     }
 }
 

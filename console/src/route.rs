@@ -45,6 +45,7 @@ macro_rules! piece {
 piece!(data, DATA:
     "ns/:ns/buckets" => buckets::buckets,
     "ns/:ns/buckets/:bucket" => bucket::bucket,
+    "ns/:ns/buckets/:bucket/objects/:object" => object::object,
     "ns/:ns/batches" => batches::batches,
     "ns/:ns/batches/:bucket/:batch" => batch::batch,
     "ns/:ns/collections" => collections::collections,

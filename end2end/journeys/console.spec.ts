@@ -106,7 +106,7 @@ test("from nothing to a published search: bucket, upload, collection, batch, ret
   await page.getByRole("button", { name: "Create", exact: true }).click();
   await expect(page.getByRole("heading", { level: 1, name: "notes" })).toBeVisible();
 
-  await page.locator('input[type="file"]').setInputFiles([
+  await page.locator("#files").setInputFiles([
     { name: "glacier.txt", mimeType: "text/plain", buffer: Buffer.from("Glaciers are slow rivers of ice that carve valleys.") },
     { name: "bread.txt", mimeType: "text/plain", buffer: Buffer.from("Sourdough rises because wild yeast eats the sugar of flour.") },
   ]);

@@ -47,8 +47,16 @@ use crate::{
 };
 
 /// Cheap to clone; one a process.
+///
+/// Of an erased type: what a handler holds is looked through for each of its uses, and this holds everything.
 #[derive(Clone)]
-pub struct App(Arc<Inner>);
+pub struct App(Arc<dyn AsRef<Inner> + Send + Sync>);
+
+impl AsRef<Self> for Inner {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
 
 pub struct Inner {
     pub config: Config,
@@ -234,54 +242,54 @@ impl App {
     }
 
     pub fn config(&self) -> &Config {
-        &self.0.config
+        &self.config
     }
 
     pub fn db(&self) -> &Db {
-        &self.0.db
+        &self.db
     }
 
     pub fn clock(&self) -> &Clock {
-        &self.0.clock
+        &self.clock
     }
 
     pub fn store(&self) -> &Arc<dyn DocStore> {
-        &self.0.store
+        &self.store
     }
 
     /// What answers of a namespace are made of: another number as soon as a document or a definition may be another one.
     pub fn version_of(&self, namespace_id: &str) -> (u64, u64) {
-        (self.0.versions.get(namespace_id), self.0.db.definitions())
+        (self.versions.get(namespace_id), self.db.definitions())
     }
 
     pub fn vault(&self) -> &Vault {
-        &self.0.vault
+        &self.vault
     }
 
     pub fn blobs(&self) -> &Blobs {
-        &self.0.blobs
+        &self.blobs
     }
 
     pub fn outbound(&self) -> &Outbound {
-        &self.0.outbound
+        &self.outbound
     }
 
     /// None where no mail server is configured.
     pub fn mailer(&self) -> Option<&Mailer> {
-        self.0.mailer.as_ref()
+        self.mailer.as_ref()
     }
 
     /// Where stages and ingestion get their models from.
     pub fn encoders(&self) -> Arc<dyn Encoders> {
-        Arc::new(self.0.models.clone())
+        Arc::new(self.models.clone())
     }
 
     pub fn ingest(&self) -> &Ingest {
-        &self.0.ingest
+        &self.ingest
     }
 
     pub fn outputs(&self) -> &Outputs {
-        &self.0.outputs
+        &self.outputs
     }
 
     /// A number above every one given before, close to the time.
@@ -325,7 +333,7 @@ impl App {
 
     /// Runs work that outlives its request.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        self.0.tracker.spawn(work);
+        self.tracker.spawn(work);
     }
 }
 
@@ -333,7 +341,7 @@ impl std::ops::Deref for App {
     type Target = Inner;
 
     fn deref(&self) -> &Inner {
-        &self.0
+        (*self.0).as_ref()
     }
 }
 

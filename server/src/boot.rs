@@ -14,7 +14,7 @@ use secrecy::ExposeSecret;
 use loupe_engine::{
     embed::{Endpoint, ModelConfig, Models},
     extract::{
-        Extraction, Outputs, Services,
+        Extraction, Folder, Outputs, Services,
         registry::{Source, TEXT_OUTPUT},
         tools::Tools,
     },
@@ -101,6 +101,7 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
             .context("cannot open the SQLite database")?
     };
     let store = open_store(&config).context("cannot open the document store")?;
+    Folder::work_in(&config.data.join("work")).context("cannot empty the folder for work")?;
     let extraction = open_extraction(&config)?;
     let (models, outputs) = open_models(&config, extraction.tools().clone())?;
     let clock = Clock::default();
@@ -158,12 +159,15 @@ fn open_store(config: &Config) -> anyhow::Result<Arc<dyn DocStore>> {
 }
 
 fn open_blobs(config: &Config, clock: Clock) -> anyhow::Result<Blobs> {
-    Blobs::open(
-        &config.data.join("blobs"),
-        master_key(config)?,
-        config.address(),
-        clock,
-    )
+    let (secret, address) = (master_key(config)?, config.address());
+    if config.blobs.url.is_empty() {
+        return Blobs::open(&config.data.join("blobs"), secret, address, clock);
+    }
+    // A store that says nothing for so long does not answer.
+    let client = trusting()?.read_timeout(Duration::from_secs(60)).build()?;
+    let keeps_something = !config.is_postgres() || config.qdrant_url.is_empty();
+    let room = keeps_something.then(|| config.data.clone());
+    Blobs::open_bucket(&config.blobs, client, room, secret, address, clock)
 }
 
 /// The key that signs addresses and encrypts secrets: the configured one, or one made on the first start and readable by
@@ -225,14 +229,17 @@ fn open_models(config: &Config, tools: Tools) -> anyhow::Result<(Models, Outputs
 
 /// A client for places that the settings name.
 fn trusting_client() -> anyhow::Result<reqwest::Client> {
+    Ok(trusting()?.build()?)
+}
+
+fn trusting() -> anyhow::Result<reqwest::ClientBuilder> {
     #[expect(
         clippy::disallowed_methods,
-        reason = "models and services come from places that the settings name, not a caller"
+        reason = "models, services and the file store are places that the settings name, not a caller"
     )]
     let client = reqwest::Client::builder()
         .tls_backend_preconfigured(tls::client_config()?)
-        .connect_timeout(Duration::from_secs(5))
-        .build()?;
+        .connect_timeout(Duration::from_secs(5));
     Ok(client)
 }
 
@@ -258,7 +265,9 @@ fn open_extraction(config: &Config) -> anyhow::Result<Extraction> {
     } else {
         config.extractor.clone()
     };
-    Ok(Extraction::new(program, config.jobs.extractors).with_tools(Tools::find()))
+    Ok(Extraction::new(program, config.jobs.extractors)
+        .with_tools(Tools::find())
+        .with_largest(config.limits.upload_bytes))
 }
 
 /// Loads the text model before the first search asks for it, where something is there to be searched: an empty

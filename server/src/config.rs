@@ -37,6 +37,7 @@ pub struct Config {
     /// the data folder, made on the first start.
     #[serde(serialize_with = "redacted")]
     pub master_key: SecretString,
+    pub blobs: Blobs,
     pub models: Models,
     /// The program that decodes files, run with `extract-worker`; empty = this one.
     pub extractor: PathBuf,
@@ -66,6 +67,46 @@ pub struct Config {
     pub log_format: String,
     /// A filter such as `info,loupe_server=debug`.
     pub log: String,
+}
+
+/// Where files of objects and documents are kept.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Blobs {
+    /// `s3://bucket/folder`, the same for every process of an installation; empty = the folder `blobs` in the data folder.
+    pub url: String,
+    /// Address of a store that speaks S3; empty = Amazon's in that region.
+    pub endpoint: String,
+    /// Empty = `us-east-1`.
+    pub region: String,
+    pub access_key_id: String,
+    #[serde(serialize_with = "redacted")]
+    pub secret_access_key: SecretString,
+    /// Goes with keys that end.
+    #[serde(serialize_with = "redacted")]
+    pub session_token: SecretString,
+    /// The bucket is part of the address's path, not of its host.
+    pub path_style: bool,
+    /// The endpoint may be asked without TLS.
+    pub allow_http: bool,
+    /// Callers send files to the store and read them from it themselves, by addresses that it checks.
+    pub direct: bool,
+}
+
+impl Default for Blobs {
+    fn default() -> Self {
+        Self {
+            url: String::new(),
+            endpoint: String::new(),
+            region: String::new(),
+            access_key_id: String::new(),
+            secret_access_key: SecretString::default(),
+            session_token: SecretString::default(),
+            path_style: false,
+            allow_http: false,
+            direct: true,
+        }
+    }
 }
 
 /// Where models come from.
@@ -219,6 +260,7 @@ impl Default for Config {
             qdrant_url: String::new(),
             qdrant_api_key: SecretString::default(),
             master_key: SecretString::default(),
+            blobs: Blobs::default(),
             models: Models {
                 cache: PathBuf::new(),
                 path: PathBuf::new(),

@@ -10,6 +10,9 @@ use serde::Serialize;
 
 pub type Result<T, E = ApiError> = std::result::Result<T, E>;
 
+/// The code of an error of a model whose endpoint does not let this server in, or whose balance is used up.
+const MODEL_REFUSED: &str = "model_refused";
+
 /// What a caller is told. Anything internal is logged and answered as a bare 500.
 #[derive(Debug)]
 pub enum ApiError {
@@ -260,9 +263,20 @@ impl ApiError {
         }
     }
 
-    /// Whether the same request may succeed later.
+    /// Whether the same request may succeed later. A model that refuses this server needs somebody who sees to it first.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Envelope(envelope) if envelope.status.is_server_error() || envelope.status == StatusCode::TOO_MANY_REQUESTS)
+        let passes = |status: StatusCode| {
+            status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
+        };
+        matches!(self, Self::Envelope(envelope) if passes(envelope.status) && envelope.code != Some(MODEL_REFUSED))
+    }
+
+    /// Seconds after which another try makes sense, where something that was missed says so or is known to come back.
+    pub fn comes_back(&self) -> Option<u64> {
+        match self {
+            Self::Validation(_) => None,
+            Self::Envelope(envelope) => envelope.retry_after,
+        }
     }
 
     /// Whether the request itself is at fault: sending it again changes nothing.
@@ -363,6 +377,7 @@ impl From<loupe_engine::embed::EmbedError> for ApiError {
         match error {
             EmbedError::Unavailable(message) => Self::model_unavailable("", message),
             EmbedError::Invalid(message) => Self::bad_request("", message),
+            EmbedError::Refused(message) => Self::model_unavailable(MODEL_REFUSED, message),
             EmbedError::Failed(message) => Self::internal(message),
         }
     }

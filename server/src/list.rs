@@ -1,14 +1,18 @@
 //! Listing: the query and body that every list takes, and the page it answers.
 
+mod sieve;
+
 use axum::{
     extract::{FromRequestParts, Query},
     http::request::Parts,
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, NaiveDate, Utc};
-use loupe_engine::filter::{self, Filter};
+use loupe_engine::filter::Filter;
 use loupe_wire::{PaginationResponse, Value, reading};
 use serde::{Deserialize, Serialize};
+
+pub use sieve::{Mark, Sieve};
 
 use crate::error::{ApiError, Result, Violation};
 
@@ -344,68 +348,16 @@ impl<T: Serialize> Page<T> {
     /// Searches, filters, sorts and cuts rows read whole.
     ///
     /// # Errors
-    /// A row that cannot be written as JSON.
+    /// A row that cannot be written as JSON; a page of a sorted list that lies too far behind.
     pub fn from_all(rows: Vec<T>, params: &ListParams) -> Result<Self> {
-        let mut kept = Vec::with_capacity(rows.len());
-        let needle = params.search.as_ref().map(|search| search.to_lowercase());
-        for row in rows {
-            let value = serde_json::to_value(&row).map_err(ApiError::internal)?;
-            let found = needle
-                .as_ref()
-                .is_none_or(|needle| contains_text(&value, needle));
-            if found
-                && params
-                    .filter
-                    .as_ref()
-                    .is_none_or(|filter| filter.matches(&value))
-            {
-                kept.push((row, value));
-            }
-        }
-        for sort in params.sorts.iter().rev() {
-            kept.sort_by(|(_, left), (_, right)| {
-                let (left, right) = (
-                    filter::value_at(left, &sort.field),
-                    filter::value_at(right, &sort.field),
-                );
-                // Rows without the member come last in both directions.
-                if sort.descending && left.is_some() && right.is_some() {
-                    filter::sort_values(right, left)
-                } else {
-                    filter::sort_values(left, right)
-                }
-            });
-        }
-        let total = i64::try_from(kept.len()).unwrap_or(i64::MAX);
-        let offset = usize::try_from(params.offset).unwrap_or(0);
-        let limit = usize::try_from(params.limit).unwrap_or(usize::MAX);
-        let more = kept.len() > offset.saturating_add(limit);
-        let results: Vec<T> = kept
-            .into_iter()
-            .skip(offset)
-            .take(limit)
-            .map(|(row, _)| row)
-            .collect();
-        let total = params.include_total.then_some(total);
-        Ok(Self {
-            pagination: params.pagination(results.len(), more, total),
-            results,
-            total,
-        })
+        let mut sieve = Sieve::new(params)?;
+        rows.into_iter().try_for_each(|row| sieve.add(row))?;
+        Ok(sieve.page())
     }
 
     /// `total_count` is a required number of most lists; without `include_total` it is what is known to be there.
     pub fn total_count(&self, params: &ListParams) -> i64 {
         self.total
             .unwrap_or_else(|| params.offset + i64::try_from(self.results.len()).unwrap_or(0))
-    }
-}
-
-fn contains_text(value: &Value, needle: &str) -> bool {
-    match value {
-        Value::String(text) => text.to_lowercase().contains(needle),
-        Value::Array(items) => items.iter().any(|item| contains_text(item, needle)),
-        Value::Object(members) => members.values().any(|member| contains_text(member, needle)),
-        _ => false,
     }
 }

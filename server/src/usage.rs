@@ -8,7 +8,14 @@ use std::{
 
 use axum::{http::Method, response::Response};
 
-use crate::{app::App, args, auth::Caller, db::Tx, error::Result, v1::retrievers::Unbilled};
+use crate::{
+    app::App,
+    args,
+    auth::Caller,
+    db::Tx,
+    error::Result,
+    v1::retrievers::{Questions, Unbilled},
+};
 
 const HOUR: i64 = 3600 * 1_000_000;
 
@@ -72,7 +79,7 @@ crate::row! {
     }
 }
 
-/// Counts one answered request.
+/// Counts one answered request; each question of one that asks several.
 pub fn count(
     app: &App,
     caller: &Caller,
@@ -82,22 +89,34 @@ pub fn count(
     took: Duration,
 ) {
     let now = app.clock().micros();
-    // What was answered from memory is told apart: it is no search that costs.
-    let kept = response.extensions().get::<Unbilled>();
-    let path = kept.map_or_else(|| path.to_owned(), |_| format!("{path}{KEPT}"));
-    let slot = Slot {
-        org_id: caller.org_id.clone(),
-        key_id: caller.actor().to_owned(),
-        hour: now - now.rem_euclid(HOUR),
-        method: method.to_string(),
-        path,
+    let refused = i64::from(response.status().as_u16() >= 400);
+    let extensions = response.extensions();
+    let (made, kept, errors) = match extensions.get::<Questions>() {
+        Some(asked) => (asked.made + asked.failed, asked.kept, asked.failed),
+        None if extensions.get::<Unbilled>().is_some() => (0, 1, refused),
+        None => (1, 0, refused),
     };
+    let mut micros = i64::try_from(took.as_micros()).unwrap_or(0);
     let mut counts = app.usage.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let tally = counts.entry(slot).or_default();
-    tally.requests += 1;
-    tally.errors += i64::from(response.status().as_u16() >= 400);
-    tally.micros += i64::try_from(took.as_micros()).unwrap_or(0);
-    tally.last_used_at = now;
+    // What was answered from memory is told apart: it is no search that costs.
+    let parts = [
+        (path.to_owned(), made, errors),
+        (format!("{path}{KEPT}"), kept, 0),
+    ];
+    for (path, requests, errors) in parts.into_iter().filter(|part| part.1 > 0) {
+        let slot = Slot {
+            org_id: caller.org_id.clone(),
+            key_id: caller.actor().to_owned(),
+            hour: now - now.rem_euclid(HOUR),
+            method: method.to_string(),
+            path,
+        };
+        let tally = counts.entry(slot).or_default();
+        tally.requests += requests;
+        tally.errors += errors;
+        tally.micros += std::mem::take(&mut micros);
+        tally.last_used_at = now;
+    }
 }
 
 /// Writes what was counted since the last call.

@@ -120,7 +120,11 @@ async fn embed(headers: HeaderMap) -> Response {
 }
 
 /// The console's files are named relative to its page; every other address is the page's own business.
-async fn console_path(Path(path): Path<String>, headers: HeaderMap) -> Response {
+async fn console_path(
+    State(app): State<App>,
+    Path(path): Path<String>,
+    headers: HeaderMap,
+) -> Response {
     if path != "index.html"
         && path
             .rsplit('/')
@@ -129,11 +133,11 @@ async fn console_path(Path(path): Path<String>, headers: HeaderMap) -> Response 
     {
         return file(Path(path), headers).await;
     }
-    console(headers).await
+    console(State(app), headers).await
 }
 
 /// Every address of the console answers its one page; the page finds its way by the address.
-async fn console(headers: HeaderMap) -> Response {
+async fn console(State(app): State<App>, headers: HeaderMap) -> Response {
     let Some((file, encoding)) = encoded("index.html", &headers) else {
         let text = "The console was not built: run `cargo xtask web`, then build the server again.";
         return (StatusCode::NOT_FOUND, text).into_response();
@@ -145,15 +149,24 @@ async fn console(headers: HeaderMap) -> Response {
         HeaderValue::from_static("no-cache"),
     );
     let headers = response.headers_mut();
-    headers.insert(
-        header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static(CONSOLE_CSP),
-    );
+    headers.insert(header::CONTENT_SECURITY_POLICY, console_policy(&app));
     headers.insert(
         header::REFERRER_POLICY,
         HeaderValue::from_static("no-referrer"),
     );
     response
+}
+
+/// The console sends files to where they are kept, and shows them from there.
+fn console_policy(app: &App) -> HeaderValue {
+    let own = HeaderValue::from_static(CONSOLE_CSP);
+    let Some(origin) = app.blobs().origin() else {
+        return own;
+    };
+    let pictures = format!("img-src 'self' data: blob: {origin}");
+    let policy = CONSOLE_CSP.replace("img-src 'self' data: blob:", &pictures);
+    let policy = format!("{policy}; connect-src 'self' {origin}; media-src 'self' {origin}");
+    policy.parse().unwrap_or(own)
 }
 
 /// The smallest stored form that the caller takes.

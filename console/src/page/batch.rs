@@ -1,12 +1,18 @@
+//! One batch: how far it is, what failed, and what can be done about it.
+
+mod again;
+
 use leptos::prelude::*;
 use serde_json::json;
 
+use self::again::{again, diagnosis};
 use super::{batches::progress, demo::active};
 use crate::{
+    api::Api,
     load::{Change, Load, Query},
     part::*,
     record::Record,
-    route::param,
+    route::{namespace, param},
     session::use_session,
     text,
 };
@@ -18,6 +24,26 @@ const FAILED: &[Column] = &[
     Column("Tier", "num"),
     Column("When", ""),
 ];
+
+/// The batch of the page.
+#[derive(Clone, Copy)]
+struct Shown {
+    api: Signal<Api>,
+    path: Signal<String>,
+    load: Load,
+    /// What was done with it last.
+    change: Change,
+    toasts: Toasts,
+}
+
+/// Where the objects of the batch are.
+#[derive(Clone, Copy)]
+struct Objects(Signal<String>);
+
+/// Whether it waits to be submitted.
+fn is_draft(batch: &Record) -> bool {
+    batch.text("status") == "DRAFT"
+}
 
 pub fn batch() -> AnyView {
     let session = use_session();
@@ -49,13 +75,24 @@ pub fn batch() -> AnyView {
         },
     );
     let change = Change::new();
-    let cancel = move |_| {
-        let path = format!("{}/cancel", path.get_untracked());
-        change.run(api.get_untracked().post(&path, &json!({})), move |_| {
-            load.reload()
-        });
+    let shown = Shown {
+        api,
+        path,
+        load,
+        change,
+        toasts: expect_context(),
     };
-    let moving = Memo::new(move |_| load.good().is_some_and(|batch| active(&batch)));
+    let home = Signal::derive(move || format!("/console/ns/{}/buckets/{}", ns.get(), bucket.get()));
+    provide_context(Objects(Signal::derive(move || {
+        format!("{}/objects", home.get())
+    })));
+    let cancel = move |_| shown.call(change, "cancel", &json!({}), "The batch is canceled");
+    let submit = move |_| shown.call(change, "submit", &json!({}), "The batch is queued");
+    let is = move |what: fn(&Record) -> bool| {
+        Memo::new(move |_| load.good().is_some_and(|batch| what(&batch)))
+    };
+    let (moving, draft) = (is(active), is(is_draft));
+    let over = is(|batch| !active(batch) && !is_draft(batch));
     let nothing = || view! { <p class="muted">"No object failed."</p> }.into_any();
     let title = Signal::derive(move || {
         format!(
@@ -67,20 +104,25 @@ pub fn batch() -> AnyView {
     });
     view! {
         <Head title text="Objects of one bucket on their way to documents.">
-            <a class="btn" href=move || format!("/console/ns/{}/buckets/{}", ns.get(), bucket.get())>"The bucket"</a>
+            <a class="btn" href=move || home.get()>"The bucket"</a>
+            {diagnosis(shown)}
+            <Show when=move || draft.get()>
+                <button type="button" class="btn primary" on:click=submit aria-busy=move || change.busy.get().to_string()>"Submit"</button>
+            </Show>
+            <Show when=move || over.get()>{again(shown)}</Show>
             <Show when=move || moving.get()>
                 <button type="button" class="btn danger" on:click=cancel aria-busy=move || change.busy.get().to_string()>"Cancel"</button>
             </Show>
         </Head>
         {refusal(change)}
-        {loaded(load, waiting(5), state)}
+        {loaded(load, waiting(5), move |batch| state(batch, shown))}
         <h2>"Failed objects"</h2>
         <Listing load=failed offset=Some(offset) label="Failed objects" empty=ViewFn::from(nothing) row=failure columns=FAILED/>
     }
     .into_any()
 }
 
-fn state(batch: Record) -> AnyView {
+fn state(batch: Record, shown: Shown) -> AnyView {
     let (share, line) = progress(&batch);
     let failed = batch.int("failed_object_count").unwrap_or(0);
     let class = match failed {
@@ -98,6 +140,9 @@ fn state(batch: Record) -> AnyView {
         .int("total")
         .unwrap_or(batch.list("object_ids").len() as i64);
     let tiers = batch.int("total_tiers").unwrap_or(1).max(1);
+    let ended = !active(&batch) && !is_draft(&batch);
+    let each = batch.list("tier_tasks").into_iter();
+    let each: Vec<_> = each.map(|one| tier(one, ended, shown)).collect();
     view! {
         <div class="card stack" aria-live="polite">
             <div class="row between">{badge(&batch.text("status"))}<span class="muted">{line}{per_second.map(|s| format!(", {s}"))}</span></div>
@@ -109,31 +154,86 @@ fn state(batch: Record) -> AnyView {
                 {stat("Failed objects", text::count(failed).into_any())}
                 {stat("Tier", format!("{} of {tiers}", batch.int("current_tier").map_or(1, |t| t + 1).min(tiers)).into_any())}
             </dl>
-            <ul class="stack-sm tiers">{batch.list("tier_tasks").into_iter().map(tier).collect::<Vec<_>>()}</ul>
+            <ul class="stack-sm tiers">{each}</ul>
         </div>
     }
     .into_any()
 }
 
-fn tier(one: Record) -> AnyView {
-    let errors = one.list("errors").len();
+fn tier(one: Record, ended: bool, shown: Shown) -> AnyView {
+    let errors = one.list("errors");
+    let number = one.int("tier_num").unwrap_or(0);
+    let collections = one.strings("collection_ids").into_iter().map(|id| {
+        let href = format!("/console/ns/{}/collections/{id}", namespace());
+        view! { <a class="tag mono" href=href>{id}</a> }.into_any()
+    });
+    let collections: Vec<_> = collections.collect();
+    let retry = (ended && has_failed(&one)).then(|| {
+        let piece = format!("tiers/{number}/retry");
+        let call = move || {
+            let said = "What failed in the tier is tried again";
+            shown.call(shown.change, &piece, &json!({}), said);
+        };
+        press("Retry", &format!("tier {}", number + 1), Box::new(call))
+    });
+    let reasons = errors
+        .iter()
+        .map(|error| view! { <li>{error.text("message")}</li> }.into_any());
+    let reasons: Vec<_> = reasons.collect();
     view! {
         <li class="row">
-            <strong>"Tier "{one.int("tier_num").unwrap_or(0) + 1}</strong>{badge(&one.text("status"))}
-            {one.strings("collection_ids").into_iter().map(|id| view! { <span class="tag mono">{id}</span> }.into_any()).collect::<Vec<_>>()}
+            <strong>"Tier "{number + 1}</strong>{badge(&one.text("status"))}
+            {collections}
             <span class="muted">{one.int("documents_written").map(|n| format!("{} documents", text::count(n)))}" "{one.float("duration_ms").map(text::millis)}</span>
-            {(errors > 0).then(|| format!("{errors} errors"))}
+            {retry}
+            {(!reasons.is_empty()).then(|| view! { <ul class="sub-list alarm">{reasons}</ul> })}
         </li>
     }
     .into_any()
 }
 
+/// Whether something of a tier can be tried again.
+fn has_failed(tier: &Record) -> bool {
+    let status = tier.text("status");
+    matches!(status.as_str(), "FAILED" | "COMPLETED_WITH_ERRORS") || !tier.list("errors").is_empty()
+}
+
 fn failure(one: Record) -> AnyView {
+    let Objects(objects) = expect_context();
+    let id = one.text("object_id");
+    // A batch over a collection has documents for objects.
+    let href = id
+        .starts_with("obj_")
+        .then(|| format!("{}/{id}", objects.get_untracked()));
     line(vec![
-        name(None, String::new(), one.text("object_id")),
-        words("", one.text("error")),
+        name(href, id, one.text("collection_id")),
+        words("cut", one.text("error")),
         words("", one.text("error_type")),
         number(one.int("tier_num").map(|t| t + 1)),
         cell("nowrap", when(one.opt("timestamp"))),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use loupe_wire::{BatchModel, TaskStatusEnum, TierTaskInfo};
+
+    use super::*;
+    use crate::record::tests::sent;
+
+    #[test]
+    fn a_tier_is_retried_where_something_failed() {
+        let of = |status| TierTaskInfo {
+            status,
+            ..Default::default()
+        };
+        assert!(has_failed(&sent(&of(TaskStatusEnum::CompletedWithErrors))));
+        assert!(has_failed(&sent(&of(TaskStatusEnum::Failed))));
+        assert!(!has_failed(&sent(&of(TaskStatusEnum::Completed))));
+        let draft = BatchModel {
+            status: TaskStatusEnum::Draft,
+            ..Default::default()
+        };
+        assert!(is_draft(&sent(&draft)) && !active(&sent(&draft)));
+    }
 }

@@ -1,13 +1,13 @@
 use leptos::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{syncs::syncs, upload::Upload};
+use super::{lineage::lineage, object, syncs::syncs, upload::Upload};
 use crate::{
     api::{Api, Problem},
     load::{Change, Load, Query, navigator},
     part::*,
     record::Record,
-    route::param,
+    route::{namespace, param},
     session::use_session,
     text,
 };
@@ -19,7 +19,7 @@ const COLUMNS: &[Column] = &[
     Column("Created", ""),
 ];
 
-const TABS: &[(&str, &str)] = &[("", "Objects"), ("syncs", "Syncs")];
+const TABS: &[(&str, &str)] = &[("", "Objects"), ("syncs", "Syncs"), ("lineage", "Lineage")];
 
 pub fn bucket() -> AnyView {
     let session = use_session();
@@ -31,6 +31,7 @@ pub fn bucket() -> AnyView {
     let change = Change::new();
     let go = navigator();
     let removed = Callback::new(move |()| go(&format!("/ns/{}/buckets", ns.get_untracked())));
+    let fresh = RwSignal::new(0u32);
     let process = move |_| {
         let (api, bucket, ns) = (
             api.get_untracked(),
@@ -40,6 +41,7 @@ pub fn bucket() -> AnyView {
         let work = start(
             api,
             format!("/v1/buckets/{}/batches", text::escape(&bucket)),
+            json!({}),
         );
         let open = move |batch: Record| {
             let id = batch.text("batch_id");
@@ -61,41 +63,64 @@ pub fn bucket() -> AnyView {
         {refusal(change)}
         {loaded(about, ViewFn::from(|| view! { <div class="row about"><span class="skeleton"></span></div> }), facts)}
         {tabs("Parts of the bucket", TABS, tab, at)}
-        {move || match tab.value.with(|tab| tab == "syncs") {
-            true => syncs(api, path),
-            false => objects(api, path, bucket, about),
+        {way_in(api, (ns, bucket), tab, about, fresh)}
+        {move || match tab.value.get().as_str() {
+            "syncs" => syncs(api, path),
+            "lineage" => lineage(api, bucket),
+            _ => objects(api, path, fresh),
         }}
     }
     .into_any()
 }
 
-/// What is in the bucket, and the way in.
-fn objects(api: Signal<Api>, path: Signal<String>, bucket: Memo<String>, about: Load) -> AnyView {
+/// The way in. It is only hidden beside the other parts: what is on its way and what failed stays. Another bucket has its
+/// own.
+fn way_in(
+    api: Signal<Api>,
+    (ns, bucket): (Memo<String>, Memo<String>),
+    tab: Query,
+    about: Load,
+    fresh: RwSignal<u32>,
+) -> AnyView {
+    let refresh = Callback::new(move |()| {
+        about.reload();
+        let _ = fresh.try_update(|n| *n += 1);
+    });
+    let schema = Signal::derive(move || about.good().map(|b| b.record("bucket_schema")));
+    let elsewhere = move || {
+        let tab = tab.value.get();
+        matches!(tab.as_str(), "syncs" | "lineage")
+    };
+    (move || {
+        ns.track();
+        bucket.track();
+        view! { <div hidden=elsewhere><Upload api bucket schema done=refresh/></div> }
+    })
+    .into_any()
+}
+
+/// What is in the bucket, asked for again whenever `fresh` changes.
+fn objects(api: Signal<Api>, path: Signal<String>, fresh: RwSignal<u32>) -> AnyView {
     let offset = Query::new("offset");
     let load = Load::new(move || {
+        fresh.track();
         let path = format!("{}/objects/list{}", path.get(), page_query(offset));
         api.get()
             .post(&path, &json!({"return_presigned_urls": true}))
     });
-    let refresh = Callback::new(move |()| {
-        about.reload();
-        load.reload();
-    });
-    let schema = Signal::derive(move || about.good().map(|b| b.record("bucket_schema")));
     let empty = || {
         view! { <Empty icon="file" title="No object yet" text="Drop files above; each becomes an object of this bucket."/> }.into_any()
     };
     view! {
-        <Upload api bucket schema done=refresh/>
         <Listing load offset=Some(offset) label="Objects" empty=ViewFn::from(empty) row columns=COLUMNS/>
     }
     .into_any()
 }
 
 /// Makes a batch and submits it. Without ids it takes every object of the bucket; what was processed unchanged is skipped
-/// by the server.
-async fn start(api: Api, path: String) -> Result<Record, Problem> {
-    let batch = api.post(&path, &json!({})).await?;
+/// by the server unless it is forced.
+pub async fn start(api: Api, path: String, body: Value) -> Result<Record, Problem> {
+    let batch = api.post(&path, &body).await?;
     let submit = format!("{path}/{}/submit", text::escape(&batch.text("batch_id")));
     api.post(&submit, &json!({})).await?;
     Ok(batch)
@@ -118,10 +143,8 @@ fn facts(about: Record) -> AnyView {
 
 fn row(one: Record) -> AnyView {
     let blobs = one.list("blobs");
-    let name = blobs
-        .iter()
-        .find_map(|b| b.record("details").opt("filename"));
-    let id = one.text("object_id");
+    let (id, bucket) = (one.text("object_id"), one.text("bucket_id"));
+    let href = format!("/console/ns/{}/buckets/{bucket}/objects/{id}", namespace());
     let picture = blobs
         .iter()
         .find(|b| b.text("type") == "image")
@@ -138,7 +161,7 @@ fn row(one: Record) -> AnyView {
         .opt("error")
         .map(|error| view! { <span class="sub">{error}</span> });
     line(vec![
-        pictured(picture, name.unwrap_or_else(|| id.clone()), id),
+        pictured(Some(href), picture, object::title(&one), id),
         tags(files.collect()),
         cell("", view! { {badge(&one.text("status"))}{error} }.into_any()),
         cell("nowrap", when(one.opt("created_at"))),

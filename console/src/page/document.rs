@@ -7,6 +7,7 @@ use crate::{
     load::{Load, Query},
     part::*,
     record::{Record, plain},
+    route::namespace,
     session::use_session,
     text,
 };
@@ -97,6 +98,14 @@ fn blob(one: Record) -> AnyView {
 
 /// Where the document comes from.
 fn lineage(value: Record) -> AnyView {
+    let origin = value.opt("root_bucket_id").zip(value.opt("root_object_id"));
+    let origin = origin.map(|(bucket, object)| {
+        let href = format!(
+            "/console/ns/{}/buckets/{bucket}/objects/{object}",
+            namespace()
+        );
+        view! { <p><a href=href>"The object that it was made of"</a></p> }
+    });
     let lines = value
         .members()
         .into_iter()
@@ -104,7 +113,7 @@ fn lineage(value: Record) -> AnyView {
         .map(|(n, v)| (text::words(&n), plain(&v.0)))
         .collect::<Vec<_>>();
     view! {
-        <section class="stack-sm"><h3>"Lineage"</h3>
+        <section class="stack-sm"><h3>"Lineage"</h3>{origin}
             <dl class="facts">{lines.into_iter().map(|(name, value)| view! { <dt>{name}</dt><dd class="mono">{value}</dd> }.into_any()).collect::<Vec<_>>()}</dl>
         </section>
     }

@@ -1,9 +1,9 @@
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
-use super::document::Document;
+use super::{document::Document, lineage::lineage};
 use crate::{
-    api::Problem,
+    api::{Api, Problem},
     load::{Load, Query, navigator},
     part::*,
     record::{Record, plain},
@@ -11,6 +11,21 @@ use crate::{
     session::use_session,
     text,
 };
+
+const TABS: &[(&str, &str)] = &[
+    ("", "Documents"),
+    ("schema", "Schema"),
+    ("lineage", "Lineage"),
+];
+
+const FIELDS: &[Column] = &[Column("Field", ""), Column("Type", ""), Column("About", "")];
+
+const INDEXES: &[Column] = &[
+    Column("Vector index", ""),
+    Column("Feature", ""),
+    Column("Dimensions", "num"),
+    Column("Distance", ""),
+];
 
 const COLUMNS: &[Column] = &[
     Column("Document", ""),
@@ -24,24 +39,11 @@ const COLUMNS: &[Column] = &[
 pub fn documents() -> AnyView {
     let session = use_session();
     let (ns, collection) = (param("ns"), param("collection"));
-    let (search, filter, sort, offset, open) = (
-        Query::new("q"),
-        Query::new("filter"),
-        Query::new("sort"),
-        Query::new("offset"),
-        Query::new("document"),
-    );
+    let tab = Query::new("tab");
     let base =
         Signal::derive(move || format!("/v1/collections/{}", text::escape(&collection.get())));
     let api = Signal::derive(move || session.api_in(ns.get()));
-    provide_context(Open(open));
     let about = Load::of(move || api.get(), move || base.get());
-    let load = Load::new(move || {
-        let path = format!("{}/documents/list{}", base.get(), page_query(offset));
-        let api = api.get();
-        let body = body(&search.value.get(), &filter.value.get(), &sort.value.get());
-        async move { api.post(&path, &body?).await }
-    });
     let title = Signal::derive(move || {
         about
             .good()
@@ -49,6 +51,46 @@ pub fn documents() -> AnyView {
     });
     let go = navigator();
     let removed = Callback::new(move |()| go(&format!("/ns/{}/collections", ns.get_untracked())));
+    let at = Signal::derive(move || {
+        format!("/console/ns/{}/collections/{}", ns.get(), collection.get())
+    });
+    view! {
+        <Head title text="Documents of one collection, with their fields, files and vectors.">
+            <Remove what="collection" name=title loses="Its documents and vectors go with it; the files stay in their bucket." api path=base done=removed/>
+            <a class="btn" href=move || format!("/console/ns/{}/retrievers", ns.get())>"Search it"</a>
+        </Head>
+        {loaded(about, waiting(2), indexes)}
+        {tabs("Parts of the collection", TABS, tab, at)}
+        {move || match tab.value.get().as_str() {
+            "schema" => loaded(about, waiting(5), output),
+            "lineage" => lineage(api, collection),
+            _ => list(api, base, ns, collection),
+        }}
+    }
+    .into_any()
+}
+
+/// The documents, and one beside them.
+fn list(
+    api: Signal<Api>,
+    base: Signal<String>,
+    ns: Memo<String>,
+    collection: Memo<String>,
+) -> AnyView {
+    let (search, filter, sort, offset, open) = (
+        Query::new("q"),
+        Query::new("filter"),
+        Query::new("sort"),
+        Query::new("offset"),
+        Query::new("document"),
+    );
+    provide_context(Open(open));
+    let load = Load::new(move || {
+        let path = format!("{}/documents/list{}", base.get(), page_query(offset));
+        let api = api.get();
+        let body = body(&search.value.get(), &filter.value.get(), &sort.value.get());
+        async move { api.post(&path, &body?).await }
+    });
     let narrowed = move || !(search.value.get().is_empty() && filter.value.get().is_empty());
     let empty = move || {
         if narrowed() {
@@ -58,11 +100,6 @@ pub fn documents() -> AnyView {
         }
     };
     view! {
-        <Head title text="Documents of one collection, with their fields, files and vectors.">
-            <Remove what="collection" name=title loses="Its documents and vectors go with it; the files stay in their bucket." api path=base done=removed/>
-            <a class="btn" href=move || format!("/console/ns/{}/retrievers", ns.get())>"Search it"</a>
-        </Head>
-        {loaded(about, waiting(2), indexes)}
         <div class="row">
             <SearchBox query=search label="Search in these documents".to_owned()/>
             <Narrow filter sort/>
@@ -71,6 +108,61 @@ pub fn documents() -> AnyView {
         <Document open ns collection/>
     }
     .into_any()
+}
+
+/// What its documents have: fields with their types, and vectors to search by.
+fn output(about: Record) -> AnyView {
+    let fields = about.record("output_schema").record("properties").members();
+    let fields: Vec<_> = fields
+        .into_iter()
+        .map(|(name, field)| {
+            line(vec![
+                titled(None, name, String::new()),
+                words("", type_of(&field)),
+                words("text-cell", field.text("description")),
+            ])
+        })
+        .collect();
+    let indexes: Vec<_> = about
+        .list("vector_indexes")
+        .into_iter()
+        .map(|one| {
+            let index = one.record("index");
+            line(vec![
+                titled(None, one.text("name"), String::new()),
+                cell(
+                    "cut",
+                    view! { <code>{one.text("feature_uri")}</code> }.into_any(),
+                ),
+                number(index.int("dimensions")),
+                words("", index.text("distance")),
+            ])
+        })
+        .collect();
+    let none = |what: &'static str| view! { <p class="muted">{what}</p> }.into_any();
+    let settled = Signal::stored(false);
+    let fields = match fields.is_empty() {
+        true => none("Its schema names no field."),
+        false => table("Fields of its documents", FIELDS, fields, settled),
+    };
+    let indexes = match indexes.is_empty() {
+        true => none("It has no vector index."),
+        false => table("Vector indexes", INDEXES, indexes, settled),
+    };
+    view! { <h2>"Fields of its documents"</h2>{fields}<h2>"Vector indexes"</h2>{indexes} }
+        .into_any()
+}
+
+/// `array of string`, and whether it has to be there.
+fn type_of(field: &Record) -> String {
+    let mut kind = field.text("type");
+    if let Some(item) = field.record("items").opt("type") {
+        kind = format!("{kind} of {item}");
+    }
+    if field.flag("required") {
+        kind.push_str(", required");
+    }
+    kind
 }
 
 /// The list's body from the words in the address.
@@ -197,7 +289,7 @@ fn row(one: Record) -> AnyView {
     let (label, chosen) = (format!("Open {name}"), id.clone());
     let button = view! { <button type="button" class="btn small" aria-label=label on:click=move |_| open.set(&chosen)>"Open"</button> };
     line(vec![
-        pictured(picture_of(&one), name, id),
+        pictured(None, picture_of(&one), name, id),
         words("text-cell", text_of(&one)),
         number(Some(one.list("document_blobs").len() as i64)),
         tags(one.strings("_vectors")),
@@ -208,6 +300,16 @@ fn row(one: Record) -> AnyView {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_field_tells_what_is_in_it() {
+        let field: loupe_wire::BucketSchema = serde_json::from_value(json!({"properties": {
+            "tags": {"type": "array", "items": {"type": "string"}, "required": true}}}))
+        .expect("a schema");
+        let schema = crate::record::tests::sent(&field);
+        let tags = schema.record("properties").record("tags");
+        assert_eq!(type_of(&tags), "array of string, required");
+    }
 
     #[test]
     fn the_body_of_the_list_says_what_the_address_says() {

@@ -12,6 +12,9 @@ use crate::{
     text,
 };
 
+/// How executions end.
+const STATES: &[&str] = &["completed", "completed_partial", "failed"];
+
 const COLUMNS: &[Column] = &[
     Column("When", ""),
     Column("Asked", ""),
@@ -24,17 +27,23 @@ const COLUMNS: &[Column] = &[
 
 /// The executions of the retriever at `path`.
 pub fn executions(api: Signal<Api>, path: Signal<String>) -> AnyView {
-    let (offset, log) = (Query::new("offset"), Query::new("log"));
+    let (offset, log, ended) = (Query::new("offset"), Query::new("log"), Query::new("ended"));
     let path = Signal::derive(move || format!("{}/executions", path.get()));
     let load = Load::new(move || {
         let path = format!("{}/list{}", path.get(), page_query(offset));
-        api.get().post(&path, &json!({}))
+        let picked = ended.value.get();
+        let body = match picked.is_empty() {
+            true => json!({}),
+            false => json!({"status": picked}),
+        };
+        api.get().post(&path, &body)
     });
     provide_context(log);
     let empty = || view! { <Empty icon="log" title="Nothing was asked" text="Every search with this retriever stands here: what was asked, and what its stages did."/> };
     view! {
         <div class="row between">
             <h2>"Executions"</h2>
+            <Pick query=ended label="How they ended" all="However they ended" options=STATES/>
             <button type="button" class="btn" on:click=move |_| load.reload()>"Refresh"</button>
         </div>
         <Listing load offset=Some(offset) label="Executions" columns=COLUMNS row empty=ViewFn::from(empty)/>

@@ -1,5 +1,5 @@
 use leptos::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::demo::{active, progress};
 use crate::{
@@ -28,20 +28,48 @@ const STATES: &[&str] = &[
     "PENDING",
     "QUEUED",
     "IN_PROGRESS",
+    "PROCESSING",
     "COMPLETED",
     "COMPLETED_WITH_ERRORS",
     "FAILED",
     "CANCELED",
+    "INTERRUPTED",
+];
+
+/// What the server makes tasks of, by their types.
+const KINDS: &[&str] = &[
+    "api_buckets_batches_process",
+    "engine_object_processing",
+    "api_buckets_objects_create",
+    "api_buckets_uploads_batch_confirm",
+    "api_buckets_delete",
+    "api_collections_trigger",
+    "api_collections_export",
+    "api_collections_documents_create",
+    "api_collections_documents_bulk_delete",
+    "api_namespaces_create",
+    "api_namespaces_delete",
+    "api_namespaces_migrations_run",
+    "api_namespaces_snapshot_create",
+    "api_namespaces_snapshot_restore",
+    "api_retrievers_execute",
+    "api_evaluations_run",
+    "api_taxonomies_execute",
+    "api_taxonomies_materialize",
+    "api_manifest_apply",
+    "engine_cluster_build",
+    "materialize",
 ];
 
 pub fn tasks() -> AnyView {
     let session = use_session();
-    let (status, offset) = (Query::new("status"), Query::new("offset"));
+    let (status, kind, offset) = (
+        Query::new("status"),
+        Query::new("type"),
+        Query::new("offset"),
+    );
     let load = Load::new(move || {
-        let body = match status.value.get() {
-            s if s.is_empty() => json!({}),
-            s => json!({"status": s}),
-        };
+        let body = asked(&status.value.get(), &kind.value.get());
         let path = format!("/v1/tasks/list{}", page_query(offset));
         session.api().post(&path, &body)
     });
@@ -49,9 +77,21 @@ pub fn tasks() -> AnyView {
     view! {
         <ListPage title="Tasks" text="Long work of the whole organization, newest first." load offset columns=COLUMNS row blank=BLANK>
             <Pick query=status label="Status" all="Every status" options=STATES/>
+            <Pick query=kind label="Kind" all="Every kind" options=KINDS/>
             <button type="button" class="btn" on:click=move |_| load.reload()>"Refresh"</button>
         </ListPage>
     }.into_any()
+}
+
+/// The body of the list for what is picked.
+fn asked(status: &str, kind: &str) -> Value {
+    let mut body = json!({});
+    for (member, picked) in [("status", status), ("task_type", kind)] {
+        if !picked.is_empty() {
+            body[member] = picked.into();
+        }
+    }
+    body
 }
 
 fn row(task: Record) -> AnyView {
@@ -63,4 +103,21 @@ fn row(task: Record) -> AnyView {
         cell("", bar.into_any()),
         words("", task.first(&["error", "description"])),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use loupe_wire::ListTasksRequest;
+
+    use super::*;
+
+    #[test]
+    fn what_can_be_picked_is_known_to_the_server() {
+        for status in STATES {
+            for kind in KINDS {
+                serde_json::from_value::<ListTasksRequest>(asked(status, kind)).expect("a body");
+            }
+        }
+        assert_eq!(asked("", ""), json!({}));
+    }
 }

@@ -89,7 +89,7 @@ pub fn Pick(
     let now = query.value.get_untracked();
     let options = options.iter().map(|one| {
         let selected = *one == now;
-        view! { <option value=*one selected=selected>{text::words(one)}</option> }.into_any()
+        view! { <option value=*one selected=selected>{text::words(one.trim_start_matches("api_"))}</option> }.into_any()
     });
     view! {
         <select class="select filter" aria-label=label prop:value=move || query.value.get() on:change=move |event| query.set(&event_target_value(&event))>

@@ -230,26 +230,31 @@ pub fn number(n: Option<i64>) -> AnyView {
     words("num nowrap", n.map(text::count).unwrap_or_default())
 }
 
-/// The cell that names the row, over its id.
-pub fn name(href: Option<String>, name: String, id: String) -> AnyView {
-    let name = match href {
+/// A name, and where it leads.
+fn linked(href: Option<String>, name: String) -> AnyView {
+    match href {
         Some(href) => view! { <a href=href>{name}</a> }.into_any(),
         None => name.into_any(),
-    };
-    view! { <th scope="row">{name}<span class="sub mono">{id}</span></th> }.into_any()
+    }
+}
+
+/// The cell that names the row, over its id.
+pub fn name(href: Option<String>, name: String, id: String) -> AnyView {
+    view! { <th scope="row">{linked(href, name)}<span class="sub mono">{id}</span></th> }.into_any()
 }
 
 /// The cell that names the row, over what it is.
 pub fn titled(href: Option<String>, name: String, about: String) -> AnyView {
-    let name = match href {
-        Some(href) => view! { <a href=href>{name}</a> }.into_any(),
-        None => name.into_any(),
-    };
-    view! { <th scope="row">{name}<span class="sub">{about}</span></th> }.into_any()
+    view! { <th scope="row">{linked(href, name)}<span class="sub">{about}</span></th> }.into_any()
 }
 
 /// The cell that names the row, beside a small picture of it.
-pub fn pictured(picture: Option<String>, name: String, id: String) -> AnyView {
+pub fn pictured(
+    href: Option<String>,
+    picture: Option<String>,
+    name: String,
+    id: String,
+) -> AnyView {
     let thumb = match picture {
         Some(url) => {
             view! { <img class="thumb" src=url alt="" loading="lazy" width="44" height="44"/> }
@@ -257,7 +262,7 @@ pub fn pictured(picture: Option<String>, name: String, id: String) -> AnyView {
         }
         None => view! { <span class="thumb"><Icon name="file"/></span> }.into_any(),
     };
-    view! { <th scope="row"><span class="row nowrap">{thumb}<span class="grow">{name}<span class="sub mono">{id}</span></span></span></th> }.into_any()
+    view! { <th scope="row"><span class="row nowrap">{thumb}<span class="grow">{linked(href, name)}<span class="sub mono">{id}</span></span></span></th> }.into_any()
 }
 
 /// A cell of short words.

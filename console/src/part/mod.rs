@@ -14,7 +14,7 @@ mod show;
 pub mod stages;
 
 pub use dialog::{Ask, Modal, Secret, Sheet, download};
-pub use drop::DropZone;
+pub use drop::{DropZone, Dropped};
 pub use field::{Area, Check, Choice, Field, Pick, Submit};
 pub use fill::{Fill, choices};
 pub use icon::Icon;

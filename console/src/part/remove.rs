@@ -26,7 +26,8 @@ pub fn Remove(
         change.run(call, move |_| {
             open.set(false);
             toasts.say(format!("The {what} is being deleted"));
-            done.run(());
+            // The page may be gone by now.
+            let _ = done.try_run(());
         });
     });
     view! {

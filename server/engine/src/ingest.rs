@@ -8,6 +8,7 @@ pub mod fields;
 mod making;
 mod mapping;
 mod origin;
+mod pages;
 mod payload;
 mod plan;
 mod source;
@@ -18,7 +19,6 @@ mod tests;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures::StreamExt;
 use loupe_wire::{Object, Value};
 use tokio::task::spawn_blocking;
@@ -30,7 +30,9 @@ pub use plan::{CollectionPlan, PlanError};
 
 use crate::{
     embed::{EmbedError, Encoders},
-    extract::{Claim, ErrorKind, ExtractError, Extraction, Params, Part, passthrough},
+    extract::{
+        Claim, Data, Dropped, ErrorKind, ExtractError, Extraction, Params, Part, passthrough,
+    },
     store::Document,
     web::Web,
 };
@@ -51,7 +53,7 @@ pub struct BlobInput {
     pub mime: Option<String>,
     /// `blob://…`, kept in the documents.
     pub url: String,
-    pub bytes: Bytes,
+    pub bytes: Data,
     pub role: BlobRole,
 }
 
@@ -86,7 +88,7 @@ pub struct ObjectInput {
 pub struct GeneratedBlob {
     pub key: String,
     pub content_type: String,
-    pub bytes: Bytes,
+    pub bytes: Data,
 }
 
 /// How the failure of an object begins that has nothing for the extractor: another collection may take it.
@@ -109,6 +111,8 @@ pub struct ObjectOutcome {
     /// Not all that the object leads to could be read this time: what was made of it before and is not among the documents
     /// is not gone.
     pub cut_short: bool,
+    /// What of it is in none of the documents.
+    pub dropped: Dropped,
 }
 
 /// Where an ingestion runs.
@@ -120,11 +124,21 @@ pub struct Ingest {
     pub web: Option<Arc<dyn Web>>,
 }
 
+impl From<Failure> for ExtractError {
+    fn from(failure: Failure) -> Self {
+        match failure.error_type {
+            "transient" => Self::transient(failure.error),
+            "resource" => Self::resource(failure.error),
+            _ => Self::permanent(failure.error),
+        }
+    }
+}
+
 impl From<ExtractError> for Failure {
     fn from(error: ExtractError) -> Self {
         let error_type = match error.kind {
             ErrorKind::Permanent => "permanent",
-            ErrorKind::Transient => "transient",
+            ErrorKind::Transient | ErrorKind::Away => "transient",
             ErrorKind::Resource => "resource",
         };
         Self {
@@ -149,6 +163,12 @@ struct Notes {
     read: Vec<String>,
     /// More could have been made of it another time: see [`ObjectOutcome::cut_short`].
     cut_short: bool,
+    /// What of it is left out.
+    dropped: Dropped,
+    /// A model that was asked for it did not answer.
+    away: bool,
+    /// Why a model gave no vectors for pictures that could not wait for those of the other objects.
+    model: Option<EmbedError>,
 }
 
 /// Why nothing of a chunk could be done.
@@ -157,6 +177,12 @@ pub enum IngestError {
     /// A model that is not available or fails: nothing of the chunk can be embedded then.
     #[error(transparent)]
     Model(#[from] EmbedError),
+    /// A model that was asked while objects were read answers for none of them.
+    #[error("{0}")]
+    Away(String),
+    /// An object failed for a reason that may pass: the chunk is worth another try.
+    #[error("{0}")]
+    Passing(String),
     /// This process is stopping.
     #[error("the work was stopped")]
     Stopped,
@@ -175,10 +201,14 @@ impl Ingest {
         attempt: Try,
     ) -> Result<Vec<ObjectOutcome>, IngestError> {
         let mut work: Vec<Work> = futures::stream::iter(objects)
-            .map(|object| self.extract(plan, object))
+            .map(|object| self.extract(plan, object, attempt))
             .buffered(DECODING)
             .collect()
             .await;
+        if let Some(error) = work.iter_mut().find_map(|one| one.notes.model.take()) {
+            return Err(error.into());
+        }
+        check_passing(&work, attempt)?;
         embedding::embed(&*self.encoders, &plan.params, &mut work, attempt).await?;
         let (plan, now) = (plan.clone(), now.to_owned());
         spawn_blocking(move || {
@@ -189,9 +219,10 @@ impl Ingest {
         .map_err(|_| IngestError::Stopped)
     }
 
-    async fn extract(&self, plan: &CollectionPlan, object: ObjectInput) -> Work {
+    async fn extract(&self, plan: &CollectionPlan, object: ObjectInput, attempt: Try) -> Work {
         let mut notes = Notes::default();
-        let parts = self.parts(plan, &object, &mut notes).await;
+        let parts = self.parts(plan, &object, &mut notes, attempt).await;
+        notes.away = matches!(&parts, Err(error) if error.kind == ErrorKind::Away);
         Work {
             parts: parts.map_err(Failure::from),
             object,
@@ -205,6 +236,7 @@ impl Ingest {
         plan: &CollectionPlan,
         object: &ObjectInput,
         notes: &mut Notes,
+        attempt: Try,
     ) -> Result<Vec<Part>, ExtractError> {
         if let Params::Passthrough(params) = &plan.params {
             let (params, object) = (params.clone(), object.clone());
@@ -226,14 +258,38 @@ impl Ingest {
                 extraction: &self.extraction,
                 encoders: &*self.encoders,
                 web: self.web.as_deref(),
+                params: &plan.params,
+                attempt,
             };
-            let made = maker.parts(&plan.params, name, piece, notes).await?;
+            let made = maker.parts(name, piece, notes).await?;
             parts.extend(made.into_iter().map(|part| Part { blob, ..part }));
         }
         if let Some(shape) = plan.params.shape() {
-            structure::fill(&*self.encoders, shape, plan.params.llm_model(), &mut parts).await?;
+            let model = plan.params.llm_model();
+            let left = structure::fill(&*self.encoders, shape, model, &mut parts).await?;
+            notes.dropped.add_others("members of answers", left);
         }
         Ok(parts)
+    }
+}
+
+/// Refuses to go on without objects that another try may read.
+fn check_passing(work: &[Work], attempt: Try) -> Result<(), IngestError> {
+    let failures: Vec<(&Failure, bool)> = work
+        .iter()
+        .filter_map(|one| Some((one.parts.as_ref().err()?, one.notes.away)))
+        .collect();
+    let passing = failures
+        .iter()
+        .find(|(failure, _)| failure.error_type == "transient");
+    let away = failures.iter().find(|(_, away)| *away);
+    match (attempt, passing, away) {
+        (Try::More | Try::Apart, _, Some((failure, _))) if failures.len() == work.len() => {
+            // Where some were read the model is there: it fails on the others alone.
+            Err(IngestError::Away(failure.error.clone()))
+        }
+        (Try::More, Some((failure, _)), _) => Err(IngestError::Passing(failure.error.clone())),
+        _ => Ok(()),
     }
 }
 
@@ -266,8 +322,10 @@ fn pass(
         }
         return Ok(vec![part]);
     }
+    let mut left = passthrough::MAX_ROWS_MEMORY;
     for (blob, file) in object.blobs.iter().enumerate() {
-        for mut row in passthrough::rows(&file.bytes)? {
+        let mut rows = passthrough::Rows::open(&file.bytes)?;
+        while let Some(mut row) = rows.row()? {
             let number = parts.len();
             let mut part = Part {
                 key: format!("row/{number}"),
@@ -277,12 +335,23 @@ fn pass(
             passthrough::take_vectors(params, &mut row, &mut part)
                 .map_err(|error| error.at(&format!("row {number}")))?;
             part.extras.insert("row_index".into(), number.into());
-            part.extras.extend(row.clone());
+            left = left.checked_sub(weight(&row, &part)).ok_or_else(|| {
+                ExtractError::resource(format!(
+                    "the rows of the object take more than {} MiB of memory, which is the limit: divide them",
+                    passthrough::MAX_ROWS_MEMORY >> 20
+                ))
+            })?;
             part.row = Some(row);
             parts.push(part);
         }
     }
     Ok(parts)
+}
+
+/// Bytes of a row and of the vectors that were taken out of it.
+fn weight(row: &Object, part: &Part) -> usize {
+    let numbers: usize = part.vectors.values().map(Vec::len).sum();
+    crate::weight::of_object(row) + numbers * size_of::<f32>()
 }
 
 fn claim(blob: &BlobInput) -> Claim {

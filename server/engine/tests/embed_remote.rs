@@ -162,9 +162,26 @@ async fn refusals_are_not_repeated() {
     let script = Script::start(vec![(422, "too long".to_owned())]).await;
     let refused = embed(endpoint(&script, Protocol::OpenAi), &["a"]).await;
     assert!(matches!(refused, Err(EmbedError::Invalid(reason)) if reason.contains("too long")));
-    let script = Script::start(vec![(401, "who are you".to_owned())]).await;
+    let script = Script::start(vec![(404, "no such model".to_owned())]).await;
     let refused = embed(endpoint(&script, Protocol::OpenAi), &["a"]).await;
     assert!(matches!(refused, Err(EmbedError::Unavailable(_))));
+}
+
+#[tokio::test]
+async fn an_account_that_lacks_something_is_asked_once() {
+    let spent = json!({"error": {"message": "no money", "code": "insufficient_quota"}});
+    for (status, said) in [
+        (401, "who are you".to_owned()),
+        (402, "pay first".to_owned()),
+        (403, "not you".to_owned()),
+        (429, spent.to_string()),
+    ] {
+        let good = rows(&[(0, [1.0, 0.0])]);
+        let script = Script::start(vec![(status, said), good]).await;
+        let refused = embed(endpoint(&script, Protocol::OpenAi), &["a"]).await;
+        assert!(matches!(refused, Err(EmbedError::Refused(_))), "{status}");
+        assert_eq!(script.asked().len(), 1, "{status}");
+    }
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use loupe_engine::{
     embed::{Language, ModelConfig, Models, Transcription},
-    extract::{Extraction, Outputs, tools::Tools},
+    extract::{Extraction, Outputs, Place, tools::Tools},
     ingest::{BlobInput, BlobRole, CollectionPlan, Ingest, ObjectInput, ObjectOutcome, Try},
     store::CollectionSpec,
 };
@@ -299,7 +299,11 @@ async fn a_film_is_converted_and_kept() {
         "{}",
         converted.key
     );
-    assert_eq!(&converted.bytes[4..8], b"ftyp");
+    assert_eq!(&converted.bytes.sample()[4..8], b"ftyp");
+    assert!(
+        matches!(converted.bytes.place(), Place::Disk(_)),
+        "it is never in memory as a whole"
+    );
     let blobs = &documents[0].payload["_internal"]["document_blobs"];
     let roles: Vec<&Value> = blobs
         .as_array()
@@ -413,6 +417,24 @@ async fn a_scanned_page_is_read_and_drawn() {
         json!([1])
     );
     assert_eq!(outcome.generated.len(), 1, "a thumbnail");
+    assert!(outcome.dropped.is_empty(), "{:?}", outcome.dropped);
+}
+
+#[tokio::test]
+async fn segments_beyond_those_that_are_asked_for_are_counted() {
+    let long = made("-f lavfi -i sine=d=25 -ac 1 -ar 8000 -y", "long.ogg");
+    let plan = plan("universal_extractor", json!({"max_video_segments": 1}));
+    let outcome = run(
+        &ingest(None, None),
+        &plan,
+        object("long.ogg", "audio", long),
+    )
+    .await;
+    assert_eq!(outcome.documents.unwrap().len(), 1);
+    assert_eq!(
+        outcome.dropped.told(),
+        "left out: 2 segments (max_video_segments)"
+    );
 }
 
 #[tokio::test]

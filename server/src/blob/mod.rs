@@ -1,19 +1,23 @@
-//! Files of objects and documents: kept by `object_store`, addressed by URLs that the server signs.
+//! Files of objects and documents: kept by `object_store` in a folder or a bucket, addressed by URLs that are signed.
 //!
 //! A key is `{namespace}/{kind}/{id}/{name}`; nobody outside picks one, and a key without a signature opens nothing.
 
+mod addresses;
 pub(crate) mod parts;
 mod routes;
+mod s3;
 
-use std::{path::Path as FilePath, sync::Arc};
+use std::{
+    path::{Path as FilePath, PathBuf},
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use futures::{Stream, TryStreamExt};
-use hmac::{Hmac, KeyInit, Mac};
 use object_store::{
-    ObjectStore, ObjectStoreExt, WriteMultipart, local::LocalFileSystem, path::Path as Key,
+    ObjectMeta, ObjectStore, ObjectStoreExt, WriteMultipart, local::LocalFileSystem,
+    path::Path as Key,
 };
-use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use tokio::io::AsyncBufRead;
 use tokio_util::io::StreamReader;
@@ -22,6 +26,7 @@ pub use routes::router;
 
 use crate::{
     clock::Clock,
+    config,
     error::{ApiError, Result},
 };
 
@@ -31,11 +36,23 @@ pub struct Blobs(Arc<Inner>);
 
 struct Inner {
     store: Arc<dyn ObjectStore>,
-    /// Local files: what the free space is measured on.
-    folder: std::path::PathBuf,
+    place: Place,
     secret: [u8; 32],
     address: String,
     clock: Clock,
+}
+
+/// Where files are kept.
+enum Place {
+    /// A folder of this machine, which has to have room.
+    Folder(PathBuf),
+    Bucket {
+        bucket: s3::Bucket,
+        /// Callers send and read files there themselves.
+        direct: bool,
+        /// What this machine keeps beside them has to have room.
+        room: Option<PathBuf>,
+    },
 }
 
 /// What is known of a stored file.
@@ -56,6 +73,9 @@ pub struct Kept {
 
 /// Bytes that go to the store at once. At most two such parts wait for it.
 const PART: usize = 5 << 20;
+
+/// Files of a bucket that are deleted at once.
+const DELETING: usize = 16;
 
 /// Writes every piece; answers size and SHA-256 in hex.
 async fn receive(
@@ -80,18 +100,6 @@ fn too_large(limit: u64) -> ApiError {
     ApiError::payload_too_large("", format!("the file is larger than {limit} bytes"))
 }
 
-#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct Signed {
-    /// Unix time at which the address ends.
-    #[serde(default)]
-    expires: i64,
-    #[serde(default)]
-    signature: String,
-    /// The name that a download gets.
-    filename: Option<String>,
-}
-
 impl Blobs {
     /// Files under `folder`; `secret` signs addresses that start with `address`.
     ///
@@ -109,16 +117,71 @@ impl Blobs {
             .with_fsync(true);
         Ok(Self(Arc::new(Inner {
             store: Arc::new(store),
-            folder: folder.to_owned(),
+            place: Place::Folder(folder.to_owned()),
             secret,
             address,
             clock,
         })))
     }
 
+    /// Files in a bucket, which several processes share; `client` asks it. `room` is the folder of what this machine keeps
+    /// beside them, if it keeps something.
+    ///
+    /// # Errors
+    /// Settings that name no bucket or open none.
+    pub fn open_bucket(
+        config: &config::Blobs,
+        client: reqwest::Client,
+        room: Option<PathBuf>,
+        secret: [u8; 32],
+        address: String,
+        clock: Clock,
+    ) -> anyhow::Result<Self> {
+        let bucket = s3::Bucket::open(config, client)?;
+        Ok(Self(Arc::new(Inner {
+            store: bucket.store(),
+            place: Place::Bucket {
+                bucket,
+                direct: config.direct,
+                room,
+            },
+            secret,
+            address,
+            clock,
+        })))
+    }
+
+    /// The bucket that callers send files to and read them from themselves.
+    fn direct(&self) -> Option<&s3::Bucket> {
+        match &self.0.place {
+            Place::Bucket {
+                bucket,
+                direct: true,
+                ..
+            } => Some(bucket),
+            _ => None,
+        }
+    }
+
+    /// The origin beside this server's that addresses of files lead to.
+    pub fn origin(&self) -> Option<&str> {
+        self.direct().map(s3::Bucket::origin)
+    }
+
     pub async fn put(&self, key: &str, bytes: impl Into<Bytes>) -> Result<Stored> {
-        let bytes = bytes.into();
+        let mut bytes = bytes.into();
         let size = bytes.len() as u64;
+        if bytes.len() > PART && matches!(self.0.place, Place::Bucket { .. }) {
+            // One request of any size would outlast the patience with the store.
+            let pieces = std::iter::from_fn(|| {
+                let piece = bytes.split_to(bytes.len().min(PART));
+                (!piece.is_empty()).then_some(Ok(piece))
+            });
+            let pieces = futures::stream::iter(pieces);
+            let kept = self.put_stream(key, pieces, size, |_, _| Ok(())).await?;
+            let Kept { size, etag, .. } = kept;
+            return Ok(Stored { size, etag });
+        }
         let put = self
             .0
             .store
@@ -257,12 +320,17 @@ impl Blobs {
     /// Removes every file whose key starts with these whole segments, and what interrupted writes left among them.
     pub async fn delete_all(&self, prefix: &str) -> Result<()> {
         let prefix = parse(prefix)?;
-        let mut files = self.0.store.list(Some(&prefix));
-        while let Some(file) = files.try_next().await.map_err(failed)? {
+        let mut files = self.0.store.list(Some(&prefix)).map_err(failed);
+        let Place::Folder(folder) = &self.0.place else {
+            let delete =
+                |file: ObjectMeta| async move { self.delete(file.location.as_ref()).await };
+            return files.try_for_each_concurrent(DELETING, delete).await;
+        };
+        while let Some(file) = files.try_next().await? {
             self.delete(file.location.as_ref()).await?;
         }
         // The store lists whole files only.
-        match tokio::fs::remove_dir_all(self.0.folder.join(prefix.as_ref())).await {
+        match tokio::fs::remove_dir_all(folder.join(prefix.as_ref())).await {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(ApiError::internal(error))
             }
@@ -270,82 +338,13 @@ impl Blobs {
         }
     }
 
-    /// An address that reads the file for `ttl` seconds.
-    pub fn signed_get_url(&self, key: &str, filename: Option<&str>, ttl: u64) -> String {
-        self.signed("GET", key, filename, ttl)
-    }
-
-    /// An address that reads the file for `ttl` seconds at least and twice as long at most. It stays the same for as long, so
-    /// that browsers find again what they have kept.
-    pub fn steady_get_url(&self, key: &str, filename: Option<&str>, ttl: u64) -> String {
-        let window = i64::try_from(ttl).unwrap_or(i64::MAX / 4).max(1);
-        let expires = (self.0.clock.now().timestamp().div_euclid(window) + 2) * window;
-        self.address("GET", key, filename, expires)
-    }
-
-    /// An address that takes the file's bytes for `ttl` seconds.
-    pub fn signed_put_url(&self, key: &str, ttl: u64) -> String {
-        self.signed("PUT", key, None, ttl)
-    }
-
-    fn signed(&self, method: &str, key: &str, filename: Option<&str>, ttl: u64) -> String {
-        let expires = self.0.clock.now().timestamp() + i64::try_from(ttl).unwrap_or(0);
-        self.address(method, key, filename, expires)
-    }
-
-    fn address(&self, method: &str, key: &str, filename: Option<&str>, expires: i64) -> String {
-        let signature = hex::encode(
-            self.mac(method, key, filename, expires)
-                .finalize()
-                .into_bytes(),
-        );
-        let mut query = url::form_urlencoded::Serializer::new(String::new());
-        query
-            .append_pair("expires", &expires.to_string())
-            .append_pair("signature", &signature);
-        if let Some(filename) = filename {
-            query.append_pair("filename", filename);
-        }
-        format!("{}/v1/blobs/{key}?{}", self.0.address, query.finish())
-    }
-
-    fn mac(&self, method: &str, key: &str, filename: Option<&str>, expires: i64) -> Hmac<Sha256> {
-        let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(&self.0.secret)
-            .expect("HMAC takes keys of any length");
-        for piece in [
-            "blob",
-            method,
-            key,
-            filename.unwrap_or_default(),
-            &expires.to_string(),
-        ] {
-            mac.update(&(piece.len() as u64).to_be_bytes());
-            mac.update(piece.as_bytes());
-        }
-        mac
-    }
-
-    fn check(&self, method: &str, key: &str, signed: &Signed) -> Result<()> {
-        let refused = || {
-            ApiError::forbidden(
-                "",
-                "the signature of this address is wrong or has expired: ask for a new one",
-            )
-        };
-        let signature = hex::decode(&signed.signature).map_err(|_| refused())?;
-        // Compares in constant time.
-        self.mac(method, key, signed.filename.as_deref(), signed.expires)
-            .verify_slice(&signature)
-            .map_err(|_| refused())?;
-        if signed.expires <= self.0.clock.now().timestamp() {
-            return Err(refused());
-        }
-        Ok(())
-    }
-
     /// Refuses writes when too little of the disk is free: max of `least` and 5 %.
     pub fn check_room(&self, least: u64) -> Result<()> {
-        let Ok(disk) = rustix::fs::statvfs(&self.0.folder) else {
+        let folder = match &self.0.place {
+            Place::Folder(folder) => Some(folder),
+            Place::Bucket { room, .. } => room.as_ref(),
+        };
+        let Some(Ok(disk)) = folder.map(rustix::fs::statvfs) else {
             return Ok(());
         };
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
@@ -372,6 +371,10 @@ fn parse(key: &str) -> Result<Key> {
 fn failed(error: object_store::Error) -> ApiError {
     match error {
         object_store::Error::NotFound { path, .. } => ApiError::not_found("blob", &path),
+        object_store::Error::Generic { store: "S3", .. } => {
+            tracing::error!(%error, "the file store is not available");
+            ApiError::unavailable("", "the file store is not available").retry_after(2)
+        }
         other => ApiError::internal(other),
     }
 }
@@ -402,51 +405,8 @@ pub fn safe_name(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn blobs(folder: &tempfile::TempDir, clock: &Clock) -> Blobs {
+    pub(super) fn blobs(folder: &tempfile::TempDir, clock: &Clock) -> Blobs {
         Blobs::open(folder.path(), [7; 32], "http://here".into(), clock.clone()).unwrap()
-    }
-
-    fn signed(address: &str) -> (String, Signed) {
-        let url = url::Url::parse(address).unwrap();
-        let pairs: std::collections::HashMap<_, _> = url.query_pairs().into_owned().collect();
-        let key = url.path().strip_prefix("/v1/blobs/").unwrap().to_owned();
-        let signed = Signed {
-            expires: pairs["expires"].parse().unwrap(),
-            signature: pairs["signature"].clone(),
-            filename: pairs.get("filename").cloned(),
-        };
-        (key, signed)
-    }
-
-    #[test]
-    fn a_signature_opens_its_key_method_and_time_alone() {
-        let (folder, clock) = (tempfile::tempdir().unwrap(), Clock::default());
-        let blobs = blobs(&folder, &clock);
-        let (key, signed) = signed(&blobs.signed_get_url("ns_1/a/b.txt", Some("my file.txt"), 60));
-        assert!(blobs.check("GET", &key, &signed).is_ok());
-        assert!(blobs.check("PUT", &key, &signed).is_err());
-        assert!(blobs.check("GET", "ns_2/a/b.txt", &signed).is_err());
-        clock.advance(61);
-        assert!(blobs.check("GET", &key, &signed).is_err());
-    }
-
-    #[test]
-    fn a_steady_address_lasts_as_promised_and_stays_for_a_while() {
-        let (folder, clock) = (tempfile::tempdir().unwrap(), Clock::default());
-        let blobs = blobs(&folder, &clock);
-        let address = || blobs.steady_get_url("ns_1/a/b.png", None, 3600);
-        // The beginning of a window.
-        clock.advance(3600 - clock.now().timestamp().rem_euclid(3600));
-        let first = address();
-        clock.advance(3500);
-        let late = address();
-        assert_eq!(late, first);
-        let (key, signed) = signed(&late);
-        clock.advance(3600);
-        assert!(blobs.check("GET", &key, &signed).is_ok());
-        assert_ne!(address(), first);
-        clock.advance(200);
-        assert!(blobs.check("GET", &key, &signed).is_err());
     }
 
     #[tokio::test]

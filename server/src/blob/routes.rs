@@ -11,12 +11,13 @@ use futures::{Stream, TryStreamExt};
 use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt};
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{Signed, failed, parse, parts::Asked, safe_name, too_large};
+use super::{addresses::Signed, failed, parse, parts::Asked, safe_name, too_large};
 use crate::{
     app::App,
     error::{ApiError, Result},
     list::Params,
     openapi::routes,
+    v1::uploads,
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -104,9 +105,9 @@ fn range(text: &str) -> Option<GetRange> {
     }
 }
 
-/// Pages shown from this origin must not be able to run what strangers uploaded: only types without script are shown
-/// in place, everything else is a download, and nothing is guessed from the bytes.
-fn file_headers(key: &str, signed: &Signed, etag: &str) -> HeaderMap {
+/// The type of a file, and whether it is shown in place. Only types without script are: no page may run what strangers
+/// uploaded.
+pub(super) fn shown(key: &str, filename: Option<&str>) -> (String, String) {
     let guess = mime_guess::from_path(key).first_or_octet_stream();
     let kind = guess.type_().as_str();
     let text = kind == "text" && matches!(guess.subtype().as_str(), "plain" | "csv" | "markdown");
@@ -120,15 +121,19 @@ fn file_headers(key: &str, signed: &Signed, etag: &str) -> HeaderMap {
     } else {
         guess.essence_str().to_owned()
     };
-    let name = safe_name(signed.filename.as_deref().unwrap_or(key));
+    let name = safe_name(filename.unwrap_or(key));
     let disposition = if inline { "inline" } else { "attachment" };
+    (content_type, format!("{disposition}; filename=\"{name}\""))
+}
+
+/// What a file is answered with; nothing is guessed from its bytes.
+fn file_headers(key: &str, signed: &Signed, etag: &str) -> HeaderMap {
+    let (content_type, disposition) = shown(key, signed.filename.as_deref());
+    let is_pdf = content_type == "application/pdf";
     let mut headers = HeaderMap::new();
     for (header, value) in [
         (header::CONTENT_TYPE, content_type),
-        (
-            header::CONTENT_DISPOSITION,
-            format!("{disposition}; filename=\"{name}\""),
-        ),
+        (header::CONTENT_DISPOSITION, disposition),
         (header::ETAG, etag.to_owned()),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff".into()),
         (
@@ -142,7 +147,7 @@ fn file_headers(key: &str, signed: &Signed, etag: &str) -> HeaderMap {
         }
     }
     // Browsers show a PDF in a viewer of their own, apart from this origin; under a policy Chrome and Safari show nothing.
-    if guess != mime_guess::mime::APPLICATION_PDF {
+    if !is_pdf {
         headers.insert(
             header::CONTENT_SECURITY_POLICY,
             HeaderValue::from_static("default-src 'none'; sandbox"),
@@ -153,7 +158,8 @@ fn file_headers(key: &str, signed: &Signed, etag: &str) -> HeaderMap {
 
 /// Takes a file by its signed address, streamed to disk. `x-checksum-sha256` (hex) is checked when sent. With `Content-Range:
 /// bytes FIRST-LAST/TOTAL` the body is a part of the file: parts may come in any order and again, 202 tells in `Range` what is
-/// there from the first byte on, and 200 that the file is whole. An empty body with `bytes */TOTAL` asks how far it is.
+/// there from the first byte on, and 200 that the file is whole. An empty body with `bytes */TOTAL` asks how far it is. An upload
+/// that is confirmed (409), has expired or was deleted (410) takes nothing any more.
 #[utoipa::path(put, path = "/v1/blobs/{*key}", tag = "blobs", params(("key" = String, Path, description = "Namespace, kind, id and name; may hold slashes"), Signed), security(()), request_body(content = Vec<u8>, content_type = "application/octet-stream"), responses((status = 200, description = "stored"), (status = 202, description = "a part is stored; `Range` tells what is there")))]
 async fn put_blob(
     State(app): State<App>,
@@ -163,6 +169,7 @@ async fn put_blob(
     body: Body,
 ) -> Result<Response> {
     app.blobs().check("PUT", &key, &signed)?;
+    uploads::check_waiting(&app, &key).await?;
     app.blobs()
         .check_room(app.config().limits.free_disk_bytes)?;
     let limit = app.config().limits.upload_bytes;

@@ -12,7 +12,7 @@ use rustix::fs::{SeekFrom, seek};
 use crate::{boot, config::Config, folder};
 
 /// What the database's own copy replaces, and what belongs to a running process.
-const LEFT_OUT: [&str; 4] = ["lock", "loupe.db", "loupe.db-wal", "loupe.db-shm"];
+const LEFT_OUT: [&str; 5] = ["lock", "loupe.db", "loupe.db-wal", "loupe.db-shm", "work"];
 
 pub async fn run(config: Config, to: &Path) -> anyhow::Result<()> {
     boot::log(&config);
@@ -42,6 +42,12 @@ pub async fn run(config: Config, to: &Path) -> anyhow::Result<()> {
     if config.is_postgres() {
         println!(
             "The PostgreSQL database is not in it: back it up with pg_dump now, before a server is started."
+        );
+    }
+    if !config.blobs.url.is_empty() {
+        println!(
+            "The files in {} are not in it: copy them with a tool of that store, or keep versions there.",
+            config.blobs.url
         );
     }
     Ok(())

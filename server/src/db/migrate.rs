@@ -59,6 +59,11 @@ pub const MIGRATIONS: &[Migration] = migrations![
     34 "0034_feed_age",
     35 "0035_pages",
     36 "0036_signals",
+    37 "0037_supervision",
+    38 "0038_fillings",
+    39 "0039_upload_batches",
+    40 "0040_batch_groups",
+    42 "0042_failed_executions",
 ];
 
 const SCHEMA: &str =
@@ -66,7 +71,7 @@ const SCHEMA: &str =
 
 /// Applies what is missing, each step in its own transaction.
 pub(super) async fn run(db: &Db) -> anyhow::Result<()> {
-    match &db.link {
+    match &db.opened().link {
         Link::Sqlite { .. } => {
             db.write(|tx| {
                 Box::pin(async move {

@@ -24,21 +24,21 @@ fn query(sql: &'static str, args: Args) -> Query<'static, Postgres, PgArguments>
     query
 }
 
-pub(super) async fn fetch_all(
-    connection: &mut PgConnection,
-    sql: &'static str,
-    args: Args,
-) -> Result<Rows> {
-    rows(query(sql, args).fetch_all(connection).await?)
-}
+/// Takes a name until the transaction ends.
+pub(super) const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
 
-pub(super) async fn fetch_one(
+/// The rows that are found, one at most where `most` is 1.
+pub(super) async fn fetch(
     connection: &mut PgConnection,
     sql: &'static str,
     args: Args,
+    most: usize,
 ) -> Result<Rows> {
-    let row = query(sql, args).fetch_optional(connection).await?;
-    rows(row.into_iter().collect())
+    if most == 1 {
+        let row = query(sql, args).fetch_optional(connection).await?;
+        return rows(row.into_iter().collect());
+    }
+    rows(query(sql, args).fetch_all(connection).await?)
 }
 
 /// Answers how many rows were changed.

@@ -132,12 +132,12 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + Unpin + 'static> Table<T> {
     /// changing the resource itself.
     pub async fn known(&self, db: &Db, owner: &str, identifier: &str) -> Result<Arc<Record<T>>> {
         let key = (self.sql.resource, owner.to_owned(), identifier.to_owned());
-        if let Some(record) = db.known.get(&key) {
+        if let Some(record) = db.known().get(&key) {
             return Ok(record);
         }
-        let changes = db.known.changes();
+        let changes = db.known().changes();
         let record = Arc::new(self.find(db, owner, identifier).await?);
-        db.known.keep(key, changes, record.clone());
+        db.known().keep(key, changes, record.clone());
         Ok(record)
     }
 

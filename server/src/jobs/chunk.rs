@@ -1,7 +1,7 @@
 //! One chunk of a tier of a batch: read what the tier is made from, make its documents, store and flush them, then tell
 //! of it, in that order.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
 use loupe_wire::{
     BatchModel, BatchType, CollectionResponse, DedupStrategy, ObjectResponse, SourceType,
@@ -11,6 +11,7 @@ use loupe_wire::{
 use super::{
     Claim,
     filling::{Filling, is_wanted},
+    holding::{self, Holding},
     text,
 };
 use crate::{
@@ -114,13 +115,34 @@ fn reads_documents(collection: &CollectionResponse) -> bool {
     collection.source.r#type == SourceType::Collection
 }
 
-/// Runs one chunk.
+/// Until a chunk asks again for objects that another one has in work.
+const BUSY: Duration = Duration::from_millis(500);
+
+/// Runs one chunk, once nobody else has its objects in work.
 ///
 /// # Errors
 /// Whatever keeps the whole chunk from being done; single objects fail by themselves.
 pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
     crate::fail_point!("batch.after_claim");
     let chunk = Chunk::load(app, claim).await?;
+    let place = (chunk.namespace_id.as_str(), chunk.batch.bucket_id.as_str());
+    let Some(holding) = Holding::take(app, claim, place, &chunk.pending).await? else {
+        return holding::postpone(app, claim, BUSY).await;
+    };
+    let end = tokio::select! {
+        end = process(app, claim, &chunk, &holding) => end?,
+        error = holding.lost() => return Err(error),
+    };
+    app.store().flush().await?;
+    crate::fail_point!("batch.after_docstore_flush");
+    batches::end_chunk(app, claim, &chunk.span.batch_id, end).await?;
+    holding.over();
+    Ok(())
+}
+
+/// Fills the collections of the tier.
+async fn process(app: &App, claim: &Claim, chunk: &Chunk, holding: &Holding) -> Result<ChunkEnd> {
+    // What the objects are is read after they were taken: whoever had them before has ended.
     let collections = chunk.collections(app).await?;
     let of_objects = chunk.batch.r#type == BatchType::Bucket
         && (chunk.span.tier == 0 && !collections.iter().all(reads_documents));
@@ -135,6 +157,7 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
     let mut end = ChunkEnd {
         tier: chunk.span.tier,
         objects: chunk.pending.iter().map(start).collect(),
+        holder: holding.holder().to_owned(),
         ..Default::default()
     };
     // Objects that some collection was filled from before, and is not filled from again.
@@ -145,6 +168,7 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
         let filling = Filling {
             app,
             claim,
+            holding,
             batch_id: &chunk.span.batch_id,
             namespace_id: &chunk.namespace_id,
             collection,
@@ -167,9 +191,7 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
     for object in &mut end.objects {
         settle(object, done.contains(&object.object_id));
     }
-    app.store().flush().await?;
-    crate::fail_point!("batch.after_docstore_flush");
-    batches::end_chunk(app, claim, &chunk.span.batch_id, end).await
+    Ok(end)
 }
 
 /// Fills a collection from objects of its bucket; answers those that are unchanged.

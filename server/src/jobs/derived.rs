@@ -11,12 +11,12 @@ use loupe_wire::Value;
 use sha2::{Digest, Sha256};
 
 use super::{
-    filling::{Filling, LISTED, belonging},
+    filling::{Filling, LISTED},
     reading,
 };
 use crate::{
     error::Result,
-    v1::batches::{ChunkEnd, store::Processed},
+    v1::batches::{ChunkEnd, fillings::belonging, store::Processed},
 };
 
 /// Documents of the source processed at once.
@@ -33,10 +33,16 @@ impl Filling<'_> {
         let waiting = end.objects.iter().filter(|one| one.status != "FAILED");
         let waiting: Vec<String> = waiting.map(|one| one.object_id.clone()).collect();
         let mut states = self.states(&waiting).await?;
-        // What has lost all its documents loses what was made of them.
-        for id in waiting.iter().filter(|id| self.again.contains(*id)) {
-            states.entry(id.clone()).or_default();
+        // What has lost all its documents loses what was made of them, whether or not the end of that is known.
+        let mut empty = Vec::new();
+        for id in waiting {
+            if self.again.contains(&id) {
+                states.entry(id).or_default();
+            } else if !states.contains_key(&id) {
+                empty.push(id);
+            }
         }
+        self.remove_stale(&empty, &[]).await?;
         end.documents.found += states.values().map(State::len).sum::<i64>();
         let hashes: BTreeMap<String, String> = states
             .into_iter()
@@ -84,7 +90,8 @@ impl Filling<'_> {
                 .map(|one| (one.document_id.clone(), root(one).to_owned()))
                 .collect();
             end.documents.submitted += i64::try_from(documents.len()).unwrap_or(0);
-            for inputs in self.inputs(&plan, documents) {
+            for (files, inputs) in self.inputs(&plan, documents) {
+                let _room = reading::room(files).await;
                 let inputs = self.read(&plan, inputs, &roots, end).await?;
                 let made = self.make(&plan, inputs, &roots, end).await?;
                 for (document, count) in made.from {
@@ -111,14 +118,26 @@ impl Filling<'_> {
                 object_id,
             });
         let processed: Vec<Processed> = processed.collect();
+        // What could not be read this time is not gone.
+        let whole = |id: &String| {
+            let one = (collection_id.clone(), id.clone());
+            !end.cut_short.contains(&one)
+        };
+        let done = processed.iter().map(|one| one.object_id.clone());
+        let done: Vec<String> = done.filter(whole).collect();
         end.processed.extend(processed);
-        self.remove_stale(&collection_id, &written, end).await?;
+        self.remove_stale(&done, &written).await?;
         end.written.push((collection_id, written));
         Ok(())
     }
 
-    /// Documents as objects, their fields where the collection wants them, in groups whose files fit into memory together.
-    fn inputs(&self, plan: &CollectionPlan, documents: Vec<Document>) -> Vec<Vec<ObjectInput>> {
+    /// Documents as objects, their fields where the collection wants them, in groups whose files fit into memory together;
+    /// each with the bytes of its files.
+    fn inputs(
+        &self,
+        plan: &CollectionPlan,
+        documents: Vec<Document>,
+    ) -> Vec<(i64, Vec<ObjectInput>)> {
         let sized = documents.into_iter().map(|document| {
             let size = sizes(&document);
             let mut input = ObjectInput::of_document(document);
@@ -131,7 +150,10 @@ impl Filling<'_> {
             (input, bytes)
         });
         let groups = reading::groups(sized.collect(), |(_, bytes)| reading::weight(plan, *bytes));
-        let inputs = |group: Vec<(ObjectInput, i64)>| group.into_iter().map(|one| one.0).collect();
+        let inputs = |group: Vec<(ObjectInput, i64)>| {
+            let bytes = group.iter().map(|one| one.1).fold(0, i64::saturating_add);
+            (bytes, group.into_iter().map(|one| one.0).collect())
+        };
         groups.into_iter().map(inputs).collect()
     }
 

@@ -1,17 +1,21 @@
 //! One collection being filled from one chunk.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use futures::StreamExt;
 use loupe_engine::{
     embed::EmbedError,
-    filter::{Filter, Operator},
-    ingest::{CollectionPlan, IngestError, NO_INPUT, ObjectInput, ObjectOutcome, Try},
-    store::{Document, ListQuery, Reach, Selection},
+    filter::Filter,
+    ingest::{CollectionPlan, IngestError, NO_INPUT, ObjectInput, ObjectOutcome, Try, root},
+    store::{CollectionSpec, Document, ListQuery, Reach, Selection},
 };
-use loupe_wire::{CollectionResponse, ObjectResponse, Value};
+use loupe_wire::{CollectionResponse, ObjectResponse};
 
-use super::{Claim, is_held, is_last_try, reading};
+use super::{
+    Claim,
+    holding::{Holding, Written},
+    is_held, is_last_try, reading, which_try,
+};
 use crate::{
     app::App,
     auth::Caller,
@@ -21,10 +25,12 @@ use crate::{
     v1::{
         annotations::signal,
         batches::{
-            ChunkEnd,
+            ChunkEnd, LeftOut,
+            fillings::belonging,
             store::{ObjectEnd, Processed},
+            tell,
         },
-        collections, documents, objects, taxonomies,
+        collections, documents, objects, removal, taxonomies,
     },
 };
 
@@ -40,6 +46,8 @@ pub(super) const LISTED: usize = 1_000;
 pub(super) struct Filling<'a> {
     pub app: &'a App,
     pub claim: &'a Claim,
+    /// The objects of the chunk.
+    pub holding: &'a Holding,
     pub batch_id: &'a str,
     pub namespace_id: &'a str,
     pub collection: &'a CollectionResponse,
@@ -96,15 +104,18 @@ impl Filling<'_> {
         }
         let plan = self.plan()?;
         let collection_id = plan.spec.collection_id.clone();
-        let mut ids = Vec::new();
+        let (mut ids, mut done) = (Vec::new(), Vec::new());
         let weight = |object: &ObjectResponse| reading::weight(&plan, reading::size(object));
         for group in reading::groups(objects, |(object, _)| weight(object)) {
             let hashes: BTreeMap<String, String> = group
                 .iter()
                 .map(|(object, hash)| (object.object_id.clone().unwrap_or_default(), hash.clone()))
                 .collect();
+            let files = group.iter().map(|(object, _)| reading::size(object));
+            let _room = reading::room(files.fold(0, i64::saturating_add)).await;
             let inputs = self.read_files(group, &mut end.objects).await?;
             let made = self.make(&plan, inputs, &BTreeMap::new(), end).await?;
+            done.extend(made.from.iter().map(|(object_id, _)| object_id.clone()));
             let processed = made
                 .from
                 .into_iter()
@@ -124,7 +135,13 @@ impl Filling<'_> {
             end.processed.extend(processed);
             ids.extend(made.ids);
         }
-        self.remove_stale(&collection_id, &ids, end).await?;
+        let whole = |id: &String| {
+            // What could not be read this time is not gone.
+            let one = (collection_id.clone(), id.clone());
+            !end.cut_short.contains(&one)
+        };
+        let done: Vec<String> = done.into_iter().filter(whole).collect();
+        self.remove_stale(&done, &ids).await?;
         end.written.push((collection_id, ids));
         Ok(())
     }
@@ -139,9 +156,10 @@ impl Filling<'_> {
         end: &mut ChunkEnd,
     ) -> Result<Made> {
         let app = self.app;
-        let attempt = match is_last_try(self.claim) {
-            true => Try::Last,
-            false => Try::More,
+        let attempt = match which_try(self.claim) {
+            // What was made a moment ago shows that the models answer: a failure is this object's own.
+            Try::Apart if !end.processed.is_empty() => Try::Last,
+            attempt => attempt,
         };
         let mut outcomes = app
             .ingest()
@@ -176,11 +194,41 @@ impl Filling<'_> {
         made.ids = ids.collect();
         // Nothing that was written through the API before comes over what is written now.
         documents::settle(app, self.namespace_id, &plan.spec.collection_id).await?;
-        self.check_held().await?;
-        app.store().upsert(&plan.spec, documents).await?;
+        self.write(plan.spec.clone(), documents).await?;
         crate::fail_point!("batch.after_upsert");
+        // Annotations whose documents had gone have them again.
+        signal::note_return(app, self.namespace_id, &made.ids).await?;
         taxonomies::keep(app, &self.claim.org_id, copies).await?;
         Ok(made)
+    }
+
+    /// Writes documents of objects that nobody else writes of.
+    async fn write(&self, spec: CollectionSpec, documents: Vec<Document>) -> Result<()> {
+        if documents.is_empty() {
+            return self.check_held().await;
+        }
+        let roots: BTreeSet<String> = documents.iter().map(|one| root(one).to_owned()).collect();
+        let app = self.app.clone();
+        let write = async move {
+            let written = app.store().upsert(&spec, documents).await;
+            written.map_err(ApiError::from)
+        };
+        self.holding
+            .write(self.written(roots.into_iter().collect()), write)
+            .await
+    }
+
+    fn collection_id(&self) -> &str {
+        self.collection.collection_id.as_deref().unwrap_or_default()
+    }
+
+    fn written(&self, object_ids: Vec<String>) -> Written {
+        Written {
+            namespace_id: self.namespace_id.to_owned(),
+            collection_id: self.collection_id().to_owned(),
+            batch_id: self.batch_id.to_owned(),
+            object_ids,
+        }
     }
 
     /// Keeps the files made on the way and notes how the object ended.
@@ -221,8 +269,8 @@ impl Filling<'_> {
                 Ok(None)
             }
             Ok(documents) => {
-                for file in outcome.generated {
-                    self.app.blobs().put(&file.key, file.bytes).await?;
+                for file in &outcome.generated {
+                    reading::keep(self.app, file).await?;
                 }
                 if object.status == "PENDING" {
                     object.status = "COMPLETED";
@@ -232,6 +280,14 @@ impl Filling<'_> {
                     object.error = Some(CUT_SHORT.into());
                     object.error_type = Some("transient".into());
                     end.cut_short.insert((collection_id, object_id));
+                }
+                if !outcome.dropped.is_empty() {
+                    tell(object, &outcome.dropped);
+                    end.left_out.push(LeftOut {
+                        collection_id: plan.spec.collection_id.clone(),
+                        object_id: object.object_id.clone(),
+                        what: outcome.dropped,
+                    });
                 }
                 object.documents += i64::try_from(documents.len()).unwrap_or(0);
                 Ok(Some((outcome.object_id, documents)))
@@ -303,91 +359,83 @@ impl Filling<'_> {
         }
     }
 
-    /// Documents of an earlier run that this one did not write again: a shorter text has fewer chunks.
-    pub async fn remove_stale(
-        &self,
-        collection_id: &str,
-        ids: &[String],
-        end: &ChunkEnd,
-    ) -> Result<()> {
-        let processed = end.processed.iter();
-        let here = processed.filter(|one| one.collection_id == collection_id);
-        // What could not be read this time is not gone.
-        let whole = |id: &String| {
-            let one = (collection_id.to_owned(), id.clone());
-            !end.cut_short.contains(&one)
-        };
-        let here = here.filter(|one| whole(&one.object_id));
-        let done: HashSet<&str> = here.map(|one| one.object_id.as_str()).collect();
-        let again = self.again.iter().map(String::as_str);
-        let objects: Vec<&str> = again.filter(|id| done.contains(id)).collect();
-        if objects.is_empty() {
+    /// Removes documents of earlier runs, also of those that did not end, that this one did not write again: a shorter text
+    /// has fewer chunks. What callers wrote themselves stays.
+    pub async fn remove_stale(&self, object_ids: &[String], written: &[String]) -> Result<()> {
+        if object_ids.is_empty() {
             return Ok(());
         }
-        let written: HashSet<&String> = ids.iter().collect();
+        let written: HashSet<&String> = written.iter().collect();
+        let roots: Vec<&str> = object_ids.iter().map(String::as_str).collect();
         let reach = Reach {
             namespace_id: self.namespace_id.to_owned(),
-            collection_ids: vec![collection_id.to_owned()],
+            collection_ids: vec![self.collection_id().to_owned()],
             principal: None,
         };
         let mut query = ListQuery {
-            filter: Some(belonging(&objects)),
+            filter: Some(belonging(&roots)),
             limit: LISTED,
             ..Default::default()
         };
-        let mut stale = Vec::new();
+        let (mut stale, mut left) = (Vec::new(), Vec::new());
         loop {
             let page = self.app.store().list(&reach, query.clone()).await?;
-            let listed = page.documents.into_iter().map(|one| one.document_id);
-            stale.extend(listed.filter(|id| !written.contains(id)));
+            let documents = page.documents.into_iter();
+            for one in documents.filter(|one| is_made(one) && !written.contains(&one.document_id)) {
+                left.extend(removal::Left::of(self.namespace_id, &one));
+                stale.push(one.document_id);
+            }
             if page.next.is_none() {
                 break;
             }
             query.cursor = page.next;
         }
-        if !stale.is_empty() {
-            documents::settle(self.app, self.namespace_id, collection_id).await?;
-            self.check_held().await?;
-            let annotated = signal::note_removal(self.app, self.namespace_id, &stale).await?;
-            let which = Selection::Ids(stale.clone());
-            self.app.store().delete(&reach, which).await?;
-            if annotated {
-                signal::forget_documents(self.app, self.namespace_id, &stale).await?;
-            }
+        match stale.is_empty() {
+            true => Ok(()),
+            false => self.remove(reach, object_ids.to_vec(), stale, left).await,
+        }
+    }
+
+    async fn remove(
+        &self,
+        reach: Reach,
+        object_ids: Vec<String>,
+        stale: Vec<String>,
+        left: Vec<removal::Left>,
+    ) -> Result<()> {
+        let (app, namespace_id) = (self.app, self.namespace_id);
+        documents::settle(app, namespace_id, self.collection_id()).await?;
+        self.check_held().await?;
+        let annotated = signal::note_removal(app, namespace_id, &stale).await?;
+        // Their files go behind them, once the objects are let go.
+        removal::leave(app, &self.claim.org_id, namespace_id, left).await?;
+        let (store, which) = (app.store().clone(), Selection::Ids(stale.clone()));
+        let delete = async move {
+            let deleted = store.delete(&reach, which).await;
+            deleted.map(drop).map_err(ApiError::from)
+        };
+        self.holding.write(self.written(object_ids), delete).await?;
+        if annotated {
+            signal::forget_documents(app, namespace_id, &stale).await?;
         }
         Ok(())
     }
 }
 
-/// Documents that belong to these objects or first documents, whatever tier they are of: see
-/// [`loupe_engine::ingest::root`].
-pub(super) fn belonging(roots: &[&str]) -> Filter {
-    let is = |field: &str, ids: &[&str]| {
-        let ids = ids.iter().map(|id| Value::from(*id)).collect();
-        Filter::leaf(field, Operator::In, Value::Array(ids))
-    };
-    let documents: Vec<&str> = roots
-        .iter()
-        .copied()
-        .filter(|id| id.starts_with("doc_"))
-        .collect();
-    let of_objects = is("_internal.lineage.root_object_id", roots);
-    if documents.is_empty() {
-        return of_objects;
-    }
-    Filter::Any(vec![
-        of_objects,
-        is("_internal.lineage.root_document_id", &documents),
-        is("document_id", &documents),
-    ])
+/// Whether an extractor made the document.
+fn is_made(document: &Document) -> bool {
+    let internal = document.payload.get("_internal");
+    internal.is_some_and(|internal| internal.get("processing").is_some())
 }
 
 /// What the objects' owner reads when a whole chunk is given up.
 fn nothing_made(error: IngestError) -> ApiError {
     match error {
         IngestError::Model(error @ EmbedError::Failed(_)) => {
-            ApiError::model_unavailable("", error.to_string())
+            ApiError::model_unavailable("", error.to_string()).retry_after(2)
         }
+        IngestError::Away(message) => ApiError::model_unavailable("", message).retry_after(2),
+        IngestError::Passing(message) => ApiError::unavailable("", message),
         IngestError::Model(error) => error.into(),
         IngestError::Stopped => ApiError::unavailable("", error.to_string()),
     }

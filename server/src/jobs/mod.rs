@@ -3,15 +3,18 @@
 mod chunk;
 mod derived;
 mod filling;
+mod holding;
 mod reading;
 mod store;
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt;
+use loupe_engine::ingest::Try;
 use loupe_wire::Value;
 use tokio::sync::Semaphore;
 
+pub use holding::{is_writing, let_go, object_lease, postpone};
 pub use store::{Claim, cancel_children, finish, hand_back, holds, is_held, unfinished};
 
 use self::store::Lane;
@@ -28,8 +31,14 @@ use crate::{
 /// Ends in an error that may pass before work is given up.
 const MAX_TRIES: i64 = 3;
 
+/// The same while something is away that is known to come back, such as a database or a model: four to six minutes.
+const MAX_WAITS: i64 = 8;
+
 /// The same for what is sent to people: with an hour between most of them, receivers and mail servers have a day to be back.
 const MAX_SENDS: i64 = 34;
+
+/// Seconds that something which is away may ask to be left alone.
+const LONGEST_ASKED: u64 = 60;
 
 /// Claims before work is given up: a process that is killed again and again is no fault of the work, but work that
 /// kills its process is not tried for ever.
@@ -185,8 +194,8 @@ async fn run(app: &App, claim: Claim) {
         return;
     }
     tracing::warn!(%error, task_id = claim.task_id, tries = claim.tries + 1, "work failed");
-    if is_endless(&claim) || (error.is_transient() && !is_last_try(&claim)) {
-        requeue(app, &claim, pause(&claim)).await;
+    if is_endless(&claim) || (error.is_transient() && !is_over(&claim, &error)) {
+        requeue(app, &claim, pause(&claim, &error)).await;
     } else {
         let kind = if error.is_transient() {
             "transient"
@@ -209,15 +218,40 @@ fn is_endless(claim: &Claim) -> bool {
     claim.kind == removal::REMOVE_NAMESPACE
 }
 
-/// Microseconds until work that failed is tried again: twice as long after each try, an hour at most.
-fn pause(claim: &Claim) -> i64 {
+/// Microseconds until work that failed is tried again: twice as long after each try, an hour at most. What waits for the same
+/// thing to be back comes at different moments, up to half as long again by chance, and not before it is asked to.
+fn pause(claim: &Claim, error: &ApiError) -> i64 {
     let doubled = u32::try_from(claim.tries + 1).unwrap_or(1).min(12);
-    2_i64.pow(doubled).min(3600) * 1_000_000
+    let pause = 2_i64.pow(doubled).min(3600) * 1_000_000;
+    let Some(seconds) = error.comes_back() else {
+        return pause;
+    };
+    let asked = i64::try_from(seconds.min(LONGEST_ASKED)).unwrap_or(0) * 1_000_000;
+    pause.max(asked) + rand::random_range(0..=pause / 2)
 }
 
-/// Whether a failure of this try ends the work.
+/// Whether an error that may pass ends the work all the same.
+fn is_over(claim: &Claim, error: &ApiError) -> bool {
+    is_last_try(claim) && (error.comes_back().is_none() || claim.tries + 1 >= MAX_WAITS)
+}
+
+/// What becomes of single objects of a chunk that fail in this try.
+fn which_try(claim: &Claim) -> Try {
+    match claim.tries + 1 {
+        MAX_WAITS.. => Try::Last,
+        MAX_TRIES.. => Try::Apart,
+        _ => Try::More,
+    }
+}
+
+/// Whether a failure of this try ends the work, unless something is waited for.
 fn is_last_try(claim: &Claim) -> bool {
-    let sends = [alerts::DELIVER, notifications::letters::LETTER].contains(&claim.kind.as_str());
+    let sends = [
+        alerts::DELIVER,
+        batches::callbacks::CALL,
+        notifications::letters::LETTER,
+    ];
+    let sends = sends.contains(&claim.kind.as_str());
     let most = if sends { MAX_SENDS } else { MAX_TRIES };
     claim.tries + 1 >= most
 }
@@ -303,6 +337,7 @@ async fn lead(app: App, owner: String) {
 
 /// What the leader does each second, and what once a minute. One that fails costs the others nothing.
 async fn round(app: &App, swept: &mut i64) {
+    step("buckets in batches", batches::split(app)).await;
     step("batches", batches::admit(app)).await;
     step("triggers", triggers::tick(app)).await;
     step("events of triggers", triggers::count_events(app)).await;
@@ -314,6 +349,7 @@ async fn round(app: &App, swept: &mut i64) {
         return;
     }
     *swept = now;
+    step("batches that stand still", batches::supervise(app)).await;
     step("ended tasks", async { archive(app).await.map(drop) }).await;
     step("old uploads", uploads::sweep(app)).await;
     step("old events", events::sweep(app)).await;

@@ -1,8 +1,14 @@
-//! Files of objects and documents, read as far as they fit into memory together.
+//! Files of objects and documents: small ones in memory, as far as they fit into it together, large ones on the disk.
 
-use loupe_engine::ingest::{BlobInput, BlobRole, CollectionPlan, ObjectInput};
+use futures::StreamExt;
+use loupe_engine::{
+    extract::{Data, Folder, Place},
+    ingest::{BlobInput, BlobRole, CollectionPlan, GeneratedBlob, ObjectInput},
+};
 use loupe_wire::{BlobModel, ObjectResponse};
 use serde_json::json;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio_util::io::ReaderStream;
 
 use crate::{
     app::App,
@@ -10,8 +16,21 @@ use crate::{
     v1::{objects, tasks},
 };
 
-/// Bytes of files in memory at once, for each worker. A larger object is alone there.
+/// Bytes of files in work at once, for each worker. A larger object is worked on alone.
 const BYTES_AT_ONCE: i64 = 128 << 20;
+
+/// The same for all workers of the process: four are never kept waiting, and more share what four have, so that their number
+/// does not decide how much memory a server needs.
+static ROOM: Semaphore = Semaphore::const_new(512 << 20);
+
+/// Larger files are read from the disk, and by the process that decodes them: a film is never in this one.
+const IN_MEMORY: u64 = 4 << 20;
+
+/// Bytes of one object's files that are in memory: the rest of its files are read from the disk, however small.
+const OF_OBJECT: u64 = 32 << 20;
+
+/// Bytes of a file that go to the store at once.
+const PIECE: usize = 64 << 10;
 
 /// Things in their order, cut where the files of a group would become too much. None is cut itself.
 pub(super) fn groups<T>(things: Vec<T>, size: impl Fn(&T) -> i64) -> Vec<Vec<T>> {
@@ -40,6 +59,14 @@ pub(super) const fn weight(plan: &CollectionPlan, files: i64) -> i64 {
     }
 }
 
+/// Waits until files of so many bytes may be worked on; held for as long as they are. A crawl waits for nobody here, as it has
+/// no files.
+pub(super) async fn room(bytes: i64) -> Option<SemaphorePermit<'static>> {
+    let bytes = u32::try_from(bytes.clamp(0, BYTES_AT_ONCE)).unwrap_or(0);
+    // Never closed.
+    ROOM.acquire_many(bytes).await.ok()
+}
+
 /// Bytes of all files of an object.
 pub(super) fn size(object: &ObjectResponse) -> i64 {
     let blobs = object.blobs.iter();
@@ -48,11 +75,74 @@ pub(super) fn size(object: &ObjectResponse) -> i64 {
         .fold(0, i64::saturating_add)
 }
 
+/// The files of one object while they are read.
+struct Files<'a> {
+    app: &'a App,
+    /// Bytes that may yet be kept in memory.
+    left: u64,
+    /// Where the others are. Gone with the last of them.
+    folder: Option<Folder>,
+    /// How many those are.
+    count: usize,
+}
+
+impl<'a> Files<'a> {
+    fn new(app: &'a App) -> Self {
+        Self {
+            app,
+            left: OF_OBJECT,
+            folder: None,
+            count: 0,
+        }
+    }
+
+    async fn read(&mut self, key: &str) -> Result<Data> {
+        let blobs = self.app.blobs();
+        let found = blobs.head(key).await?;
+        let size = found.ok_or_else(|| ApiError::not_found("blob", key))?.size;
+        if size <= IN_MEMORY.min(self.left) {
+            self.left -= size;
+            return Ok(blobs.get(key).await?.into());
+        }
+        let folder = match &self.folder {
+            Some(folder) => folder.clone(),
+            None => Folder::new().map_err(ApiError::internal)?,
+        };
+        self.folder = Some(folder.clone());
+        let name = self.count.to_string();
+        self.count += 1;
+        let place = folder.path().join(&name);
+        blobs.get_to(key, &place, u64::MAX).await?;
+        let data = Data::on_disk(&folder, &name).await;
+        data.map_err(ApiError::internal)
+    }
+}
+
+/// Keeps a file that was made of an object. One on the disk goes to the store piece by piece.
+pub(super) async fn keep(app: &App, file: &GeneratedBlob) -> Result<()> {
+    let path = match file.bytes.place() {
+        Place::Memory(bytes) => {
+            app.blobs().put(&file.key, bytes.clone()).await?;
+            return Ok(());
+        }
+        Place::Disk(path) => path,
+    };
+    let made = tokio::fs::File::open(path).await;
+    let made = made.map_err(ApiError::internal)?;
+    let pieces =
+        ReaderStream::with_capacity(made, PIECE).map(|piece| piece.map_err(ApiError::internal));
+    app.blobs()
+        .put_stream(&file.key, pieces, u64::MAX, |_, _| Ok(()))
+        .await?;
+    Ok(())
+}
+
 /// An object with the bytes of its files.
 pub(super) async fn object(app: &App, object: ObjectResponse, hash: String) -> Result<ObjectInput> {
+    let mut files = Files::new(app);
     let mut blobs = Vec::with_capacity(object.blobs.len());
     for blob in &object.blobs {
-        blobs.push(read_blob(app, blob).await?);
+        blobs.push(read_blob(&mut files, blob).await?);
     }
     Ok(ObjectInput {
         object_id: object.object_id.unwrap_or_default(),
@@ -65,7 +155,7 @@ pub(super) async fn object(app: &App, object: ObjectResponse, hash: String) -> R
     })
 }
 
-async fn read_blob(app: &App, blob: &BlobModel) -> Result<BlobInput> {
+async fn read_blob(files: &mut Files<'_>, blob: &BlobModel) -> Result<BlobInput> {
     let key =
         objects::blobs::key(blob).ok_or_else(|| ApiError::not_found("blob", &blob.property))?;
     let details = blob.details.clone().unwrap_or_default();
@@ -76,7 +166,7 @@ async fn read_blob(app: &App, blob: &BlobModel) -> Result<BlobInput> {
         filename: details.filename,
         mime: details.mime_type,
         url: format!("blob://{key}"),
-        bytes: app.blobs().get(key).await?,
+        bytes: files.read(key).await?,
         role: BlobRole::Source,
     })
 }
@@ -88,6 +178,7 @@ pub(super) async fn document(
     mut document: ObjectInput,
 ) -> Result<ObjectInput> {
     let read = plan.files_read(&document);
+    let mut files = Files::new(app);
     let mut blobs = Vec::with_capacity(read.len());
     for (place, mut blob) in document.blobs.into_iter().enumerate() {
         if !read.contains(&place) {
@@ -95,7 +186,7 @@ pub(super) async fn document(
         }
         let key = blob.url.strip_prefix("blob://");
         let key = key.ok_or_else(|| ApiError::not_found("blob", &blob.property))?;
-        blob.bytes = app.blobs().get(key).await?;
+        blob.bytes = files.read(key).await?;
         blobs.push(blob);
     }
     document.blobs = blobs;

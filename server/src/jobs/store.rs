@@ -4,13 +4,19 @@ use crate::{
     args,
     db::{Db, Json, Tx},
     error::Result,
-    v1::{alerts::DELIVER, batches, notifications::letters::LETTER, syncs, tasks::name_of},
+    v1::{
+        alerts::DELIVER,
+        batches::{self, callbacks::CALL},
+        notifications::letters::LETTER,
+        syncs,
+        tasks::name_of,
+    },
 };
 
 crate::sql! {
     // Work of every organization: the queue is one. The outer condition is checked again after a concurrent claim of
     // the same row, so two workers never hold one row.
-    const CLAIM = "UPDATE tasks SET lease_owner = $1, lease_until = $2, attempt = attempt + 1, status = 'PROCESSING', updated_at = $3 WHERE task_id = (SELECT task_id FROM tasks WHERE kind IS NOT NULL AND (kind IN ($4, $5, $7, $8)) = $6 AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) ORDER BY created_at, task_id LIMIT 1) AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) RETURNING task_id, org_id, namespace_id, parent_id, kind, work, lease_owner, attempt, tries";
+    const CLAIM = "UPDATE tasks SET lease_owner = $1, lease_until = $2, attempt = attempt + 1, status = 'PROCESSING', updated_at = $3 WHERE task_id = (SELECT task_id FROM tasks WHERE kind IS NOT NULL AND (kind IN ($4, $5, $7, $8, $9)) = $6 AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) ORDER BY created_at, task_id LIMIT 1) AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) RETURNING task_id, org_id, namespace_id, parent_id, kind, work, lease_owner, attempt, tries";
     const RENEW = "UPDATE tasks SET lease_until = $4 WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
     const FINISH = "UPDATE tasks SET status = $4, updated_at = $5, ended_at = $5, lease_owner = NULL, lease_until = NULL WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
     const HOLDS = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
@@ -74,12 +80,12 @@ pub(super) enum Lane {
 
 impl Lane {
     /// Kinds of work, and whether it is those or all others.
-    const fn kinds(self) -> ([&'static str; 4], bool) {
+    const fn kinds(self) -> ([&'static str; 5], bool) {
         match self {
-            Self::Work => ([syncs::LOOK, batches::CRAWL, DELIVER, LETTER], false),
-            Self::Looks => ([syncs::LOOK; 4], true),
-            Self::Crawls => ([batches::CRAWL; 4], true),
-            Self::Sends => ([DELIVER, LETTER, DELIVER, LETTER], true),
+            Self::Work => ([syncs::LOOK, batches::CRAWL, DELIVER, LETTER, CALL], false),
+            Self::Looks => ([syncs::LOOK; 5], true),
+            Self::Crawls => ([batches::CRAWL; 5], true),
+            Self::Sends => ([DELIVER, LETTER, CALL, DELIVER, LETTER], true),
         }
     }
 }
@@ -91,8 +97,10 @@ pub(super) async fn claim(
     now: i64,
     until: i64,
 ) -> Result<Option<Claim>> {
-    let ([first, second, third, fourth], of_them) = lane.kinds();
-    let args = args![owner, until, now, first, second, of_them, third, fourth];
+    let ([first, second, third, fourth, fifth], of_them) = lane.kinds();
+    let args = args![
+        owner, until, now, first, second, of_them, third, fourth, fifth
+    ];
     let row: Option<Row> = tx.one(CLAIM, args).await?;
     Ok(row.map(|row| Claim {
         task_id: row.task_id,

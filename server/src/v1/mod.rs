@@ -129,7 +129,10 @@ pub async fn run_task(app: &App, claim: &Claim) -> Result<()> {
         benchmarks::REPLAY => return benchmarks::run(app, claim).await,
         evaluations::EVALUATE => return evaluations::run(app, claim).await,
         apps::deploys::DEPLOY => apps::building::run(app, claim).await?,
+        batches::callbacks::CALL => batches::callbacks::run(app, claim).await?,
         kind if removal::runs(kind) => removal::run(app, claim).await?,
+        // It may wait for others.
+        removal::REMOVE_FILES => return removal::remove_files(app, claim).await,
         kind => {
             return Err(ApiError::bad_request(
                 "",

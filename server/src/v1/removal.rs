@@ -1,12 +1,15 @@
 //! Removals that take longer than a request. The request takes the thing out of everybody's reach and leaves a task;
 //! the task frees files, documents and rows. Each step may be repeated, so a removal that was cut off starts again.
 
+mod leftover;
 mod made;
+mod uploaded;
 
 use loupe_wire::{BatchModel, ObjectResponse, TaskStatusEnum, TaskType, Value};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+pub use leftover::{Left, leave, leave_in, run as remove_files};
 pub use made::remove_from;
 
 use super::{
@@ -29,6 +32,7 @@ pub const REMOVE_OBJECTS: &str = "remove_objects";
 pub const REMOVE_COLLECTION: &str = "remove_collection";
 pub const REMOVE_BUCKET: &str = "remove_bucket";
 pub const REMOVE_NAMESPACE: &str = "remove_namespace";
+pub const REMOVE_FILES: &str = "remove_files";
 
 /// Objects of one step.
 const STEP: i64 = 500;
@@ -42,8 +46,14 @@ crate::sql! {
     const ACTIVE_BATCHES = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) AND status IN ('QUEUED', 'PROCESSING')";
     // Chunks and reports of batches that were still running: nothing of them goes on.
     const CANCEL_BATCHES = "UPDATE batches SET status = 'CANCELED', updated_at = $3 WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) AND status IN ('QUEUED', 'PROCESSING') RETURNING data";
+    // Nor is any of them looked after, or retried.
+    const UNWATCH = "UPDATE batches SET due_at = NULL WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) AND due_at IS NOT NULL";
     const DELETE_BATCH_OBJECTS = "DELETE FROM batch_objects WHERE batch_id IN (SELECT batch_id FROM batches WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2))";
     const DELETE_BATCHES = "DELETE FROM batches WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2)";
+    // Buckets that were being split into batches.
+    const DELETE_HELD = "DELETE FROM batch_objects WHERE batch_id IN (SELECT batch_id FROM batch_groups WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2))";
+    const DELETE_MEMBERS = "DELETE FROM batch_group_members WHERE namespace_id = $1 AND group_id IN (SELECT group_id FROM batch_groups WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2))";
+    const DELETE_GROUPS = "DELETE FROM batch_groups WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2)";
     const DELETE_SYNC_FILES = "DELETE FROM sync_files WHERE namespace_id = $1 AND sync_id IN (SELECT sync_id FROM syncs WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2))";
     const DELETE_SYNC_JOBS = "DELETE FROM sync_jobs WHERE namespace_id = $1 AND sync_id IN (SELECT sync_id FROM syncs WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2))";
     const DELETE_SYNCS = "DELETE FROM syncs WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2)";
@@ -66,6 +76,8 @@ crate::sql! {
     const DELETE_TRIGGERS = "DELETE FROM triggers WHERE namespace_id = $1";
     const DELETE_FIRINGS = "DELETE FROM trigger_firings WHERE namespace_id = $1";
     const FORGET = "DELETE FROM processed WHERE namespace_id = $1";
+    const FORGET_FILLINGS = "DELETE FROM fillings WHERE namespace_id = $1";
+    const DELETE_FILLINGS = "DELETE FROM fillings WHERE namespace_id = $1 AND object_id = $2";
     const DELETE_TAXONOMIES = "DELETE FROM taxonomies WHERE owner = $1";
     const DELETE_TAXONOMY_VERSIONS = "DELETE FROM taxonomy_versions WHERE namespace_id = $1";
     const DELETE_CLUSTERS = "DELETE FROM clusters WHERE owner = $1";
@@ -97,6 +109,7 @@ pub async fn close_batches(
     }
     let args = args![namespace_id, bucket_id, now];
     let canceled: Vec<(Json<BatchModel>,)> = tx.all(CANCEL_BATCHES, args).await?;
+    tx.run(UNWATCH, args![namespace_id, bucket_id]).await?;
     // Their chunks too, which nobody could end once the batch is gone.
     for (batch,) in canceled {
         let task_id = batch.task_id.as_deref().unwrap_or_default();
@@ -275,6 +288,10 @@ async fn free(app: &App, namespace_id: &str, gone: &Gone) -> Result<()> {
         let folder = blobs::folder(namespace_id, object_id);
         app.blobs().delete_all(&folder).await?;
     }
+    if !gone.keeps_files {
+        uploaded::remove(app, namespace_id, &ids).await?;
+    }
+    delete_rows(app, DELETE_FILLINGS, namespace_id, ids.clone()).await?;
     delete_rows(app, DELETE_PROCESSED, namespace_id, ids).await
 }
 
@@ -379,6 +396,9 @@ async fn remove_bucket(app: &App, org_id: &str, namespace_id: &str, bucket_id: &
                 let owner = || args![&namespace_id, &bucket_id];
                 tx.run(DELETE_BATCH_OBJECTS, owner()).await?;
                 tx.run(DELETE_BATCHES, owner()).await?;
+                for sql in [DELETE_HELD, DELETE_MEMBERS, DELETE_GROUPS] {
+                    tx.run(sql, owner()).await?;
+                }
                 for sql in [DELETE_SYNC_FILES, DELETE_SYNC_JOBS, DELETE_SYNCS] {
                     tx.run(sql, owner()).await?;
                 }
@@ -453,6 +473,7 @@ async fn remove_namespace(app: &App, org_id: &str, namespace_id: &str) -> Result
                     DELETE_PREVIEWS,
                     DELETE_JOURNAL,
                     FORGET,
+                    FORGET_FILLINGS,
                 ] {
                     tx.run(sql, args![&namespace_id]).await?;
                 }

@@ -139,6 +139,55 @@ both! {
         assert!(server.app.db().number(left, vec![]).await.unwrap() <= 1);
     }
 
+    async fn what_failed_is_in_the_history_and_in_no_figure(server) {
+        let (namespace, id) = fruits(&server).await;
+        let call = async |path: &str, body: Value| server.call_in(&namespace, "POST", path, body).await;
+        let execute = format!("/v1/retrievers/{id}/execute");
+        let stray = json!({"method": "cursor", "cursor": "??"});
+        let failed = json!({"inputs": {"query": "sour grapes"}, "pagination": stray});
+        call(&execute, failed).await.error(400, "BadRequestError");
+        let adhoc = json!({"collection_identifiers": ["fruits"], "stages": [stage("limit", json!({"limit": 5}))], "inputs": {"query": "sour wine"},
+            "input_schema": {"query": {"type": "text"}}, "pagination": stray});
+        call("/v1/retrievers/execute", adhoc).await.error(400, "BadRequestError");
+        let batch = call(&format!("{execute}/batch"), json!({"queries": [{"inputs": {"query": "sour milk"}}], "settings": {"pagination": stray}})).await.ok();
+        assert_eq!((&batch["results"][0]["status"], &batch["failed"]), (&json!("failed"), &json!(1)));
+        // What is refused for how it was asked has not begun.
+        assert_eq!(call(&execute, json!({"inputs": {}})).await.status, 422);
+        call(&execute, json!({"inputs": {"query": "sour"}})).await.ok();
+
+        // The history is written in order: with the last, all are there.
+        let told = counted(&server, &namespace, &format!("retrievers/{id}/performance"), 1).await;
+        let summary = &told["summary"];
+        assert_eq!((&summary["failed_count"], &summary["zero_result_count"], &summary["zero_result_queries"]), (&json!(2), &json!(0), &json!([])), "{summary:#}");
+        let list = async |body: Value| call(&format!("/v1/retrievers/{id}/executions/list"), body).await.ok();
+        for (status, total) in [(Value::Null, 3), (json!("completed"), 1), (json!("failed"), 2), (json!("of_nobody"), 0)] {
+            let told = list(json!({"status": status})).await;
+            let results = told["results"].as_array().unwrap();
+            assert_eq!((&told["pagination"]["total"], results.len()), (&json!(total), total), "{told:#}");
+            assert!(results.iter().all(|one| status.is_null() || one["status"] == status));
+        }
+        let failed = list(json!({"status": "failed"})).await["results"].as_array().unwrap().clone();
+        let first = failed.iter().find(|one| one["query_summary"] == "sour grapes").expect("the first");
+        let execution = first["execution_id"].as_str().unwrap();
+        let path = format!("/v1/retrievers/{id}/executions/{execution}");
+        let one = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        assert!(one["error"].as_str().is_some_and(|error| error.contains("cursor")), "{one:#}");
+        assert_eq!((&one["status"], &one["total_stages"], &one["total_returned"]), (&json!("failed"), &json!(2), &json!(0)));
+        let status = server.call_in(&namespace, "GET", &format!("{path}/status"), Value::Null).await.ok();
+        assert_eq!((&status["status"], &status["stages_completed"]), (&json!("failed"), &json!(0)));
+        let adhoc = call("/v1/retrievers/executions/list", json!({"status": "failed"})).await.ok();
+        assert_eq!((&adhoc["total"], &adhoc["results"][0]["query_summary"]), (&json!(1), &json!("sour wine")), "{adhoc:#}");
+
+        // No figure, no signal and no suggestion is made of them.
+        for of in ["slow-queries", "signals"] {
+            let told = get(&server, &namespace, &format!("retrievers/{id}/{of}?limit=1000")).await;
+            assert!(told.as_array().unwrap().iter().all(|one| one["execution_id"] != execution), "{told:#}");
+        }
+        assert_eq!(get(&server, &namespace, "namespaces/summary").await["summary"]["execution_count"], 1);
+        let typed = server.call_in(&namespace, "GET", "/v1/retrievers/typeahead?q=sour", Value::Null).await.ok();
+        assert_eq!(typed["recent_searches"], json!(["sour"]), "{typed:#}");
+    }
+
     async fn words_that_are_not_finished_are_no_queries(server) {
         let (namespace, id) = fruits(&server).await;
         for query in ["s", "so", "sou", "sour", "figs"] {

@@ -119,6 +119,63 @@ both! {
         assert_eq!((cache(&known), known.status), ("HIT", 304));
     }
 
+    async fn each_question_of_a_batch_counts_unless_it_was_kept(server) {
+        let (namespace, id) = retriever(&server, "together").await;
+        add(&server, &namespace, "one").await;
+        let by = |operator: &str| json!({"inputs": {}, "filters": {"field": "title", "operator": operator, "value": "one"}});
+        let organization = organization(&server).await;
+        let billed = async || loupe_server::usage::searches(&server.app, &organization, 0, i64::MAX / 2).await.unwrap();
+        let batch = async |queries: Value, tag: &str| {
+            let request = server.request("POST", &format!("/v1/retrievers/{id}/execute/batch")).bearer_auth(&server.key)
+                .header("x-namespace", &namespace).header("if-none-match", tag).json(&json!({"queries": queries, "concurrency": 1}));
+            let before = billed().await;
+            let answer = Server::send(request).await;
+            (billed().await - before, answer)
+        };
+        let two = json!([{"inputs": {}}, by("eq")]);
+        let (cost, made) = batch(two.clone(), "").await;
+        assert_eq!((cost, made.status, cache(&made)), (2, 200, "MISS"), "{:#}", made.body);
+        let tag = made.headers["etag"].to_str().unwrap();
+        let (cost, kept) = batch(two.clone(), "").await;
+        assert_eq!((cost, kept.status, cache(&kept), &kept.headers["etag"]), (0, 200, "HIT", &made.headers["etag"]));
+        let (cost, known) = batch(two, tag).await;
+        assert_eq!((cost, known.status, cache(&known)), (0, 304, "HIT"));
+        // One from memory, one anew, and one that fails.
+        let (cost, mixed) = batch(json!([{"inputs": {}}, by("ne"), by("of nobody")]), tag).await;
+        assert_eq!((cost, mixed.status, cache(&mixed), &mixed.body["failed"]), (1, 200, "MISS", &json!(1)), "{:#}", mixed.body);
+        assert_ne!(mixed.headers["etag"], made.headers["etag"]);
+        // Stages without a retriever are known by a tag, and never kept.
+        let stages = json!([{"stage_name": "first", "config": {"stage_id": "limit", "parameters": {"limit": 5}}}]);
+        let body = json!({"collection_identifiers": ["things"], "stages": stages, "inputs": {}});
+        let adhoc = async |tag: &str| {
+            let request = server.request("POST", "/v1/retrievers/execute").bearer_auth(&server.key);
+            Server::send(request.header("x-namespace", &namespace).header("if-none-match", tag).json(&body)).await
+        };
+        let first = adhoc("").await;
+        assert_eq!((first.status, cache(&first)), (200, "BYPASS"), "{:#}", first.body);
+        let known = adhoc(first.headers["etag"].to_str().unwrap()).await;
+        assert_eq!((known.status, cache(&known)), (304, "BYPASS"));
+    }
+
+    async fn what_an_execution_does_not_do_is_refused(server) {
+        let (namespace, id) = retriever(&server, "limits").await;
+        let call = async |path: &str, body: Value| server.call_in(&namespace, "POST", path, body).await;
+        let execute = format!("/v1/retrievers/{id}/execute");
+        call(&execute, json!({"inputs": {}, "target_collection_id": "things"})).await.invalid(&["body", "target_collection_id"], "not_enabled");
+        call(&execute, json!({"inputs": {}, "target_collection_id": null})).await.ok();
+        let stages = json!([{"stage_name": "first", "config": {"stage_id": "limit", "parameters": {"limit": 5}}}]);
+        for (path, mut body) in [
+            ("/v1/retrievers".to_owned(), json!({"retriever_name": "capped", "collection_identifiers": ["things"], "stages": stages})),
+            ("/v1/retrievers/execute".to_owned(), json!({"collection_identifiers": ["things"], "stages": stages})),
+            (format!("/v1/retrievers/{id}/clone"), json!({"retriever_name": "copy"})),
+        ] {
+            body["budget_limits"] = json!({"max_credits": 5.0, "max_time_ms": 900});
+            call(&path, body.clone()).await.invalid(&["body", "budget_limits", "max_credits"], "not_enabled");
+            body["budget_limits"] = json!({"max_credits": null, "max_time_ms": 900});
+            call(&path, body).await.ok();
+        }
+    }
+
     async fn an_answer_shows_no_key_what_its_scopes_leave_out(server) {
         let (namespace, id) = retriever(&server, "scoped").await;
         let others = json!({"collection_name": "others", "source": {"type": "direct_upsert"}, "feature_extractor": {

@@ -74,6 +74,22 @@ both! {
             .invalid(&["body", "feature_extractor", "parameters", "run_transcription"], "value_error");
         create("text_extractor", json!({"response_shape": {"year": "integer"}})).await
             .invalid(&["body", "feature_extractor", "parameters", "response_shape"], "value_error");
+        for (name, parameters, path) in [
+            ("document_graph_extractor", json!({"layout_detector": "docling"}), vec!["layout_detector"]),
+            ("document_graph_extractor", json!({"thumbnail_mode": "segment"}), vec!["thumbnail_mode"]),
+            ("image_extractor", json!({"use_cdn": true}), vec!["use_cdn"]),
+            ("multimodal_extractor", json!({"output_dimensionality": 768}), vec!["output_dimensionality"]),
+            ("multimodal_extractor", json!({"generation_config": {"top_p": 0.1}}), vec!["generation_config", "top_p"]),
+            ("universal_extractor", json!({"max_concurrency": 8}), vec!["max_concurrency"]),
+            ("text_extractor", json!({"embedding_task": "clustering"}), vec!["embedding_task"]),
+        ] {
+            let at = [vec!["body", "feature_extractor", "parameters"], path].concat();
+            create(name, parameters).await.invalid(&at, "not_enabled");
+        }
+        // What is sent as it is by default, or switched off, is no reason to refuse.
+        let usual = json!({"render_dpi": 150, "thumbnail_mode": "both", "vlm_provider": "google", "use_vlm_correction": false,
+            "vertical_threshold": 15, "fast_mode": true});
+        create("document_graph_extractor", usual).await.ok();
         let made = create("multimodal_extractor", json!({"split_method": "scene"})).await.ok();
         let properties = &made["output_schema"]["properties"];
         assert_eq!(properties["start_time"]["type"], "number", "known before anything is processed: {properties}");
@@ -100,5 +116,42 @@ both! {
         assert_eq!((&documents[0]["text"], &documents[0]["title"]), (&json!("The hive is full."), &json!("Bees")));
         let failed = server.call_in(&namespace, "GET", &format!("{path}/failed-documents"), Value::Null).await;
         assert!(failed.ok().to_string().contains("begins as an archive but cannot be unpacked"));
+    }
+
+    async fn a_batch_tells_what_it_left_out(server) {
+        let namespace = server.namespace("leftovers").await;
+        let bucket = bucket(&server, &namespace).await;
+        let parameters = json!({"max_document_pages": 2});
+        let made = server.call_in(&namespace, "POST", "/v1/collections", collection("universal_extractor", &bucket, parameters)).await.ok();
+        let attached: String = (0..52)
+            .map(|number| format!("--b\r\nContent-Type: text/plain\r\nContent-Disposition: attachment; filename=\"{number}.txt\"\r\n\r\nword {number}\r\n"))
+            .collect();
+        let mail = format!(
+            "From: a@example.com\r\nTo: b@example.com\r\nSubject: Bees\r\nMIME-Version: 1.0\r\n\
+             Content-Type: multipart/mixed; boundary=\"b\"\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\nThe hive.\r\n{attached}--b--\r\n"
+        );
+        let data = base64::engine::general_purpose::STANDARD.encode(mail);
+        let blob = json!({"property": "file", "type": "text", "data": format!("data:message/rfc822;base64,{data}")});
+        let id = object(&server, &namespace, &bucket, "a.eml", blob).await;
+        let batch = process(&server, &namespace, &bucket).await;
+        assert_eq!(batch["status"], "COMPLETED", "{batch}");
+        let collection = made["collection_id"].as_str().unwrap();
+        let documents = server.call_in(&namespace, "GET", &format!("/v1/collections/{collection}/documents"), Value::Null).await.ok();
+        assert_eq!(documents["results"].as_array().unwrap().len(), 2, "the mail and what is attached first: {documents}");
+        // Two are not read at all; of the other fifty-one pages two are asked for.
+        let reasons = json!({"attachment_limit": 2, "max_document_pages": 49});
+        let told = "left out: 2 pages (attachment_limit), 49 pages (max_document_pages)";
+        assert_eq!((&batch["pages_dropped"], &batch["pages_dropped_reasons"]), (&json!(51), &reasons), "{batch}");
+        assert_eq!(batch["segments_dropped"], Value::Null);
+        assert_eq!(batch["progress"]["status_warnings"], json!([told]));
+        let job = &batch["tier_tasks"][0]["extractor_jobs"][0];
+        assert_eq!((&job["pages_dropped"], &job["pages_dropped_reasons"]), (&json!(51), &reasons), "{job}");
+        assert_eq!(job["warnings"], json!([format!("object {id}: {told}")]));
+        let path = format!("/v1/buckets/{bucket}/batches/{}/logs", batch["batch_id"].as_str().unwrap());
+        let logs = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        let warned = logs["logs"].as_array().unwrap().iter().find(|one| one["level"] == "warning").unwrap();
+        assert_eq!(warned["message"], format!("object {id}: {told}"));
+        let task = server.call_in(&namespace, "GET", &format!("/v1/tasks/{}", batch["task_id"].as_str().unwrap()), Value::Null).await.ok();
+        assert_eq!(task["additional_data"]["pages_dropped_reasons"], reasons, "{task}");
     }
 }

@@ -225,6 +225,54 @@ both! {
             server.call("POST", CONNECTIONS, body).await.invalid(&loc, "value_error");
         }
     }
+
+    async fn secrets_that_are_kept_stay_with_their_place(server) {
+        let ((storage, _), (other, heard)) = (s3().await, s3().await);
+        let files = json!({
+            "credentials": {"type": "access_key", "access_key_id": KEY_ID, "secret_access_key": SECRET}, "endpoint_url": storage,
+        });
+        let rows = json!({
+            "credentials": {"username": "reader", "password": "one of a database"}, "host": "one.example", "port": 5432, "database": "facts",
+        });
+        for (provider, name, secret, config, elsewhere, same) in [
+            ("s3", "files", "secret_access_key", files, vec![
+                json!({"endpoint_url": other}),
+                json!({"credentials": {"access_key_id": "AKIASOMEBODYELSE", "secret_access_key": "********"}}),
+            ], json!({"session_hint": "archive"})),
+            ("postgresql", "rows", "password", rows, vec![
+                json!({"host": "two.example"}),
+                json!({"port": 6432}),
+                json!({"credentials": {"username": "somebody", "password": "********"}}),
+            ], json!({"database": "other"})),
+        ] {
+            let body = json!({"name": name, "provider_type": provider, "provider_config": config, "test_before_save": false});
+            server.call("POST", CONNECTIONS, body).await.ok();
+            let path = format!("{CONNECTIONS}/{name}");
+            let shown = server.call("GET", &path, Value::Null).await.ok()["provider_config"].clone();
+            let with = |change: &Value| {
+                let mut config = shown.clone();
+                config.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+                config
+            };
+            let place = ["body", "provider_config", "credentials", secret];
+            for change in &elsewhere {
+                let refused = server.call("PATCH", &path, json!({"provider_config": with(change)})).await;
+                let fault = refused.invalid(&place, "value_error");
+                assert!(fault["msg"].as_str().unwrap().contains("send the secret itself"), "{fault}");
+                assert_eq!(server.call("GET", &path, Value::Null).await.ok()["provider_config"], shown);
+            }
+            if provider == "s3" {
+                let tested = server.call("POST", &format!("{path}/test"), Value::Null).await.ok();
+                assert_eq!(tested["success"], true, "{tested}");
+            }
+            // What leads nowhere else keeps it, and who sends it may go anywhere.
+            server.call("PATCH", &path, json!({"provider_config": with(&same)})).await.ok();
+            let mut moved = with(&elsewhere[0]);
+            moved["credentials"][secret] = "another".into();
+            server.call("PATCH", &path, json!({"provider_config": moved})).await.ok();
+        }
+        assert_eq!(heard.lock().unwrap().len(), 0, "{heard:?}");
+    }
 }
 
 type Heard = Arc<Mutex<Vec<String>>>;

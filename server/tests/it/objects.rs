@@ -86,6 +86,9 @@ both! {
         send(blob(film)).await.invalid(&["body", "blobs", "0", "property"], "value_error");
         let fetched = json!({"property": "photo", "type": "image", "data": "http://169.254.169.254/"});
         send(blob(fetched)).await.invalid(&["body", "blobs", "0", "data"], "value_error");
+        send(json!({"title": "a", "canonicalize_source": false})).await.invalid(&["body", "canonicalize_source"], "not_enabled");
+        let linked = json!({"property": "photo", "type": "image", "data": "https://example.com/a.png", "canonicalize_source": false});
+        send(blob(linked)).await.invalid(&["body", "blobs", "0", "canonicalize_source"], "not_enabled");
         let garbled = json!({"property": "photo", "type": "image", "data": "not base64!"});
         send(blob(garbled)).await.invalid(&["body", "blobs", "0", "data"], "value_error");
         let page = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
@@ -105,6 +108,11 @@ both! {
         let second = send("?policy=upsert", json!({"title": "a", "year": 3})).await.ok();
         assert_eq!((id(&second), &second["year"]), (id(&first), &json!(3)));
         send("?policy=replace", json!({"title": "a"})).await.invalid(&["query", "policy"], "enum");
+        let many = json!({"objects": [{"title": "a", "year": 7}, {"title": "c", "year": 7}]});
+        let made = send("/batch?policy=update", many.clone()).await.ok();
+        assert_eq!((id(&made["succeeded"][0]), &made["succeeded"][0]["year"]), (id(&first), &json!(7)), "{made:#}");
+        assert_eq!((&made["failed"][0]["object_index"], &made["failed"][0]["error_type"]), (&json!(1), &json!("NotFoundError")));
+        send("/batch?policy=replace", many).await.invalid(&["query", "policy"], "enum");
         // Changing another object into this key is refused too.
         let other = send("", json!({"title": "b"})).await.ok();
         let rename = json!({"title": "a"});

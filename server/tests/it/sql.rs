@@ -130,6 +130,8 @@ const WITHOUT_OWNER: &[(&str, Exceptions)] = &[
             ),
             ("alerts/store.rs", &["EVERYWHERE", "SWEEP"]),
             ("apps/store.rs", &["UNCHECKED", "OLD_BUNDLES"]),
+            ("batches/store/groups.rs", &["OPEN"]),
+            ("batches/supervising.rs", &["DUE"]),
             ("documents/journal.rs", &["MARK", "LEFT"]),
             ("exports/store.rs", &["EXPIRED"]),
             ("interactions/store.rs", &["SWEEP"]),
@@ -170,15 +172,19 @@ const WITHOUT_OWNER: &[(&str, Exceptions)] = &[
                     "CLEAR",
                 ],
             ),
+            ("jobs/holding.rs", &["POSTPONE"]),
             ("tasks/store.rs", &["UPDATE", "READ"]),
         ],
     ),
     (
         "batches are admitted in one order for all",
-        &[(
-            "batches/store.rs",
-            &["LOCK", "READ", "WAITING", "CRAWLING", "RUNNING"],
-        )],
+        &[
+            (
+                "batches/store.rs",
+                &["LOCK", "READ", "WAITING", "QUEUED", "CRAWLING", "RUNNING"],
+            ),
+            ("batches/waiting.rs", &["RECENT"]),
+        ],
     ),
     (
         "names of public pages and of apps are unique over all organizations: they are all that a visitor sends",

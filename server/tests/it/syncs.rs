@@ -11,6 +11,7 @@ use std::{
 
 use axum::{
     Router,
+    body::Body,
     extract::{Query, Request, State},
     http::{StatusCode, Uri, header},
     response::{IntoResponse, Response},
@@ -32,6 +33,45 @@ const HANGS: &str = "out/hangs";
 /// Is part of every ETag: files look new when it changes.
 const LOOKS: &str = "out/looks";
 
+/// Names the folder whose files come a letter at a time.
+const SLOW: &str = "out/slow";
+
+/// How many of those are on their way, and how many were at once.
+const NOW: &str = "out/now";
+const ONCE: &str = "out/once";
+
+/// Counts a slow file that begins or ends.
+fn count(files: &Files, change: i64) {
+    let mut files = files.lock().unwrap();
+    let number = |name: &str| {
+        let text = files.get(name);
+        text.map_or(0, |text| text.parse::<i64>().unwrap())
+    };
+    let now = number(NOW) + change;
+    let once = number(ONCE).max(now);
+    files.insert(NOW.into(), now.to_string());
+    files.insert(ONCE.into(), once.to_string());
+}
+
+/// A text a letter at a time.
+fn slowly(files: Files, text: String) -> Body {
+    let piece = move |at: usize| {
+        let (files, text) = (files.clone(), text.clone());
+        async move {
+            let letter = text.get(at..=at)?.to_owned();
+            if at == 0 {
+                count(&files, 1);
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            if at + 1 == text.len() {
+                count(&files, -1);
+            }
+            Some((Ok::<_, std::io::Error>(letter), at + 1))
+        }
+    };
+    Body::from_stream(futures::stream::unfold(0, piece))
+}
+
 /// A small S3 that lists two files at a time. What it is asked with is checked where single files are fetched.
 async fn storage(files: Files) -> String {
     let router = Router::new().fallback(answer).with_state(files);
@@ -39,12 +79,12 @@ async fn storage(files: Files) -> String {
 }
 
 async fn answer(
-    State(files): State<Files>,
+    State(state): State<Files>,
     Query(asked): Query<BTreeMap<String, String>>,
     uri: Uri,
     _: Request,
 ) -> Response {
-    let files = files.lock().unwrap().clone();
+    let files = state.lock().unwrap().clone();
     let path = uri.path();
     let asked_for = path.trim_end_matches('/');
     if files.get(HANGS).is_some_and(|key| asked_for.ends_with(key)) {
@@ -61,13 +101,17 @@ async fn answer(
         Some(text) => (
             [
                 (header::CONTENT_TYPE, "text/plain".to_owned()),
+                (header::CONTENT_LENGTH, text.len().to_string()),
                 (header::ETAG, format!("\"{}\"", text.len())),
                 (
                     header::LAST_MODIFIED,
                     "Sat, 21 Nov 2026 10:00:00 GMT".to_owned(),
                 ),
             ],
-            text.clone(),
+            match files.get(SLOW) {
+                Some(folder) if key.starts_with(folder) => slowly(state, text.clone()),
+                _ => text.clone().into(),
+            },
         )
             .into_response(),
         None => (
@@ -353,6 +397,13 @@ both! {
         server.call_in(&place.namespace, "POST", &path, body).await.invalid(&["body", "polling_interval_seconds"], "greater_than_equal");
         let body = json!({"connection_id": place.connection, "source_path": "s3://media", "ingest_filter": {"retriever_id": "ret_x"}});
         server.call_in(&place.namespace, "POST", &path, body).await.invalid(&["body", "ingest_filter"], "not_enabled");
+        for (reconcile, member) in [
+            (json!({"re_extract_on_update": false}), "re_extract_on_update"),
+            (json!({"re_extract_fields": ["kind"]}), "re_extract_fields"),
+        ] {
+            let body = json!({"connection_id": place.connection, "source_path": "s3://media", "reconcile": reconcile});
+            server.call_in(&place.namespace, "POST", &path, body).await.invalid(&["body", "reconcile", member], "not_enabled");
+        }
         let body = json!({"connection_id": "conn_nothing", "source_path": "s3://media"});
         server.call_in(&place.namespace, "POST", &path, body).await.error(404, "NotFoundError");
         let listed = place.call(&server, "POST", &format!("{path}/list"), json!({})).await;

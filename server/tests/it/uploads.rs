@@ -1,6 +1,6 @@
 //! Uploads: announced, sent to a signed address, confirmed into an object.
 
-use loupe_server::v1::uploads::store;
+use loupe_server::{args, v1::uploads::store};
 use loupe_wire::{TaskStatusEnum, UploadResponse};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -10,6 +10,8 @@ use crate::{
     both,
     harness::Server,
 };
+
+const BATCHES: &str = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE namespace_id = $1";
 
 async fn bucket(server: &Server) -> (String, String) {
     let namespace = server.namespace("files").await;
@@ -40,6 +42,15 @@ both! {
         let confirm = format!("{one}/confirm");
         server.call_in(&namespace, "POST", &confirm, Value::Null).await.error(400, "BadRequestError");
         assert_eq!(put(&server, &upload, "hello").await, 200);
+        let later = format!("{confirm}?async=true");
+        let begun = server.call_in(&namespace, "POST", &later, Value::Null).await.ok();
+        assert_eq!((&begun["status"], &begun["object_id"]), (&json!("PROCESSING"), &Value::Null));
+        for _ in 0..500 {
+            if server.call_in(&namespace, "GET", &one, Value::Null).await.ok()["status"] == "COMPLETED" {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
         let confirmed = server.call_in(&namespace, "POST", &confirm, Value::Null).await.ok();
         assert_eq!((&confirmed["status"], &confirmed["file_hash"]), (&json!("COMPLETED"), &json!(hash)));
         let again = server.call_in(&namespace, "POST", &confirm, json!({})).await.ok();
@@ -177,6 +188,79 @@ both! {
         }
         let found = server.call_in(&namespace, "GET", &one(&late), Value::Null).await.ok();
         assert_eq!(found["status"], "COMPLETED");
+    }
+
+    async fn a_confirmed_file_stays_and_only_who_may_write_sends_one(server) {
+        let (namespace, path) = bucket(&server).await;
+        let keys = "/v1/organizations/users/owner@localhost/api-keys";
+        let key = server.call("POST", keys, json!({"name": "reader", "permissions": ["read"]})).await.ok();
+        let reader = key["key"].as_str().unwrap();
+        let read = async |method: &str, path: &str| {
+            let request = server.request(method, path).bearer_auth(reader).header("X-Namespace", &namespace);
+            Server::send(if method == "POST" { request.json(&json!({"return_presigned_urls": true})) } else { request }).await.ok()
+        };
+        let announce = async |name: &str| {
+            let body = json!({"filename": name, "content_type": "text/plain", "skip_duplicates": false});
+            server.call_in(&namespace, "POST", &path, body).await.ok()
+        };
+        let shown = |upload: &Value| format!("{path}/{}?return_presigned_urls=true", upload["upload_id"].as_str().unwrap());
+        let upload = announce("a.txt").await;
+        assert_eq!(read("GET", &shown(&upload)).await["presigned_url"], Value::Null);
+        let list = read("POST", &format!("{path}/list")).await;
+        assert_eq!((&list["results"][0]["upload_id"], &list["results"][0]["presigned_url"]), (&upload["upload_id"], &Value::Null));
+        let again = server.call_in(&namespace, "GET", &shown(&upload), Value::Null).await.ok();
+        assert_eq!(put(&server, &again, "hello").await, 200);
+
+        let confirm = format!("{path}/{}/confirm", upload["upload_id"].as_str().unwrap());
+        server.call_in(&namespace, "POST", &confirm, Value::Null).await.ok();
+        let url = upload["presigned_url"].as_str().unwrap();
+        let late = Server::send(server.request("PUT", url).body("other")).await.error(409, "ConflictError");
+        assert_eq!(late["error"]["code"], "upload_confirmed");
+        let part = server.request("PUT", url).header("content-range", "bytes 0-4/5").body("other");
+        Server::send(part).await.error(409, "ConflictError");
+        let confirmed = read("GET", &shown(&upload)).await;
+        let url = confirmed["presigned_url"].as_str().unwrap();
+        assert_eq!(Server::send(server.request("GET", url)).await.body, json!("hello"));
+        Server::send(server.request("PUT", url).body("other")).await.error(403, "ForbiddenError");
+
+        // One that was deleted, and one that expired, take nothing any more.
+        let (gone, old) = (announce("b.txt").await, announce("c.txt").await);
+        let one = format!("{path}/{}", gone["upload_id"].as_str().unwrap());
+        assert_eq!(server.call_in(&namespace, "DELETE", &one, Value::Null).await.status, 204);
+        assert_eq!(put(&server, &gone, "hello").await, 410);
+        server.app.clock().advance(3_500);
+        let late = server.call_in(&namespace, "GET", &shown(&old), Value::Null).await.ok();
+        server.app.clock().advance(200);
+        assert_eq!(put(&server, &late, "hello").await, 403, "an address ends with its upload");
+        let expired = server.call_in(&namespace, "GET", &shown(&old), Value::Null).await.ok();
+        assert_eq!((&expired["status"], &expired["presigned_url"]), (&json!("PENDING"), &Value::Null));
+    }
+
+    async fn confirmations_at_once_submit_one_batch(server) {
+        let (namespace, bucket, _) = library(&server, "text_extractor", "text").await;
+        let path = format!("/v1/buckets/{bucket}/uploads");
+        let body = json!({"filename": "a.txt", "content_type": "text/plain"});
+        let upload = server.call_in(&namespace, "POST", &path, body).await.ok();
+        assert_eq!(put(&server, &upload, "some words to find").await, 200);
+        let confirm = format!("{path}/{}/confirm", upload["upload_id"].as_str().unwrap());
+        server.call_in(&namespace, "POST", &confirm, json!({})).await.ok();
+        let auto = json!({"auto_submit_batch": true});
+        let ask = || server.call_in(&namespace, "POST", &confirm, auto.clone());
+        let (one, two, three, four) = tokio::join!(ask(), ask(), ask(), ask());
+        let mut batches = Vec::new();
+        for answer in [one, two, three, four] {
+            if answer.status == 200 {
+                batches.push(answer.body["batch_id"].as_str().unwrap().to_owned());
+            } else {
+                answer.error(409, "ConflictError");
+            }
+        }
+        let last = ask().await.ok();
+        batches.push(last["batch_id"].as_str().unwrap().to_owned());
+        batches.dedup();
+        assert_eq!(batches.len(), 1, "{batches:?}");
+        let count = server.app.db().number(BATCHES, args![namespace]).await.unwrap();
+        assert_eq!(count, 1);
     }
 
     async fn a_confirmation_that_was_cut_off_is_taken_over(server) {

@@ -114,7 +114,7 @@ fn mac(key: &[u8], text: &[u8]) -> Vec<u8> {
 }
 
 /// Whether the message carries this secret's signatures, in both forms.
-fn is_signed(headers: &HeaderMap, body: &[u8], secret: &str) -> bool {
+pub fn is_signed(headers: &HeaderMap, body: &[u8], secret: &str) -> bool {
     let text = |name: &str| headers[name].to_str().unwrap().to_owned();
     let (id, at) = (text("webhook-id"), text("webhook-timestamp"));
     let key = STANDARD
@@ -134,7 +134,8 @@ fn is_signed(headers: &HeaderMap, body: &[u8], secret: &str) -> bool {
             .any(|one| one == format!("v1={}", hex::encode(&own)))
 }
 
-fn secret(webhook: &Value) -> String {
+/// The signing secret that a new webhook's answer tells.
+pub fn secret(webhook: &Value) -> String {
     webhook["channels"][0]["configs"]["signing_secret"]
         .as_str()
         .unwrap()

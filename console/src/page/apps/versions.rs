@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use serde_json::json;
-use web_sys::{File, FileList};
+use web_sys::File;
 
 use super::{super::upload::put, one::Shown};
 use crate::{
@@ -39,8 +39,8 @@ pub fn versions(shown: Shown) -> AnyView {
     provide_context(rows);
     provide_context(shown);
     let begun = move |made: Record| deploy.set(&made.text("deploy_id"));
-    let upload = Callback::new(move |files: FileList| {
-        if let Some(file) = files.get(0) {
+    let upload = Callback::new(move |files: Vec<Dropped>| {
+        if let Some(Dropped { file, .. }) = files.into_iter().next() {
             let _ = share.try_set(0.0);
             let (path, to) = (shown.path.get_untracked(), environment.get_untracked());
             change.run(send(session.api(), path, file, to, share), begun);

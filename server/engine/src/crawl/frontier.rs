@@ -38,6 +38,8 @@ pub struct Frontier<'a> {
     rules: &'a Rules,
     seen: HashSet<String>,
     open: Vec<Next>,
+    /// Addresses for which there was no room.
+    forgotten: usize,
     goal: Option<Vec<f32>>,
 }
 
@@ -47,6 +49,7 @@ impl<'a> Frontier<'a> {
             rules,
             seen: HashSet::new(),
             open: Vec::new(),
+            forgotten: 0,
             goal: None,
         }
     }
@@ -59,6 +62,11 @@ impl<'a> Frontier<'a> {
     /// Whether an address is seen for the first time.
     pub fn meet(&mut self, url: &Url) -> bool {
         self.seen.insert(url.to_string())
+    }
+
+    /// Addresses that were not read.
+    pub fn left(&self) -> usize {
+        self.open.len() + self.forgotten
     }
 
     /// The one to read next: the first found, or the nearest to the goal.
@@ -86,10 +94,13 @@ impl<'a> Frontier<'a> {
         depth: usize,
     ) {
         let room = MOST.saturating_sub(self.open.len());
+        let mut links = links.into_iter();
         let new = links
-            .into_iter()
+            .by_ref()
             .filter(|(url, _)| self.seen.insert(url.to_string()));
         let new: Vec<(Url, String)> = new.take(room).collect();
+        let rest = links.filter(|(url, _)| !self.seen.contains(url.as_str()));
+        self.forgotten += rest.count();
         let scores = self.scores(encoders, &new).await;
         let next = new.into_iter().enumerate().map(|(place, (url, _))| Next {
             url,

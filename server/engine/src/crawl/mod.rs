@@ -84,6 +84,9 @@ pub struct Crawled {
     /// Whether there may be pages that were not read this time: a site was busy, or time or requests ran out. What was
     /// read of them before still stands.
     pub cut_short: bool,
+    /// Addresses of the site that were found and not read: there were as many pages as are asked for, or the crawl was cut
+    /// short.
+    pub left: usize,
 }
 
 /// What pages are crawled with.
@@ -126,6 +129,7 @@ impl Crawler<'_> {
         }
         Ok(Crawled {
             cut_short: crawl.missed,
+            left: crawl.frontier.left(),
             pages: crawl.pages,
         })
     }

@@ -197,6 +197,7 @@ async fn a_crawl_says_whether_pages_may_have_been_missed() {
     ] {
         let found = crawled(&site(&links), &rules).await.unwrap();
         assert_eq!((found.cut_short, found.pages.len()), (missed, 2));
+        assert_eq!(found.left, usize::from(rules.pages == 2), "{links:?}");
     }
 }
 

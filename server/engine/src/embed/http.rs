@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::StreamExt;
 use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
 use url::Url;
 
 use super::hub::explain;
@@ -13,6 +14,9 @@ use super::{EmbedError, Result};
 /// The wait before the one retry, unless the endpoint names a shorter or longer one within reason.
 const RETRY_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// The code of a 429 that no waiting helps against.
+const SPENT: &str = "insufficient_quota";
 
 /// Where to, and how much may come back.
 pub(super) struct Call<'a> {
@@ -30,7 +34,7 @@ enum Trouble {
 }
 
 impl Call<'_> {
-    /// Sends the body, and once more after 429, 5xx or a broken connection.
+    /// Sends the body, and once more after 429, 5xx or a broken connection; not where the account is what is wrong.
     pub async fn post(&self, client: &reqwest::Client, kind: &str, body: Bytes) -> Result<Vec<u8>> {
         match self.send(client, kind, body.clone()).await {
             Err(Trouble::Passing(_, wait)) => {
@@ -80,14 +84,24 @@ impl Call<'_> {
         }
         let said: String = String::from_utf8_lossy(&bytes).chars().take(200).collect();
         let reason = format!("{address} answered {status}: {said}");
-        Err(if status.is_server_error() || status.as_u16() == 429 {
-            Trouble::Passing(reason, wait)
-        } else if matches!(status.as_u16(), 400 | 413 | 422) {
-            Trouble::Lasting(EmbedError::Invalid(reason))
-        } else {
-            Trouble::Lasting(EmbedError::Unavailable(reason))
+        Err(match status.as_u16() {
+            401..=403 => Trouble::Lasting(EmbedError::Refused(reason)),
+            429 if is_spent(&bytes) => Trouble::Lasting(EmbedError::Refused(reason)),
+            429 | 500..=599 => Trouble::Passing(reason, wait),
+            400 | 413 | 422 => Trouble::Lasting(EmbedError::Invalid(reason)),
+            _ => Trouble::Lasting(EmbedError::Unavailable(reason)),
         })
     }
+}
+
+/// Whether a 429 means a balance that is used up, as OpenAI-compatible endpoints say it: waiting changes nothing.
+fn is_spent(answer: &[u8]) -> bool {
+    let Ok(answer) = serde_json::from_slice::<Value>(answer) else {
+        return false;
+    };
+    let error = answer.get("error").unwrap_or(&answer);
+    let says = |member: &str| error.get(member).and_then(Value::as_str) == Some(SPENT);
+    says("code") || says("type")
 }
 
 fn retry_after(headers: &reqwest::header::HeaderMap) -> Duration {

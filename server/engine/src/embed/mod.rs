@@ -39,6 +39,9 @@ pub enum EmbedError {
     /// The input cannot be embedded; safe to show and not worth a retry.
     #[error("{0}")]
     Invalid(String),
+    /// The endpoint does not let this server in, or its balance is used up: not worth a retry until somebody sees to it.
+    #[error("{0}")]
+    Refused(String),
     /// Worth a retry.
     #[error("the model failed: {0}")]
     Failed(String),

@@ -19,9 +19,9 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
     version: "v1",
     feature_extractor_id: "document_graph_extractor_v1",
     description: "The pages of a PDF or office document, slides, sheets and chapters of books, one document each. \
-                  Pages that are pictures are read by tesseract where it and poppler are installed; with poppler, \
-                  pages of PDFs get thumbnails. Layout and correction parameters are accepted and change nothing: \
-                  there is one object, the page.",
+                  Pages that are pictures are drawn with render_dpi dots per inch and read by tesseract where it and \
+                  poppler are installed; with poppler, pages of PDFs get thumbnails. There is one object, the page: \
+                  its layout is not looked for, nor its text corrected, and parameters of both have one value.",
     category: "document",
     icon: "file-text",
     inputs: &[Input {
@@ -86,9 +86,17 @@ const KNOWN: &[&str] = &[
     "thumbnail_dpi",
 ];
 
+/// Dots per inch at which writing is read where nobody says.
+pub const READING_DPI: i64 = 200;
+
+/// What the interface says of `render_dpi` where nobody says.
+const DEFAULT_DPI: i64 = 150;
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct DocumentParams {
     min_text_length: usize,
+    /// Dots per inch at which writing is read.
+    pub(crate) reading: i64,
     /// Dots per inch of thumbnails, when wanted.
     pub(crate) thumbnails: Option<i64>,
     pub(super) indexes: Vec<IndexInfo>,
@@ -99,6 +107,7 @@ impl DocumentParams {
     pub(super) fn of_every_page() -> Self {
         Self {
             min_text_length: 1,
+            reading: READING_DPI,
             thumbnails: Some(72),
             indexes: Vec::new(),
         }
@@ -142,13 +151,23 @@ pub(super) fn check(
     }
     Ok(DocumentParams {
         min_text_length: usize::try_from(params.min_text_length).unwrap_or(1),
+        // The default of the interface is too coarse for small print: it leaves the choice to this server.
+        reading: match params.render_dpi {
+            DEFAULT_DPI => READING_DPI,
+            dpi => dpi,
+        },
         thumbnails: params.generate_thumbnails.then_some(params.thumbnail_dpi),
         indexes,
     })
 }
 
-/// The pages of one file. Pages under `min_text_length` are left out, unless nothing else is there.
-pub(crate) fn parts(params: &DocumentParams, source: &str, file: &TextFile) -> Result<Vec<Part>> {
+/// The pages of one file. Pages under `min_text_length` are left out, unless nothing else is there; how many they are comes
+/// second.
+pub(crate) fn parts(
+    params: &DocumentParams,
+    source: &str,
+    file: &TextFile,
+) -> Result<(Vec<Part>, usize)> {
     let pages: Vec<(usize, &str)> = file
         .pages
         .iter()
@@ -162,7 +181,8 @@ pub(crate) fn parts(params: &DocumentParams, source: &str, file: &TextFile) -> R
     let long = |text: &str| text.chars().count() >= params.min_text_length;
     let any_long = pages.iter().any(|(_, text)| long(text));
     let language = language(&file.pages);
-    Ok(pages
+    let all = pages.len();
+    let parts: Vec<Part> = pages
         .into_iter()
         .filter(|(_, text)| !any_long || long(text))
         .map(|(number, text)| {
@@ -188,5 +208,7 @@ pub(crate) fn parts(params: &DocumentParams, source: &str, file: &TextFile) -> R
             part.text = Some(text.to_owned());
             part
         })
-        .collect())
+        .collect();
+    let short = all - parts.len();
+    Ok((parts, short))
 }

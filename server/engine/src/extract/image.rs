@@ -12,7 +12,6 @@ use super::registry::{
     Source, TEXT_OUTPUT, Violation, index, read,
 };
 use super::{Claim, Generated, Part, Picture};
-use crate::embed::ImageFeatures;
 
 pub const INFO: ExtractorInfo = ExtractorInfo {
     extractor: Extractor::Image,
@@ -149,14 +148,13 @@ pub(crate) fn thumbnail_of(thumbnail: Thumbnail) -> Generated {
         kind: "image",
         filename: format!("thumbnail.{extension}"),
         content_type: thumbnail.content_type,
-        bytes: thumbnail.bytes,
+        bytes: thumbnail.bytes.into(),
     }
 }
 
 /// Adds what the label model saw, and the text by which words find the picture, unless something was said or written.
-pub(crate) fn describe(part: &mut Part, features: &ImageFeatures, siglip: bool) {
-    let labels: Vec<&(String, f32)> = features
-        .labels
+pub(crate) fn describe(part: &mut Part, labels: &[(String, f32)], siglip: bool) {
+    let labels: Vec<&(String, f32)> = labels
         .iter()
         .filter(|(_, probability)| *probability >= MIN_PROBABILITY)
         .take(MAX_LABELS)
@@ -245,15 +243,12 @@ mod tests {
 
     #[test]
     fn unlikely_labels_are_left_out() {
-        let features = ImageFeatures {
-            vector: vec![1.0],
-            labels: vec![("barn".to_owned(), 0.61234), ("cow".to_owned(), 0.01)],
-        };
+        let labels = [("barn".to_owned(), 0.61234), ("cow".to_owned(), 0.01)];
         let mut part = Part {
             keywords: vec!["my farm".to_owned()],
             ..Part::default()
         };
-        describe(&mut part, &features, false);
+        describe(&mut part, &labels, false);
         assert_eq!(
             part.extras["label_scores"],
             json!([{"label": "barn", "score": 0.6123}])

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use loupe_wire::reading;
-use tempfile::TempDir;
 
 use super::decode::recording::{Recording, recording};
 use super::probe::Probe;
 pub use super::probe::{Facts, Video};
 use super::tools::{Limits, Tool};
-use super::{ExtractError, Extraction, Result};
+use super::{Data, ExtractError, Extraction, Folder, Result};
 
 /// Segments of one file.
 pub const MAX_SEGMENTS: usize = 2_000;
@@ -59,7 +58,9 @@ pub struct Segment {
 /// A recording on the disk while it is worked on; gone with its last use.
 pub struct Workshop<'a> {
     extraction: &'a Extraction,
-    folder: TempDir,
+    folder: Folder,
+    /// What the folder's input may be a link to.
+    _input: Data,
     kind: Recording,
     pub facts: Facts,
 }
@@ -69,14 +70,15 @@ impl<'a> Workshop<'a> {
     ///
     /// # Errors
     /// It is no recording, or none that can be read.
-    pub async fn open(extraction: &'a Extraction, bytes: &Bytes) -> Result<Self> {
-        let kind = recording(bytes)
+    pub async fn open(extraction: &'a Extraction, input: &Data) -> Result<Self> {
+        let kind = recording(input.sample())
             .ok_or_else(|| ExtractError::permanent("the file is no sound or film that is known"))?;
         let folder = folder()?;
-        write(&folder.path().join("input"), bytes).await?;
+        input.put(&folder.path().join("input")).await?;
         let mut workshop = Self {
             extraction,
             folder,
+            _input: input.clone(),
             kind,
             facts: Facts::default(),
         };
@@ -282,8 +284,8 @@ impl<'a> Workshop<'a> {
         Ok(read(&self.path("piece.wav")).await?.into())
     }
 
-    /// The whole film once more, as every browser plays it.
-    pub async fn convert(&self, how: &Conversion) -> Result<Bytes> {
+    /// The whole film once more, as every browser plays it. It stays on the disk: it may be as large as the film.
+    pub async fn convert(&self, how: &Conversion) -> Result<Data> {
         let mut task =
             words("-map 0:v:0 -map 0:a:0? -sn -dn -pix_fmt yuv420p -movflags +faststart");
         let scale = format!(
@@ -305,7 +307,9 @@ impl<'a> Workshop<'a> {
         task.extend(words("-f mp4 -y converted.mp4"));
         self.ffmpeg(None, task, CONVERT, "converting the film")
             .await?;
-        Ok(read(&self.path("converted.mp4")).await?.into())
+        Data::on_disk(&self.folder, "converted.mp4")
+            .await
+            .map_err(disk)
     }
 }
 
@@ -313,9 +317,9 @@ impl<'a> Workshop<'a> {
 ///
 /// # Errors
 /// ffmpeg is missing or refuses the picture.
-pub async fn still(extraction: &Extraction, picture: &Bytes) -> Result<Bytes> {
+pub async fn still(extraction: &Extraction, picture: &Data) -> Result<Bytes> {
     let folder = folder()?;
-    write(&folder.path().join("input"), picture).await?;
+    picture.put(&folder.path().join("input")).await?;
     let arguments = words(
         "-nostdin -hide_banner -v error -threads 2 -protocol_whitelist file,pipe -f mov -i file:input -frames:v 1 \
          -update 1 -y still.png",
@@ -386,11 +390,8 @@ fn numbers(text: &str, word: &str) -> Vec<f64> {
 }
 
 /// A folder for one file and what is made of it.
-pub(super) fn folder() -> Result<TempDir> {
-    tempfile::Builder::new()
-        .prefix("loupe-extract-")
-        .tempdir()
-        .map_err(disk)
+pub(super) fn folder() -> Result<Folder> {
+    Folder::new().map_err(disk)
 }
 
 pub(super) fn disk(error: std::io::Error) -> ExtractError {

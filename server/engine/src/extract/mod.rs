@@ -5,8 +5,10 @@
 //! [`image`], [`multimodal`], [`passthrough`] and others). [`registry`] lists them.
 
 mod absent;
+mod data;
 pub mod decode;
 pub mod document;
+pub mod dropped;
 pub mod image;
 pub mod media;
 pub mod multimodal;
@@ -21,6 +23,7 @@ mod split;
 pub mod text;
 pub mod tools;
 pub mod transcoding;
+mod unbuilt;
 pub mod universal;
 pub mod web_scraper;
 pub mod worker;
@@ -34,13 +37,14 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use loupe_wire::Object;
 use serde::{Deserialize, Serialize};
 
 use crate::embed::Pixels;
 
-pub use decode::{Decoded, Format, Picture, TextFile};
+pub use data::{Data, Folder, Place};
+pub use decode::{Decoded, Format, Gaps, Picture, TextFile};
+pub use dropped::Dropped;
 pub use needs::{Need, Services};
 pub use pool::Extraction;
 pub use registry::{ExtractorInfo, IndexInfo, Outputs, Params, Violation, catalogue, find};
@@ -53,6 +57,8 @@ pub enum ErrorKind {
     Permanent,
     /// Something around the object failed.
     Transient,
+    /// The same of a model behind an endpoint, which others may miss as well.
+    Away,
     /// The object needs more memory, time or room than the limits give; a retry without higher limits fails again.
     Resource,
 }
@@ -76,6 +82,13 @@ impl ExtractError {
     pub fn transient(message: impl Into<String>) -> Self {
         Self {
             kind: ErrorKind::Transient,
+            message: message.into(),
+        }
+    }
+
+    pub fn away(message: impl Into<String>) -> Self {
+        Self {
+            kind: ErrorKind::Away,
             message: message.into(),
         }
     }
@@ -139,7 +152,7 @@ pub enum Want {
 }
 
 /// A file made from the object's own, to be stored beside the document.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Generated {
     /// `thumbnail`.
     pub field: String,
@@ -147,7 +160,7 @@ pub struct Generated {
     pub kind: &'static str,
     pub filename: String,
     pub content_type: String,
-    pub bytes: Bytes,
+    pub bytes: Data,
 }
 
 /// One future document: what an extractor makes of one piece of an object.
@@ -165,6 +178,8 @@ pub struct Part {
     pub text: Option<String>,
     /// What the image indexes embed. Pages of one site share theirs.
     pub pixels: Option<Arc<Pixels>>,
+    /// What the first picture model saw in them, with probabilities, until the part's words tell of it.
+    pub labels: Option<Vec<(String, f32)>>,
     /// Vectors that the object brought along, by index name.
     pub vectors: BTreeMap<String, Vec<f32>>,
     /// For keyword search, besides the passed-through strings.

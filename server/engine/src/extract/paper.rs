@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::media::{disk, folder, read, read_text, write};
 use super::tools::{Limits, Tool};
-use super::{Extraction, Result};
+use super::{Data, Extraction, Folder, Result};
 
 const MEMORY: u64 = 2 << 30;
 const READ: Limits = Limits {
@@ -56,19 +56,26 @@ fn tidy(text: &str) -> String {
 /// A PDF on the disk, from which pages are drawn.
 pub struct Sheets<'a> {
     extraction: &'a Extraction,
-    folder: tempfile::TempDir,
+    folder: Folder,
+    /// What the folder's file may be a link to.
+    _pdf: Data,
 }
 
 impl<'a> Sheets<'a> {
-    pub async fn open(extraction: &'a Extraction, pdf: &Bytes) -> Result<Self> {
+    pub async fn open(extraction: &'a Extraction, pdf: &Data) -> Result<Self> {
         let folder = folder()?;
-        write(&folder.path().join("input.pdf"), pdf).await?;
-        Ok(Self { extraction, folder })
+        pdf.put(&folder.path().join("input.pdf")).await?;
+        Ok(Self {
+            extraction,
+            folder,
+            _pdf: pdf.clone(),
+        })
     }
 
-    /// One page as JPEG.
+    /// One page as JPEG. Several may be drawn at once.
     pub async fn page(&self, number: usize, dots_per_inch: i64) -> Result<Bytes> {
         let (number, dots) = (number.to_string(), dots_per_inch.to_string());
+        let name = format!("page{number}");
         let arguments = [
             "-jpeg",
             "-r",
@@ -79,7 +86,7 @@ impl<'a> Sheets<'a> {
             &number,
             "-singlefile",
             "input.pdf",
-            "page",
+            &name,
         ];
         let arguments = arguments.map(str::to_owned).to_vec();
         self.extraction
@@ -91,7 +98,7 @@ impl<'a> Sheets<'a> {
                 "drawing a page of the PDF",
             )
             .await?;
-        let path = self.folder.path().join("page.jpg");
+        let path = self.folder.path().join(format!("{name}.jpg"));
         let bytes = read(&path).await?;
         tokio::fs::remove_file(&path).await.map_err(disk)?;
         Ok(bytes.into())

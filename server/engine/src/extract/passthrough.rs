@@ -1,14 +1,17 @@
 //! `passthrough_extractor`: the object's own fields and vectors, no model.
 
+use std::io::{BufRead, Read};
+
 use loupe_wire::{
     Object, PassthroughExtractorParams, PassthroughExtractorParamsRowFormat, Value,
     VectorFieldSpecDistance,
 };
 
+use super::media::disk;
 use super::registry::{
     Extractor, ExtractorInfo, IndexInfo, Input, Source, Violation, read, within,
 };
-use super::{ExtractError, Part, Result};
+use super::{Data, ExtractError, Part, Result};
 use crate::store::{Distance, check_vector_name};
 
 pub const INFO: ExtractorInfo = ExtractorInfo {
@@ -38,6 +41,10 @@ const KNOWN: &[&str] = &[
 
 /// Documents that one file of rows may give.
 pub const MAX_ROWS: usize = 100_000;
+/// Bytes of one row as JSON: several vectors of the most dimensions that are usual.
+const MAX_ROW_BYTES: usize = 4 << 20;
+/// What the rows of one object may take in memory, where all wait to be stored together.
+pub const MAX_ROWS_MEMORY: usize = 512 << 20;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct PassthroughParams {
@@ -141,30 +148,70 @@ fn vector(path: &str, value: &Value, dims: usize) -> Result<Vec<f32>> {
         .collect()
 }
 
-/// The rows of a file of JSON Lines. Empty lines are left out.
-pub(crate) fn rows(bytes: &[u8]) -> Result<Vec<Object>> {
-    let text = std::str::from_utf8(bytes)
-        .map_err(|_| ExtractError::permanent("the file is not JSON Lines: it is not UTF-8 text"))?;
-    let mut rows = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        if line.trim().is_empty() {
-            continue;
+/// The rows of a file of JSON Lines, one by one: the file is never in memory as a whole. Empty lines are left out. Blocking.
+pub(crate) struct Rows<'a> {
+    reader: Box<dyn BufRead + 'a>,
+    line: Vec<u8>,
+    /// Lines read.
+    lines: usize,
+    /// Rows found in them.
+    found: usize,
+}
+
+impl<'a> Rows<'a> {
+    pub fn open(file: &'a Data) -> Result<Self> {
+        Ok(Self {
+            reader: file.reader().map_err(disk)?,
+            line: Vec::new(),
+            lines: 0,
+            found: 0,
+        })
+    }
+
+    /// The next row; none after the last.
+    pub fn row(&mut self) -> Result<Option<Object>> {
+        while self.read_line()? {
+            let text = std::str::from_utf8(&self.line).map_err(|_| {
+                ExtractError::permanent("the file is not JSON Lines: it is not UTF-8 text")
+            })?;
+            let text = text.trim();
+            if text.is_empty() {
+                continue;
+            }
+            if self.found == MAX_ROWS {
+                return Err(ExtractError::resource(format!(
+                    "the file has more than {MAX_ROWS} rows, which is the limit"
+                )));
+            }
+            self.found += 1;
+            let row = serde_json::from_str::<Object>(text).map_err(|error| {
+                ExtractError::permanent(format!(
+                    "line {} of the file is not a JSON object: {error}",
+                    self.lines
+                ))
+            })?;
+            return Ok(Some(row));
         }
-        if rows.len() == MAX_ROWS {
+        match self.found {
+            0 => Err(ExtractError::permanent("the file is empty")),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether there was another line. One that is too long is refused before it is read whole.
+    fn read_line(&mut self) -> Result<bool> {
+        self.line.clear();
+        self.lines += 1;
+        let most = MAX_ROW_BYTES as u64 + 1;
+        let mut line = self.reader.by_ref().take(most);
+        let read = line.read_until(b'\n', &mut self.line).map_err(disk)?;
+        if self.line.len() > MAX_ROW_BYTES {
             return Err(ExtractError::resource(format!(
-                "the file has more than {MAX_ROWS} rows, which is the limit"
+                "line {} of the file has more than {} MiB, which is the limit",
+                self.lines,
+                MAX_ROW_BYTES >> 20
             )));
         }
-        let row = serde_json::from_str::<Object>(line).map_err(|error| {
-            ExtractError::permanent(format!(
-                "line {} of the file is not a JSON object: {error}",
-                number + 1
-            ))
-        })?;
-        rows.push(row);
+        Ok(read > 0)
     }
-    if rows.is_empty() {
-        return Err(ExtractError::permanent("the file is empty"));
-    }
-    Ok(rows)
 }

@@ -14,12 +14,15 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
+use super::media::disk;
 use super::tools::{Limits, Runner, Tool, Tools};
-use super::worker::{self, AnswerHeader, JobHeader, read_frame, understand, write_frame};
-use super::{Claim, Decoded, ExtractError, Result, Want, decode};
+use super::worker::{
+    self, AnswerHeader, JobHeader, MAX_FRAME, read_frame, understand, write_frame,
+};
+use super::{Claim, Data, Decoded, ExtractError, Place, Result, Want, decode};
 
-/// Larger files are refused before a worker sees them.
-pub const MAX_INPUT_BYTES: usize = 200 << 20;
+/// Larger files are refused before a worker sees them, unless another limit is set.
+const MOST_BYTES: usize = 500 << 20;
 /// From the first byte sent to the last byte answered.
 const WALL_TIME: Duration = Duration::from_secs(60);
 /// A worker is replaced after this many jobs, so that what its libraries leak ends with it.
@@ -32,6 +35,8 @@ pub struct Extraction {
     runner: Runner,
     /// Programs that may run at once.
     turns: Arc<Semaphore>,
+    /// Of a file that is decoded.
+    most_bytes: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -43,7 +48,7 @@ enum Where {
 #[derive(Debug)]
 struct Job {
     header: JobHeader,
-    bytes: Bytes,
+    bytes: Data,
     answer: oneshot::Sender<Result<Decoded>>,
 }
 
@@ -81,6 +86,7 @@ impl Extraction {
                 through: Some((worker_exe, arguments)),
             },
             turns: Arc::new(Semaphore::new(concurrency)),
+            most_bytes: MOST_BYTES,
         }
     }
 
@@ -88,6 +94,13 @@ impl Extraction {
     #[must_use]
     pub fn with_tools(mut self, tools: Tools) -> Self {
         self.runner.tools = tools;
+        self
+    }
+
+    /// With the size of the largest file that is decoded: what may be sent is read.
+    #[must_use]
+    pub fn with_largest(mut self, bytes: u64) -> Self {
+        self.most_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         self
     }
 
@@ -118,32 +131,45 @@ impl Extraction {
                 through: None,
             },
             turns: Arc::new(Semaphore::new(1)),
+            most_bytes: MOST_BYTES,
         }
     }
 
-    /// Decodes one file.
-    pub async fn decode(&self, want: Want, claim: Claim, bytes: Bytes) -> Result<Decoded> {
+    /// Decodes one file. One on the disk is read by the process that decodes it alone.
+    pub async fn decode(
+        &self,
+        want: Want,
+        claim: Claim,
+        bytes: impl Into<Data>,
+    ) -> Result<Decoded> {
+        let bytes = bytes.into();
         if bytes.is_empty() {
             return Err(ExtractError::permanent("the file is empty"));
         }
-        if bytes.len() > MAX_INPUT_BYTES {
+        let (most, file) = match bytes.place() {
+            // What travels through the socket fits into a frame.
+            Place::Memory(_) => (self.most_bytes.min(MAX_FRAME), None),
+            Place::Disk(path) => (self.most_bytes, Some(path.to_owned())),
+        };
+        if bytes.len() > most {
             return Err(ExtractError::resource(format!(
                 "the file has {} MiB; at most {} MiB are read",
                 bytes.len() >> 20,
-                MAX_INPUT_BYTES >> 20
+                most >> 20
             )));
         }
         let gone = || ExtractError::transient("extraction was stopped");
         match &self.place {
             Where::InProcess => {
-                tokio::task::spawn_blocking(move || decode::decode(want, &claim, &bytes))
+                let decoding = move || decode::decode(want, &claim, &bytes.whole().map_err(disk)?);
+                tokio::task::spawn_blocking(decoding)
                     .await
                     .map_err(|_| gone())?
             }
             Where::Pool(sender) => {
                 let (answer, answered) = oneshot::channel();
                 let job = Job {
-                    header: JobHeader { want, claim },
+                    header: JobHeader { want, claim, file },
                     bytes,
                     answer,
                 };
@@ -232,8 +258,10 @@ impl Worker {
             None => Running::start(&self.exe, &self.arguments)?,
         };
         let result = running.ask(job);
+        // What a large file took is given back with the process.
+        let lasts = running.jobs < JOBS_OF_A_WORKER && job.header.file.is_none();
         match &result {
-            Ok(_) if running.jobs < JOBS_OF_A_WORKER => self.running = Some(running),
+            Ok(_) if lasts => self.running = Some(running),
             // Dropped: ended and collected.
             Ok(_) | Err(Failure::NotSent | Failure::TimedOut) => {}
             Err(Failure::Died(_)) => return Ok(Err(Failure::Died(running.end()))),
@@ -267,7 +295,11 @@ impl Running {
         self.socket
             .set_write_timeout(timeout)
             .map_err(|_| Failure::NotSent)?;
-        write_frame(&mut self.socket, &job.header, &[&job.bytes]).map_err(|error| {
+        let body: &[u8] = match job.bytes.place() {
+            Place::Memory(bytes) => bytes,
+            Place::Disk(_) => &[],
+        };
+        write_frame(&mut self.socket, &job.header, &[body]).map_err(|error| {
             match error.kind() {
                 IoErrorKind::WouldBlock | IoErrorKind::TimedOut => Failure::TimedOut,
                 _ => Failure::NotSent,

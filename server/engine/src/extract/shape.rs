@@ -95,18 +95,18 @@ impl Shape {
         self.schema.clone().map(Value::Object)
     }
 
-    /// What of an answer becomes members of the document.
-    pub fn taken(&self, answer: Object) -> Object {
+    /// What of an answer becomes members of the document, and how many there was no room for.
+    pub fn taken(&self, answer: Object) -> (Object, usize) {
         let properties = self.properties();
         let wanted = |name: &String| match properties.is_empty() {
             true => !name.starts_with('_') && !RESERVED.contains(&name.as_str()),
             false => properties.contains_key(name),
         };
-        answer
+        let mut members = answer
             .into_iter()
-            .filter(|(name, value)| wanted(name) && !value.is_null())
-            .take(MAX_MEMBERS)
-            .collect()
+            .filter(|(name, value)| wanted(name) && !value.is_null());
+        let taken = members.by_ref().take(MAX_MEMBERS).collect();
+        (taken, members.count())
     }
 }
 
@@ -171,7 +171,11 @@ mod tests {
     fn only_what_was_asked_for_is_taken() {
         let shape = read(json!({"year": "int", "author": "string"})).expect("good");
         let answer = json!({"year": 1927, "author": null, "_internal": {}, "document_id": "x"});
-        let taken = shape.taken(answer.as_object().cloned().expect("an object"));
-        assert_eq!(Value::Object(taken), json!({"year": 1927}));
+        let (taken, left) = shape.taken(answer.as_object().cloned().expect("an object"));
+        assert_eq!((Value::Object(taken), left), (json!({"year": 1927}), 0));
+        let wish = read(json!("all that is told")).expect("good");
+        let many = (0..MAX_MEMBERS + 3).map(|number| (format!("m{number}"), json!(number)));
+        let (taken, left) = wish.taken(many.collect());
+        assert_eq!((taken.len(), left), (MAX_MEMBERS, 3));
     }
 }

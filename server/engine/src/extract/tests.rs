@@ -2,6 +2,7 @@
 
 mod documents;
 mod hostile;
+mod large;
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -14,8 +15,8 @@ use serde_json::json;
 use super::decode::MAX_TEXT_BYTES;
 use super::worker::{AnswerHeader, JobHeader, read_frame, understand, write_frame};
 use super::{
-    Claim, Decoded, ErrorKind, ExtractError, Extraction, Format, Picture, TextFile, Want, samples,
-    worker,
+    Claim, Data, Decoded, ErrorKind, ExtractError, Extraction, Format, Picture, TextFile, Want,
+    samples, worker,
 };
 
 /// Among the arguments of a worker. The test runner takes it and skips nothing of that name.
@@ -46,6 +47,7 @@ fn a_worker_answers_until_its_socket_is_closed() {
         let job = JobHeader {
             want: Want::Text,
             claim: named("a.txt"),
+            file: None,
         };
         write_frame(&mut socket, &job, &[words.as_bytes()]).expect("sent");
         let answer: (AnswerHeader, Bytes) = read_frame(&mut socket)
@@ -75,12 +77,9 @@ fn named(name: &str) -> Claim {
 async fn text(
     extraction: &Extraction,
     name: &str,
-    bytes: impl Into<Bytes>,
+    bytes: impl Into<Data>,
 ) -> Result<TextFile, ExtractError> {
-    match extraction
-        .decode(Want::Text, named(name), bytes.into())
-        .await?
-    {
+    match extraction.decode(Want::Text, named(name), bytes).await? {
         Decoded::Text(file) => Ok(file),
         other => panic!("{name} is a text, not {other:?}"),
     }
@@ -89,7 +88,7 @@ async fn text(
 async fn picture(
     extraction: &Extraction,
     name: &str,
-    bytes: impl Into<Bytes>,
+    bytes: impl Into<Data>,
 ) -> Result<Picture, ExtractError> {
     match extraction
         .decode(
@@ -98,7 +97,7 @@ async fn picture(
                 large: false,
             },
             named(name),
-            bytes.into(),
+            bytes,
         )
         .await?
     {

@@ -3,12 +3,10 @@
 use loupe_wire::{Object, TranscodingExtractorParams};
 use serde_json::json;
 
-use bytes::Bytes;
-
 use super::media::{Conversion, Facts};
 use super::needs::Need;
 use super::registry::{Extractor, ExtractorInfo, Field, Input, Violation, read, within};
-use super::{Generated, Part};
+use super::{Data, Generated, Part};
 
 pub const INFO: ExtractorInfo = ExtractorInfo {
     extractor: Extractor::Transcoding,
@@ -138,7 +136,7 @@ pub(crate) fn part(
     params: &TranscodingParams,
     source: &str,
     facts: &Facts,
-    converted: Bytes,
+    converted: Data,
 ) -> Part {
     let mut part = Part {
         key: format!("{source}/converted"),

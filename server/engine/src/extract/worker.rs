@@ -3,10 +3,12 @@
 //! Jobs and answers travel over one socket, which is the worker's standard input: a frame is the length of a JSON
 //! header (4 bytes), the length of a body (8 bytes), both big-endian, the header and the body. Standard output stays
 //! free, so a library that prints cannot break the protocol. The worker limits itself before it reads the first byte.
+//! A file on the disk does not travel: the header names it, the body is empty.
 
 use std::io::{ErrorKind as IoErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use bytes::Bytes;
@@ -18,7 +20,7 @@ use super::decode::{Decoded, Picture, TextFile, Thumbnail, decode, page::WebPage
 use super::{Claim, ExtractError, Want, tools};
 use crate::embed::Pixels;
 
-/// Address space that a worker may add to what it starts with.
+/// Address space that a worker may add to what it starts with, beside a file of the disk.
 pub const MEMORY_BYTES: u64 = 1 << 30;
 /// Processor time of one job.
 pub const CPU_SECONDS: u64 = 20;
@@ -33,6 +35,8 @@ const STACK_BYTES: usize = 64 << 20;
 pub(super) struct JobHeader {
     pub want: Want,
     pub claim: Claim,
+    /// Where the bytes are that are not in the body.
+    pub file: Option<PathBuf>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -66,15 +70,18 @@ pub fn main() -> ExitCode {
         eprintln!("the program cannot be started: {error}");
         return ExitCode::from(tools::NOT_STARTED);
     }
-    if let Err(error) = limit() {
-        eprintln!("the extraction process cannot limit itself: {error}");
-        return ExitCode::FAILURE;
-    }
+    let reserved = match limit() {
+        Ok(reserved) => reserved,
+        Err(error) => {
+            eprintln!("the extraction process cannot limit itself: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
     // Panics become answers; their text would only fill the log with what strangers sent.
     std::panic::set_hook(Box::new(|_| {}));
     let served = std::thread::Builder::new()
         .stack_size(STACK_BYTES)
-        .spawn(serve)
+        .spawn(move || serve(reserved))
         .map(std::thread::JoinHandle::join);
     match served {
         Ok(Ok(Ok(()))) => ExitCode::SUCCESS,
@@ -116,15 +123,33 @@ fn become_tool(job: &std::ffi::OsStr) -> std::io::Error {
     }
 }
 
-fn serve() -> std::io::Result<()> {
+/// `reserved` is the size of the address space at the start.
+fn serve(reserved: u64) -> std::io::Result<()> {
     let mut socket = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     while let Some((job, body)) = read_frame::<JobHeader>(&mut socket)? {
         allow_cpu_time()?;
-        let (header, body) = answer(decode(job.want, &job.claim, &body));
+        let read = match &job.file {
+            Some(path) => read_file(path, reserved),
+            None => Ok(body),
+        };
+        let decoded = read.and_then(|bytes| decode(job.want, &job.claim, &bytes));
+        let (header, body) = answer(decoded);
         let body: Vec<&[u8]> = body.iter().map(AsRef::as_ref).collect();
         write_frame(&mut socket, &header, &body)?;
     }
     Ok(())
+}
+
+/// A file that is on the disk because it is large: its bytes do not count against what decoding may take.
+fn read_file(path: &Path, reserved: u64) -> super::Result<Bytes> {
+    let read = || -> std::io::Result<Vec<u8>> {
+        let size = std::fs::metadata(path)?.len();
+        allow_memory(reserved.saturating_add(size))?;
+        std::fs::read(path)
+    };
+    let bytes = read()
+        .map_err(|error| ExtractError::transient(format!("the file cannot be read: {error}")))?;
+    Ok(bytes.into())
 }
 
 fn answer(decoded: super::Result<Decoded>) -> (AnswerHeader, Vec<Bytes>) {
@@ -248,21 +273,38 @@ fn read_exactly(from: &mut impl Read, length: u64) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Answers the size of the address space before the first job.
 #[cfg(target_os = "linux")]
-fn limit() -> std::io::Result<()> {
+fn limit() -> std::io::Result<u64> {
     use rustix::process::{Resource, Signal, set_parent_process_death_signal};
 
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // Should the parent have died before this line, the closed socket ends the worker.
     // The allocator reserves addresses as the process starts; what matters is what the jobs add.
-    lower(Resource::As, reserved_bytes()? + MEMORY_BYTES)?;
+    let reserved = reserved_bytes()?;
+    allow_memory(reserved)?;
     lower(Resource::Nofile, OPEN_FILES)?;
     lower(Resource::Core, 0)?;
-    allow_cpu_time()
+    allow_cpu_time()?;
+    Ok(reserved)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn limit() -> std::io::Result<()> {
+fn limit() -> std::io::Result<u64> {
+    Ok(0)
+}
+
+/// Lets the address space grow by what a job may take, beyond so many bytes.
+#[cfg(target_os = "linux")]
+fn allow_memory(bytes: u64) -> std::io::Result<()> {
+    lower(
+        rustix::process::Resource::As,
+        bytes.saturating_add(MEMORY_BYTES),
+    )
+}
+
+#[cfg(not(target_os = "linux"))]
+fn allow_memory(_: u64) -> std::io::Result<()> {
     Ok(())
 }
 

@@ -48,6 +48,7 @@ pub(super) fn finish(plan: &CollectionPlan, work: Work, now: &str) -> ObjectOutc
         documents,
         generated,
         cut_short: notes.cut_short,
+        dropped: notes.dropped,
     }
 }
 
@@ -59,7 +60,7 @@ fn permanent(error: String) -> Failure {
 }
 
 fn detected(blob: &BlobInput) -> String {
-    decode::mime(&claim(blob), &blob.bytes)
+    decode::mime(&claim(blob), blob.bytes.sample())
 }
 
 impl Making<'_> {
@@ -73,7 +74,8 @@ impl Making<'_> {
                 // A row says more than the file it is of.
                 Some(row) => {
                     let mut source = self.object.fields.clone();
-                    source.extend(row);
+                    source.extend(row.clone());
+                    part.extras.extend(row);
                     self.plan.pass_through(&source, &[])?
                 }
             };

@@ -11,8 +11,8 @@ use crate::{
 
 /// Inputs of one call; a refused one is looked for among so many.
 const TEXTS: usize = 512;
-/// Pictures are copied for their call, 768 KiB each.
-const PICTURES: usize = 32;
+/// Pictures are copied for their call, 768 KiB each. So many of a film are kept until they are placed.
+pub(super) const PICTURES: usize = 32;
 /// Inputs that fail alone before a model that never answered counts as away.
 const PROBES: usize = 2;
 
@@ -20,7 +20,7 @@ impl From<EmbedError> for Failure {
     fn from(error: EmbedError) -> Self {
         Self {
             error_type: match error {
-                EmbedError::Invalid(_) => "permanent",
+                EmbedError::Invalid(_) | EmbedError::Refused(_) => "permanent",
                 EmbedError::Unavailable(_) | EmbedError::Failed(_) => "transient",
             },
             error: error.to_string(),
@@ -33,7 +33,10 @@ impl From<EmbedError> for Failure {
 pub enum Try {
     /// The chunk is tried again as a whole: nothing needs to be found out now.
     More,
-    /// Objects on which the model fails are given up, so that the others are kept.
+    /// Objects on which the model fails are given up, so that the others are kept. While it answers for none, the chunk is
+    /// tried again.
+    Apart,
+    /// No other try comes: whatever fails has failed.
     Last,
 }
 
@@ -47,29 +50,18 @@ pub(super) async fn embed(
     work: &mut [Work],
     attempt: Try,
 ) -> Result<(), EmbedError> {
-    let pictures: Vec<&IndexInfo> = of(params, Source::ImageModel);
-    let siglip = pictures.len() > 1;
-    for (number, index) in pictures.into_iter().enumerate() {
-        let (places, inputs) = inputs(work, |part| part.pixels.as_deref());
-        if places.is_empty() {
-            continue;
-        }
-        let encoder = encoders.image(&index.output).await?;
-        let call = |pictures: Vec<Pixels>| encoder.embed(pictures);
-        let outputs = each(&inputs, PICTURES, attempt, call).await?;
-        let store = |part: &mut Part, features: ImageFeatures| {
-            // The first model is the one that labels; the others only place the picture in their space.
-            if number == 0 {
-                image::describe(part, &features, siglip);
+    let mut all: Vec<&mut Parts> = work.iter_mut().map(|one| &mut one.parts).collect();
+    pictures(encoders, params, &mut all, attempt).await?;
+    let siglip = of(params, Source::ImageModel).len() > 1;
+    for parts in &mut all {
+        for part in parts.iter_mut().flatten() {
+            if let Some(labels) = part.labels.take() {
+                image::describe(part, &labels, siglip);
             }
-            part.vectors.insert(index.name.clone(), features.vector);
-        };
-        fill(work, places, outputs, store, |features| {
-            checked(index, &features.vector)
-        });
+        }
     }
     for index in of(params, Source::TextModel) {
-        let (places, inputs) = inputs(work, |part| part.text.as_ref());
+        let (places, inputs) = inputs(&all, |part| part.text.as_ref());
         if places.is_empty() {
             continue;
         }
@@ -79,8 +71,55 @@ pub(super) async fn embed(
         let store = |part: &mut Part, vector: Vec<f32>| {
             part.vectors.insert(index.name.clone(), vector);
         };
-        fill(work, places, outputs, store, |vector| {
+        fill(&mut all, places, outputs, store, |vector| {
             checked(index, vector)
+        });
+    }
+    Ok(())
+}
+
+/// Parts of one object with the vectors of their pictures, whose pixels are let go.
+///
+/// # Errors
+/// The model is away or fails: the chunk is worth another try.
+pub(super) async fn place(
+    encoders: &dyn Encoders,
+    params: &Params,
+    parts: Vec<Part>,
+    attempt: Try,
+) -> Result<Parts, EmbedError> {
+    let mut parts: Parts = Ok(parts);
+    pictures(encoders, params, &mut [&mut parts], attempt).await?;
+    for part in parts.iter_mut().flatten() {
+        part.pixels = None;
+    }
+    Ok(parts)
+}
+
+/// Fills in the vectors of all pictures that are there.
+async fn pictures(
+    encoders: &dyn Encoders,
+    params: &Params,
+    all: &mut [&mut Parts],
+    attempt: Try,
+) -> Result<(), EmbedError> {
+    for (number, index) in of(params, Source::ImageModel).into_iter().enumerate() {
+        let (places, inputs) = inputs(all, |part| part.pixels.as_deref());
+        if places.is_empty() {
+            continue;
+        }
+        let encoder = encoders.image(&index.output).await?;
+        let call = |pictures: Vec<Pixels>| encoder.embed(pictures);
+        let outputs = each(&inputs, PICTURES, attempt, call).await?;
+        let store = |part: &mut Part, features: ImageFeatures| {
+            // The first model is the one that labels; the others only place the picture in their space.
+            if number == 0 {
+                part.labels = Some(features.labels);
+            }
+            part.vectors.insert(index.name.clone(), features.vector);
+        };
+        fill(all, places, outputs, store, |features| {
+            checked(index, &features.vector)
         });
     }
     Ok(())
@@ -91,14 +130,20 @@ fn of(params: &Params, source: Source) -> Vec<&IndexInfo> {
     indexes.filter(|index| index.source == source).collect()
 }
 
+/// The parts of one object, or why there are none.
+type Parts = Result<Vec<Part>, Failure>;
+
 /// Where a part is: its object, and its place in there.
 type Place = (usize, usize);
 
 /// What there is to embed, with where it belongs.
-fn inputs<I>(work: &[Work], input: impl Fn(&Part) -> Option<&I>) -> (Vec<Place>, Vec<&I>) {
+fn inputs<'a, I>(
+    all: &'a [&mut Parts],
+    input: impl Fn(&Part) -> Option<&I>,
+) -> (Vec<Place>, Vec<&'a I>) {
     let mut found = (Vec::new(), Vec::new());
-    for (object, one) in work.iter().enumerate() {
-        for (number, part) in one.parts.iter().flatten().enumerate() {
+    for (object, parts) in all.iter().enumerate() {
+        for (number, part) in parts.iter().flatten().enumerate() {
             if let Some(input) = input(part) {
                 found.0.push((object, number));
                 found.1.push(input);
@@ -110,14 +155,14 @@ fn inputs<I>(work: &[Work], input: impl Fn(&Part) -> Option<&I>) -> (Vec<Place>,
 
 /// Puts outputs into their parts. An object fails with the first reason that one of its parts has.
 fn fill<O>(
-    work: &mut [Work],
+    all: &mut [&mut Parts],
     places: Vec<Place>,
     outputs: Vec<Result<O, Failure>>,
     store: impl Fn(&mut Part, O),
     check: impl Fn(&O) -> Result<(), Failure>,
 ) {
     for ((object, number), output) in places.into_iter().zip(outputs) {
-        let parts = &mut work[object].parts;
+        let parts = &mut *all[object];
         let output = output.and_then(|output| check(&output).map(|()| output));
         match (output, parts.as_mut()) {
             (Ok(output), Ok(found)) => store(&mut found[number], output),
@@ -169,7 +214,9 @@ where
             Err(error) => error,
         };
         let refused = matches!(error, EmbedError::Invalid(_));
-        if !refused && attempt == Try::More {
+        // Who is not let in is not let in with any other input.
+        let shut = matches!(error, EmbedError::Refused(_));
+        if shut || (!refused && attempt == Try::More) {
             return Err(error);
         }
         if range.len() > 1 {
@@ -180,7 +227,8 @@ where
             continue;
         }
         failed += 1;
-        if !refused && !alive && failed >= PROBES {
+        let probed = failed >= PROBES || (attempt == Try::Apart && ranges.is_empty());
+        if !refused && !alive && probed {
             return Err(error);
         }
         outputs.push(Err(error.into()));

@@ -4,22 +4,21 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use super::{BlobInput, Notes, blocking, claim, source::Piece};
+use super::{BlobInput, Notes, Try, blocking, claim, embedding, pages::Reading, source::Piece};
 use crate::{
     crawl::Crawler,
     embed::{Encoders, Question},
     extract::{
-        Claim, Decoded, ExtractError, Extraction, Format, Need, Params, Part, Picture, Services,
+        Claim, Data, Decoded, ExtractError, Extraction, Need, Params, Part, Picture, Services,
         TextFile, Want,
         decode::{self, recording::recording},
-        document::{self, DocumentParams},
+        dropped::{MAX_VIDEO_SEGMENTS, UNVISITED},
         image::{self, ImageParams},
         media::{self, SOUND_SECONDS, Segment, Workshop},
         multimodal,
         multimodal::{Found, MultimodalParams},
         paper, text,
         text::TextParams,
-        tools::Tool,
         transcoding::{self, TranscodingParams},
         universal::UniversalParams,
         web_scraper::{self, ScraperParams},
@@ -29,33 +28,34 @@ use crate::{
 
 type Result<T> = std::result::Result<T, ExtractError>;
 
-/// Pages of one PDF that are drawn, for reading or for thumbnails.
-const MOST_DRAWN: usize = 200;
-/// Dots per inch at which writing is read.
-const READING_DPI: i64 = 200;
-
 /// What parts are made with.
 pub(super) struct Maker<'a> {
     pub extraction: &'a Extraction,
     pub encoders: &'a dyn Encoders,
     pub web: Option<&'a dyn Web>,
+    /// Of the collection: which models place pictures.
+    pub params: &'a Params,
+    pub attempt: Try,
 }
 
 impl Maker<'_> {
     /// The parts of one piece. `name` tells it apart from the others of its object.
     pub async fn parts(
         &self,
-        params: &Params,
         name: String,
         piece: Piece<'_>,
         notes: &mut Notes,
     ) -> Result<Vec<Part>> {
-        match params {
-            Params::Text(params) => self.of_text(params, name, piece).await,
+        match self.params {
+            Params::Text(params) => self.of_text(params, name, piece, notes).await,
             Params::Document(params) => match piece {
                 Piece::File(blob) => {
-                    let file = self.text_file(blob).await?;
-                    self.of_pages(params, name, blob, file).await
+                    let how = Reading {
+                        dots: params.reading,
+                        ..Reading::default()
+                    };
+                    let file = self.text_file(blob, how, notes).await?;
+                    self.of_pages(params, name, blob, file, notes).await
                 }
                 Piece::Text(_) => Err(ExtractError::permanent(
                     "the input is a text, not a file with pages",
@@ -68,13 +68,13 @@ impl Maker<'_> {
                 )),
             },
             Params::Multimodal(params) => match piece {
-                Piece::File(blob) => self.of_media(params, &name, blob).await,
+                Piece::File(blob) => self.of_media(params, &name, blob, notes).await,
                 Piece::Text(text) => {
                     let params = TextParams::whole();
                     self.cut(&params, name, TextFile::plain(text)).await
                 }
             },
-            Params::Universal(params) => self.of_anything(params, name, piece).await,
+            Params::Universal(params) => self.of_anything(params, name, piece, notes).await,
             Params::Transcoding(params) => match piece {
                 Piece::File(blob) => self.of_film(params, &name, blob).await,
                 Piece::Text(_) => Err(ExtractError::permanent("the input is a text, not a film")),
@@ -82,7 +82,7 @@ impl Maker<'_> {
             Params::Scraper(params) => match piece {
                 Piece::Text(url) => self.of_site(params, name, &url, notes).await,
                 Piece::File(blob) => {
-                    let url = web_scraper::address(&blob.bytes)?;
+                    let url = web_scraper::address(blob.bytes.sample())?;
                     self.of_site(params, name, url, notes).await
                 }
             },
@@ -95,10 +95,11 @@ impl Maker<'_> {
         params: &TextParams,
         name: String,
         piece: Piece<'_>,
+        notes: &mut Notes,
     ) -> Result<Vec<Part>> {
         let file = match piece {
             Piece::Text(text) => TextFile::plain(text),
-            Piece::File(blob) => self.text_file(blob).await?,
+            Piece::File(blob) => self.text_file(blob, Reading::default(), notes).await?,
         };
         self.cut(params, name, file).await
     }
@@ -109,100 +110,17 @@ impl Maker<'_> {
         blocking(move || text::parts(&params, &name, &file)).await
     }
 
-    /// The text of a file; pages of a PDF that are pictures are read where that can be done here.
-    async fn text_file(&self, blob: &BlobInput) -> Result<TextFile> {
-        let decoded = self
-            .extraction
-            .decode(Want::Text, claim(blob), blob.bytes.clone())
-            .await?;
-        let Decoded::Text(mut file) = decoded else {
-            return Err(ExtractError::permanent("the file is a picture, not a text"));
-        };
-        if file.format == Format::Pdf && file.pages.iter().any(String::is_empty) {
-            self.read_scans(&mut file, &blob.bytes).await?;
-        }
-        Ok(file)
-    }
-
-    async fn read_scans(&self, file: &mut TextFile, pdf: &Bytes) -> Result<()> {
-        let tools = self.extraction.tools();
-        let missing = [Tool::Pdftoppm, Tool::Tesseract];
-        let missing = missing.into_iter().find(|tool| !tools.has(*tool));
-        if let Some(tool) = missing {
-            if file.pages.iter().any(|page| !page.is_empty()) {
-                return Ok(());
-            }
-            return Err(ExtractError::permanent(format!(
-                "the PDF has no text layer: its pages are pictures, and {}",
-                tool.missing()
-            )));
-        }
-        let sheets = paper::Sheets::open(self.extraction, pdf).await?;
-        let mut read = Vec::new();
-        let empty = file.pages.iter_mut().enumerate();
-        for (number, page) in empty.filter(|(_, page)| page.is_empty()).take(MOST_DRAWN) {
-            let picture = sheets.page(number + 1, READING_DPI).await?;
-            *page = paper::written(self.extraction, &picture).await?;
-            if !page.is_empty() {
-                read.push(number + 1);
-            }
-        }
-        if !read.is_empty() {
-            file.info.insert("ocr_pages".to_owned(), read.into());
-        }
-        Ok(())
-    }
-
-    async fn of_pages(
-        &self,
-        params: &DocumentParams,
-        name: String,
-        blob: &BlobInput,
-        file: TextFile,
-    ) -> Result<Vec<Part>> {
-        let is_pdf = file.format == Format::Pdf;
-        let cutting = params.clone();
-        let mut parts = blocking(move || document::parts(&cutting, &name, &file)).await?;
-        let dots = params.thumbnails.filter(|_| is_pdf);
-        if let Some(dots) = dots.filter(|_| self.extraction.tools().has(Tool::Pdftoppm)) {
-            self.draw(&mut parts, &blob.bytes, dots).await;
-        }
-        Ok(parts)
-    }
-
-    /// Thumbnails of pages. One that cannot be drawn is left out: the text is what counts.
-    async fn draw(&self, parts: &mut [Part], pdf: &Bytes, dots: i64) {
-        let Ok(sheets) = paper::Sheets::open(self.extraction, pdf).await else {
-            return;
-        };
-        for part in parts.iter_mut().take(MOST_DRAWN) {
-            let number = part.fields.get("page_number").and_then(|n| n.as_u64());
-            let Some(number) = number.and_then(|number| usize::try_from(number).ok()) else {
-                continue;
-            };
-            let drawn = match sheets.page(number, dots).await {
-                Ok(page) => self.picture(Claim::default(), page, true, false).await,
-                Err(error) => Err(error),
-            };
-            match drawn {
-                Ok(picture) => part
-                    .generated
-                    .extend(picture.thumbnail.map(image::thumbnail_of)),
-                Err(error) => tracing::debug!(%error, number, "a page cannot be drawn"),
-            }
-        }
-    }
-
-    async fn picture(
+    pub(super) async fn picture(
         &self,
         claim: Claim,
-        bytes: Bytes,
+        bytes: impl Into<Data>,
         thumbnail: bool,
         large: bool,
     ) -> Result<Picture> {
         let want = Want::Picture { thumbnail, large };
-        let bytes = match decode::mime(&claim, &bytes).as_str() {
-            "image/avif" => media::still(self.extraction, &bytes).await?,
+        let bytes = bytes.into();
+        let bytes = match decode::mime(&claim, bytes.sample()).as_str() {
+            "image/avif" => Data::from(media::still(self.extraction, &bytes).await?),
             _ => bytes,
         };
         match self.extraction.decode(want, claim, bytes).await? {
@@ -241,12 +159,13 @@ impl Maker<'_> {
         params: &MultimodalParams,
         name: &str,
         blob: &BlobInput,
+        notes: &mut Notes,
     ) -> Result<Vec<Part>> {
-        if recording(&blob.bytes).is_some() {
-            return self.of_recording(params, name, blob).await;
+        if recording(blob.bytes.sample()).is_some() {
+            return self.of_recording(params, name, blob, notes).await;
         }
-        if decode::mime(&claim(blob), &blob.bytes).starts_with("text/") {
-            let file = self.text_file(blob).await?;
+        if decode::mime(&claim(blob), blob.bytes.sample()).starts_with("text/") {
+            let file = self.text_file(blob, Reading::default(), notes).await?;
             return self.cut(&TextParams::whole(), name.to_owned(), file).await;
         }
         let found = self.look(params, claim(blob), blob.bytes.clone()).await?;
@@ -269,7 +188,12 @@ impl Maker<'_> {
     }
 
     /// One picture: its pixels, what is written in it and what it shows, as far as wanted.
-    async fn look(&self, params: &MultimodalParams, claim: Claim, bytes: Bytes) -> Result<Found> {
+    async fn look(
+        &self,
+        params: &MultimodalParams,
+        claim: Claim,
+        bytes: impl Into<Data>,
+    ) -> Result<Found> {
         let large = params.ocr || params.describe.is_some();
         let mut picture = self.picture(claim, bytes, params.thumbnails, large).await?;
         let mut found = Found::default();
@@ -310,9 +234,12 @@ impl Maker<'_> {
         params: &MultimodalParams,
         name: &str,
         blob: &BlobInput,
+        notes: &mut Notes,
     ) -> Result<Vec<Part>> {
         let workshop = Workshop::open(self.extraction, &blob.bytes).await?;
         let mut segments = workshop.segments(params.cut).await?;
+        let beyond = segments.len().saturating_sub(params.most_segments);
+        notes.dropped.add_segments(MAX_VIDEO_SEGMENTS, beyond);
         segments.truncate(params.most_segments);
         let mut said = match &params.transcribe {
             Some(language) if workshop.facts.audio.is_some() => {
@@ -330,7 +257,7 @@ impl Maker<'_> {
             _ => None,
         };
         let total = segments.len();
-        let mut parts = Vec::with_capacity(total);
+        let (mut parts, mut seen) = (Vec::with_capacity(total), Vec::new());
         for (number, segment) in segments.into_iter().enumerate() {
             let mut found = match workshop.facts.video {
                 Some(_) => match workshop.frame(segment).await? {
@@ -347,9 +274,30 @@ impl Maker<'_> {
             if !params.visual {
                 part.pixels = None;
             }
-            parts.push(part);
+            seen.push(part);
+            if seen.len() == embedding::PICTURES || number + 1 == total {
+                parts.extend(self.place(std::mem::take(&mut seen), notes).await?);
+            }
         }
         Ok(parts)
+    }
+
+    /// Pictures of a film become vectors on the way: all of them at once would be more than the film.
+    async fn place(&self, parts: Vec<Part>, notes: &mut Notes) -> Result<Vec<Part>> {
+        let placed = embedding::place(self.encoders, self.params, parts, self.attempt).await;
+        match placed {
+            Ok(placed) => placed.map_err(ExtractError::from),
+            Err(error) => {
+                let failed = ExtractError::transient(error.to_string());
+                // No other try comes: what the model says to this object costs this object only.
+                if self.attempt != Try::Last
+                    || matches!(error, crate::embed::EmbedError::Refused(_))
+                {
+                    notes.model = Some(error);
+                }
+                Err(failed)
+            }
+        }
     }
 
     /// What is said in each segment. Words belong to the segment in whose span their middle is.
@@ -424,6 +372,10 @@ impl Maker<'_> {
         };
         let crawled = crawler.run(&params.rules, url).await?;
         notes.cut_short |= crawled.cut_short;
+        notes.dropped.add_others(UNVISITED, crawled.left);
+        for page in &crawled.pages {
+            notes.dropped.add(&page.file.unread());
+        }
         let params = params.clone();
         blocking(move || web_scraper::parts(&params, &name, crawled.pages)).await
     }
@@ -458,6 +410,7 @@ impl Maker<'_> {
         params: &UniversalParams,
         name: String,
         piece: Piece<'_>,
+        notes: &mut Notes,
     ) -> Result<Vec<Part>> {
         let blob = match piece {
             Piece::Text(text) => return self.cut(&params.text, name, TextFile::plain(text)).await,
@@ -470,14 +423,18 @@ impl Maker<'_> {
                 params.most_bytes >> 20
             )));
         }
-        let mime = decode::mime(&claim(blob), &blob.bytes);
-        if recording(&blob.bytes).is_some() || mime.starts_with("image/") {
-            return self.of_media(&params.media, &name, blob).await;
+        let mime = decode::mime(&claim(blob), blob.bytes.sample());
+        if recording(blob.bytes.sample()).is_some() || mime.starts_with("image/") {
+            return self.of_media(&params.media, &name, blob, notes).await;
         }
-        let mut file = self.text_file(blob).await?;
+        let how = Reading {
+            most: params.most_pages,
+            ..Reading::default()
+        };
+        let file = self.text_file(blob, how, notes).await?;
         if file.format.has_pages() {
-            file.pages.truncate(params.most_pages);
-            return self.of_pages(&params.document, name, blob, file).await;
+            let pages = &params.document;
+            return self.of_pages(pages, name, blob, file, notes).await;
         }
         self.cut(&params.text, name, file).await
     }

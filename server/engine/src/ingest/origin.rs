@@ -4,7 +4,7 @@ use loupe_wire::{Object, Value};
 use serde_json::json;
 
 use super::{BlobInput, BlobRole, ObjectInput, fields};
-use crate::store::Document;
+use crate::{extract::Data, store::Document};
 
 /// Where a document comes from that is read in place of an object.
 #[derive(Debug, Clone, Default)]
@@ -102,7 +102,7 @@ fn blob(reference: &Value) -> Option<BlobInput> {
         filename: text("filename"),
         mime: text("content_type"),
         url: text("url")?,
-        bytes: bytes::Bytes::new(),
+        bytes: Data::from(bytes::Bytes::new()),
         role: match reference["role"].as_str() {
             Some("processed") => BlobRole::Processed,
             Some("thumbnail") => BlobRole::Thumbnail,

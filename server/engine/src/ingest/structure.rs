@@ -4,20 +4,23 @@ use futures::{StreamExt, TryStreamExt};
 use loupe_wire::Object;
 
 use crate::{
-    embed::{EmbedError, Encoders, Question},
+    embed::{EmbedError, Encoders, Question, object_in},
     extract::{ExtractError, Part, needs::Need, needs::Services, shape::Shape},
 };
 
 /// Questions asked at once for one object.
 const AT_ONCE: usize = 4;
+/// What an object fails of whose answer has no members.
+const NO_OBJECT: &str = "the language model did not answer with a JSON object";
 
-/// Asks for every part that has words. One that cannot be answered fails the object.
+/// Asks for every part that has words; answers how many members of answers there was no room for. A part that cannot be
+/// answered fails the object.
 pub(super) async fn fill(
     encoders: &dyn Encoders,
     shape: &Shape,
     model: Option<&str>,
     parts: &mut [Part],
-) -> Result<(), ExtractError> {
+) -> Result<usize, ExtractError> {
     let Some(language) = encoders.language() else {
         let words = Services::default().lacks(Need::Language);
         return Err(ExtractError::permanent(words.unwrap_or_default()));
@@ -32,7 +35,9 @@ pub(super) async fn fill(
             ..Question::default()
         };
         async move {
-            let answer = language.object(&question).await.map_err(failed)?;
+            let words = language.words(&question).await.map_err(failed)?;
+            // Asked the same, it says the same again.
+            let answer = object_in(&words).ok_or_else(|| ExtractError::permanent(NO_OBJECT))?;
             Ok::<(usize, Object), ExtractError>((number, answer))
         }
     };
@@ -46,20 +51,24 @@ pub(super) async fn fill(
         .buffer_unordered(AT_ONCE)
         .try_collect()
         .await?;
+    let mut left = 0;
     for (number, answer) in answers {
-        for (name, value) in shape.taken(answer) {
+        let (taken, more) = shape.taken(answer);
+        left += more;
+        for (name, value) in taken {
             parts[number].fields.entry(name).or_insert(value);
         }
     }
-    Ok(())
+    Ok(left)
 }
 
 /// A model's failure as that of an object.
 pub(super) fn failed(error: EmbedError) -> ExtractError {
     match error {
-        EmbedError::Invalid(_) => ExtractError::permanent(error.to_string()),
-        EmbedError::Unavailable(_) | EmbedError::Failed(_) => {
-            ExtractError::transient(error.to_string())
+        EmbedError::Invalid(_) | EmbedError::Refused(_) => {
+            ExtractError::permanent(error.to_string())
         }
+        EmbedError::Unavailable(_) => ExtractError::transient(error.to_string()),
+        EmbedError::Failed(_) => ExtractError::away(error.to_string()),
     }
 }

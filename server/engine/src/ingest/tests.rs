@@ -1,5 +1,9 @@
 //! Chunks through the real extraction and the real embedded store; the model is one whose failures are in the texts.
 
+mod large;
+
+mod left_out;
+
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -97,7 +101,7 @@ fn object(number: usize, fields: Value) -> ObjectInput {
     }
 }
 
-fn file(name: &str, kind: &str, mime: &str, bytes: impl Into<Bytes>) -> BlobInput {
+fn file(name: &str, kind: &str, mime: &str, bytes: impl Into<Data>) -> BlobInput {
     BlobInput {
         blob_id: "blob_1".into(),
         property: "file".into(),
@@ -259,6 +263,50 @@ async fn a_model_that_fails_is_tried_again_and_at_last_costs_only_what_it_fails_
         assert_eq!(failures(&outcomes), [("obj_2", reason, "transient")]);
         let found = found_in_store(&plan, outcomes).await;
         assert_eq!(found, ["obj_0", "obj_1", "obj_3"]);
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_answers_for_nothing_is_waited_for() {
+    let plan = plan("text_extractor", json!({}));
+    let run = async |sent: &[&str], attempt| {
+        let outcomes = run(&Moody::default(), &plan, texts(sent), attempt).await;
+        outcomes.map(|outcomes| failures(&outcomes).len()).ok()
+    };
+    // Alone, it may be the text or the model; beside one that is read it is the text.
+    assert_eq!(run(&["FAIL"], Try::Apart).await, None);
+    assert_eq!(run(&["good", "FAIL"], Try::Apart).await, Some(1));
+    assert_eq!(run(&["FAIL"], Try::Last).await, Some(1));
+}
+
+#[test]
+fn what_may_pass_is_worth_another_try_of_the_chunk() {
+    let work = |errors: &[Option<ExtractError>]| -> Vec<Work> {
+        let of = |error: Option<ExtractError>| Work {
+            object: ObjectInput::default(),
+            notes: Notes {
+                away: matches!(&error, Some(one) if one.kind == ErrorKind::Away),
+                ..Notes::default()
+            },
+            parts: error.map_or(Ok(Vec::new()), |error| Err(error.into())),
+        };
+        errors.iter().cloned().map(of).collect()
+    };
+    let killed = || Some(ExtractError::transient("the worker was killed"));
+    let away = || Some(ExtractError::away("nobody answers"));
+    let broken = || Some(ExtractError::permanent("the file is broken"));
+    for (errors, more, apart) in [
+        (vec![None, broken()], true, true),
+        (vec![None, killed()], false, true),
+        (vec![killed()], false, true),
+        (vec![None, away()], false, true),
+        (vec![broken(), away()], false, false),
+    ] {
+        let work = work(&errors);
+        let passes = |attempt| check_passing(&work, attempt).is_ok();
+        assert_eq!(passes(Try::More), more, "{errors:?}");
+        assert_eq!(passes(Try::Apart), apart, "{errors:?}");
+        assert!(passes(Try::Last), "{errors:?}");
     }
 }
 

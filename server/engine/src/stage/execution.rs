@@ -430,18 +430,25 @@ fn pick(rows: &[Row], meant: &[bool], which: bool) -> Vec<Row> {
 }
 
 /// Puts the rows that a stage worked on back between those that it did not: each place gets what was made of its
-/// document, anything else comes at the end.
+/// document, anything else comes at the end. Places that follow one another may have one id, as what is made of a list has,
+/// or none: then each gets one row, and the last of them what is left.
 fn weave(before: &[Row], meant: &[bool], done: Vec<Row>, rest: &mut Vec<Row>) -> Vec<Row> {
     let mut done = done.into_iter().peekable();
     let mut rest = rest.drain(..);
     let mut out = Vec::with_capacity(before.len());
+    let worked_on = before.iter().zip(meant).filter(|(_, is)| **is);
+    let mut following = worked_on.map(|(row, _)| row.id()).skip(1);
     for (row, is) in before.iter().zip(meant) {
         if !is {
             out.extend(rest.next());
             continue;
         }
+        let is_last = following.next() != Some(row.id());
         while let Some(made) = done.next_if(|made| made.id() == row.id()) {
             out.push(made);
+            if !is_last {
+                break;
+            }
         }
     }
     out.extend(done);

@@ -109,6 +109,7 @@ fn place(queries: &mut [Query], places: &[usize], vectors: Result<Vec<Vec<f32>>,
                 queries[i].failed = Some(match &e {
                     EmbedError::Unavailable(text) => EmbedError::Unavailable(text.clone()),
                     EmbedError::Invalid(text) => EmbedError::Invalid(text.clone()),
+                    EmbedError::Refused(text) => EmbedError::Refused(text.clone()),
                     EmbedError::Failed(text) => EmbedError::Failed(text.clone()),
                 });
             }

@@ -135,7 +135,8 @@ fn asked(source: Option<&str>) -> Result<Asked> {
 }
 
 /// How often a retriever is asked and how fast it answers, by time; in sum also what people asked most, what found nothing,
-/// and what they did with the answers. Figures are of the newest 50,000 searches.
+/// and what they did with the answers. Figures are of the newest 50,000 searches that did not fail; `failed_count` of the sum tells
+/// how many did.
 #[utoipa::path(get, path = "/v1/analytics/retrievers/{retriever_id}/performance", tag = "analytics", params(PerformanceQuery), responses((status = 200, body = RetrieverPerformanceResponse)))]
 async fn get_retriever_performance(
     State(app): State<App>,
@@ -153,9 +154,11 @@ async fn get_retriever_performance(
     )?;
     let asked = asked(query.source.as_deref())?;
     let all = store::of_retriever(app.db(), place.key(), span, asked, COUNTED).await?;
+    let failed = store::failed_searches(app.db(), place.key(), span, asked).await?;
     let acts = Acts::read(&app, &place, span, asked).await?;
     let mut summary = searches::figures(&all);
     let (most_asked, found_nothing) = searches::queries(&all);
+    summary.insert("failed_count".into(), failed.into());
     summary.insert("top_queries".into(), most_asked.into());
     summary.insert("zero_result_queries".into(), found_nothing.into());
     summary.extend(searches::acts(&acts, all.len()));

@@ -8,11 +8,12 @@ use crate::{
 };
 
 crate::sql! {
-    const OF_RETRIEVER = "SELECT retriever_id, created_at, micros, returned, cached, query, fields FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND created_at < $4 AND (CAST($5 AS BIGINT) = 0 OR (CAST($5 AS BIGINT) = 1) = (public_id <> '')) ORDER BY created_at DESC LIMIT $6";
-    const OF_NAMESPACE = "SELECT retriever_id, created_at, micros, returned, cached, query, fields FROM executions WHERE namespace_id = $1 AND created_at >= $2 AND created_at < $3 ORDER BY created_at DESC LIMIT $4";
-    const TOLD = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND created_at < $4 ORDER BY created_at DESC LIMIT $5";
-    const SLOWEST = "SELECT micros, data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND created_at < $4 ORDER BY micros DESC, execution_id LIMIT $5";
-    const POOR = "SELECT execution_id, created_at, micros, returned, query FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND created_at < $4 AND (returned = 0 OR micros >= $5) ORDER BY created_at DESC, execution_id LIMIT $6";
+    const OF_RETRIEVER = "SELECT retriever_id, created_at, micros, returned, cached, query, fields FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND created_at < $4 AND status <> 'failed' AND (CAST($5 AS BIGINT) = 0 OR (CAST($5 AS BIGINT) = 1) = (public_id <> '')) ORDER BY created_at DESC LIMIT $6";
+    const OF_NAMESPACE = "SELECT retriever_id, created_at, micros, returned, cached, query, fields FROM executions WHERE namespace_id = $1 AND created_at >= $2 AND created_at < $3 AND status <> 'failed' ORDER BY created_at DESC LIMIT $4";
+    const TOLD = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND created_at < $4 AND status <> 'failed' ORDER BY created_at DESC LIMIT $5";
+    const SLOWEST = "SELECT micros, data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND created_at < $4 AND status <> 'failed' ORDER BY micros DESC, execution_id LIMIT $5";
+    const POOR = "SELECT execution_id, created_at, micros, returned, query FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND created_at < $4 AND status <> 'failed' AND (returned = 0 OR micros >= $5) ORDER BY created_at DESC, execution_id LIMIT $6";
+    const FAILED_SEARCHES = "SELECT CAST(COUNT(*) AS BIGINT) FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND status = 'failed' AND created_at >= $3 AND created_at < $4 AND (CAST($5 AS BIGINT) = 0 OR (CAST($5 AS BIGINT) = 1) = (public_id <> ''))";
     // An act may name the execution alone.
     const ACTS = "SELECT created_at, data FROM interactions WHERE namespace_id = $1 AND created_at >= $3 AND created_at < $4 AND (CAST($5 AS BIGINT) = 0 OR (CAST($5 AS BIGINT) = 1) = (public_id <> '')) AND (retriever_id = $2 OR (retriever_id = '' AND EXISTS (SELECT 1 FROM executions e WHERE e.namespace_id = $1 AND e.retriever_id = $2 AND e.execution_id = interactions.execution_id))) AND (kinds & CAST($6 AS BIGINT)) <> 0 ORDER BY created_at DESC, interaction_id LIMIT $7";
     const SUMS_OF_ACTS = "SELECT kinds, CAST(COUNT(*) AS BIGINT) FROM interactions WHERE namespace_id = $1 AND created_at >= $3 AND created_at < $4 AND (CAST($5 AS BIGINT) = 0 OR (CAST($5 AS BIGINT) = 1) = (public_id <> '')) AND (retriever_id = $2 OR (retriever_id = '' AND EXISTS (SELECT 1 FROM executions e WHERE e.namespace_id = $1 AND e.retriever_id = $2 AND e.execution_id = interactions.execution_id))) GROUP BY kinds ORDER BY kinds";
@@ -83,6 +84,23 @@ pub(super) async fn of_retriever(
         most
     ];
     db.all(OF_RETRIEVER, args).await
+}
+
+/// How many searches of a retriever failed.
+pub(super) async fn failed_searches(
+    db: &Db,
+    (namespace_id, retriever_id): (&str, &str),
+    span: Span,
+    asked: Asked,
+) -> Result<i64> {
+    let args = args![
+        namespace_id,
+        retriever_id,
+        span.since,
+        span.until,
+        asked as i64
+    ];
+    db.number(FAILED_SEARCHES, args).await
 }
 
 /// The newest searches of a namespace.

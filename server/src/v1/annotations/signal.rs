@@ -172,6 +172,16 @@ pub async fn note_removal(app: &App, namespace_id: &str, document_ids: &[String]
     Ok(noted > 0)
 }
 
+/// Notes the annotations of documents that work of the server has written: one that was gone may be there again.
+///
+/// # Errors
+/// The database fails.
+pub async fn note_return(app: &App, namespace_id: &str, document_ids: &[String]) -> Result<()> {
+    note_removal(app, namespace_id, document_ids)
+        .await
+        .map(drop)
+}
+
 /// Takes the annotations of documents that are gone out of the signal.
 ///
 /// # Errors

@@ -3,7 +3,10 @@
 
 use loupe_wire::{BatchModel, BatchType, TaskStatusEnum, Value};
 
-use super::store;
+use super::{
+    store,
+    supervising::{self, TRANSIENT},
+};
 use crate::{
     db::Tx,
     error::{ApiError, Result, Violation},
@@ -19,6 +22,16 @@ pub enum Again {
     Unfinished,
     /// What failed: in this tier, or in any if it is below zero; of this kind, or of any if it is empty.
     Failed { tier: i64, error_type: String },
+    /// The same of the tiers named, or of all if none is; and how often the batch is retried by itself from then on.
+    Asked {
+        tiers: Vec<i64>,
+        error_type: String,
+        most: i64,
+    },
+    /// What failed for reasons that may have passed, without anybody's asking.
+    Retry,
+    /// Everything, whatever became of it.
+    Everything,
     /// All that came as far as a tier.
     From(i64),
     /// What failed or was canceled in a tier, and that of which one of the tier's collections holds nothing.
@@ -26,15 +39,23 @@ pub enum Again {
 }
 
 impl Again {
+    /// Forgets what the run before failed of.
+    pub(super) fn renew(&self, batch: &mut BatchModel) {
+        supervising::renew(batch, matches!(self, Self::Retry));
+        if let Self::Asked { most, .. } = self {
+            batch.max_retries = *most;
+        }
+    }
+
     /// Puts it back; answers how many objects that were. The caller holds the batch.
     pub(super) async fn put_back(&self, tx: &mut Tx, batch: &BatchModel, now: i64) -> Result<u64> {
         let id = batch.batch_id.as_deref().unwrap_or_default();
         let ended = !store::is_running(batch.status) && batch.status != TaskStatusEnum::Draft;
-        if let Self::Unfinished = self {
-            return match ended {
-                true => store::reset_unfinished(tx, id, now).await,
-                false => Ok(0),
-            };
+        match self {
+            Self::Unfinished | Self::Everything if !ended => return Ok(0),
+            Self::Unfinished => return store::reset_unfinished(tx, id, now).await,
+            Self::Everything => return store::back_to(tx, id, 0, now).await,
+            _ => {}
         }
         if !ended {
             let message = "only a batch that has ended can be done again";
@@ -42,7 +63,13 @@ impl Again {
         }
         let none = |message: &str| ApiError::bad_request("", message);
         match self {
-            Self::Unfinished => Ok(0),
+            Self::Unfinished | Self::Everything => Ok(0),
+            Self::Asked {
+                tiers, error_type, ..
+            } => match asked(tx, batch, tiers, error_type, now).await? {
+                0 => Err(none("no failed object can be retried")),
+                reset => Ok(reset),
+            },
             Self::Failed { tier, error_type } => {
                 match store::reset_failed(tx, id, error_type, *tier, now).await? {
                     0 if *tier < 0 => Err(none("no failed object can be retried")),
@@ -50,6 +77,10 @@ impl Again {
                     reset => Ok(reset),
                 }
             }
+            Self::Retry => match store::reset_failed(tx, id, TRANSIENT, -1, now).await? {
+                0 => Err(none("no failed object can be retried")),
+                reset => Ok(reset),
+            },
             Self::From(tier) => {
                 if !(0..batch.total_tiers).contains(tier) {
                     let msg = format!("the batch has the tiers 0 to {}", batch.total_tiers - 1);
@@ -64,6 +95,31 @@ impl Again {
             },
         }
     }
+}
+
+/// Puts back what failed in the tiers named, or anywhere if none is.
+async fn asked(
+    tx: &mut Tx,
+    batch: &BatchModel,
+    tiers: &[i64],
+    error_type: &str,
+    now: i64,
+) -> Result<u64> {
+    let id = batch.batch_id.as_deref().unwrap_or_default();
+    if tiers.is_empty() {
+        return store::reset_failed(tx, id, error_type, -1, now).await;
+    }
+    let mut put_back = 0;
+    for (number, tier) in tiers.iter().enumerate() {
+        if !(0..batch.total_tiers).contains(tier) {
+            let msg = format!("the batch has the tiers 0 to {}", batch.total_tiers - 1);
+            let at = number.to_string();
+            let fault = Violation::body(&["tier_nums", &at], "range", msg, Value::from(*tier));
+            return Err(fault.into());
+        }
+        put_back += store::reset_failed(tx, id, error_type, *tier, now).await?;
+    }
+    Ok(put_back)
 }
 
 async fn missing(tx: &mut Tx, batch: &BatchModel, tier: i64, now: i64) -> Result<u64> {

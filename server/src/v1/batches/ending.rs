@@ -4,8 +4,10 @@ use loupe_wire::{BatchModel, NotificationPriority, NotificationType, TaskStatusE
 use serde_json::json;
 
 use super::{
-    flow::{Held, Owner},
-    store,
+    callbacks,
+    fillings::{Held, tell_untold},
+    flow::Owner,
+    store, supervising,
 };
 use crate::{
     clock,
@@ -36,12 +38,14 @@ pub(super) async fn end_tier(
     let batch_id = batch.batch_id.clone().unwrap_or_default();
     let (failed, all) = store::tier_counts(tx, &batch_id, tier).await?;
     let status = status_of(failed, all);
+    let summary = supervising::failures(tx, &batch_id, tier).await?;
     for ended in batch
         .tier_tasks
         .iter_mut()
         .filter(|one| one.tier_num == tier)
     {
         ended.status = status;
+        ended.error_summary.clone_from(&summary);
         ended.completed_at = Some(clock::time(now));
         ended.duration_ms = ended
             .started_at
@@ -71,6 +75,7 @@ pub(super) async fn end_batch(
     now: i64,
 ) -> Result<()> {
     let batch_id = batch.batch_id.clone().unwrap_or_default();
+    tell_untold(tx, &mut batch, owner, held, now).await?;
     let counts = store::counts(tx, &batch_id).await?;
     let task_id = batch.task_id.clone().unwrap_or_default();
     let status = match counts.canceled {
@@ -109,7 +114,9 @@ pub(super) async fn end_batch(
             .iter_mut()
             .for_each(|job| job.status = TaskStatusEnum::Skipped);
     }
+    supervising::note_failures(tx, &mut batch, now).await?;
     store::update(tx, &batch, now).await?;
+    supervising::schedule(tx, &batch, now).await?;
     tell_end(tx, &batch, owner, held, now).await?;
     // Who canceled a tier of it knows.
     if status == TaskStatusEnum::Canceled {
@@ -127,15 +134,20 @@ pub(super) async fn tell_end(
     held: &Held,
     now: i64,
 ) -> Result<()> {
+    callbacks::enqueue(tx, batch, owner, now).await?;
     let jobs = batch
         .tier_tasks
         .iter()
         .flat_map(|tier| &tier.extractor_jobs);
     for collection_id in jobs.flat_map(|job| &job.collection_ids) {
-        let payload = json!({
+        let mut payload = json!({
             "batch_id": batch.batch_id, "collection_id": collection_id,
-            "total_documents": held.get(collection_id).copied().flatten(), "status": tasks::name_of(batch.status),
+            "total_documents": held.count(collection_id), "status": tasks::name_of(batch.status),
         });
+        // Why it was canceled.
+        if let Some(reason) = &batch.status_message {
+            payload["reason"] = reason.as_str().into();
+        }
         let kind = "collection.documents.batch_completed";
         push_event(tx, &owner.org_id, &owner.namespace_id, kind, payload, now).await?;
     }

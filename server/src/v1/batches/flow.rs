@@ -1,14 +1,17 @@
 //! How a batch moves: admitted, its chunks ended, itself ended. Every step is one transaction.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use loupe_engine::{extract::web_scraper, filter::Filter, store::Reach};
+use loupe_engine::extract::web_scraper;
 use loupe_wire::{BatchModel, BatchType, TaskStatusEnum, TaskType, TierTaskInfo};
 use serde_json::json;
 
 use super::{
+    dropping::{self, LeftOut},
     ending::{end_batch, end_tier},
+    fillings::{self, Held, count_held},
     store::{self, ObjectEnd, Processed, Step},
+    supervising,
 };
 use crate::{
     app::App,
@@ -137,7 +140,7 @@ pub(super) async fn insert_chunks(
 }
 
 /// Inserts the chunks of a tier and marks it running.
-async fn start_tier(
+pub(super) async fn start_tier(
     tx: &mut Tx,
     batch: &mut BatchModel,
     owner: &Owner,
@@ -164,6 +167,7 @@ async fn start_tier(
         }
     }
     store::update(tx, batch, now).await?;
+    supervising::watch(tx, batch, now).await?;
     tasks::store::change(tx, &task_id, TaskStatusEnum::Processing, now, |task| {
         let data = task.additional_data.get_or_insert_default();
         data.insert("current_tier".into(), tier.into());
@@ -191,10 +195,10 @@ pub struct ChunkEnd {
     pub documents: SourceDocuments,
     /// Collections and objects of which not all could be read this time.
     pub cut_short: BTreeSet<(String, String)>,
+    pub left_out: Vec<LeftOut>,
+    /// Who holds the objects: the end lets go of them.
+    pub holder: String,
 }
-
-/// How many documents of a batch each collection holds; none where they could not be counted.
-pub(super) type Held = BTreeMap<String, Option<u64>>;
 
 /// What the last chunk of a batch ends in until the documents have been counted.
 pub(super) const UNCOUNTED: &str = "the documents of the batch are to be counted first";
@@ -233,6 +237,11 @@ async fn write_end(
                 store::lock(tx, &batch_id, now).await?;
                 if !jobs::finish(tx, &claim, TaskStatusEnum::Completed, now).await? {
                     return Err(ApiError::conflict("", "the lease of this chunk was lost"));
+                }
+                let let_go = jobs::let_go(tx, &end.holder).await?;
+                if !end.holder.is_empty() && let_go < end.objects.len() as u64 {
+                    let message = "objects of this chunk were taken over";
+                    return Err(ApiError::unavailable("", message));
                 }
                 crate::fail_point!("batch.after_task_finish");
                 let Some((mut batch, org_id, namespace_id)) = store::read(tx, &batch_id).await?
@@ -302,28 +311,6 @@ pub(super) async fn go_on(
     }
 }
 
-/// Documents that carry the batch's id, in each of its collections.
-pub(super) async fn count_held(app: &App, batch_id: &str) -> Result<Held> {
-    let Some((batch, _, namespace_id)) = store::read_from(app.db(), batch_id).await? else {
-        return Ok(Held::new());
-    };
-    let filter = Filter::eq("_internal.batch_id", batch_id);
-    let mut held = Held::new();
-    for collection_id in batch.dag_tiers.into_iter().flatten().flatten() {
-        let reach = Reach {
-            namespace_id: namespace_id.clone(),
-            collection_ids: vec![collection_id.clone()],
-            principal: None,
-        };
-        let count = app.store().count(&reach, Some(&filter)).await;
-        if let Err(error) = &count {
-            tracing::warn!(%error, batch_id, "the documents of a batch could not be counted");
-        }
-        held.insert(collection_id, count.ok());
-    }
-    Ok(held)
-}
-
 /// Writes what a chunk gave.
 async fn note_end(
     tx: &mut Tx,
@@ -354,6 +341,8 @@ async fn note_end(
     billing::note(tx, &worked, now).await?;
     for one in &end.processed {
         store::set_processed(tx, namespace_id, one, now).await?;
+        let place = (namespace_id.as_str(), one.collection_id.as_str());
+        fillings::end(tx, place, &one.object_id).await?;
     }
     crate::fail_point!("batch.after_object_mark");
     if step.of_objects {
@@ -362,14 +351,14 @@ async fn note_end(
         objects::shelving::withdraw(tx, &owner.org_id, namespace_id, made, now).await?;
     }
     for (collection_id, document_ids) in end.written.iter().filter(|(_, ids)| !ids.is_empty()) {
-        let payload = json!({
-            "namespace_id": namespace_id, "collection_id": collection_id, "batch_id": batch_id,
-            "document_ids": document_ids, "count": document_ids.len(),
-        });
-        let kind = "collection.documents.written";
-        push_event(tx, &owner.org_id, namespace_id, kind, payload, now).await?;
-        count_written(batch, collection_id, document_ids.len());
+        tell_written(tx, batch, owner, collection_id, document_ids, now).await?;
+        // Some of what was written of an object that failed is told of with the rest.
+        let place = (namespace_id.as_str(), collection_id.as_str());
+        for object in end.objects.iter().filter(|one| one.status == "FAILED") {
+            fillings::told(tx, place, &batch_id, &object.object_id).await?;
+        }
     }
+    dropping::note(batch, end.tier, &end.left_out);
     crate::fail_point!("batch.after_event");
     let tiers = batch.tier_tasks.iter_mut();
     for tier in tiers.filter(|one| one.tier_num == end.tier && one.source_type == "collection") {
@@ -384,6 +373,26 @@ async fn note_end(
             end.documents.without_input,
         );
     }
+    Ok(())
+}
+
+/// Tells of documents that are safely stored, and counts them.
+pub(super) async fn tell_written(
+    tx: &mut Tx,
+    batch: &mut BatchModel,
+    owner: &Owner,
+    collection_id: &str,
+    document_ids: &[String],
+    now: i64,
+) -> Result<()> {
+    let namespace_id = &owner.namespace_id;
+    let payload = json!({
+        "namespace_id": namespace_id, "collection_id": collection_id, "batch_id": batch.batch_id,
+        "document_ids": document_ids, "count": document_ids.len(),
+    });
+    let kind = "collection.documents.written";
+    push_event(tx, &owner.org_id, namespace_id, kind, payload, now).await?;
+    count_written(batch, collection_id, document_ids.len());
     Ok(())
 }
 
@@ -408,9 +417,11 @@ async fn show_progress(tx: &mut Tx, batch: &BatchModel, now: i64) -> Result<()> 
         "documents_written": counts.documents,
     });
     let task_id = batch.task_id.as_deref().unwrap_or_default();
+    let left_out = dropping::shown(batch);
     tasks::store::change(tx, task_id, batch.status, now, |task| {
         let data = task.additional_data.get_or_insert_default();
         data.insert("progress".into(), progress);
+        data.extend(left_out);
     })
     .await
 }

@@ -1,16 +1,22 @@
 //! Batches: which objects are processed into which collections, and what became of each.
 
 mod again;
+pub mod callbacks;
+mod dropping;
 mod ending;
+pub mod fillings;
 mod flow;
 mod healing;
 mod inspecting;
 mod routes;
+mod splitting;
 mod stopping;
 pub mod store;
 mod submitting;
+mod supervising;
 mod tiers;
 mod triggering;
+mod waiting;
 
 use loupe_wire::{
     BatchModel, BatchProgress, FailedDocument, FailedObjectRecord, NamespaceOperation,
@@ -18,13 +24,16 @@ use loupe_wire::{
 };
 
 pub use again::Again;
+pub use dropping::{LeftOut, tell};
 pub use flow::{CHUNK, CRAWL, ChunkEnd, SourceDocuments, admit, end_chunk};
 pub use routes::router;
+pub use splitting::split;
 pub use stopping::cancel;
 use store::{Counts, Failures};
 pub use submitting::{
     add_objects, check_process, create, process, queue, resubmit, retry, select, submit,
 };
+pub use supervising::supervise;
 pub use triggering::{check_trigger, trigger};
 
 use super::buckets::BUCKETS;
@@ -85,16 +94,17 @@ pub async fn complete(app: &App, batch: &mut BatchModel) -> Result<()> {
     let counts = store::counts_of(app.db(), &batch_id).await?;
     batch.failed_object_count = counts.failed;
     batch.documents_written = Some(counts.documents);
+    batch.max_node_death_resubmits = supervising::MOST_RESTARTS;
     let mut progress = progress(batch, &counts, app.clock().micros());
     if batch.status == TaskStatusEnum::Queued {
-        let waiting = store::waiting(app.db()).await?;
-        let place = waiting.iter().position(|one| one.batch_id == batch_id);
-        progress.queue_position = place.and_then(|place| i64::try_from(place + 1).ok());
+        let namespace_id = batch.namespace_id.as_deref().unwrap_or_default();
+        progress.queue_position = store::place(app.db(), namespace_id, &batch_id).await?;
     }
     for tier in &mut batch.tier_tasks {
         let jobs = tier.extractor_jobs.iter();
         tier.documents_written = Some(jobs.filter_map(|job| job.documents_written).sum());
     }
+    progress.status_warnings = dropping::show(batch);
     batch.progress = Some(progress);
     Ok(())
 }
@@ -187,9 +197,13 @@ pub async fn delete(
         bucket_id.to_owned(),
         batch_id.to_owned(),
     );
+    let now = app.clock().micros();
     app.db()
         .write(move |tx| {
             Box::pin(async move {
+                store::find_in(tx, &org_id, &namespace_id, &bucket_id, &id).await?;
+                // It may be submitted by the clock at this moment.
+                store::lock(tx, &id, now).await?;
                 let batch = store::find_in(tx, &org_id, &namespace_id, &bucket_id, &id).await?;
                 if store::is_running(batch.status) {
                     return Err(ApiError::conflict("", "the batch runs: cancel it first"));

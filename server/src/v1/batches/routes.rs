@@ -5,7 +5,7 @@ use axum::{
 };
 use loupe_wire::{
     AddObjectsToBatchRequest, BatchModel, BatchQueueResponse, BatchRequeueResponse,
-    BulkSubmitBatchesRequest, BulkSubmitBatchesResponse, BulkSubmittedBatch, CreateBatchRequest,
+    BulkSubmitBatchesRequest, BulkSubmitBatchesResponse, CreateBatchRequest,
     FailedDocumentsResponse, GenericDeleteResponse, ListBatchesRequest, ListBatchesResponse,
     NamespaceOperation, PatchBatchRequest, QueuedBatch, RetryBatchRequest,
     RetryBatchRequestRetryMode, SubmitBatchRequest, TaskResponse, TaskStatusEnum,
@@ -15,14 +15,17 @@ use serde::Deserialize;
 use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::store::{self, Asked, Failures};
+use super::{
+    Again,
+    store::{self, Asked, Failures},
+};
 use crate::{
     app::App,
     auth::{Delete, OptionalScope, Read, Scope, Write},
     body::Body,
     clock,
     error::{ApiError, Result, Violation},
-    id, list,
+    list,
     openapi::routes,
     v1::{collections, tasks::name_of},
 };
@@ -71,6 +74,29 @@ struct FailuresQuery {
 
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
+struct CreateQuery {
+    /// Submits the batch at once.
+    auto_submit: Option<bool>,
+    /// The same.
+    trigger_processing: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct SubmitQuery {
+    /// Processes all objects of the batch, also those that are done already.
+    force: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct CancelQuery {
+    /// Why, kept with the batch and its task, and told in the change feed.
+    reason: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 struct ResubmitQuery {
     /// Objects that came as far as this tier, counted from 0, begin there again, whatever became of them.
     from_tier: Option<i64>,
@@ -87,16 +113,26 @@ macro_rules! query_extractor {
         })*
     };
 }
-query_extractor!(WindowQuery, FailuresQuery, ResubmitQuery);
+query_extractor!(
+    WindowQuery,
+    FailuresQuery,
+    CreateQuery,
+    SubmitQuery,
+    CancelQuery,
+    ResubmitQuery
+);
 
 /// Makes a batch of objects of the bucket.
-#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches", tag = "batches", request_body = CreateBatchRequest, responses((status = 200, body = BatchModel)))]
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches", tag = "batches", params(CreateQuery), request_body = CreateBatchRequest, responses((status = 200, body = BatchModel)))]
 async fn create_batch(
     State(app): State<App>,
     scope: Scope<Write>,
     Path(bucket): Path<String>,
-    Body(request): Body<CreateBatchRequest>,
+    query: CreateQuery,
+    Body(mut request): Body<CreateBatchRequest>,
 ) -> Result<Json<BatchModel>> {
+    request.auto_submit = request.auto_submit.max(query.auto_submit);
+    request.trigger_processing = request.trigger_processing.max(query.trigger_processing);
     super::create(&app, &scope, &bucket, request)
         .await
         .map(Json)
@@ -275,24 +311,30 @@ async fn add_objects(
 }
 
 /// Queues a batch. An answer means that it is on disk.
-#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}/submit", tag = "batches", request_body = SubmitBatchRequest, responses((status = 200, body = TaskResponse)))]
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}/submit", tag = "batches", params(SubmitQuery), request_body = SubmitBatchRequest, responses((status = 200, body = TaskResponse)))]
 async fn submit_batch(
     State(app): State<App>,
     scope: Scope<Write>,
     Path((bucket, batch)): Path<(String, String)>,
+    query: SubmitQuery,
     Body(request): Body<SubmitBatchRequest>,
 ) -> Result<Json<TaskResponse>> {
-    super::submit(&app, &scope, &bucket, &batch, request)
+    let again = match query.force {
+        Some(true) => Again::Everything,
+        _ => Again::Unfinished,
+    };
+    super::submit(&app, &scope, &bucket, &batch, request, again)
         .await
         .map(Json)
 }
 
 /// Stops a batch; what was written stays.
-#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}/cancel", tag = "batches", responses((status = 200, body = TaskResponse)))]
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}/cancel", tag = "batches", params(CancelQuery), responses((status = 200, body = TaskResponse)))]
 async fn cancel_batch(
     State(app): State<App>,
     scope: Scope<Write>,
     Path((bucket, batch)): Path<(String, String)>,
+    query: CancelQuery,
 ) -> Result<Json<TaskResponse>> {
     let bucket_id = super::bucket_id(&app, &scope, &bucket, NamespaceOperation::CancelJob).await?;
     super::cancel(
@@ -301,25 +343,29 @@ async fn cancel_batch(
         &scope.namespace_id,
         &bucket_id,
         &batch,
+        query.reason,
     )
     .await
     .map(Json)
 }
 
 /// Stops a batch, wherever it is.
-#[utoipa::path(post, path = "/v1/batches/{batch_id}/cancel", tag = "batches", responses((status = 200, body = TaskResponse)))]
+#[utoipa::path(post, path = "/v1/batches/{batch_id}/cancel", tag = "batches", params(CancelQuery), responses((status = 200, body = TaskResponse)))]
 async fn cancel_any_batch(
     State(app): State<App>,
     scope: OptionalScope<Write>,
     Path(batch): Path<String>,
+    query: CancelQuery,
 ) -> Result<Json<TaskResponse>> {
+    let (org_id, reason) = (&scope.caller.org_id, query.reason);
     let namespace = scope.namespace_id.unwrap_or_default();
-    super::cancel(&app, &scope.caller.org_id, &namespace, "", &batch)
+    super::cancel(&app, org_id, &namespace, "", &batch, reason)
         .await
         .map(Json)
 }
 
-/// Puts failed objects back and queues the batch again.
+/// Puts failed objects back, those of the tiers in `tier_nums` or all, and queues the batch again. What fails for passing
+/// reasons is retried by itself from then on, `max_retry_count` times at most.
 #[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}/retry", tag = "batches", request_body = RetryBatchRequest, responses((status = 200, body = BatchRequeueResponse)))]
 async fn retry_batch(
     State(app): State<App>,
@@ -327,12 +373,16 @@ async fn retry_batch(
     Path((bucket, batch_id)): Path<(String, String)>,
     Body(request): Body<RetryBatchRequest>,
 ) -> Result<Json<BatchRequeueResponse>> {
-    let kind = if request.retry_mode == RetryBatchRequestRetryMode::All {
-        ""
-    } else {
-        "transient"
+    let error_type = match request.retry_mode {
+        RetryBatchRequestRetryMode::All => String::new(),
+        RetryBatchRequestRetryMode::TransientOnly => "transient".into(),
     };
-    let (task, retried) = super::retry(&app, &scope, &bucket, &batch_id, kind).await?;
+    let again = Again::Asked {
+        tiers: request.tier_nums.unwrap_or_default(),
+        error_type,
+        most: request.max_retry_count,
+    };
+    let (task, retried) = super::retry(&app, &scope, &bucket, &batch_id, again).await?;
     let (status, task_id) = (TaskStatusEnum::Queued, Some(task.task_id));
     Ok(Json(BatchRequeueResponse {
         batch_id,
@@ -401,17 +451,15 @@ async fn get_queue(
     State(app): State<App>,
     scope: OptionalScope<Read>,
 ) -> Result<Json<BatchQueueResponse>> {
-    let waiting = store::waiting(app.db()).await?.into_iter().zip(1..);
-    let mine = waiting
-        .filter(|(one, _)| one.org_id == scope.caller.org_id)
-        .map(|(one, position)| QueuedBatch {
-            batch_id: one.batch_id,
-            bucket_id: Some(one.bucket_id),
-            namespace_id: Some(one.namespace_id),
-            position,
-            priority: None,
-            queued_at: one.queued_at.map(clock::time),
-        });
+    let waiting = store::places(app.db(), &scope.caller.org_id).await?;
+    let mine = waiting.into_iter().map(|place| QueuedBatch {
+        batch_id: place.batch_id,
+        bucket_id: Some(place.bucket_id),
+        namespace_id: Some(place.namespace_id),
+        position: place.position,
+        priority: None,
+        queued_at: place.queued_at.map(clock::time),
+    });
     let max_concurrency = i64::try_from(app.config().jobs.running_batches).unwrap_or(i64::MAX);
     Ok(Json(BatchQueueResponse {
         active_jobs: store::running(app.db()).await?,
@@ -420,7 +468,9 @@ async fn get_queue(
     }))
 }
 
-/// Splits the bucket into batches and queues each.
+/// Splits the bucket into batches and queues each. The same again, while one of them waits or runs, answers those. A bucket
+/// that takes longer than 20 seconds to split is answered before its end: then `total_objects` and `total_batches` are the
+/// most that it can come to, and the same request again tells how far it is.
 #[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/bulk-submit", tag = "batches", request_body = BulkSubmitBatchesRequest, responses((status = 200, body = BulkSubmitBatchesResponse)))]
 async fn bulk_submit(
     State(app): State<App>,
@@ -428,39 +478,9 @@ async fn bulk_submit(
     Path(bucket): Path<String>,
     Body(request): Body<BulkSubmitBatchesRequest>,
 ) -> Result<Json<BulkSubmitBatchesResponse>> {
-    let bucket_id = super::bucket_id(&app, &scope, &bucket, NamespaceOperation::ExecuteJob).await?;
-    let most = request.max_objects.unwrap_or(10_000_000);
-    let filters = request.filters.as_ref();
-    let object_ids = super::select(&app, &scope, &bucket_id, filters, most).await?;
-    let chunk = usize::try_from(request.chunk_size).unwrap_or(1000);
-    let mut batches = Vec::new();
-    for ids in object_ids.chunks(chunk) {
-        let create = CreateBatchRequest {
-            object_ids: Some(ids.to_vec()),
-            collection_ids: request.collection_ids.clone(),
-            dedup_strategy: request.dedup_strategy,
-            auto_submit: Some(true),
-            ..Default::default()
-        };
-        let batch = super::create(&app, &scope, &bucket, create).await?;
-        batches.push(BulkSubmittedBatch {
-            batch_id: batch.batch_id.unwrap_or_default(),
-            status: name_of(batch.status),
-            object_count: i64::try_from(ids.len()).unwrap_or(0),
-            queue_position: batch.progress.and_then(|progress| progress.queue_position),
-            ..Default::default()
-        });
-    }
-    let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-    Ok(Json(BulkSubmitBatchesResponse {
-        batch_group_id: id::new("grp_"),
-        total_objects: number(object_ids.len()),
-        total_batches: number(batches.len()),
-        submitted: number(batches.len()),
-        failed: 0,
-        chunk_size: request.chunk_size,
-        batches,
-    }))
+    super::splitting::bulk_submit(&app, &scope, &bucket, request)
+        .await
+        .map(Json)
 }
 
 /// Processes every object of the collection's buckets, one batch a bucket; of a collection over collections every document

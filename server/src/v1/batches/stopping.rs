@@ -1,5 +1,7 @@
 //! Batches that are told to stop: the whole, a tier, or one collection of a tier.
 
+use std::time::{Duration, Instant};
+
 use loupe_wire::{
     BatchModel, CancellationOutcome, ExtractorJobInfo, Object, TaskResponse, TaskStatusEnum,
     TaskType, TierTaskInfo, Value,
@@ -8,7 +10,8 @@ use serde_json::json;
 
 use super::{
     ending::tell_end,
-    flow::{Held, Owner, UNCOUNTED, count_held, go_on},
+    fillings::{Held, count_held, tell_untold},
+    flow::{Owner, UNCOUNTED, go_on},
     store,
 };
 use crate::{
@@ -54,13 +57,14 @@ pub(super) struct Stop {
     pub reason: Option<String>,
 }
 
-/// Cancels a batch that waits or runs. Chunks that run lose their lease and write nothing more.
+/// Cancels a batch that waits or runs, and keeps the reason. Chunks that run lose their lease and write nothing more.
 pub async fn cancel(
     app: &App,
     org_id: &str,
     namespace_id: &str,
     bucket_id: &str,
     batch_id: &str,
+    reason: Option<String>,
 ) -> Result<TaskResponse> {
     let named = Named {
         org_id: org_id.to_owned(),
@@ -68,8 +72,9 @@ pub async fn cancel(
         bucket_id: bucket_id.to_owned(),
         batch_id: batch_id.to_owned(),
     };
-    // Only what is the caller's is counted.
+    // Only what is the caller's is stopped and counted.
     store::find(app.db(), org_id, namespace_id, bucket_id, batch_id).await?;
+    let stopped = quiet(app, &named, None).await?;
     let held = count_held(app, batch_id).await?;
     let (id, now) = (batch_id.to_owned(), app.clock().micros());
     let (task_id, canceled) = app
@@ -81,22 +86,60 @@ pub async fn cancel(
                     return Err(ApiError::conflict("", "the batch has ended already"));
                 }
                 let task_id = batch.task_id.clone().unwrap_or_default();
-                let canceled = jobs::cancel_children(tx, &task_id, now).await?;
+                let canceled = stopped + jobs::cancel_children(tx, &task_id, now).await?;
+                let owner = named.owner(&batch);
+                tell_untold(tx, &mut batch, &owner, &held, now).await?;
                 store::cancel_objects(tx, &id, now).await?;
                 batch.status = TaskStatusEnum::Canceled;
+                batch.status_message.clone_from(&reason);
                 batch.updated_at = Some(clock::time(now));
                 let tiers = batch.tier_tasks.iter_mut();
                 tiers
                     .filter(|tier| !tasks::is_terminal(tier.status))
                     .for_each(|tier| tier.status = TaskStatusEnum::Canceled);
                 store::update(tx, &batch, now).await?;
-                tasks::store::change(tx, &task_id, TaskStatusEnum::Canceled, now, |_| ()).await?;
-                tell_end(tx, &batch, &named.owner(&batch), &held, now).await?;
+                tasks::store::change(tx, &task_id, TaskStatusEnum::Canceled, now, |task| {
+                    if let Some(reason) = reason {
+                        let data = task.additional_data.get_or_insert_default();
+                        data.insert("cancellation_reason".into(), reason.into());
+                    }
+                })
+                .await?;
+                tell_end(tx, &batch, &owner, &held, now).await?;
                 Ok((task_id, canceled))
             })
         })
         .await?;
     answer(app, org_id, batch_id, &task_id, canceled).await
+}
+
+/// How long what is being written may take before a batch ends without it.
+const WRITING: Duration = Duration::from_secs(10);
+
+/// Cancels the chunks of a batch that is about to be canceled, and waits until what they are writing is written: only then can
+/// its documents be counted. Of a tier: if it is still the one that runs. Answers how many chunks that were.
+pub(super) async fn quiet(app: &App, named: &Named, tier: Option<i64>) -> Result<i64> {
+    let (named, now) = (named.clone(), app.clock().micros());
+    let (task_id, canceled) = app
+        .db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let batch = named.lock(tx, now).await?;
+                let task_id = batch.task_id.clone().unwrap_or_default();
+                let goes_on = tier.is_some() && batch.current_tier != tier;
+                if !store::is_running(batch.status) || goes_on {
+                    return Ok((task_id, 0));
+                }
+                let canceled = jobs::cancel_children(tx, &task_id, now).await?;
+                Ok((task_id, canceled))
+            })
+        })
+        .await?;
+    let start = Instant::now();
+    while canceled > 0 && start.elapsed() < WRITING && jobs::is_writing(app, &task_id).await? {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Ok(canceled)
 }
 
 /// The batch's task, with what the cancellation reached.
@@ -167,8 +210,11 @@ struct Stopped {
 async fn stop_part(app: &App, named: &Named, stop: Stop) -> Result<Stopped> {
     let stopped = match write(app, named.clone(), stop.clone(), None).await {
         Err(error) if error.message() == UNCOUNTED => {
+            let chunks = quiet(app, named, Some(stop.tier)).await?;
             let held = count_held(app, &named.batch_id).await?;
-            write(app, named.clone(), stop, Some(held)).await?
+            let mut stopped = write(app, named.clone(), stop, Some(held)).await?;
+            stopped.chunks += chunks;
+            stopped
         }
         stopped => stopped?,
     };

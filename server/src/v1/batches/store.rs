@@ -1,3 +1,4 @@
+pub mod groups;
 mod objects;
 
 use loupe_wire::{BatchModel, TaskStatusEnum, Value, reading};
@@ -32,6 +33,9 @@ crate::sql! {
 
     // The queue spans organizations: admission is first in, first out over everybody.
     const WAITING = "SELECT batch_id, org_id, namespace_id, bucket_id, queued_at FROM batches WHERE status = 'QUEUED' ORDER BY queued_at, batch_id LIMIT 1000";
+    const QUEUED = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE status = 'QUEUED'";
+    const PLACE = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches own JOIN batches q ON q.status = 'QUEUED' AND (q.queued_at < own.queued_at OR (q.queued_at = own.queued_at AND q.batch_id <= own.batch_id)) WHERE own.namespace_id = $1 AND own.batch_id = $2 AND own.status = 'QUEUED'";
+    const PLACES = "SELECT batch_id, namespace_id, bucket_id, queued_at, position FROM (SELECT batch_id, org_id, namespace_id, bucket_id, queued_at, ROW_NUMBER() OVER (ORDER BY queued_at, batch_id) AS position FROM batches WHERE status = 'QUEUED') queue WHERE org_id = $1 ORDER BY position";
     const CRAWLING = "SELECT CAST(COUNT(DISTINCT chunks.parent_id) AS BIGINT) FROM tasks chunks JOIN tasks running ON running.task_id = chunks.parent_id WHERE chunks.kind = $1 AND chunks.status IN ('QUEUED', 'PROCESSING') AND running.status = 'PROCESSING'";
     const RUNNING = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE status = 'PROCESSING'";
     const FILLING = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE org_id = $1 AND namespace_id = $2 AND status IN ('QUEUED', 'PROCESSING') AND CAST(data AS TEXT) LIKE $3 ESCAPE '!'";
@@ -43,6 +47,18 @@ type Row = (Json<BatchModel>, String, Option<i64>);
 fn model((data, status, _): Row) -> BatchModel {
     let status = reading::from_value(&Value::String(status)).unwrap_or_default();
     BatchModel { status, ..data.0 }
+}
+
+crate::row! {
+    /// A batch that waits, and its place among everybody's, from 1.
+    #[derive(Debug, Clone)]
+    pub struct Place {
+        pub batch_id: String,
+        pub namespace_id: String,
+        pub bucket_id: String,
+        pub queued_at: Option<i64>,
+        pub position: i64,
+    }
 }
 
 crate::row! {
@@ -202,11 +218,23 @@ pub async fn lock(tx: &mut Tx, batch_id: &str, now: i64) -> Result<()> {
     Ok(())
 }
 
-/// The queue, in the order of admission.
-pub async fn waiting(db: &Db) -> Result<Vec<Waiting>> {
-    db.all(WAITING, vec![]).await
+/// The batches of an organization that wait.
+pub async fn places(db: &Db, org_id: &str) -> Result<Vec<Place>> {
+    db.all(PLACES, args![org_id]).await
 }
 
+/// The place of a batch in the queue, from 1; none when it does not wait.
+pub async fn place(db: &Db, namespace_id: &str, batch_id: &str) -> Result<Option<i64>> {
+    let place = db.number(PLACE, args![namespace_id, batch_id]).await?;
+    Ok((place > 0).then_some(place))
+}
+
+/// How many batches wait.
+pub async fn count_waiting(tx: &mut Tx) -> Result<i64> {
+    tx.number(QUEUED, vec![]).await
+}
+
+/// The head of the queue, in the order of admission.
 pub async fn waiting_in(tx: &mut Tx) -> Result<Vec<Waiting>> {
     tx.all(WAITING, vec![]).await
 }

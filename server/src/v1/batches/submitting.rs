@@ -6,7 +6,7 @@ use loupe_wire::{
 };
 use serde_json::json;
 
-use super::{Again, bucket_id, get, store, tiers};
+use super::{Again, bucket_id, callbacks, get, store, tiers, waiting};
 use crate::{
     app::App,
     auth::{Scope, Write},
@@ -21,6 +21,9 @@ use crate::{
         tasks::{self, NewTask},
     },
 };
+
+/// Objects that a task shows of its batch.
+const SAMPLE: usize = 5;
 
 /// Makes a draft of the objects named, of those that match the filter, or of every object of the bucket; submits it when asked to.
 pub async fn create(
@@ -90,17 +93,16 @@ pub async fn create(
         })
         .await?;
     let batch_id = batch.batch_id.clone().unwrap_or_default();
-    if request
-        .auto_submit
-        .or(request.trigger_processing)
-        .unwrap_or(false)
-    {
+    // Two names for one thing.
+    let asked = [request.auto_submit, request.trigger_processing];
+    if asked.contains(&Some(true)) {
         submit(
             app,
             scope,
             &batch.bucket_id,
             &batch_id,
             SubmitBatchRequest::default(),
+            Again::Unfinished,
         )
         .await?;
     }
@@ -205,26 +207,33 @@ pub async fn add_objects(
     .await
 }
 
-/// Queues a batch: one transaction writes the batch, its task and the change. An answer means it is on disk.
+/// Queues a batch: one transaction writes the batch, its task and the change. An answer means it is on disk. `again` tells
+/// what is done again of one that has ended.
 pub async fn submit(
     app: &App,
     scope: &Scope<Write>,
     bucket: &str,
     batch_id: &str,
     request: SubmitBatchRequest,
+    again: Again,
 ) -> Result<TaskResponse> {
     let bucket_id = bucket_id(app, scope, bucket, NamespaceOperation::ExecuteJob).await?;
-    let queued = queue(app, scope, &bucket_id, batch_id, request, Again::Unfinished).await?;
+    let queued = queue(app, scope, &bucket_id, batch_id, request, again).await?;
     Ok(queued.0)
 }
 
 /// What a batch is to do, as it is put into the queue.
-struct Submission {
-    tiers: Vec<Vec<CollectionResponse>>,
-    object_ids: Vec<String>,
+pub(super) struct Submission {
+    pub tiers: Vec<Vec<CollectionResponse>>,
+    /// How many objects it has, and the first of them.
+    pub objects: i64,
+    pub sample: Vec<String>,
     /// Who submits it.
-    actor: String,
-    webhook_url: Option<String>,
+    pub actor: String,
+    /// Who is told of the end, if not as before.
+    pub webhook_url: Option<String>,
+    /// What was made before is made again, whatever the batch says.
+    pub is_forced: bool,
 }
 
 /// As [`submit`], of a bucket that the caller may use; an empty id is that of a batch of documents without a bucket. Answers
@@ -238,6 +247,7 @@ pub async fn queue(
     again: Again,
 ) -> Result<(TaskResponse, u64)> {
     quota::check_work(app, &scope.caller).await?;
+    let webhook_url = callbacks::read(app, request.webhook_url)?;
     let (org_id, namespace_id) = (scope.caller.org_id.clone(), scope.namespace_id.clone());
     let draft = store::find(app.db(), &org_id, &namespace_id, bucket_id, batch_id).await?;
     let named = request.collection_ids.or(draft.collection_ids);
@@ -255,9 +265,18 @@ pub async fn queue(
     }
     let submission = Submission {
         tiers,
-        object_ids,
+        objects: i64::try_from(object_ids.len()).unwrap_or(i64::MAX),
+        sample: object_ids.into_iter().take(SAMPLE).collect(),
         actor: scope.caller.actor().to_owned(),
-        webhook_url: request.webhook_url,
+        webhook_url,
+        is_forced: match again {
+            Again::Everything => true,
+            // What is retried is done as it was to be done.
+            Again::Retry | Again::Asked { .. } | Again::Failed { .. } | Again::Missing(_) => {
+                draft.effective_dedup_strategy == Some(DedupStrategy::Force)
+            }
+            Again::Unfinished | Again::From(_) => false,
+        },
     };
     let pause = i64::try_from(app.config().jobs.resubmit_seconds).unwrap_or(60) * 1_000_000;
     let (id, bucket_id, now) = (
@@ -270,8 +289,9 @@ pub async fn queue(
         .write(move |tx| {
             Box::pin(async move {
                 store::lock(tx, &id, now).await?;
-                let batch = store::find_in(tx, &org_id, &namespace_id, &bucket_id, &id).await?;
+                let mut batch = store::find_in(tx, &org_id, &namespace_id, &bucket_id, &id).await?;
                 let put_back = again.put_back(tx, &batch, now).await?;
+                again.renew(&mut batch);
                 check_pause(tx, &batch, pause, now).await?;
                 let task = write(tx, &org_id, &namespace_id, batch, submission, now).await?;
                 Ok((task, put_back))
@@ -279,7 +299,11 @@ pub async fn queue(
         })
         .await?;
     app.work.notify_waiters();
-    Ok(queued)
+    let (mut task, put_back) = queued;
+    // It is queued already, whether or not its wait can be told.
+    let wait = waiting::expected_wait(app, task.queue_position.unwrap_or(1)).await;
+    task.estimated_wait_minutes = wait.ok().flatten();
+    Ok((task, put_back))
 }
 
 /// Refuses a batch that is queued, runs, or was submitted less than `pause` microseconds ago.
@@ -308,7 +332,8 @@ async fn check_pause(
     Err(limits::too_many(code, message, 1, "minute", wait))
 }
 
-async fn write(
+/// Puts a batch into the queue, with its task.
+pub(super) async fn write(
     tx: &mut crate::db::Tx,
     org_id: &str,
     namespace_id: &str,
@@ -321,8 +346,8 @@ async fn write(
     if batch.status != TaskStatusEnum::Draft && batch.dag_tiers.as_ref() != Some(&tiers) {
         store::back_to_first(tx, &id).await?;
     }
-    let position = i64::try_from(store::waiting_in(tx).await?.len()).unwrap_or(0) + 1;
-    let objects = &submission.object_ids;
+    let position = store::count_waiting(tx).await? + 1;
+    let objects = (submission.objects, submission.sample.as_slice());
     let task = insert_task(tx, org_id, namespace_id, &batch, &tiers, objects, now).await?;
     batch.status = TaskStatusEnum::Queued;
     batch.task_id = Some(task.task_id.clone());
@@ -330,10 +355,14 @@ async fn write(
     batch.current_tier = None;
     batch.total_tiers = i64::try_from(tiers.len()).unwrap_or(1);
     batch.dag_tiers = Some(tiers);
-    batch.effective_dedup_strategy = Some(batch.dedup_strategy.unwrap_or(DedupStrategy::Skip));
+    batch.effective_dedup_strategy = match submission.is_forced {
+        true => Some(DedupStrategy::Force),
+        false => Some(batch.dedup_strategy.unwrap_or(DedupStrategy::Skip)),
+    };
     batch.submitted_by_key_id = Some(submission.actor);
-    batch.webhook_url = submission.webhook_url;
+    batch.webhook_url = submission.webhook_url.or(batch.webhook_url);
     batch.error = None;
+    batch.status_message = None;
     batch.tier_tasks = tiers::shown(&submission.tiers, &task.task_id);
     batch.updated_at = Some(clock::time(now));
     store::queue(tx, &batch, now).await?;
@@ -349,13 +378,13 @@ async fn insert_task(
     namespace_id: &str,
     batch: &BatchModel,
     tiers: &[Vec<String>],
-    objects: &[String],
+    (objects, sample): (i64, &[String]),
     now: i64,
 ) -> Result<TaskResponse> {
     let data = json!({
         "batch_id": batch.batch_id, "bucket_id": batch.bucket_id, "namespace_id": namespace_id, "total_tiers": tiers.len(),
-        "collection_ids": tiers.concat(), "object_count": objects.len(),
-        "sample_object_ids": objects.iter().take(5).collect::<Vec<_>>(),
+        "collection_ids": tiers.concat(), "object_count": objects,
+        "sample_object_ids": sample,
     });
     let task = NewTask {
         org_id: org_id.into(),
@@ -367,24 +396,20 @@ async fn insert_task(
         work: Value::Null,
         inputs: vec![batch.batch_id.clone().into()],
         additional_data: data.as_object().cloned().unwrap_or_default(),
-        description: format!("Process {} objects", objects.len()),
+        description: format!("Process {objects} objects"),
     };
     tasks::insert(tx, task, now).await
 }
 
-/// Puts failed objects of an ended batch back and queues it again.
+/// Puts objects of an ended batch back and queues it again; answers how many those are.
 pub async fn retry(
     app: &App,
     scope: &Scope<Write>,
     bucket: &str,
     batch_id: &str,
-    error_type: &str,
+    again: Again,
 ) -> Result<(TaskResponse, i64)> {
     let bucket_id = bucket_id(app, scope, bucket, NamespaceOperation::ExecuteJob).await?;
-    let again = Again::Failed {
-        tier: -1,
-        error_type: error_type.to_owned(),
-    };
     let ask = SubmitBatchRequest::default();
     let (task, reset) = queue(app, scope, &bucket_id, batch_id, ask, again).await?;
     Ok((task, i64::try_from(reset).unwrap_or(i64::MAX)))

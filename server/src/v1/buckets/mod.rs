@@ -4,9 +4,9 @@ mod routes;
 mod store;
 
 use loupe_wire::{
-    AuditAction, BucketCreateRequest, BucketDeleteResponse, BucketResponse, BucketSchema,
-    BucketSchemaField, BucketUpdateRequest, NamespaceOperation, ResourceType, SourceAdapterConfig,
-    TaskStatusEnum, TaskType, UniqueKeyConfig, Value,
+    AuditAction, BucketCreateRequest, BucketDeleteResponse, BucketDestination, BucketResponse,
+    BucketSchema, BucketSchemaField, BucketUpdateRequest, IngestFilter, NamespaceOperation,
+    ResourceType, SourceAdapterConfig, TaskStatusEnum, TaskType, UniqueKeyConfig, Value,
 };
 use serde_json::json;
 
@@ -57,6 +57,25 @@ pub fn check_adapter(adapter: Option<&SourceAdapterConfig>) -> Result<()> {
     Err(Violation::body(&["source_adapter"], "not_enabled", msg, Value::Null).into())
 }
 
+/// So are files that a retriever judges, and files that are kept in storage of one's own.
+fn check_files(
+    ingest_filter: Option<&IngestFilter>,
+    destination: Option<&BucketDestination>,
+) -> Result<()> {
+    let (member, msg) = match (ingest_filter, destination) {
+        (Some(_), _) => (
+            "ingest_filter",
+            "objects are not judged by a retriever yet: filter what a batch takes",
+        ),
+        (None, Some(_)) => (
+            "destination",
+            "files are not kept in a storage of your own yet: leave the destination out",
+        ),
+        (None, None) => return Ok(()),
+    };
+    Err(Violation::body(&[member], "not_enabled", msg, Value::Null).into())
+}
+
 fn check_name(name: &str) -> Result<()> {
     if name.trim().is_empty() || name.len() > 100 {
         return Err(Violation::body(
@@ -80,6 +99,7 @@ pub async fn create(
         .allow(ResourceType::Bucket, "*", NamespaceOperation::WriteData)?;
     check_name(&request.bucket_name)?;
     check_adapter(request.source_adapter.as_ref())?;
+    check_files(request.ingest_filter.as_ref(), request.destination.as_ref())?;
     check_unique_key(&request.bucket_schema, request.unique_key.as_ref())?;
     let caller = scope.caller.clone();
     let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
@@ -187,6 +207,7 @@ pub async fn update(
     if let Some(name) = &request.bucket_name {
         check_name(name)?;
     }
+    check_files(request.ingest_filter.as_ref(), request.destination.as_ref())?;
     let record = BUCKETS
         .find(app.db(), &scope.namespace_id, identifier)
         .await?;

@@ -52,14 +52,26 @@ async fn page(
     }))
 }
 
+#[derive(Debug, Default, serde::Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct SearchQuery {
+    /// Words that buckets are looked for by, in any letters.
+    search: Option<String>,
+}
+
 /// Buckets of the namespace.
-#[utoipa::path(get, path = "/v1/buckets", tag = "buckets", params(ListQuery), responses((status = 200, body = ListBucketsResponse)))]
+#[utoipa::path(get, path = "/v1/buckets", tag = "buckets", params(ListQuery, SearchQuery), responses((status = 200, body = ListBucketsResponse)))]
 async fn list_buckets(
     State(app): State<App>,
     scope: Scope<Read>,
     query: ListQuery,
+    Params(words): Params<SearchQuery>,
 ) -> Result<Json<ListBucketsResponse>> {
-    page(&app, scope, query, ListBucketsRequest::default()).await
+    let request = ListBucketsRequest {
+        search: words.search,
+        ..Default::default()
+    };
+    page(&app, scope, query, request).await
 }
 
 /// Buckets that match.

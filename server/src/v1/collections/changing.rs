@@ -13,7 +13,7 @@ use super::{
         namespaces::push_event,
         removal, taxonomies,
     },
-    COLLECTIONS, check_alerts, check_name, find, lifecycle, sources, store,
+    COLLECTIONS, check_alerts, check_name, find, lifecycle, sources, store, unbuilt,
 };
 use crate::{
     app::App,
@@ -32,6 +32,7 @@ pub async fn update(
     if let Some(name) = &request.collection_name {
         check_name(name)?;
     }
+    unbuilt::check_change(&request)?;
     check_alerts(app, scope, request.alert_applications.as_deref()).await?;
     let id = find(app, scope, identifier, NamespaceOperation::WriteData)
         .await?

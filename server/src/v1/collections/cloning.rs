@@ -65,7 +65,7 @@ pub async fn clone(
     let own = request.feature_extractor.is_none();
     let create_request = wanted(pattern, request);
     let made = match own {
-        true => draft_copy(app, scope, create_request).await?,
+        true => draft_copy(app, scope, create_request, false).await?,
         false => draft(app, scope, create_request).await?,
     };
     if own && made.source != source && headers::are_sealed(&made.feature_extractor) {

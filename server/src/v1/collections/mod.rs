@@ -13,6 +13,7 @@ mod routes;
 mod schemas;
 mod sources;
 pub mod store;
+mod unbuilt;
 
 use std::sync::Arc;
 
@@ -63,6 +64,7 @@ pub const INFERENCE: &str = "inference_service";
 fn check_extractor(
     app: &App,
     config: &FeatureExtractorConfigInput,
+    is_new: bool,
 ) -> Result<(FeatureExtractorConfigOutput, Vec<IndexInfo>)> {
     let at = |field: &str, kind: &str, msg: String, input: Value| {
         ApiError::from(Violation::body(
@@ -105,11 +107,16 @@ fn check_extractor(
         info.check_available(&params, app.outputs())?;
         Ok(params)
     });
-    let params = checked.map_err(|fault| {
+    let refused = |fault: extract::Violation, kind: &str| {
         let mut path = vec!["feature_extractor", "parameters"];
         path.extend(fault.loc.iter().map(String::as_str));
-        Violation::body(&path, "value_error", fault.msg.clone(), sent.clone())
-    })?;
+        Violation::body(&path, kind, fault.msg.clone(), sent.clone())
+    };
+    let params = checked.map_err(|fault| refused(fault, "value_error"))?;
+    if is_new {
+        info.check_built(&sent, &params)
+            .map_err(|fault| refused(fault, "not_enabled"))?;
+    }
     let output = FeatureExtractorConfigOutput {
         feature_extractor_name: info.name.into(),
         version: info.version.into(),
@@ -220,16 +227,18 @@ pub async fn draft(
     scope: &Scope<Write>,
     request: CreateCollectionRequest,
 ) -> Result<CollectionResponse> {
-    let mut drafted = draft_copy(app, scope, request).await?;
+    let mut drafted = draft_copy(app, scope, request, true).await?;
     headers::seal(app, &scope.caller.org_id, &mut drafted.feature_extractor)?;
     Ok(drafted)
 }
 
-/// As [`draft`], with the extractor of another collection: what is secret of it is sealed already.
+/// As [`draft`]; unless it is new, with the extractor of another collection: what is secret of it is sealed already, and it
+/// goes on as it is.
 async fn draft_copy(
     app: &App,
     scope: &Scope<Write>,
     request: CreateCollectionRequest,
+    is_new: bool,
 ) -> Result<CollectionResponse> {
     scope
         .caller
@@ -241,7 +250,7 @@ async fn draft_copy(
             "name the extractor: {feature_extractor_name, version, parameters, input_mappings}";
         return Err(Violation::body(&["feature_extractor"], "missing", msg, Value::Null).into());
     };
-    let (feature_extractor, indexes) = check_extractor(app, config)?;
+    let (feature_extractor, indexes) = check_extractor(app, config, is_new)?;
     let schemas = sources::schemas(app, &scope.namespace_id, &source).await?;
     mappings::check(config, &schemas)?;
     check_alerts(app, scope, request.alert_applications.as_deref()).await?;
@@ -322,6 +331,7 @@ pub async fn create(
     scope: &Scope<Write>,
     request: CreateCollectionRequest,
 ) -> Result<CollectionResponse> {
+    unbuilt::check_new(&request)?;
     let collection = draft(app, scope, request).await?;
     let (caller, namespace_id, now) = (
         scope.caller.clone(),

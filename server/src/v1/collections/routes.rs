@@ -16,7 +16,7 @@ use crate::{
     auth::{Delete, Read, Scope, Write},
     body::Body,
     error::Result,
-    list::{ListParams, ListQuery},
+    list::{ListParams, ListQuery, Params},
     openapi::routes,
 };
 
@@ -67,14 +67,26 @@ async fn page(
     }))
 }
 
+#[derive(Debug, Default, serde::Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct SearchQuery {
+    /// Words that collections are looked for by, in any letters.
+    search: Option<String>,
+}
+
 /// Collections of the namespace.
-#[utoipa::path(get, path = "/v1/collections", tag = "collections", params(ListQuery), responses((status = 200, body = ListCollectionsResponse)))]
+#[utoipa::path(get, path = "/v1/collections", tag = "collections", params(ListQuery, SearchQuery), responses((status = 200, body = ListCollectionsResponse)))]
 async fn list_collections(
     State(app): State<App>,
     scope: Scope<Read>,
     query: ListQuery,
+    Params(words): Params<SearchQuery>,
 ) -> Result<Json<ListCollectionsResponse>> {
-    page(&app, scope, query, ListCollectionsRequest::default()).await
+    let request = ListCollectionsRequest {
+        search: words.search,
+        ..Default::default()
+    };
+    page(&app, scope, query, request).await
 }
 
 /// Collections that match.

@@ -179,6 +179,15 @@ impl Place {
         Access::read(provider, config, app.outbound()).map(Self::Files)
     }
 
+    /// Whether secrets for this place are told to nobody else at the other one.
+    fn is_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Files(one), Self::Files(other)) => one.told() == other.told(),
+            (Self::Rows(one), Self::Rows(other)) => one.told() == other.told(),
+            _ => false,
+        }
+    }
+
     async fn test(&self, app: &App) -> Result<&'static str, String> {
         match self {
             Self::Files(access) => access.test(app.outbound()).await,
@@ -196,6 +205,38 @@ async fn works(app: &App, place: &Place) -> Result<()> {
     })
 }
 
+/// Puts the secrets that the connection has where they were sent as they are answered. They stay with the place that they
+/// were given for: who may change a connection may not have them told elsewhere.
+fn unmask(
+    app: &App,
+    org_id: &str,
+    before: &StorageConnectionModel,
+    config: &mut Object,
+) -> Result<()> {
+    let new = Place::read(app, before.provider_type, config)?;
+    let old = opened(app, org_id, before)?;
+    // The settings may have closed the old place: then it is not known to be the same.
+    let stays = Place::read(app, before.provider_type, &old).is_ok_and(|old| old.is_as(&new));
+    each_secret(config, |name, secret| {
+        if secret != MASK {
+            return Ok(());
+        }
+        let path = ["provider_config", "credentials", name];
+        let refused = |msg: &str| Violation::body(&path, "value_error", msg, Value::Null);
+        if !stays {
+            let msg = "the connection leads elsewhere or as somebody else now: send the secret itself, not how it is shown";
+            return Err(refused(msg).into());
+        }
+        let kept = old
+            .get("credentials")
+            .and_then(|kept| kept.get(name)?.as_str());
+        *secret = kept
+            .map(ToOwned::to_owned)
+            .ok_or_else(|| refused("there is no secret to keep"))?;
+        Ok::<_, ApiError>(())
+    })
+}
+
 /// Changes a connection. Secrets that are sent as they are answered stay what they are.
 pub async fn update(
     app: &App,
@@ -208,25 +249,7 @@ pub async fn update(
         .await?;
     allow(caller, &before.id, NamespaceOperation::ModifyInfrastructure)?;
     if let Some(mut config) = request.provider_config.take() {
-        let old = opened(app, &caller.org_id, &before)?;
-        each_secret(&mut config, |name, secret| {
-            if secret == MASK {
-                let kept = old
-                    .get("credentials")
-                    .and_then(|kept| kept.get(name)?.as_str());
-                *secret = kept.map(ToOwned::to_owned).ok_or_else(|| {
-                    let path = ["provider_config", "credentials", name];
-                    Violation::body(
-                        &path,
-                        "value_error",
-                        "there is no secret to keep",
-                        Value::Null,
-                    )
-                })?;
-            }
-            Ok::<_, ApiError>(())
-        })?;
-        Place::read(app, before.provider_type, &config)?;
+        unmask(app, &caller.org_id, &before, &mut config)?;
         request.provider_config = Some(sealed(app, &caller.org_id, &before.id, config)?);
     }
     let (caller, id, now) = (caller.clone(), before.id.clone(), app.clock().micros());

@@ -1,6 +1,11 @@
 //! PostgreSQL databases of others: asked by stages that look rows up, and never written to.
 
-use std::{net::IpAddr, str::FromStr, time::Duration};
+use std::{
+    mem::{Discriminant, discriminant},
+    net::IpAddr,
+    str::FromStr,
+    time::Duration,
+};
 
 use loupe_engine::stage::Lookup;
 use loupe_wire::{Object, StorageProvider, Value};
@@ -76,6 +81,12 @@ impl Target {
             password: secret("password")?,
             encryption: PgSslMode::from_str(mode).map_err(|_| fault(&["ssl_mode"], modes))?,
         }))
+    }
+
+    /// Whom the password is told, as whose, and how well hidden.
+    pub fn told(&self) -> (&str, u16, &str, Discriminant<PgSslMode>) {
+        let encryption = discriminant(&self.encryption);
+        (&self.host, self.port, &self.username, encryption)
     }
 
     /// Asks the database for its own name.

@@ -105,6 +105,11 @@ impl Access {
         })
     }
 
+    /// Whom the secrets are told, and as whose.
+    pub fn told(&self) -> (&str, &str) {
+        (self.endpoint.as_str(), &self.credential.key_id)
+    }
+
     /// Asks for the list of buckets: the one call that needs no bucket.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ use crate::{
     auth::{Read, Scope},
     error::{ApiError, Result},
     openapi::routes,
-    v1::{collections::COLLECTIONS, objects},
+    v1::{collections::COLLECTIONS, objects, removal::Left},
 };
 
 /// Documents below one that are answered.
@@ -94,14 +94,22 @@ async fn list_descendants(
     Ok(Json(shown(&app, found)))
 }
 
-/// Documents that were made of these ones, and of those, collection by collection, each with its access list: whatever the
-/// caller sees of them.
+/// A document that goes with the one it was made of.
+pub(super) struct Below {
+    pub document_id: String,
+    /// Its access list.
+    pub acl: Option<Value>,
+    /// Its files, if it has any.
+    pub left: Option<Left>,
+}
+
+/// Documents that were made of these ones, and of those, collection by collection, whatever the caller sees of them.
 pub(super) async fn made_of(
     app: &App,
     namespace_id: &str,
     ids: &[String],
-) -> Result<BTreeMap<String, Vec<(String, Option<Value>)>>> {
-    let mut made: BTreeMap<String, Vec<(String, Option<Value>)>> = BTreeMap::new();
+) -> Result<BTreeMap<String, Vec<Below>>> {
+    let mut made: BTreeMap<String, Vec<Below>> = BTreeMap::new();
     let all = COLLECTIONS.all(app.db(), namespace_id).await?.into_iter();
     let over = all.filter(|record| record.source.collection_ids.is_some());
     let reach = Reach {
@@ -130,8 +138,12 @@ pub(super) async fn made_of(
                 left.push(document.document_id.clone());
                 let acl = document.payload.get("_internal");
                 let acl = acl.and_then(|internal| internal.get("_acl").cloned());
-                let of_collection = made.entry(document.collection_id).or_default();
-                of_collection.push((document.document_id, acl));
+                let below = Below {
+                    acl,
+                    left: Left::of(namespace_id, &document),
+                    document_id: document.document_id,
+                };
+                made.entry(document.collection_id).or_default().push(below);
             }
             query.cursor = page.next;
             if query.cursor.is_none() {

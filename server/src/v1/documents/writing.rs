@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{
     journal::{self, Entry},
     may,
-    related::made_of,
+    related::{Below, made_of},
     vectors::check_vectors,
 };
 use crate::{
@@ -24,6 +24,7 @@ use crate::{
         audit::{self, Change},
         collections, events,
         namespaces::push_event,
+        removal::{self, Left},
         taxonomies,
     },
 };
@@ -53,6 +54,18 @@ pub(super) async fn write(
     entry: Entry,
     told: &[(&'static str, &[String])],
     readers: Object,
+) -> Result<()> {
+    write_and_leave(app, scope, entry, told, readers, Vec::new()).await
+}
+
+/// The same for documents that are removed and leave files behind.
+async fn write_and_leave(
+    app: &App,
+    scope: &Scope<impl Level>,
+    entry: Entry,
+    told: &[(&'static str, &[String])],
+    readers: Object,
+    left: Vec<Left>,
 ) -> Result<()> {
     let (org_id, namespace_id, now) = (
         scope.caller.org_id.clone(),
@@ -103,6 +116,7 @@ pub(super) async fn write(
                     audit::record(tx, &caller, removed.change(), now).await?;
                 }
                 let annotated = signal::note_documents(tx, &namespace_id, &gone, now).await?;
+                removal::leave_in(tx, &org_id, &namespace_id, &left, now).await?;
                 Ok((seq, annotated))
             })
         })
@@ -433,17 +447,30 @@ pub async fn delete(
         Some((one.document_id.clone(), acl.clone()))
     });
     let readers = readers.collect();
+    let left = |one: &Document| Left::of(&scope.namespace_id, one);
+    let left: Vec<Left> = found.iter().filter_map(left).collect();
     let found: Vec<String> = found.into_iter().map(|one| one.document_id).collect();
     if found.is_empty() {
         return Ok(found);
     }
     // What was made of them goes first: a process that dies in between leaves nothing without its source.
     for (below, removed) in made_of(app, &scope.namespace_id, &found).await? {
-        let ids: Vec<String> = removed.iter().map(|(id, _)| id.clone()).collect();
-        let readers = removed.into_iter().filter_map(|(id, acl)| Some((id, acl?)));
-        remove(app, scope, below, ids, readers.collect()).await?;
+        let (mut ids, mut readers, mut left) = (Vec::new(), Object::new(), Vec::new());
+        for one in removed {
+            let Below {
+                document_id,
+                acl,
+                left: own,
+            } = one;
+            readers.extend(acl.map(|acl| (document_id.clone(), acl)));
+            left.extend(own);
+            ids.push(document_id);
+        }
+        remove(app, scope, below, ids, readers, left).await?;
     }
-    remove(app, scope, collection_id, found.clone(), readers).await?;
+    remove(app, scope, collection_id, found.clone(), readers, left).await?;
+    // Their files go once nothing shows them.
+    app.work.notify_one();
     Ok(found)
 }
 
@@ -453,6 +480,7 @@ async fn remove(
     collection_id: String,
     ids: Vec<String>,
     readers: Object,
+    left: Vec<Left>,
 ) -> Result<()> {
     let kind = match ids.len() {
         1 => "document.deleted",
@@ -463,5 +491,5 @@ async fn remove(
         collection_id,
         document_ids: ids.clone(),
     };
-    write(app, scope, entry, &[(kind, &ids)], readers).await
+    write_and_leave(app, scope, entry, &[(kind, &ids)], readers, left).await
 }

@@ -3,13 +3,13 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use loupe_wire::{
-    BlobDetails, BlobModel, BucketSchemaFieldType as Kind, CreateBlobRequest, ObjectResponse,
-    TaskStatusEnum, UploadResponse, Value,
+    BlobDetails, BlobModel, BucketSchemaFieldType as Kind, CreateBlobRequest, CreateObjectRequest,
+    ObjectResponse, TaskStatusEnum, UploadResponse, Value,
 };
 use sha2::{Digest, Sha256};
 
 use super::{
-    fetching::{self, Fetched},
+    fetching::{self, Fetched, Patience},
     schema::is_file,
 };
 use crate::{
@@ -42,6 +42,26 @@ pub fn keys(object: &ObjectResponse) -> impl Iterator<Item = String> + '_ {
         .filter_map(|blob| key(blob).map(ToOwned::to_owned))
 }
 
+/// Files are always copied to this server, anew for every object, so `force_remirror` is what happens anyway.
+///
+/// # Errors
+/// The 422 list where a file is to stay at its source.
+pub fn check_mirroring(request: &CreateObjectRequest) -> Result<()> {
+    let member = "canonicalize_source";
+    let refused = |path: &[&str]| {
+        let msg = "files do not stay at their source: they are copied to this server";
+        Err(Violation::body(path, "not_enabled", msg, false.into()).into())
+    };
+    if !request.canonicalize_source {
+        return refused(&[member]);
+    }
+    let mut blobs = request.blobs.iter().flatten();
+    match blobs.position(|blob| blob.canonicalize_source == Some(false)) {
+        Some(index) => refused(&["blobs", &index.to_string(), member]),
+        None => Ok(()),
+    }
+}
+
 /// A blob read from a request, not yet kept.
 pub enum Source {
     Bytes {
@@ -64,6 +84,7 @@ pub struct Reading<'a> {
     pub object_id: &'a str,
     /// An upload that may be used although its confirmation is still under way.
     pub confirming: Option<&'a UploadResponse>,
+    pub patience: Patience,
 }
 
 /// Reads one blob of a request. Only a file that is fetched is kept at once.
@@ -76,8 +97,8 @@ pub async fn read(
         app,
         scope,
         bucket_id,
-        object_id,
         confirming,
+        ..
     } = reading;
     let place = index.to_string();
     let fault = |member: &str, msg: &str| {
@@ -106,7 +127,7 @@ pub async fn read(
             if (is_file(request.r#type) || names_storage(request, address))
                 && fetching::is_address(address) =>
         {
-            let fetched = fetching::fetch(app, scope, object_id, request, address).await;
+            let fetched = fetching::fetch(reading, request, address).await;
             let fetched = fetched.map_err(|error| match error.kind() {
                 "BadRequestError" => fetching::fault(index, &error),
                 _ => error,

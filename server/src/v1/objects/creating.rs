@@ -1,5 +1,7 @@
 //! Making objects: checked, their files kept, then written by the unique key's policy in one transaction.
 
+use std::collections::BTreeSet;
+
 use futures::StreamExt;
 use loupe_wire::{
     BucketResponse, CreateObjectRequest, ObjectResponse, UniqueKeyConfigDefaultPolicy,
@@ -7,7 +9,13 @@ use loupe_wire::{
 };
 use serde_json::json;
 
-use super::{blobs, content_hash, payload, schema, shelving::is_shelved, store, unique_key};
+use super::{
+    blobs, content_hash,
+    fetching::{Pace, Patience},
+    payload, schema,
+    shelving::is_shelved,
+    store, unique_key,
+};
 use crate::{
     app::App,
     auth::{Scope, Write},
@@ -20,9 +28,6 @@ use crate::{
         removal::{self, Gone},
     },
 };
-
-/// Objects of one request whose files are kept or fetched at once.
-const PREPARED: usize = 8;
 
 /// What a create does when the unique key exists.
 pub type Policy = UniqueKeyConfigDefaultPolicy;
@@ -75,6 +80,7 @@ async fn prepare(
     request: CreateObjectRequest,
     policy: Policy,
     confirming: Option<&UploadResponse>,
+    patience: Patience,
 ) -> Result<Draft> {
     let object_id = id::new("obj_");
     let bucket_id = bucket.bucket_id.clone().unwrap_or_default();
@@ -84,6 +90,7 @@ async fn prepare(
         bucket_id: &bucket_id,
         object_id: &object_id,
         confirming,
+        patience,
     };
     let draft = draft(reading, bucket, request, policy).await;
     if draft.is_err() {
@@ -101,6 +108,7 @@ async fn draft(
     let app = reading.app;
     app.blobs()
         .check_room(app.config().limits.free_disk_bytes)?;
+    blobs::check_mirroring(&request)?;
     let asked = request.blobs.take().unwrap_or_default();
     let kinds: Vec<_> = asked
         .iter()
@@ -339,13 +347,24 @@ pub async fn create(
     policy: Policy,
     confirming: Option<&UploadResponse>,
 ) -> Result<(ObjectResponse, Outcome)> {
-    let draft = prepare(app, scope, bucket, request, policy, confirming).await?;
+    let patience = Patience::of_request(app);
+    let draft = prepare(app, scope, bucket, request, policy, confirming, patience).await?;
     let mut made = write(app, scope, vec![draft]).await?;
     made.pop()
         .unwrap_or_else(|| Err(ApiError::internal("an object was neither made nor refused")))
 }
 
 type Made = Vec<Result<(ObjectResponse, Outcome)>>;
+
+/// Names of content that is to be there once, in one order for all, so that no two transactions wait for each other.
+fn duplicates(drafts: &[Draft]) -> BTreeSet<String> {
+    let once = drafts.iter().filter(|draft| draft.skip_duplicates);
+    let name = |draft: &Draft| {
+        let (bucket_id, hash) = (&draft.object.bucket_id, &draft.columns.content_hash);
+        format!("objects {bucket_id} {hash}")
+    };
+    once.map(name).collect()
+}
 
 /// Writes drafts and their events in one transaction; each is made or refused by itself. Files that a draft replaced go
 /// by a task of the same transaction, files of a draft that was not written go at once.
@@ -357,6 +376,9 @@ async fn write(app: &App, scope: &Scope<Write>, drafts: Vec<Draft>) -> Result<Ma
         .db()
         .write(move |tx| {
             Box::pin(async move {
+                for name in duplicates(&drafts) {
+                    tx.lock(&name).await?;
+                }
                 let (mut made, mut replaced) = (Vec::with_capacity(drafts.len()), Vec::new());
                 for draft in &drafts {
                     match apply(tx, &namespace_id, draft, &mut replaced, now).await {
@@ -453,12 +475,13 @@ pub async fn create_many(
     bucket: &BucketResponse,
     requests: Vec<CreateObjectRequest>,
     policy: Policy,
+    pace: Pace,
 ) -> Result<Made> {
     let mut slots: Vec<Option<ApiError>> = Vec::with_capacity(requests.len());
     let mut drafts = Vec::new();
     let mut prepared = futures::stream::iter(requests)
-        .map(|request| prepare(app, scope, bucket, request, policy, None))
-        .buffered(PREPARED);
+        .map(|request| prepare(app, scope, bucket, request, policy, None, pace.patience))
+        .buffered(pace.at_once);
     while let Some(prepared) = prepared.next().await {
         match prepared {
             Ok(draft) => {

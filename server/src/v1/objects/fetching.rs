@@ -4,16 +4,16 @@
 use std::{pin::Pin, time::Duration};
 
 use bytes::Bytes;
-use futures::Stream;
+use futures::{Stream, TryStreamExt};
 use loupe_engine::web::Ask;
 use loupe_wire::{CreateBlobRequest, Object, Value};
 use reqwest::header::{self, HeaderMap};
+use tokio::time::{Instant, timeout, timeout_at};
 use url::Url;
 
-use super::blobs::{default_mime, folder, given_name};
+use super::blobs::{Reading, default_mime, folder, given_name};
 use crate::{
     app::App,
-    auth::{Scope, Write},
     blob::safe_name,
     error::{ApiError, Result},
     id,
@@ -32,11 +32,93 @@ pub struct Fetched {
     pub from: String,
 }
 
+/// Time without a byte, where nobody waits for the answer.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// Bytes a second that a file has to bring at least, where nobody waits for the answer: half a gigabyte takes a quarter of
+/// an hour at most.
+const SLOWEST: u64 = 512 << 10;
+
+/// How long a file may take.
+#[derive(Debug, Clone, Copy)]
+pub enum Patience {
+    /// The answer has to leave before the request is cut off.
+    Request(Duration),
+    /// Nobody waits: as long as bytes come.
+    Work,
+}
+
+impl Patience {
+    /// That of a request of this server.
+    pub fn of_request(app: &App) -> Self {
+        let seconds = app.config().limits.request_seconds.saturating_sub(5).max(1);
+        Self::Request(Duration::from_secs(seconds))
+    }
+
+    /// From the question to the last byte of a file of this size.
+    const fn whole(self, size: u64) -> Duration {
+        match self {
+            Self::Request(whole) => whole,
+            Self::Work => Duration::from_secs(IDLE.as_secs() + size / SLOWEST),
+        }
+    }
+
+    /// To the next piece.
+    const fn idle(self) -> Duration {
+        match self {
+            Self::Request(whole) => whole,
+            Self::Work => IDLE,
+        }
+    }
+}
+
+/// Objects of one request whose files are kept or fetched at once, where nobody says how many.
+const PREPARED: usize = 8;
+
+/// Files at once, of which each may fill three parts of what the blob store is sent.
+const MOST_AT_ONCE: usize = 16;
+
+/// How the files of many objects are fetched.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    pub at_once: usize,
+    pub patience: Patience,
+}
+
+impl Pace {
+    /// As long as a request may take.
+    pub fn of_request(app: &App) -> Self {
+        Self {
+            at_once: PREPARED,
+            patience: Patience::of_request(app),
+        }
+    }
+
+    /// Of work that nobody waits for, so many files at once.
+    pub fn of_work(at_once: Option<i64>) -> Self {
+        let at_once = at_once.and_then(|count| usize::try_from(count).ok());
+        Self {
+            at_once: at_once.unwrap_or(PREPARED).clamp(1, MOST_AT_ONCE),
+            patience: Patience::Work,
+        }
+    }
+}
+
+fn late(after: Duration) -> ApiError {
+    let seconds = after.as_secs();
+    let message = format!("the file did not arrive within {seconds} seconds: upload it instead");
+    ApiError::bad_request("", message)
+}
+
+type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes>> + Send>>;
+
 /// A file's head, and its bytes as they come.
 struct Found {
     name: Option<String>,
     mime: Option<String>,
-    pieces: Pin<Box<dyn Stream<Item = Result<Bytes>> + Send>>,
+    /// As the answer announces it.
+    size: Option<u64>,
+    pieces: Pieces,
 }
 
 /// Whether the text is an address that files are fetched from.
@@ -49,32 +131,43 @@ pub fn is_address(text: &str) -> bool {
 /// Fetches the file and keeps it under its object.
 ///
 /// # Errors
-/// The address is refused, does not answer with a file, or takes longer than the request may.
+/// The address is refused, does not answer with a file, or takes longer than it may.
 pub async fn fetch(
-    app: &App,
-    scope: &Scope<Write>,
-    object_id: &str,
+    reading: Reading<'_>,
     request: &CreateBlobRequest,
     address: &str,
 ) -> Result<Fetched> {
+    let Reading { app, patience, .. } = reading;
     let url = Url::parse(address)
         .map_err(|error| ApiError::bad_request("", format!("this is no address: {error}")))?;
-    // The answer has to leave before the request is cut off.
-    let seconds = app.config().limits.request_seconds.saturating_sub(5).max(1);
-    let patience = Duration::from_secs(seconds);
-    let fetching = async {
-        let found = match url.scheme() {
-            "s3" => from_s3(app, scope, request, address).await?,
-            _ => from_web(app, &url, patience).await?,
-        };
-        keep(app, &scope.namespace_id, object_id, request, &url, found).await
+    let (begun, limit) = (Instant::now(), app.config().limits.upload_bytes);
+    let head = async {
+        match url.scheme() {
+            "s3" => from_s3(reading, request, address).await,
+            _ => from_web(app, &url, patience.whole(limit)).await,
+        }
     };
-    let fetched = tokio::time::timeout(patience, fetching).await;
-    fetched.unwrap_or_else(|_| {
-        let message =
-            format!("the file did not arrive within {seconds} seconds: upload it instead");
-        Err(ApiError::bad_request("", message))
-    })
+    let head = timeout(patience.idle(), head).await;
+    let mut found = head.unwrap_or_else(|_| Err(late(patience.idle())))?;
+    let size = found.size.map_or(limit, |size| size.min(limit));
+    found.pieces = in_time(found.pieces, begun, patience.whole(size), patience.idle());
+    keep(reading, request, &url, found).await
+}
+
+/// The same bytes, as long as they come in time. One that is late is a fault of the stream, so that what was kept of it goes.
+fn in_time(pieces: Pieces, begun: Instant, whole: Duration, idle: Duration) -> Pieces {
+    let deadline = begun + whole;
+    let next = move |mut pieces: Pieces| async move {
+        let now = Instant::now();
+        // A piece that is there already would be taken at any time.
+        if now >= deadline {
+            return Err(late(whole));
+        }
+        let next = timeout_at(deadline.min(now + idle), pieces.try_next()).await;
+        let piece = next.unwrap_or_else(|_| Err(late(whole.min(idle))))?;
+        Ok(piece.map(|piece| (piece, pieces)))
+    };
+    Box::pin(futures::stream::try_unfold(pieces, next))
 }
 
 async fn from_web(app: &App, url: &Url, patience: Duration) -> Result<Found> {
@@ -90,6 +183,7 @@ async fn from_web(app: &App, url: &Url, patience: Duration) -> Result<Found> {
     }
     let text = |name| opened.headers.get(name)?.to_str().ok();
     let mime = text(header::CONTENT_TYPE).map(|mime| essence(mime).to_owned());
+    let size = text(header::CONTENT_LENGTH).and_then(|size| size.parse().ok());
     let name = disposition(&opened.headers).or_else(|| last_segment(&opened.url));
     let pieces = futures::stream::try_unfold(opened, |mut opened| async move {
         let piece = opened.next().await?;
@@ -98,16 +192,17 @@ async fn from_web(app: &App, url: &Url, patience: Duration) -> Result<Found> {
     Ok(Found {
         name,
         mime,
+        size,
         pieces: Box::pin(pieces),
     })
 }
 
 async fn from_s3(
-    app: &App,
-    scope: &Scope<Write>,
+    reading: Reading<'_>,
     request: &CreateBlobRequest,
     address: &str,
 ) -> Result<Found> {
+    let Reading { app, scope, .. } = reading;
     let member = |metadata: &Object| {
         metadata
             .get("connection_id")?
@@ -136,18 +231,18 @@ async fn from_s3(
             .content_type
             .as_deref()
             .map(|mime| essence(mime).to_owned()),
+        size: Some(opened.size),
         pieces: opened.pieces,
     })
 }
 
 async fn keep(
-    app: &App,
-    namespace_id: &str,
-    object_id: &str,
+    reading: Reading<'_>,
     request: &CreateBlobRequest,
     url: &Url,
     found: Found,
 ) -> Result<Fetched> {
+    let app = reading.app;
     let filename = match (given_name(request), found.name) {
         (Some(given), _) => safe_name(given),
         (None, Some(name)) => safe_name(&name),
@@ -165,7 +260,7 @@ async fn keep(
     let blob_id = id::new("blob_");
     let key = format!(
         "{}/{blob_id}/{}",
-        folder(namespace_id, object_id),
+        folder(&reading.scope.namespace_id, reading.object_id),
         safe_name(&filename)
     );
     let check = |_: u64, sha256: &str| match &request.checksum {

@@ -20,6 +20,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 pub use creating::{Outcome, Policy, create, create_many, policy};
+pub use fetching::Pace;
 use utoipa_axum::router::OpenApiRouter;
 
 /// Every operation on objects.

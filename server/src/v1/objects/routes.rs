@@ -13,19 +13,16 @@ use serde::Deserialize;
 use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{Outcome, shelving, store};
+use super::{Outcome, Pace, shelving, store};
 use crate::{
     app::App,
     auth::{Delete, Read, Scope, Write},
     body::Body,
     error::{ApiError, Result},
-    list::{self, ListParams, ListQuery, Page},
+    list::{self, ListParams, ListQuery, Page, Sieve},
     openapi::routes,
     v1::batches,
 };
-
-/// Objects that a filtered list reads at most.
-const WINDOW: i64 = 10_000;
 
 pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -119,8 +116,11 @@ async fn page(
         };
         Page::from_window(rows, &params, total)
     } else {
-        let rows = store::page(app.db(), namespace_id, &bucket_id, WINDOW, 0).await?;
-        Page::from_all(rows, &params)?
+        let mut sieve = Sieve::new(&params)?;
+        while let Some(mark) = sieve.goes_on() {
+            sieve.take(store::before(app.db(), namespace_id, &bucket_id, mark).await?)?;
+        }
+        sieve.page()
     };
     if request.return_presigned_urls {
         page.results
@@ -206,8 +206,9 @@ async fn create_objects(
     let bucket = super::bucket(&app, &scope, &bucket, NamespaceOperation::WriteData).await?;
     query.check(&app, &scope, &bucket).await?;
     let total = request.objects.len();
-    let policy = super::policy(&bucket, None)?;
-    let made = super::create_many(&app, &scope, &bucket, request.objects, policy).await?;
+    let policy = super::policy(&bucket, query.policy.as_deref())?;
+    let pace = Pace::of_request(&app);
+    let made = super::create_many(&app, &scope, &bucket, request.objects, policy, pace).await?;
     let mut answer = CreateObjectsBatchResponse::default();
     for (index, made) in made.into_iter().enumerate() {
         let index = i64::try_from(index).unwrap_or(i64::MAX);

@@ -8,6 +8,7 @@ use crate::{
     args,
     db::{Arg, Db, Json, Tx},
     error::{ApiError, Result},
+    list::Mark,
     v1::tasks::name_of,
 };
 
@@ -22,7 +23,8 @@ crate::sql! {
     const BY_HASH = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND content_hash = $3 ORDER BY created_at LIMIT 1";
     const BY_IDEMPOTENCY = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND idempotency_key = $3";
     const PAGE = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 ORDER BY created_at DESC, object_id LIMIT $3 OFFSET $4";
-    const AFTER = "SELECT object_id, status, size_bytes, data, created_at FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND (created_at > $3 OR (created_at = $3 AND object_id > $4)) ORDER BY created_at, object_id LIMIT 1000";
+    const AFTER = "SELECT object_id, status, size_bytes, data, created_at FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND created_at >= $3 AND (created_at > $3 OR object_id > $4) ORDER BY created_at, object_id LIMIT 1000";
+    const BEFORE = "SELECT object_id, status, size_bytes, data, created_at FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND created_at <= $3 AND (created_at < $3 OR object_id > $4) ORDER BY created_at DESC, object_id LIMIT 1000";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1 AND bucket_id = $2";
     // A hundred ids at once: fewer are filled up with the last one.
     const FIND_MANY = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND object_id IN ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101, $102)";
@@ -134,6 +136,22 @@ pub async fn after(
     let args = args![namespace_id, bucket_id, at, id];
     let rows: Vec<(String, String, i64, Json<ObjectResponse>, i64)> = db.all(AFTER, args).await?;
     let object = |(id, status, size, data, at)| (read((id, status, size, data)), at);
+    Ok(rows.into_iter().map(object).collect())
+}
+
+/// Up to 1,000 objects behind this mark, newest first; each with its own.
+pub async fn before(
+    db: &Db,
+    namespace_id: &str,
+    bucket_id: &str,
+    (at, id): Mark,
+) -> Result<Vec<(ObjectResponse, Mark)>> {
+    let args = args![namespace_id, bucket_id, at, id];
+    let rows: Vec<(String, String, i64, Json<ObjectResponse>, i64)> = db.all(BEFORE, args).await?;
+    let object = |(id, status, size, data, at): (String, _, _, _, _)| {
+        let mark = (at, id.clone());
+        (read((id, status, size, data)), mark)
+    };
     Ok(rows.into_iter().map(object).collect())
 }
 

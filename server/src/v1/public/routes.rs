@@ -176,11 +176,11 @@ async fn execute_public(
         ..Default::default()
     };
     let (shown, answered) = open.execute(&app, ask).await?;
-    let mut response = match answered.is_known(&headers) {
+    let mut response = match answered.mark.is_known(&headers) {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => Json(shown).into_response(),
     };
-    answered.mark(&mut response);
+    answered.mark.put(&mut response);
     Ok(response)
 }
 

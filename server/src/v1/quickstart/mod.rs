@@ -123,10 +123,9 @@ async fn fill(app: &App, scope: &Scope<Write>, bucket: &BucketResponse) -> Resul
     let requests = tokio::task::spawn_blocking(data::objects)
         .await
         .map_err(ApiError::internal)??;
+    let (policy, pace) = (objects::Policy::Insert, objects::Pace::of_request(app));
     for some in requests.chunks(AT_ONCE) {
-        for made in
-            objects::create_many(app, scope, bucket, some.to_vec(), objects::Policy::Insert).await?
-        {
+        for made in objects::create_many(app, scope, bucket, some.to_vec(), policy, pace).await? {
             match made {
                 Err(error) if !error.is_conflict() => return Err(error),
                 _ => {}
@@ -231,7 +230,8 @@ async fn submit(
     batch_id: &str,
 ) -> Result<String> {
     let request = SubmitBatchRequest::default();
-    batches::submit(app, scope, bucket_id, batch_id, request)
+    let again = batches::Again::Unfinished;
+    batches::submit(app, scope, bucket_id, batch_id, request, again)
         .await
         .map(|task| task.task_id)
 }

@@ -2,6 +2,7 @@
 
 use axum::{
     extract::{FromRef, FromRequest, Path, Request, State},
+    http::{HeaderMap, StatusCode},
     response::{IntoResponse, Json as Told, Response},
 };
 use loupe_wire::{
@@ -13,7 +14,10 @@ use serde::Deserialize;
 use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{Execute, cast, compile, execute, readable, stage_output, store};
+use super::{
+    Execute, Mark, cast, check_budget, compile, execute, readable, stage_output,
+    store::{self, Wanted},
+};
 use crate::{
     app::App,
     auth::{Read, Scope},
@@ -23,9 +27,6 @@ use crate::{
     list::{ListParams, ListQuery},
     openapi::routes,
 };
-
-/// Executions that are looked through for those of a status.
-const LOOKED_THROUGH: i64 = 2_000;
 
 /// What stands where executions of a retriever have its id.
 pub(super) const NO_RETRIEVER: &str = "";
@@ -72,11 +73,12 @@ where
 }
 
 /// Runs stages that are no retriever. With `stream` the answer is `text/event-stream`, as that of a retriever is.
-#[utoipa::path(post, path = "/v1/retrievers/execute", tag = "retrievers", params(ReturnQuery), request_body = AdhocExecuteRequest, responses((status = 200, content((ExecuteRetrieverResponse = "application/json"), (StreamStageEvent = "text/event-stream")))))]
+#[utoipa::path(post, path = "/v1/retrievers/execute", tag = "retrievers", params(ReturnQuery), request_body = AdhocExecuteRequest, responses((status = 200, content((ExecuteRetrieverResponse = "application/json"), (StreamStageEvent = "text/event-stream"))), (status = 304, description = "the answer has the tag that `If-None-Match` names")))]
 async fn execute_adhoc(
     State(app): State<App>,
     scope: Scope<Read>,
     query: ReturnQuery,
+    headers: HeaderMap,
     Asked(mut request): Asked,
 ) -> Result<Response> {
     let ask = Execute {
@@ -102,7 +104,13 @@ async fn execute_adhoc(
         return super::streaming::stream(app, scope, record.into(), ask).await;
     }
     let answer = execute(&app, &scope, &retriever, ask).await?;
-    Ok(Told(answer).into_response())
+    let mark = Mark::passing(&answer);
+    let mut response = match mark.is_known(&headers) {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => Told(answer).into_response(),
+    };
+    mark.put(&mut response);
+    Ok(response)
 }
 
 /// The stages as a retriever that the caller could have made.
@@ -115,6 +123,7 @@ async fn retriever(
     scope
         .caller
         .allow(ResourceType::Retriever, "*", operation)?;
+    check_budget(request.budget_limits.as_ref())?;
     let schema = request.input_schema.unwrap_or_default();
     let plan = compile(&request.stages, &schema)?;
     let identifiers = request.collection_identifiers.unwrap_or_default();
@@ -154,31 +163,18 @@ async fn list_adhoc_executions(
     Body(request): Body<ListAdhocExecutionsRequest>,
 ) -> Result<Told<ListAdhocExecutionsResponse>> {
     let params = ListParams::new(query, &json!({}))?;
-    let span = (
-        moment("start_time", request.start_time.as_ref())?.unwrap_or(i64::MIN),
-        moment("end_time", request.end_time.as_ref())?.unwrap_or(i64::MAX),
-    );
-    let (db, namespace) = (app.db(), &scope.namespace_id);
-    let (total, mut rows) = match request.status {
-        // The status is in what is kept of an execution: the newest are looked through.
-        Some(status) => {
-            let window = (LOOKED_THROUGH, 0);
-            let mut rows = store::list_span(db, namespace, NO_RETRIEVER, span, window).await?;
-            rows.retain(|row| row.get("status").and_then(Value::as_str) == Some(&status));
-            let total = rows.len() as i64;
-            let page = rows.into_iter().skip(params.offset as usize);
-            (total, page.take(params.limit as usize).collect())
-        }
-        None => {
-            let total = store::count_span(db, namespace, NO_RETRIEVER, span).await?;
-            let window = (params.limit, params.offset);
-            let rows = store::list_span(db, namespace, NO_RETRIEVER, span, window).await?;
-            (total, rows)
-        }
+    let wanted = Wanted {
+        namespace_id: &scope.namespace_id,
+        retriever_id: NO_RETRIEVER,
+        status: request.status.as_deref().filter(|one| !one.is_empty()),
+        since: moment("start_time", request.start_time.as_ref())?.unwrap_or(i64::MIN),
+        until: moment("end_time", request.end_time.as_ref())?.unwrap_or(i64::MAX),
     };
-    if request.count_only {
-        rows.clear();
-    }
+    let total = store::count_executions(app.db(), wanted).await?;
+    let rows = match request.count_only {
+        true => Vec::new(),
+        false => store::list_executions(app.db(), wanted, (params.limit, params.offset)).await?,
+    };
     let results = rows.iter().map(summary).collect::<Result<Vec<_>>>()?;
     let shown = i64::try_from(results.len()).unwrap_or(0);
     let pagination = PaginationMetadata {

@@ -20,7 +20,10 @@ use moka::sync::Cache;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{Execute, execute, execution};
+use super::{
+    Execute, execute,
+    recording::{self, Begun},
+};
 use crate::{
     app::App,
     auth::{Level, Scope},
@@ -107,6 +110,14 @@ impl Answers {
 #[derive(Debug, Clone, Copy)]
 pub struct Unbilled;
 
+/// Goes with the answer to several questions: how many were answered anew and from memory, and how many failed.
+#[derive(Debug, Clone, Copy)]
+pub struct Questions {
+    pub made: i64,
+    pub kept: i64,
+    pub failed: i64,
+}
+
 /// Where an answer came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
@@ -130,6 +141,12 @@ impl Source {
 /// An answer and what a caller may know it by.
 pub struct Answered {
     pub answer: ExecuteRetrieverResponse,
+    pub mark: Mark,
+}
+
+/// Where an answer came from, and by what it may be known again.
+#[derive(Debug, Clone)]
+pub struct Mark {
     pub source: Source,
     /// The same for the same documents in the same order.
     pub tag: String,
@@ -147,12 +164,8 @@ pub async fn answer<L: Level>(
 ) -> Result<Answered> {
     if ask.skip_cache || ask.explain || ask.watch.is_some() || !is_repeatable(retriever) {
         let answer = execute(app, scope, retriever, ask).await?;
-        let tag = tag(&answer);
-        return Ok(Answered {
-            answer,
-            source: Source::Passing,
-            tag,
-        });
+        let mark = Mark::passing(&answer);
+        return Ok(Answered { answer, mark });
     }
     let started = Instant::now();
     let key = key(scope, retriever, &ask);
@@ -165,15 +178,15 @@ pub async fn answer<L: Level>(
         .filter(|kept| kept.version == version)
     {
         quota::check_spend(app, &scope.caller.org_id).await?;
-        return Ok(again(app, scope, &kept, &ask, started));
+        return Ok(again(app, scope, &kept, ask, started));
     }
     let answer = execute(app, scope, retriever, ask).await?;
     let tag = tag(&answer);
     keep(app, key, version, &tag, &answer);
+    let source = Source::Made;
     Ok(Answered {
         answer,
-        source: Source::Made,
-        tag,
+        mark: Mark { source, tag },
     })
 }
 
@@ -182,20 +195,27 @@ fn again<L: Level>(
     app: &App,
     scope: &Scope<L>,
     kept: &Kept,
-    ask: &Execute,
+    ask: Execute,
     started: Instant,
 ) -> Answered {
+    let begun = Begun {
+        execution_id: id::new("exec_"),
+        namespace_id: scope.namespace_id.clone(),
+        public_id: ask.public_id,
+        inputs: ask.inputs,
+        created_at: app.clock().micros(),
+        started,
+    };
     let mut answer = kept.answer.clone();
-    answer.execution_id = id::new("exec_");
+    answer.execution_id.clone_from(&begun.execution_id);
     answer.cache_hit = true;
     answer.cached_at = Some(kept.at as f64 / 1e6);
-    let milliseconds = started.elapsed().as_secs_f64() * 1e3;
-    execution::note(app, scope, &answer, ask, milliseconds);
-    Answered {
-        answer,
+    recording::note(app, &begun, &answer);
+    let mark = Mark {
         source: Source::Kept,
         tag: kept.tag.clone(),
-    }
+    };
+    Answered { answer, mark }
 }
 
 /// What is not whole is asked again by the next caller.
@@ -219,7 +239,40 @@ fn keep(app: &App, key: Key, version: (u64, u64), tag: &str, answer: &ExecuteRet
     app.answers.0.insert(key, Arc::new(kept));
 }
 
-impl Answered {
+impl Mark {
+    /// Of an answer that is not kept.
+    pub fn passing(answer: &ExecuteRetrieverResponse) -> Self {
+        Self {
+            source: Source::Passing,
+            tag: tag(answer),
+        }
+    }
+
+    /// Of several answers together: from memory where all of them are, and changed where one of them is.
+    pub fn of_several(parts: &[Result<Answered>]) -> Self {
+        let source = |part: &Result<Answered>| {
+            let part = part.as_ref();
+            part.map_or(Source::Passing, |one| one.mark.source)
+        };
+        let sources: Vec<Source> = parts.iter().map(source).collect();
+        let source = if sources.iter().all(|one| *one == Source::Kept) {
+            Source::Kept
+        } else if sources.contains(&Source::Made) {
+            Source::Made
+        } else {
+            Source::Passing
+        };
+        let tag = |part: &Result<Answered>| match part {
+            Ok(answered) => answered.mark.tag.clone(),
+            Err(error) => error.message(),
+        };
+        let tags: Vec<String> = parts.iter().map(tag).collect();
+        Self {
+            source,
+            tag: weak(&tags),
+        }
+    }
+
     /// Whether the caller has it already, by its `If-None-Match`.
     pub fn is_known(&self, headers: &HeaderMap) -> bool {
         let bare = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
@@ -231,7 +284,7 @@ impl Answered {
     }
 
     /// Says in an answer where it came from, by what it may be known again, and what it costs.
-    pub fn mark(&self, response: &mut Response) {
+    pub fn put(&self, response: &mut Response) {
         let headers = response.headers_mut();
         headers.insert("x-cache", HeaderValue::from_static(self.source.word()));
         headers.insert(
@@ -256,7 +309,11 @@ fn tag(answer: &ExecuteRetrieverResponse) -> String {
         &answer.status,
         &answer.warnings,
     );
-    format!("W/\"{}\"", hex::encode(&digest(&lasting)[..12]))
+    weak(&lasting)
+}
+
+fn weak(parts: &impl Serialize) -> String {
+    format!("W/\"{}\"", hex::encode(&digest(parts)[..12]))
 }
 
 /// Of parts as JSON. What could not be written must not share a key with what is another's.

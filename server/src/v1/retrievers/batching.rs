@@ -3,6 +3,8 @@
 use axum::{
     Json,
     extract::{FromRef, FromRequest, Path, Request, State},
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
 };
 use futures::StreamExt as _;
 use loupe_wire::{
@@ -12,12 +14,13 @@ use loupe_wire::{
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{Execute, adhoc::ReturnQuery, answer};
+use super::{Answered, Execute, Mark, Questions, Source, adhoc::ReturnQuery, answer};
 use crate::{
     app::App,
     auth::{Read, Scope},
     body,
     error::{ApiError, Result, Violation},
+    figures::count,
     openapi::routes,
 };
 
@@ -64,15 +67,17 @@ where
     }
 }
 
-/// Asks a retriever up to 16 questions. One that fails is told in its place, and the others go on.
-#[utoipa::path(post, path = "/v1/retrievers/{retriever_id}/execute/batch", tag = "retrievers", params(ReturnQuery), request_body = ExecuteBatchRequest, responses((status = 200, body = ExecuteBatchResponse)))]
+/// Asks a retriever up to 16 questions. One that fails is told in its place, and the others go on. Each counts as a search, but
+/// those that are answered from memory.
+#[utoipa::path(post, path = "/v1/retrievers/{retriever_id}/execute/batch", tag = "retrievers", params(ReturnQuery), request_body = ExecuteBatchRequest, responses((status = 200, body = ExecuteBatchResponse), (status = 304, description = "the answer has the tag that `If-None-Match` names")))]
 async fn execute_retriever_batch(
     State(app): State<App>,
     scope: Scope<Read>,
     Path(id): Path<String>,
     query: ReturnQuery,
+    headers: HeaderMap,
     Asked(request): Asked,
-) -> Result<Json<ExecuteBatchResponse>> {
+) -> Result<Response> {
     if request.stream {
         let msg = "a batch is answered as a whole: stream the execution of one question";
         return Err(Violation::body(&["stream"], "value_error", msg, true.into()).into());
@@ -95,25 +100,46 @@ async fn execute_retriever_batch(
         ..Execute::default()
     });
     let work: Vec<_> = asks
-        .enumerate()
-        .map(|(index, ask)| {
+        .map(|ask| {
             let (app, scope, retriever) = (&app, &scope, &retriever);
-            async move { item(index, answer(app, scope, retriever, ask).await) }
+            async move { answer(app, scope, retriever, ask).await }
         })
         .collect();
     let at_once = usize::try_from(request.concurrency).unwrap_or(1).max(1);
-    let results: Vec<ExecuteBatchItem> = futures::stream::iter(work)
+    let answered: Vec<Result<Answered>> = futures::stream::iter(work)
         .buffered(at_once)
         .collect()
         .await;
-    let total = results.len() as i64;
-    let failed = results.iter().filter(|one| one.error.is_some()).count() as i64;
-    Ok(Json(ExecuteBatchResponse {
-        results,
-        total,
-        succeeded: total - failed,
+    Ok(told(answered, &headers))
+}
+
+/// The answers in one, with what they cost together.
+fn told(answered: Vec<Result<Answered>>, headers: &HeaderMap) -> Response {
+    let mark = Mark::of_several(&answered);
+    let total = count(answered.len());
+    let failed = count(answered.iter().filter(|one| one.is_err()).count());
+    let is_kept = |one: &&Answered| one.mark.source == Source::Kept;
+    let kept = count(answered.iter().flatten().filter(is_kept).count());
+    let mut response = match mark.is_known(headers) {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => {
+            let results = answered.into_iter().enumerate();
+            Json(ExecuteBatchResponse {
+                results: results.map(|(index, one)| item(index, one)).collect(),
+                total,
+                succeeded: total - failed,
+                failed,
+            })
+            .into_response()
+        }
+    };
+    mark.put(&mut response);
+    response.extensions_mut().insert(Questions {
+        made: total - failed - kept,
+        kept,
         failed,
-    }))
+    });
+    response
 }
 
 fn settings(sent: Option<Object>) -> Result<Settings> {
@@ -133,8 +159,8 @@ fn settings(sent: Option<Object>) -> Result<Settings> {
     Ok(settings)
 }
 
-fn item(index: usize, answered: Result<super::Answered>) -> ExecuteBatchItem {
-    let index = index as i64;
+fn item(index: usize, answered: Result<Answered>) -> ExecuteBatchItem {
+    let index = count(index);
     match answered {
         Ok(answered) => ExecuteBatchItem {
             index,

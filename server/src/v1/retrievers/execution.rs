@@ -7,13 +7,18 @@ use loupe_engine::stage::{
     check_inputs, taxonomy::Finder,
 };
 use loupe_wire::{
-    CollectionResponse, ExecuteRetrieverResponse, Object, RetrieverExecutionSummary,
-    RetrieverModelOutput, RetrieverPagination, Value,
+    CollectionResponse, ExecuteRetrieverResponse, Object, RetrieverModelOutput,
+    RetrieverPagination, Value,
 };
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::{Execution, around::Held, compile, filtered, learned, record, stage_inputs};
+use super::{
+    around::Held,
+    compile, filtered, learned, record,
+    recording::{self, Begun},
+    stage_inputs,
+};
 use crate::{
     app::App,
     auth::{Level, Scope},
@@ -24,9 +29,6 @@ use crate::{
     list::parse_filter,
     v1::{collections, connections, documents, secrets, taxonomies},
 };
-
-/// Bytes of inputs, as JSON, that the history keeps.
-const LONGEST_INPUTS: usize = 2 << 10;
 
 /// What an execution is asked for, whoever asks: the API, a public page, an alert.
 #[derive(Debug, Clone, Default)]
@@ -55,7 +57,7 @@ pub struct Execute {
     pub max_time_ms: Option<u64>,
 }
 
-/// Runs a stored retriever.
+/// Runs a stored retriever. What fails once it has begun is told in the history, too.
 ///
 /// # Errors
 /// 422 for inputs that break the schema, 400 for a cursor of another search, 503 without a model.
@@ -63,11 +65,10 @@ pub async fn execute<L: Level>(
     app: &App,
     scope: &Scope<L>,
     retriever: &RetrieverModelOutput,
-    ask: Execute,
+    mut ask: Execute,
 ) -> Result<ExecuteRetrieverResponse> {
     quota::check_spend(app, &scope.caller.org_id).await?;
-    let started = Instant::now();
-    let created_at = app.clock().micros();
+    let (started, created_at) = (Instant::now(), app.clock().micros());
     let inputs = check_inputs(&retriever.input_schema, &ask.inputs).map_err(|violations| {
         let violations = violations.into_iter().map(|fault| {
             let path: Vec<&str> = fault.loc.iter().map(String::as_str).collect();
@@ -75,6 +76,32 @@ pub async fn execute<L: Level>(
         });
         ApiError::Validation(violations.collect())
     })?;
+    let unrecorded = ask.unrecorded;
+    let begun = Begun {
+        execution_id: ask.execution_id.take().unwrap_or_else(|| id::new("exec_")),
+        namespace_id: scope.namespace_id.clone(),
+        public_id: std::mem::take(&mut ask.public_id),
+        inputs,
+        created_at,
+        started,
+    };
+    let ended = search(app, scope, retriever, ask, &begun).await;
+    if let Err(error) = &ended
+        && !unrecorded
+    {
+        recording::note_failure(app, retriever, &begun, error);
+    }
+    ended
+}
+
+/// Runs the stages for inputs that are as they should be.
+async fn search<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    retriever: &RetrieverModelOutput,
+    ask: Execute,
+    begun: &Begun,
+) -> Result<ExecuteRetrieverResponse> {
     let plan = compile(&stage_inputs(&retriever.stages), &retriever.input_schema)?;
     let collections =
         collections::searched(app, &scope.namespace_id, &retriever.collection_ids).await?;
@@ -113,7 +140,7 @@ pub async fn execute<L: Level>(
             &plan.taxonomies(),
         )
         .await?,
-        inputs: inputs.clone(),
+        inputs: begun.inputs.clone(),
         filter,
         now: app.clock().now(),
         max_time_ms,
@@ -146,26 +173,21 @@ pub async fn execute<L: Level>(
             .for_each(|document| presign(app, document));
     }
     documents::expand(app, scope, &ask.expand, &mut outcome.documents).await?;
-    let milliseconds = started.elapsed().as_secs_f64() * 1e3;
+    let milliseconds = begun.milliseconds();
     let ranks = std::mem::take(&mut outcome.learned);
     let mut response = answer(retriever, outcome, milliseconds);
-    if let Some(id) = ask.execution_id {
-        response.execution_id = id;
-    }
+    response.execution_id.clone_from(&begun.execution_id);
     if ask.explain {
         let explained = super::explain(app, scope, &response.retriever_id).await?;
         response.explain_plan = super::cast(&explained)?;
     }
     response.learned_fusion_context = told(&ranks);
     if ask.highlights {
-        response.highlights = super::highlights(&inputs, &response.documents);
+        response.highlights = super::highlights(&begun.inputs, &response.documents);
     }
     if !ask.unrecorded {
-        let asked = (&inputs, ask.public_id.as_str());
-        let mut execution = execution(scope, &response, asked, created_at, milliseconds);
+        let mut execution = recording::of_stages(retriever, begun, &response, milliseconds);
         execution.fields = fields.into_iter().collect();
-        execution.data["total_stages"] = retriever.stages.len().into();
-        execution.data["collection_ids"] = retriever.collection_ids.clone().into();
         if !ranks.is_empty() {
             execution.data["learned_fusion"] = Value::Object(ranks);
         }
@@ -196,18 +218,6 @@ fn told(ranks: &Object) -> Object {
         stage.remove("ranks");
     }
     told
-}
-
-/// Puts an answer that was kept into the history.
-pub(super) fn note<L: Level>(
-    app: &App,
-    scope: &Scope<L>,
-    answer: &ExecuteRetrieverResponse,
-    ask: &Execute,
-    milliseconds: f64,
-) {
-    let (now, asked) = (app.clock().micros(), (&ask.inputs, ask.public_id.as_str()));
-    record(app, execution(scope, answer, asked, now, milliseconds));
 }
 
 /// What searches run on that are a part of other work. They take their turn as every search does, but wait for it: they
@@ -347,7 +357,6 @@ fn answer(
     };
     ExecuteRetrieverResponse {
         retriever_id: retriever.retriever_id.clone().unwrap_or_default(),
-        execution_id: id::new("exec_"),
         status: status.into(),
         degraded: outcome.degraded,
         documents: outcome.documents,
@@ -364,61 +373,5 @@ fn answer(
         warnings: outcome.warnings,
         interpretation: outcome.interpretation,
         ..Default::default()
-    }
-}
-
-fn execution<L: Level>(
-    scope: &Scope<L>,
-    response: &ExecuteRetrieverResponse,
-    (inputs, public_id): (&Object, &str),
-    created_at: i64,
-    milliseconds: f64,
-) -> Execution {
-    let returned = i64::try_from(response.documents.len()).unwrap_or(i64::MAX);
-    let at = crate::clock::time(created_at);
-    // The first text input tells the execution in lists; documents and files are not kept.
-    let query: Option<String> = inputs
-        .values()
-        .filter_map(Value::as_str)
-        .find(|text| !text.starts_with("data:"))
-        .map(|text| text.chars().take(200).collect());
-    let micros = (milliseconds * 1e3).round() as i64;
-    let total = response.pagination.get("total").and_then(Value::as_i64);
-    let summary = RetrieverExecutionSummary {
-        execution_id: response.execution_id.clone(),
-        status: response.status.clone(),
-        created_at: at,
-        completed_at: Some(at + chrono::Duration::microseconds(micros)),
-        duration_ms: milliseconds,
-        credits_used: 0.0,
-        total_processed: returned,
-        total_returned: returned,
-        cache_hit_rate: response.cache_hit.then_some(1.0),
-        inputs_hash: None,
-        query_summary: query.clone(),
-        trace_id: None,
-    };
-    let mut data = serde_json::to_value(summary).unwrap_or_default();
-    data["retriever_id"] = response.retriever_id.clone().into();
-    data["stage_statistics"] = serde_json::to_value(&response.stage_statistics).unwrap_or_default();
-    data["warnings"] = response.warnings.clone().into();
-    // What people did with the answer says something of its query; a picture or a vector is too long to keep.
-    let asked = Value::Object(inputs.clone());
-    if asked.to_string().len() <= LONGEST_INPUTS {
-        data["inputs"] = asked;
-    }
-    Execution {
-        execution_id: response.execution_id.clone(),
-        namespace_id: scope.namespace_id.clone(),
-        retriever_id: response.retriever_id.clone(),
-        created_at,
-        micros,
-        // A page behind the last one found what the search found.
-        returned: total.unwrap_or(0).max(returned),
-        cached: response.cache_hit,
-        public_id: public_id.to_owned(),
-        query: query.unwrap_or_default(),
-        fields: Vec::new(),
-        data,
     }
 }

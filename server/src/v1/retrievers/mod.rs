@@ -10,6 +10,7 @@ mod highlights;
 mod history;
 mod learned;
 mod profile;
+mod recording;
 mod routes;
 mod store;
 mod streaming;
@@ -20,14 +21,14 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use loupe_engine::stage::{Configured, Plan, Surroundings};
 use loupe_wire::{
-    AuditAction, CloneRetrieverRequest, CreateRetrieverRequest, ExplainRetrieverResponse,
-    FeatureAddress, NamespaceOperation, Object, PatchRetrieverRequest, ResourceType,
-    RetrieverModelOutput, StageConfigInput, StageConfigOutput, Value, reading,
+    AuditAction, BudgetLimits, CloneRetrieverRequest, CreateRetrieverRequest,
+    ExplainRetrieverResponse, FeatureAddress, NamespaceOperation, Object, PatchRetrieverRequest,
+    ResourceType, RetrieverModelOutput, StageConfigInput, StageConfigOutput, Value, reading,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 
-pub use answers::{Answered, Answers, Source, Unbilled, answer};
+pub use answers::{Answered, Answers, Mark, Questions, Source, Unbilled, answer};
 pub use around::{Held, Used, spend, used_up};
 pub use execution::{Execute, budget_ms, execute, finder, ground, run_error};
 pub use highlights::of as highlights;
@@ -147,6 +148,21 @@ fn address(uri: &str) -> Option<FeatureAddress> {
     })
 }
 
+/// No stage costs credits here: a limit of them would be kept by doing nothing.
+///
+/// # Errors
+/// 422 for a limit in credits.
+pub fn check_budget(limits: Option<&BudgetLimits>) -> Result<()> {
+    let Some(credits) = limits.and_then(|limits| limits.max_credits) else {
+        return Ok(());
+    };
+    let (path, msg) = (
+        ["budget_limits", "max_credits"],
+        "executions have no limit in credits: limit their time with max_time_ms",
+    );
+    Err(Violation::body(&path, "not_enabled", msg, credits.into()).into())
+}
+
 pub async fn create(
     app: &App,
     scope: &Scope<Write>,
@@ -157,6 +173,7 @@ pub async fn create(
         "*",
         NamespaceOperation::CreateRetriever,
     )?;
+    check_budget(request.budget_limits.as_ref())?;
     let schema = request.input_schema.unwrap_or_default();
     let plan = compile(&request.stages, &schema)?;
     let identifiers = request.collection_identifiers.unwrap_or_default();

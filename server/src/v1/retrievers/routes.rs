@@ -16,12 +16,15 @@ use loupe_wire::{
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{Execute, RETRIEVERS, cast, store};
+use super::{
+    Execute, RETRIEVERS, cast,
+    store::{self, Wanted},
+};
 use crate::{
     app::App,
     auth::{Delete, Read, Scope, Write},
     body::{self, Body},
-    error::{ApiError, Result},
+    error::{ApiError, Result, Violation},
     list::{self, ListParams, ListQuery},
     openapi::routes,
 };
@@ -211,6 +214,11 @@ async fn execute_retriever(
     Asked(request): Asked,
 ) -> Result<Response> {
     let retriever = super::known(&app, &scope, &id).await?;
+    if let Some(target) = request.target_collection_id {
+        let msg = "an execution writes its documents into no collection: leave this out";
+        let path = ["target_collection_id"];
+        return Err(Violation::body(&path, "not_enabled", msg, target.into()).into());
+    }
     let stream = request.stream;
     let ask = Execute {
         inputs: request.inputs.unwrap_or_default(),
@@ -237,11 +245,11 @@ async fn execute_retriever(
     if query.include_legacy_results.unwrap_or(false) {
         answered.answer.results = answered.answer.documents.clone();
     }
-    let mut response = match answered.is_known(&headers) {
+    let mut response = match answered.mark.is_known(&headers) {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => Json(&answered.answer).into_response(),
     };
-    answered.mark(&mut response);
+    answered.mark.put(&mut response);
     Ok(response)
 }
 
@@ -256,29 +264,29 @@ async fn explain_retriever(
     super::explain(&app, &scope, &id).await.map(Json)
 }
 
-/// Executions of a retriever, newest first.
+/// Executions of a retriever, newest first, also those that failed; with `status` those that ended so.
 #[utoipa::path(post, path = "/v1/retrievers/{retriever_id}/executions/list", tag = "retrievers", params(ListQuery), request_body = ListExecutionsRequest, responses((status = 200, body = ListExecutionsResponse)))]
 async fn list_executions(
     State(app): State<App>,
     scope: Scope<Read>,
     Path(id): Path<String>,
     query: ListQuery,
-    _body: Body<ListExecutionsRequest>,
+    Body(request): Body<ListExecutionsRequest>,
 ) -> Result<Json<ListExecutionsResponse>> {
     let params = ListParams::new(query, &serde_json::json!({}))?;
     let id = super::find(&app, &scope, &id, NamespaceOperation::ReadData)
         .await?
         .retriever_id
         .unwrap_or_default();
-    let total = store::count_executions(app.db(), &scope.namespace_id, &id).await?;
-    let rows = store::list_executions(
-        app.db(),
-        &scope.namespace_id,
-        &id,
-        params.limit,
-        params.offset,
-    )
-    .await?;
+    let wanted = Wanted {
+        namespace_id: &scope.namespace_id,
+        retriever_id: &id,
+        status: request.status.as_deref().filter(|one| !one.is_empty()),
+        since: i64::MIN,
+        until: i64::MAX,
+    };
+    let total = store::count_executions(app.db(), wanted).await?;
+    let rows = store::list_executions(app.db(), wanted, (params.limit, params.offset)).await?;
     let results = rows.iter().map(cast).collect::<Result<Vec<_>>>()?;
     let has_next = params.offset + i64::try_from(results.len()).unwrap_or(0) < total;
     let pagination = PaginationMetadata {

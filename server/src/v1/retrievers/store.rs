@@ -10,14 +10,14 @@ crate::table!(pub static RETRIEVERS: RetrieverModelOutput = "retrievers", "retri
 
 crate::sql! {
     // Written behind the answer: the namespace may be gone by then, and nothing of it comes back.
-    const INSERT_EXECUTION = "INSERT INTO executions (execution_id, namespace_id, retriever_id, created_at, micros, returned, cached, public_id, query, fields, data) SELECT $1, id, $3, $4, $5, $6, $7, $8, $9, $10, $11 FROM namespaces WHERE id = $2";
-    const LIST_EXECUTIONS = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 ORDER BY created_at DESC, execution_id LIMIT $3 OFFSET $4";
-    const COUNT_EXECUTIONS = "SELECT CAST(COUNT(*) AS BIGINT) FROM executions WHERE namespace_id = $1 AND retriever_id = $2";
-    const ACTS = "SELECT i.data, e.data FROM interactions i JOIN executions e ON e.execution_id = i.execution_id WHERE i.namespace_id = $1 AND e.namespace_id = $1 AND e.retriever_id = $2 ORDER BY i.created_at DESC, i.interaction_id LIMIT $3";
-    const EXECUTIONS_SINCE = "SELECT execution_id, data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 ORDER BY created_at DESC, execution_id LIMIT $4 OFFSET $5";
+    const INSERT_EXECUTION = "INSERT INTO executions (execution_id, namespace_id, retriever_id, created_at, micros, returned, cached, public_id, query, fields, data, status) SELECT $1, id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 FROM namespaces WHERE id = $2";
+    const ACTS = "SELECT i.data, e.data FROM interactions i JOIN executions e ON e.execution_id = i.execution_id WHERE i.namespace_id = $1 AND e.namespace_id = $1 AND e.retriever_id = $2 AND e.status <> 'failed' ORDER BY i.created_at DESC, i.interaction_id LIMIT $3";
+    const EXECUTIONS_SINCE = "SELECT execution_id, data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND status <> 'failed' ORDER BY created_at DESC, execution_id LIMIT $4 OFFSET $5";
     const LIST_SPAN = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND created_at <= $4 ORDER BY created_at DESC, execution_id LIMIT $5 OFFSET $6";
     const COUNT_SPAN = "SELECT CAST(COUNT(*) AS BIGINT) FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND created_at <= $4";
-    const RECENT = "SELECT retriever_id, data FROM executions WHERE namespace_id = $1 ORDER BY created_at DESC LIMIT $2";
+    const LIST_STATUS = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND created_at <= $4 AND status = $7 ORDER BY created_at DESC, execution_id LIMIT $5 OFFSET $6";
+    const COUNT_STATUS = "SELECT CAST(COUNT(*) AS BIGINT) FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND created_at <= $4 AND status = $5";
+    const RECENT = "SELECT retriever_id, data FROM executions WHERE namespace_id = $1 AND status <> 'failed' ORDER BY created_at DESC LIMIT $2";
     const NAMESPACE_OF = "SELECT r.owner FROM retrievers r JOIN namespaces n ON n.id = r.owner WHERE n.owner = $1 AND r.id = $2";
     const SWEEP_EXECUTIONS = "DELETE FROM executions WHERE execution_id IN (SELECT execution_id FROM executions WHERE created_at < $1 LIMIT $2)";
     const FIND_EXECUTION = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND execution_id = $3";
@@ -41,7 +41,20 @@ pub struct Execution {
     pub query: String,
     /// The fields that it filtered on.
     pub fields: Vec<String>,
+    /// How it ended.
+    pub status: String,
     pub data: Value,
+}
+
+/// The executions that a list is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    pub namespace_id: &'a str,
+    pub retriever_id: &'a str,
+    /// How they ended; all of them without it.
+    pub status: Option<&'a str>,
+    pub since: i64,
+    pub until: i64,
 }
 
 pub async fn insert_execution(tx: &mut Tx, execution: &Execution) -> Result<()> {
@@ -56,7 +69,8 @@ pub async fn insert_execution(tx: &mut Tx, execution: &Execution) -> Result<()> 
         &execution.public_id,
         &execution.query,
         execution.fields.join("\n"),
-        execution.data.clone()
+        execution.data.clone(),
+        &execution.status
     ];
     tx.run(INSERT_EXECUTION, row).await?;
     Ok(())
@@ -67,25 +81,37 @@ pub async fn sweep_executions(tx: &mut Tx, before: i64, most: i64) -> Result<u64
     tx.run(SWEEP_EXECUTIONS, args![before, most]).await
 }
 
+/// Executions, newest first: so many of them, from number so much on.
 pub async fn list_executions(
     db: &Db,
-    namespace_id: &str,
-    retriever_id: &str,
-    limit: i64,
-    offset: i64,
+    wanted: Wanted<'_>,
+    (limit, offset): (i64, i64),
 ) -> Result<Vec<Object>> {
-    let rows: Vec<(Json<Object>,)> = db
-        .all(
-            LIST_EXECUTIONS,
-            args![namespace_id, retriever_id, limit, offset],
-        )
-        .await?;
+    let (namespace_id, retriever_id) = (wanted.namespace_id, wanted.retriever_id);
+    let (since, until) = (wanted.since, wanted.until);
+    let mut args = args![namespace_id, retriever_id, since, until, limit, offset];
+    let rows: Vec<(Json<Object>,)> = match wanted.status {
+        Some(status) => {
+            args.extend(args![status]);
+            db.all(LIST_STATUS, args).await?
+        }
+        None => db.all(LIST_SPAN, args).await?,
+    };
     Ok(rows.into_iter().map(|(data,)| data.0).collect())
 }
 
-pub async fn count_executions(db: &Db, namespace_id: &str, retriever_id: &str) -> Result<i64> {
-    db.number(COUNT_EXECUTIONS, args![namespace_id, retriever_id])
-        .await
+/// The number of executions.
+pub async fn count_executions(db: &Db, wanted: Wanted<'_>) -> Result<i64> {
+    let (namespace_id, retriever_id) = (wanted.namespace_id, wanted.retriever_id);
+    let (since, until) = (wanted.since, wanted.until);
+    let mut args = args![namespace_id, retriever_id, since, until];
+    match wanted.status {
+        Some(status) => {
+            args.extend(args![status]);
+            db.number(COUNT_STATUS, args).await
+        }
+        None => db.number(COUNT_SPAN, args).await,
+    }
 }
 
 /// What was done with answers of the retriever, and the executions that gave them, newest first.
@@ -104,7 +130,7 @@ pub async fn acts(
         .collect())
 }
 
-/// Executions of a retriever since a moment, newest first.
+/// Executions of a retriever since a moment that did not fail, newest first.
 pub async fn executions_since(
     db: &Db,
     namespace_id: &str,
@@ -118,31 +144,7 @@ pub async fn executions_since(
     Ok(rows.into_iter().map(|(id, data)| (id, data.0)).collect())
 }
 
-/// Executions between two moments, newest first: so many of them, from number so much on.
-pub async fn list_span(
-    db: &Db,
-    namespace_id: &str,
-    retriever_id: &str,
-    (since, until): (i64, i64),
-    (limit, offset): (i64, i64),
-) -> Result<Vec<Object>> {
-    let args = args![namespace_id, retriever_id, since, until, limit, offset];
-    let rows: Vec<(Json<Object>,)> = db.all(LIST_SPAN, args).await?;
-    Ok(rows.into_iter().map(|(data,)| data.0).collect())
-}
-
-/// The number of executions between two moments.
-pub async fn count_span(
-    db: &Db,
-    namespace_id: &str,
-    retriever_id: &str,
-    (since, until): (i64, i64),
-) -> Result<i64> {
-    let args = args![namespace_id, retriever_id, since, until];
-    db.number(COUNT_SPAN, args).await
-}
-
-/// The newest executions of a namespace with the retrievers that they were of.
+/// The newest executions of a namespace that did not fail, with the retrievers that they were of.
 pub async fn recent_executions(
     db: &Db,
     namespace_id: &str,

@@ -12,7 +12,7 @@ use crate::{
     v1::{
         batches,
         connections::Entry,
-        objects::{self, Outcome, Policy},
+        objects::{self, Outcome, Pace, Policy},
     },
 };
 
@@ -87,8 +87,9 @@ impl Look<'_> {
             Some(_) => Policy::Upsert,
             None => Policy::Insert,
         };
-        let made =
-            objects::create_many(self.app, &self.scope, self.bucket, requests, policy).await?;
+        let pace = Pace::of_work(self.model.sync_concurrency);
+        let (app, scope, bucket) = (self.app, &self.scope, self.bucket);
+        let made = objects::create_many(app, scope, bucket, requests, policy, pace).await?;
         let mut change = Change::default();
         for ((file, known), made) in asked.into_iter().zip(made) {
             match made {

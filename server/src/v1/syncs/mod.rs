@@ -9,9 +9,9 @@ mod running;
 mod store;
 
 use loupe_wire::{
-    ListSyncConfigurationsRequest, ListSyncJobsRequest, NamespaceOperation, ResourceType,
-    SyncConfigurationModel, SyncCreateRequest, SyncJobModel, SyncJobTrigger, SyncUpdateRequest,
-    TaskResponse, TaskStatusEnum, Value,
+    ListSyncConfigurationsRequest, ListSyncJobsRequest, NamespaceOperation, ReconcileSettings,
+    ResourceType, SyncConfigurationModel, SyncCreateRequest, SyncJobModel, SyncJobTrigger,
+    SyncUpdateRequest, TaskResponse, TaskStatusEnum, Value,
 };
 
 pub use ending::give_up;
@@ -38,6 +38,25 @@ const FILES: i64 = 100_000;
 
 fn not_yet(member: &str, msg: &str) -> ApiError {
     Violation::body(&[member], "not_enabled", msg, Value::Null).into()
+}
+
+/// What changed is extracted anew, all of it.
+fn reextracts(reconcile: Option<&ReconcileSettings>) -> Result<()> {
+    let Some(sent) = reconcile else { return Ok(()) };
+    let refused = |member: &str, msg: &str, input: Value| {
+        let path = ["reconcile", member];
+        Err(Violation::body(&path, "not_enabled", msg, input).into())
+    };
+    if !sent.re_extract_on_update {
+        let msg = "a file that changed is processed as what it is now: on_update: false leaves its object as it was";
+        return refused("re_extract_on_update", msg, false.into());
+    }
+    if !sent.re_extract_fields.is_empty() {
+        let msg = "a file that changed is processed whole: no fields are left as they were";
+        let sent = sent.re_extract_fields.clone();
+        return refused("re_extract_fields", msg, sent.into());
+    }
+    Ok(())
 }
 
 /// Where a sync is, if the caller's scopes cover its bucket.
@@ -86,6 +105,7 @@ pub async fn create(
             "this storage has no filters of its own: use file_filters",
         ));
     }
+    reextracts(request.reconcile.as_ref())?;
     // Whether it may be read is known before anything is kept.
     connections::for_s3(app, &scope.caller, Some(&request.connection_id)).await?;
     let connection_id = connections::id_of(app, &scope.caller, &request.connection_id).await?;
@@ -214,6 +234,7 @@ pub async fn update(
             "a sync's status comes of its looks: pause, resume or set is_active",
         ));
     }
+    reextracts(request.reconcile.as_ref())?;
     let collections = collection_ids(app, scope, &request.batch_collection_ids).await?;
     let caller = scope.caller.clone();
     change(app, scope, bucket, sync_id, move |model, now| {

@@ -15,12 +15,9 @@ use crate::{
     auth::{Delete, OptionalScope, Read},
     body::Body,
     error::Result,
-    list::{self, ListParams, ListQuery, Page},
+    list::{self, ListParams, ListQuery, Page, Sieve},
     openapi::routes,
 };
-
-/// Tasks that a filtered list reads at most.
-const WINDOW: i64 = 10_000;
 
 pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -74,7 +71,11 @@ async fn page(
         };
         Page::from_window(rows, &params, total)
     } else {
-        Page::from_all(store::list(app.db(), &asked, WINDOW, 0).await?, &params)?
+        let mut sieve = Sieve::new(&params)?;
+        while let Some(mark) = sieve.goes_on() {
+            sieve.take(store::before(app.db(), &asked, mark).await?)?;
+        }
+        sieve.page()
     };
     Ok(Json(ListTasksResponse {
         results: page.results,

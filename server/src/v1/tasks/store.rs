@@ -5,6 +5,7 @@ use crate::{
     args,
     db::{Arg, Db, Json, Tx},
     error::Result,
+    list::Mark,
 };
 
 crate::sql! {
@@ -12,6 +13,7 @@ crate::sql! {
     const FIND = "SELECT data FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3 AND parent_id IS NULL";
     const FIND_ARCHIVED = "SELECT data FROM tasks_archive WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3";
     const LIST = "SELECT data FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR status = $3) AND ($4 = '' OR task_type = $4) AND parent_id IS NULL ORDER BY created_at DESC, task_id LIMIT $5 OFFSET $6";
+    const BEFORE = "SELECT data, created_at, task_id FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR status = $3) AND ($4 = '' OR task_type = $4) AND parent_id IS NULL AND created_at <= $5 AND (created_at < $5 OR task_id > $6) ORDER BY created_at DESC, task_id LIMIT 1000";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR status = $3) AND ($4 = '' OR task_type = $4) AND parent_id IS NULL";
     const UPDATE = "UPDATE tasks SET status = $2, updated_at = $3, ended_at = $4, data = $5 WHERE task_id = $1";
     const DELETE = "DELETE FROM tasks WHERE org_id = $1 AND (task_id = $2 OR parent_id = $2)";
@@ -94,6 +96,25 @@ pub async fn list(
     ];
     let rows: Vec<Row> = db.all(LIST, args).await?;
     Ok(rows.into_iter().map(|row| row.0.0).collect())
+}
+
+/// Up to 1,000 tasks behind this mark, newest first; each with its own.
+pub async fn before(
+    db: &Db,
+    asked: &Asked<'_>,
+    (at, id): Mark,
+) -> Result<Vec<(TaskResponse, Mark)>> {
+    let args = args![
+        asked.org_id,
+        asked.namespace_id,
+        asked.status,
+        asked.task_type,
+        at,
+        id
+    ];
+    let rows: Vec<(Json<TaskResponse>, i64, String)> = db.all(BEFORE, args).await?;
+    let task = |(Json(data), at, id)| (data, (at, id));
+    Ok(rows.into_iter().map(task).collect())
 }
 
 pub async fn count(db: &Db, asked: &Asked<'_>) -> Result<i64> {

@@ -202,7 +202,11 @@ async fn rerun(
     let batch = batch(app, scope, &config.batch_id).await?;
     if config.retry_failed_only {
         let bucket = &batch.bucket_id;
-        let (task, objects) = batches::retry(app, scope, bucket, &config.batch_id, "").await?;
+        let failed = batches::Again::Failed {
+            tier: -1,
+            error_type: String::new(),
+        };
+        let (task, objects) = batches::retry(app, scope, bucket, &config.batch_id, failed).await?;
         return Ok(vec![json!({ "task_id": task.task_id, "objects": objects })]);
     }
     // A batch that ended stays what it was: its objects are processed by a new one.

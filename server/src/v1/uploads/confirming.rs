@@ -3,12 +3,15 @@
 //! A confirmation holds its upload no longer than a request may take. One that was cut off is taken over by the next, and
 //! both make the same object.
 
+use std::time::Duration;
+
 use loupe_wire::{
     BatchConfirmResponse, BatchModel, BucketResponse, ConfirmUploadRequest, ConfirmUploadResponse,
     CreateBlobRequest, CreateObjectRequest, NamespaceOperation, Object, TaskStatusEnum, TaskType,
     UploadResponse, Value,
 };
 use serde_json::json;
+use tokio::sync::Semaphore;
 
 use super::{expiry, place, store};
 use crate::{
@@ -17,6 +20,9 @@ use crate::{
     error::{ApiError, Result},
     v1::{batches, objects, tasks},
 };
+
+/// Confirmations at once whose answers did not wait for them.
+const MOST_LATER: usize = 16;
 
 /// One confirmation of many.
 pub struct Confirmation {
@@ -40,18 +46,71 @@ pub async fn confirm(
     if request.auto_submit_batch {
         batch_id = match process(app, scope, std::slice::from_mut(&mut upload)).await? {
             Some(batch) => batch.batch_id,
-            None => batch_before(app, scope, &upload).await?,
+            None => batch_before(app, scope, &mut upload).await?,
         };
     }
     Ok(answer(upload, batch_id))
 }
 
-/// The batch that an earlier confirmation submitted.
+/// The same, answered before it is done: the upload tells how it ends. One that a stop of the process cut off is confirmed by
+/// asking again. Where many are under way, the answer waits for its own.
+pub async fn confirm_later(
+    app: &App,
+    scope: Scope<Write>,
+    bucket: BucketResponse,
+    upload: UploadResponse,
+    request: ConfirmUploadRequest,
+    policy: Option<String>,
+) -> Result<ConfirmUploadResponse> {
+    static UNDER_WAY: Semaphore = Semaphore::const_new(MOST_LATER);
+    let place = UNDER_WAY.try_acquire();
+    let (Ok(place), false) = (place, upload.status == TaskStatusEnum::Completed) else {
+        return confirm(app, &scope, &bucket, upload, &request, policy.as_deref()).await;
+    };
+    check_processing(app, &scope, &upload, &request).await?;
+    objects::policy(&bucket, policy.as_deref())?;
+    if expiry::is_over(&upload, app.clock().now()) {
+        return Err(expiry::gone());
+    }
+    let mut told = answer(upload.clone(), None);
+    told.status = TaskStatusEnum::Processing;
+    told.message = Some("the upload is being confirmed; it tells how that ends".into());
+    let of = app.clone();
+    app.spawn(async move {
+        let upload_id = upload.upload_id.clone();
+        let confirmed = confirm(&of, &scope, &bucket, upload, &request, policy.as_deref());
+        // Whoever takes a confirmation over counts on none taking longer than a request may.
+        let patience = Duration::from_secs(of.config().limits.request_seconds);
+        match tokio::time::timeout(patience, confirmed).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => {
+                tracing::info!(
+                    upload_id,
+                    error = error.message(),
+                    "an upload was not confirmed"
+                );
+            }
+            Err(_) => tracing::info!(upload_id, "the confirmation of an upload took too long"),
+        }
+        drop(place);
+    });
+    Ok(told)
+}
+
+/// The batch that another confirmation submitted.
 async fn batch_before(
     app: &App,
     scope: &Scope<Write>,
-    upload: &UploadResponse,
+    upload: &mut UploadResponse,
 ) -> Result<Option<String>> {
+    if upload.task_id.is_none() && upload.object_id.is_some() {
+        let (bucket_id, upload_id) = (&upload.bucket_id, &upload.upload_id);
+        let now = store::find(app.db(), &scope.namespace_id, bucket_id, upload_id).await?;
+        upload.task_id = now.and_then(|upload| upload.task_id);
+        if upload.task_id.is_none() {
+            return Err(taken());
+        }
+    }
     let task_id = upload.task_id.as_deref().unwrap_or_default();
     let task = tasks::store::find(app.db(), &scope.caller.org_id, None, task_id).await?;
     let data = task.and_then(|task| task.additional_data);
@@ -78,7 +137,8 @@ async fn check_processing(
     batches::check_process(app, scope, &upload.bucket_id).await
 }
 
-/// Puts the objects of these uploads into one batch and submits it. What was submitted before is not submitted again.
+/// Puts the objects of these uploads into one batch and submits it. What another confirmation submitted, or is submitting, is
+/// not submitted again.
 async fn process(
     app: &App,
     scope: &Scope<Write>,
@@ -88,27 +148,64 @@ async fn process(
         .iter_mut()
         .filter(|upload| upload.task_id.is_none() && upload.object_id.is_some())
         .collect();
+    if fresh.is_empty() {
+        return Ok(None);
+    }
+    let claimed = app.clock().micros();
+    let ids = fresh.iter().map(|upload| upload.upload_id.clone());
+    let won = claim_batch(app, scope, ids.collect(), claimed).await?;
+    fresh.retain(|upload| won.contains(&upload.upload_id));
     let Some(bucket_id) = fresh.first().map(|upload| upload.bucket_id.clone()) else {
         return Ok(None);
     };
     let object_ids = fresh.iter().filter_map(|one| one.object_id.clone());
-    let batch = batches::process(app, scope, &bucket_id, object_ids.collect()).await?;
-    for upload in &mut fresh {
-        upload.task_id = batch.task_id.clone();
+    let submitted = batches::process(app, scope, &bucket_id, object_ids.collect()).await;
+    if let Ok(batch) = &submitted {
+        for upload in &mut fresh {
+            upload.task_id = batch.task_id.clone();
+        }
     }
     let changed: Vec<UploadResponse> = fresh.into_iter().map(|one| one.clone()).collect();
     let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
+    let is_submitted = submitted.is_ok();
     app.db()
         .write(move |tx| {
             Box::pin(async move {
                 for upload in &changed {
-                    store::set_data(tx, &namespace_id, upload, now).await?;
+                    let id = &upload.upload_id;
+                    match is_submitted {
+                        true => store::set_batch(tx, &namespace_id, upload, claimed, now).await?,
+                        false => store::free_batch(tx, &namespace_id, id, claimed).await?,
+                    }
                 }
                 Ok(())
             })
         })
         .await?;
-    Ok(Some(batch))
+    submitted.map(Some)
+}
+
+/// Claims the submission of these uploads' batch; answers which of them are this confirmation's to submit.
+async fn claim_batch(
+    app: &App,
+    scope: &Scope<Write>,
+    upload_ids: Vec<String>,
+    now: i64,
+) -> Result<Vec<String>> {
+    let (namespace_id, dead) = (scope.namespace_id.clone(), expiry::dead_before(app));
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                let mut won = Vec::with_capacity(upload_ids.len());
+                for upload_id in upload_ids {
+                    if store::claim_batch(tx, &namespace_id, &upload_id, now, dead).await? {
+                        won.push(upload_id);
+                    }
+                }
+                Ok(won)
+            })
+        })
+        .await
 }
 
 fn answer(upload: UploadResponse, batch_id: Option<String>) -> ConfirmUploadResponse {
@@ -144,38 +241,64 @@ async fn complete(
     }
     let policy = objects::policy(bucket, policy)?;
     let claimed = claim(app, scope, &upload.upload_id).await?;
-    let checked = verify(app, &mut upload, request).await;
-    let made = match checked {
-        Ok(()) if upload.create_object_on_confirm => {
-            make_object(app, scope, bucket, &upload, policy)
-                .await
-                .map(Some)
-        }
-        Ok(()) => Ok(None),
-        Err(error) => Err(error),
-    };
-    match made {
-        Ok(object_id) => {
-            let at = app.clock().now();
-            upload.status = TaskStatusEnum::Completed;
-            upload.object_id = object_id;
-            upload.verified_at = Some(at);
-            upload.completed_at = Some(at);
-            upload.message = None;
-            finish(app, scope, &upload, claimed).await?;
-            Ok(upload)
+    // Not where an earlier confirmation kept it, whose object is gone.
+    upload.s3_key = super::arrival(&scope.namespace_id, &upload.upload_id, &upload.filename);
+    let sealed = super::sealed(&scope.namespace_id, &upload, claimed);
+    match seal(app, scope, bucket, &upload, &sealed, request, policy).await {
+        Ok(confirmed) => {
+            let finished = finish(app, scope, &confirmed, claimed).await;
+            match &finished {
+                Ok(()) => discard(app, &upload.s3_key).await,
+                // Taken over: the other confirmation has a copy of its own.
+                Err(error) if error.is_conflict() => discard(app, &sealed).await,
+                Err(_) => {}
+            }
+            finished.map(|()| confirmed)
         }
         Err(error) => {
-            // A file that has not arrived yet may still come; anything else failed for good until it is sent again.
-            upload.status = if app.blobs().head(&upload.s3_key).await?.is_none() {
-                TaskStatusEnum::Pending
-            } else {
-                TaskStatusEnum::Failed
+            discard(app, &sealed).await;
+            // A file that has not arrived yet may still come, and a store that failed come back; anything else failed for good
+            // until it is sent again.
+            let is_final =
+                !error.is_transient() && app.blobs().head(&upload.s3_key).await?.is_some();
+            upload.status = match is_final {
+                true => TaskStatusEnum::Failed,
+                false => TaskStatusEnum::Pending,
             };
             upload.message = Some(error.message());
             finish(app, scope, &upload, claimed).await?;
             Err(error)
         }
+    }
+}
+
+/// The upload as it is confirmed: its file checked and kept where no address leads that takes one, its object made.
+async fn seal(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket: &BucketResponse,
+    upload: &UploadResponse,
+    sealed: &str,
+    request: &ConfirmUploadRequest,
+    policy: objects::Policy,
+) -> Result<UploadResponse> {
+    let mut upload = verify(app, upload, sealed, request).await?;
+    if upload.create_object_on_confirm {
+        let object_id = make_object(app, scope, bucket, &upload, policy).await?;
+        upload.object_id = Some(object_id);
+    }
+    let at = app.clock().now();
+    upload.status = TaskStatusEnum::Completed;
+    upload.verified_at = Some(at);
+    upload.completed_at = Some(at);
+    upload.message = None;
+    Ok(upload)
+}
+
+/// Removes a file that nobody needs any more. One that stays goes with its upload.
+async fn discard(app: &App, key: &str) {
+    if let Err(error) = app.blobs().delete(key).await {
+        tracing::warn!(%error, key, "the file of an upload is left behind");
     }
 }
 
@@ -216,14 +339,16 @@ async fn finish(
     if finished { Ok(()) } else { Err(taken()) }
 }
 
-/// Size, tag and SHA-256 of what arrived against what was announced.
+/// Size, tag and SHA-256 of what arrived against what was announced. What is checked is the copy at `sealed`: the file that
+/// arrived may change as long as its address takes bytes.
 async fn verify(
     app: &App,
-    upload: &mut UploadResponse,
+    upload: &UploadResponse,
+    sealed: &str,
     request: &ConfirmUploadRequest,
-) -> Result<()> {
+) -> Result<UploadResponse> {
     let refused = |message: String| ApiError::bad_request("", message);
-    let Some(stored) = app.blobs().head(&upload.s3_key).await? else {
+    let Some(arrived) = app.blobs().head(&upload.s3_key).await? else {
         if upload.expires_at <= app.clock().now() {
             return Err(expiry::gone());
         }
@@ -231,7 +356,22 @@ async fn verify(
             "the file has not arrived: PUT it to presigned_url first".into(),
         ));
     };
-    let size = i64::try_from(stored.size).unwrap_or(i64::MAX);
+    // A store that is sent to directly takes files of any size.
+    let limit = app.config().limits.upload_bytes;
+    let too_large = || refused(format!("the file is larger than {limit} bytes"));
+    if arrived.size > limit {
+        return Err(too_large());
+    }
+    let bare = |etag: &str| etag.trim_matches('"').to_owned();
+    if let Some(etag) = &request.etag
+        && bare(etag) != bare(&arrived.etag)
+    {
+        return Err(refused("the file has another etag".into()));
+    }
+    let (size, hash) = copy(app, &upload.s3_key, sealed).await?;
+    if u64::try_from(size).unwrap_or(0) > limit {
+        return Err(too_large());
+    }
     for announced in [upload.file_size_bytes, request.file_size_bytes]
         .into_iter()
         .flatten()
@@ -242,13 +382,6 @@ async fn verify(
             )));
         }
     }
-    let bare = |etag: &str| etag.trim_matches('"').to_owned();
-    if let Some(etag) = &request.etag
-        && bare(etag) != bare(&stored.etag)
-    {
-        return Err(refused("the file has another etag".into()));
-    }
-    let hash = app.blobs().sha256(&upload.s3_key).await?;
     if let Some(announced) = &upload.file_hash
         && *announced != hash
     {
@@ -256,10 +389,21 @@ async fn verify(
             "the file's sha256 is {hash}, {announced} was announced"
         )));
     }
-    upload.file_size_bytes = Some(size);
-    upload.etag = Some(stored.etag);
-    upload.file_hash = Some(hash);
-    Ok(())
+    Ok(UploadResponse {
+        s3_key: sealed.to_owned(),
+        file_size_bytes: Some(size),
+        etag: Some(arrived.etag),
+        file_hash: Some(hash),
+        ..upload.clone()
+    })
+}
+
+/// Copies a file; answers size and SHA-256 of the copy.
+async fn copy(app: &App, from: &str, to: &str) -> Result<(i64, String)> {
+    app.blobs().copy(from, to).await?;
+    let found = app.blobs().head(to).await?;
+    let size = found.map_or(0, |copy| i64::try_from(copy.size).unwrap_or(i64::MAX));
+    Ok((size, app.blobs().sha256(to).await?))
 }
 
 /// The object of a confirmed file.

@@ -43,7 +43,7 @@ pub async fn sweep(app: &App) -> Result<()> {
     loop {
         let due = store::due(app.db(), expired, dead).await?;
         if due.is_empty() {
-            return Ok(());
+            return clear_late(app, expired).await;
         }
         let failed = app
             .db()
@@ -69,15 +69,41 @@ pub async fn sweep(app: &App) -> Result<()> {
             app.blobs().delete_all(&folder).await?;
         }
         tracing::info!(uploads = failed.len(), "uploads expired");
-        app.db()
-            .write(move |tx| {
-                Box::pin(async move {
-                    for (namespace_id, upload_id) in &failed {
-                        store::retire(tx, namespace_id, upload_id).await?;
-                    }
-                    Ok(())
-                })
-            })
-            .await?;
+        retire(app, failed).await?;
     }
+}
+
+/// Removes what lies where confirmed uploads arrived.
+async fn clear_late(app: &App, expired: i64) -> Result<()> {
+    loop {
+        let late = store::late(app.db(), expired).await?;
+        if late.is_empty() {
+            return Ok(());
+        }
+        for (namespace_id, upload) in &late {
+            let arrival = super::arrival(namespace_id, &upload.upload_id, &upload.filename);
+            // Uploads of older versions keep their file there.
+            if arrival != upload.s3_key {
+                app.blobs().delete(&arrival).await?;
+            }
+        }
+        let ids = late
+            .into_iter()
+            .map(|(namespace_id, upload)| (namespace_id, upload.upload_id));
+        retire(app, ids.collect()).await?;
+    }
+}
+
+/// The sweep has been.
+async fn retire(app: &App, uploads: Vec<(String, String)>) -> Result<()> {
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                for (namespace_id, upload_id) in &uploads {
+                    store::retire(tx, namespace_id, upload_id).await?;
+                }
+                Ok(())
+            })
+        })
+        .await
 }

@@ -14,7 +14,7 @@ use loupe_wire::{
 };
 use serde_json::json;
 
-pub use confirming::{confirm, confirm_many};
+pub use confirming::{confirm, confirm_later, confirm_many};
 pub use expiry::sweep;
 pub use routes::router;
 
@@ -31,9 +31,54 @@ use crate::{
 /// The property that an object's file gets when the upload names none and the bucket has one file property.
 const DEFAULT_PROPERTY: &str = "content";
 
-/// Where an upload's file arrives.
+/// Where everything of an upload is.
 pub fn folder(namespace_id: &str, upload_id: &str) -> String {
     format!("{namespace_id}/uploads/{upload_id}")
+}
+
+/// Where the file of an upload arrives.
+fn arrival(namespace_id: &str, upload_id: &str, filename: &str) -> String {
+    let folder = folder(namespace_id, upload_id);
+    format!("{folder}/{}", safe_name(filename))
+}
+
+/// Where the file of a confirmed upload is kept. No address that takes a file leads there, so its bytes never change; each
+/// confirmation has a place of its own.
+fn sealed(namespace_id: &str, upload: &UploadResponse, claimed: i64) -> String {
+    let (folder, name) = (
+        folder(namespace_id, &upload.upload_id),
+        safe_name(&upload.filename),
+    );
+    format!("{folder}/{claimed}/{name}")
+}
+
+/// Refuses bytes for an upload that does not wait for them any more. A key of something else is none of its business.
+///
+/// # Errors
+/// The upload is confirmed or being confirmed, has expired, or is gone.
+pub async fn check_waiting(app: &App, key: &str) -> Result<()> {
+    let mut pieces = key.split('/');
+    let (Some(namespace_id), Some("uploads"), Some(upload_id)) =
+        (pieces.next(), pieces.next(), pieces.next())
+    else {
+        return Ok(());
+    };
+    let found = store::find_at(app.db(), namespace_id, upload_id).await?;
+    let upload = found.ok_or_else(|| ApiError::gone("", "the upload was deleted"))?;
+    match upload.status {
+        TaskStatusEnum::Completed => Err(ApiError::conflict(
+            "upload_confirmed",
+            "the upload is confirmed: its file does not change any more",
+        )),
+        TaskStatusEnum::Processing => Err(ApiError::conflict(
+            "upload_confirming",
+            "the upload is being confirmed",
+        )
+        .retry_after(1)),
+        TaskStatusEnum::Canceled => Err(ApiError::gone("", "the upload was canceled")),
+        _ if upload.expires_at <= app.clock().now() => Err(expiry::gone()),
+        _ => Ok(()),
+    }
 }
 
 fn kind_of(content_type: &str) -> Kind {
@@ -118,11 +163,7 @@ pub async fn create(
     }
     let (upload_id, now) = (id::new("upl_"), app.clock().micros());
     let at = crate::clock::time(now);
-    let key = format!(
-        "{}/{}",
-        folder(&namespace_id, &upload_id),
-        safe_name(&request.filename)
-    );
+    let key = arrival(&namespace_id, &upload_id, &request.filename);
     let ttl = u64::try_from(request.presigned_url_expiration).unwrap_or(3600);
     let upload = UploadResponse {
         upload_id,

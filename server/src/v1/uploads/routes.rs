@@ -6,7 +6,8 @@ use axum::{
 use loupe_wire::{
     BatchConfirmRequest, BatchConfirmResponse, BatchUploadRequest, BatchUploadResponse,
     ConfirmUploadRequest, ConfirmUploadResponse, CreateUploadRequest, ListUploadsRequest,
-    ListUploadsResponse, NamespaceOperation, Object, TaskStatusEnum, UploadResponse, Value,
+    ListUploadsResponse, NamespaceOperation, Object, Permission, ResourceType, TaskStatusEnum,
+    UploadResponse, Value,
 };
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -14,17 +15,14 @@ use utoipa_axum::router::OpenApiRouter;
 use super::{confirming::Confirmation, store};
 use crate::{
     app::App,
-    auth::{Delete, Read, Scope, Write},
+    auth::{Caller, Delete, Read, Scope, Write},
     body::{self, Body},
     error::{ApiError, Result, Violation},
-    list::{self, ListParams, ListQuery, Page},
+    list::{self, ListParams, ListQuery, Page, Sieve},
     openapi::routes,
     tolerance::Ignored,
     v1::objects,
 };
-
-/// Uploads that a filtered list reads at most.
-const WINDOW: i64 = 10_000;
 
 pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -44,6 +42,9 @@ struct UploadQuery {
     delete_s3_object: Option<bool>,
     /// insert, update or upsert, by the bucket's unique key.
     policy: Option<String>,
+    /// Answers a confirmation before it is done; the upload tells how it ends.
+    #[serde(rename = "async")]
+    later: Option<bool>,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for UploadQuery {
@@ -101,15 +102,27 @@ fn merged(shared: Option<&Object>, own: Option<Object>) -> Option<Object> {
     Some(all)
 }
 
-fn presign(app: &App, upload: &mut UploadResponse) {
-    let key = upload.s3_key.clone();
-    let ttl = u64::try_from(upload.presigned_url_expiration).unwrap_or(3600);
-    upload.presigned_url = Some(if upload.status == TaskStatusEnum::Completed {
-        app.blobs()
-            .signed_get_url(&key, Some(&upload.filename), ttl)
-    } else {
-        app.blobs().signed_put_url(&key, ttl)
-    });
+/// Gives a confirmed upload an address that reads its file. Who may write the bucket gets one that takes the file of an
+/// upload that waits for it, until it expires.
+fn presign(app: &App, caller: &Caller, namespace_id: &str, upload: &mut UploadResponse) {
+    let (bucket_id, operation) = (&upload.bucket_id, NamespaceOperation::WriteData);
+    let may_write =
+        caller.has(Permission::Write) && caller.covers(ResourceType::Bucket, bucket_id, operation);
+    upload.presigned_url = match upload.status {
+        TaskStatusEnum::Completed => {
+            let ttl = u64::try_from(upload.presigned_url_expiration).unwrap_or(3600);
+            let filename = Some(upload.filename.as_str());
+            Some(app.blobs().signed_get_url(&upload.s3_key, filename, ttl))
+        }
+        // What failed may be sent again.
+        TaskStatusEnum::Pending | TaskStatusEnum::Failed if may_write => {
+            let left = (upload.expires_at - app.clock().now()).num_seconds();
+            let left = u64::try_from(left).ok().filter(|left| *left > 0);
+            let key = super::arrival(namespace_id, &upload.upload_id, &upload.filename);
+            left.map(|left| app.blobs().signed_put_url(&key, left))
+        }
+        _ => None,
+    };
 }
 
 /// Uploads that match, newest first.
@@ -135,16 +148,17 @@ async fn list_uploads(
         };
         Page::from_window(rows, &params, total)
     } else {
-        Page::from_all(
-            store::page(db, namespace_id, &bucket_id, WINDOW, 0).await?,
-            &params,
-        )?
+        let mut sieve = Sieve::new(&params)?;
+        while let Some(mark) = sieve.goes_on() {
+            sieve.take(store::before(db, namespace_id, &bucket_id, mark).await?)?;
+        }
+        sieve.page()
     };
     let stats = store::stats(db, namespace_id, &bucket_id, &page.results).await?;
     if request.return_presigned_urls {
         page.results
             .iter_mut()
-            .for_each(|upload| presign(&app, upload));
+            .for_each(|upload| presign(&app, &scope.caller, &scope.namespace_id, upload));
     }
     Ok(Json(ListUploadsResponse {
         results: page.results,
@@ -164,7 +178,7 @@ async fn get_upload(
     let operation = NamespaceOperation::ReadData;
     let (_, mut upload) = super::find(&app, &scope, &bucket, &upload_id, operation).await?;
     if query.return_presigned_urls == Some(true) {
-        presign(&app, &mut upload);
+        presign(&app, &scope.caller, &scope.namespace_id, &mut upload);
     }
     Ok(Json(upload))
 }
@@ -180,10 +194,14 @@ async fn confirm_upload(
 ) -> Result<Json<ConfirmUploadResponse>> {
     let operation = NamespaceOperation::WriteData;
     let (bucket, upload) = super::find(&app, &scope, &bucket, &upload_id, operation).await?;
-    let policy = query.policy.as_deref();
-    super::confirm(&app, &scope, &bucket, upload, &request, policy)
-        .await
-        .map(Json)
+    let UploadQuery { policy, later, .. } = query;
+    let confirmed = match later {
+        Some(true) => {
+            super::confirm_later(&app, scope, (**bucket).clone(), upload, request, policy).await
+        }
+        _ => super::confirm(&app, &scope, &bucket, upload, &request, policy.as_deref()).await,
+    };
+    confirmed.map(Json)
 }
 
 /// Confirms several uploads; the task's outputs tell what became of each.

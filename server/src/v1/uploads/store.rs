@@ -4,27 +4,36 @@ use crate::{
     args,
     db::{Arg, Db, Json, Tx},
     error::Result,
+    list::Mark,
     v1::tasks::name_of,
 };
 
 crate::sql! {
     const INSERT = "INSERT INTO uploads (upload_id, namespace_id, bucket_id, file_hash, status, created_at, updated_at, expires_at, data) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8)";
     const FIND = "SELECT status, data FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 AND upload_id = $3";
+    const AT = "SELECT status, data FROM uploads WHERE namespace_id = $1 AND upload_id = $2";
     const BY_HASH = "SELECT status, data FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 AND file_hash = $3 AND status = 'COMPLETED' ORDER BY created_at LIMIT 1";
     const PAGE = "SELECT status, data FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 ORDER BY created_at DESC, upload_id LIMIT $3 OFFSET $4";
+    const BEFORE = "SELECT status, data, created_at, upload_id FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 AND created_at <= $3 AND (created_at < $3 OR upload_id > $4) ORDER BY created_at DESC, upload_id LIMIT 1000";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM uploads WHERE namespace_id = $1 AND bucket_id = $2";
     // Only one confirmation of an upload goes on; one that began before $4 is dead.
     const CLAIM = "UPDATE uploads SET status = 'PROCESSING', updated_at = $3 WHERE namespace_id = $1 AND upload_id = $2 AND (status IN ('PENDING', 'FAILED') OR (status = 'PROCESSING' AND updated_at < $4))";
     // Fenced by the moment of the claim: a confirmation that was taken over changes nothing.
-    const FINISH = "UPDATE uploads SET file_hash = $4, status = $5, updated_at = $6, data = $7 WHERE namespace_id = $1 AND upload_id = $2 AND status = 'PROCESSING' AND updated_at = $3";
-    const SET_DATA = "UPDATE uploads SET updated_at = $3, data = $4 WHERE namespace_id = $1 AND upload_id = $2";
+    const FINISH = "UPDATE uploads SET file_hash = $4, status = $5, updated_at = $6, data = $7, object_id = $8 WHERE namespace_id = $1 AND upload_id = $2 AND status = 'PROCESSING' AND updated_at = $3";
+    // Only one confirmation submits a batch; one that began before $4 and did not end is dead.
+    const CLAIM_BATCH = "UPDATE uploads SET batch_claimed_at = $3 WHERE namespace_id = $1 AND upload_id = $2 AND status = 'COMPLETED' AND (batch_claimed_at IS NULL OR batch_claimed_at < $4)";
+    // Fenced by the moment of the claim, which is the last one.
+    const SET_BATCH = "UPDATE uploads SET updated_at = $4, data = $5, batch_claimed_at = 9223372036854775807 WHERE namespace_id = $1 AND upload_id = $2 AND batch_claimed_at = $3";
+    const FREE_BATCH = "UPDATE uploads SET batch_claimed_at = NULL WHERE namespace_id = $1 AND upload_id = $2 AND batch_claimed_at = $3";
     // For the one process that owns an SQLite database: whoever confirmed these is dead.
     const RECLAIM = "UPDATE uploads SET status = 'PENDING' WHERE status = 'PROCESSING'";
     // Uploads of every organization: one sweep serves all.
     const DUE = "SELECT namespace_id, status, data FROM uploads WHERE status <> 'COMPLETED' AND expires_at < $1 AND (status <> 'PROCESSING' OR updated_at < $2) ORDER BY expires_at LIMIT 200";
     const FAIL = "UPDATE uploads SET status = 'FAILED', updated_at = $3, data = $5 WHERE namespace_id = $1 AND upload_id = $2 AND status <> 'COMPLETED' AND (status <> 'PROCESSING' OR updated_at < $4)";
+    // A confirmed one has its file elsewhere: what lies where it arrived came late, or was left by a process that was killed.
+    const LATE = "SELECT namespace_id, status, data FROM uploads WHERE status = 'COMPLETED' AND expires_at < $1 ORDER BY expires_at LIMIT 200";
     // The column says when the sweep has to come, and it has been; the moment itself stays in the data.
-    const RETIRE = "UPDATE uploads SET expires_at = 9223372036854775807 WHERE namespace_id = $1 AND upload_id = $2 AND status = 'FAILED'";
+    const RETIRE = "UPDATE uploads SET expires_at = 9223372036854775807 WHERE namespace_id = $1 AND upload_id = $2 AND status IN ('FAILED', 'COMPLETED')";
     const DELETE = "DELETE FROM uploads WHERE namespace_id = $1 AND upload_id = $2";
     const STATS = "SELECT status, CAST(COUNT(*) AS BIGINT) FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 GROUP BY status ORDER BY status";
 }
@@ -67,6 +76,16 @@ pub async fn find(
     Ok(db.one::<Row>(FIND, args).await?.map(read))
 }
 
+/// The upload whose file arrives at a place of this namespace, in whatever bucket.
+pub async fn find_at(
+    db: &Db,
+    namespace_id: &str,
+    upload_id: &str,
+) -> Result<Option<UploadResponse>> {
+    let args = args![namespace_id, upload_id];
+    Ok(db.one::<Row>(AT, args).await?.map(read))
+}
+
 /// The first upload of the same bytes that was confirmed.
 pub async fn find_same(
     db: &Db,
@@ -88,6 +107,19 @@ pub async fn page(
     let args = args![namespace_id, bucket_id, limit, offset];
     let rows: Vec<Row> = db.all(PAGE, args).await?;
     Ok(rows.into_iter().map(read).collect())
+}
+
+/// Up to 1,000 uploads behind this mark, newest first; each with its own.
+pub async fn before(
+    db: &Db,
+    namespace_id: &str,
+    bucket_id: &str,
+    (at, id): Mark,
+) -> Result<Vec<(UploadResponse, Mark)>> {
+    let args = args![namespace_id, bucket_id, at, id];
+    let rows: Vec<(String, Json<UploadResponse>, i64, String)> = db.all(BEFORE, args).await?;
+    let upload = |(status, data, at, id)| (read((status, data)), (at, id));
+    Ok(rows.into_iter().map(upload).collect())
 }
 
 pub async fn count(db: &Db, namespace_id: &str, bucket_id: &str) -> Result<i64> {
@@ -123,20 +155,53 @@ pub async fn finish(
         upload.file_hash.as_deref(),
         name_of(upload.status),
         now,
-        Arg::json(upload)
+        Arg::json(upload),
+        upload.object_id.as_deref()
     ];
     Ok(tx.run(FINISH, args).await? == 1)
 }
 
-/// Writes members that do not change where the upload stands.
-pub async fn set_data(
+/// Whether this call is the one that submits the batch of a confirmed upload; `now` is its mark. A claim from before `dead`
+/// is taken over.
+pub async fn claim_batch(
+    tx: &mut Tx,
+    namespace_id: &str,
+    upload_id: &str,
+    now: i64,
+    dead: i64,
+) -> Result<bool> {
+    let args = args![namespace_id, upload_id, now, dead];
+    Ok(tx.run(CLAIM_BATCH, args).await? == 1)
+}
+
+/// Writes the task of the batch that was claimed at `claimed`. Nobody claims it again.
+pub async fn set_batch(
     tx: &mut Tx,
     namespace_id: &str,
     upload: &UploadResponse,
+    claimed: i64,
     now: i64,
 ) -> Result<()> {
-    let args = args![namespace_id, &upload.upload_id, now, Arg::json(upload)];
-    tx.run(SET_DATA, args).await?;
+    let args = args![
+        namespace_id,
+        &upload.upload_id,
+        claimed,
+        now,
+        Arg::json(upload)
+    ];
+    tx.run(SET_BATCH, args).await?;
+    Ok(())
+}
+
+/// Gives a claim back whose batch could not be submitted.
+pub async fn free_batch(
+    tx: &mut Tx,
+    namespace_id: &str,
+    upload_id: &str,
+    claimed: i64,
+) -> Result<()> {
+    tx.run(FREE_BATCH, args![namespace_id, upload_id, claimed])
+        .await?;
     Ok(())
 }
 
@@ -149,6 +214,13 @@ pub async fn reclaim(tx: &mut Tx) -> Result<u64> {
 pub async fn due(db: &Db, expired: i64, dead: i64) -> Result<Vec<(String, UploadResponse)>> {
     let rows: Vec<(String, String, Json<UploadResponse>)> =
         db.all(DUE, args![expired, dead]).await?;
+    let upload = |(namespace_id, status, data)| (namespace_id, read((status, data)));
+    Ok(rows.into_iter().map(upload).collect())
+}
+
+/// Confirmed uploads whose address has ended.
+pub async fn late(db: &Db, expired: i64) -> Result<Vec<(String, UploadResponse)>> {
+    let rows: Vec<(String, String, Json<UploadResponse>)> = db.all(LATE, args![expired]).await?;
     let upload = |(namespace_id, status, data)| (namespace_id, read((status, data)));
     Ok(rows.into_iter().map(upload).collect())
 }

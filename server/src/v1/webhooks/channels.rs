@@ -132,6 +132,14 @@ impl Channel {
             .collect()
     }
 
+    /// The address that signed messages go to.
+    pub fn url(&self) -> Option<&str> {
+        match &self.config {
+            Config::Webhook(config) => Some(&config.url),
+            Config::Chat(_) | Config::Email(_) => None,
+        }
+    }
+
     /// Whether it leads to people's mail.
     pub const fn is_mail(&self) -> bool {
         matches!(self.config, Config::Email(_))

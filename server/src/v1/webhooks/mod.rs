@@ -248,6 +248,23 @@ pub async fn channels_of(app: &App, org_id: &str, webhook_id: &str) -> Result<Ve
     record.channels.iter().map(open).collect()
 }
 
+/// The channel of an active webhook that sends to this address.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn channel_to(app: &App, org_id: &str, url: &str) -> Result<Option<Channel>> {
+    let webhooks = WEBHOOKS.all(app.db(), org_id).await?;
+    for webhook in webhooks.iter().filter(|webhook| webhook.is_active) {
+        for kept in &webhook.channels {
+            let channel = kept.open(app, org_id, &webhook.id)?;
+            if channel.url() == Some(url) {
+                return Ok(Some(channel));
+            }
+        }
+    }
+    Ok(None)
+}
+
 /// Puts another webhook in its place: under its id, with its log. A signing secret that is not sent stays; one that is
 /// changed signs alone after a day; one that a new receiver was given is answered, this once. A paused webhook that is set
 /// active sends again.

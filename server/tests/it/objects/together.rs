@@ -108,6 +108,34 @@ async fn a_removal_is_told_once() {
 }
 
 both! {
+    async fn content_that_several_send_at_once_is_kept_once(server) {
+        let (namespace, bucket) = bucket(&server, json!({})).await;
+        let path = format!("{bucket}/objects");
+        let one = |title: &str| json!({"title": title, "skip_duplicates": true, "blobs": [{"property": "body", "type": "text", "data": "some words"}]});
+        // In both orders: who waits for one of them may not hold the other.
+        let many = [["a", "b"], ["b", "a"]].map(|titles| json!({"objects": titles.map(one)}));
+        let batch = format!("{path}/batch");
+        let send = |number: usize| server.call_in(&namespace, "POST", &batch, many[number % 2].clone());
+        let made = futures::future::join_all((0..8).map(send)).await;
+        let mut created = 0;
+        let mut ids: Vec<String> = Vec::new();
+        for answer in made {
+            let answer = answer.ok();
+            assert_eq!(answer["succeeded_count"], 2, "{answer:#}");
+            for object in answer["succeeded"].as_array().unwrap() {
+                created += usize::from(object["replayed"] == false);
+                ids.push(id(object));
+            }
+        }
+        ids.sort();
+        ids.dedup();
+        assert_eq!((created, ids.len()), (2, 2), "{ids:?}");
+        let page = server.call_in(&namespace, "GET", &format!("{path}?include_total=true"), Value::Null).await.ok();
+        assert_eq!(page["pagination"]["total"], 2);
+        // Files of those that were not made are gone.
+        assert_eq!(server.files(&format!("{namespace}/objects")).len(), 2);
+    }
+
     async fn a_write_that_fails_leaves_no_files_behind(server) {
         let (namespace, bucket) = bucket(&server, json!({})).await;
         let path = format!("{bucket}/objects");

@@ -58,6 +58,30 @@ both! {
         }
     }
 
+    async fn a_file_may_come_slowly_where_nobody_waits(server) {
+        let place = place(&server, json!({"properties": {"letter": {"type": "text"}}})).await;
+        for (key, text) in [("in/a.txt", "dear all"), ("in/b.txt", "dear you"), ("in/c.txt", "dear one"), (SLOW, "in/")] {
+            place.put(key, text);
+        }
+        // A request gives a file one second.
+        let server = server.restart_with(|config| config.limits.request_seconds = 6).await;
+        let path = format!("/v1/buckets/{}/objects", place.bucket);
+        let from = json!({"connection_id": place.connection});
+        let asked = json!({"blobs": [{"property": "letter", "type": "text", "data": "s3://media/in/a.txt", "metadata": from}]});
+        let refused = server.call_in(&place.namespace, "POST", &path, asked).await;
+        let fault = refused.invalid(&["body", "blobs", "0", "data"], "value_error");
+        assert!(fault["msg"].as_str().unwrap().contains("within 1 seconds"), "{fault}");
+        assert_eq!(server.files(&format!("{}/", place.namespace)), [""; 0]);
+        place.take(NOW);
+        place.take(ONCE);
+        // A look takes what comes, two files at a time.
+        let sync = place.follow(&server, json!({"source_path": "s3://media/in", "skip_batch_submission": true, "sync_concurrency": 2})).await;
+        let done = place.still(&server, &sync).await;
+        assert_eq!(done["status"], "COMPLETED", "{done:#}");
+        assert_eq!(place.names(&server).await, ["a.txt", "b.txt", "c.txt"]);
+        assert_eq!(place.files.lock().unwrap()[ONCE], "2");
+    }
+
     async fn a_look_that_ended_is_not_done_again(server) {
         let place = place(&server, json!({"properties": {"letter": {"type": "text"}}})).await;
         place.put("in/a.txt", "dear all");

@@ -4,8 +4,11 @@ use loupe_wire::Object;
 use mail_parser::{Address, Message, MessageParser, MimeHeaders};
 use serde_json::json;
 
-use super::{Format, TextFile, html};
-use crate::extract::{Claim, ExtractError, Result};
+use super::{Format, Gaps, TextFile, html};
+use crate::extract::{
+    Claim, ExtractError, Result,
+    dropped::{ATTACHMENT_LIMIT, UNREADABLE_ATTACHMENT},
+};
 
 /// Attachments that are read.
 const MAX_ATTACHMENTS: usize = 50;
@@ -55,7 +58,7 @@ pub fn decode(bytes: &[u8], read: impl Fn(&Claim, &[u8]) -> Result<TextFile>) ->
         .filter(|message| !message.headers().is_empty())
         .ok_or_else(|| ExtractError::permanent("the e-mail is broken: it cannot be read"))?;
     let mut pages = vec![body(&message)];
-    let mut names = Vec::new();
+    let (mut names, mut gaps) = (Vec::new(), Gaps::default());
     for part in message.attachments() {
         let name = part.attachment_name().unwrap_or("attachment").to_owned();
         if names.len() < MAX_ATTACHMENTS {
@@ -70,10 +73,16 @@ pub fn decode(bytes: &[u8], read: impl Fn(&Claim, &[u8]) -> Result<TextFile>) ->
                 }),
                 property_type: None,
             };
-            if let Ok(file) = read(&claim, part.contents()) {
-                let text = file.pages.join("\n\n");
-                pages.push(format!("# {name}\n\n{}", text.trim()));
+            match read(&claim, part.contents()) {
+                Ok(file) => {
+                    let text = file.pages.join("\n\n");
+                    pages.push(format!("# {name}\n\n{}", text.trim()));
+                    gaps.dropped.add(&file.unread());
+                }
+                Err(_) => gaps.dropped.add_pages(UNREADABLE_ATTACHMENT, 1),
             }
+        } else {
+            gaps.dropped.add_pages(ATTACHMENT_LIMIT, 1);
         }
         names.push(name);
     }
@@ -86,6 +95,7 @@ pub fn decode(bytes: &[u8], read: impl Fn(&Claim, &[u8]) -> Result<TextFile>) ->
         title: (!subject.is_empty()).then(|| subject.to_owned()),
         pages,
         info: info(&message, names),
+        gaps,
     })
 }
 

@@ -8,8 +8,8 @@ use quick_xml::{Reader, XmlVersion};
 use serde_json::json;
 
 use super::archive::{self, Archive};
-use super::{Format, MAX_TEXT_BYTES, TextFile, html};
-use crate::extract::{ExtractError, Result};
+use super::{Format, Gaps, MAX_TEXT_BYTES, TextFile, html};
+use crate::extract::{ExtractError, Result, dropped::UNREADABLE};
 
 /// Parts of one book.
 const MAX_PARTS: usize = 2_000;
@@ -37,13 +37,17 @@ pub fn decode(mut archive: Archive<'_>) -> Result<TextFile> {
         )));
     }
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let (mut pages, mut length) = (Vec::new(), 0);
+    let (mut pages, mut length, mut gaps) = (Vec::new(), 0, Gaps::default());
     for file in package.order.iter().filter_map(|id| package.files.get(id)) {
         // A part that is missing or broken costs only itself.
         let Ok(part) = archive::text(&mut archive, &join(folder, file)) else {
+            gaps.dropped.add_pages(UNREADABLE, 1);
             continue;
         };
         let page = html::body(&part).unwrap_or_default();
+        if page.is_empty() && html::depth(&part) > html::MAX_DEPTH {
+            gaps.dropped.add_pages(UNREADABLE, 1);
+        }
         length += page.len();
         if length > MAX_TEXT_BYTES {
             return Err(ExtractError::resource(format!(
@@ -68,6 +72,7 @@ pub fn decode(mut archive: Archive<'_>) -> Result<TextFile> {
         title: package.title,
         pages,
         info,
+        gaps,
     })
 }
 

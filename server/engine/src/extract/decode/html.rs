@@ -4,7 +4,7 @@ use dom_smoothie::{Config, Readability};
 use htmd::HtmlToMarkdown;
 use loupe_wire::Object;
 
-use super::{Format, TextFile};
+use super::{Format, Gaps, TextFile};
 use crate::extract::{ExtractError, Result};
 
 /// Deeper pages are attacks: parsers walk the tree by recursion.
@@ -44,6 +44,7 @@ pub fn decode(html: &str) -> Result<TextFile> {
         title,
         pages: vec![text.trim().to_owned()],
         info: Object::new(),
+        gaps: Gaps::default(),
     })
 }
 

@@ -19,7 +19,8 @@ use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use loupe_wire::Object;
 use serde::{Deserialize, Serialize};
 
-use super::{Claim, ExtractError, Result, Want};
+use super::dropped::{NO_OCR, UNREADABLE};
+use super::{Claim, Dropped, ExtractError, Result, Want};
 
 pub use picture::{Picture, Thumbnail};
 
@@ -69,6 +70,30 @@ pub struct TextFile {
     pub pages: Vec<String>,
     /// What the file tells of itself: author, dates, addressees, names of sheets.
     pub info: Object,
+    #[serde(default)]
+    pub gaps: Gaps,
+}
+
+/// What of a file is not in its pages.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Gaps {
+    /// Numbers of pages without words that show pictures: scans, perhaps. Ascending, from 1.
+    pub pictures: Vec<usize>,
+    /// Numbers of pages that cannot be read.
+    pub broken: Vec<usize>,
+    /// What nothing can be done about.
+    pub dropped: Dropped,
+}
+
+impl Gaps {
+    pub fn is_broken(&self, number: usize) -> bool {
+        self.broken.binary_search(&number).is_ok()
+    }
+
+    /// Whether something may be on a page that has no words.
+    pub fn is_at(&self, number: usize) -> bool {
+        self.is_broken(number) || self.pictures.binary_search(&number).is_ok()
+    }
 }
 
 impl TextFile {
@@ -79,7 +104,21 @@ impl TextFile {
             title: None,
             pages: vec![text],
             info: Object::new(),
+            gaps: Gaps::default(),
         }
+    }
+
+    /// What is left out where nothing reads the pages that are pictures.
+    pub fn unread(&self) -> Dropped {
+        let mut dropped = self.gaps.dropped.clone();
+        let empty = |number: &&usize| self.pages.get(**number - 1).is_none_or(String::is_empty);
+        for (reason, numbers) in [
+            (NO_OCR, &self.gaps.pictures),
+            (UNREADABLE, &self.gaps.broken),
+        ] {
+            dropped.add_pages(reason, numbers.iter().filter(empty).count());
+        }
+        dropped
     }
 }
 
@@ -188,12 +227,16 @@ fn within_limit(decoded: Decoded) -> Result<Decoded> {
     if let Some(file) = file
         && file.pages.iter().map(String::len).sum::<usize>() > MAX_TEXT_BYTES
     {
-        return Err(ExtractError::resource(format!(
-            "the file holds more than {} MiB of text, which is the limit",
-            MAX_TEXT_BYTES >> 20
-        )));
+        return Err(too_long());
     }
     Ok(decoded)
+}
+
+fn too_long() -> ExtractError {
+    ExtractError::resource(format!(
+        "the file holds more than {} MiB of text, which is the limit",
+        MAX_TEXT_BYTES >> 20
+    ))
 }
 
 /// A page of the web, or the text of another file that a link leads to.
@@ -249,6 +292,10 @@ fn text(claim: &Claim, bytes: &[u8], attached: bool) -> Result<TextFile> {
     } else {
         Format::Text
     };
+    // No encoding needs more than twice the bytes: what is too long is told before it is decoded and copied.
+    if bytes.len() > 2 * MAX_TEXT_BYTES {
+        return Err(too_long());
+    }
     let text = to_utf8(
         bytes,
         claim.mime.as_deref().and_then(sniff::charset_of_mime),
@@ -265,6 +312,7 @@ fn text(claim: &Claim, bytes: &[u8], attached: bool) -> Result<TextFile> {
         title,
         pages: vec![text],
         info: Object::new(),
+        gaps: Gaps::default(),
     })
 }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use undoc::render::{RenderOptions, render_section_to_string};
 use undoc::{Block, Document, ErrorKind, FormatType, Section};
 
-use super::{Format, TextFile};
+use super::{Format, Gaps, TextFile};
 use crate::extract::{ExtractError, Result};
 
 pub fn decode(bytes: &[u8]) -> Result<TextFile> {
@@ -45,6 +45,7 @@ pub fn decode(bytes: &[u8]) -> Result<TextFile> {
         title: filled(document.metadata.title.as_deref()),
         pages,
         info: info(&document),
+        gaps: Gaps::default(),
     })
 }
 

@@ -4,7 +4,7 @@ use dom_query::{Document, NodeRef};
 use serde::{Deserialize, Serialize};
 
 use super::{TextFile, html};
-use crate::extract::{ExtractError, Result};
+use crate::extract::{Dropped, ExtractError, Result};
 
 /// Links and pictures of one page that are looked at.
 const MOST_LINKS: usize = 2_000;
@@ -85,17 +85,26 @@ pub fn decode(text: &str) -> Result<WebPage> {
     }
     let document = Document::from(text);
     let (indexed, followed) = robots(&document);
+    let mut dropped = Dropped::default();
+    let links = first(links(&document), MOST_LINKS, "links", &mut dropped);
+    let images = first(images(&document), MOST_IMAGES, "pictures", &mut dropped);
+    let (code, more) = code(&document);
+    dropped.add_others("pieces of code", more);
+    let mut file = html::decode(text).ok().filter(says_something);
+    if let Some(file) = &mut file {
+        file.gaps.dropped.add(&dropped);
+    }
     Ok(WebPage {
-        text: html::decode(text).ok().filter(says_something),
+        text: file,
         base: attribute(&document, "base[href]", "href"),
         canonical: attribute(&document, "link[rel~=canonical]", "href"),
         language: attribute(&document, "html[lang]", "lang")
             .filter(|language| language.chars().count() <= 35),
         description: attribute(&document, "meta[name=description]", "content"),
         picture: attribute(&document, "meta[property='og:image']", "content"),
-        links: links(&document),
-        images: images(&document),
-        code: code(&document),
+        links,
+        images,
+        code,
         indexed,
         followed,
         challenge: document
@@ -153,6 +162,13 @@ fn robots(document: &Document) -> (bool, bool) {
     (!(none || says("noindex")), !(none || says("nofollow")))
 }
 
+/// As many as are looked at; the others are counted.
+fn first<T>(mut found: Vec<T>, most: usize, name: &str, dropped: &mut Dropped) -> Vec<T> {
+    dropped.add_others(name, found.len().saturating_sub(most));
+    found.truncate(most);
+    found
+}
+
 fn links(document: &Document) -> Vec<Link> {
     let found = document.select("a[href], area[href]");
     let link = |node: &NodeRef| {
@@ -163,12 +179,7 @@ fn links(document: &Document) -> Vec<Link> {
             text: words(&node.text(), LONGEST_WORDS).unwrap_or_default(),
         })
     };
-    found
-        .nodes()
-        .iter()
-        .filter_map(link)
-        .take(MOST_LINKS)
-        .collect()
+    found.nodes().iter().filter_map(link).collect()
 }
 
 fn images(document: &Document) -> Vec<Image> {
@@ -184,15 +195,11 @@ fn images(document: &Document) -> Vec<Image> {
                 .unwrap_or_default(),
         })
     };
-    found
-        .nodes()
-        .iter()
-        .filter_map(image)
-        .take(MOST_IMAGES)
-        .collect()
+    found.nodes().iter().filter_map(image).collect()
 }
 
-fn code(document: &Document) -> Vec<Code> {
+/// The first pieces of code, and how many more there are: the text of one may hold all the others.
+fn code(document: &Document) -> (Vec<Code>, usize) {
     let found = document.select("pre");
     let piece = |node: &NodeRef| {
         let text: String = node.text().trim().chars().take(LONGEST_CODE).collect();
@@ -208,12 +215,9 @@ fn code(document: &Document) -> Vec<Code> {
             code: text,
         })
     };
-    found
-        .nodes()
-        .iter()
-        .filter_map(piece)
-        .take(MOST_CODE)
-        .collect()
+    let mut nodes = found.nodes().iter();
+    let kept: Vec<Code> = nodes.by_ref().filter_map(piece).take(MOST_CODE).collect();
+    (kept, nodes.len())
 }
 
 /// `language-rust` and `lang-rust`, as pages say it.
@@ -259,7 +263,18 @@ mod tests {
         );
         assert_eq!(page.images.len(), 1);
         assert_eq!(page.code[0].language.as_deref(), Some("rust"));
-        assert!(page.text.unwrap().pages[0].contains("was es alles gibt"));
+        let file = page.text.unwrap();
+        assert!(file.pages[0].contains("was es alles gibt"));
+        assert!(file.gaps.dropped.is_empty(), "{:?}", file.gaps);
+    }
+
+    #[test]
+    fn pictures_beyond_the_first_are_counted() {
+        let words = "<p>Words enough to be the text of a page that shows many pictures.</p>";
+        let page = decode(&format!("{words}{}", "<img src=a.png>".repeat(53))).unwrap();
+        assert_eq!(page.images.len(), MOST_IMAGES);
+        let dropped = page.text.unwrap().gaps.dropped;
+        assert_eq!(dropped.told(), "left out: 3 pictures");
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pdf_extract::{Dictionary, Document, Object, PlainTextOutput, output_doc_page};
+use pdf_extract::{Dictionary, Document, Object, ObjectId, PlainTextOutput, output_doc_page};
 
-use super::{Format, TextFile};
+use super::{Format, Gaps, TextFile};
 use crate::extract::{ExtractError, Result};
 
 /// More pages are refused rather than read for hours.
@@ -17,7 +17,7 @@ pub fn decode(bytes: &[u8]) -> Result<TextFile> {
             "the PDF is protected by a password",
         ));
     }
-    let numbers: Vec<u32> = document.get_pages().into_keys().collect();
+    let numbers: Vec<(u32, ObjectId)> = document.get_pages().into_iter().collect();
     if numbers.is_empty() {
         return Err(broken());
     }
@@ -29,16 +29,24 @@ pub fn decode(bytes: &[u8]) -> Result<TextFile> {
     }
     let read: Vec<Option<String>> = numbers
         .iter()
-        .map(|number| page(&document, *number))
+        .map(|(number, _)| page(&document, *number))
         .collect();
-    if read.iter().all(Option::is_none) {
+    // A page that cannot be read stays empty: the others keep their numbers and are worth having.
+    let (mut pages, mut gaps) = (Vec::with_capacity(read.len()), Gaps::default());
+    for (page, (_, id)) in read.into_iter().zip(numbers) {
+        let number = pages.len() + 1;
+        let is_read = page.is_some();
+        let text = tidy(&page.unwrap_or_default());
+        if text.is_empty() && shows_pictures(&document, id) {
+            gaps.pictures.push(number);
+        } else if !is_read {
+            gaps.broken.push(number);
+        }
+        pages.push(text);
+    }
+    if gaps.broken.len() == pages.len() {
         return Err(broken());
     }
-    // A page that cannot be read stays empty: the others keep their numbers and are worth having.
-    let pages = read
-        .into_iter()
-        .map(|page| tidy(&page.unwrap_or_default()))
-        .collect();
     Ok(TextFile {
         format: Format::Pdf,
         title: text_of(&document, b"Title"),
@@ -47,6 +55,7 @@ pub fn decode(bytes: &[u8]) -> Result<TextFile> {
             .filter_map(|(name, key)| Some((name.to_owned(), text_of(&document, key)?.into())))
             .collect(),
         pages,
+        gaps,
     })
 }
 
@@ -64,6 +73,18 @@ fn page(document: &Document, number: u32) -> Option<String> {
     }))
     .ok()
     .flatten()
+}
+
+/// Whether a page draws pictures. What it says of itself is read as it is, since nothing depends on it but what is told.
+fn shows_pictures(document: &Document, id: ObjectId) -> bool {
+    let content = catch_unwind(AssertUnwindSafe(|| document.get_page_content(id)));
+    let Ok(Ok(content)) = content else {
+        return false;
+    };
+    // Names, texts and lists may follow an operator without a blank.
+    let ends = |byte: &u8| byte.is_ascii_whitespace() || b"/[(<".contains(byte);
+    let mut words = content.split(ends);
+    words.any(|word| matches!(word, b"Do" | b"EI"))
 }
 
 /// Lines without blanks at their ends, at most one empty line between them, no zero characters.

@@ -3,25 +3,37 @@
 use std::fmt::Write as _;
 use std::io::Cursor;
 
-use calamine::{Data, DataRef, ExcelDateTime, Reader, Sheets, Xlsx, open_workbook_auto_from_rs};
+use calamine::{
+    Data, DataRef, ExcelDateTime, Reader, SheetType, Sheets, Xlsx, open_workbook_auto_from_rs,
+};
 use loupe_wire::Object;
 use serde_json::json;
 
-use super::{Format, MAX_TEXT_BYTES, TextFile};
-use crate::extract::{ExtractError, Result};
+use super::{Format, Gaps, MAX_TEXT_BYTES, TextFile};
+use crate::extract::{ExtractError, Result, dropped::UNREADABLE};
 
 type Input<'a> = Cursor<&'a [u8]>;
 
 pub fn decode(bytes: &[u8]) -> Result<TextFile> {
     let mut sheets = open_workbook_auto_from_rs(Cursor::new(bytes)).map_err(|_| broken())?;
     let names = sheets.sheet_names();
+    // Charts and macros are sheets without cells.
+    let known = sheets.sheets_metadata().iter();
+    let with_cells: Vec<String> = known
+        .filter(|sheet| sheet.typ == SheetType::WorkSheet)
+        .map(|sheet| sheet.name.clone())
+        .collect();
     let mut pages = Vec::with_capacity(names.len());
-    let mut length = 0;
+    let (mut length, mut gaps) = (0, Gaps::default());
     for name in &names {
         let rows = match &mut sheets {
             Sheets::Xlsx(book) => streamed(book, name)?,
             book => whole(book, name)?,
         };
+        if rows.is_none() && with_cells.contains(name) {
+            gaps.dropped.add_pages(UNREADABLE, 1);
+        }
+        let rows = rows.unwrap_or_default();
         length += rows.len();
         if length > MAX_TEXT_BYTES {
             return Err(too_large());
@@ -41,14 +53,15 @@ pub fn decode(bytes: &[u8]) -> Result<TextFile> {
         title: None,
         pages,
         info,
+        gaps,
     })
 }
 
-/// Cell by cell, as they stand in the file: a lone cell in the last corner costs nothing.
-fn streamed(book: &mut Xlsx<Input<'_>>, name: &str) -> Result<String> {
-    // Charts and macros are sheets without cells.
+/// Cell by cell, as they stand in the file: a lone cell in the last corner costs nothing. None where there are no cells to
+/// read.
+fn streamed(book: &mut Xlsx<Input<'_>>, name: &str) -> Result<Option<String>> {
     let Ok(mut cells) = book.worksheet_cells_reader(name) else {
-        return Ok(String::new());
+        return Ok(None);
     };
     let (mut text, mut row, mut column) = (String::new(), None, 0);
     while let Some(cell) = cells.next_cell().map_err(|_| broken())? {
@@ -75,12 +88,12 @@ fn streamed(book: &mut Xlsx<Input<'_>>, name: &str) -> Result<String> {
             return Err(too_large());
         }
     }
-    Ok(text)
+    Ok(Some(text))
 }
 
-fn whole(book: &mut Sheets<Input<'_>>, name: &str) -> Result<String> {
+fn whole(book: &mut Sheets<Input<'_>>, name: &str) -> Result<Option<String>> {
     let Ok(range) = book.worksheet_range(name) else {
-        return Ok(String::new());
+        return Ok(None);
     };
     let mut text = String::new();
     for row in range.rows() {
@@ -98,7 +111,7 @@ fn whole(book: &mut Sheets<Input<'_>>, name: &str) -> Result<String> {
             return Err(too_large());
         }
     }
-    Ok(text)
+    Ok(Some(text))
 }
 
 fn shown(cell: &Data) -> String {

@@ -111,7 +111,7 @@ async fn broken_files_of_every_kind_cost_only_themselves() {
     let workers = workers();
     let (mut total, mut failed, mut crashed) = (0, 0, 0);
     for (name, want, file) in honest() {
-        let whole = workers.decode(want, named(name), file.clone().into()).await;
+        let whole = workers.decode(want, named(name), file.clone()).await;
         assert!(whole.is_ok(), "{name} is honest: {whole:?}");
         let end = Instant::now() + each;
         for number in 0.. {
@@ -123,7 +123,7 @@ async fn broken_files_of_every_kind_cost_only_themselves() {
                 false => break,
             };
             total += 1;
-            let read = workers.decode(want, named(name), bytes.into()).await;
+            let read = workers.decode(want, named(name), bytes).await;
             let Err(error) = read else { continue };
             failed += 1;
             crashed += usize::from(error.message.contains("its decoder crashed"));
@@ -168,8 +168,9 @@ async fn recordings_are_read_by_programs_that_limit_themselves() {
         tools.media()
     );
     let extraction = workers().with_tools(tools);
-    let file = Bytes::from(wav());
-    let workshop = Workshop::open(&extraction, &file).await.expect("a sound");
+    let file = wav();
+    let sound = Data::from(file.clone());
+    let workshop = Workshop::open(&extraction, &sound).await.expect("a sound");
     assert!(
         (workshop.facts.seconds - 1.0).abs() < 0.01,
         "{:?}",

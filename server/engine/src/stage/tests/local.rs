@@ -164,6 +164,35 @@ async fn lists_unfold_and_what_has_none_stays_on_request() {
 }
 
 #[tokio::test]
+async fn documents_of_one_id_keep_their_places_around_a_stage() {
+    let parts = |id: &str, parts: Value| document(id, [1.0, 0.0], "", json!({"parts": parts}));
+    let memory = Memory {
+        documents: vec![parts("a", json!([1, 2, 1])), parts("b", json!([2, 1]))],
+        ..Memory::default()
+    };
+    let list = json!({"unwind": {"field": "parts"}, "json_transform": {
+        "template": r#"{"parts": {{ DOC.parts }}, "seen": true}"#, "when": {"parts": 1}}});
+    let out = plan(list).run(run(memory, q())).await.unwrap();
+    let of = |name: &str| -> Vec<Value> {
+        let all = out.documents.iter();
+        all.map(|one| one.get(name).cloned().unwrap_or_default())
+            .collect()
+    };
+    assert_eq!(ids(&out), ["a", "a", "a", "b", "b"]);
+    assert_eq!(of("parts"), [1, 2, 1, 2, 1]);
+    assert_eq!(
+        of("seen"),
+        [
+            json!(true),
+            Value::Null,
+            json!(true),
+            Value::Null,
+            json!(true)
+        ]
+    );
+}
+
+#[tokio::test]
 async fn moments_are_the_stretches_that_documents_cover() {
     let part = |id: &str, object: &str, from: f64, to: f64| {
         document(

@@ -9,7 +9,7 @@ use crate::{args, db::Json, error::Result, v1::interactions::bit};
 
 crate::sql! {
     const EVALUATIONS = "SELECT retriever_id, dataset_id, data FROM evaluations WHERE namespace_id = $1 AND status = 'completed' ORDER BY created_at DESC, evaluation_id LIMIT 500";
-    const SEARCHES = "SELECT retriever_id, CAST(SUM(CASE WHEN created_at >= $3 THEN 1 ELSE 0 END) AS BIGINT), CAST(COUNT(*) AS BIGINT) FROM executions WHERE namespace_id = $1 AND created_at >= $2 GROUP BY retriever_id";
+    const SEARCHES = "SELECT retriever_id, CAST(SUM(CASE WHEN created_at >= $3 THEN 1 ELSE 0 END) AS BIGINT), CAST(COUNT(*) AS BIGINT) FROM executions WHERE namespace_id = $1 AND created_at >= $2 AND status <> 'failed' GROUP BY retriever_id";
     const INTERACTIONS = "SELECT retriever_id, CAST(SUM(CASE WHEN created_at >= $3 THEN 1 ELSE 0 END) AS BIGINT), CAST(COUNT(*) AS BIGINT) FROM interactions WHERE namespace_id = $1 AND created_at >= $2 AND (CAST($4 AS BIGINT) = 0 OR (kinds & CAST($4 AS BIGINT)) <> 0) GROUP BY retriever_id";
 }
 

@@ -8,7 +8,7 @@ use super::{HOUR, Look};
 use crate::{args, db::Json, error::Result};
 
 crate::sql! {
-    const EXECUTIONS = "SELECT retriever_id, created_at, data FROM executions WHERE namespace_id = $1 AND created_at >= $2 ORDER BY created_at DESC LIMIT 5000";
+    const EXECUTIONS = "SELECT retriever_id, created_at, data FROM executions WHERE namespace_id = $1 AND created_at >= $2 AND (status <> 'failed' OR CAST($3 AS BIGINT) = 1) ORDER BY created_at DESC LIMIT 5000";
     // As the engine says it of endpoints that refuse.
     const REFUSED_OBJECTS = "SELECT CAST(COUNT(*) AS BIGINT) FROM batch_objects o JOIN batches b ON b.batch_id = o.batch_id WHERE b.namespace_id = $1 AND o.updated_at >= $2 AND (o.error LIKE '%answered 429%' OR o.error LIKE '%answered 402%')";
 }
@@ -16,16 +16,24 @@ crate::sql! {
 /// Executions that say something about a retriever.
 const FEW: usize = 10;
 
+/// Which executions are looked at.
+#[derive(Clone, Copy)]
+enum Ended {
+    Answered,
+    Anyhow,
+}
+
 /// Executions of a namespace's retrievers since a moment, newest first, by retriever; of the last 5,000.
 async fn executions(
     look: &Look<'_>,
     namespace_id: &str,
     since: i64,
+    ended: Ended,
 ) -> Result<BTreeMap<String, Vec<(i64, Object)>>> {
     let rows: Vec<(String, i64, Json<Object>)> = look
         .app
         .db()
-        .all(EXECUTIONS, args![namespace_id, since])
+        .all(EXECUTIONS, args![namespace_id, since, ended as i64])
         .await?;
     let mut by_retriever: BTreeMap<String, Vec<(i64, Object)>> = BTreeMap::new();
     for (retriever_id, at, data) in rows {
@@ -59,7 +67,8 @@ fn median(mut durations: Vec<f64>) -> f64 {
 pub(super) async fn latency(look: &mut Look<'_>, namespace_id: &str) -> Result<()> {
     let most = look.number("latency_multiplier", 2.0);
     let hour = look.now - HOUR;
-    for (retriever_id, all) in executions(look, namespace_id, look.now - 25 * HOUR).await? {
+    let since = look.now - 25 * HOUR;
+    for (retriever_id, all) in executions(look, namespace_id, since, Ended::Answered).await? {
         let (last, before): (Vec<_>, Vec<_>) = all.into_iter().partition(|(at, _)| *at >= hour);
         if last.len() < FEW || before.len() < FEW {
             continue;
@@ -86,7 +95,8 @@ pub(super) async fn latency(look: &mut Look<'_>, namespace_id: &str) -> Result<(
 #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
 pub(super) async fn no_results(look: &mut Look<'_>, namespace_id: &str) -> Result<()> {
     let most = look.number("drop_fraction", 0.5);
-    for (retriever_id, all) in executions(look, namespace_id, look.now - HOUR).await? {
+    let since = look.now - HOUR;
+    for (retriever_id, all) in executions(look, namespace_id, since, Ended::Answered).await? {
         let nothing = all
             .iter()
             .filter(|(_, data)| number(data, "total_returned") == 0.0)
@@ -103,7 +113,7 @@ pub(super) async fn no_results(look: &mut Look<'_>, namespace_id: &str) -> Resul
 }
 
 /// Models and services elsewhere that refused for a quota or a bill, within the last hour: objects that failed of it, and
-/// searches that went on without.
+/// searches that failed of it or went on without.
 pub(super) async fn refused(look: &mut Look<'_>, namespace_id: &str) -> Result<()> {
     let since = look.now - HOUR;
     let objects = look
@@ -117,7 +127,7 @@ pub(super) async fn refused(look: &mut Look<'_>, namespace_id: &str) -> Result<(
         );
         look.find(namespace_id, text);
     }
-    for (retriever_id, all) in executions(look, namespace_id, since).await? {
+    for (retriever_id, all) in executions(look, namespace_id, since, Ended::Anyhow).await? {
         let refused = all.iter().filter(|(_, data)| names_refusal(data)).count();
         if refused > 0 {
             let text = format!(
@@ -134,6 +144,7 @@ fn names_refusal(execution: &Object) -> bool {
     warnings
         .into_iter()
         .flatten()
+        .chain(execution.get("error"))
         .filter_map(Value::as_str)
         .any(|text| text.contains("answered 429") || text.contains("answered 402"))
 }

@@ -8,6 +8,7 @@ use crate::{
     args,
     db::{Arg, Db, Json, Tx},
     error::Result,
+    v1::batches::fillings,
 };
 
 crate::sql! {
@@ -19,12 +20,13 @@ crate::sql! {
     const KNOWN_OBJECTS = "SELECT object_id FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND object_id IN ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101, $102)";
     const SPAN = "SELECT object_id FROM batch_objects WHERE batch_id = $1 AND position >= $2 AND position < $3 AND status = 'PENDING' AND tier = $4 ORDER BY position";
     const CHUNK = "SELECT o.data, o.content_hash FROM batch_objects b JOIN objects o ON o.object_id = b.object_id AND o.namespace_id = $2 WHERE b.batch_id = $1 AND b.position >= $3 AND b.position < $4 AND b.status = 'PENDING' AND b.tier = $5 AND o.status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED') ORDER BY b.position";
-    const PROCESSED = "SELECT p.object_id, p.content_hash FROM batch_objects b JOIN processed p ON p.object_id = b.object_id AND p.collection_id = $2 AND p.namespace_id = $5 WHERE b.batch_id = $1 AND b.position >= $3 AND b.position < $4";
+    // What is being written, or was and nobody knows how far, is of no content that is known.
+    const PROCESSED = "SELECT p.object_id, CASE WHEN f.object_id IS NULL THEN p.content_hash ELSE '' END FROM batch_objects b JOIN processed p ON p.object_id = b.object_id AND p.collection_id = $2 AND p.namespace_id = $5 LEFT JOIN fillings f ON f.object_id = p.object_id AND f.collection_id = p.collection_id WHERE b.batch_id = $1 AND b.position >= $3 AND b.position < $4";
     const SET_PROCESSED = "INSERT INTO processed (object_id, collection_id, namespace_id, content_hash, documents, updated_at) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (object_id, collection_id) DO UPDATE SET content_hash = $4, documents = $5, updated_at = $6";
     const FORGET_COLLECTION = "DELETE FROM processed WHERE namespace_id = $1 AND collection_id = $2";
     // An object that the last tier passes over is done all the same if a tier before made something of it.
     // `made`: 0 while no tier made anything, 1 once one did, 2 when that was in a run that was counted already.
-    const SET_OBJECT = "UPDATE batch_objects SET status = CASE WHEN $3 = 'SKIPPED' AND made + $10 > 0 THEN 'COMPLETED' ELSE $3 END, error = $4, error_type = $5, collection_id = $6, documents = documents + $7, updated_at = $8, tier = $9, made = CASE WHEN made + $10 > made THEN 1 ELSE made END, document_id = $11 WHERE batch_id = $1 AND object_id = $2 RETURNING status, made";
+    const SET_OBJECT = "UPDATE batch_objects SET status = CASE WHEN $3 = 'SKIPPED' AND made + $10 > 0 THEN 'COMPLETED' ELSE $3 END, error = CASE WHEN $4 IS NULL AND made > 0 THEN error ELSE $4 END, error_type = CASE WHEN $4 IS NULL AND made > 0 THEN error_type ELSE $5 END, collection_id = $6, documents = documents + $7, updated_at = $8, tier = $9, made = CASE WHEN made + $10 > made THEN 1 ELSE made END, document_id = $11 WHERE batch_id = $1 AND object_id = $2 RETURNING status, made";
     const SET_OBJECT_STATUS = "UPDATE objects SET status = $3, updated_at = $4 WHERE namespace_id = $1 AND object_id = $2 AND status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED')";
     const COUNTS = "SELECT status, CAST(COUNT(*) AS BIGINT), CAST(COALESCE(SUM(documents), 0) AS BIGINT), CAST(COALESCE(SUM(tier), 0) AS BIGINT) FROM batch_objects WHERE batch_id = $1 GROUP BY status";
     const FAILED = "SELECT object_id, collection_id, COALESCE(error, '') AS error, COALESCE(error_type, 'permanent') AS error_type, updated_at, tier, document_id FROM batch_objects WHERE batch_id = $1 AND status = 'FAILED' AND ($4 < 0 OR tier = $4) AND ($5 = '' OR collection_id = $5) ORDER BY position LIMIT $2 OFFSET $3";
@@ -39,7 +41,7 @@ crate::sql! {
     const RESET_FAILED = "UPDATE batch_objects SET status = 'PENDING', error = NULL, error_type = NULL, document_id = NULL, updated_at = $2 WHERE batch_id = $1 AND status = 'FAILED' AND ($3 = '' OR error_type = $3) AND ($4 < 0 OR tier = $4)";
     const RESET_ALL = "UPDATE batch_objects SET status = 'PENDING', error = NULL, error_type = NULL, document_id = NULL, updated_at = $2 WHERE batch_id = $1 AND status IN ('FAILED', 'CANCELED')";
     const RESET_STOPPED = "UPDATE batch_objects SET status = 'PENDING', error = NULL, error_type = NULL, document_id = NULL, updated_at = $3 WHERE batch_id = $1 AND tier = $2 AND status IN ('PENDING', 'FAILED', 'CANCELED')";
-    const RESET_MISSING = "UPDATE batch_objects SET made = CASE WHEN status = 'COMPLETED' THEN 2 ELSE made END, status = 'PENDING', tier = $2, updated_at = $3 WHERE batch_id = $1 AND tier >= $2 AND status IN ('COMPLETED', 'SKIPPED') AND NOT EXISTS (SELECT 1 FROM processed p WHERE p.namespace_id = $6 AND p.object_id = batch_objects.object_id AND p.collection_id = $4) AND (NOT $5 OR EXISTS (SELECT 1 FROM objects o WHERE o.namespace_id = $6 AND o.object_id = batch_objects.object_id AND o.status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED')))";
+    const RESET_MISSING = "UPDATE batch_objects SET made = CASE WHEN status = 'COMPLETED' THEN 2 ELSE made END, status = 'PENDING', error = NULL, error_type = NULL, tier = $2, updated_at = $3 WHERE batch_id = $1 AND tier >= $2 AND status IN ('COMPLETED', 'SKIPPED') AND NOT EXISTS (SELECT 1 FROM processed p WHERE p.namespace_id = $6 AND p.object_id = batch_objects.object_id AND p.collection_id = $4) AND (NOT $5 OR EXISTS (SELECT 1 FROM objects o WHERE o.namespace_id = $6 AND o.object_id = batch_objects.object_id AND o.status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED')))";
     const CANCEL_TIER = "UPDATE batch_objects SET status = 'CANCELED', updated_at = $3 WHERE batch_id = $1 AND status = 'PENDING' AND tier = $2";
     const CANCEL_OBJECTS = "UPDATE batch_objects SET status = 'CANCELED', updated_at = $2 WHERE batch_id = $1 AND status = 'PENDING'";
 }
@@ -260,7 +262,7 @@ pub async fn set_processed(
 pub async fn forget_collection(tx: &mut Tx, namespace_id: &str, collection_id: &str) -> Result<()> {
     tx.run(FORGET_COLLECTION, args![namespace_id, collection_id])
         .await?;
-    Ok(())
+    fillings::forget_collection(tx, namespace_id, collection_id).await
 }
 
 /// Where an object goes from a tier.

@@ -1,0 +1,193 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test, type Page } from "@playwright/test";
+import { accessible, inDemo, phone, picture, picturesLoaded, send, url, watch } from "./help.ts";
+
+/** What only says that it is a picture. */
+const BROKEN = Buffer.from("%PDF-1.4 not a picture").toString("base64");
+
+/** A red square. */
+const square = (page: Page): Promise<string> =>
+  page.evaluate(() => {
+    const canvas = document.createElement("canvas");
+    canvas.width = canvas.height = 64;
+    const brush = canvas.getContext("2d") as CanvasRenderingContext2D;
+    brush.fillStyle = "red";
+    brush.fillRect(0, 0, 64, 64);
+    return canvas.toDataURL("image/png").split(",")[1] ?? "";
+  });
+
+test("a folder is uploaded, a file of it fails, is sent again, and another is left out", async ({ page }) => {
+  const faults = watch(page);
+  const folder = mkdtempSync(join(tmpdir(), "loupe-folder-"));
+  const letters = join(folder, "letters");
+  mkdirSync(join(letters, "june"), { recursive: true });
+  writeFileSync(join(letters, "may.txt"), "A letter of May.");
+  writeFileSync(join(letters, "june", "sea.txt"), "A letter of June, from the sea.");
+  writeFileSync(join(letters, "june", "storm.txt"), "A letter of a storm.");
+  writeFileSync(join(letters, ".hidden"), "Nobody's letter.");
+  try {
+    const namespace = await inDemo(page, "Buckets");
+    const bucket = await send(page, "POST", "/v1/buckets", { bucket_name: "drawer", bucket_schema: { properties: { content: { type: "text" } } } }, namespace);
+    let full = true;
+    await page.route(/\/v1\/buckets\/[^/]+\/uploads$/, async (route) => {
+      const meant = route.request().postData()?.includes("storm.txt");
+      if (!full || !meant) return route.continue();
+      const error = { type: "InternalServerError", message: "the disk is full" };
+      return route.fulfill({ status: 500, json: { success: false, status: 500, error } });
+    });
+    await page.goto(`${url()}/console/ns/${namespace}/buckets/${String(bucket.bucket_id)}`);
+    await expect(page.getByRole("heading", { level: 1, name: "drawer" })).toBeVisible();
+    await expect(page.getByText("Choose a folder")).toBeVisible();
+    await page.locator("#folder").setInputFiles(letters);
+
+    const main = page.getByRole("main");
+    const files = main.getByRole("list", { name: "Files on their way" });
+    const storm = files.getByRole("listitem").filter({ hasText: "letters/june/storm.txt" });
+    await expect(storm).toContainText("the disk is full");
+    await expect(main.getByText(/^2 of 3 files, .*, 1 failed$/)).toBeVisible();
+    await expect(files.getByText("uploaded", { exact: true })).toHaveCount(2);
+    await expect(files).not.toContainText(".hidden");
+    await expect(main.locator("tbody tr")).toHaveCount(2);
+    await accessible(page);
+    await picture(page, "upload-failed");
+    await phone(page);
+
+    // It is still there after a look at another part.
+    const parts = page.getByRole("navigation", { name: "Parts of the bucket" });
+    await parts.getByRole("link", { name: "Lineage" }).click();
+    await expect(main.getByRole("heading", { name: "Nothing before it and nothing after it" })).toBeVisible();
+    await expect(storm).toHaveCount(0);
+    await parts.getByRole("link", { name: "Objects" }).click();
+    await expect(storm).toContainText("the disk is full");
+
+    full = false;
+    await storm.getByRole("button", { name: "Try again" }).click();
+    await expect(files).toBeFocused();
+    await expect(main.getByText(/^3 of 3 files, [^,]*$/)).toBeVisible();
+    await expect(main.locator("tbody tr")).toHaveCount(3);
+
+    // What fails can be left out as well.
+    full = true;
+    await page.locator("#files").setInputFiles(join(letters, "june", "storm.txt"));
+    await expect(main.getByText(/^3 of 4 files, .*, 1 failed$/)).toBeVisible();
+    await files.getByRole("button", { name: "Leave out storm.txt" }).click();
+    await expect(files).toBeFocused();
+    await expect(main.getByText(/^3 of 3 files, [^,]*$/)).toBeVisible();
+    await expect(files.getByRole("alert")).toHaveCount(0);
+    await send(page, "DELETE", `/v1/buckets/${String(bucket.bucket_id)}`, undefined, namespace);
+    // The browser tells of the two refusals that were wanted.
+    expect(faults.filter((fault) => !fault.includes("status of 500"))).toEqual([]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("what a batch could not read is found, tried again, and seen object by object", async ({ page }) => {
+  test.setTimeout(180_000);
+  const faults = watch(page);
+  const namespace = await inDemo(page, "Buckets");
+  const bucket = String((await send(page, "POST", "/v1/buckets", { bucket_name: "gallery", bucket_schema: { properties: { image: { type: "image" } } } }, namespace)).bucket_id);
+  const collection = await send(page, "POST", "/v1/collections", {
+    collection_name: "gallery-pictures", source: { type: "bucket", bucket_ids: [bucket] },
+    feature_extractor: { feature_extractor_name: "image_extractor", version: "v1" },
+  }, namespace);
+  const object = async (data: string): Promise<string> => {
+    const blobs = [{ property: "image", type: "image", data }];
+    return String((await send(page, "POST", `/v1/buckets/${bucket}/objects`, { blobs }, namespace)).object_id);
+  };
+  const [good, bad] = [await object(await square(page)), await object(BROKEN)];
+  const main = page.getByRole("main");
+  const link = (id: string) => main.locator(`a[href$="/objects/${id}"]`);
+
+  await page.goto(`${url()}/console/ns/${namespace}/buckets/${bucket}`);
+  await expect(link(good)).toBeVisible();
+  await main.getByRole("button", { name: "Process" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: /^Batch/ })).toBeVisible();
+  const ended = main.getByText("completed with errors", { exact: true }).first();
+  await expect(ended).toBeVisible({ timeout: 60_000 });
+  const batch = /\/batches\/[^/]+\/([^/?]+)/.exec(page.url())?.[1] ?? "";
+  /** Waits until the batch has ended once more, and looks at it. */
+  const again = async (): Promise<void> => {
+    const status = async () => (await send(page, "GET", `/v1/buckets/${bucket}/batches/${batch}`, undefined, namespace)).status;
+    await expect.poll(status, { timeout: 60_000 }).toBe("COMPLETED_WITH_ERRORS");
+    await page.reload();
+    await expect(ended).toBeVisible();
+  };
+  await expect(link(bad)).toBeVisible();
+  await accessible(page);
+  await picture(page, "batch-failed");
+  await phone(page);
+
+  await main.getByRole("button", { name: "Diagnose" }).click();
+  const diagnosis = page.getByRole("dialog", { name: "Diagnosis" });
+  await expect(diagnosis).toContainText("1 objects failed");
+  await accessible(page);
+  await page.keyboard.press("Escape");
+  await main.getByRole("button", { name: "Retry what failed" }).click();
+  const retry = page.getByRole("dialog", { name: "Retry what failed?" });
+  await retry.getByLabel("Objects").selectOption({ label: "All that failed" });
+  await accessible(page);
+  await retry.getByRole("button", { name: "Retry", exact: true }).click();
+  await expect(page.getByText("What failed is tried again")).toBeVisible();
+  await again();
+  await main.getByRole("button", { name: "Run again" }).click();
+  const rerun = page.getByRole("dialog", { name: "Run this batch again?" });
+  await rerun.getByLabel("What").selectOption({ label: "All that came as far as tier 1" });
+  await rerun.getByRole("button", { name: "Run again" }).click();
+  await expect(page.getByText("The batch runs again")).toBeVisible();
+  await again();
+  await main.getByRole("button", { name: "Run again" }).click();
+  await rerun.getByLabel("What").selectOption({ label: "Everything, also what is unchanged" });
+  await rerun.getByRole("button", { name: "Run again" }).click();
+  await expect(page.getByText("All of the batch is made again")).toBeVisible();
+  await again();
+  const forced = await send(page, "GET", `/v1/buckets/${bucket}/batches/${batch}`, undefined, namespace);
+  expect(forced.effective_dedup_strategy).toBe("force");
+
+  // The one that failed has nothing to show but itself, and is deleted.
+  await link(bad).click();
+  await expect(main.getByRole("heading", { name: "Nothing was made of it yet" })).toBeVisible();
+  await accessible(page);
+  await main.getByRole("button", { name: "Delete", exact: true }).click();
+  const question = page.getByRole("dialog", { name: "Delete this object?" });
+  await question.getByLabel(/^Type /).fill((await main.getByRole("heading", { level: 1 }).textContent()) ?? "");
+  await question.getByRole("button", { name: "Delete", exact: true }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "gallery" })).toBeVisible();
+  await expect(link(good)).toBeVisible();
+  await expect(link(bad)).toHaveCount(0);
+
+  await link(good).click();
+  const made = main.getByRole("link", { name: "gallery-pictures" });
+  await expect(made).toBeVisible();
+  await expect(main.locator('a[href*="/batches/"]')).toHaveCount(1);
+  await picturesLoaded(page);
+  await accessible(page);
+  await picture(page, "object");
+  await phone(page);
+  await made.click();
+  await expect(page.getByRole("heading", { level: 1, name: "gallery-pictures" })).toBeVisible();
+  await expect(main.locator("tbody tr")).toHaveCount(1);
+
+  // Collections and buckets lead to one another.
+  const parts = page.getByRole("navigation", { name: "Parts of the collection" });
+  await parts.getByRole("link", { name: "Schema" }).click();
+  await expect(main.getByRole("region", { name: "Vector indexes" }).locator("tbody tr").first()).toBeVisible();
+  await accessible(page);
+  await phone(page);
+  await parts.getByRole("link", { name: "Lineage" }).click();
+  const drawn = main.getByRole("region", { name: "Lineage" }).getByRole("listitem");
+  await expect(drawn.getByText("gallery-pictures", { exact: true })).toBeVisible();
+  await accessible(page);
+  await picture(page, "lineage");
+  await phone(page);
+  await main.getByRole("link", { name: "gallery", exact: true }).click();
+  await page.getByRole("navigation", { name: "Parts of the bucket" }).getByRole("link", { name: "Lineage" }).click();
+  await expect(main.getByRole("link", { name: "gallery-pictures" })).toBeVisible();
+  await accessible(page);
+
+  await send(page, "DELETE", `/v1/collections/${String(collection.collection_id)}`, undefined, namespace);
+  await send(page, "DELETE", `/v1/buckets/${bucket}`, undefined, namespace);
+  expect(faults).toEqual([]);
+});

@@ -1,0 +1,141 @@
+//! What the history tells of an execution: one that was answered, was answered from memory, or failed.
+
+use std::time::Instant;
+
+use loupe_wire::{
+    ExecuteRetrieverResponse, Object, RetrieverExecutionSummary, RetrieverModelOutput, Value,
+};
+
+use super::{Execution, record};
+use crate::{app::App, clock, error::ApiError};
+
+/// Bytes of inputs, as JSON, that the history keeps.
+const LONGEST_INPUTS: usize = 2 << 10;
+
+/// An execution that has begun.
+pub(super) struct Begun {
+    pub execution_id: String,
+    pub namespace_id: String,
+    /// The page that it was asked on; empty for others.
+    pub public_id: String,
+    pub inputs: Object,
+    /// In microseconds.
+    pub created_at: i64,
+    pub started: Instant,
+}
+
+impl Begun {
+    /// How long it has lasted.
+    pub fn milliseconds(&self) -> f64 {
+        self.started.elapsed().as_secs_f64() * 1e3
+    }
+}
+
+/// Puts an answer that was kept into the history.
+pub(super) fn note(app: &App, begun: &Begun, answer: &ExecuteRetrieverResponse) {
+    record(app, execution(begun, answer, begun.milliseconds()));
+}
+
+/// Puts an execution that failed into the history. A question that was refused for how it was asked, or because this server has
+/// too much to do, has not begun.
+pub(super) fn note_failure(
+    app: &App,
+    retriever: &RetrieverModelOutput,
+    begun: &Begun,
+    error: &ApiError,
+) {
+    if matches!(error, ApiError::Validation(_)) || error.has_code("overloaded") {
+        return;
+    }
+    let response = ExecuteRetrieverResponse {
+        retriever_id: retriever.retriever_id.clone().unwrap_or_default(),
+        execution_id: begun.execution_id.clone(),
+        status: "failed".into(),
+        error: Some(error.message()),
+        ..Default::default()
+    };
+    record(
+        app,
+        of_stages(retriever, begun, &response, begun.milliseconds()),
+    );
+}
+
+/// An execution whose stages were run.
+pub(super) fn of_stages(
+    retriever: &RetrieverModelOutput,
+    begun: &Begun,
+    response: &ExecuteRetrieverResponse,
+    milliseconds: f64,
+) -> Execution {
+    let mut execution = execution(begun, response, milliseconds);
+    execution.data["total_stages"] = retriever.stages.len().into();
+    execution.data["collection_ids"] = retriever.collection_ids.clone().into();
+    execution
+}
+
+fn execution(begun: &Begun, response: &ExecuteRetrieverResponse, milliseconds: f64) -> Execution {
+    let query = query(&begun.inputs);
+    let returned = i64::try_from(response.documents.len()).unwrap_or(i64::MAX);
+    let micros = (milliseconds * 1e3).round() as i64;
+    let total = response.pagination.get("total").and_then(Value::as_i64);
+    Execution {
+        execution_id: response.execution_id.clone(),
+        namespace_id: begun.namespace_id.clone(),
+        retriever_id: response.retriever_id.clone(),
+        created_at: begun.created_at,
+        micros,
+        // A page behind the last one found what the search found.
+        returned: total.unwrap_or(0).max(returned),
+        cached: response.cache_hit,
+        public_id: begun.public_id.clone(),
+        query: query.clone().unwrap_or_default(),
+        fields: Vec::new(),
+        status: response.status.clone(),
+        data: told(begun, response, query, returned, milliseconds),
+    }
+}
+
+/// The first text input tells the execution in lists; documents and files are not kept.
+fn query(inputs: &Object) -> Option<String> {
+    let mut texts = inputs.values().filter_map(Value::as_str);
+    let text = texts.find(|text| !text.starts_with("data:"))?;
+    Some(text.chars().take(200).collect())
+}
+
+fn told(
+    begun: &Begun,
+    response: &ExecuteRetrieverResponse,
+    query: Option<String>,
+    returned: i64,
+    milliseconds: f64,
+) -> Value {
+    let at = clock::time(begun.created_at);
+    let micros = (milliseconds * 1e3).round() as i64;
+    let summary = RetrieverExecutionSummary {
+        execution_id: response.execution_id.clone(),
+        status: response.status.clone(),
+        created_at: at,
+        completed_at: Some(at + chrono::Duration::microseconds(micros)),
+        duration_ms: milliseconds,
+        credits_used: 0.0,
+        total_processed: returned,
+        total_returned: returned,
+        cache_hit_rate: response.cache_hit.then_some(1.0),
+        inputs_hash: None,
+        query_summary: query,
+        trace_id: None,
+    };
+    let mut data = serde_json::to_value(summary).unwrap_or_default();
+    data["retriever_id"] = response.retriever_id.clone().into();
+    data["stage_statistics"] = serde_json::to_value(&response.stage_statistics).unwrap_or_default();
+    data["warnings"] = response.warnings.clone().into();
+    if let Some(error) = &response.error {
+        data["error"] = error.clone().into();
+    }
+    // What people did with the answer says something of its query; a picture or a vector is too long to keep.
+    let asked = Value::Object(begun.inputs.clone());
+    if asked.to_string().len() <= LONGEST_INPUTS {
+        data["inputs"] = asked;
+    }
+    data
+}

@@ -1,0 +1,207 @@
+//! Members and query parameters of batches, buckets and collections that do what they say, or are refused.
+
+use serde_json::{Value, json};
+
+use crate::{
+    batches::{ended, library, object, process},
+    both,
+    harness::Server,
+    webhooks::{Receiver, is_signed, secret},
+};
+
+/// A bucket of two notes and a collection over it; answers namespace and bucket.
+async fn notes(server: &Server) -> (String, String) {
+    let (namespace, bucket, _) = library(server, "passthrough_extractor", "text").await;
+    for number in 0..2 {
+        let text = json!({"property": "text", "type": "text", "data": format!("note {number}")});
+        object(server, &namespace, &bucket, "note", text).await;
+    }
+    (namespace, bucket)
+}
+
+both! {
+    async fn a_batch_is_submitted_as_it_is_made_by_any_of_the_names(server) {
+        let (namespace, bucket) = notes(&server).await;
+        let batches = format!("/v1/buckets/{bucket}/batches");
+        let make = async |query: &str, body: Value| {
+            let path = format!("{batches}{query}");
+            server.call_in(&namespace, "POST", &path, body).await.ok()
+        };
+        for (query, body) in [
+            ("?auto_submit=true", json!({})), ("?trigger_processing=true", json!({"auto_submit": false})), ("", json!({"trigger_processing": true})),
+        ] {
+            let batch = make(query, body).await;
+            assert!(batch["task_id"].is_string(), "{query}: {batch:#}");
+            let path = format!("{batches}/{}", batch["batch_id"].as_str().unwrap());
+            assert_eq!(ended(&server, &namespace, &path).await["status"], "COMPLETED");
+        }
+        for (query, body) in [("?auto_submit=false", json!({"trigger_processing": null})), ("", json!({"auto_submit": false}))] {
+            assert_eq!(make(query, body).await["status"], "DRAFT", "{query}");
+        }
+    }
+
+    async fn a_forced_submission_processes_what_is_done(server) {
+        let (namespace, bucket) = notes(&server).await;
+        let batch = process(&server, &namespace, &bucket).await;
+        let path = format!("/v1/buckets/{bucket}/batches/{}", batch["batch_id"].as_str().unwrap());
+        let submit = async |query: &str| {
+            server.call_in(&namespace, "POST", &format!("{path}/submit{query}"), json!({})).await.ok();
+            ended(&server, &namespace, &path).await
+        };
+        // What is written is told.
+        let written = async || {
+            let events = server.events("collection.documents.written").await;
+            events.iter().map(|event| event["payload"]["count"].as_i64().unwrap()).sum::<i64>()
+        };
+        assert_eq!(written().await, 2);
+        let forced = submit("?force=true").await;
+        assert_eq!((&forced["status"], &forced["effective_dedup_strategy"]), (&json!("COMPLETED"), &json!("force")), "{forced:#}");
+        assert_eq!(written().await, 4);
+        let plain = submit("?force=false").await;
+        assert_eq!((&plain["status"], &plain["effective_dedup_strategy"]), (&json!("COMPLETED"), &json!("skip")), "{plain:#}");
+        assert_eq!(written().await, 4);
+    }
+
+    async fn a_canceled_batch_keeps_the_reason_and_its_receiver_is_told(server) {
+        let server = server.restart_with(|config| config.jobs.running_batches = 0).await;
+        let (namespace, bucket) = notes(&server).await;
+        let receiver = Receiver::start().await;
+        let batches = format!("/v1/buckets/{bucket}/batches");
+        let batch = server.call_in(&namespace, "POST", &batches, json!({})).await.ok();
+        let path = format!("{batches}/{}", batch["batch_id"].as_str().unwrap());
+        let submit = |url: &str| json!({"webhook_url": url});
+        server.call_in(&namespace, "POST", &format!("{path}/submit"), submit("http://127.0.0.1:1/")).await.invalid(&["body", "webhook_url"], "value_error");
+        server.call_in(&namespace, "POST", &format!("{path}/submit"), submit(&receiver.url)).await.ok();
+        let task = server.call_in(&namespace, "POST", &format!("{path}/cancel?reason=wrong%20files"), Value::Null).await.ok();
+        assert_eq!(task["additional_data"]["cancellation_reason"], "wrong files");
+        let shown = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        assert_eq!((&shown["status"], &shown["status_message"]), (&json!("CANCELED"), &json!("wrong files")));
+        let told = server.events("collection.documents.batch_completed").await;
+        assert_eq!((told.len(), &told[0]["payload"]["reason"]), (1, &json!("wrong files")));
+        let received = receiver.wait(1).await;
+        let (headers, body) = &received[0];
+        let body: Value = serde_json::from_slice(body).unwrap();
+        assert_eq!((&body["event_type"], &body["payload"]["status"], &body["payload"]["reason"]), (&json!("batch.ended"), &json!("CANCELED"), &json!("wrong files")));
+        assert!(headers.contains_key("webhook-id") && !headers.contains_key("webhook-signature"), "nobody shares a secret: {headers:?}");
+    }
+
+    async fn the_receiver_of_a_submission_is_told_until_it_takes_it(server) {
+        let (namespace, bucket) = notes(&server).await;
+        let receiver = Receiver::start().await;
+        // The webhook that has the address signs.
+        let webhook = json!({
+            "webhook_name": "same", "event_types": ["alert.created"],
+            "channels": [{"channel": "webhook", "configs": {"url": receiver.url}}],
+        });
+        let webhook = server.call("POST", "/v1/organizations/webhooks", webhook).await.ok();
+        let batches = format!("/v1/buckets/{bucket}/batches");
+        let batch = server.call_in(&namespace, "POST", &batches, json!({})).await.ok();
+        let path = format!("{batches}/{}", batch["batch_id"].as_str().unwrap());
+        receiver.answer(&[500]);
+        server.call_in(&namespace, "POST", &format!("{path}/submit"), json!({"webhook_url": receiver.url})).await.ok();
+        let received = receiver.wait(2).await;
+        assert_eq!((received[0].0["webhook-id"].clone(), &received[0].1), (received[1].0["webhook-id"].clone(), &received[1].1), "one message, tried twice");
+        let (headers, body) = &received[1];
+        assert!(is_signed(headers, body, &secret(&webhook)), "{headers:?}");
+        let told: Value = serde_json::from_slice(body).unwrap();
+        let shown = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        assert_eq!((&told["namespace_id"], &told["payload"]["batch_id"], &told["payload"]["task_id"]), (&json!(namespace), &shown["batch_id"], &shown["task_id"]));
+        assert_eq!((&told["payload"]["status"], &told["payload"]["object_count"], &told["payload"]["documents_written"]), (&json!("COMPLETED"), &json!(2), &json!(2)), "{told:#}");
+        // It stays with the batch.
+        server.call_in(&namespace, "POST", &format!("{path}/resubmit"), json!({})).await.ok();
+        let received = receiver.wait(3).await;
+        assert_ne!(received[2].0["webhook-id"], received[1].0["webhook-id"]);
+    }
+
+    async fn a_retry_is_of_the_tiers_named_and_says_how_often(server) {
+        let (namespace, bucket) = notes(&server).await;
+        let batch = process(&server, &namespace, &bucket).await;
+        let id = batch["batch_id"].as_str().unwrap().to_owned();
+        let path = format!("/v1/buckets/{bucket}/batches/{id}");
+        let fail = "UPDATE batch_objects SET status = 'FAILED', error = 'broken', error_type = 'permanent' WHERE batch_id = $1 AND position = 0";
+        let failed = server.app.db().write(move |tx| Box::pin(async move { tx.run(fail, loupe_server::args![id]).await }));
+        assert_eq!(failed.await.unwrap(), 1);
+        let retry = async |body: Value| server.call_in(&namespace, "POST", &format!("{path}/retry"), body).await;
+        retry(json!({"retry_mode": "all", "tier_nums": [0, 1]})).await.invalid(&["body", "tier_nums", "1"], "range");
+        retry(json!({"tier_nums": [0]})).await.error(400, "BadRequestError");
+        let retried = retry(json!({"retry_mode": "all", "tier_nums": [0], "max_retry_count": 7})).await.ok();
+        assert_eq!(retried["retried_count"], 1);
+        let after = ended(&server, &namespace, &path).await;
+        assert_eq!((&after["status"], &after["max_retries"], &after["failed_object_count"]), (&json!("COMPLETED"), &json!(7), &json!(0)), "{after:#}");
+        retry(json!({"retry_mode": "all", "tier_nums": null})).await.error(400, "BadRequestError");
+    }
+
+    async fn buckets_and_collections_are_found_by_words(server) {
+        let namespace = server.namespace("words").await;
+        for (name, description) in [("fieldwork", "from walks"), ("invoices", "paid for FIELDWORK"), ("pictures", "of birdsong")] {
+            let bucket = json!({"bucket_name": name, "description": description, "bucket_schema": {"properties": {"title": {"type": "string"}}}});
+            server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok();
+            let collection = json!({
+                "collection_name": name, "description": description, "source": {"type": "direct_upsert"},
+                "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"},
+            });
+            server.call_in(&namespace, "POST", "/v1/collections", collection).await.ok();
+        }
+        for (kind, name) in [("buckets", "bucket_name"), ("collections", "collection_name")] {
+            let find = async |words: &str| {
+                let path = format!("/v1/{kind}?include_total=true&search={words}");
+                let found = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+                let mut names: Vec<String> = found["results"].as_array().unwrap().iter().map(|one| one[name].as_str().unwrap().to_owned()).collect();
+                names.sort();
+                (names, found["total_count"].as_i64().unwrap())
+            };
+            assert_eq!(find("Fieldwork").await, (vec!["fieldwork".to_owned(), "invoices".to_owned()], 2), "{kind}");
+            assert_eq!(find("BIRDSONG").await, (vec!["pictures".to_owned()], 1), "{kind}");
+            assert_eq!(find("").await.1, 3, "{kind}");
+        }
+    }
+
+    async fn members_that_nothing_acts_on_are_refused_and_their_absence_is_taken(server) {
+        let namespace = server.namespace("members").await;
+        let bucket = |more: Value| {
+            let mut body = json!({"bucket_name": "files", "bucket_schema": {"properties": {"title": {"type": "string"}}}});
+            body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            body
+        };
+        let collection = |more: Value| {
+            let mut body = json!({
+                "collection_name": "documents", "source": {"type": "direct_upsert"},
+                "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"},
+            });
+            body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            body
+        };
+        let send = async |method: &str, path: &str, body: Value| server.call_in(&namespace, method, path, body).await;
+        let filter = json!({"ingest_filter": {"retriever_id": "ret_x"}});
+        let elsewhere = json!({"destination": {"connection_id": "conn_x"}});
+        let enrichment = json!({"retriever_id": "ret_x", "input_mappings": [{"input_key": "q", "source": {"source_type": "document_field", "path": "title"}}], "write_back_fields": [{"source_field": "a", "target_field": "b"}]});
+        let stages = json!([{"stage_name": "all", "stage_type": "filter", "config": {"stage_id": "attribute_filter", "parameters": {"conditions": {"AND": [{"field": "title", "operator": "exists", "value": true}]}}}}]);
+        for (member, body) in [("ingest_filter", &filter), ("destination", &elsewhere)] {
+            send("POST", "/v1/buckets", bucket(body.clone())).await.invalid(&["body", member], "not_enabled");
+        }
+        for (member, sent) in [
+            ("features", json!(["faces"])), ("retriever_enrichments", json!([enrichment])), ("retriever_transform", json!({"stages": stages})),
+            ("schedule", json!({"trigger_type": "cron", "schedule_config": {}})),
+        ] {
+            send("POST", "/v1/collections", collection(json!({member: sent}))).await.invalid(&["body", member], "not_enabled");
+        }
+        let nothing = json!({"ingest_filter": null, "destination": null});
+        let made = send("POST", "/v1/buckets", bucket(nothing.clone())).await.ok();
+        let path = format!("/v1/buckets/{}", made["bucket_id"].as_str().unwrap());
+        for method in ["PATCH", "PUT"] {
+            send(method, &path, filter.clone()).await.invalid(&["body", "ingest_filter"], "not_enabled");
+            send(method, &path, elsewhere.clone()).await.invalid(&["body", "destination"], "not_enabled");
+            send(method, &path, nothing.clone()).await.ok();
+        }
+        let nothing = json!({"features": [], "retriever_enrichments": [], "retriever_transform": null, "schedule": null});
+        let made = send("POST", "/v1/collections", collection(nothing)).await.ok();
+        let path = format!("/v1/collections/{}", made["collection_id"].as_str().unwrap());
+        for (member, sent) in [
+            ("retriever_enrichments", json!([enrichment])), ("document_schema", json!({"properties": {}})), ("schema_validation", json!("strict")),
+            ("index_map", json!({"a": "b"})), ("tiering", json!({"enabled": true})),
+        ] {
+            send("PATCH", &path, json!({member: sent})).await.invalid(&["body", member], "not_enabled");
+        }
+        send("PATCH", &path, json!({"schema_validation": "off", "index_map": {}, "tiering": {"enabled": false}, "description": "kept"})).await.ok();
+    }
+}
