@@ -242,6 +242,11 @@ impl ApiError {
         }
     }
 
+    /// Whether a model's service refuses to answer this server.
+    pub fn is_refusal(&self) -> bool {
+        self.has_code(MODEL_REFUSED)
+    }
+
     /// The stable `error.type`.
     pub fn kind(&self) -> &'static str {
         match self {

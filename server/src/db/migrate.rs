@@ -63,7 +63,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     38 "0038_fillings",
     39 "0039_upload_batches",
     40 "0040_batch_groups",
-    42 "0042_failed_executions",
+    41 "0041_failed_executions",
 ];
 
 const SCHEMA: &str =

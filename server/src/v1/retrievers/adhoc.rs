@@ -15,7 +15,7 @@ use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{
-    Execute, Mark, cast, check_budget, compile, execute, readable, stage_output,
+    Execute, Mark, cast, compile, execute, readable, stage_output,
     store::{self, Wanted},
 };
 use crate::{
@@ -123,7 +123,6 @@ async fn retriever(
     scope
         .caller
         .allow(ResourceType::Retriever, "*", operation)?;
-    check_budget(request.budget_limits.as_ref())?;
     let schema = request.input_schema.unwrap_or_default();
     let plan = compile(&request.stages, &schema)?;
     let identifiers = request.collection_identifiers.unwrap_or_default();

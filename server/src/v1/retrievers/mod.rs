@@ -21,9 +21,9 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use loupe_engine::stage::{Configured, Plan, Surroundings};
 use loupe_wire::{
-    AuditAction, BudgetLimits, CloneRetrieverRequest, CreateRetrieverRequest,
-    ExplainRetrieverResponse, FeatureAddress, NamespaceOperation, Object, PatchRetrieverRequest,
-    ResourceType, RetrieverModelOutput, StageConfigInput, StageConfigOutput, Value, reading,
+    AuditAction, CloneRetrieverRequest, CreateRetrieverRequest, ExplainRetrieverResponse,
+    FeatureAddress, NamespaceOperation, Object, PatchRetrieverRequest, ResourceType,
+    RetrieverModelOutput, StageConfigInput, StageConfigOutput, Value, reading,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
@@ -35,6 +35,7 @@ pub use highlights::of as highlights;
 pub use history::{History, inputs_of_executions, record, sweep};
 pub use learned::Acts;
 pub use profile::stages_of;
+pub use recording::AT_FAULT;
 pub use routes::router;
 pub use store::{Execution, RETRIEVERS, insert_execution, namespace_of};
 
@@ -148,21 +149,6 @@ fn address(uri: &str) -> Option<FeatureAddress> {
     })
 }
 
-/// No stage costs credits here: a limit of them would be kept by doing nothing.
-///
-/// # Errors
-/// 422 for a limit in credits.
-pub fn check_budget(limits: Option<&BudgetLimits>) -> Result<()> {
-    let Some(credits) = limits.and_then(|limits| limits.max_credits) else {
-        return Ok(());
-    };
-    let (path, msg) = (
-        ["budget_limits", "max_credits"],
-        "executions have no limit in credits: limit their time with max_time_ms",
-    );
-    Err(Violation::body(&path, "not_enabled", msg, credits.into()).into())
-}
-
 pub async fn create(
     app: &App,
     scope: &Scope<Write>,
@@ -173,7 +159,6 @@ pub async fn create(
         "*",
         NamespaceOperation::CreateRetriever,
     )?;
-    check_budget(request.budget_limits.as_ref())?;
     let schema = request.input_schema.unwrap_or_default();
     let plan = compile(&request.stages, &schema)?;
     let identifiers = request.collection_identifiers.unwrap_or_default();

@@ -11,6 +11,10 @@ use crate::{app::App, clock, error::ApiError};
 
 /// Bytes of inputs, as JSON, that the history keeps.
 const LONGEST_INPUTS: usize = 2 << 10;
+/// Letters of an error that the history keeps: it may repeat what was asked.
+const LONGEST_ERROR: usize = 1_000;
+/// Where the history tells whether a question itself made its execution fail.
+pub const AT_FAULT: &str = "at_fault";
 
 /// An execution that has begun.
 pub(super) struct Begun {
@@ -51,13 +55,18 @@ pub(super) fn note_failure(
         retriever_id: retriever.retriever_id.clone().unwrap_or_default(),
         execution_id: begun.execution_id.clone(),
         status: "failed".into(),
-        error: Some(error.message()),
+        error: Some(kept(&error.message(), LONGEST_ERROR)),
         ..Default::default()
     };
-    record(
-        app,
-        of_stages(retriever, begun, &response, begun.milliseconds()),
-    );
+    let mut failed = of_stages(retriever, begun, &response, begun.milliseconds());
+    failed.data[AT_FAULT] = (!error.is_transient() && !error.is_refusal()).into();
+    record(app, failed);
+}
+
+/// The beginning of a text, without what one of the databases cannot keep.
+fn kept(text: &str, longest: usize) -> String {
+    let letters = text.chars().filter(|letter| *letter != '\0');
+    letters.take(longest).collect()
 }
 
 /// An execution whose stages were run.
@@ -99,7 +108,7 @@ fn execution(begun: &Begun, response: &ExecuteRetrieverResponse, milliseconds: f
 fn query(inputs: &Object) -> Option<String> {
     let mut texts = inputs.values().filter_map(Value::as_str);
     let text = texts.find(|text| !text.starts_with("data:"))?;
-    Some(text.chars().take(200).collect())
+    Some(kept(text, 200))
 }
 
 fn told(
@@ -134,7 +143,8 @@ fn told(
     }
     // What people did with the answer says something of its query; a picture or a vector is too long to keep.
     let asked = Value::Object(begun.inputs.clone());
-    if asked.to_string().len() <= LONGEST_INPUTS {
+    let text = asked.to_string();
+    if text.len() <= LONGEST_INPUTS && !text.contains("\\u0000") {
         data["inputs"] = asked;
     }
     data

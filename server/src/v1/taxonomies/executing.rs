@@ -332,7 +332,6 @@ pub(super) async fn apply_to(
     request: ApplyTaxonomyRequest,
 ) -> Result<ApplyTaxonomyResponse> {
     quota::check_spend(app, &scope.caller.org_id).await?;
-    retrievers::check_budget(request.budget_limits.as_ref())?;
     let limits = request.budget_limits.unwrap_or_default();
     let work = Apply {
         taxonomy_id: request.taxonomy_id,

@@ -2,6 +2,7 @@
 
 mod confirming;
 mod expiry;
+mod processing;
 mod routes;
 pub mod store;
 

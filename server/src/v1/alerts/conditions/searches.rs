@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use loupe_wire::{Object, Value};
 
 use super::{HOUR, Look};
-use crate::{args, db::Json, error::Result};
+use crate::{args, db::Json, error::Result, v1::retrievers::AT_FAULT};
 
 crate::sql! {
     const EXECUTIONS = "SELECT retriever_id, created_at, data FROM executions WHERE namespace_id = $1 AND created_at >= $2 AND (status <> 'failed' OR CAST($3 AS BIGINT) = 1) ORDER BY created_at DESC LIMIT 5000";
@@ -141,10 +141,12 @@ pub(super) async fn refused(look: &mut Look<'_>, namespace_id: &str) -> Result<(
 
 fn names_refusal(execution: &Object) -> bool {
     let warnings = execution.get("warnings").and_then(Value::as_array);
+    // What a question brings on itself may repeat its words.
+    let own = execution.get(AT_FAULT) != Some(&Value::Bool(false));
     warnings
         .into_iter()
         .flatten()
-        .chain(execution.get("error"))
+        .chain(execution.get("error").filter(|_| !own))
         .filter_map(Value::as_str)
         .any(|text| text.contains("answered 429") || text.contains("answered 402"))
 }
