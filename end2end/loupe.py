@@ -17,11 +17,12 @@ import time
 
 def binary():
     if path := os.environ.get("LOUPE_BINARY"):
-        return path
+        return os.path.abspath(path)
     target = os.environ.get("CARGO_TARGET_DIR") or CACHE / "target"
     return str(pathlib.Path(target) / "release/loupe")
 
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "loupe"
 # What the binary may weigh, without models (P-9).
 BINARY_MIB = 90
@@ -36,6 +37,12 @@ def python_with(*packages):
         subprocess.run([python, "-m", "pip", "install", "-q", *packages], check=True)
         (folder / "ready").touch()
     return python
+
+
+def shell(*commands):
+    """Runs lines of the shell that know the functions of scripts/common.sh, which install what a machine lacks."""
+    script = "\n".join(["set -e", '. "$0"', *commands])
+    subprocess.run(["bash", "-c", script, ROOT / "scripts/common.sh"], check=True)
 
 
 def free_port():

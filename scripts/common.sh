@@ -60,6 +60,11 @@ need_pip() {
     python3 -m pip --version >/dev/null 2>&1 || install_packages python3-pip
 }
 
+# The load generator of the benches.
+need_wrk() {
+    command -v wrk >/dev/null || install_packages wrk
+}
+
 # Films, sounds and scans are read by programs of the machine; the tests of them need those.
 need_media() {
     local missing=()

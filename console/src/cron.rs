@@ -67,8 +67,56 @@ fn weekday(year: u32, month: u32, day: u32) -> u32 {
     (year + year / 4 - year / 100 + year / 400 + shift + day) % 7
 }
 
+fn tomorrow(year: u32, month: u32, day: u32) -> (u32, u32, u32) {
+    match (day < length(year, month), month) {
+        (true, _) => (year, month, day + 1),
+        (false, 12) => (year + 1, 1, 1),
+        (false, _) => (year, month + 1, 1),
+    }
+}
+
+/// So many minutes later.
+pub fn later((mut year, mut month, mut day, hour, minute): Minute, minutes: u64) -> Minute {
+    let at = u64::from(hour * 60 + minute) + minutes;
+    for _ in 0..at / 1440 {
+        (year, month, day) = tomorrow(year, month, day);
+    }
+    let at = (at % 1440) as u32;
+    (year, month, day, at / 60, at % 60)
+}
+
+/// A day in words.
+pub fn date(year: u32, month: u32, day: u32) -> String {
+    let name = DAYS[weekday(year, month, day) as usize];
+    format!("{name} {day} {}", MONTHS[month as usize - 1])
+}
+
 /// The first moments after `now`, in words; none where the expression is not understood here.
 pub fn next(expression: &str, now: Minute, count: usize) -> Option<Vec<String>> {
+    let mut found = Vec::new();
+    each(expression, now, |(year, month, day, hour, minute)| {
+        let date = date(year, month, day);
+        found.push(format!("{date} {hour:02}:{minute:02}"));
+        found.len() < count
+    })?;
+    Some(found)
+}
+
+/// The moments after `now` and before `end`; none where the expression is not understood here.
+pub fn until(expression: &str, now: Minute, end: Minute) -> Option<Vec<Minute>> {
+    let mut found = Vec::new();
+    each(expression, now, |moment| {
+        let before = moment < end;
+        if before {
+            found.push(moment);
+        }
+        before
+    })?;
+    Some(found)
+}
+
+/// Tells the moments after `now` one by one, until the answer is no more.
+fn each(expression: &str, now: Minute, mut go_on: impl FnMut(Minute) -> bool) -> Option<()> {
     let fields: Vec<&str> = expression.split_whitespace().collect();
     let [minutes, hours, days, months, weekdays] = fields[..] else {
         return None;
@@ -84,7 +132,7 @@ pub fn next(expression: &str, now: Minute, count: usize) -> Option<Vec<String>> 
     weekdays |= weekdays >> 7 & 1;
     let has = |bits: u64, number: u32| bits >> number & 1 == 1;
     let (mut year, mut month, mut day, hour, minute) = now;
-    let (mut found, mut first) = (Vec::new(), hour * 60 + minute + 1);
+    let mut first = hour * 60 + minute + 1;
     for _ in 0..FAR {
         let on = weekday(year, month, day);
         // Where both are told, either is enough.
@@ -95,25 +143,16 @@ pub fn next(expression: &str, now: Minute, count: usize) -> Option<Vec<String>> 
         if right && has(months, month) {
             for at in first..1440 {
                 let (hour, minute) = (at / 60, at % 60);
-                if has(hours, hour) && has(minutes, minute) {
-                    let (name, of) = (DAYS[on as usize], MONTHS[month as usize - 1]);
-                    found.push(format!("{name} {day} {of} {hour:02}:{minute:02}"));
-                    if found.len() == count {
-                        return Some(found);
-                    }
+                let is_one = has(hours, hour) && has(minutes, minute);
+                if is_one && !go_on((year, month, day, hour, minute)) {
+                    return Some(());
                 }
             }
         }
         first = 0;
-        day += 1;
-        if day > length(year, month) {
-            (day, month) = (1, month + 1);
-        }
-        if month > 12 {
-            (month, year) = (1, year + 1);
-        }
+        (year, month, day) = tomorrow(year, month, day);
     }
-    Some(found)
+    Some(())
 }
 
 #[cfg(test)]
@@ -147,6 +186,21 @@ mod tests {
         );
         assert_eq!(said("0 0 * * 7", 1), ["Sun 22 Nov 00:00"]);
         assert_eq!(said("0 0 30 2 *", 1), Vec::<String>::new());
+    }
+
+    #[test]
+    fn moments_before_an_end_and_after_some_minutes() {
+        let now = (2026, 12, 30, 23, 50);
+        let week = later(now, 7 * 1440);
+        assert_eq!(week, (2027, 1, 6, 23, 50));
+        assert_eq!(later(now, 15), (2026, 12, 31, 0, 5));
+        assert_eq!(
+            until("0 9 * * 1-2", now, week),
+            Some(vec![(2027, 1, 4, 9, 0), (2027, 1, 5, 9, 0)])
+        );
+        assert_eq!(until("0 0 30 2 *", now, week), Some(Vec::new()));
+        assert_eq!(until("@daily", now, week), None);
+        assert_eq!(later((2028, 2, 28, 12, 0), 1440), (2028, 2, 29, 12, 0));
     }
 
     #[test]

@@ -15,6 +15,11 @@ pub fn count(n: i64) -> String {
     if n < 0 { format!("-{out}") } else { out }
 }
 
+/// `1 document`, `48,210 documents`.
+pub fn counted(n: i64, one: &str, many: &str) -> String {
+    format!("{} {}", count(n), if n == 1 { one } else { many })
+}
+
 /// `1536` as `1.5 KB`.
 pub fn size(bytes: i64) -> String {
     let mut value = bytes as f64;
@@ -128,6 +133,11 @@ mod tests {
         assert_eq!(count(48_210), "48,210");
         assert_eq!(count(-1000), "-1,000");
         assert_eq!(count(7), "7");
+        let queries = |n| counted(n, "query", "queries");
+        assert_eq!(
+            [0, 1, 2000].map(queries),
+            ["0 queries", "1 query", "2,000 queries"]
+        );
         assert_eq!(size(512), "512 B");
         assert_eq!(size(1536), "1.5 KB");
         assert_eq!(size(200 * 1024 * 1024), "200 MB");

@@ -1,22 +1,48 @@
 """What hosting costs: files of an app beside the framework's own file service, and an app's `/api` beside the API itself."""
 
 import contextlib
+import functools
+import json
 import pathlib
+import shlex
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
-from loupe import Server, binary  # noqa: E402
-
-HELLO = pathlib.Path(binary()).parent / "examples/hello"
+from loupe import CACHE, ROOT, Server, shell  # noqa: E402
 
 # Visitors are held to 300 calls a minute and apps to 6,000, so that many of both share the load.
 APPS = 20
 VISITORS = 50
+
+
+@functools.cache
+def yardstick():
+    """The smallest server of the same framework, with the versions and the profile of the real one. It is built by itself, in the
+    cache: a minute, whatever binary is measured."""
+    folder, law = CACHE / "bench-hello", tomllib.loads((ROOT / "Cargo.toml").read_text())
+    lines = ["[package]", 'name = "hello"', 'version = "0.0.0"', 'edition = "2024"', "[workspace]", "[dependencies]"]
+    for name in ("axum", "serde_json", "tokio", "tower-http"):
+        given = law["workspace"]["dependencies"][name]
+        given = {"version": given} if isinstance(given, str) else given
+        features = given.get("features", []) + (["fs"] if name == "tower-http" else [])
+        lines.append(f"{name} = {{ version = {json.dumps(given['version'])}, features = {json.dumps(features)} }}")
+    profile = {name: value for name, value in law["profile"]["release"].items() if not isinstance(value, dict)}
+    lines += ["[profile.release]", *(f"{name} = {json.dumps(value)}" for name, value in profile.items())]
+    (folder / "src").mkdir(parents=True, exist_ok=True)
+    (folder / "Cargo.toml").write_text("\n".join(lines) + "\n")
+    shutil.copy(ROOT / "Cargo.lock", folder)
+    # With its time: what did not change is not built again.
+    shutil.copy2(ROOT / "server/examples/hello.rs", folder / "src/main.rs")
+    build = ["cargo", "build", "-q", "--release", "--manifest-path", folder / "Cargo.toml", "--target-dir", folder / "target"]
+    shell("need_rust", shlex.join(map(str, build)))
+    return folder / "target/release/hello"
 
 
 def files(size):
@@ -44,7 +70,7 @@ def bare(source):
             place = pathlib.Path(folder, name)
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text)
-        process = subprocess.Popen([HELLO, "0", folder], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen([yardstick(), "0", folder], stdout=subprocess.PIPE, text=True)
         try:
             yield int(process.stdout.readline().rsplit(":", 1)[1]), process
         finally:
@@ -107,7 +133,7 @@ def proxy_figure(show, wrk, rounds, films):
             proxied = turns(method, f"/api{path}", body, asked, hosts)
 
             def cost(script, seconds):
-                return wrk(server.port, server.process.pid, "/", None, script, seconds=seconds, connections=24)[1]
+                return wrk(server.port, server.process.pid, "/", None, script, seconds=seconds, connections=8)[1]
 
             cost(direct, 1), cost(proxied, 1)
             costs, bases = [], []

@@ -43,7 +43,7 @@ test("a domain of one's own is noted, proven by a record, served and removed", a
 
   const row = page.getByRole("row", { name: /sky\.example\.com/ });
   await expect(row).toContainText("pending");
-  await expect(row).toContainText("_loupe.sky.example.com");
+  await expect(row).toContainText("_loupe-verify.sky.example.com");
   await expect(row).toContainText("night-sky.localhost");
   await accessible(page);
   await steady(page);

@@ -70,7 +70,6 @@ const display = (p: string): Record<string, unknown> => ({
     { field_name: "picks", field_schema: { type: "array", items: { type: "string", enum: [p] } }, input_type: "multiselect", label: p, required: false, order: 2 },
     { field_name: "other", field_schema: { type: "string", description: p }, input_type: p, label: p, helper_text: p, required: false, order: 3 },
     { field_name: "picture", field_schema: { type: "image" }, input_type: "image", label: p, helper_text: p, required: false, order: 4 },
-    { field_name: p, field_schema: { type: "string" }, input_type: p, label: p, required: false, order: 5 },
   ],
   layout: { mode: p, columns: 3, gap: p },
   exposed_fields: ["title", "description", "url", "image", "tags", "meta", "date", "plain", p],

@@ -238,6 +238,44 @@ test("pictures are looked at large one after the other, and the results are shar
   });
 });
 
+test("the stages of a search are shown while it runs, where the owner wants it", async ({ page }) => {
+  const told = (demo: Members): Members => ({ display_config: { ...demo, extensions: { progress: true } } });
+  await onPage(page, "picture-book-search", told, async (address) => {
+    await page.goto(`${address}?query=bird`);
+    const stages = page.locator(".stages");
+    await expect(stages.locator("summary")).toHaveText("Stages");
+    await box(page).fill("zebra");
+    await expect(articles(page).first()).toContainText("Zebra");
+    await expect(stages.locator("summary")).toHaveText(/^Stage \d+ of \d+$/);
+    await stages.locator("summary").click();
+    await expect(stages.getByRole("listitem").first()).toHaveText(/^\d+ found in \d+ ms$/);
+    await accessible(page);
+  });
+});
+
+test("a moment of a recording plays at once", async ({ page }) => {
+  await onPage(page, "picture-book-search", byWords, async (address) => {
+    // The demo has pictures alone: a recording and its moments are put into an item's page as the server writes them.
+    const figure = `<figure class="figure"><audio src="/nothing.wav" controls aria-label="A recording"></audio></figure>`;
+    const moment = (seconds: number): string =>
+      `<li><a href="?at=${seconds}" data-seek="${seconds}"><span class="when">0:${seconds}</span></a></li>`;
+    const moments = `<section class="moments" data-moments><ol>${moment(10)}${moment(42)}</ol></section>`;
+    await page.route(/\/item\//, async (route) => {
+      const reply = await route.fetch();
+      const body = (await reply.text()).replace("<article", `${figure}${moments}<article`);
+      await route.fulfill({ response: reply, body });
+    });
+    await page.goto(`${address}?query=bird`);
+    await articles(page).first().getByRole("link").first().click();
+    await expect(page).toHaveURL(/\/item\//);
+    const before = page.url();
+    await page.getByRole("link", { name: "0:42" }).click();
+    expect(await page.locator("audio").evaluate((player: HTMLAudioElement) => player.currentTime)).toBe(42);
+    await expect(page.getByRole("link", { name: "0:42" })).toHaveAttribute("aria-current", "true");
+    expect(page.url()).toBe(before);
+  });
+});
+
 test.describe("without JavaScript", () => {
   test.use({ javaScriptEnabled: false });
 

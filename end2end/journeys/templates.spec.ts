@@ -3,12 +3,21 @@ import { accessible, demoPage, inDemo, noSideways, send, steady } from "./help.t
 
 type Display = Record<string, unknown>;
 
+/** A template as an owner may write one: the first fields in every place that there is. */
+function own(display: Display): Display {
+  const [first, second, third, fourth] = display.exposed_fields as string[];
+  const card = { heading: [first], eyebrow: [second], line: [third], text: [fourth] };
+  const template = { character: "media-search", picture: { place: "beside", ratio: "4/5" }, card };
+  return { template_type: "shop-window", extensions: { ...(display.extensions as object | undefined), template } };
+}
+
 /** Templates, and what tells each from the others. */
 const TEMPLATES: [name: string, cards: string][] = [
   ["document-search", "t-document"],
   ["media-search", "t-media"],
   ["portrait-gallery", "t-portrait"],
   ["plain", "t-custom"],
+  ["own", "t-own"],
 ];
 
 /** Pictures of the page for the documentation, in the folder that `LOUPE_JOURNEY_PICTURES` names. */
@@ -38,11 +47,12 @@ test("every template is whole on a phone and on a wide screen, in light, dark an
   try {
     for (const [name, characters] of TEMPLATES) {
       const { template_type: __, layout: ___, theme: ____, ...rest } = before;
+      const chosen: Display = name === "own" ? own(rest) : name === "plain" ? {} : { template_type: name };
       await change({
         ...rest,
-        ...(name === "plain" ? {} : { template_type: name }),
+        ...chosen,
         theme: { primary_color: "#b4530a" },
-        extensions: { ...(rest.extensions as object | undefined), color_scheme: "auto" },
+        extensions: { ...((chosen.extensions ?? rest.extensions) as object | undefined), color_scheme: "auto" },
       });
       for (const width of [320, 1440]) {
         await page.setViewportSize({ width, height: 900 });

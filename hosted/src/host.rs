@@ -31,6 +31,21 @@ pub struct Visitor {
     pub cookies: String,
     /// Asks not to be followed (`DNT`, `Sec-GPC`): nothing is told of what such a visitor does.
     pub unfollowed: bool,
+    /// Where the stages of a search are told, for a visitor who watches them.
+    pub steps: Option<tokio::sync::mpsc::Sender<Step>>,
+}
+
+/// A stage of a search that began or ended.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Step {
+    /// Which one, from 1.
+    pub at: usize,
+    /// Of how many.
+    pub of: usize,
+    /// Documents that it left, once it ended.
+    pub found: Option<i64>,
+    /// Milliseconds that it took, once it ended.
+    pub ms: Option<i64>,
 }
 
 /// A publication as a visitor finds it.
@@ -122,8 +137,12 @@ pub struct Media {
     pub url: String,
     /// Second of a recording.
     pub start: Option<f64>,
+    /// Second at which the document ends, of a recording.
+    pub end: Option<f64>,
     /// Page of a PDF, from 1.
     pub page: Option<u64>,
+    /// The documents that were made of the same file, each with its place: this one too. In no order.
+    pub parts: Vec<Hit>,
 }
 
 /// What visitors do with a file.

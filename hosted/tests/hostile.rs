@@ -7,6 +7,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{fake, get};
+use loupe_hosted::{Hit, Media};
 use scraper::Html;
 use serde_json::{Value, json};
 
@@ -68,10 +69,19 @@ fn poisoned(p: &str) -> (Value, Value) {
         "custom_cta": {"label": p, "markdown_content": p},
         "external_links": [{"name": p, "url": p}],
         "template_type": p, "field_mappings": {p: "title", "badge": "plain", "url": "url"},
-        "extensions": {p: p, "facets": ["tags", p]}
+        "extensions": {p: p, "facets": ["tags", p], "markdowns": p}
     });
     let document = json!({"title": p, "description": p, "url": p, "image": p, "tags": [p, p], "meta": {p: p}, "date": p, "plain": p, p: p});
     (display, document)
+}
+
+/// A template of the owner's own, with the payload wherever there is room for one.
+fn own_template(p: &str) -> Value {
+    json!({
+        "character": "media-search", "picture": {"field": "image", "place": "beside", "ratio": "2/3"},
+        "card": {"badge": ["plain"], "eyebrow": ["tags", "url"], "heading": [p], "line": ["date", "meta"], "text": ["description"]},
+        "item": {"eyebrow": ["url"], "line": ["tags", "plain"], "text": ["description", p], "facts": ["meta", "date", "image"]}
+    })
 }
 
 fn dangers(html: &str) -> Vec<String> {
@@ -117,33 +127,55 @@ fn dangers(html: &str) -> Vec<String> {
 #[tokio::test]
 async fn no_payload_in_any_field_gets_out_of_its_text() {
     for payload in PAYLOADS {
-        let (display, document) = poisoned(payload);
-        let mut host = fake(display, &[document.clone(), document]);
-        host.total = 100;
-        host.facets[0].values[0].value = json!(payload);
-        let host = Arc::new(host);
-        let query: String = loupe_query(payload);
-        for path in [
-            "/r/books".to_owned(),
-            format!("/r/books?query={query}&f.tags={query}&o={query}&page=2"),
-            "/r/books/item/doc_0".to_owned(),
-            format!("/r/books/item/doc_0?query={query}"),
-        ] {
-            let reply = get(&host, &path).await;
-            assert_eq!(reply.status, 200, "{path}");
-            assert_eq!(
-                dangers(&reply.body),
-                Vec::<String>::new(),
-                "{payload} at {path}"
-            );
-            let style = reply.texts("style").concat();
-            assert!(
-                !style.contains("url(") && !style.contains('<') && style.matches('}').count() == 1,
-                "{style}"
-            );
-            for data in reply.texts("script[type='application/ld+json']") {
-                serde_json::from_str::<Value>(&data).expect("data stays JSON");
-            }
+        let (plain, document) = poisoned(payload);
+        let mut own = plain.clone();
+        own["extensions"]["template"] = own_template(payload);
+        for display in [plain, own] {
+            every_view_is_safe(display, &document, payload).await;
+        }
+    }
+}
+
+async fn every_view_is_safe(display: Value, document: &Value, payload: &str) {
+    let mut host = fake(display, &[document.clone(), document.clone()]);
+    host.total = 100;
+    host.facets[0].values[0].value = json!(payload);
+    let part = |hit: &Hit, start| Hit {
+        media: Some(Media {
+            url: payload.to_owned(),
+            start: Some(start),
+            ..Media::default()
+        }),
+        ..hit.clone()
+    };
+    let parts = vec![part(&host.hits[0], 1.0), part(&host.hits[1], 2.0)];
+    host.hits[0].media = Some(Media {
+        url: "/film.mp4".to_owned(),
+        parts,
+        ..Media::default()
+    });
+    let host = Arc::new(host);
+    let query: String = loupe_query(payload);
+    for path in [
+        "/r/books".to_owned(),
+        format!("/r/books?query={query}&f.tags={query}&o={query}&page=2"),
+        "/r/books/item/doc_0".to_owned(),
+        format!("/r/books/item/doc_0?query={query}"),
+    ] {
+        let reply = get(&host, &path).await;
+        assert_eq!(reply.status, 200, "{path}");
+        assert_eq!(
+            dangers(&reply.body),
+            Vec::<String>::new(),
+            "{payload} at {path}"
+        );
+        let style = reply.texts("style").concat();
+        assert!(
+            !style.contains("url(") && !style.contains('<') && style.matches('}').count() == 1,
+            "{style}"
+        );
+        for data in reply.texts("script[type='application/ld+json']") {
+            serde_json::from_str::<Value>(&data).expect("data stays JSON");
         }
     }
 }

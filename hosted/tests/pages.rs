@@ -478,7 +478,7 @@ async fn files_open_at_the_place_that_was_found() {
         kind: MediaKind::Video,
         url: "/v1/blobs/film.mp4?expires=9".into(),
         start: Some(65.5),
-        page: None,
+        ..Media::default()
     });
     host.hits[1].thumbnail = Some(Picture {
         url: "/small.webp".into(),

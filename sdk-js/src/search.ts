@@ -5,7 +5,9 @@
 
 import { announce } from "./announce";
 import { lightbox } from "./lightbox";
+import { seeking } from "./moments";
 import { picking } from "./picked";
+import { accepted, read } from "./progress";
 import { recent } from "./recent";
 import { sharing } from "./share";
 import { tell } from "./told";
@@ -30,6 +32,7 @@ interface Kept {
 tell();
 sharing();
 lightbox();
+seeking();
 
 // In a frame of another site the page is as high as what it shows; nothing else is told to that site.
 if (parent !== window && document.body.classList.contains("framed")) {
@@ -74,8 +77,9 @@ function enhance(form: HTMLFormElement): void {
 
   /** The page at an address, for the files that are picked. */
   const fetched = async (url: string, signal: AbortSignal): Promise<Document> => {
-    const asked: RequestInit = { signal, headers: { accept: "text/html" } };
     const files = picks.sent();
+    // A search with a file is not told stage by stage.
+    const asked: RequestInit = { signal, headers: { accept: files.length > 0 ? "text/html" : accepted(form) } };
     if (files.length > 0) {
       const body = new FormData();
       for (const [name, file] of files) body.append(name, file, file.name);
@@ -83,7 +87,7 @@ function enhance(form: HTMLFormElement): void {
     }
     const reply = await fetch(url, asked);
     // A style is for the document of its own reply: the policy of this one refuses it, and says so for every search.
-    const text = (await reply.text()).replace(/<style\b[^]*?<\/style>/gi, "");
+    const text = (await read(form, reply)).replace(/<style\b[^]*?<\/style>/gi, "");
     return new DOMParser().parseFromString(text, "text/html");
   };
 

@@ -353,6 +353,7 @@ async fn keep_house(app: &App, round: u32) {
     outcomes.push(hosting::visits::flush(app).await);
     if round.is_multiple_of(120) {
         outcomes.push(idempotency::sweep(app).await);
+        outcomes.push(usage::sweep(app).await);
         outcomes.push(limits::sweep(app).await);
     }
     for error in outcomes.into_iter().filter_map(Result::err) {

@@ -194,11 +194,39 @@ pub struct Jobs {
 }
 
 /// Requests to addresses that callers name.
-#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outbound {
     /// Networks beside the public internet that may be asked, such as `10.1.0.0/16`: services of one's own.
     pub allow: Vec<String>,
+    /// Messages of webhooks that a process has under way at once; beside them as many of alerts, batches and notifications.
+    pub messages: usize,
+    /// Percent of those that one organization has at most, over all processes: receivers of one that are slow leave room to
+    /// those of others.
+    pub share: usize,
+}
+
+impl Default for Outbound {
+    fn default() -> Self {
+        Self {
+            allow: Vec::new(),
+            messages: 128,
+            share: 25,
+        }
+    }
+}
+
+impl Outbound {
+    /// Messages of one kind at once.
+    pub fn at_once(&self) -> usize {
+        self.messages.clamp(1, 10_000)
+    }
+
+    /// Those among them that may be of one organization.
+    pub fn of_organization(&self) -> i64 {
+        let most = self.at_once() * self.share.clamp(1, 100) / 100;
+        i64::try_from(most.max(1)).unwrap_or(1)
+    }
 }
 
 /// Hosted apps.

@@ -30,13 +30,7 @@ pub struct Envelope {
     message: String,
     details: Object,
     retry_after: Option<u64>,
-    /// The namespace that the header names in vain.
-    unresolved: Option<String>,
 }
-
-/// Goes with the answer where the namespace of the header does not resolve: what was sent. A list answers an empty page.
-#[derive(Debug, Clone)]
-pub struct Unresolved(pub String);
 
 /// Goes with the answer of a refusal, for the audit log: the code of the error.
 #[derive(Debug, Clone, Copy)]
@@ -138,7 +132,6 @@ impl ApiError {
             message,
             details: Object::new(),
             retry_after: None,
-            unresolved: None,
         }))
     }
 
@@ -152,15 +145,6 @@ impl ApiError {
         )
         .with("resource", resource)
         .with("id", id)
-    }
-
-    /// A namespace header that names no namespace of the caller's.
-    pub fn unresolved(sent: &str) -> Self {
-        let mut error = Self::not_found("namespace", sent);
-        if let Self::Envelope(envelope) = &mut error {
-            envelope.unresolved = Some(sent.to_owned());
-        }
-        error
     }
 
     pub fn quota_exceeded(
@@ -369,6 +353,7 @@ impl From<loupe_engine::store::StoreError> for ApiError {
         use loupe_engine::store::StoreError;
         match error {
             StoreError::Invalid(message) => Self::bad_request("", message),
+            StoreError::Cursor(sent) => crate::list::wrong_cursor(&sent).into(),
             StoreError::DiskFull => Self::disk_full("", error.to_string()),
             StoreError::Unavailable(_) => Self::unavailable("", error.to_string()).retry_after(2),
             StoreError::Internal(message) => Self::internal(message),
@@ -412,9 +397,6 @@ impl IntoResponse for ApiError {
                     response
                         .extensions_mut()
                         .insert(Refused(envelope.code.unwrap_or("forbidden")));
-                }
-                if let Some(sent) = envelope.unresolved {
-                    response.extensions_mut().insert(Unresolved(sent));
                 }
                 if let Some(seconds) = envelope.retry_after {
                     response

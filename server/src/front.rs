@@ -26,9 +26,13 @@ use crate::{
     error::ApiError,
     hosting::{self, Split},
     limits::{self, Figures},
+    unread,
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// How long a caller has for what is left of a body that nobody reads.
+const FOR_THE_REST: Duration = Duration::from_secs(5);
 
 /// What is known about a request wherever it is being answered.
 #[derive(Debug, Clone)]
@@ -98,6 +102,7 @@ pub async fn front(State(front): State<Front>, request: Request, next: Next) -> 
         id: id.clone(),
         address,
     };
+    let (request, rest) = unread::watch(request);
     let answering = AssertUnwindSafe(answer(&front, request, next)).catch_unwind();
     let mut response = CURRENT
         .scope(current, answering)
@@ -113,12 +118,15 @@ pub async fn front(State(front): State<Front>, request: Request, next: Next) -> 
         let figures = limits::figures_of_strangers(app, address).await;
         figures.write(response.headers_mut());
     }
-    if app.is_leaving() {
-        // Callers that keep connections open go elsewhere instead of running into the end of this one.
+    let took = started.elapsed();
+    let limit = Duration::from_secs(app.config().limits.request_seconds);
+    let patience = limit.saturating_sub(took).min(FOR_THE_REST);
+    if app.is_leaving() || !rest.take(patience).await {
+        // Callers that keep connections open go elsewhere instead of running into the end of this one: the server's, or
+        // that of a connection on which much of a body is still on its way.
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(header::CONNECTION, close);
     }
-    let took = started.elapsed();
     let status = response.status();
     let route = route.filter(|_| !at_app);
     let route = route.as_ref().map(MatchedPath::as_str);

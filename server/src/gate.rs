@@ -23,7 +23,9 @@ use crate::{
     hosting::{api::Only, limits as visitors},
     idempotency,
     limits::{self, Figures, Running, bucket::Rate},
-    tolerance, unresolved, usage,
+    tolerance,
+    unresolved::Nowhere,
+    usage,
     v1::{api_keys, audit::repeats},
 };
 
@@ -64,6 +66,10 @@ pub async fn gate(State(app): State<App>, request: Request, next: Next) -> Respo
         Ok(caller) => caller,
         Err(error) => return refused(&app, error).await,
     };
+    if let Err(error) = auth::check_alive(&app, &caller) {
+        repeats::turned_away(&app, &caller, error.code().unwrap_or_default());
+        return refused(&app, error).await;
+    }
     if let Err(error) = auth::welcome(&caller, request.headers()) {
         let response = refused(&app, error).await;
         let place = (path.as_str(), request.uri());
@@ -150,6 +156,9 @@ async fn known(
     let mut response = match entered {
         Ok(_running) => {
             request.extensions_mut().insert(caller.clone());
+            if let Some(nowhere) = Nowhere::of(row.operation) {
+                request.extensions_mut().insert(nowhere);
+            }
             if method == Method::POST && request.headers().contains_key(idempotency::HEADER) {
                 idempotency::run(app, &caller, request, next).await
             } else {
@@ -158,7 +167,6 @@ async fn known(
         }
         Err(error) => error.into_response(),
     };
-    response = unresolved::answer(row.operation, &uri, response);
     if listed {
         response.extensions_mut().insert(Readers::Listed);
     }

@@ -25,6 +25,7 @@ use crate::{
     auth::Caller,
     error::{ApiError, Result},
     front, id, tolerance,
+    unresolved::Unresolved,
 };
 
 /// The header that names a request.
@@ -201,7 +202,8 @@ async fn recall(app: &App, named: &Named, seal: &Seal) -> Result<Option<Response
     Ok(Some(response))
 }
 
-/// Keeps a success for repetitions. A failure made nothing, so the next request with the name tries again.
+/// Keeps a success for repetitions. A failure made nothing, nor did a list of no namespace, so the next request with the name
+/// tries again.
 async fn keep(app: &App, named: &Named, seal: &Seal, response: Response) -> Result<Response> {
     let (parts, body) = response.into_parts();
     let kind = parts
@@ -210,7 +212,8 @@ async fn keep(app: &App, named: &Named, seal: &Seal, response: Response) -> Resu
         .and_then(|kind| kind.to_str().ok())
         .unwrap_or_default()
         .to_owned();
-    if !parts.status.is_success() || kind.starts_with("text/event-stream") {
+    let unresolved = parts.extensions.get::<Unresolved>().is_some();
+    if !parts.status.is_success() || kind.starts_with("text/event-stream") || unresolved {
         release(app, named).await?;
         return Ok(Response::from_parts(parts, body));
     }

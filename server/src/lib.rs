@@ -36,6 +36,7 @@ pub mod progress;
 #[cfg(test)]
 mod strangers;
 pub mod tolerance;
+pub mod unread;
 pub mod unresolved;
 pub mod usage;
 pub mod v1;

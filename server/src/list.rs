@@ -1,6 +1,7 @@
 //! Listing: the query and body that every list takes, and the page it answers.
 
 mod sieve;
+mod walk;
 
 use axum::{
     extract::{FromRequestParts, Query},
@@ -13,6 +14,7 @@ use loupe_wire::{PaginationResponse, Value, reading};
 use serde::{Deserialize, Serialize};
 
 pub use sieve::{Mark, Sieve};
+pub use walk::{Walk, words};
 
 use crate::error::{ApiError, Result, Violation};
 
@@ -172,11 +174,7 @@ impl ListParams {
         if let Some(page) = page {
             bounded("page", page, 1, i64::MAX)?;
         }
-        let cursor = query
-            .cursor
-            .or(query.next_cursor)
-            .or(query.after)
-            .filter(|cursor| !cursor.is_empty());
+        let cursor = cursor([query.cursor, query.next_cursor, query.after]);
         let by_page = page.map(|page| (page - 1).saturating_mul(limit));
         let by_cursor = cursor.as_deref().map(decode_offset).transpose()?;
         let offset = body
@@ -277,7 +275,11 @@ fn sort_key(sort: &Value) -> Option<SortKey> {
     Some(SortKey { field, descending })
 }
 
-fn bounded(name: &str, value: i64, least: i64, most: i64) -> Result<()> {
+/// Refuses a number of a list's query that lies outside of its bounds.
+///
+/// # Errors
+/// The 422 list says which bound.
+pub fn bounded(name: &str, value: i64, least: i64, most: i64) -> Result<()> {
     if value < least {
         return Err(Violation::query(
             name,
@@ -312,15 +314,21 @@ fn decode_offset(cursor: &str) -> Result<i64> {
         .as_deref()
         .and_then(|text| text.strip_prefix('o'))
         .and_then(|text| text.parse().ok());
-    offset.filter(|offset| *offset >= 0).ok_or_else(|| {
-        Violation::query(
-            "cursor",
-            "cursor_invalid",
-            "this is not a cursor of this list",
-            cursor.into(),
-        )
-        .into()
-    })
+    offset
+        .filter(|offset| *offset >= 0)
+        .ok_or_else(|| wrong_cursor(cursor).into())
+}
+
+/// The cursor of a query among its names, in the order in which one wins over the next.
+pub fn cursor(sent: [Option<String>; 3]) -> Option<String> {
+    let mut sent = sent.into_iter().flatten();
+    sent.find(|cursor| !cursor.is_empty())
+}
+
+/// What every list says of a cursor that is none of its own.
+pub fn wrong_cursor(sent: &str) -> Violation {
+    let message = "this is not a cursor of this list";
+    Violation::query("cursor", "cursor_invalid", message, sent.into())
 }
 
 /// A page of resources.

@@ -12,7 +12,7 @@ use std::{
 use moka::sync::Cache;
 use sha2::{Digest, Sha256};
 
-use hashing::Hashing;
+use hashing::{Hashing, is_outdated};
 
 use crate::{
     app::App,
@@ -71,7 +71,23 @@ pub async fn hash(app: &App, password: &str) -> Result<String> {
     app.passwords.hashing.hash(password).await
 }
 
-/// Whether this is the password of `thing`, whose hash is `hash`.
+/// What came of a password that was tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checked {
+    Wrong,
+    /// Right, by its hash.
+    Right,
+    /// Right, as it was a moment ago: nothing was hashed.
+    Known,
+}
+
+impl Checked {
+    pub fn is_right(self) -> bool {
+        self != Self::Wrong
+    }
+}
+
+/// Whether this is the password of `thing`, whose hash is `hash`. [`Checked::Right`] is the moment to [renew](renewed) that.
 ///
 /// # Errors
 /// 429 for whoever has failed too often, 503 when too many passwords are tried at once.
@@ -81,29 +97,34 @@ pub async fn check(
     address: Option<IpAddr>,
     hash: &str,
     password: &str,
-) -> Result<bool> {
+) -> Result<Checked> {
     let proof = proof(thing, hash, password);
     if app.passwords.proved.contains_key(&proof) {
-        return Ok(true);
+        return Ok(Checked::Known);
     }
     let visitor = format!("{thing} {}", front::network(address));
     let neighbours = format!("{thing} around {}", neighbourhood(address));
     let now = app.clock().micros();
     // Counted before it is tried: many at once are no way around it.
     app.passwords.begin(&visitor, &neighbours, thing, now)?;
-    let right = app.passwords.hashing.verify(password, Some(hash)).await;
-    match &right {
-        Ok(true) => {
-            app.passwords.tries.invalidate(&visitor);
-            app.passwords.proved.insert(proof, ());
-        }
-        Ok(false) => {
-            app.passwords.failed(&neighbours, now);
-            app.passwords.failed(thing, now);
-        }
-        Err(_) => {}
+    let right = app.passwords.hashing.verify(password, Some(hash)).await?;
+    if right {
+        app.passwords.tries.invalidate(&visitor);
+        app.passwords.proved.insert(proof, ());
+        return Ok(Checked::Right);
     }
-    right
+    app.passwords.failed(&neighbours, now);
+    app.passwords.failed(thing, now);
+    Ok(Checked::Wrong)
+}
+
+/// The hash of today of a password that was right and has a weaker one; none where that is good, and where too many wait: the
+/// next time is soon enough. Nobody is kept out for it.
+pub async fn renewed(app: &App, hash: &str, password: &str) -> Option<String> {
+    if !is_outdated(hash) {
+        return None;
+    }
+    app.passwords.hashing.renew(password, hash).await.ok()
 }
 
 /// What one party may well have all addresses of: a /24 of version 4, a /48 of version 6.

@@ -14,7 +14,7 @@ use axum::{
 };
 use loupe_wire::{DegradedEntry, Value};
 
-use crate::{app::App, error::ApiError};
+use crate::{app::App, error::ApiError, unresolved};
 
 /// 2026-11-02T00:00:00Z.
 const REFUSED_FROM_MICROS: i64 = 1_793_577_600_000_000;
@@ -46,12 +46,12 @@ impl Ignored {
 /// Runs a request of the API under the rule of the day.
 pub async fn run(app: &App, mut request: Request, next: Next) -> Response {
     if app.clock().micros() >= REFUSED_FROM_MICROS {
-        return next.run(request).await;
+        return unresolved::run(request, next).await;
     }
     let entries = warns_with_entries(&request);
     let ignored = Ignored::default();
     request.extensions_mut().insert(ignored.clone());
-    let response = next.run(request).await;
+    let response = unresolved::run(request, next).await;
     let unknown = ignored.take();
     if unknown.is_empty() || !response.status().is_success() {
         return response;

@@ -1,12 +1,16 @@
 //! A namespace header that names no namespace of the caller's. On lists that is no error: an empty page with a header and a
 //! warning, the same whether the namespace is another organization's or nobody's. Everything else answers as for an id that
-//! does not exist. The gate asks here once an operation has refused the header, before a body is read: which part of the list
-//! is asked for is taken from the query. No handler knows of it.
+//! does not exist. The list is read all the same, in a namespace that nobody has: what is wrong with its query or its body is
+//! told as ever. No handler knows of it.
+
+use std::sync::{Arc, OnceLock};
 
 use axum::{
     Json,
-    extract::Query,
-    http::{HeaderName, HeaderValue, Uri},
+    body::{Body, to_bytes},
+    extract::{Query, Request},
+    http::{HeaderName, HeaderValue, StatusCode, Uri, header},
+    middleware::Next,
     response::{IntoResponse, Response},
 };
 use loupe_wire::{
@@ -24,9 +28,12 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    error::{Result, Unresolved},
+    error::{ApiError, Result},
     list::{self, ListParams, ListQuery},
 };
+
+/// A namespace that nobody has: neither an id nor a name has such a character.
+const NOWHERE: &str = "ns_?";
 
 /// The header that marks the empty page.
 const HEADER: (HeaderName, HeaderValue) = (
@@ -39,7 +46,7 @@ const HEADER: (HeaderName, HeaderValue) = (
 enum Form {
     /// `pagination`, as most lists have it.
     Pages,
-    /// The same; its warnings are sentences.
+    /// The same; its results may be left out for groups.
     Documents,
     /// `pagination` of total, limit and offset.
     Runs,
@@ -55,10 +62,17 @@ enum Form {
 
 macro_rules! lists {
     ($($page:ident $form:ident { $($operation:literal),+ })+) => {
-        /// The page of a list without anything on it, as its own type writes it.
-        fn empty(operation: &str) -> Option<(Form, Value)> {
+        fn form(operation: &str) -> Option<Form> {
             match operation {
-                $($($operation)|+ => Some((Form::$form, value(&$page::default()))),)+
+                $($($operation)|+ => Some(Form::$form),)+
+                _ => None,
+            }
+        }
+
+        /// The page of a list without anything on it, as its own type writes it.
+        fn empty(operation: &str) -> Option<Value> {
+            match operation {
+                $($($operation)|+ => Some(value(&$page::default())),)+
                 _ => None,
             }
         }
@@ -99,26 +113,106 @@ fn value(page: &impl Serialize) -> Value {
     serde_json::to_value(page).unwrap_or_default()
 }
 
-/// What a list answers that refused the header; every other answer stays.
-pub fn answer(operation: &str, uri: &Uri, response: Response) -> Response {
-    let Some(Unresolved(sent)) = response.extensions().get::<Unresolved>() else {
+/// Rides in a request for a list and takes the header that does not resolve.
+#[derive(Debug, Clone)]
+pub struct Nowhere {
+    operation: &'static str,
+    sent: Arc<OnceLock<String>>,
+}
+
+impl Nowhere {
+    /// For an operation that is a list of a namespace; nothing for any other.
+    pub fn of(operation: &'static str) -> Option<Self> {
+        form(operation)?;
+        let sent = Arc::default();
+        Some(Self { operation, sent })
+    }
+
+    /// Notes the header that was sent; answers where to read instead.
+    pub fn instead_of(&self, sent: &str) -> String {
+        self.sent.get_or_init(|| sent.to_owned());
+        NOWHERE.to_owned()
+    }
+}
+
+/// Goes with such a page: a repetition of the request is asked anew.
+#[derive(Debug, Clone, Copy)]
+pub struct Unresolved;
+
+/// Runs a request; the answer of a list that was read nowhere is marked.
+pub async fn run(request: Request, next: Next) -> Response {
+    let Some(nowhere) = request.extensions().get::<Nowhere>().cloned() else {
+        return next.run(request).await;
+    };
+    let uri = request.uri().clone();
+    let response = next.run(request).await;
+    match nowhere.sent.get() {
+        Some(sent) => mark(nowhere.operation, sent, &uri, response).await,
+        None => response,
+    }
+}
+
+/// Says of an empty page why it is empty. What the list is a part of is nowhere either: that is an empty page, too, and the
+/// part of the list that the query asks for; a limit or an offset in the body is not read again. What is wrong with the
+/// request is told as it is.
+async fn mark(operation: &str, sent: &str, uri: &Uri, response: Response) -> Response {
+    let Some(form) = form(operation) else {
         return response;
     };
-    let Some((form, Value::Object(empty))) = empty(operation) else {
-        return response;
+    let mut response = match response.status() {
+        StatusCode::NOT_FOUND => match page(operation, form, uri) {
+            Ok(mut page) => {
+                warn(&mut page, sent);
+                Json(page).into_response()
+            }
+            Err(error) => return error.into_response(),
+        },
+        status if status.is_success() => match warned(sent, response).await {
+            Ok(response) => response,
+            Err(error) => return error.into_response(),
+        },
+        _ => return response,
     };
-    match page(form, empty, uri, sent) {
-        Ok(page) => ([HEADER], Json(page)).into_response(),
-        Err(error) => error.into_response(),
+    let (name, value) = HEADER;
+    response.headers_mut().insert(name, value);
+    response.extensions_mut().insert(Unresolved);
+    response
+}
+
+/// The answer of a list with the warning in it. That to a HEAD has no body.
+async fn warned(sent: &str, response: Response) -> Result<Response> {
+    let (mut parts, body) = response.into_parts();
+    let bytes = to_bytes(body, usize::MAX)
+        .await
+        .map_err(ApiError::internal)?;
+    let Ok(mut page) = serde_json::from_slice::<Object>(&bytes) else {
+        return Ok(Response::from_parts(parts, Body::from(bytes)));
+    };
+    warn(&mut page, sent);
+    parts.headers.remove(header::CONTENT_LENGTH);
+    let text = serde_json::to_vec(&page).map_err(ApiError::internal)?;
+    Ok(Response::from_parts(parts, Body::from(text)))
+}
+
+fn warn(page: &mut Object, sent: &str) {
+    let warning = value(&entry(sent));
+    match page.get_mut("warnings") {
+        Some(Value::Array(warnings)) => warnings.push(warning),
+        _ => {
+            page.insert("warnings".into(), json!([warning]));
+        }
     }
 }
 
 /// The empty page of what the query asks for.
-fn page(form: Form, mut page: Object, uri: &Uri, sent: &str) -> Result<Object> {
+fn page(operation: &str, form: Form, uri: &Uri) -> Result<Object> {
+    let Some(Value::Object(mut page)) = empty(operation) else {
+        return Ok(Object::new());
+    };
     let Query(query) = Query::<ListQuery>::try_from_uri(uri)
         .map_err(|rejection| list::query_violation(&rejection.body_text()))?;
     if matches!(form, Form::Feed) {
-        let sent = query.cursor.filter(|cursor| !cursor.is_empty());
+        let sent = list::cursor([query.cursor, query.next_cursor, query.after]);
         page.extend(sent.map(|cursor| ("next_cursor".to_owned(), Value::String(cursor))));
     } else {
         // A cursor leads nowhere in a list without anything.
@@ -133,15 +227,6 @@ fn page(form: Form, mut page: Object, uri: &Uri, sent: &str) -> Result<Object> {
         };
         place(form, &mut page, &ListParams::new(query, &json!({}))?);
     }
-    let entry = entry(sent);
-    let warning = match form {
-        Form::Documents => Value::String(format!(
-            "the namespace {sent} is unresolved: {}",
-            entry.next_step
-        )),
-        _ => value(&entry),
-    };
-    page.insert("warnings".into(), json!([warning]));
     Ok(page)
 }
 

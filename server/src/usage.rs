@@ -1,5 +1,7 @@
 //! How much each key is used: counted in memory, added to the hour's rows every few seconds.
 
+mod latency;
+
 use std::{
     collections::HashMap,
     sync::{Mutex, PoisonError},
@@ -7,6 +9,8 @@ use std::{
 };
 
 use axum::{http::Method, response::Response};
+
+use latency::Histogram;
 
 use crate::{
     app::App,
@@ -18,18 +22,26 @@ use crate::{
 };
 
 const HOUR: i64 = 3600 * 1_000_000;
+/// How long the steps are kept that answers took; the sums stay.
+const STEPS_KEPT: i64 = 90 * 24 * HOUR;
 
 /// After the path of answers that were kept.
 const KEPT: &str = " (cached)";
 
+/// What searches of strangers are counted under, whichever page or app they were made on.
+const OF_PAGES: &str = "/v1/public/retrievers/{public_name}/execute";
+
 crate::sql! {
     const ADD = "INSERT INTO key_usage (org_id, key_id, hour, method, path, requests, errors, micros, last_used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (org_id, key_id, hour, method, path) DO UPDATE SET requests = key_usage.requests + excluded.requests, errors = key_usage.errors + excluded.errors, micros = key_usage.micros + excluded.micros, last_used_at = excluded.last_used_at";
+    const ADD_LATENCY = "INSERT INTO key_latency (org_id, key_id, hour, method, path, micros, answers) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (org_id, key_id, hour, method, path, micros) DO UPDATE SET answers = key_latency.answers + excluded.answers";
+    const LATENCIES = "SELECT method, path, micros, CAST(SUM(answers) AS BIGINT) AS answers FROM key_latency WHERE org_id = $1 AND key_id = $2 AND hour >= $3 AND hour < $4 GROUP BY method, path, micros";
+    const SWEEP = "DELETE FROM key_latency WHERE hour < $1";
     const SUM = "SELECT method, path, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(errors) AS BIGINT) AS errors, CAST(SUM(micros) AS BIGINT) AS micros, MAX(last_used_at) AS last_used_at FROM key_usage WHERE org_id = $1 AND key_id = $2 AND hour >= $3 AND hour < $4 GROUP BY method, path ORDER BY CAST(SUM(requests) AS BIGINT) DESC, path, method";
 }
 
 crate::sql! {
     // As [`is_search`] says it.
-    const SEARCHES = "SELECT CAST(COALESCE(SUM(requests - errors), 0) AS BIGINT) FROM key_usage WHERE org_id = $1 AND (path LIKE '/v1/retrievers/%execute' OR path LIKE '/v1/retrievers/%execute/batch') AND hour >= $2 AND hour < $3";
+    const SEARCHES = "SELECT CAST(COALESCE(SUM(requests - errors), 0) AS BIGINT) FROM key_usage WHERE org_id = $1 AND (path LIKE '/v1/retrievers/%execute' OR path LIKE '/v1/retrievers/%execute/batch' OR path = '/v1/public/retrievers/{public_name}/execute') AND hour >= $2 AND hour < $3";
 }
 
 /// Searches of an organization that were answered between two moments. Whole hours are counted.
@@ -42,7 +54,8 @@ pub async fn searches(app: &App, org_id: &str, from: i64, to: i64) -> Result<i64
 /// Whether an operation is a search: a retriever that is executed, also with several questions at once.
 pub fn is_search(path: &str) -> bool {
     let rest = path.strip_prefix("/v1/retrievers/");
-    rest.is_some_and(|rest| rest.ends_with("execute") || rest.ends_with("execute/batch"))
+    path == OF_PAGES
+        || rest.is_some_and(|rest| rest.ends_with("execute") || rest.ends_with("execute/batch"))
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,6 +73,7 @@ struct Tally {
     errors: i64,
     micros: i64,
     last_used_at: i64,
+    latency: Histogram,
 }
 
 /// Counts on their way to the database. One entry for each key, operation and hour.
@@ -96,7 +110,7 @@ pub fn count(
         None if extensions.get::<Unbilled>().is_some() => (0, 1, refused),
         None => (1, 0, refused),
     };
-    let mut micros = i64::try_from(took.as_micros()).unwrap_or(0);
+    let mut took = i64::try_from(took.as_micros()).ok();
     let mut counts = app.usage.0.lock().unwrap_or_else(PoisonError::into_inner);
     // What was answered from memory is told apart: it is no search that costs.
     let parts = [
@@ -114,9 +128,30 @@ pub fn count(
         let tally = counts.entry(slot).or_default();
         tally.requests += requests;
         tally.errors += errors;
-        tally.micros += std::mem::take(&mut micros);
+        // One answer took it, whatever was asked for.
+        if let Some(micros) = took.take() {
+            tally.micros += micros;
+            tally.latency.note(micros);
+        }
         tally.last_used_at = now;
     }
+}
+
+/// Counts one search of a stranger for the owner of the page: one row for each retriever and hour, however many strangers
+/// there are. How long it took is told by the retriever's history.
+pub fn count_public(app: &App, org_id: &str, retriever_id: &str) {
+    let now = app.clock().micros();
+    let slot = Slot {
+        org_id: org_id.to_owned(),
+        key_id: retriever_id.to_owned(),
+        hour: now - now.rem_euclid(HOUR),
+        method: Method::POST.to_string(),
+        path: OF_PAGES.to_owned(),
+    };
+    let mut counts = app.usage.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let tally = counts.entry(slot).or_default();
+    tally.requests += 1;
+    tally.last_used_at = now;
 }
 
 /// Writes what was counted since the last call.
@@ -130,11 +165,34 @@ pub async fn flush(app: &App) -> Result<()> {
         .await
 }
 
+/// Forgets how long answers took that are older than 90 days.
+///
+/// # Errors
+/// The database fails.
+pub async fn sweep(app: &App) -> Result<()> {
+    let before = app.clock().micros() - STEPS_KEPT;
+    app.db()
+        .write(move |tx| Box::pin(async move { tx.run(SWEEP, args![before]).await.map(|_| ()) }))
+        .await
+}
+
 async fn write(tx: &mut Tx, counts: HashMap<Slot, Tally>) -> Result<()> {
     // In one order everywhere: two processes that add to the same rows must not wait for each other.
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_by(|(one, _), (other, _)| one.cmp(other));
     for (slot, tally) in counts {
+        for (micros, answers) in tally.latency.steps() {
+            let args = args![
+                &slot.org_id,
+                &slot.key_id,
+                slot.hour,
+                &slot.method,
+                &slot.path,
+                micros,
+                answers,
+            ];
+            tx.run(ADD_LATENCY, args).await?;
+        }
         let args = args![
             slot.org_id,
             slot.key_id,
@@ -162,4 +220,26 @@ pub async fn of_key(
     flush(app).await?;
     let from = from - from.rem_euclid(HOUR);
     app.db().all(SUM, args![org_id, key_id, from, to]).await
+}
+
+/// Microseconds that 95 of 100 answers of a key took at most between two moments, by method and path. Whole hours are counted;
+/// what is older than 90 days has no figure.
+pub async fn slowest_of_key(
+    app: &App,
+    org_id: &str,
+    key_id: &str,
+    from: i64,
+    to: i64,
+) -> Result<HashMap<(String, String), i64>> {
+    let from = from - from.rem_euclid(HOUR);
+    let args = args![org_id, key_id, from, to];
+    let steps: Vec<(String, String, i64, i64)> = app.db().all(LATENCIES, args).await?;
+    let mut told: HashMap<_, Histogram> = HashMap::new();
+    for (method, path, micros, answers) in steps {
+        told.entry((method, path)).or_default().add(micros, answers);
+    }
+    let read = told
+        .into_iter()
+        .filter_map(|(operation, histogram)| Some((operation, histogram.percentile(95)?)));
+    Ok(read.collect())
 }

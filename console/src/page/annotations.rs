@@ -107,11 +107,7 @@ fn shown(rows: Rows, one: Record) -> AnyView {
     let versions = (!past.is_empty()).then(|| {
         let label = format!(
             "{} earlier",
-            if past.len() == 1 {
-                "1 version".into()
-            } else {
-                format!("{} versions", past.len())
-            }
+            text::counted(past.len() as i64, "version", "versions")
         );
         view! { <details class="more"><summary>{label}</summary><ul>{past}</ul></details> }
     });

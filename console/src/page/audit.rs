@@ -146,7 +146,8 @@ fn Export(filters: Filters) -> AnyView {
             let lines = plain(&lines.0);
             let count = lines.lines().count();
             download("audit.ndjson", "application/x-ndjson", &lines);
-            toasts.say(format!("{} records exported", text::count(count as i64)));
+            let records = text::counted(count as i64, "record", "records");
+            toasts.say(format!("{records} exported"));
         });
     };
     view! {
@@ -272,6 +273,7 @@ fn details(one: Record) -> AnyView {
 /// What is recorded.
 const ACTIONS: &[&str] = &[
     "permission_denied",
+    "permission_updated",
     "organization_updated",
     "api_key_created",
     "api_key_rotated",
@@ -293,6 +295,7 @@ const ACTIONS: &[&str] = &[
     "collection_deleted",
     "collection_accessed",
     "document_deleted",
+    "document_bulk_soft_deleted",
     "retriever_created",
     "retriever_updated",
     "retriever_deleted",

@@ -45,6 +45,12 @@ fn is_draft(batch: &Record) -> bool {
     batch.text("status") == "DRAFT"
 }
 
+/// Whether something of it can be stopped: it moves, or will by itself.
+fn can_stop(batch: &Record) -> bool {
+    let retry = batch.record("status_diagnostics").opt("next_retry_at");
+    active(batch) || retry.is_some()
+}
+
 pub fn batch() -> AnyView {
     let session = use_session();
     let (ns, bucket, id) = (param("ns"), param("bucket"), param("batch"));
@@ -92,7 +98,7 @@ pub fn batch() -> AnyView {
     let is = move |what: fn(&Record) -> bool| {
         Memo::new(move |_| load.good().is_some_and(|batch| what(&batch)))
     };
-    let (moving, draft) = (is(active), is(is_draft));
+    let (stoppable, draft) = (is(can_stop), is(is_draft));
     let over = is(|batch| !active(batch) && !is_draft(batch));
     let nothing = || view! { <p class="muted">"No object failed."</p> }.into_any();
     let title = Signal::derive(move || {
@@ -111,7 +117,7 @@ pub fn batch() -> AnyView {
                 <button type="button" class="btn primary" on:click=submit aria-busy=move || change.busy.get().to_string()>"Submit"</button>
             </Show>
             <Show when=move || over.get()>{again(shown)}</Show>
-            <Show when=move || moving.get()>
+            <Show when=move || stoppable.get()>
                 <button type="button" class="btn danger" on:click=cancel aria-busy=move || change.busy.get().to_string()>"Cancel"</button>
             </Show>
         </Head>
@@ -185,7 +191,7 @@ fn tier(one: Record, ended: bool, shown: Shown) -> AnyView {
         <li class="row">
             <strong>"Tier "{number + 1}</strong>{badge(&one.text("status"))}
             {collections}
-            <span class="muted">{one.int("documents_written").map(|n| format!("{} documents", text::count(n)))}" "{one.float("duration_ms").map(text::millis)}</span>
+            <span class="muted">{one.int("documents_written").map(|n| text::counted(n, "document", "documents"))}" "{one.float("duration_ms").map(text::millis)}</span>
             {retry}
             {(!reasons.is_empty()).then(|| view! { <ul class="sub-list alarm">{reasons}</ul> })}
         </li>

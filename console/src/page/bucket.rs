@@ -134,7 +134,7 @@ fn facts(about: Record) -> AnyView {
         .collect::<Vec<_>>();
     view! {
         <div class="row about">
-            <span class="muted">{text::count(about.int("object_count").unwrap_or(0))}" objects, "{text::size(about.int("total_size_bytes").unwrap_or(0))}</span>
+            <span class="muted">{text::counted(about.int("object_count").unwrap_or(0), "object", "objects")}", "{text::size(about.int("total_size_bytes").unwrap_or(0))}</span>
             {fields.into_iter().map(|f| view! { <span class="tag">{f}</span> }.into_any()).collect::<Vec<_>>()}
         </div>
     }

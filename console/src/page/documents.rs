@@ -232,7 +232,7 @@ fn Narrow(filter: Query, sort: Query) -> AnyView {
 fn indexes(about: Record) -> AnyView {
     let count = about
         .int("document_count")
-        .map(|n| format!("{} documents, ", text::count(n)));
+        .map(|n| format!("{}, ", text::counted(n, "document", "documents")));
     view! {
         <div class="card stack-sm">
             <p class="muted">{count}"made by "<code>{about.record("feature_extractor").text("feature_extractor_id")}</code></p>

@@ -1,7 +1,7 @@
 //! What a retriever was asked, and how each answer came about.
 
 use leptos::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::results;
 use crate::{
@@ -15,6 +15,9 @@ use crate::{
 /// How executions end.
 const STATES: &[&str] = &["completed", "completed_partial", "failed"];
 
+/// Orders beside the newest first.
+const ORDERS: &[&str] = &["oldest_first", "slowest_first", "most_found_first"];
+
 const COLUMNS: &[Column] = &[
     Column("When", ""),
     Column("Asked", ""),
@@ -27,29 +30,82 @@ const COLUMNS: &[Column] = &[
 
 /// The executions of the retriever at `path`.
 pub fn executions(api: Signal<Api>, path: Signal<String>) -> AnyView {
-    let (offset, log, ended) = (Query::new("offset"), Query::new("log"), Query::new("ended"));
+    let (offset, log) = (Query::new("offset"), Query::new("log"));
+    let narrowing = Narrowing {
+        ended: Query::new("ended"),
+        asked: Query::new("asked"),
+        order: Query::new("order"),
+    };
     let path = Signal::derive(move || format!("{}/executions", path.get()));
     let load = Load::new(move || {
         let path = format!("{}/list{}", path.get(), page_query(offset));
-        let picked = ended.value.get();
-        let body = match picked.is_empty() {
-            true => json!({}),
-            false => json!({"status": picked}),
-        };
-        api.get().post(&path, &body)
+        api.get().post(&path, &narrowing.body())
     });
     provide_context(log);
-    let empty = || view! { <Empty icon="log" title="Nothing was asked" text="Every search with this retriever stands here: what was asked, and what its stages did."/> };
+    let empty = move || {
+        let (title, text) = match narrowing.is_none() {
+            true => (
+                "Nothing was asked",
+                "Every search with this retriever stands here: what was asked, and what its stages did.",
+            ),
+            false => (
+                "No execution is like that",
+                "Ask for other words, or for another end.",
+            ),
+        };
+        view! { <Empty icon="log" title text/> }
+    };
     view! {
         <div class="row between">
             <h2>"Executions"</h2>
-            <Pick query=ended label="How they ended" all="However they ended" options=STATES/>
             <button type="button" class="btn" on:click=move |_| load.reload()>"Refresh"</button>
+        </div>
+        <div class="row filters">
+            <SearchBox query=narrowing.asked label="Search what was asked".to_owned()/>
+            <Pick query=narrowing.ended label="How they ended" all="However they ended" options=STATES/>
+            <Pick query=narrowing.order label="Order" all="Newest first" options=ORDERS/>
         </div>
         <Listing load offset=Some(offset) label="Executions" columns=COLUMNS row empty=ViewFn::from(empty)/>
         {details(api, path, log)}
     }
     .into_any()
+}
+
+/// Which executions are shown, and in which order.
+#[derive(Clone, Copy)]
+struct Narrowing {
+    ended: Query,
+    asked: Query,
+    order: Query,
+}
+
+impl Narrowing {
+    fn is_none(self) -> bool {
+        let is_empty = |query: Query| query.value.get_untracked().is_empty();
+        is_empty(self.ended) && is_empty(self.asked)
+    }
+
+    /// The body of the list call.
+    fn body(self) -> Value {
+        let (ended, asked) = (self.ended.value.get(), self.asked.value.get());
+        let mut body = json!({});
+        if !ended.is_empty() {
+            body["status"] = json!(ended);
+        }
+        if !asked.trim().is_empty() {
+            let words =
+                json!({"field": "query_summary", "operator": "contains", "value": asked.trim()});
+            body["filters"] = json!({ "AND": [words] });
+        }
+        let sort = match self.order.value.get().as_str() {
+            "oldest_first" => ("created_at", "asc"),
+            "slowest_first" => ("duration_ms", "desc"),
+            "most_found_first" => ("total_returned", "desc"),
+            _ => return body,
+        };
+        body["sorts"] = json!([{ "field": sort.0, "direction": sort.1 }]);
+        body
+    }
 }
 
 fn row(one: Record) -> AnyView {

@@ -208,7 +208,7 @@ fn sentence(body: &Value) -> String {
         out += &format!(", from pages of {}", all.join(", "));
     }
     if let Some(cap) = body["rate_limit_override"].as_i64() {
-        out += &format!(", at most {} times a minute", text::count(cap));
+        out += &format!(", at most {} a minute", text::counted(cap, "time", "times"));
     }
     match body["expires_at"].as_str() {
         Some(at) => out += &format!(", until {}.", text::moment(at)),

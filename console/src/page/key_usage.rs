@@ -30,6 +30,7 @@ const COLUMNS: &[Column] = &[
     Column("Requests", "num"),
     Column("Errors", "num"),
     Column("Mean", "num"),
+    Column("95th percentile", "num"),
     Column("Last", ""),
 ];
 
@@ -157,16 +158,16 @@ fn parts_of(answer: Record) -> AnyView {
 
 fn operation(one: Record) -> AnyView {
     let name = format!("{} {}", one.text("method"), one.text("path"));
+    let time = |member: &str| {
+        let took = one.float(member).map(text::millis);
+        words("num nowrap", took.unwrap_or_default())
+    };
     line(vec![
         cell("text-cell", view! { <code>{name}</code> }.into_any()),
         number(one.int("requests")),
         number(one.int("errors")),
-        words(
-            "num nowrap",
-            one.float("avg_latency_ms")
-                .map(text::millis)
-                .unwrap_or_default(),
-        ),
+        time("avg_latency_ms"),
+        time("p95_latency_ms"),
         cell("nowrap", when(one.opt("last_used_at"))),
     ])
 }

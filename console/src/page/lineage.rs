@@ -49,15 +49,14 @@ fn all(api: Api) -> Answer {
 }
 
 fn places(all: &Record) -> Vec<Place> {
-    let told = |one: &Record, member: &str, what: &str| {
-        let count = one.int(member)?;
-        Some(format!("{} {what}", text::count(count)))
+    let told = |one: &Record, member: &str, [thing, things]: [&str; 2]| {
+        Some(text::counted(one.int(member)?, thing, things))
     };
     let buckets = all.list("buckets").into_iter().map(|one| Place {
         page: "buckets",
         id: one.text("bucket_id"),
         name: one.text("bucket_name"),
-        count: told(&one, "object_count", "objects"),
+        count: told(&one, "object_count", ["object", "objects"]),
         from: Vec::new(),
     });
     let collections = all.list("collections").into_iter().map(|one| {
@@ -69,7 +68,7 @@ fn places(all: &Record) -> Vec<Place> {
             page: "collections",
             id: one.text("collection_id"),
             name: one.text("collection_name"),
-            count: told(&one, "document_count", "documents"),
+            count: told(&one, "document_count", ["document", "documents"]),
             from,
         }
     });

@@ -31,6 +31,7 @@ const KINDS: &[&str] = &[
     "pipeline_success",
     "pipeline_failure",
     "system_alert",
+    "billing_alert",
     "custom",
 ];
 

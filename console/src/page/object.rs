@@ -271,7 +271,7 @@ fn branch(nodes: Vec<Record>, tree: &Record, ns: &str) -> AnyView {
         view! {
             <li class="leaf">
                 <a href=all>{node.first(&["collection_name", "collection_id"])}</a>
-                <span class="sub">{format!("{} documents", text::count(count))}</span>
+                <span class="sub">{text::counted(count, "document", "documents")}</span>
                 <ul class="sub-list">{first}</ul>
                 {under}
             </li>

@@ -2,6 +2,7 @@
 
 mod draft;
 mod form;
+mod own;
 mod shown;
 
 use leptos::prelude::*;

@@ -60,7 +60,7 @@ pub fn cards(answer: Record) -> AnyView {
         return view! { <Empty icon="search" title="Nothing was found" text="The search ran and no document matched. Look at the stages to see where they were lost."/> }.into_any();
     }
     view! {
-        <p class="muted" role="status">{hits.len()}" results"{time.map(|t| format!(" in {t}"))}{cached}</p>
+        <p class="muted" role="status">{text::counted(hits.len() as i64, "result", "results")}{time.map(|t| format!(" in {t}"))}{cached}</p>
         <div class="cards">{hits.into_iter().map(card).collect::<Vec<_>>()}</div>
     }
     .into_any()

@@ -1,3 +1,5 @@
+mod calendar;
+
 use js_sys::{Function, Object, Reflect};
 use leptos::prelude::*;
 use serde_json::{Value, json};
@@ -48,13 +50,22 @@ const ACTIONS: &[&str] = &[
     "retriever_execution",
     "collection_trigger",
     "batch_rerun",
+    "cluster",
+    "taxonomy_enrichment",
     "alert_evaluation",
 ];
 
 const FORM: &str = "triggers";
 
 /// What forms choose from and rows name.
-const KINDS: &[&str] = &["collections", "retrievers", "batches", "alerts"];
+const KINDS: &[&str] = &[
+    "collections",
+    "retrievers",
+    "batches",
+    "clusters",
+    "taxonomies",
+    "alerts",
+];
 
 fn path_of(one: &Record) -> String {
     format!("/v1/triggers/{}", text::escape(&one.text("trigger_id")))
@@ -108,6 +119,7 @@ pub fn triggers() -> AnyView {
         <Fill open=rows.dialog("Change") title=Signal::derive(move || format!("Change {}", rows.of.get().text("name"))) label="Save" form=change schema=FORM
             start=Callback::new(move |()| rows.of.get().0) send=Callback::new(patch) done=saved note=sentence/>
         <Discard rows what="trigger" name="name" loses="It runs no more. Its history is kept." delete=Callback::new(move |one: Record| api().delete(&path_of(&one)))/>
+        {coming(load)}
         {history(load, log, ns)}
     }
     .into_any()
@@ -189,15 +201,33 @@ fn wall(zone: &str) -> Option<cron::Minute> {
     // Called by name: a zone that there is not is thrown.
     let show: Function = Reflect::get(&now, &"toLocaleString".into()).ok()?.into();
     let said = show.call2(&now, &"sv-SE".into(), &options).ok()?;
-    let said = said.as_string()?;
-    let numbers: Vec<u32> = said
-        .split(|c: char| !c.is_ascii_digit())
-        .filter_map(|piece| piece.parse().ok())
-        .collect();
-    match numbers[..] {
-        [year, month, day, hour, minute, ..] => Some((year, month, day, hour, minute)),
-        _ => None,
-    }
+    calendar::minute(&said.as_string()?)
+}
+
+/// What the clock does within a week, for the triggers that are shown.
+fn coming(all: Load) -> AnyView {
+    let days = Memo::new(move |_| {
+        let shown = all.good().map(|answer| page(&answer).0);
+        calendar::days(&shown.unwrap_or_default(), wall)
+    });
+    let line = |(day, said): calendar::Day| {
+        let said = said.into_iter().map(|one| view! { <li>{one}</li> });
+        let said = said.collect::<Vec<_>>();
+        fact(day, view! { <ul class="sub-list">{said}</ul> }.into_any())
+    };
+    let card = move || {
+        let days = days.get();
+        (!days.is_empty()).then(|| {
+            view! {
+                <section class="card stack-sm" aria-labelledby="coming">
+                    <h2 id="coming">"The next seven days"</h2>
+                    <p class="muted">"By the clock of the zone that stands there, else by UTC."</p>
+                    <dl class="facts">{days.into_iter().map(line).collect::<Vec<_>>()}</dl>
+                </section>
+            }
+        })
+    };
+    card.into_any()
 }
 
 /// What it does, and with what.
@@ -208,6 +238,8 @@ fn action(one: &Record, form: Form) -> (String, String) {
         "retriever_execution" => ("runs a retriever", "retrievers", "retriever_id"),
         "collection_trigger" => ("processes a collection", "collections", "collection_id"),
         "batch_rerun" => ("runs a batch again", "batches", "batch_id"),
+        "cluster" => ("makes groups anew", "clusters", "cluster_id"),
+        "taxonomy_enrichment" => ("applies a taxonomy", "taxonomies", "taxonomy_id"),
         "alert_evaluation" => ("looks for an alert", "alerts", "alert_id"),
         _ => return (text::words(&kind), String::new()),
     };
@@ -309,7 +341,7 @@ fn history(all: Load, log: Query, ns: Memo<String>) -> AnyView {
         Some(view! {
             <div class="notice bad">
                 <strong>"Stopped"</strong>
-                <span>{format!("It failed {} times in a row. Resume it when the cause is gone.", one.int("consecutive_failures").unwrap_or(0))}</span>
+                <span>{format!("It failed {} in a row. Resume it when the cause is gone.", text::counted(one.int("consecutive_failures").unwrap_or(0), "time", "times"))}</span>
             </div>
         })
     };

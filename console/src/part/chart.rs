@@ -102,8 +102,8 @@ fn summary(names: &[&str], bars: &[Bar]) -> String {
         format!("{} {name}", text::count(sum))
     });
     format!(
-        "{} bars; in all {}",
-        bars.len(),
+        "{}; in all {}",
+        text::counted(bars.len() as i64, "bar", "bars"),
         totals.collect::<Vec<_>>().join(", ")
     )
 }

@@ -65,8 +65,11 @@ pub async fn choices(api: Api, kinds: &[&str]) -> Result<Record, Problem> {
             "batches" => json!({"namespace_id": api.namespace}),
             _ => json!({}),
         };
-        let one = kind.strip_suffix("es").or(kind.strip_suffix('s'));
-        let one = one.unwrap_or(kind);
+        let word = kind.strip_suffix("es").or(kind.strip_suffix('s'));
+        let one = match kind.strip_suffix("ies") {
+            Some(start) => format!("{start}y"),
+            None => word.unwrap_or(kind).to_owned(),
+        };
         let (id, name) = (format!("{one}_id"), format!("{one}_name"));
         let of = match *kind {
             "connections" => "organizations/connections",

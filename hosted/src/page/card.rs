@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use loupe_wire::{RetrieverInputSchemaFieldType as Kind, Timestamp};
 
-use super::format::{Drawing, field, marked};
+use super::format::{Drawing, field, line, marked};
 use super::look::{Click, Look, Mode, get, label};
 use super::query::Query;
 use super::text::{Marks, safe_url, truncate};
@@ -92,13 +92,17 @@ impl Cards<'_> {
         };
         // Places count over all pages of the results, from 0.
         let before = u64::from(self.query.page.saturating_sub(1)) * u64::from(look.page_size);
+        let around = look.around();
+        let beside = |class, names: &[String]| line(&self.drawing(), class, names, &hit.fields);
         let place = (before + index as u64).to_string();
         view! {
             <li data-document=hit.document_id.clone() data-position=place>
                 <article class=class>
                     {media}
                     <div class="body">
+                        {beside("slot eyebrow", &around.eyebrow)}
                         <h3>{heading}{score}</h3>
+                        {beside("slot", &around.line)}
                         {text}
                         {self.facts(hit, &shown)}
                         {self.similar(hit, &title)}

@@ -9,8 +9,9 @@ use super::{
     query::Query,
 };
 
-/// The form; `remembers` lets the script keep on the visitor's machine what was searched for.
-pub fn form(query: &Query, autofocus: bool, remembers: bool) -> AnyView {
+/// The form; `remembers` lets the script keep on the visitor's machine what was searched for, `tells` lets it show the stages of
+/// a search.
+pub fn form(query: &Query, autofocus: bool, remembers: bool, tells: bool) -> AnyView {
     let main = query.inputs.iter().position(is_text);
     let field = main.map(|index| main_field(&query.inputs[index], autofocus));
     // Nobody types the id of a document: such an input is filled in by the links of the cards.
@@ -43,14 +44,16 @@ pub fn form(query: &Query, autofocus: bool, remembers: bool) -> AnyView {
         ("get", None)
     };
     let remembers = remembers.then_some("");
+    let told = tells.then_some("");
     view! {
         <search>
             <form class="search" method=method enctype=enctype action=query.path.clone() data-search
-                data-remembers=remembers>
+                data-remembers=remembers data-progress=told>
                 <div class="bar">{field}{button}</div>
                 {main.and_then(|index| note(&query.inputs[index]))}
                 {has_rest.then(|| view! { <div class="more">{rest}</div> })}
                 {kept}
+                {tells.then(|| view! { <details class="stages scripted"><summary>"Stages"</summary><ol></ol></details> })}
             </form>
         </search>
     }

@@ -2,9 +2,9 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 use leptos::prelude::*;
-use loupe_wire::{DisplayConfig, FieldFormatOptions, FieldFormatType as Format, Value};
+use loupe_wire::{DisplayConfig, FieldFormatOptions, FieldFormatType as Format, Object, Value};
 
-use super::look::{Ratio, fit};
+use super::look::{Ratio, fit, get, label};
 use super::text::{Marks, domain, safe_url, truncate};
 
 const MOST_ITEMS: usize = 12;
@@ -55,6 +55,21 @@ pub fn field(drawing: &Drawing<'_>, name: &str, value: Option<&Value>) -> Option
     };
     let format = config.map_or_else(|| guess(value), |config| config.format);
     Some(draw(drawing, format, value, &options))
+}
+
+/// Some fields in one line, each named for those who do not see where it stands.
+pub fn line(
+    drawing: &Drawing<'_>,
+    class: &'static str,
+    names: &[String],
+    fields: &Object,
+) -> Option<AnyView> {
+    let cells: Vec<_> = names
+        .iter()
+        .filter_map(|name| Some((name, field(drawing, name, get(fields, name))?)))
+        .map(|(name, value)| view! { <div><dt>{label(drawing.display, name)}</dt><dd>{value}</dd></div> })
+        .collect();
+    (!cells.is_empty()).then(|| view! { <dl class=class>{cells}</dl> }.into_any())
 }
 
 fn guess(value: &Value) -> Format {

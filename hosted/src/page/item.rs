@@ -4,27 +4,34 @@ use leptos::prelude::*;
 use loupe_wire::Timestamp;
 
 use super::card::{picture, title};
-use super::format::{Drawing, field, marked};
+use super::format::{Drawing, field, line, marked};
 use super::look::{Look, get, label};
 use super::media;
+use super::moments::moments;
 use super::query::Query;
 use super::results::beacon;
 use super::shell::{foot, top};
 use super::text::{Marks, domain, safe_url, truncate};
-use crate::{Hit, Page};
+use crate::{Hit, Media, Page, Picture};
 
 /// Addresses and names of the items before and after in the results the visitor came from.
 #[derive(Debug, Default)]
 pub struct Neighbours {
     pub before: Option<(String, String)>,
     pub after: Option<(String, String)>,
+    /// Ids of all that were found with it.
+    pub found: Vec<String>,
 }
 
 impl Neighbours {
     /// Neighbours of an item in a page of results.
     pub fn of(look: &Look, query: &Query, hits: &[Hit], document_id: &str) -> Self {
+        let found = hits.iter().map(|hit| hit.document_id.clone()).collect();
         let Some(index) = hits.iter().position(|hit| hit.document_id == document_id) else {
-            return Self::default();
+            return Self {
+                found,
+                ..Self::default()
+            };
         };
         let at = |index: usize| {
             hits.get(index)
@@ -33,6 +40,7 @@ impl Neighbours {
         Self {
             before: index.checked_sub(1).and_then(at),
             after: at(index + 1),
+            found,
         }
     }
 }
@@ -56,14 +64,14 @@ pub fn item(
         brief: false,
     };
     let name = title(look, hit);
-    let text = look.text(&hit.fields);
+    let texts = look.texts(&hit.fields);
     let picture = picture(look, hit);
     let mut shown: Vec<String> = look
         .title(&hit.fields)
         .map(|(name, _)| name.to_owned())
         .into_iter()
         .collect();
-    shown.extend(text.as_ref().map(|(name, _)| (*name).to_owned()));
+    shown.extend(texts.iter().map(|(name, _)| (*name).to_owned()));
     shown.extend(picture.as_ref().and_then(|(_, name)| name.clone()));
     let rows: Vec<_> = look
         .item_fields()
@@ -73,26 +81,16 @@ pub fn item(
         .map(|(name, value)| view! { <div><dt>{label(display, name)}</dt><dd>{value}</dd></div> })
         .collect();
     let file = media::of(display, hit);
-    let poster = picture.as_ref().map(|(picture, _)| picture.url.clone());
-    let player = file
-        .as_ref()
-        .and_then(|file| media::player(file, poster, &name))
-        .map(|player| view! { <figure class="figure">{player}</figure> }.into_any());
-    let image = picture.map(|(picture, _)| {
-        let sized = picture.width.zip(picture.height).filter(|(width, height)| *width > 0 && *height > 0);
-        let (width, height) = sized.unwrap_or((look.ratio.0.saturating_mul(60), look.ratio.1.saturating_mul(60)));
-        view! {
-            <figure class="figure">
-                <img src=picture.url alt=name.clone() width=width.to_string() height=height.to_string() fetchpriority="high"/>
-            </figure>
-        }
-        .into_any()
+    let moments = file.as_ref().and_then(|file| {
+        let shown = (file, hit.document_id.as_str());
+        moments(look, query, &marks, shown, &neighbours.found)
     });
-    let image = player.or(image);
-    let link = look.link(&hit.fields).and_then(|link| safe_url(&link)).map(|href| {
-        let text = domain(&href).map_or_else(|| "Open the source".to_owned(), |domain| format!("Open at {domain}"));
-        view! { <p><a class="button primary" href=href rel="noopener noreferrer nofollow">{text}</a></p> }
-    });
+    let image = figure(
+        look,
+        file.as_ref(),
+        picture.map(|(picture, _)| picture),
+        &name,
+    );
     let beacon = told.then(|| beacon(page));
     let document = told.then(|| hit.document_id.clone());
     let back = if query.is_empty() {
@@ -112,18 +110,85 @@ pub fn item(
             <article class=class>
                 {image}
                 <div class="about-item">
-                    <h1>{marked(&name, &marks)}</h1>
-                    {text.map(|(_, text)| paragraphs(&text, &marks))}
+                    {heading(&drawing, look, hit, &name)}
+                    {readings(page, &texts, &marks)}
                     {file.as_ref().map(media::link)}
-                    {link}
+                    {source(look, hit)}
                     {(!rows.is_empty()).then(|| view! { <dl class="particulars full">{rows}</dl> })}
                 </div>
             </article>
-            {beside(neighbours)}
+            {moments}
+            {steps(neighbours)}
         </main>
         {foot()}
     }
     .into_any()
+}
+
+/// What plays the file, else the picture.
+fn figure(
+    look: &Look,
+    file: Option<&Media>,
+    picture: Option<Picture>,
+    name: &str,
+) -> Option<AnyView> {
+    let poster = picture.as_ref().map(|picture| picture.url.clone());
+    let player = file.and_then(|file| media::player(file, poster, name));
+    if let Some(player) = player {
+        return Some(view! { <figure class="figure">{player}</figure> }.into_any());
+    }
+    let picture = picture?;
+    let sized = picture.width.zip(picture.height);
+    let sized = sized.filter(|(width, height)| *width > 0 && *height > 0);
+    let usual = |side: u32| side.saturating_mul(60);
+    let (width, height) = sized.unwrap_or((usual(look.ratio.0), usual(look.ratio.1)));
+    let (width, height) = (width.to_string(), height.to_string());
+    Some(
+        view! {
+            <figure class="figure">
+                <img src=picture.url alt=name.to_owned() width=width height=height fetchpriority="high"/>
+            </figure>
+        }
+        .into_any(),
+    )
+}
+
+/// The title, and what the owner's template puts above and beneath it.
+fn heading(drawing: &Drawing<'_>, look: &Look, hit: &Hit, name: &str) -> AnyView {
+    let around = look.around_item();
+    // In a line a long text is cut, and what is not there leaves no place.
+    let short = Drawing {
+        brief: true,
+        ..*drawing
+    };
+    let beside = |class, names: &[String]| line(&short, class, names, &hit.fields);
+    view! {
+        <div class="headed">
+            {beside("slot eyebrow", &around.eyebrow)}
+            <h1>{marked(name, drawing.marks)}</h1>
+            {beside("slot", &around.line)}
+        </div>
+    }
+    .into_any()
+}
+
+/// The way to where the document points.
+fn source(look: &Look, hit: &Hit) -> Option<AnyView> {
+    let href = look.link(&hit.fields).and_then(|link| safe_url(&link))?;
+    let text = domain(&href).map_or_else(
+        || "Open the source".to_owned(),
+        |domain| format!("Open at {domain}"),
+    );
+    Some(view! { <p><a class="button primary" href=href rel="noopener noreferrer nofollow">{text}</a></p> }.into_any())
+}
+
+/// The running texts, each after the first with its name.
+fn readings(page: &Page, texts: &[(&str, String)], marks: &Marks) -> Vec<AnyView> {
+    let named = |name: &str| view! { <h2>{label(&page.display_config, name)}</h2> };
+    let one = |(index, (name, text)): (usize, &(&str, String))| {
+        view! { {(index > 0).then(|| named(name))}{paragraphs(text, marks)} }.into_any()
+    };
+    texts.iter().enumerate().map(one).collect()
 }
 
 fn paragraphs(text: &str, marks: &Marks) -> AnyView {
@@ -135,7 +200,7 @@ fn paragraphs(text: &str, marks: &Marks) -> AnyView {
     view! { <div class="reading">{paragraphs}</div> }.into_any()
 }
 
-fn beside(neighbours: Neighbours) -> Option<AnyView> {
+fn steps(neighbours: Neighbours) -> Option<AnyView> {
     let step = |rel: &'static str, word: &'static str, to: Option<(String, String)>| {
         to.map(|(href, name)| view! {
             <a class=rel rel=rel href=href><span class="hint">{word}</span><span>{truncate(&name, 60)}</span></a>

@@ -1,7 +1,9 @@
 //! How one page looks: the template's character, with the owner's words over it.
 
-use loupe_wire::{DisplayConfig, FieldConfig, FieldFormatType, Object, Value};
+use loupe_wire::{DisplayConfig, FieldConfig, Object, Value};
 
+use super::slots::{Around, Slots};
+use super::template::{Side, built_in, own};
 use super::theme::{card_style, hover, length};
 use crate::Page;
 
@@ -94,6 +96,8 @@ impl Ratio {
 #[derive(Debug, Clone)]
 pub struct Look {
     pub template: Template,
+    /// Whether the owner says what stands where.
+    pub is_own: bool,
     pub mode: Mode,
     pub columns: u32,
     pub gap: String,
@@ -117,18 +121,6 @@ pub struct Look {
     slots: Slots,
 }
 
-/// Which field fills which place.
-#[derive(Debug, Clone, Default)]
-struct Slots {
-    title: Vec<String>,
-    text: Vec<String>,
-    thumbnail: Option<String>,
-    badge: Option<String>,
-    link: Vec<String>,
-    card: Vec<String>,
-    item: Vec<String>,
-}
-
 impl Look {
     /// Looks of a page, with as many results as its owner allows at once.
     pub fn of_page(page: &Page) -> Self {
@@ -141,12 +133,14 @@ impl Look {
 
     /// Looks of a display configuration.
     pub fn of(display: &DisplayConfig) -> Self {
-        let template = match display.template_type.as_deref() {
-            Some("portrait-gallery") => Template::PortraitGallery,
-            Some("media-search") => Template::MediaSearch,
-            Some("document-search") => Template::DocumentSearch,
-            _ => Template::Custom,
-        };
+        let own = own(display);
+        let named = display.template_type.as_deref().and_then(built_in);
+        let template = own
+            .as_ref()
+            .map(|own| own.character)
+            .or(named)
+            .unwrap_or(Template::Custom);
+        let side = own.as_ref().map(|own| own.side).unwrap_or_default();
         let (mode, columns, ratio) = match template {
             Template::PortraitGallery => (Mode::Grid, 4, Ratio(4, 5)),
             Template::DocumentSearch => (Mode::List, 1, Ratio(3, 4)),
@@ -183,6 +177,7 @@ impl Look {
             ratio: given
                 .filter(|card| card.thumbnail_aspect_ratio != "16/9")
                 .and_then(|card| Ratio::parse(&card.thumbnail_aspect_ratio))
+                .or_else(|| own.as_ref()?.ratio)
                 .unwrap_or(ratio),
             fit: fit(&card.thumbnail_fit),
             card: card_style(
@@ -193,8 +188,8 @@ impl Look {
                     .or_else(|| theme?.card_style.as_deref()),
             ),
             hover: hover(theme.and_then(|theme| theme.card_hover_effect.as_deref())),
-            horizontal: card.layout == "horizontal",
-            thumbnail: card.show_thumbnail,
+            horizontal: card.layout == "horizontal" || side == Side::Beside,
+            thumbnail: card.show_thumbnail && side != Side::Nowhere,
             score: card.show_score,
             find_similar: card.show_find_similar,
             click: match card.card_click_action.as_str() {
@@ -221,7 +216,8 @@ impl Look {
             } else {
                 24
             },
-            slots: Slots::of(display),
+            slots: Slots::of(display, own.as_ref()),
+            is_own: own.is_some(),
         }
     }
 
@@ -249,8 +245,8 @@ impl Look {
 
     /// Short word laid over the picture: a length, a page number.
     pub fn badge<'a>(&'a self, fields: &'a Object) -> Option<(&'a str, &'a Value)> {
-        let name = self.slots.badge.as_deref()?;
-        Some((name, get(fields, name)?))
+        let mut names = self.slots.badge.iter();
+        names.find_map(|name| Some((name.as_str(), get(fields, name)?)))
     }
 
     /// Address the document points to.
@@ -261,6 +257,25 @@ impl Look {
             .find_map(|name| text_of(get(fields, name)?))
     }
 
+    /// Running texts of a document on its own page, each with the field it came from.
+    pub fn texts(&self, fields: &Object) -> Vec<(&str, String)> {
+        let texts = self.slots.reading.iter();
+        texts
+            .filter_map(|name| Some((name.as_str(), text_of(get(fields, name)?)?)))
+            .take(self.slots.texts)
+            .collect()
+    }
+
+    /// Fields above and beneath the heading of a card.
+    pub fn around(&self) -> &Around {
+        &self.slots.around
+    }
+
+    /// Fields above and beneath the heading of an item's page.
+    pub fn around_item(&self) -> &Around {
+        &self.slots.around_item
+    }
+
     /// Fields listed on a card, in order, without those shown elsewhere.
     pub fn card_fields(&self) -> &[String] {
         &self.slots.card
@@ -269,139 +284,6 @@ impl Look {
     /// Fields listed on an item's page, in order.
     pub fn item_fields(&self) -> &[String] {
         &self.slots.item
-    }
-}
-
-impl Slots {
-    fn of(display: &DisplayConfig) -> Self {
-        let card = display
-            .components
-            .as_ref()
-            .and_then(|components| components.result_card.as_ref());
-        let exposed = |name: &String| display.exposed_fields.contains(name);
-        let mapped = |names: &[&str]| -> Vec<String> {
-            let mappings = display.field_mappings.as_ref();
-            names
-                .iter()
-                .filter_map(|name| mappings?.get(*name).cloned())
-                .filter(exposed)
-                .collect()
-        };
-        let named = |names: &[&str]| -> Vec<String> {
-            names
-                .iter()
-                .map(|name| (*name).to_owned())
-                .filter(exposed)
-                .collect()
-        };
-        let format = |name: &String| display.field_config.get(name).map(|config| config.format);
-        let mut title: Vec<String> = card
-            .and_then(|card| card.title_field.clone())
-            .into_iter()
-            .filter(exposed)
-            .collect();
-        title.extend(mapped(&["title", "name", "heading"]));
-        title.extend(named(&[
-            "title",
-            "name",
-            "headline",
-            "subject",
-            "filename",
-            "file_name",
-            "label",
-        ]));
-        let mut text = mapped(&[
-            "description",
-            "subtitle",
-            "snippet",
-            "text",
-            "body",
-            "caption",
-        ]);
-        text.extend(named(&[
-            "description",
-            "summary",
-            "caption",
-            "snippet",
-            "text",
-            "content",
-            "body",
-            "transcription",
-            "ocr_text",
-        ]));
-        if title.is_empty() {
-            title.extend(
-                display
-                    .exposed_fields
-                    .iter()
-                    .find(|name| {
-                        format(name).is_none_or(|format| format == FieldFormatType::Text)
-                            && !text.contains(name)
-                    })
-                    .cloned(),
-            );
-        }
-        text.retain(|name| !title.contains(name));
-        let thumbnail = card
-            .and_then(|card| card.thumbnail_field.clone())
-            .filter(exposed)
-            .or_else(|| {
-                mapped(&["thumbnail", "image", "picture", "poster", "cover"])
-                    .into_iter()
-                    .next()
-            })
-            .or_else(|| {
-                display
-                    .exposed_fields
-                    .iter()
-                    .find(|name| format(name) == Some(FieldFormatType::Image))
-                    .cloned()
-            });
-        let badge = mapped(&["badge", "duration"]).into_iter().next();
-        let mut link = mapped(&["url", "link", "href"]);
-        link.extend(
-            display
-                .exposed_fields
-                .iter()
-                .filter(|name| format(name) == Some(FieldFormatType::Url))
-                .cloned(),
-        );
-        let mut slots = Self {
-            title,
-            text,
-            thumbnail,
-            badge,
-            link,
-            ..Self::default()
-        };
-        let order = card
-            .map(|card| card.field_order.clone())
-            .unwrap_or_default();
-        let ordered = |wanted: Option<Vec<String>>| -> Vec<String> {
-            let wanted = wanted.unwrap_or_else(|| display.exposed_fields.clone());
-            let mut fields: Vec<String> = order
-                .iter()
-                .filter(|name| wanted.contains(name))
-                .cloned()
-                .collect();
-            fields.extend(wanted.into_iter().filter(|name| !order.contains(name)));
-            fields.retain(exposed);
-            fields
-        };
-        // Unless the owner lists fields, a card shows only what the owner gave a format or an order: the rest is on the item's page.
-        let chosen = card.and_then(|card| card.card_fields.clone()).or_else(|| {
-            Some(
-                display
-                    .exposed_fields
-                    .iter()
-                    .filter(|name| order.contains(name) || display.field_config.contains_key(*name))
-                    .cloned()
-                    .collect(),
-            )
-        });
-        slots.card = ordered(chosen);
-        slots.item = ordered(card.and_then(|card| card.modal_fields.clone()));
-        slots
     }
 }
 

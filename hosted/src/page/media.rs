@@ -32,6 +32,7 @@ fn mapped(display: &DisplayConfig, hit: &Hit) -> Option<Media> {
         url,
         start: start.filter(|start| start.is_finite() && *start > 0.0),
         page: value("page_number").and_then(|page| page.as_u64()),
+        ..Media::default()
     })
 }
 
@@ -46,7 +47,7 @@ fn address(media: &Media) -> String {
 }
 
 /// `3725` seconds as `1:02:05`.
-fn clock(seconds: f64) -> String {
+pub fn clock(seconds: f64) -> String {
     let seconds = seconds as u64;
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     match hours {

@@ -12,11 +12,15 @@ mod item;
 mod lock;
 mod look;
 mod media;
+mod moments;
 mod preview;
+mod progress;
 mod query;
 mod reply;
 mod results;
 mod shell;
+mod slots;
+mod template;
 mod text;
 mod theme;
 mod upload;
@@ -30,6 +34,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::{get, post};
 use leptos::prelude::*;
+use tokio::sync::mpsc;
 
 use self::card::Cards;
 use self::head::Head;
@@ -41,6 +46,8 @@ use self::shell::{Document, body_class, document, notice};
 use self::text::Marks;
 use self::theme::Theme;
 use crate::{Hit, Host, HostError, Page, Seen, Visitor};
+
+pub use self::template::{TemplateFault, faults as template_faults};
 
 type Shared = State<Arc<dyn Host>>;
 
@@ -144,7 +151,7 @@ async fn search_page(
     State(host): Shared,
     Path(public_name): Path<String>,
     RawQuery(raw): RawQuery,
-    visitor: Visitor,
+    mut visitor: Visitor,
     address: Uri,
     headers: HeaderMap,
 ) -> Response {
@@ -152,6 +159,14 @@ async fn search_page(
         Ok(page) => page,
         Err(reply) => return *reply,
     };
+    if progress::is_told(&page) && progress::is_asked(&headers) {
+        let (steps, told) = mpsc::channel(progress::WAITING);
+        visitor.steps = Some(steps);
+        let headers = HeaderMap::new();
+        let running =
+            async move { search(&*host, &page, &visitor, raw, View::Page, &headers).await };
+        return progress::follow(Box::pin(running), told).await;
+    }
     search(&*host, &page, &visitor, raw, View::Page, &headers).await
 }
 
@@ -244,6 +259,8 @@ fn expose(page: &Page, hit: &mut Hit) {
         .filter_map(|name| Some((name.clone(), look::get(&hit.fields, name)?.clone())))
         .collect();
     hit.fields = fields;
+    let parts = hit.media.iter_mut().flat_map(|media| &mut media.parts);
+    parts.for_each(|part| expose(page, part));
 }
 
 fn render_search(
@@ -294,6 +311,7 @@ fn render_search(
         let waiting = matches!(outcome, Outcome::Waiting);
         // What was searched for stays on the visitor's machine, and not even there behind a password.
         let remembers = told && !framed && !page.is_protected;
+        let tells = progress::is_told(page) && !framed;
         view! {
             {(!framed).then(|| shell::top(page, &query.home))}
             // The page around a frame has a main part of its own.
@@ -303,7 +321,7 @@ fn render_search(
                         <h1>{display.title.clone()}</h1>
                         {display.description.clone().filter(|_| !asked).map(|text| view! { <p class="lede">{text}</p> })}
                     </div>
-                    {look.search.then(|| form::form(query, waiting && !framed, remembers))}
+                    {look.search.then(|| form::form(query, waiting && !framed, remembers, tells))}
                     {(!asked).then(|| form::suggestions(query))}
                 </div>
                 {results::results(&cards, outcome, told)}
@@ -384,7 +402,8 @@ async fn item_page(
         }
     };
     let title = card::title(&look, &hit);
-    let text = look.text(&hit.fields).map(|(_, text)| text);
+    let text = look.texts(&hit.fields).into_iter().next();
+    let text = text.map(|(_, text)| text);
     let picture = card::picture(&look, &hit).map(|(picture, _)| picture.url);
     let mut head = Head::of_item(
         &page,

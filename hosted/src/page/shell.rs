@@ -91,8 +91,9 @@ pub fn body_class(look: &Look, asked: bool) -> String {
         Hover::Still => "h-still",
     };
     let wide = if look.full_width { " wide" } else { "" };
+    let own = if look.is_own { " t-own" } else { "" };
     let state = if asked { "asked" } else { "landing" };
-    format!("public {template} {mode} {card} {hover} {state}{wide}")
+    format!("public {template} {mode} {card} {hover} {state}{wide}{own}")
 }
 
 /// Bar at the top: the way home, the owner's links and button.
@@ -117,17 +118,11 @@ pub fn top(page: &Page, path: &str) -> AnyView {
         .filter_map(|link| Some((safe_link(&link.url)?, link.name.clone())))
         .map(|(url, name)| view! { <a href=url rel="noopener noreferrer nofollow">{name}</a> })
         .collect_view();
-    let button = display.custom_cta.as_ref().map(|cta| {
-        view! {
-            <button class="button" type="button" popovertarget="cta">{cta.label.clone()}</button>
-        }
-    });
-    let sheet = display.custom_cta.as_ref().map(|cta| view! {
-        <div id="cta" class="sheet prose" popover="auto" role="dialog" aria-label=cta.label.clone()>
-            <button class="close" type="button" popovertarget="cta" popovertargetaction="hide" aria-label="Close">"×"</button>
-            <div inner_html=markdown(&cta.markdown_content)></div>
-        </div>
-    });
+    let (button, sheet) = display
+        .custom_cta
+        .as_ref()
+        .map(|cta| sheet("cta".to_owned(), &cta.label, &cta.markdown_content))
+        .unzip();
     view! {
         <a class="skip" href="#content">"Skip to the results"</a>
         <header class="top">
@@ -139,23 +134,60 @@ pub fn top(page: &Page, path: &str) -> AnyView {
     .into_any()
 }
 
-/// The owner's Markdown sections.
+/// A button and the sheet that it opens.
+fn sheet(id: String, label: &str, markdown_content: &str) -> (AnyView, AnyView) {
+    let button = view! { <button class="button" type="button" popovertarget=id.clone()>{label.to_owned()}</button> };
+    let own = id.clone();
+    let sheet = view! {
+        <div id=own class="sheet prose" popover="auto" role="dialog" aria-label=label.to_owned()>
+            <button class="close" type="button" popovertarget=id popovertargetaction="hide" aria-label="Close">"×"</button>
+            <div inner_html=markdown(markdown_content)></div>
+        </div>
+    };
+    (button.into_any(), sheet.into_any())
+}
+
+/// The owner's Markdown sections: one beneath the other to fold out, side by side of which one is open
+/// (`extensions.markdowns: "tabs"`), or behind a button each (`"modal"`).
 pub fn sections(page: &Page) -> Option<AnyView> {
     let sections = &page.display_config.markdowns;
-    (!sections.is_empty()).then(|| {
-        let details = sections
-            .iter()
-            .map(|section| {
-                view! {
-                    <details>
-                        <summary>{section.title.clone()}</summary>
-                        <div class="prose" inner_html=markdown(&section.content)></div>
-                    </details>
-                }
+    if sections.is_empty() {
+        return None;
+    }
+    let extensions = page.display_config.extensions.as_ref();
+    let manner = extensions.and_then(|all| all.get("markdowns")?.as_str());
+    if manner == Some("modal") {
+        let sheets = sections.iter().enumerate();
+        let sheets: Vec<_> = sheets
+            .map(|(index, section)| {
+                sheet(format!("about-{index}"), &section.title, &section.content)
             })
-            .collect_view();
-        view! { <section class="about" aria-label="About">{details}</section> }.into_any()
-    })
+            .collect();
+        return Some(
+            view! { <section class="about sheets" aria-label="About">{sheets}</section> }
+                .into_any(),
+        );
+    }
+    // Of details with one name, browsers keep one open.
+    let is_tabs = manner == Some("tabs");
+    let (class, name) = match is_tabs {
+        true => ("about tabs", Some("about")),
+        false => ("about", None),
+    };
+    let details = sections
+        .iter()
+        .enumerate()
+        .map(|(index, section)| {
+            let open = is_tabs && index == 0;
+            view! {
+                <details name=name open=open>
+                    <summary>{section.title.clone()}</summary>
+                    <div class="prose" inner_html=markdown(&section.content)></div>
+                </details>
+            }
+        })
+        .collect_view();
+    Some(view! { <section class=class aria-label="About">{details}</section> }.into_any())
 }
 
 /// Foot of the view for frames: the way to the page itself.

@@ -15,6 +15,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Visitor {
         Ok(Self {
             cookies: text("cookie").unwrap_or_default().to_owned(),
             unfollowed: text("dnt") == Some("1") || text("sec-gpc") == Some("1"),
+            steps: None,
         })
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
 use loupe_hosted::{
-    Facet, FacetValue, Hit, Host, HostError, Listed, Page, SearchAnswer, SearchRequest, Seen,
+    Facet, FacetValue, Hit, Host, HostError, Listed, Page, SearchAnswer, SearchRequest, Seen, Step,
     Unlock, Visitor,
 };
 use scraper::{Html, Selector};
@@ -76,6 +76,17 @@ impl Host for Fake {
     ) -> Result<SearchAnswer, HostError> {
         assert!(self.is_open_for(visitor));
         self.asked.lock().unwrap().push(request);
+        if let Some(steps) = &visitor.steps {
+            for found in [None, Some(2)] {
+                let step = Step {
+                    at: 1,
+                    of: 1,
+                    found,
+                    ms: found,
+                };
+                steps.send(step).await.unwrap();
+            }
+        }
         match self.error {
             Some(error) => Err(error()),
             None => Ok(SearchAnswer {

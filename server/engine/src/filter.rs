@@ -24,7 +24,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 pub use matches::Matcher;
-pub use order::{compare_values, sort_values, value_at, values_at};
+pub use order::{compare_values, moment, sort_values, value_at, values_at};
 
 /// Deepest nesting of nodes that is parsed.
 pub const MAX_DEPTH: usize = 16;

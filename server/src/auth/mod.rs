@@ -9,4 +9,4 @@ pub mod table;
 
 pub use level::{Admin, Delete, Level, Read, Write, operation_of, rank};
 pub use scope::{Caller, OptionalScope, Org, Scope, Via, authenticate};
-pub(crate) use scope::{check_level, identify, namespace_header, welcome};
+pub(crate) use scope::{check_alive, check_level, identify, namespace_header, welcome};

@@ -19,6 +19,7 @@ use crate::{
     db::Table,
     error::{ApiError, Result},
     list::{ListParams, Page},
+    unresolved::Nowhere,
     v1::{api_keys, namespaces},
 };
 
@@ -31,7 +32,7 @@ pub struct Caller {
     pub key: Arc<APIKeyModel>,
     /// What the request says about itself.
     pub via: Arc<Via>,
-    /// The namespace that the request is about: a scope of it covers what it holds.
+    /// The namespace that the request is about, as it names it: a scope of it covers what it holds.
     pub within: Option<Arc<str>>,
 }
 
@@ -119,6 +120,21 @@ impl Caller {
                 held.is_some_and(|id| matches(&scope.resource_id, id))
                     && operations.is_none_or(|operations| operations.contains(&operation))
             })
+    }
+
+    /// The ids and beginnings of ids that the key's own scopes name of a kind, for an operation.
+    pub fn patterns(
+        &self,
+        kind: ResourceType,
+        operation: NamespaceOperation,
+    ) -> impl Iterator<Item = &str> {
+        let scopes = self.key.scopes.iter();
+        let named = scopes.filter(move |scope| {
+            let operations = scope.operations.as_ref();
+            scope.resource_type == kind
+                && operations.is_none_or(|operations| operations.contains(&operation))
+        });
+        named.map(|scope| scope.resource_id.as_str())
     }
 
     /// A page of what the key may read: all of the owner's, or what its scopes cover.
@@ -217,8 +233,31 @@ impl<L: Level> Scope<L> {
 /// 401 for every kind of wrong key, 403 for a wrong origin.
 pub async fn authenticate(app: &App, headers: &HeaderMap, address: Option<&str>) -> Result<Caller> {
     let caller = identify(app, headers, address).await?;
+    check_alive(app, &caller)?;
     welcome(&caller, headers)?;
     Ok(caller)
+}
+
+/// Refuses keys that have ended: they tell whose they were, and open nothing.
+///
+/// # Errors
+/// 401 for a key that was revoked or has expired.
+pub(crate) fn check_alive(app: &App, caller: &Caller) -> Result<()> {
+    let key = &caller.key;
+    if key.status == KeyStatus::Revoked {
+        return Err(ApiError::unauthenticated(
+            "api_key_revoked",
+            "this API key was revoked",
+        ));
+    }
+    if key.status == KeyStatus::Expired || key.expires_at.is_some_and(|at| at <= app.clock().now())
+    {
+        return Err(ApiError::unauthenticated(
+            "api_key_expired",
+            "this API key has expired",
+        ));
+    }
+    Ok(())
 }
 
 /// Refuses origins that the key may not be used from.
@@ -229,10 +268,10 @@ pub(crate) fn welcome(caller: &Caller, headers: &HeaderMap) -> Result<()> {
     origin::check(&caller.key, headers)
 }
 
-/// Checks the key of a request: its checksum without I/O, then the cache, then one indexed read.
+/// Finds whose key a request carries, ended or not: its checksum without I/O, then the cache, then one indexed read.
 ///
 /// # Errors
-/// 401 for every kind of wrong key.
+/// 401 for a key that is missing, malformed or not known.
 pub(crate) async fn identify(
     app: &App,
     headers: &HeaderMap,
@@ -261,20 +300,6 @@ pub(crate) async fn identify(
             "this API key is not known",
         ));
     };
-    if stored.status == KeyStatus::Revoked {
-        return Err(ApiError::unauthenticated(
-            "api_key_revoked",
-            "this API key was revoked",
-        ));
-    }
-    if stored.status == KeyStatus::Expired
-        || stored.expires_at.is_some_and(|at| at <= app.clock().now())
-    {
-        return Err(ApiError::unauthenticated(
-            "api_key_expired",
-            "this API key has expired",
-        ));
-    }
     let org_id = stored.organization_id.clone().unwrap_or_default();
     Ok(Caller {
         org_id,
@@ -315,6 +340,17 @@ pub(crate) fn namespace_header(headers: &HeaderMap) -> Result<Option<String>> {
     Ok((!value.is_empty()).then(|| value.to_owned()))
 }
 
+/// The namespace that the header names. A list whose header names none is read where nothing is.
+async fn resolve(parts: &Parts, app: &App, caller: &Caller, sent: &str) -> Result<String> {
+    if namespaces::exists(app, caller, sent).await? {
+        return Ok(sent.to_owned());
+    }
+    match parts.extensions.get::<Nowhere>() {
+        Some(nowhere) => Ok(nowhere.instead_of(sent)),
+        None => Err(ApiError::not_found("namespace", sent)),
+    }
+}
+
 fn header_missing() -> ApiError {
     ApiError::unauthorized(
         "namespace_header_missing",
@@ -347,10 +383,10 @@ where
         let app = App::from_ref(state);
         let caller = caller::<L>(parts, &app).await?;
         let sent = namespace_header(&parts.headers)?.ok_or_else(header_missing)?;
-        if !namespaces::exists(&app, &caller, &sent).await? {
-            return Err(ApiError::unresolved(&sent));
-        }
-        Ok(Self::internal(caller, sent))
+        let namespace_id = resolve(parts, &app, &caller, &sent).await?;
+        let mut scope = Self::internal(caller, namespace_id);
+        scope.caller.within = Some(sent.into());
+        Ok(scope)
     }
 }
 
@@ -363,13 +399,12 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self> {
         let app = App::from_ref(state);
         let mut caller = caller::<L>(parts, &app).await?;
-        let namespace_id = namespace_header(&parts.headers)?;
-        caller.within = namespace_id.as_deref().map(Into::into);
-        if let Some(sent) = &namespace_id
-            && !namespaces::exists(&app, &caller, sent).await?
-        {
-            return Err(ApiError::unresolved(sent));
-        }
+        let sent = namespace_header(&parts.headers)?;
+        let namespace_id = match &sent {
+            Some(sent) => Some(resolve(parts, &app, &caller, sent).await?),
+            None => None,
+        };
+        caller.within = sent.map(Into::into);
         Ok(Self {
             caller,
             namespace_id,

@@ -64,6 +64,9 @@ pub const MIGRATIONS: &[Migration] = migrations![
     39 "0039_upload_batches",
     40 "0040_batch_groups",
     41 "0041_failed_executions",
+    42 "0042_under_way",
+    43 "0043_latency",
+    44 "0044_created",
 ];
 
 const SCHEMA: &str =

@@ -18,8 +18,12 @@ use super::{
 use crate::{
     app::App,
     error::{ApiError, Result},
-    front, password,
-    v1::audit::{Visitor, repeats},
+    front,
+    password::{self, Checked, hashing::salt},
+    v1::{
+        apps,
+        audit::{Visitor, repeats},
+    },
 };
 
 /// Where the password goes.
@@ -138,18 +142,23 @@ async fn unlock(app: &App, site: &Site, hash: &str, request: Request) -> Result<
         repeats::not_signed_in(app, &visitor, None, code);
     };
     // A hash that is gone is no hash of anything.
-    let right = !hash.is_empty()
-        && password::check(app, site.app_id(), front::address(), hash, tried)
+    let checked = match hash {
+        "" => Checked::Wrong,
+        _ => password::check(app, site.app_id(), front::address(), hash, tried)
             .await
             .inspect_err(|error| {
                 if error.kind() == "TooManyRequestsError" {
                     refused("too_many_tries");
                 }
-            })?;
-    if !right {
+            })?,
+    };
+    if !checked.is_right() {
         refused("password_wrong");
         let error = Some("This is not the password.".to_owned());
         return Ok(form(site, StatusCode::UNAUTHORIZED, error, &return_to));
+    }
+    if checked == Checked::Right {
+        apps::renew_password(app, (&site.org_id, site.app_id()), hash, tried).await;
     }
     let until = app.clock().micros() / 1_000_000 + SECONDS;
     let (name, signature) = (cookie_name(app, site), signature(app, site, hash, until)?);
@@ -206,8 +215,9 @@ fn cookie_name(app: &App, site: &Site) -> String {
     format!("{prefix}loupe_open_{}", site.app_id())
 }
 
-/// The hash is among the words: whoever knows the old password does not know the new one.
+/// The salt of the hash is among the words: whoever knows the old password does not know the new one, and a hash that is renewed
+/// shuts nobody out.
 fn signature(app: &App, site: &Site, hash: &str, until: i64) -> Result<String> {
-    let until = until.to_string();
-    app.vault().signature(&["app", site.app_id(), hash, &until])
+    let (salt, until) = (salt(hash), until.to_string());
+    app.vault().signature(&["app", site.app_id(), salt, &until])
 }

@@ -167,6 +167,7 @@ impl Filling<'_> {
             .await
             .map_err(nothing_made)?;
         crate::fail_point!("batch.after_extract");
+        documents::hold_back(self.collection, &mut outcomes)?;
         quota::hold_back(app, &self.claim.org_id, &plan.spec, &mut outcomes).await?;
         let (mut documents, mut made) = (Vec::new(), Made::default());
         for outcome in outcomes {

@@ -34,7 +34,8 @@ crate::sql! {
     const POSTPONE = "UPDATE tasks SET status = 'QUEUED', updated_at = $4, run_after = $5, attempt = attempt - 1, lease_owner = NULL, lease_until = NULL WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
 }
 
-const BUSY: &str = "another chunk has an object of this one in work";
+/// The code of what a chunk ends in that finds one of its objects held; no caller ever sees it.
+const BUSY: &str = "objects_in_work";
 
 /// The lease of whoever has an object in work, or a document that everything else was made of.
 pub fn object_lease(namespace_id: &str, object_id: &str) -> String {
@@ -157,7 +158,8 @@ impl Holding {
             Box::pin(async move {
                 for name in &names {
                     if !store::hold_lease(tx, name, &holder, now, until).await? {
-                        return Err(ApiError::conflict("", BUSY));
+                        let message = "another chunk has an object of this one in work";
+                        return Err(ApiError::conflict(BUSY, message));
                     }
                 }
                 Ok(())
@@ -165,7 +167,7 @@ impl Holding {
         });
         match taken.await {
             Ok(()) => Ok(Some(holding)),
-            Err(error) if error.message() == BUSY => {
+            Err(error) if error.has_code(BUSY) => {
                 holding.over();
                 Ok(None)
             }

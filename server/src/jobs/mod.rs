@@ -44,12 +44,9 @@ const LONGEST_ASKED: u64 = 60;
 /// kills its process is not tried for ever.
 const MAX_CLAIMS: i64 = 25;
 
-/// Lanes beside the workers', and how much of each is done at once. A crawl keeps what it reads in memory.
-const LANES: [(Lane, &str, usize); 3] = [
-    (Lane::Looks, "looks", 8),
-    (Lane::Crawls, "crawls", 4),
-    (Lane::Sends, "sends", 32),
-];
+/// What is done at once of lanes beside the workers'. A crawl keeps what it reads in memory.
+const LOOKS: usize = 8;
+const CRAWLS: usize = 4;
 
 /// The lease of whoever leads.
 const LEADER: &str = "leader";
@@ -62,7 +59,12 @@ pub fn start(app: &App) {
         app.clone().spawn(async move { work(app, owner).await });
     }
     if app.config().jobs.workers > 0 {
-        for (lane, name, room) in LANES {
+        let sends = app.config().outbound.at_once();
+        for (lane, name, room) in [
+            (Lane::Looks, "looks", LOOKS),
+            (Lane::Crawls, "crawls", CRAWLS),
+            (Lane::Sends, "sends", sends),
+        ] {
             let (app, owner) = (app.clone(), format!("{owner}/{name}"));
             app.clone()
                 .spawn(async move { work_beside(app, owner, lane, room).await });
@@ -157,9 +159,10 @@ async fn idle(app: &App, pause: Duration) {
 
 async fn claim(app: &App, owner: &str, lane: Lane) -> Result<Option<Claim>> {
     let (owner, now, lease) = (owner.to_owned(), app.clock().micros(), lease(app));
+    let share = app.config().outbound.of_organization();
     app.db()
         .write(move |tx| {
-            Box::pin(async move { store::claim(tx, &owner, lane, now, now + lease).await })
+            Box::pin(async move { store::claim(tx, &owner, lane, share, now, now + lease).await })
         })
         .await
 }

@@ -17,6 +17,8 @@ crate::sql! {
     // Work of every organization: the queue is one. The outer condition is checked again after a concurrent claim of
     // the same row, so two workers never hold one row.
     const CLAIM = "UPDATE tasks SET lease_owner = $1, lease_until = $2, attempt = attempt + 1, status = 'PROCESSING', updated_at = $3 WHERE task_id = (SELECT task_id FROM tasks WHERE kind IS NOT NULL AND (kind IN ($4, $5, $7, $8, $9)) = $6 AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) ORDER BY created_at, task_id LIMIT 1) AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) RETURNING task_id, org_id, namespace_id, parent_id, kind, work, lease_owner, attempt, tries";
+    // The same for what is sent: first of organizations that have the least under way, and none of those that have their share.
+    const CLAIM_SEND = "UPDATE tasks SET lease_owner = $1, lease_until = $2, attempt = attempt + 1, status = 'PROCESSING', updated_at = $3 WHERE task_id = (SELECT t.task_id FROM tasks t LEFT JOIN (SELECT org_id, COUNT(*) AS held FROM tasks WHERE kind IN ($4, $5, $6) AND status = 'PROCESSING' AND lease_until >= $3 GROUP BY org_id) busy ON busy.org_id = t.org_id WHERE t.kind IN ($4, $5, $6) AND ((t.status = 'QUEUED' AND t.run_after <= $3) OR (t.status = 'PROCESSING' AND t.lease_until < $3)) AND COALESCE(busy.held, 0) < $7 ORDER BY COALESCE(busy.held, 0), t.created_at, t.task_id LIMIT 1) AND ((status = 'QUEUED' AND run_after <= $3) OR (status = 'PROCESSING' AND lease_until < $3)) RETURNING task_id, org_id, namespace_id, parent_id, kind, work, lease_owner, attempt, tries";
     const RENEW = "UPDATE tasks SET lease_until = $4 WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
     const FINISH = "UPDATE tasks SET status = $4, updated_at = $5, ended_at = $5, lease_owner = NULL, lease_until = NULL WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
     const HOLDS = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE task_id = $1 AND lease_owner = $2 AND attempt = $3 AND status = 'PROCESSING'";
@@ -90,18 +92,25 @@ impl Lane {
     }
 }
 
+/// Claims what waits longest in a lane; of what is sent an organization has at most its `share` under way.
 pub(super) async fn claim(
     tx: &mut Tx,
     owner: &str,
     lane: Lane,
+    share: i64,
     now: i64,
     until: i64,
 ) -> Result<Option<Claim>> {
     let ([first, second, third, fourth, fifth], of_them) = lane.kinds();
-    let args = args![
-        owner, until, now, first, second, of_them, third, fourth, fifth
-    ];
-    let row: Option<Row> = tx.one(CLAIM, args).await?;
+    let row: Option<Row> = if lane == Lane::Sends {
+        let args = args![owner, until, now, first, second, third, share];
+        tx.one(CLAIM_SEND, args).await?
+    } else {
+        let args = args![
+            owner, until, now, first, second, of_them, third, fourth, fifth
+        ];
+        tx.one(CLAIM, args).await?
+    };
     Ok(row.map(|row| Claim {
         task_id: row.task_id,
         org_id: row.org_id,

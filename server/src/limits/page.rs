@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use loupe_wire::{RateLimitConfig, RateLimitTier};
+use loupe_wire::{RateLimitConfig, RateLimitTier, TierLimits};
 use moka::future::Cache;
 
 use super::{RATE, too_many};
@@ -140,6 +140,19 @@ pub async fn take_map(app: &App, address: Option<IpAddr>) -> Result<()> {
     let windows = [(MINUTE, Some(MAPS_MINUTE)), (HOUR, None), (DAY, None)];
     let owner = format!("map {}", front::network(address));
     take(app, owner, windows, 1, "looks").await
+}
+
+/// The limits of a page as they are told; none where it has none.
+pub fn told(config: &RateLimitConfig) -> TierLimits {
+    if !config.enabled {
+        return TierLimits::default();
+    }
+    let [(_, minute), (_, hour), (_, day)] = limits(config);
+    TierLimits {
+        requests_per_minute: minute,
+        requests_per_hour: hour,
+        requests_per_day: day,
+    }
 }
 
 /// What the owner says; where nothing is said, the tier's requests a minute.

@@ -6,7 +6,7 @@ use loupe_engine::filter;
 use loupe_wire::Value;
 use serde::Serialize;
 
-use super::{ListParams, Page, SortKey};
+use super::{ListParams, Page, SortKey, Walk};
 use crate::error::{ApiError, Result, Violation};
 
 /// The moment and the id of a row: where a list that is read in pieces, newest first, goes on.
@@ -15,12 +15,14 @@ pub type Mark = (i64, String);
 /// Rows that are kept at least before they are put in order and those behind the page are dropped.
 const SPARE: usize = 1000;
 
-/// How far a list reaches that is sorted by its members: all rows before a page are kept until it is made.
+/// How far a list reaches that is sorted here: all rows before a page are kept until it is made.
 const SORTED: usize = 20_000;
 
 /// Rows come in the list's own order, whole or in pieces; only what may be on the page is kept of them.
 pub struct Sieve<'p, T> {
     params: &'p ListParams,
+    /// Members by which rows are sorted that do not come in the order asked for.
+    sorts: &'p [SortKey],
     needle: Option<String>,
     /// Rows that may be on the page, with the values that they are sorted by.
     kept: Vec<(T, Vec<Option<Value>>)>,
@@ -34,14 +36,23 @@ impl<'p, T: Serialize> Sieve<'p, T> {
     /// # Errors
     /// A page of a sorted list that lies too far behind.
     pub fn new(params: &'p ListParams) -> Result<Self> {
+        Self::along(params, &Walk::blind(params))
+    }
+
+    /// For rows that the database reads this way.
+    ///
+    /// # Errors
+    /// A page of a list that is sorted here lies too far behind.
+    pub fn along(params: &'p ListParams, walk: &Walk<'p>) -> Result<Self> {
         let sieve = Self {
             params,
+            sorts: walk.sorts,
             needle: params.search.as_ref().map(|search| search.to_lowercase()),
             kept: Vec::new(),
             found: 0,
-            mark: Some((i64::MAX, String::new())),
+            mark: Some(walk.start()),
         };
-        if !params.sorts.is_empty() && sieve.end() > SORTED {
+        if !sieve.sorts.is_empty() && sieve.end() > SORTED {
             let msg = format!("a sorted list is read to its row {SORTED}: narrow it by filters");
             let sent = params.offset.into();
             return Err(Violation::query("offset", "less_than_equal", msg, sent).into());
@@ -62,7 +73,7 @@ impl<'p, T: Serialize> Sieve<'p, T> {
 
     /// Where to read on; none when nothing that comes could change the page.
     pub fn goes_on(&self) -> Option<Mark> {
-        let is_ordered = self.params.sorts.is_empty();
+        let is_ordered = self.sorts.is_empty();
         let is_full = is_ordered && !self.params.include_total && self.found > self.end();
         self.mark.clone().filter(|_| !is_full)
     }
@@ -86,7 +97,7 @@ impl<'p, T: Serialize> Sieve<'p, T> {
             return Ok(());
         }
         self.found += 1;
-        let sorts = &self.params.sorts;
+        let sorts = self.sorts;
         if sorts.is_empty() {
             // Rows stay in the order in which they come, so their places are known.
             if self.start() < self.found && self.found <= self.end() {
@@ -112,7 +123,7 @@ impl<'p, T: Serialize> Sieve<'p, T> {
 
     /// Rows that are the same to every key stay in the order in which they came.
     fn sort(&mut self) {
-        let sorts = &self.params.sorts;
+        let sorts = self.sorts;
         self.kept.sort_by(|(_, left), (_, right)| {
             let mut orders = sorts.iter().zip(left.iter().zip(right));
             let differs = orders.find_map(|(sort, (left, right))| {
@@ -128,7 +139,7 @@ impl<'p, T: Serialize> Sieve<'p, T> {
         let params = self.params;
         let (more, found) = (self.found > self.end(), self.found);
         let mut before = 0;
-        if !params.sorts.is_empty() {
+        if !self.sorts.is_empty() {
             self.sort();
             before = self.start();
         }

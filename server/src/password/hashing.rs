@@ -61,6 +61,11 @@ fn made(password: &str) -> Result<String> {
     Ok(hash.to_string())
 }
 
+/// What a hash keeps when it is [renewed](Hashing::renew): its salt. A new password has another one.
+pub fn salt(hash: &str) -> &str {
+    hash.rsplit('$').nth(1).unwrap_or_default()
+}
+
 /// Whether a hash was made with less than what is asked for today, or in another way.
 pub fn is_outdated(hash: &str) -> bool {
     let is_good = |hash: &PasswordHash| {
@@ -88,6 +93,25 @@ impl Hashing {
     pub async fn hash(&self, password: &str) -> Result<String> {
         let password = password.to_owned();
         self.run(move || made(&password)).await?
+    }
+
+    /// The hash of today of a password that has an older one, with the salt of that.
+    ///
+    /// # Errors
+    /// 503 when too many wait already.
+    pub async fn renew(&self, password: &str, old: &str) -> Result<String> {
+        let (password, old) = (password.to_owned(), old.to_owned());
+        self.run(move || {
+            let old = PasswordHash::new(&old).map_err(ApiError::internal)?;
+            let Some(salt) = old.salt else {
+                return made(&password);
+            };
+            let hash: PasswordHash = argon()?
+                .hash_password_with_salt(password.as_bytes(), &salt)
+                .map_err(ApiError::internal)?;
+            Ok(hash.to_string())
+        })
+        .await?
     }
 
     /// Whether this is the password. Where there is no hash, it takes as long and is not.
@@ -155,6 +179,24 @@ mod tests {
         ] {
             assert_eq!(hashing.verify(password, hash).await.unwrap(), right);
         }
+    }
+
+    #[tokio::test]
+    async fn a_renewed_hash_is_of_today_and_keeps_its_salt() {
+        let params = Params::new(8 * 1024, 1, 1, None).unwrap();
+        let weak = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+        let weak: PasswordHash = weak.hash_password(b"a lamp in the cave").unwrap();
+        let weak = weak.to_string();
+        let hashing = Hashing::default();
+        let strong = hashing.renew("a lamp in the cave", &weak).await.unwrap();
+        assert!(is_outdated(&weak) && !is_outdated(&strong), "{strong}");
+        assert_eq!(salt(&strong), salt(&weak));
+        assert!(salt(&strong).len() >= 11, "{strong}");
+        let right = hashing.verify("a lamp in the cave", Some(&strong)).await;
+        assert!(right.unwrap());
+        let other = hashing.hash("a lamp in the cave").await.unwrap();
+        assert_ne!(salt(&other), salt(&strong));
+        assert_eq!((salt(""), salt("no hash")), ("", ""));
     }
 
     #[test]

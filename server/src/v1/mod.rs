@@ -24,6 +24,7 @@ pub mod features;
 pub mod health;
 pub mod inference;
 pub mod interactions;
+pub mod marketplace;
 pub mod migrations;
 pub mod namespaces;
 pub mod notifications;
@@ -87,6 +88,7 @@ pub fn operations() -> OpenApiRouter<App> {
         .merge(inference::router())
         .merge(interactions::router())
         .merge(exports::router())
+        .merge(marketplace::router())
         .merge(migrations::router())
         .merge(namespaces::router())
         .merge(notifications::router())

@@ -10,19 +10,19 @@ use crate::{
     webhooks::Receiver,
 };
 
-async fn make(server: &Server, namespace: &str, body: Value) -> Value {
+pub async fn make(server: &Server, namespace: &str, body: Value) -> Value {
     server
         .call_in(namespace, "POST", "/v1/alerts", body)
         .await
         .ok()
 }
 
-fn id(alert: &Value) -> String {
+pub fn id(alert: &Value) -> String {
     alert["alert_id"].as_str().unwrap().to_owned()
 }
 
 /// An alert on a retriever, told to a receiver.
-fn watch(name: &str, retriever: &str, url: &str) -> Value {
+pub fn watch(name: &str, retriever: &str, url: &str) -> Value {
     json!({
         "name": name, "retriever_id": retriever,
         "notification_config": {"channels": [{"channel_type": "webhook", "config": {"url": url}}]},
@@ -36,7 +36,7 @@ async fn write(server: &Server, namespace: &str, title: &str) -> String {
     made["document_id"].as_str().unwrap().to_owned()
 }
 
-async fn execute(server: &Server, namespace: &str, id: &str) -> Value {
+pub async fn execute(server: &Server, namespace: &str, id: &str) -> Value {
     let path = format!("/v1/alerts/{id}/execute");
     server
         .call_in(namespace, "POST", &path, Value::Null)
@@ -45,7 +45,7 @@ async fn execute(server: &Server, namespace: &str, id: &str) -> Value {
 }
 
 /// The last look, once it satisfies.
-async fn results(
+pub async fn results(
     server: &Server,
     namespace: &str,
     id: &str,
@@ -63,7 +63,7 @@ async fn results(
     }
 }
 
-fn is_delivered(execution: &Value) -> bool {
+pub fn is_delivered(execution: &Value) -> bool {
     execution["deliveries"][0]["status"] == "delivered"
 }
 
@@ -385,6 +385,17 @@ both! {
         let mut inside = watch("inside", &retriever, "http://169.254.169.254/latest");
         server.call_in(&namespace, "POST", "/v1/alerts", inside.clone()).await
             .invalid(&["body", "notification_config", "channels", "0", "config", "url"], "value_error");
+        // Nor is a channel taken that leads nowhere.
+        for (channel, member) in [
+            (json!({"channel_type": "slack"}), "webhook_url"),
+            (json!({"channel_type": "webhook", "config": {"url": ""}}), "url"),
+            (json!({"channel_type": "batch", "config": {"bucket_id": "bkt_1"}}), "collection_id"),
+        ] {
+            let mut nowhere = inside.clone();
+            nowhere["notification_config"]["channels"] = json!([channel]);
+            server.call_in(&namespace, "POST", "/v1/alerts", nowhere).await
+                .invalid(&["body", "notification_config", "channels", "0", "config", member], "missing");
+        }
         inside["notification_config"]["channels"][0]["channel_type"] = json!("pigeon");
         server.call_in(&namespace, "POST", "/v1/alerts", inside).await
             .invalid(&["body", "notification_config", "channels", "0", "channel_type"], "enum");

@@ -263,6 +263,56 @@ both! {
         }
     }
 
+    async fn what_is_used_is_told_with_its_cost(server) {
+        let (namespace, bucket, _) = library(&server, "text_extractor", "text").await;
+        let nothing = get(&server, &namespace, &format!("buckets/{bucket}/usage")).await;
+        assert_eq!((&nothing["metrics"], &nothing["total_credits"], &nothing["cost_breakdown"]["storage_percent"]), (&json!([]), &json!(0), &json!(0.0)), "{nothing:#}");
+        let text = |data: &str| json!({"property": "text", "type": "text", "data": data});
+        object(&server, &namespace, &bucket, "Bread", text("Flour and water.")).await;
+        object(&server, &namespace, &bucket, "Glacier", text("A river of ice.")).await;
+        assert_eq!(process(&server, &namespace, &bucket).await["status"], "COMPLETED");
+        let filter = stage("attribute_filter", json!({"field": "title", "operator": "exists"}));
+        let search = json!({"collection_identifiers": ["documents"], "stages": [filter], "inputs": {}, "input_schema": {}});
+        server.call_in(&namespace, "POST", "/v1/retrievers/execute", search).await.ok();
+
+        server.app.clock().advance(10 * 86_400);
+        let bytes = get(&server, &namespace, &format!("buckets/{bucket}/storage")).await["summary"]["total_size_bytes"].as_f64().unwrap();
+        let used = get(&server, &namespace, &format!("buckets/{bucket}/usage?group_by=day")).await;
+        let sum = |member: &str| -> f64 { used["metrics"].as_array().unwrap().iter().map(|one| one[member].as_f64().unwrap()).sum() };
+        // Ten days, and the hour that had begun.
+        let hours = sum("storage_gb_hours") * 1e9 / bytes;
+        assert!((240.0..241.1).contains(&hours), "{hours}: {used:#}");
+        assert_eq!((sum("upload_operations"), sum("sync_operations"), &used["total_credits"]), (2.0, 0.0, &json!(1)), "{used:#}");
+        let storage = sum("storage_gb_hours") / 720.0 * 0.33;
+        let total = used["total_cost_usd"].as_f64().unwrap();
+        assert!((total - storage - 2e-4).abs() < 1e-9 && (sum("estimated_cost_usd") - total).abs() < 1e-9, "{used:#}");
+        let shares = &used["cost_breakdown"];
+        assert!((shares["storage_percent"].as_f64().unwrap() + shares["other_percent"].as_f64().unwrap() - 100.0).abs() < 1e-6, "{shares:#}");
+        let before = get(&server, &namespace, &format!("buckets/{bucket}/usage?end_date=2020-01-01")).await;
+        assert_eq!((&before["metrics"], &before["total_cost_usd"]), (&json!([]), &json!(0.0)));
+
+        // The same of the namespace, with its search: the history is written behind the answer.
+        let began = Instant::now();
+        let summary = loop {
+            let summary = get(&server, &namespace, "usage/summary").await;
+            if summary["search"]["queries"] == 1 {
+                break summary;
+            }
+            assert!(began.elapsed() < Duration::from_secs(10), "{summary:#}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        };
+        assert_eq!((&summary["ingestion"]["objects"], &summary["ingestion"]["documents"], &summary["storage"]["objects"]), (&json!(2), &json!(2), &json!(2)), "{summary:#}");
+        assert!((summary["total_cost_usd"].as_f64().unwrap() - total - 2e-6).abs() < 1e-9, "{summary:#}");
+        let other = server.namespace("empty").await;
+        let none = get(&server, &other, "usage/summary").await;
+        assert_eq!((&none["ingestion"]["objects"], &none["search"]["queries"], &none["total_credits"]), (&json!(0), &json!(0), &json!(0)));
+
+        // An answer has an end.
+        server.app.clock().advance(200 * 86_400);
+        let path = format!("/v1/analytics/buckets/{bucket}/usage?group_by=hour&start_date=2020-01-01");
+        server.call_in(&namespace, "GET", &path, Value::Null).await.invalid(&["query", "group_by"], "value_error");
+    }
+
     async fn what_is_asked_wrongly_is_refused(server) {
         let (namespace, id) = fruits(&server).await;
         let ask = async |path: &str| server.call_in(&namespace, "GET", &format!("/v1/analytics/{path}"), Value::Null).await;
@@ -276,6 +326,7 @@ both! {
             ("namespaces/queries/slow?latency_threshold_ms=99".into(), "latency_threshold_ms", "range"),
             ("namespaces/summary?days=91".into(), "days", "range"),
             ("collections/fruits/growth?group_by=minute".into(), "group_by", "enum"),
+            ("usage/summary?start_date=soon".into(), "start_date", "datetime_parsing"),
         ] {
             ask(&path).await.invalid(&["query", name], kind);
         }

@@ -76,6 +76,7 @@ both! {
         let made = server.call_in(&namespace, "POST", "/v1/annotations", body).await.ok();
         assert_eq!((&made["version"], &made["actor_type"], &made["namespace_id"]), (&json!(1), &json!("api_key"), &json!(namespace)));
         assert!(made["annotation_id"].as_str().unwrap().starts_with("ann_"));
+        assert_eq!((&made["revisions"], made.get("reasoning")), (&json!([]), Some(&Value::Null)), "{made:#}");
         assert!(made["collection_id"].as_str().unwrap().starts_with("col_"), "the collection that the document is in");
         let path = format!("/v1/annotations/{}", made["annotation_id"].as_str().unwrap());
 

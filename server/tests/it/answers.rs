@@ -162,14 +162,6 @@ both! {
         assert_eq!((known.status, cache(&known)), (304, "BYPASS"));
     }
 
-    async fn what_an_execution_does_not_do_is_refused(server) {
-        let (namespace, id) = retriever(&server, "limits").await;
-        let call = async |path: &str, body: Value| server.call_in(&namespace, "POST", path, body).await;
-        let execute = format!("/v1/retrievers/{id}/execute");
-        call(&execute, json!({"inputs": {}, "target_collection_id": "things"})).await.invalid(&["body", "target_collection_id"], "not_enabled");
-        call(&execute, json!({"inputs": {}, "target_collection_id": null})).await.ok();
-    }
-
     async fn an_answer_shows_no_key_what_its_scopes_leave_out(server) {
         let (namespace, id) = retriever(&server, "scoped").await;
         let others = json!({"collection_name": "others", "source": {"type": "direct_upsert"}, "feature_extractor": {

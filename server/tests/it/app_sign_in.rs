@@ -53,7 +53,8 @@ async fn mail_and_password(database: Database) {
         script.headers["content-type"],
         "text/javascript; charset=utf-8"
     );
-    assert!(script.body.as_str().unwrap().contains("LoupeAuth"));
+    let script = script.body.as_str().unwrap();
+    assert!(script.contains("LoupeAuth") && script.contains("window.__LOUPE__ = config;"));
     let mut ada = Browser::new(&server, "club");
     ada.get("/_auth/me").await.error(401, "AuthenticationError");
     ada.get("/_auth/users")
@@ -90,6 +91,7 @@ async fn mail_and_password(database: Database) {
     assert_eq!(ada.who().await, "ada@example.com");
     let me = ada.get("/_auth/me").await.ok();
     assert_eq!((&me["name"], me.get("password")), (&json!("Ada"), None));
+    assert_eq!(me.get("avatar_url"), Some(&Value::Null), "{me:#}");
     let users = ada.get("/_auth/users").await.ok();
     assert_eq!(users, json!([me]));
 

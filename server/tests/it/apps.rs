@@ -400,6 +400,12 @@ both! {
         assert_eq!(Server::send(spoofed).await.ok()["documents"][0]["title"], "one");
         let list = Server::send(ask("GET", "/api/v1/collections/things/documents")).await.ok();
         assert_eq!(list["results"][0]["title"], "one");
+        let page = json!({"public_name": "things", "display_name": "Things"});
+        server.call_in(&namespace, "POST", &format!("/v1/retrievers/{id}/publish"), page).await.ok();
+        let catalogue = Server::send(ask("GET", "/api/marketplace/catalog")).await.ok();
+        assert_eq!((catalogue.as_array().unwrap().len(), &catalogue[0]["public_name"]), (1, &json!("things")));
+        let found = Server::send(ask("POST", "/api/marketplace/catalog/things/execute").json(&json!({"inputs": {}}))).await.ok();
+        assert_eq!(found["documents"][0]["title"], "one");
         let streamed = Server::send(ask("POST", &execute).json(&json!({"inputs": {}, "stream": true}))).await;
         assert!(streamed.headers["content-type"].to_str().unwrap().starts_with("text/event-stream"), "{:?}", streamed.headers);
 
@@ -414,7 +420,7 @@ both! {
             let request = if method == "GET" { request } else { request.json(&json!({})) };
             let answer = Server::send(request).await;
             let reading = (method == "GET" || path.ends_with("/list") || path.ends_with("execute") || path.ends_with("aggregate") || path.ends_with("distinct") || path.ends_with("batch-get"))
-                && ["/v1/retrievers", "/v1/collections", "/v1/documents"].iter().any(|start| path.starts_with(start));
+                && ["/v1/retrievers", "/v1/collections", "/v1/documents", "/v1/marketplace"].iter().any(|start| path.starts_with(start));
             if !reading {
                 // Written as JSON, so that nothing but the list refuses it.
                 assert!(matches!(answer.status, 404 | 429), "{}: {}", row.operation, answer.status);

@@ -198,10 +198,21 @@ both! {
             .map(|row| (row["path"].as_str().unwrap(), row["requests"].as_i64().unwrap(), row["errors"].as_i64().unwrap()))
             .collect();
         assert_eq!(rows, [("/v1/me", 3, 0), ("/v1/namespaces/{namespace_identifier}", 2, 2)]);
+        // Every answer is in both figures; the slowest of three is no faster than all of them together.
+        for row in by_endpoint.as_array().unwrap() {
+            let [average, slowest] = ["avg_latency_ms", "p95_latency_ms"].map(|member| row[member].as_f64().unwrap());
+            assert!(average > 0.0 && slowest * 1.13 >= average, "{row}");
+        }
         for path in [format!("/v1/organizations/api-keys/{id}/usage"), format!("/v1/organizations/usage/api-keys/{id}")] {
             let sum = server.call("GET", &path, Value::Null).await.ok();
             assert_eq!((&sum["requests"], &sum["errors"], &sum["key_name"]), (&json!(5), &json!(2), &json!("busy")));
         }
+        // The times go after 90 days, the sums stay.
+        let start = (server.app.clock().now() - chrono::Duration::days(1)).format("%Y-%m-%d").to_string();
+        server.app.clock().advance(91 * 24 * 3600);
+        loupe_server::usage::sweep(&server.app).await.unwrap();
+        let rows = server.call("GET", &format!("/v1/organizations/api-keys/{id}/usage/endpoints?start={start}"), Value::Null).await.ok();
+        assert_eq!((&rows[0]["requests"], rows[0].get("p95_latency_ms")), (&json!(3), None), "{rows}");
         let before = server.call("GET", &format!("/v1/organizations/api-keys/{id}/usage?start=2020-01-01&end=2020-01-02"), Value::Null).await.ok();
         assert_eq!(before["requests"], 0);
         server.call("GET", "/v1/organizations/api-keys/key_unknown/usage", Value::Null).await.error(404, "NotFoundError");
@@ -282,6 +293,41 @@ both! {
         assert_eq!(logs(&server, "?action=permission_denied&resource_id=col_last").await["total"], 1);
     }
 
+    async fn a_key_that_has_ended_leaves_one_record(server) {
+        let revoked = server.call("POST", KEYS, json!({"name": "revoked"})).await.ok();
+        server.call("DELETE", &format!("{KEYS}/revoked?force=true"), Value::Null).await.ok();
+        let soon = (server.app.clock().now() + chrono::Duration::seconds(60)).to_rfc3339();
+        let expired = server.call("POST", KEYS, json!({"name": "expired", "expires_at": soon})).await.ok();
+        server.app.clock().advance(61);
+        for (made, code) in [(&revoked, "api_key_revoked"), (&expired, "api_key_expired")] {
+            let (id, secret) = (made["key_id"].as_str().unwrap(), made["key"].as_str().unwrap());
+            // Whatever it is used for, it is one record.
+            for path in ["/v1/me", "/v1/organizations", "/v1/namespaces", "/v1/me"] {
+                let refused = Server::send(server.request("GET", path).bearer_auth(secret)).await.error(401, "AuthenticationError");
+                assert_eq!(refused["error"]["code"], code);
+            }
+            let page = logs(&server, &format!("?action=permission_denied&resource_type=api_key&resource_id={id}")).await;
+            assert_eq!(page["total"], 1, "{page:#}");
+            let record = &page["results"][0];
+            assert_eq!((&record["status"], &record["ip_address"]), (&json!("denied"), &json!("127.0.0.1")));
+            assert_eq!((&record["actor_email"], &record["actor_key_name"]), (&json!("owner@localhost"), &made["name"]));
+            assert_eq!((&record["changes"]["operation"], &record["changes"]["code"]), (&json!("authenticate"), &json!(code)));
+            assert!(record["changes"]["refusals"].as_i64().unwrap() >= 1);
+            assert!(!record.to_string().contains(secret));
+        }
+        // Nobody knows whose a key is that never was.
+        let unknown = loupe_server::auth::key::generate(loupe_server::auth::key::Kind::Standard);
+        Server::send(server.request("GET", "/v1/me").bearer_auth(unknown)).await.error(401, "AuthenticationError");
+        assert_eq!(logs(&server, "?action=permission_denied").await["total"], 2);
+        // What goes on is told of once an hour.
+        let secret = revoked["key"].as_str().unwrap();
+        Server::send(server.request("GET", "/v1/me").bearer_auth(secret)).await.error(401, "AuthenticationError");
+        assert_eq!(logs(&server, "?action=permission_denied").await["total"], 2);
+        server.app.clock().advance(3601);
+        let of_revoked = format!("?action=permission_denied&resource_id={}", revoked["key_id"].as_str().unwrap());
+        assert_eq!(logs(&server, &of_revoked).await["total"], 2);
+    }
+
     async fn documents_and_replaced_resources_leave_records(server) {
         let (namespace, _) = crate::harness::retriever(&server, "kept").await;
         let things = "/v1/collections/things/documents";
@@ -298,6 +344,15 @@ both! {
         let many = logs(&server, "?action=document_deleted&resource_id=*").await;
         assert_eq!((&many["total"], &many["results"][0]["changes"]["count"]), (&json!(1), &json!(2)));
         assert_eq!(many["results"][0]["changes"]["document_ids"], json!(ids[1..3]));
+        // Who may see a document is told with what was before; a refusal of it is no change.
+        let shared = format!("{things}/{}/acl", ids[3]);
+        Server::send(reason("PATCH", &shared).json(&json!({"read": ["ada"]}))).await.ok();
+        server.call_in(&namespace, "PATCH", &shared, json!({"read": 7})).await.invalid(&["body", "read"], "list_type");
+        let told = logs(&server, &format!("?action=permission_updated&resource_type=document&resource_id={}", ids[3])).await;
+        assert_eq!((&told["total"], &told["results"][0]["reason"]), (&json!(1), &json!("clean up")));
+        let acl = &told["results"][0]["changes"]["acl"];
+        assert_eq!((&acl["before"], &acl["after"]["read"]), (&Value::Null, &json!(["ada"])));
+
         // Nothing was deleted: nothing is told.
         server.call_in(&namespace, "DELETE", &format!("{things}/{}", ids[0]), Value::Null).await.error(404, "NotFoundError");
         assert_eq!(logs(&server, "?action=document_deleted").await["total"], 2);

@@ -13,22 +13,41 @@ use crate::{
 
 /// A PDF of one page with a line of text.
 pub fn pdf(words: &str) -> Vec<u8> {
-    let content = format!("BT /F1 24 Tf 72 700 Td ({words}) Tj ET");
-    let objects = [
+    pdf_of(&[words])
+}
+
+/// A PDF with a line of text on each page.
+pub fn pdf_of(pages: &[&str]) -> Vec<u8> {
+    let kids: Vec<String> = (0..pages.len())
+        .map(|n| format!("{} 0 R", 4 + 2 * n))
+        .collect();
+    let mut objects = vec![
         "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
-        "<< /Type /Pages /Count 1 /Kids [4 0 R] >>".to_owned(),
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>".to_owned(),
-        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> /Contents 5 0 R >>".to_owned(),
-        format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()),
+        format!(
+            "<< /Type /Pages /Count {} /Kids [{}] >>",
+            pages.len(),
+            kids.join(" ")
+        ),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
+            .to_owned(),
     ];
+    for words in pages {
+        let content = format!("BT /F1 24 Tf 72 700 Td ({words}) Tj ET");
+        let at = objects.len() + 2;
+        objects.push(format!("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> /Contents {at} 0 R >>"));
+        objects.push(format!(
+            "<< /Length {} >>\nstream\n{content}\nendstream",
+            content.len()
+        ));
+    }
     let (mut file, mut table) = ("%PDF-1.4\n".to_owned(), String::new());
     for (number, object) in objects.iter().enumerate() {
         table += &format!("{:010} 00000 n \n", file.len());
         file += &format!("{} 0 obj\n{object}\nendobj\n", number + 1);
     }
-    let start = file.len();
+    let (start, size) = (file.len(), objects.len() + 1);
     file += &format!(
-        "xref\n0 6\n0000000000 65535 f \n{table}trailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n"
+        "xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n"
     );
     file.into_bytes()
 }

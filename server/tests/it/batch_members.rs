@@ -174,14 +174,12 @@ both! {
         let send = async |method: &str, path: &str, body: Value| server.call_in(&namespace, method, path, body).await;
         let filter = json!({"ingest_filter": {"retriever_id": "ret_x"}});
         let elsewhere = json!({"destination": {"connection_id": "conn_x"}});
-        let enrichment = json!({"retriever_id": "ret_x", "input_mappings": [{"input_key": "q", "source": {"source_type": "document_field", "path": "title"}}], "write_back_fields": [{"source_field": "a", "target_field": "b"}]});
         let stages = json!([{"stage_name": "all", "stage_type": "filter", "config": {"stage_id": "attribute_filter", "parameters": {"conditions": {"AND": [{"field": "title", "operator": "exists", "value": true}]}}}}]);
         for (member, body) in [("ingest_filter", &filter), ("destination", &elsewhere)] {
             send("POST", "/v1/buckets", bucket(body.clone())).await.invalid(&["body", member], "not_enabled");
         }
         for (member, sent) in [
-            ("features", json!(["faces"])), ("retriever_enrichments", json!([enrichment])), ("retriever_transform", json!({"stages": stages})),
-            ("schedule", json!({"trigger_type": "cron", "schedule_config": {}})),
+            ("features", json!(["faces"])), ("retriever_transform", json!({"stages": stages})),
         ] {
             send("POST", "/v1/collections", collection(json!({member: sent}))).await.invalid(&["body", member], "not_enabled");
         }
@@ -197,7 +195,6 @@ both! {
         let made = send("POST", "/v1/collections", collection(nothing)).await.ok();
         let path = format!("/v1/collections/{}", made["collection_id"].as_str().unwrap());
         for (member, sent) in [
-            ("retriever_enrichments", json!([enrichment])), ("document_schema", json!({"properties": {}})), ("schema_validation", json!("strict")),
             ("index_map", json!({"a": "b"})), ("tiering", json!({"enabled": true})),
         ] {
             send("PATCH", &path, json!({member: sent})).await.invalid(&["body", member], "not_enabled");

@@ -125,11 +125,24 @@ both! {
         let completed = server.events("collection.documents.batch_completed").await;
         assert_eq!(completed.len(), 1);
         assert_eq!(completed[0]["payload"]["total_documents"], ids.len());
+        // As its list has them.
+        let list = format!("/v1/collections/{collection}/documents/list");
+        for (filters, count) in [
+            (json!({"batch_id": batch["batch_id"]}), ids.len()),
+            (json!({"batch_id": "btch_none"}), 0),
+            (json!({"AND": [{"field": "batch_id", "operator": "ne", "value": batch["batch_id"]}]}), 0),
+        ] {
+            let page = server.call_in(&namespace, "POST", &list, json!({"filters": filters})).await.ok();
+            assert_eq!(page["results"].as_array().unwrap().len(), count, "{filters}");
+        }
 
         let uri = "loupe://text_extractor@v1/all_minilm_l6_v2_v1";
         let found = server.call_in(&namespace, "GET", &format!("/v1/collections/{collection}"), Value::Null).await.ok();
         assert_eq!(found["vector_indexes"][0]["feature_uri"], uri);
         assert_eq!(found["document_count"], 3);
+        let changed = json!({"description": "texts"});
+        let changed = server.call_in(&namespace, "PATCH", &format!("/v1/collections/{collection}"), changed).await.ok();
+        assert_eq!((&changed["document_count"], &changed["description"]), (&json!(3), &json!("texts")));
         let search = |value: &str, lexical: bool| json!({
             "feature_uri": uri, "query": {"input_mode": "text", "value": value}, "top_k": 10, "lexical": lexical,
         });
@@ -152,6 +165,8 @@ both! {
         let again = process(&server, &namespace, &bucket).await;
         assert_eq!(again["status"], "COMPLETED", "{again:#}");
         assert_eq!(again["progress"]["objects_skipped"], 3);
+        // It wrote nothing, and nothing is told of it.
+        assert_eq!(server.events("collection.documents.batch_completed").await, completed);
         let count = server.call_in(&namespace, "GET", &format!("/v1/collections/{collection}/documents/count"), Value::Null).await.ok();
         assert_eq!(count["count"], 3);
     }
@@ -205,12 +220,30 @@ both! {
             assert!(task["cancellation"]["ray_jobs_requested"].is_i64());
             let after = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
             assert_eq!(after["status"], "CANCELED");
+            let refused = server.call_in(&namespace, "POST", &format!("{path}/submit?force=true"), json!({})).await;
+            assert_eq!(refused.error(409, "ConflictError")["error"]["code"], "batch_not_draft");
             server.call_in(&namespace, "POST", &format!("{path}/resubmit"), json!({})).await.ok();
         } else {
             canceled.error(409, "ConflictError");
         }
         let ended = ended(&server, &namespace, &path).await;
         assert_eq!(ended["status"], "COMPLETED", "{ended:#}");
+    }
+
+    async fn a_draft_is_canceled_with_a_task_to_show_for_it(server) {
+        let (namespace, bucket, _) = library(&server, "text_extractor", "text").await;
+        let batches = format!("/v1/buckets/{bucket}/batches");
+        let draft = server.call_in(&namespace, "POST", &batches, json!({})).await.ok();
+        // Members that are always there.
+        assert_eq!((draft.get("lifecycle"), draft.get("lifecycle_reason")), (Some(&Value::Null), Some(&Value::Null)), "{draft:#}");
+        let path = format!("{batches}/{}", draft["batch_id"].as_str().unwrap());
+        let task = server.call_in(&namespace, "POST", &format!("{path}/cancel?reason=too%20early"), Value::Null).await.ok();
+        assert_eq!((&task["status"], &task["description"]), (&json!("CANCELED"), &json!("Process 0 objects")), "{task:#}");
+        let id = task["task_id"].as_str().unwrap();
+        let found = server.call("GET", &format!("/v1/tasks/{id}"), Value::Null).await.ok();
+        assert_eq!((&found["status"], &found["additional_data"]["cancellation_reason"]), (&json!("CANCELED"), &json!("too early")), "{found:#}");
+        let shown = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        assert_eq!((&shown["status"], &shown["task_id"]), (&json!("CANCELED"), &json!(id)));
     }
 
     async fn a_batch_without_a_collection_or_objects_is_refused(server) {

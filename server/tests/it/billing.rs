@@ -75,11 +75,45 @@ both! {
         assert_eq!((&vectors["vectors_stored"], &vectors["storage_bytes"], &vectors["queries"]), (&json!(4), &json!(48), &json!(3)));
         assert_eq!(vectors["namespace_count"], 1);
         assert_eq!(vectors["cost_breakdown"]["total_usd"], vectors["total_cost_usd"]);
-        let past = server.call("GET", &format!("{path}?billing_month=2020-02"), Value::Null).await.ok();
-        assert_eq!((&past["billing_month"], &past["queries"]), (&json!("2020-02"), &json!(0)));
+        for month in ["2020-02", "2999-01"] {
+            let other = server.call("GET", &format!("{path}?billing_month={month}"), Value::Null).await.ok();
+            assert_eq!((&other["billing_month"], &other["queries"]), (&json!(month), &json!(0)));
+            for member in ["namespace_count", "vectors_stored", "storage_bytes", "total_credits"] {
+                assert_eq!(other[member], 0, "{member}: {other:#}");
+            }
+            close(&other["total_cost_usd"], 0.0);
+        }
         for wrong in ["2020-13", "2020-2", "soon"] {
             server.call("GET", &format!("{path}?billing_month={wrong}"), Value::Null).await.invalid(&["query", "billing_month"], "string_pattern_mismatch");
         }
+    }
+
+    async fn searches_of_strangers_are_the_owners_to_pay_for(server) {
+        let (namespace, retriever) = crate::harness::retriever(&server, "shown").await;
+        let publish = format!("/v1/retrievers/{retriever}/publish");
+        server.call_in(&namespace, "POST", &publish, json!({"public_name": "shown"})).await.ok();
+        let path = "/v1/public/retrievers/shown/execute";
+        let spent = async || server.call("GET", "/v1/organizations/usage", Value::Null).await.ok()["spend"]["search_usd"].clone();
+        for _ in 0..3 {
+            Server::send(server.request("POST", path).json(&json!({"inputs": {}, "skip_cache": true}))).await.ok();
+        }
+        close(&spent().await, 6e-6);
+        // What fails costs nothing, nor does what is answered from memory.
+        Server::send(server.request("POST", path).json(&json!({"inputs": {}, "filters": {"secret": 1}}))).await.invalid(&["body", "filters", "secret"], "invalid_filter");
+        let mut made = 3;
+        for _ in 0..3 {
+            let answer = Server::send(server.request("POST", path).json(&json!({"inputs": {}}))).await;
+            assert_eq!(answer.status, 200, "{:#}", answer.body);
+            made += i32::from(answer.headers["x-cache"] != "HIT");
+        }
+        assert!(made > 3);
+        close(&spent().await, f64::from(made) * 2e-6);
+        // One row for all of an hour, by the retriever, and no steps of how long each took.
+        let list = server.call("GET", "/v1/organizations/billing/transactions", Value::Null).await.ok();
+        let acts: Vec<&Value> = list["transactions"].as_array().unwrap().iter().collect();
+        assert!(acts.len() < 3 && acts.iter().all(|act| act["resource_type"] == "retriever" && act["resource_id"] == json!(retriever)), "{list:#}");
+        let steps = server.app.db().number("SELECT CAST(COUNT(*) AS BIGINT) FROM key_latency WHERE path LIKE '/v1/public/%'", vec![]).await.unwrap();
+        assert_eq!(steps, 0);
     }
 
     async fn the_rate_card_is_public_and_estimates_follow_it(server) {
@@ -210,6 +244,10 @@ both! {
         assert_eq!((page["transactions"].as_array().unwrap().len(), &page["has_more"]), (1, &json!(true)), "{page:#}");
         assert_eq!(server.call("GET", &format!("{path}?billing_month=2020-01"), Value::Null).await.ok()["total"], 0);
         server.call("GET", &format!("{path}?limit=201"), Value::Null).await.invalid(&["query", "limit"], "range");
+        // Nobody is billed for it.
+        let invoices = "/v1/organizations/billing/invoices";
+        assert_eq!(server.call("GET", invoices, Value::Null).await.ok(), json!({"invoices": [], "total": 0, "has_more": false}));
+        server.call("GET", &format!("{invoices}?limit=101"), Value::Null).await.invalid(&["query", "limit"], "range");
         server.call("GET", &format!("{path}?billing_month=soon"), Value::Null).await.invalid(&["query", "billing_month"], "string_pattern_mismatch");
     }
 

@@ -7,6 +7,7 @@ use crate::{
     batches::{ended, library, object},
     both,
     harness::Server,
+    long_lists::{OBJECTS, copy},
 };
 
 /// The same server, with batches that wait for ever.
@@ -143,6 +144,28 @@ both! {
         let path = format!("/v1/buckets/{}/batches/bulk-submit", empty["bucket_id"].as_str().unwrap());
         let none = server.call_in(&namespace, "POST", &path, json!({})).await.ok();
         assert_eq!((&none["total_objects"], &none["batches"]), (&json!(0), &json!([])));
+    }
+
+    async fn a_filter_says_how_many_batches_a_large_bucket_is(server) {
+        let server = waiting(server).await;
+        let (namespace, bucket, ids) = notes(&server, 3).await;
+        copy(&server, OBJECTS, &json!(ids[1])).await;
+        let path = format!("/v1/buckets/{bucket}/batches/bulk-submit");
+        let bulk = async |body: Value| server.call_in(&namespace, "POST", &path, body).await;
+        bulk(json!({"chunk_size": 1})).await.invalid(&["body", "chunk_size"], "value_error");
+        let some = json!({"chunk_size": 1, "filters": red()});
+        let group = bulk(some.clone()).await.ok();
+        assert_eq!((&group["total_objects"], &group["submitted"], &group["failed"]), (&json!(2), &json!(2), &json!(0)), "{group:#}");
+        // As if as many batches as one call makes had been there before them.
+        let full = "UPDATE batch_groups SET ended_at = 0, batches = 10000, seen_at = 0, seen_id = '' WHERE namespace_id = $1";
+        let place = namespace.clone();
+        let filled = server.app.db().write(move |tx| Box::pin(async move { tx.run(full, args![place]).await }));
+        assert_eq!(filled.await.unwrap(), 1);
+        let group = bulk(some).await.ok();
+        assert!(group["failed"].as_i64().unwrap() > 0, "{group:#}");
+        let last = group["batches"].as_array().unwrap().last().unwrap();
+        assert!(last["error"].as_str().unwrap().contains("max_objects"), "{group:#}");
+        assert_eq!(server.app.db().number(BATCHES, args![&namespace]).await.unwrap(), 2);
     }
 
     async fn a_bucket_that_is_removed_takes_what_is_split_along(server) {

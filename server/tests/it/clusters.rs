@@ -319,6 +319,9 @@ both! {
             let task = server.task_end(task["task_id"].as_str().unwrap()).await;
             assert_eq!((&task["status"], &task["outputs"][0]["num_clusters"], &task["outputs"][0]["cluster_id"]), (&json!("COMPLETED"), &json!(3), &json!(id)), "{task:#}");
         }
+        // Found by the cluster, however the action names it.
+        let found = server.call_in(&namespace, "POST", "/v1/triggers/list", json!({"resource_id": id})).await.ok();
+        assert_eq!(found["total"], 2, "{found:#}");
         server.call_in(&namespace, "POST", "/v1/triggers", trigger(json!({"cluster_id": "clust_none"}))).await.error(404, "NotFoundError");
         server.call_in(&namespace, "POST", "/v1/triggers", trigger(json!({}))).await.invalid(&["body", "action_config", "cluster_id"], "missing");
         // A trigger whose execution fails has failed itself.

@@ -78,6 +78,13 @@ both! {
         assert_eq!(found["vectors"].as_object().unwrap().values().next().unwrap(), &json!([1.0, 0.0, 0.0]));
         let patched = server.call_in(&namespace, "PATCH", &one, json!({"director": "Lang"})).await.ok();
         assert_eq!((&patched["title"], &patched["director"]), (&json!("Metropolis"), &json!("Lang")));
+        // What was read is sent back whole; ids are those of the address.
+        let same = server.call_in(&namespace, "PUT", &one, patched).await.ok();
+        assert_eq!((&same["title"], &same["document_id"]), (&json!("Metropolis"), &json!(id)));
+        for (method, path, member) in [("POST", &documents, "collection_id"), ("PATCH", &one, "collection_id"), ("PUT", &one, "document_id")] {
+            let elsewhere = json!({"title": "lost", member: "elsewhere"});
+            server.call_in(&namespace, method, path, elsewhere).await.invalid(&["body", member], "immutable_field");
+        }
         let replaced = server.call_in(&namespace, "PUT", &one, json!({"title": "M"})).await.ok();
         assert!(replaced["director"].is_null());
         let kept = server.call_in(&namespace, "GET", &format!("{one}?return_vectors=true"), Value::Null).await.ok();
@@ -88,6 +95,40 @@ both! {
         server.call_in(&namespace, "DELETE", &one, Value::Null).await.error(404, "NotFoundError");
         let count = server.call_in(&namespace, "GET", &format!("{documents}/count"), Value::Null).await.ok();
         assert_eq!(count["count"], 2);
+    }
+
+    async fn a_list_says_what_cannot_be_asked_of_it(server) {
+        let (namespace, collection) = films(&server).await;
+        let documents = format!("/v1/collections/{collection}/documents");
+        let get = async |query: &str| server.call_in(&namespace, "GET", &format!("{documents}?{query}"), Value::Null).await;
+        for page in ["0", "-3"] {
+            get(&format!("page={page}")).await.invalid(&["query", "page"], "greater_than_equal");
+        }
+        for name in ["cursor", "next_cursor", "after"] {
+            get(&format!("{name}=nonsense")).await.invalid(&["query", "cursor"], "cursor_invalid");
+        }
+        // A cursor of one order is none of another.
+        let sorted = get("sort=year&limit=2").await.ok();
+        let next = sorted["pagination"]["next_cursor"].as_str().unwrap();
+        get(&format!("sort=title&cursor={next}")).await.invalid(&["query", "cursor"], "cursor_invalid");
+        let rest = get(&format!("sort=year&limit=2&cursor={next}")).await.ok();
+        assert_eq!((&rest["results"][0]["title"], &rest["pagination"]["next_page"]), (&json!("Metropolis"), &Value::Null));
+        let second = get("sort=year&limit=1&page=2").await.ok();
+        assert_eq!((&second["results"][0]["title"], &second["pagination"]["next_page"]), (&json!("Faust"), &json!("?limit=1&offset=2")));
+        let end = get("offset=10000&limit=50").await.ok();
+        assert_eq!((&end["results"], &end["pagination"]["next_page"]), (&json!([]), &Value::Null));
+        get("offset=10001").await.invalid(&["query", "offset"], "range");
+    }
+
+    async fn a_member_of_its_own_is_what_a_filter_on_batches_means(server) {
+        let (namespace, collection) = films(&server).await;
+        let documents = format!("/v1/collections/{collection}/documents");
+        server.call_in(&namespace, "POST", &documents, json!({"title": "own", "batch_id": "mine"})).await.ok();
+        for (operator, count) in [("eq", 1), ("ne", 3)] {
+            let filters = json!({"AND": [{"field": "batch_id", "operator": operator, "value": "mine"}]});
+            let page = server.call_in(&namespace, "POST", &format!("{documents}/list"), json!({"filters": filters})).await.ok();
+            assert_eq!(page["results"].as_array().unwrap().len(), count, "{operator}");
+        }
     }
 
     async fn one_set_of_members_goes_to_every_document_that_matches(server) {
@@ -104,6 +145,29 @@ both! {
         assert_eq!(all["updated_count"], 3);
         let none = server.call_in(&namespace, "PATCH", &format!("{documents}/bulk"), json!({"filters": null})).await;
         none.invalid(&["body", "update_data"], "missing");
+    }
+
+    async fn at_most_fifty_different_references_are_expanded(server) {
+        let (namespace, collection) = collection(&server).await;
+        let documents = format!("/v1/collections/{collection}/documents");
+        let make = async |body: Value| {
+            let made = server.call_in(&namespace, "POST", &documents, body).await.ok();
+            made["document_id"].as_str().unwrap().to_owned()
+        };
+        let two = [make(json!({"number": 0})).await, make(json!({"number": 1})).await];
+        let repeated: Vec<&String> = two.iter().cycle().take(52).collect();
+        let one = make(json!({"collection_id": collection, "all": repeated})).await;
+        let path = format!("{documents}/{one}?expand=all,root_object");
+        let expanded = server.call_in(&namespace, "GET", &path, Value::Null).await.ok()["expanded"].clone();
+        let numbers: Vec<&Value> = expanded["all"].as_array().unwrap().iter().map(|one| &one["number"]).collect();
+        assert_eq!(numbers, [&json!(0), &json!(1)], "{expanded:#}");
+        assert_eq!(expanded.get("root_object"), Some(&Value::Null), "no object is behind it");
+
+        let names = |from: i32| (from..from + 30).map(|number| format!("doc_{number}")).collect::<Vec<String>>();
+        let wide = make(json!({"first": names(0), "again": names(0), "second": names(30)})).await;
+        let path = format!("{documents}/{wide}?expand=first,again");
+        server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        server.call_in(&namespace, "GET", &format!("{path},second"), Value::Null).await.invalid(&["query", "expand"], "too_long");
     }
 
     async fn wrong_vectors_are_refused_before_the_store(server) {
@@ -169,6 +233,15 @@ both! {
         let clone = server.call_in(&namespace, "POST", &format!("/v1/retrievers/{id}/clone"), clone).await.ok();
         assert_ne!(clone["retriever_id"], retriever["retriever_id"]);
         assert_eq!(clone["source_retriever_id"], retriever["retriever_id"]);
+        // Stages are sent as they are read; nothing is said of a member that is null.
+        let found = server.call_in(&namespace, "GET", &format!("/v1/retrievers/{id}"), Value::Null).await.ok();
+        assert_eq!(found.get("fusion"), Some(&Value::Null), "{found:#}");
+        let mut stages = found["stages"].clone();
+        assert!(stages[0]["parameters"].is_object(), "{stages:#}");
+        stages[0]["config"]["parameters"]["final_top_k"] = json!(1);
+        let narrower = json!({"retriever_name": "narrower", "stages": stages});
+        let narrower = server.call_in(&namespace, "POST", &format!("/v1/retrievers/{id}/clone"), narrower).await.ok();
+        assert_eq!(narrower["retriever"]["stages"][0]["parameters"]["final_top_k"], 1, "{narrower:#}");
     }
 
     async fn an_unknown_feature_gives_no_rows_and_a_warning(server) {

@@ -56,13 +56,16 @@ fn answer(asked: Message) -> Vec<u8> {
 /// Makes the record that proves a domain.
 pub fn publish(domain: &str, texts: &[&str]) {
     let texts = texts.iter().map(|&text| text.to_owned()).collect();
-    let name = format!("_loupe.{domain}");
+    let name = format!("_loupe-verify.{domain}");
     RECORDS.lock().unwrap().insert(name, texts);
 }
 
 /// Takes it away again.
 pub fn unpublish(domain: &str) {
-    RECORDS.lock().unwrap().remove(&format!("_loupe.{domain}"));
+    RECORDS
+        .lock()
+        .unwrap()
+        .remove(&format!("_loupe-verify.{domain}"));
 }
 
 async fn visit(server: &Server, host: &str) -> Answer {

@@ -31,6 +31,8 @@ both! {
         let all = server.call("GET", "/v1/collections/features/extractors", Value::Null).await.ok();
         let all = all.as_array().unwrap();
         assert_eq!(all.len(), 14, "all of the interface");
+        let always = ["parameter_schema", "required_vector_indexes", "required_payload_indexes"];
+        assert!(all.iter().all(|one| always.iter().all(|member| one.get(*member).is_some())), "{all:#?}");
         let of = |name: &str| all.iter().find(|one| one["feature_extractor_name"] == name).unwrap().clone();
         let text = of("text_extractor");
         assert_eq!(text["realtime_available"], true);

@@ -142,6 +142,32 @@ both! {
         assert_eq!(told(old[0]["cursor"].as_str().unwrap()).await, left);
     }
 
+    async fn the_feed_goes_on_by_every_name_of_a_cursor(server) {
+        let namespace = server.namespace("named").await;
+        let bucket = json!({"bucket_name": "b", "bucket_schema": {"properties": {"n": {"type": "integer"}}}});
+        let bucket = server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok();
+        let objects = format!("/v1/buckets/{}/objects", bucket["bucket_id"].as_str().unwrap());
+        for number in 0..3 {
+            server.call_in(&namespace, "POST", &objects, json!({"n": number})).await.ok();
+        }
+        let get = async |query: &str| server.call("GET", &format!("/v1/events?{query}"), Value::Null).await;
+        let all = get("").await.ok();
+        let seq = |page: &Value, at: usize| page["results"][at]["seq"].clone();
+        let first = get("page_size=1").await.ok();
+        assert_eq!((first["results"].as_array().unwrap().len(), &first["has_more"]), (1, &json!(true)));
+        assert_eq!(get("page_size=1&limit=2").await.ok()["results"].as_array().unwrap().len(), 2);
+        let next = first["next_cursor"].as_str().unwrap();
+        for name in ["cursor", "next_cursor", "after"] {
+            let page = get(&format!("limit=1&{name}={next}")).await.ok();
+            assert_eq!(seq(&page, 0), seq(&all, 1), "{name}");
+            get(&format!("{name}=nonsense")).await.invalid(&["query", "cursor"], "cursor_invalid");
+        }
+        // At the end of the feed the cursor that was sent comes back, whatever it was called.
+        let end = all["next_cursor"].as_str().unwrap();
+        assert_eq!(get(&format!("after={end}")).await.ok()["next_cursor"], end);
+        assert_eq!(get("page_size=0").await.status, 422);
+    }
+
     async fn a_batch_that_is_canceled_is_told_of(server) {
         let server = server.restart_with(|config| config.jobs.workers = 0).await;
         let (namespace, bucket, collection) = library(&server, "text_extractor", "text").await;

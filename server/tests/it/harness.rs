@@ -1,13 +1,20 @@
 //! A whole server on port 0, over SQLite or PostgreSQL.
 
 use std::{
+    cell::RefCell,
+    hash::{DefaultHasher, Hash, Hasher},
     path::PathBuf,
     sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
 
-use loupe_server::{app, boot, config::Config};
+use loupe_server::{
+    app, boot,
+    config::Config,
+    db::{Db, MIGRATIONS},
+};
 use serde_json::{Value, json};
+use sqlx::Connection as _;
 use tempfile::TempDir;
 
 /// Runs one body as `name::sqlite` and `name::postgres`.
@@ -99,24 +106,89 @@ impl Answer {
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// A database of its own on the test PostgreSQL.
+thread_local! {
+    static FOLDERS: RefCell<Folders> = const { RefCell::new(Folders(Vec::new())) };
+}
+
+/// Data folders that are removed when the test's thread ends, and not with the server: its store still writes then, and for
+/// each file that it cannot, the vector engine looks up the names of a backtrace, which takes a fifth of a second.
+struct Folders(Vec<PathBuf>);
+
+impl Drop for Folders {
+    fn drop(&mut self) {
+        for folder in &self.0 {
+            let _ = std::fs::remove_dir_all(folder);
+        }
+    }
+}
+
+/// A database of its own on the test PostgreSQL: a copy of one that has the newest schema.
 async fn postgres() -> String {
     let url = std::env::var("LOUPE_TEST_POSTGRES")
         .expect("LOUPE_TEST_POSTGRES names the PostgreSQL for tests; scripts/test starts one");
+    let url = url::Url::parse(&url).unwrap();
+    let at = |name: &str| {
+        let mut url = url.clone();
+        url.set_path(name);
+        url.to_string()
+    };
+    let mut admin = sqlx::PgConnection::connect(url.as_str()).await.unwrap();
+    let mut digest = DefaultHasher::new();
+    for migration in MIGRATIONS {
+        migration.postgres.hash(&mut digest);
+    }
+    let newest = format!("loupe_newest_{:016x}", digest.finish());
+    // Tests are processes of their own: the first one brings a database up to date, the others wait for it.
+    sqlx::raw_sql("SELECT pg_advisory_lock(725317)")
+        .execute(&mut admin)
+        .await
+        .unwrap();
+    let known: Option<(i32,)> = sqlx::query_as("SELECT 1 FROM pg_database WHERE datname = $1")
+        .bind(&newest)
+        .fetch_optional(&mut admin)
+        .await
+        .unwrap();
+    if known.is_none() {
+        let draft = format!("{newest}_draft");
+        run(
+            &mut admin,
+            format!("DROP DATABASE IF EXISTS {draft} WITH (FORCE)"),
+        )
+        .await;
+        run(&mut admin, format!("CREATE DATABASE {draft}")).await;
+        Db::postgres(&at(&draft), 2).await.unwrap().close().await;
+        run(
+            &mut admin,
+            format!("ALTER DATABASE {draft} RENAME TO {newest}"),
+        )
+        .await;
+    }
+    sqlx::raw_sql("SELECT pg_advisory_unlock(725317)")
+        .execute(&mut admin)
+        .await
+        .unwrap();
     let name = format!(
         "loupe_{}_{}",
         std::process::id(),
         NUMBER.fetch_add(1, Ordering::Relaxed)
     );
-    let admin = sqlx::PgPool::connect(&url).await.unwrap();
-    sqlx::query(sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}")))
-        .execute(&admin)
+    // Left by a process of this number, where the PostgreSQL is older than this run.
+    run(&mut admin, format!("DROP DATABASE IF EXISTS {name}")).await;
+    run(
+        &mut admin,
+        format!("CREATE DATABASE {name} TEMPLATE {newest}"),
+    )
+    .await;
+    admin.close().await.unwrap();
+    at(&name)
+}
+
+/// Runs a statement that names a database, which no parameter can.
+async fn run(admin: &mut sqlx::PgConnection, sql: String) {
+    sqlx::raw_sql(sqlx::AssertSqlSafe(sql))
+        .execute(admin)
         .await
         .unwrap();
-    admin.close().await;
-    let mut url = url::Url::parse(&url).unwrap();
-    url.set_path(&name);
-    url.to_string()
 }
 
 /// Where models are kept between tests.
@@ -165,7 +237,9 @@ impl Server {
     }
 
     /// Starts with these settings; `key` is that of an organization made before.
-    pub async fn start_with(mut config: Config, folder: TempDir, key: Option<String>) -> Self {
+    pub async fn start_with(mut config: Config, mut folder: TempDir, key: Option<String>) -> Self {
+        folder.disable_cleanup(true);
+        FOLDERS.with_borrow_mut(|folders| folders.0.push(folder.path().to_owned()));
         let listener = tokio::net::TcpListener::bind(config.listen).await.unwrap();
         let address = listener.local_addr().unwrap();
         config.listen = address;

@@ -65,6 +65,27 @@ both! {
         assert_eq!(documents(&server.call_in(&elsewhere, "POST", &format!("{PATH}/list"), json!({})).await.ok()), Vec::<&str>::new());
     }
 
+    async fn lists_look_at_every_interaction(server) {
+        let (namespace, _) = retriever(&server, "films").await;
+        let post = async |body: Value| server.call_in(&namespace, "POST", PATH, body).await.ok();
+        post(with(click("doc_1"), json!({"position": 7, "user_id": "ann"}))).await;
+        post(click("doc_2")).await;
+        // So many others that the first one is far behind them.
+        for round in 0..14 {
+            let double = "INSERT INTO interactions (interaction_id, namespace_id, retriever_id, execution_id, feature_id, user_id, session_id, public_id, kinds, fingerprint, occurred_at, created_at, data) SELECT interaction_id || $1, namespace_id, retriever_id, execution_id, feature_id, user_id, session_id, public_id, kinds, fingerprint || $1, occurred_at, created_at + 1, data FROM interactions WHERE feature_id = 'doc_2'";
+            let name = format!("-{round}");
+            let doubled = server.app.db().write(move |tx| Box::pin(async move { tx.run(double, loupe_server::args![name]).await }));
+            assert_eq!(doubled.await.unwrap(), 1 << round);
+        }
+        let list = async |query: &str, body: Value| server.call_in(&namespace, "POST", &format!("{PATH}/list{query}"), body).await.ok();
+        let filter = |field: &str, value: Value| json!({"filters": {"AND": [{"field": field, "operator": "eq", "value": value}]}});
+        assert_eq!(documents(&list("", filter("position", json!(7))).await), ["doc_1"]);
+        assert_eq!(documents(&list("", filter("user_id", json!("ann"))).await), ["doc_1"]);
+        assert_eq!(documents(&list("?limit=1", json!({"sort": {"field": "position", "direction": "desc"}})).await), ["doc_1"]);
+        let all = list("?limit=1&include_total=true", filter("feature_id", json!("doc_2"))).await;
+        assert_eq!((documents(&all), &all["pagination"]["total"]), (vec!["doc_2"], &json!(1 << 14)));
+    }
+
     async fn what_is_told_twice_is_kept_once(server) {
         let (namespace, _) = retriever(&server, "films").await;
         let post = async |body: Value| server.call_in(&namespace, "POST", PATH, body).await.ok();

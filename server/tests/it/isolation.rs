@@ -376,7 +376,12 @@ async fn rows(server: &Server, marks: &[String], own: &[String]) -> String {
         // Tokens, leases and last uses change by themselves.
         if matches!(
             table.as_str(),
-            "key_usage" | "rate_limits" | "leases" | "schema_migrations" | "document_journal"
+            "key_usage"
+                | "key_latency"
+                | "rate_limits"
+                | "leases"
+                | "schema_migrations"
+                | "document_journal"
         ) {
             continue;
         }

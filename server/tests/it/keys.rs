@@ -27,6 +27,14 @@ both! {
             "name": "site", "note": "the shop window", "permissions": ["write"], "allowed_origins": ["https://*.example.com"],
         })).await;
         assert_eq!((&made["description"], &made["note"]), (&json!("the shop window"), &json!("the shop window")));
+        // What is left out stays, and a null takes the note away.
+        let path = format!("{KEYS}/site");
+        for (change, note) in [(json!({"expires_at": null}), "the shop window"), (json!({"note": null}), "")] {
+            let changed = server.call("PATCH", &path, change).await.ok();
+            assert_eq!((&changed["description"], &changed["note"], &changed["scopes"]), (&json!(note), &json!(note), &json!([])));
+        }
+        let listed = server.call("GET", KEYS, Value::Null).await.ok();
+        assert!(listed["results"].as_array().unwrap().iter().all(|key| key["scopes"] == json!([])), "{listed:#}");
         let old = secret(&made);
         me(&server, old).await.ok();
         let rotated = server.call("POST", &format!("{KEYS}/site/rotate"), Value::Null).await.ok();

@@ -7,10 +7,10 @@ use crate::{
     harness::{Answer, Server, retriever},
 };
 
-const PUBLIC: &str = "/v1/public/retrievers/vault";
+pub const PUBLIC: &str = "/v1/public/retrievers/vault";
 
 /// A page "vault" with the title "Hidden treasure" over one document "Golden mask".
-async fn vault(server: &Server, publication: Value) -> (String, String) {
+pub async fn vault(server: &Server, publication: Value) -> (String, String) {
     let (namespace, id) = retriever(server, "treasure").await;
     let document = json!({"title": "Golden mask", "vectors": {"own": [1.0, 0.0, 0.0]}});
     let made = server
@@ -40,7 +40,7 @@ async fn vault(server: &Server, publication: Value) -> (String, String) {
     (namespace, publish)
 }
 
-async fn plain(
+pub async fn plain(
     server: &Server,
     method: &str,
     path: &str,
@@ -121,7 +121,7 @@ fn form(server: &Server, fields: &[(&str, &str)]) -> reqwest::RequestBuilder {
         .body(body)
 }
 
-fn cookie_of(answer: &Answer) -> String {
+pub fn cookie_of(answer: &Answer) -> String {
     let cookie = answer.headers["set-cookie"].to_str().unwrap();
     for wanted in ["; HttpOnly", "; SameSite=Lax", "; Path=/", "; Max-Age="] {
         assert!(cookie.contains(wanted), "{cookie}");
@@ -240,7 +240,9 @@ both! {
         // Without the secret the page stays as closed as it was.
         server.call("DELETE", "/v1/organizations/secrets/gate", Value::Null).await.ok();
         assert_eq!(config("close sesame").await, 200);
-        assert_eq!(patch(json!({"password_secret_name": ""})).await.ok()["password_protected"], false);
+        assert_eq!(patch(json!({"is_active": true, "password_secret_name": null})).await.ok()["password_protected"], true);
+        let opened = patch(json!({"password_secret_name": ""})).await.ok();
+        assert_eq!((&opened["password_protected"], opened.get("public_api_key")), (&json!(false), Some(&Value::Null)));
         assert_eq!(config("").await, 200);
     }
 

@@ -17,22 +17,44 @@ fn note(seen: &Seen, path: &str, headers: HeaderMap, body: Value) {
     seen.lock().unwrap().push((path.to_owned(), headers, body));
 }
 
+/// The filter of a sentence; of one that it does not know a filter that is none.
+fn filter_of(text: &str) -> Value {
+    match text {
+        text if text.contains("silent") => {
+            json!({"AND": [{"field": "decade", "operator": "lt", "value": 1930}]})
+        }
+        text if text.contains("secret") => json!({"title": "{{ SECRET.key }}"}),
+        // It mends what it was told to be wrong.
+        text if text.contains("no field `names`") => json!({"title": {"$starts_with": "F"}}),
+        text if text.contains("called F") => json!({"names": "F"}),
+        _ => json!({"field": "title", "operator": "like", "value": "x"}),
+    }
+}
+
 /// Answers as a language model would that knows the films of the tests.
 async fn chat(
     State(seen): State<Seen>,
     headers: HeaderMap,
     Json(body): Json<Value>,
 ) -> Json<Value> {
-    let (task, text) = (
+    let (task, content) = (
         body["messages"][0]["content"].as_str().unwrap(),
-        body["messages"][1]["content"].as_str().unwrap(),
+        &body["messages"][1]["content"],
     );
+    // Beside pictures the text is the first part.
+    let text = content.as_str().or(content[0]["text"].as_str()).unwrap();
     let said = if task.contains("judge") {
         let judged: Vec<Value> = text.lines().filter(|line| line.starts_with('[')).enumerate()
-            .map(|(index, line)| json!({"index": index, "keep": line.contains("vampire"), "reason": "a vampire or not"})).collect();
+            .map(|(index, line)| json!({"index": index, "keep": line.contains("vampire") || text.contains(&format!("of: [{index}]")), "reason": "a vampire or not"})).collect();
         json!({"documents": judged}).to_string()
     } else if task.contains("search queries") {
         json!({"queries": ["blood", text, "blood"]}).to_string()
+    } else if task.contains("rate how relevant") {
+        let rated: Vec<Value> = text.lines().filter(|line| line.starts_with('[')).enumerate()
+            .map(|(index, line)| json!({"index": index, "score": if line.contains("vampire") { 0.9 } else { 0.1 }})).collect();
+        json!({"documents": rated}).to_string()
+    } else if task.contains("filter of documents") {
+        json!({"filter": filter_of(text)}).to_string()
     } else if body.get("response_format").is_some() {
         format!("Here it is: {}", json!({"mood": "dark"}))
     } else {
@@ -80,15 +102,30 @@ async fn rerank(
     })
 }
 
+/// Fails for `passing` the first time, and for `lasting` each time.
 async fn pages(
     State(seen): State<Seen>,
     headers: HeaderMap,
     Json(body): Json<Value>,
-) -> Json<Value> {
+) -> Result<Json<Value>, (StatusCode, [(&'static str, &'static str); 1])> {
+    let query = body["query"].clone();
+    let is_first = seen
+        .lock()
+        .unwrap()
+        .iter()
+        .all(|(_, _, asked)| asked["query"] != query);
     note(&seen, "search", headers, body);
-    Json(
-        json!({"results": [{"url": "https://a.example/x", "title": "A", "text": "about a"}, {"url": "https://b.example", "title": "B"}]}),
-    )
+    let failure = match query.as_str() {
+        Some("passing") if is_first => Some(StatusCode::SERVICE_UNAVAILABLE),
+        Some("lasting") => Some(StatusCode::BAD_REQUEST),
+        _ => None,
+    };
+    match failure {
+        Some(status) => Err((status, [("retry-after", "0")])),
+        None => Ok(Json(
+            json!({"results": [{"url": "https://a.example/x", "title": "A", "text": "about a"}, {"url": "https://b.example", "title": "B"}]}),
+        )),
+    }
 }
 
 async fn facts(

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// A server with every endpoint configured, a namespace and a collection of three films.
-async fn server() -> (Server, Seen, String, String, String) {
+pub async fn server() -> (Server, Seen, String, String, String) {
     let (address, seen) = machine().await;
     let folder = tempfile::tempdir().unwrap();
     let mut config = harness::config(Database::Sqlite, &folder).await;
@@ -48,14 +48,14 @@ async fn server() -> (Server, Seen, String, String, String) {
     (server, seen, namespace, films, address)
 }
 
-fn sorted() -> Value {
+pub fn sorted() -> Value {
     stage(
         "sort_attribute",
         json!({"field": "title", "direction": "asc"}),
     )
 }
 
-fn titles(answer: &Value) -> Vec<&str> {
+pub fn titles(answer: &Value) -> Vec<&str> {
     answer["documents"]
         .as_array()
         .unwrap()
@@ -250,6 +250,21 @@ async fn pages_of_the_web_come_beside_documents_ten_times_a_minute() {
         .call_in(&namespace, "POST", &path, json!({"inputs": {"query": "x"}}))
         .await
         .error(429, "TooManyRequestsError");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_search_service_is_asked_once_more_where_its_trouble_may_pass() {
+    let (server, seen, namespace, films, _) = server().await;
+    let web = stage("external_web_search", json!({}));
+    let one = retriever(&server, &namespace, &films, vec![web]).await;
+    let answer = execute(&server, &namespace, &one, json!({"query": "passing"})).await;
+    assert_eq!(titles(&answer), ["A", "B"]);
+    assert_eq!(seen.lock().unwrap().len(), 2);
+    let path = format!("/v1/retrievers/{one}/execute");
+    let body = json!({"inputs": {"query": "lasting"}});
+    let refused = server.call_in(&namespace, "POST", &path, body).await;
+    assert!(refused.status >= 400, "{:#}", refused.body);
+    assert_eq!(seen.lock().unwrap().len(), 3, "what lasts is asked once");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -252,6 +252,7 @@ both! {
         let differences: Vec<(&str, &str)> = declared.lines().zip(now.lines()).filter(|(one, other)| one != other).collect();
         assert!(differences.is_empty() && declared.lines().count() == now.lines().count(), "declared, answered: {differences:#?}");
         println!("{} cells in {:?}", (TABLE.len() - 1) * KINDS.len(), start.elapsed());
-        assert!(start.elapsed().as_secs() < 60);
+        // A minute where nothing else runs; other tests share the processors.
+        assert!(start.elapsed().as_secs() < 180);
     }
 }

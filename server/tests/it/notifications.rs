@@ -98,7 +98,7 @@ both! {
         let of = async |filter: Value| server.call("POST", LIST, filter).await.ok()["total"].clone();
         assert_eq!(of(json!({"notification_type": "pipeline_failure"})).await, 2);
         assert_eq!(of(json!({"priority": "high"})).await, 1);
-        assert_eq!(of(json!({"user_id": "usr_somebody"})).await, 3, "what is for everybody is for each");
+        assert_eq!(of(json!({"user_id": "usr_somebody"})).await, 0, "none is for one user alone");
         let page = server.call("POST", &format!("{LIST}?limit=2&include_total=true"), json!({})).await.ok();
         assert_eq!((page["results"].as_array().unwrap().len(), &page["pagination"]["total"]), (2, &json!(3)));
         let next = page["pagination"]["next_cursor"].as_str().unwrap();
@@ -108,6 +108,8 @@ both! {
 
         let unread = async || server.call("GET", "/v1/notifications/unread/count", Value::Null).await.ok()["count"].clone();
         assert_eq!(unread().await, 3);
+        let path = "/v1/notifications/unread/count?user_id=usr_somebody";
+        assert_eq!(server.call("GET", path, Value::Null).await.ok()["count"], 3, "what is for everybody is for each");
         let path = format!("/v1/notifications/{}", list["results"][0]["id"].as_str().unwrap());
         let read = server.call("POST", &format!("{path}/read"), Value::Null).await.ok();
         assert_eq!(read["read"], true);

@@ -1,12 +1,16 @@
 //! What a public page shows beside its results: files at the place that was found, the picture for links, old names, and what
 //! is there when something does not answer.
 
-use axum::Router;
+use std::time::{Duration, Instant};
+
+use axum::{Router, body::Body, http::Request};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use loupe_engine::store::{CollectionSpec, Document, document_id};
 use serde_json::{Value, json};
+use tower::ServiceExt as _;
 
 use crate::{
-    bad_input::pdf,
+    bad_input::{pdf, pdf_of},
     batches::process,
     both,
     fetching::serve,
@@ -116,6 +120,78 @@ both! {
         server.call_in(&namespace, "POST", &publish, page("papers", "Papers", &["title", "text"])).await.ok();
         let shown = look(&server, &item).await;
         assert!(text(&shown).contains("Engines") && !text(&shown).contains("Open the PDF"), "{}", text(&shown));
+    }
+
+    async fn an_item_lists_the_places_of_its_file(server) {
+        let namespace = server.namespace("papers").await;
+        let bucket = json!({"bucket_name": "files", "bucket_schema": {"properties": {"title": {"type": "string"}, "paper": {"type": "pdf"}}}});
+        let bucket = server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok()["bucket_id"].as_str().unwrap().to_owned();
+        let papers = json!({"collection_name": "papers", "source": {"type": "bucket", "bucket_ids": [bucket]}, "feature_extractor": {
+            "feature_extractor_name": "text_extractor", "version": "v1", "input_mappings": {"text": "paper"},
+            "parameters": {"split_by": "pages", "chunk_size": 1}, "field_passthrough": [{"source_path": "title"}]}});
+        let papers = server.call_in(&namespace, "POST", "/v1/collections", papers).await.ok()["collection_id"].as_str().unwrap().to_owned();
+        for (title, pages) in [("Engines", &["An engine of steam", "A kettle of copper"][..]), ("Ships", &["A hull of iron"])] {
+            let blob = json!({"property": "paper", "type": "pdf", "data": format!("data:application/pdf;base64,{}", STANDARD.encode(pdf_of(pages)))});
+            server.call_in(&namespace, "POST", &format!("/v1/buckets/{bucket}/objects"), json!({"title": title, "blobs": [blob]})).await.ok();
+        }
+        let batch = process(&server, &namespace, &bucket).await;
+        assert_eq!(batch["status"], "COMPLETED", "{batch:#}");
+        let id = retriever(&server, &namespace, &papers, vec![all()]).await;
+        let publish = format!("/v1/retrievers/{id}/publish");
+        server.call_in(&namespace, "POST", &publish, page("papers", "Papers", &["title", "text", "paper"])).await.ok();
+        let documents = server.call_in(&namespace, "GET", &format!("/v1/collections/{papers}/documents"), Value::Null).await.ok();
+        let documents = documents["results"].as_array().unwrap();
+        let of = |words: &str| documents.iter().find(|one| one["text"].as_str().unwrap().contains(words)).unwrap()["document_id"].as_str().unwrap().to_owned();
+        let item = |words: &str| format!("/r/papers/item/{}", of(words));
+        // The beginning of an hour: addresses of files are the same within one.
+        server.app.clock().advance(3600 - server.app.clock().now().timestamp().rem_euclid(3600));
+        let first = look(&server, &item("engine")).await;
+        let shown = text(&first);
+        assert!(shown.contains("In this PDF") && shown.contains("A kettle of copper") && !shown.contains("A hull of iron"), "{shown}");
+        assert_eq!(link(shown, "Page 2"), item("kettle"));
+        let second = look(&server, &item("kettle")).await;
+        assert!(text(&second).contains("Open the PDF at page 2"), "{}", text(&second));
+        let alone = look(&server, &item("hull")).await;
+        assert!(!text(&alone).contains("data-moments"), "{}", text(&alone));
+        // Where the field is not shown, nothing tells which places there are.
+        server.call_in(&namespace, "POST", &publish, page("papers", "Papers", &["title", "text"])).await.ok();
+        let shown = look(&server, &item("engine")).await;
+        assert!(!text(&shown).contains("data-moments") && !text(&shown).contains("kettle"), "{}", text(&shown));
+    }
+
+    async fn a_long_recording_is_listed_around_what_is_shown_and_by_no_server_without_room(server) {
+        const SCENES: usize = 320;
+        let namespace = server.namespace("films").await;
+        let films = collection(&server, &namespace, "films", &[]).await;
+        let id = |number: usize| document_id(&films, "obj_film", &number.to_string());
+        let film = json!({"field": "film", "role": "source", "content_type": "video/mp4", "url": "blob://film.mp4", "filename": "film.mp4"});
+        let scene = |number: usize| {
+            let internal = json!({"document_id": id(number), "collection_id": films, "namespace_id": namespace, "mime_type": "video/mp4",
+                "document_blobs": [film], "lineage": {"root_object_id": "obj_film"}});
+            let payload = json!({"title": format!("Scene {number}"), "start_time": number, "_internal": internal});
+            let payload = payload.as_object().cloned().unwrap();
+            Document { document_id: id(number), collection_id: films.clone(), payload, ..Default::default() }
+        };
+        let spec = CollectionSpec { namespace_id: namespace.clone(), collection_id: films.clone(), vectors: Vec::new() };
+        server.app.store().upsert(&spec, (0..SCENES).map(scene).collect()).await.unwrap();
+        let retriever = retriever(&server, &namespace, &films, vec![all()]).await;
+        let publish = format!("/v1/retrievers/{retriever}/publish");
+        server.call_in(&namespace, "POST", &publish, page("films", "Films", &["title", "film"])).await.ok();
+        // The beginning of an hour: addresses of files are the same within one.
+        server.app.clock().advance(3600 - server.app.clock().now().timestamp().rem_euclid(3600));
+        for (number, listed, others) in [(0, [0, 1, 59], [60, 319]), (310, [281, 309, 319], [0, 200]), (319, [290, 300, 319], [0, 200])] {
+            let shown = look(&server, &format!("/r/films/item/{}", id(number))).await;
+            let has = |scene: usize| text(&shown).contains(&format!("href=\"/r/films/item/{}\"", id(scene)));
+            assert!(listed.into_iter().all(has) && !others.into_iter().any(has), "{number}: {}", text(&shown));
+        }
+        // It is as much work as a search: where there is no turn the item is shown without it.
+        let mut held = Vec::new();
+        while let Ok(turn) = server.app.turns.take().await {
+            held.push(turn);
+        }
+        let shown = look(&server, &format!("/r/films/item/{}", id(310))).await;
+        assert_eq!(shown.status, 200);
+        assert!(text(&shown).contains("Scene 310") && !text(&shown).contains("data-moments"), "{}", text(&shown));
     }
 
     async fn links_to_a_page_are_shown_with_a_picture_of_it(server) {
@@ -236,6 +312,58 @@ both! {
         }
     }
 
+    async fn stages_of_a_search_are_told_where_the_owner_wants_it(server) {
+        let mut body = page("films", "Films", &["title"]);
+        body["display_config"]["extensions"] = json!({"progress": true});
+        films(&server, &some(2), body).await;
+        let told = visit(&server, "GET", "/r/films", &[("accept", "text/event-stream")]).await;
+        assert_eq!((told.status, header(&told, "content-type")), (200, "text/event-stream"));
+        let told = text(&told);
+        let place = |words: &str| told.find(words).unwrap_or_else(|| panic!("no {words} in {told}"));
+        assert!(place("\"found\":2") < place("event: page") && place("event: page") < place("Film number 1"), "{told}");
+        assert!(!told.contains("attribute_filter"), "strangers learn no names of stages: {told}");
+        assert_eq!(header(&visit(&server, "GET", "/r/films", &[("accept", "text/html")]).await, "content-type"), "text/html; charset=utf-8");
+    }
+
+    async fn who_reads_nothing_of_what_is_told_holds_no_turn_of_others(server) {
+        let namespace = server.namespace("films").await;
+        let films = collection(&server, &namespace, "films", &[json!({"title": "Nosferatu"})]).await;
+        // They tell more than what waits for a reader.
+        let stages = (0..16).map(|number| {
+            let mut stage = all();
+            stage["stage_name"] = json!(format!("stage_{number}"));
+            stage
+        });
+        let id = retriever(&server, &namespace, &films, stages.collect()).await;
+        let path = format!("/v1/retrievers/{id}");
+        let mut body = page("films", "Films", &["title"]);
+        body["display_config"]["extensions"] = json!({"progress": true});
+        server.call_in(&namespace, "POST", &format!("{path}/publish"), body).await.ok();
+        // One turn is left.
+        let mut held = Vec::new();
+        while let Ok(turn) = server.app.turns.take().await {
+            held.push(turn);
+        }
+        held.pop();
+        let host = server.url.strip_prefix("http://").unwrap();
+        let of_page = Request::get("/r/films").header("host", host).header("accept", "text/event-stream");
+        let of_key = Request::post(format!("{path}/execute")).header("host", host).header("x-namespace", &namespace)
+            .header("authorization", format!("Bearer {}", server.key)).header("content-type", "application/json");
+        let of_key = of_key.body(Body::from(json!({"inputs": {}, "stream": true}).to_string()));
+        let mut unread = Vec::new();
+        for request in [of_page.body(Body::empty()).unwrap(), of_key.unwrap()] {
+            let told = loupe_server::app::router(server.app.clone()).oneshot(request).await.unwrap();
+            assert_eq!((told.status().as_u16(), told.headers()["content-type"].to_str().unwrap()), (200, "text/event-stream"));
+            unread.push(told);
+            let start = Instant::now();
+            while server.app.turns.take().await.is_err() {
+                assert!(start.elapsed() < Duration::from_secs(10), "the turn is still held");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+        drop(unread);
+    }
+
     async fn small_answers_are_paged_to_their_end(server) {
         let mut small = page("films", "Films", &["title"]);
         small["rate_limit_config"] = json!({"max_results_per_query": 4});
@@ -283,6 +411,16 @@ both! {
             assert_eq!(listed().await, is_listed, "{robots}");
             let said = text(&look(&server, "/r/films").await).contains(&format!("content=\"{}\"", robots.to_lowercase()));
             assert!(said, "{robots}");
+        }
+        // What they read is made of the retriever where the owner says nothing else.
+        let path = publish.strip_suffix("/publish").unwrap();
+        server.call_in(&namespace, "PATCH", path, json!({"tags": ["silent films", "horror"]})).await.ok();
+        for (seo, keywords) in [(Value::Null, "silent films, horror"), (json!({"keywords": ["old films"]}), "old films")] {
+            let mut display = page("films", "Films", &["title"])["display_config"].clone();
+            display["seo"] = seo;
+            server.call_in(&namespace, "PATCH", &publish, json!({"display_config": display})).await.ok();
+            let said = text(&look(&server, "/r/films").await).contains(&format!("content=\"{keywords}\""));
+            assert!(said, "{keywords}");
         }
         // Pictures have signed addresses outside of `/r/`.
         let robots = look(&server, "/robots.txt").await;

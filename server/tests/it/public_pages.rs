@@ -104,6 +104,25 @@ both! {
         assert!(first.contains("/r/short-films?page=2") && !first.contains("/r/short-films?page=3"), "{first}");
     }
 
+    async fn a_page_asks_for_what_its_retriever_takes(server) {
+        let namespace = server.namespace("films").await;
+        let films = collection(&server, &namespace, "films", &[]).await;
+        let all = stage("attribute_filter", json!({"field": "title", "operator": "exists"}));
+        let body = json!({"retriever_name": "asked", "collection_identifiers": [films], "stages": [all], "input_schema": {"query": {"type": "text", "required": false}}});
+        let made = server.call_in(&namespace, "POST", "/v1/retrievers", body).await.ok();
+        let path = format!("/v1/retrievers/{}/publish", made["retriever_id"].as_str().unwrap());
+        let with = |name: &str| {
+            let mut body = page("films", "Films", &["title"]);
+            body["display_config"]["inputs"] = json!([{"field_name": name, "field_schema": {"type": "text"}, "label": "Words"}]);
+            body
+        };
+        let loc = ["body", "display_config", "inputs", "0", "field_name"];
+        server.call_in(&namespace, "POST", &path, with("words")).await.invalid(&loc, "value_error");
+        server.call_in(&namespace, "POST", &path, with("query")).await.ok();
+        let change = json!({"display_config": with("words")["display_config"]});
+        server.call_in(&namespace, "PATCH", &path, change).await.invalid(&loc, "value_error");
+    }
+
     async fn a_page_is_looked_at_before_it_is_published(server) {
         let namespace = server.namespace("films").await;
         let films = collection(&server, &namespace, "films", &[]).await;
@@ -139,6 +158,44 @@ both! {
         loupe_server::v1::publishing::sweep(&server.app).await.unwrap();
         let left = server.app.db().number("SELECT CAST(COUNT(*) AS BIGINT) FROM page_previews", vec![]).await.unwrap();
         assert_eq!(left, 0);
+    }
+
+    async fn a_template_is_names_of_fields_and_nothing_else(server) {
+        let namespace = server.namespace("films").await;
+        let films = collection(&server, &namespace, "films", &[json!({"title": "Nosferatu", "year": 1922, "salary": 12})]).await;
+        let all = stage("attribute_filter", json!({"field": "title", "operator": "exists"}));
+        let id = retriever(&server, &namespace, &films, vec![all]).await;
+        let with = |template: Value| {
+            let mut body = page("films", "Films", &["title", "year"]);
+            body["display_config"]["template_type"] = json!("shop-window");
+            body["display_config"]["extensions"] = json!({"template": template});
+            body
+        };
+        let own = json!({"character": "media-search", "picture": {"place": "none"}, "card": {"heading": ["title"], "eyebrow": ["year"]}});
+        publish(&server, &namespace, &id, with(own.clone())).await;
+        let shown = ask(&server, "GET", "/r/films", Value::Null).await.body.to_string();
+        assert!(shown.contains("t-media") && shown.contains("t-own") && shown.contains("slot eyebrow"), "{shown}");
+        assert!(!shown.contains("salary"), "{shown}");
+        // Others read it to build the same page.
+        let told = ask(&server, "GET", "/v1/public/retrievers/films/template", Value::Null).await.ok();
+        assert_eq!(told["display_config"]["extensions"]["template"], own, "{told:#}");
+        let path = format!("/v1/retrievers/{id}/publish");
+        for (template, inside) in [
+            (json!({"card": {"line": ["salary"]}}), &["card", "line", "0"][..]),
+            (json!({"card": {"line": ["year"], "facts": ["year"]}}), &["card", "facts"]),
+            (json!({"css": "*{color:red}"}), &["css"]),
+            (json!({"character": "<b>"}), &["character"]),
+            (json!({"picture": {"ratio": "1/0"}}), &["picture", "ratio"]),
+        ] {
+            let loc = [&["body", "display_config", "extensions", "template"][..], inside].concat();
+            let body = with(template);
+            server.call_in(&namespace, "POST", &path, body.clone()).await.invalid(&loc, "value_error");
+            server.call_in(&namespace, "POST", &format!("{path}/preview"), body.clone()).await.invalid(&loc, "value_error");
+            let change = json!({"display_config": body["display_config"]});
+            server.call_in(&namespace, "PATCH", &path, change).await.invalid(&loc, "value_error");
+        }
+        let kept = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        assert_eq!(kept["display_config"]["extensions"]["template"], own, "{kept:#}");
     }
 
     async fn the_list_is_narrowed_and_paged_by_the_database(server) {

@@ -164,6 +164,24 @@ both! {
         refused.error(403, "PlanRequiredError");
     }
 
+    async fn nothing_is_stored_without_a_plan(server) {
+        let namespace = server.namespace("stored").await;
+        let bucket = json!({"bucket_name": "notes", "bucket_schema": {"properties": {"note": {"type": "string"}}}});
+        let made = server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok();
+        let objects = format!("/v1/buckets/{}/objects", made["bucket_id"].as_str().unwrap());
+        let batch = json!({"objects": [{"note": "x"}]});
+        for (requires_plan, status) in [(true, 403), (false, 200)] {
+            set(&server, "build", requires_plan).await;
+            for (path, body) in [(objects.clone(), json!({"note": "x"})), (format!("{objects}/batch"), batch.clone())] {
+                let answer = server.call_in(&namespace, "POST", &path, body).await;
+                assert_eq!(answer.status, status, "{path}: {:#}", answer.body);
+                if requires_plan {
+                    answer.error(403, "PlanRequiredError");
+                }
+            }
+        }
+    }
+
     async fn a_search_waits_for_a_plan_like_other_work(server) {
         let (namespace, retriever) = crate::harness::retriever(&server, "plan").await;
         let execute = format!("/v1/retrievers/{retriever}/execute");

@@ -53,10 +53,28 @@ both! {
         send("PUT", "", wider).await.ok();
         let forced = send("PATCH", "?force_schema_break=true", dropped).await.ok();
         assert_eq!(forced["bucket_schema"]["properties"].as_object().unwrap().len(), 1);
+        assert_eq!(forced["object_count"], 1, "a change answers as a look does");
         let put = send("PUT", "", json!({"bucket_name": "kept", "storage_class": "nearline"})).await.ok();
         assert_eq!((&put["bucket_name"], &put["storage_class"], &put["bucket_schema"]), (&json!("kept"), &json!("nearline"), &forced["bucket_schema"]));
         let adapter = json!({"source_adapter": {"adapter_type": "webhook"}});
         send("PATCH", "", adapter).await.invalid(&["body", "source_adapter"], "not_enabled");
+    }
+
+    async fn fields_that_are_passed_through_keep_their_types(server) {
+        let namespace = server.namespace("types").await;
+        let properties = json!({"title": {"type": "string"}, "year": {"type": "integer"}});
+        let bucket = json!({"bucket_name": "films", "bucket_schema": {"properties": properties}});
+        let bucket = server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok();
+        let made = json!({
+            "collection_name": "films", "source": {"type": "bucket", "bucket_ids": [bucket["bucket_id"]]},
+            "feature_extractor": {
+                "feature_extractor_name": "passthrough_extractor", "version": "v1",
+                "field_passthrough": [{"source_path": "title"}, {"source_path": "year", "target_path": "made_in"}],
+            },
+        });
+        let made = server.call_in(&namespace, "POST", "/v1/collections", made).await.ok();
+        let properties = &made["output_schema"]["properties"];
+        assert_eq!((&properties["title"]["type"], &properties["made_in"]["type"]), (&json!("string"), &json!("integer")), "{made:#}");
     }
 
     async fn a_namespace_is_renamed_by_put(server) {
@@ -64,6 +82,7 @@ both! {
         let path = format!("/v1/namespaces/{id}");
         let put = server.call("PUT", &path, json!({"namespace_name": " after "})).await.ok();
         assert_eq!((&put["namespace_name"], &put["namespace_id"]), (&json!("after"), &json!(id)));
+        assert_eq!((&put["bucket_count"], &put["object_count"]), (&json!(0), &json!(0)), "{put:#}");
         let found = server.call("GET", "/v1/namespaces/after", Value::Null).await.ok();
         assert_eq!(found["namespace_id"], id.as_str());
         let wrong = json!({"namespace_name": "a/b/c"});

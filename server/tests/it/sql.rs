@@ -118,6 +118,7 @@ const WITHOUT_OWNER: &[(&str, Exceptions)] = &[
         "sweeps over everything, whoever owns it: the server itself removes what is old, or looks for what is due",
         &[
             ("src/idempotency.rs", &["SWEEP"]),
+            ("src/usage.rs", &["SWEEP"]),
             (
                 "hosting/auth/store.rs",
                 &[
@@ -151,7 +152,6 @@ const WITHOUT_OWNER: &[(&str, Exceptions)] = &[
             ("src/metrics.rs", &["BATCHES", "TASKS", "QUEUE"]),
             ("collections/store.rs", &["COUNT_ALL"]),
             ("documents/journal.rs", &["KEPT"]),
-            ("webhooks/store.rs", &["DUE"]),
         ],
     ),
     (

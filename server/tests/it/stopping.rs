@@ -163,6 +163,39 @@ both! {
         assert_eq!((&batch["status"], &batch["documents_written"]), (&json!("COMPLETED"), &json!(11)), "{batch:#}");
     }
 
+    async fn a_batch_says_when_it_last_moved(server) {
+        let (server, place) = Place::idle(server).await;
+        let batches = format!("/v1/buckets/{}/batches", place.bucket);
+        let draft = place.call(&server, "POST", &batches, json!({})).await;
+        assert_eq!((&draft["health"], &draft["last_activity_at"]), (&Value::Null, &Value::Null), "{draft:#}");
+        let path = place.running(&server).await;
+        let moved = |batch: &Value| batch["last_activity_at"].as_str().unwrap().to_owned();
+        let begun = place.call(&server, "GET", &path, Value::Null).await;
+        assert_eq!(begun["health"], "healthy", "{begun:#}");
+        // Nobody works on it for half an hour.
+        server.app.clock().advance(31 * 60);
+        let still = place.call(&server, "GET", &path, Value::Null).await;
+        assert_eq!((&still["health"], moved(&still)), (&json!("stalled"), moved(&begun)), "{still:#}");
+        // A worker holds a part of it.
+        claim(&server, begun["task_id"].as_str().unwrap()).await;
+        let goes_on = place.call(&server, "GET", &path, Value::Null).await;
+        assert_eq!(goes_on["health"], "healthy", "{goes_on:#}");
+        assert!(moved(&goes_on) > moved(&begun), "{goes_on:#}");
+        let tiers = &goes_on["tier_tasks"];
+        let job = &tiers[0]["extractor_jobs"][0];
+        assert!(moved(&tiers[0]) > moved(&begun) && moved(job) > moved(&begun), "{tiers:#}");
+        assert_eq!(tiers[1]["last_activity_at"], Value::Null, "{tiers:#}");
+        // A list says the same.
+        let list = place.call(&server, "POST", &format!("{batches}/list"), json!({})).await;
+        let find = |of: &Value| list["results"].as_array().unwrap().iter().find(|one| one["batch_id"] == of["batch_id"]).unwrap().clone();
+        assert!(find(&begun)["health"] == "healthy" && moved(&find(&begun)) > moved(&begun), "{list:#}");
+        assert_eq!(find(&draft)["health"], Value::Null, "{list:#}");
+        place.call(&server, "POST", &format!("{path}/cancel"), Value::Null).await;
+        let ended = place.call(&server, "GET", &path, Value::Null).await;
+        assert_eq!((&ended["status"], &ended["health"]), (&json!("CANCELED"), &Value::Null), "{ended:#}");
+        assert!(moved(&ended) > moved(&begun), "{ended:#}");
+    }
+
     async fn a_tier_to_come_is_canceled_and_the_others_go_on(server) {
         let (server, place) = Place::idle(server).await;
         let path = place.running(&server).await;

@@ -294,6 +294,37 @@ both! {
         assert_eq!(batch["error_summary"], Value::Null);
     }
 
+    async fn a_batch_that_waits_for_its_retry_is_canceled_at_once(server) {
+        let (server, model) = with_model(server, true).await;
+        model.fail(503, usize::MAX);
+        let (namespace, path) = submitted(&server).await;
+        let (failed, _) = through(&server, &namespace, &path).await;
+        assert!(failed["status_diagnostics"]["next_retry_at"].is_string(), "{failed:#}");
+        let cancel = format!("{path}/cancel?reason=the%20model%20is%20gone");
+        let task = server.call_in(&namespace, "POST", &cancel, Value::Null).await.ok();
+        assert_eq!((&task["task_id"], &task["status"]), (&failed["task_id"], &json!("CANCELED")), "{task:#}");
+        // Nothing ran that could be stopped.
+        let nothing = json!({"ray_jobs_requested": 0, "ray_jobs_accepted": 0, "ray_jobs_refused": 0});
+        assert_eq!(task["cancellation"], nothing, "{task:#}");
+        let batch = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        assert_eq!((&batch["status"], &batch["status_message"]), (&json!("CANCELED"), &json!("the model is gone")), "{batch:#}");
+        assert_eq!(batch["status_diagnostics"]["next_retry_at"], Value::Null);
+        assert_eq!(looked_at(&server, &namespace).await, None);
+        // Why its object failed is still told.
+        assert_eq!(failures(&server, &namespace, &path).await.len(), 1);
+        model.fail(503, 0);
+        server.app.clock().advance(5 * HOUR);
+        supervise(&server.app).await.unwrap();
+        let later = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+        assert_eq!((&later["status"], &later["task_id"], &later["retry_count"]), (&json!("CANCELED"), &failed["task_id"], &json!(0)), "{later:#}");
+        assert_eq!(model.calls.load(Ordering::SeqCst), 0);
+        server.call_in(&namespace, "POST", &cancel, Value::Null).await.error(409, "ConflictError");
+        // Whoever wants it after all may ask for it.
+        server.call_in(&namespace, "POST", &format!("{path}/retry"), json!({})).await.ok();
+        let (batch, _) = through(&server, &namespace, &path).await;
+        assert_eq!(batch["status"], "COMPLETED", "{batch:#}");
+    }
+
     async fn what_takes_longer_than_a_day_is_ended(server) {
         let (server, model) = with_model(server, true).await;
         model.fail(503, usize::MAX);

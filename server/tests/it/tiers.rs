@@ -144,7 +144,14 @@ both! {
         let expanded = &shown["expanded"];
         assert_eq!((&expanded["parent"]["text"], &expanded["parent"]["collection_id"]), (&json!("three four"), &json!(pairs)));
         assert_eq!(expanded["ancestors"][0]["text"], "one two three four");
-        assert_eq!(expanded["root_object"]["collection_id"], pages.as_str());
+        let root = |expanded: &Value| (expanded["root_object"]["object_id"].clone(), expanded["root_object"]["bucket_id"].clone());
+        assert_eq!(root(expanded), (json!(long), json!(bucket)), "{expanded:#}");
+        // The object is shown to keys that may read its bucket.
+        let narrow = json!({"name": "narrow", "permissions": ["read"], "scopes": [{"resource_type": "collection", "resource_id": "*"}]});
+        let narrow = server.call("POST", "/v1/organizations/users/owner@localhost/api-keys", narrow).await.ok();
+        let asked = server.request("GET", &format!("{path}?expand=root_object")).bearer_auth(narrow["key"].as_str().unwrap());
+        let shown_less = Server::send(asked.header("X-Namespace", &namespace)).await.ok();
+        assert_eq!(shown_less["expanded"]["root_object"], Value::Null, "{shown_less:#}");
         let parent = expanded["parent"]["document_id"].as_str().unwrap();
         let path_of_parent = format!("/v1/collections/{pairs}/documents/{parent}?expand=children");
         let shown = server.call_in(&namespace, "GET", &path_of_parent, Value::Null).await.ok();

@@ -25,7 +25,7 @@ fn search(retriever: &str, kind: &str, schedule: Value) -> Value {
 }
 
 /// The trigger once it has been executed so often and the last one is over.
-async fn executed(server: &Server, namespace: &str, id: &str, count: i64) -> Value {
+pub async fn executed(server: &Server, namespace: &str, id: &str, count: i64) -> Value {
     let start = Instant::now();
     loop {
         let trigger = server
@@ -377,13 +377,31 @@ both! {
         assert_eq!(list(json!({"status": "paused"})).await, Vec::<String>::new());
         let whole = server.call_in(&namespace, "GET", "/v1/triggers", Value::Null).await.ok();
         assert_eq!((&whole["total"], &whole["limit"]), (&json!(2), &json!(50)));
+        let get = async |query: &str| server.call_in(&namespace, "GET", &format!("/v1/triggers?{query}"), Value::Null).await;
+        for (query, name, total) in [
+            ("limit=1", "a", 2),
+            ("limit=1&offset=1", "b", 2),
+            ("trigger_type=cron", "b", 1),
+            ("sort_by=name&direction=desc&limit=1", "b", 2),
+        ] {
+            let page = get(query).await.ok();
+            let results = page["results"].as_array().unwrap();
+            assert_eq!((results.len(), &results[0]["name"], &page["total"]), (1, &json!(name), &json!(total)), "{query}");
+        }
+        assert_eq!(get("status=disabled").await.ok()["results"], json!([]));
+        get("limit=0").await.invalid(&["query", "limit"], "greater_than_equal");
+        get("limit=1001").await.invalid(&["query", "limit"], "less_than_equal");
+        get("offset=-1").await.invalid(&["query", "offset"], "greater_than_equal");
+        assert_eq!(get("status=sleeping").await.status, 422);
 
         let post = async |change: Value| {
             let mut body = search(&retriever, "cron", json!({"cron": "0 9 * * *"}));
             body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
             server.call_in(&namespace, "POST", "/v1/triggers", body).await
         };
-        post(json!({"schedule_config": {"cron": "61 * * * *"}})).await.error(400, "BadRequestError");
+        for said_never in ["61 * * * *", "0 0 30 2 *"] {
+            post(json!({"schedule_config": {"cron": said_never}})).await.invalid(&["body", "schedule_config", "cron_expression"], "invalid_cron");
+        }
         post(json!({"schedule_config": {"cron": "0 9 * * *", "timezone": "Middle/Earth"}})).await.invalid(&["body", "schedule_config", "timezone"], "value_error");
         post(json!({"trigger_type": "interval"})).await.invalid(&["body", "schedule_config"], "value_error");
         post(json!({"action_config": {"retriever_id": "ret_unknown"}})).await.error(404, "NotFoundError");

@@ -32,7 +32,7 @@ pub struct APIKeyModel {
     pub note: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub permissions: Vec<Permission>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub scopes: Vec<ResourceScope>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

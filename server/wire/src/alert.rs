@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use validator::Validate as _;
 
-use crate::{AlertExecutionMode, Filter, Object, PaginationResponse, SortOption, Value};
+use crate::{
+    AlertExecutionMode, DegradedEntry, Filter, Object, PaginationResponse, SortOption, Value,
+};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
@@ -24,6 +26,8 @@ pub struct AlertExecutionListResponse {
     pub results: Vec<AlertExecutionResult>,
     pub pagination: PaginationResponse,
     pub total_count: i64,
+    #[serde(default)]
+    pub warnings: Vec<DegradedEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -321,6 +325,8 @@ pub struct ListAlertsResponse {
     pub total_count: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stats: Option<AlertListStats>,
+    #[serde(default)]
+    pub warnings: Vec<DegradedEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

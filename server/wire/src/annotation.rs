@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use validator::Validate as _;
 
-use crate::Object;
+use crate::{DegradedEntry, Object};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
@@ -19,23 +19,23 @@ pub struct AnnotationResponse {
     pub namespace_id: String,
     #[cfg_attr(feature = "schema", validate(length(min = 1, max = 100)))]
     pub label: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", validate(range(min = 0.0, max = 1.0)))]
     pub confidence: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", validate(length(max = 5000)))]
     pub reasoning: Option<String>,
-    #[serde(default, skip_serializing_if = "Object::is_empty")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
     pub payload: Object,
-    #[serde(default, skip_serializing_if = "Object::is_empty")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
     pub metadata: Object,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub retriever_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub execution_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub stage_name: Option<String>,
     #[serde(default = "crate::defaults::text_system")]
     pub actor_id: String,
@@ -47,7 +47,7 @@ pub struct AnnotationResponse {
     pub updated_at: Option<DateTime<Utc>>,
     #[serde(default = "crate::defaults::i64_1")]
     pub version: i64,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub revisions: Vec<AnnotationRevision>,
 }
 
@@ -278,6 +278,8 @@ pub struct ListAnnotationsResponse {
     pub results: Vec<AnnotationResponse>,
     #[serde(default = "crate::defaults::i64_0")]
     pub total_count: i64,
+    #[serde(default)]
+    pub warnings: Vec<DegradedEntry>,
 }
 
 impl Default for ListAnnotationsResponse {
@@ -285,6 +287,7 @@ impl Default for ListAnnotationsResponse {
         Self {
             results: Default::default(),
             total_count: crate::defaults::i64_0(),
+            warnings: Default::default(),
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use validator::Validate as _;
 
-use crate::{APIKeyModel, APIKeyType, KeyStatus, Permission, ResourceScope};
+use crate::{APIKeyModel, APIKeyType, DegradedEntry, KeyStatus, Permission, ResourceScope};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
@@ -123,10 +123,15 @@ pub struct APIKeyUpdateRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(length(min = 1, max = 100)))]
     pub name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", validate(length(max = 500)))]
-    #[serde(alias = "note")]
-    pub description: Option<String>,
+    /// `null` takes the description away.
+    #[serde(
+        default,
+        alias = "note",
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>), validate(length(max = 500)))]
+    pub description: Option<Option<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Vec<Permission>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -184,4 +189,6 @@ pub struct RetrieverAPIKeyListResponse {
     pub results: Vec<APIKeyModel>,
     #[serde(default)]
     pub total: i64,
+    #[serde(default)]
+    pub warnings: Vec<DegradedEntry>,
 }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 pub struct AppEndUser {
     pub id: String,
     pub email: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub avatar_url: Option<String>,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use validator::Validate as _;
 
 use crate::{
-    BatchCost, BatchCostEstimate, BatchProgress, DedupStrategy, FailedObjectRecord,
+    BatchCost, BatchCostEstimate, BatchProgress, DedupStrategy, DegradedEntry, FailedObjectRecord,
     FailureCategory, Filter, Object, TaskStatusEnum, TierTaskInfo,
 };
 
@@ -175,9 +175,9 @@ pub struct BatchModel {
     pub estimated_completion: Option<DateTime<Utc>>,
     pub max_node_death_resubmits: i64,
     pub max_deploy_resubmits: i64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub lifecycle: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub lifecycle_reason: Option<String>,
 }
 
@@ -391,6 +391,8 @@ pub struct ListBatchesResponse {
     #[serde(default, skip_serializing_if = "Object::is_empty")]
     #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
     pub pagination: Object,
+    #[serde(default)]
+    pub warnings: Vec<DegradedEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use validator::Validate as _;
 
-use crate::Value;
+use crate::{DegradedEntry, Value};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
@@ -49,6 +49,8 @@ pub struct BenchmarkListResponse {
     pub page: i64,
     #[serde(default = "crate::defaults::i64_20")]
     pub page_size: i64,
+    #[serde(default)]
+    pub warnings: Vec<DegradedEntry>,
 }
 
 impl Default for BenchmarkListResponse {
@@ -58,6 +60,7 @@ impl Default for BenchmarkListResponse {
             total: Default::default(),
             page: crate::defaults::i64_1(),
             page_size: crate::defaults::i64_20(),
+            warnings: Default::default(),
         }
     }
 }

@@ -166,3 +166,32 @@ pub struct TransactionsListResponse {
     pub offset: i64,
     pub has_more: bool,
 }
+
+/// A page of invoices, the newest first.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct InvoiceListResponse {
+    #[serde(default)]
+    pub invoices: Vec<InvoiceInfo>,
+    pub total: i64,
+    pub has_more: bool,
+}
+
+/// What a month was billed with. Amounts are cents.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct InvoiceInfo {
+    pub invoice_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invoice_url: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invoice_pdf: Option<String>,
+    pub amount_due: i64,
+    pub amount_paid: i64,
+    pub status: String,
+    pub billing_month: String,
+    pub total_credits: i64,
+    pub created: DateTime<Utc>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paid_at: Option<DateTime<Utc>>,
+}

@@ -416,7 +416,7 @@ pub struct ListClustersResponse {
     pub total_count: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stats: Option<ClusterListStats>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub warnings: Vec<DegradedEntry>,
 }
 

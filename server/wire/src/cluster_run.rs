@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use validator::Validate as _;
 
 use crate::{
-    Filter, LLMLabelingInput, LayoutStability, Object, PaginationResponse, SortOption, Value,
+    DegradedEntry, Filter, LLMLabelingInput, LayoutStability, Object, PaginationResponse,
+    SortOption, Value,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -396,6 +397,8 @@ pub struct ListClusterExecutionsResponse {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub stats: Option<ClusterExecutionListStats>,
+    #[serde(default)]
+    pub warnings: Vec<DegradedEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use validator::Validate as _;
 
-use crate::{Object, TriggerStatus, TriggerType};
+use crate::{DegradedEntry, Object, TriggerStatus, TriggerType};
 
 /// What a trigger executes: a cluster of its own over collections.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -135,6 +135,8 @@ pub struct ListClusterTriggersResponse {
     pub total: i64,
     pub offset: i64,
     pub limit: i64,
+    #[serde(default)]
+    pub warnings: Vec<DegradedEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

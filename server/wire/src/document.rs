@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use validator::Validate as _;
 
-use crate::{DocumentResponse, Filter, Object, PaginationResponse, SortOption, Value};
+use crate::{
+    DegradedEntry, DocumentResponse, Filter, Object, PaginationResponse, SortOption, Value,
+};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
@@ -317,7 +319,7 @@ pub struct ListDocumentsResponse {
     pub unknown_collection_ids: Vec<String>,
     pub pagination: PaginationResponse,
     #[serde(default)]
-    pub warnings: Vec<String>,
+    pub warnings: Vec<DegradedEntry>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_documents: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -236,6 +236,10 @@ pub struct StageConfigInput {
     pub on_error: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_alias: Option<String>,
+    /// What the server shows of a stage beside its config, so that stages can be sent back as they were read; the config decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::HashMap<String, serde_json::Value>>))]
+    pub parameters: Option<Object>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

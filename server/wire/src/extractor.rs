@@ -136,7 +136,7 @@ pub struct FeatureExtractorResponseModel {
     pub input_schema: Object,
     #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
     pub output_schema: Object,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::HashMap<String, serde_json::Value>>))]
     pub parameter_schema: Option<Object>,
     pub supported_input_types: Vec<String>,
@@ -146,10 +146,10 @@ pub struct FeatureExtractorResponseModel {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub costs: Option<CostsInfo>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub required_vector_indexes: Option<Vec<VectorIndexDefinition>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub required_payload_indexes: Option<Vec<PayloadIndexConfig>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use validator::Validate as _;
 
-use crate::{Filter, Object, PaginationResponse, SortOption};
+use crate::{DegradedEntry, Filter, Object, PaginationResponse, SortOption};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
@@ -52,6 +52,8 @@ pub struct ListInteractionsResponse {
     pub pagination: PaginationResponse,
     #[cfg_attr(feature = "schema", validate(nested))]
     pub items: Vec<InteractionResponse>,
+    #[serde(default)]
+    pub warnings: Vec<DegradedEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use validator::Validate as _;
 
 use crate::{
-    BucketSchemaFieldType, Filter, Object, PaginationResponse, SortOption, SourceType,
-    TaskStatusEnum, Value, WriteConsistency,
+    BucketSchemaFieldType, DegradedEntry, Filter, Object, PaginationResponse, SortOption,
+    SourceType, TaskStatusEnum, Value, WriteConsistency,
 };
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -241,6 +241,8 @@ pub struct ListObjectsResponse {
     pub pagination: PaginationResponse,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stats: Option<ObjectListStats>,
+    #[serde(default)]
+    pub warnings: Vec<DegradedEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -83,7 +83,7 @@ pub struct PublicInteractionRequest {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct PublicRetrieverConfigResponse {
     pub public_name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub public_api_key: Option<String>,
     #[cfg_attr(feature = "schema", validate(nested))]
     pub display_config: DisplayConfig,

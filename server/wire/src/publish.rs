@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use validator::Validate as _;
 
-use crate::{DisplayConfig, RateLimitConfig, RetrieverMetadata};
+use crate::{DegradedEntry, DisplayConfig, RateLimitConfig, RetrieverMetadata};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
@@ -80,7 +80,7 @@ pub struct PublishRetrieverResponse {
     pub retriever_id: String,
     pub public_url: String,
     pub short_url: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub public_api_key: Option<String>,
 }
 
@@ -92,6 +92,8 @@ pub struct PublishedRetrieverListResponse {
     pub total: i64,
     pub limit: i64,
     pub offset: i64,
+    #[serde(default)]
+    pub warnings: Vec<DegradedEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -104,7 +106,7 @@ pub struct PublishedRetrieverResponse {
     pub description: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icon_base64: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub public_api_key: Option<String>,
     #[cfg_attr(feature = "schema", validate(nested))]
     pub display_config: DisplayConfig,
@@ -131,6 +133,7 @@ pub struct UpdatePublishedRetrieverRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub rate_limit_config: Option<RateLimitConfig>,
+    /// An empty name takes the password away; without one, or with `null`, it stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(length(max = 200)))]
     pub password_secret_name: Option<String>,

@@ -238,7 +238,7 @@ pub struct RetrieverConfig {
     pub created_by: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_by: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub fusion: Option<String>,
     pub collection_identifiers: Vec<String>,
 }
@@ -311,7 +311,7 @@ pub struct RetrieverModelOutput {
     pub is_published: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marketplace_listing_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub fusion: Option<String>,
     pub collection_identifiers: Vec<String>,
 }

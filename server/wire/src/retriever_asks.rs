@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use validator::Validate as _;
 
 use crate::{
-    BudgetLimits, ExecuteRetrieverResponse, Object, RetrieverInputSchemaField, RetrieverPagination,
-    StageConfigInput, Value,
+    BudgetLimits, DegradedEntry, ExecuteRetrieverResponse, Object, RetrieverInputSchemaField,
+    RetrieverPagination, StageConfigInput, Value,
 };
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -205,6 +205,8 @@ pub struct ListAdhocExecutionsResponse {
     pub total: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pagination: Option<Value>,
+    #[serde(default)]
+    pub warnings: Vec<DegradedEntry>,
 }
 
 impl Default for ListAdhocExecutionsResponse {
@@ -213,6 +215,7 @@ impl Default for ListAdhocExecutionsResponse {
             results: Default::default(),
             total: crate::defaults::i64_0(),
             pagination: None,
+            warnings: Default::default(),
         }
     }
 }

@@ -40,6 +40,7 @@ pub struct ExecuteRetrieverRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub consistency: Option<ReadConsistencyOption>,
+    /// A collection that the documents of the answer are written into, by id or name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_collection_id: Option<String>,
     #[serde(default)]
@@ -327,6 +328,8 @@ pub struct ListExecutionsResponse {
     pub results: Vec<RetrieverExecutionSummary>,
     #[cfg_attr(feature = "schema", validate(nested))]
     pub pagination: PaginationMetadata,
+    #[serde(default)]
+    pub warnings: Vec<DegradedEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

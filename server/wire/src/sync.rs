@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use validator::Validate as _;
 
 use crate::{
-    IngestFilter, Object, PaginationResponse, SchemaMapping, SyncConfigurationModel,
+    DegradedEntry, IngestFilter, Object, PaginationResponse, SchemaMapping, SyncConfigurationModel,
     TaskStatusEnum, Value,
 };
 
@@ -147,6 +147,8 @@ pub struct SyncListResponse {
     #[cfg_attr(feature = "schema", validate(nested))]
     pub pagination: PaginationResponse,
     pub total: i64,
+    #[serde(default)]
+    pub warnings: Vec<DegradedEntry>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use validator::Validate as _;
 
-use crate::{Object, PaginationResponse};
+use crate::{DegradedEntry, Object, PaginationResponse};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
@@ -136,4 +136,6 @@ pub struct SyncJobListResponse {
     #[cfg_attr(feature = "schema", validate(nested))]
     pub pagination: PaginationResponse,
     pub total: i64,
+    #[serde(default)]
+    pub warnings: Vec<DegradedEntry>,
 }

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CancellationOutcome, Filter, Object, PaginationResponse, SortOption, Value};
+use crate::{
+    CancellationOutcome, DegradedEntry, Filter, Object, PaginationResponse, SortOption, Value,
+};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
@@ -24,6 +26,8 @@ pub struct ListTasksRequest {
 pub struct ListTasksResponse {
     pub results: Vec<TaskResponse>,
     pub pagination: PaginationResponse,
+    #[serde(default)]
+    pub warnings: Vec<DegradedEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -182,7 +182,7 @@ pub struct ListTaxonomiesResponse {
     pub total_count: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stats: Option<TaxonomyListStats>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub warnings: Vec<DegradedEntry>,
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use validator::Validate as _;
 
-use crate::{ClusterExecutionMode, Object};
+use crate::{ClusterExecutionMode, DegradedEntry, Object};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
@@ -84,6 +84,8 @@ pub struct ListTriggersResponse {
     pub total: i64,
     pub offset: i64,
     pub limit: i64,
+    #[serde(default)]
+    pub warnings: Vec<DegradedEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

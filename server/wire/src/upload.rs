@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "schema")]
 use validator::Validate as _;
 
-use crate::{Filter, Object, PaginationResponse, SortOption, TaskResponse, TaskStatusEnum};
+use crate::{
+    DegradedEntry, Filter, Object, PaginationResponse, SortOption, TaskResponse, TaskStatusEnum,
+};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
@@ -161,6 +163,8 @@ pub struct ListUploadsResponse {
     pub results: Vec<UploadResponse>,
     pub pagination: PaginationResponse,
     pub stats: UploadListStats,
+    #[serde(default)]
+    pub warnings: Vec<DegradedEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

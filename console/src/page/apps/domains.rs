@@ -82,7 +82,7 @@ fn row(one: Record) -> AnyView {
     };
     let verify = waits.then(|| press("Verify", &domain, Box::new(verify)));
     let token = one.text("verification_token");
-    let proof = waits.then(|| record("TXT", format!("_loupe.{domain}"), token));
+    let proof = waits.then(|| record("TXT", format!("_loupe-verify.{domain}"), token));
     let records = view! { <div class="stack">{proof}{record("CNAME", domain.clone(), one.text("cname_target"))}</div> };
     let first = one.flag("is_primary").then(|| badge("first address"));
     let status = badge(if waits { "pending" } else { "active" });

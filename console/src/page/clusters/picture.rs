@@ -85,9 +85,13 @@ fn drawn(found: &Record, groups: &[Record], open: &str) -> String {
     let scale = Scale::of(&places);
     let rank = |id: &str| groups.iter().position(|one| one.text("cluster_id") == id);
     let told = format!(
-        "{} documents in {} groups",
-        text::count(found.int("total_points").unwrap_or(0)),
-        groups.len()
+        "{} in {}",
+        text::counted(
+            found.int("total_points").unwrap_or(0),
+            "document",
+            "documents"
+        ),
+        text::counted(groups.len() as i64, "group", "groups")
     );
     let mut out = format!(
         r#"<svg viewBox="0 0 {WIDE} {HIGH}" role="img" aria-label="{}">"#,
@@ -160,9 +164,9 @@ pub fn picture(found: &Record, groups: &[Record], open: &str) -> AnyView {
     let total = found.int("total_points").unwrap_or(0);
     let note = (i64::try_from(shown).unwrap_or(0) < total).then(|| {
         format!(
-            "{} of {} documents, evenly chosen. ",
+            "{} of {}, evenly chosen. ",
             text::count(shown as i64),
-            text::count(total)
+            text::counted(total, "document", "documents")
         )
     });
     view! {

@@ -171,7 +171,7 @@ fn side_by_side(
             </div>
         </div>
         <section class="card">{versus("Two retrievers compared", names, rows, (360.0, 920.0))}</section>
-        <p class="muted">{format!("Measured over {} and {} queries.", pair[0].int("evaluated_queries").unwrap_or(0), pair[1].int("evaluated_queries").unwrap_or(0))}</p>
+        <p class="muted">{format!("Measured over {} and {}.", pair[0].int("evaluated_queries").unwrap_or(0), text::counted(pair[1].int("evaluated_queries").unwrap_or(0), "query", "queries"))}</p>
     }
     .into_any()
 }

@@ -52,7 +52,8 @@ pub fn datasets(api: Signal<Api>) -> AnyView {
     provide_context(log);
     let made = Callback::new(move |made: Record| {
         let count = made.int("query_count").unwrap_or(0);
-        toasts.say(format!("A dataset of {} queries", text::count(count)));
+        let queries = text::counted(count, "query", "queries");
+        toasts.say(format!("A dataset of {queries}"));
         load.reload();
     });
     let learned = move |mut body: Value| {

@@ -3,6 +3,7 @@
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
+use super::own::{Own, is_own};
 use crate::record::Record;
 
 /// What a page has for colours when its owner chose none: it follows the light or dark of whoever looks.
@@ -21,6 +22,8 @@ pub struct Draft {
     pub description: RwSignal<String>,
     pub exposed: RwSignal<Vec<String>>,
     pub template: RwSignal<String>,
+    /// What stands where, when the template is the owner's own.
+    pub own: Own,
     pub primary: RwSignal<String>,
     /// Whether the page has a ground and a text of its own in place of light and dark.
     pub fixed: RwSignal<bool>,
@@ -83,6 +86,7 @@ impl Draft {
             description: text(&base, "description"),
             exposed: RwSignal::new(base.strings("exposed_fields")),
             template: text(&base, "template_type"),
+            own: Own::new(&base),
             primary: color("primary_color", PRIMARY),
             fixed: RwSignal::new(fixed),
             ground,
@@ -113,12 +117,14 @@ impl Draft {
         if let Some(members) = all.as_object_mut() {
             members.shift_remove("retriever_config");
         }
+        let own = self.own_template(&all);
         let text = |value: RwSignal<String>| Some(value.get()).filter(|text| !text.is_empty());
         let mut put = |path: &[&str], value: Option<Value>| put(&mut all, path, value);
         put(&["title"], Some(self.title.get().into()));
         put(&["description"], text(self.description).map(Value::from));
         put(&["exposed_fields"], Some(json!(self.exposed.get())));
         put(&["template_type"], text(self.template).map(Value::from));
+        put(&["extensions", "template"], own);
         let fixed = self.fixed.get();
         let scheme = (!fixed).then(|| "auto".into());
         put(&["extensions", "color_scheme"], scheme);
@@ -157,6 +163,16 @@ impl Draft {
         let hidden = (!self.listed.get()).then(|| "noindex, nofollow".into());
         put(&["seo", "robots"], hidden);
         all
+    }
+
+    /// The template of the owner's own, where the page has one or gets one now. A name alone is none: such a page looks as
+    /// pages without a template do, and stays so.
+    fn own_template(self, before: &Value) -> Option<Value> {
+        let template = self.template.get();
+        let has = before["extensions"].get("template").is_some();
+        let named = before["template_type"].as_str() == Some(template.as_str());
+        let writes = is_own(&template) && (has || !named || self.own.is_changed());
+        writes.then(|| self.own.value(&self.exposed.get()))
     }
 
     /// What publishing for the first time sends, and what looking at it before does.
@@ -274,5 +290,31 @@ mod tests {
         );
         assert_eq!(draft.told().0, "New films");
         assert!(display.get("retriever_config").is_none() && display.get("layout").is_none());
+        draft.template.set("custom".into());
+        let own = draft.display()["extensions"]["template"].clone();
+        assert_eq!(own["card"], json!({"heading": ["title"]}));
+        draft.template.set(String::new());
+        assert!(draft.display()["extensions"].get("template").is_none());
+    }
+
+    #[test]
+    fn a_template_that_is_a_name_alone_stays_one_until_something_is_chosen() {
+        let owner = Owner::new();
+        owner.set();
+        let page = Record(json!({"public_name": "films", "display_config": {
+            "title": "Films", "exposed_fields": ["title"], "template_type": "shop-window",
+        }}));
+        let draft = Draft::new(&Record::default(), &page, Vec::new());
+        draft.title.set("New films".into());
+        let display = draft.display();
+        assert_eq!(display["template_type"], "shop-window");
+        assert!(
+            display["extensions"].get("template").is_none(),
+            "{display:#}"
+        );
+        draft.own.character.set("media-search".into());
+        let own = draft.display()["extensions"]["template"].clone();
+        assert_eq!(own["character"], "media-search");
+        assert_eq!(own["card"], json!({"heading": ["title"]}));
     }
 }

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::{Place, draft::Draft, shown::told};
+use super::{Place, draft::Draft, own, shown::told};
 use crate::{load::Load, part::*, record::Record, text};
 
 const TEMPLATES: &[(&str, &str)] = &[
@@ -10,6 +10,7 @@ const TEMPLATES: &[(&str, &str)] = &[
     ("document-search", "Documents: a list with texts"),
     ("media-search", "Media: wide pictures"),
     ("portrait-gallery", "Portraits: tall pictures"),
+    (own::NAME, "Of your own: you say what stands where"),
 ];
 
 const ARRANGEMENTS: &[(&str, &str)] = &[
@@ -104,7 +105,7 @@ fn content(place: Place, draft: Draft, fields: Vec<String>, is_new: bool) -> Any
 }
 
 fn look(draft: Draft) -> AnyView {
-    let own = move || {
+    let ground = move || {
         draft.fixed.get().then(|| {
             view! {
                 <div class="form-row">
@@ -125,6 +126,7 @@ fn look(draft: Draft) -> AnyView {
         <section class="card form" aria-labelledby="page-look">
             <h2 id="page-look">"Look"</h2>
             <Choice id="page-template" label="Template" value=draft.template options=options(TEMPLATES, draft.template)/>
+            {own::form(draft)}
             <div class="form-row">
                 <Field id="page-primary" label="Colour" kind="color" value=draft.primary hint="Made readable on every ground."/>
                 <Choice id="page-font" label="Font" value=draft.font options=options(FONTS, draft.font)/>
@@ -135,7 +137,7 @@ fn look(draft: Draft) -> AnyView {
             </div>
             <Check label="Ground and text of its own" hint="Without it the page is light or dark as its visitor has it."
                 checked=draft.fixed set=move |on: bool| draft.fixed.set(on)/>
-            {own}
+            {ground}
             <Check label="Title in large letters" checked=draft.hero set=move |on: bool| draft.hero.set(on)/>
             <Check label="Filters beside the results" checked=draft.filters set=move |on: bool| draft.filters.set(on)/>
         </section>

@@ -83,7 +83,8 @@ impl Sums {
             0 => String::new(),
             failed => format!(", {failed} failed"),
         };
-        format!("{done} of {files} files, {done_bytes} of {bytes}{failed}")
+        let files = text::counted(files as i64, "file", "files");
+        format!("{done} of {files}, {done_bytes} of {bytes}{failed}")
     }
 }
 

@@ -12,7 +12,7 @@ use super::hub::explain;
 use super::{EmbedError, Result};
 
 /// The wait before the one retry, unless the endpoint names a shorter or longer one within reason.
-const RETRY_WAIT: Duration = Duration::from_millis(500);
+pub(crate) const RETRY_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// The code of a 429 that no waiting helps against.
@@ -27,10 +27,11 @@ pub(super) struct Call<'a> {
     pub most: usize,
 }
 
-enum Trouble {
+/// Why a request got no answer.
+pub(crate) enum Trouble<E = EmbedError> {
     /// Perhaps gone after a while.
     Passing(String, Duration),
-    Lasting(EmbedError),
+    Lasting(E),
 }
 
 impl Call<'_> {
@@ -56,7 +57,7 @@ impl Call<'_> {
         body: Bytes,
     ) -> std::result::Result<Vec<u8>, Trouble> {
         let (address, most) = (self.address, self.most);
-        let passing = |error: &reqwest::Error| {
+        let passing = |error: &reqwest::Error| -> Trouble {
             Trouble::Passing(format!("{address}: {}", explain(error)), RETRY_WAIT)
         };
         let mut request = client
@@ -104,7 +105,8 @@ fn is_spent(answer: &[u8]) -> bool {
     says("code") || says("type")
 }
 
-fn retry_after(headers: &reqwest::header::HeaderMap) -> Duration {
+/// How long an endpoint says to wait, within reason.
+pub(crate) fn retry_after(headers: &reqwest::header::HeaderMap) -> Duration {
     let seconds = headers
         .get("retry-after")
         .and_then(|value| value.to_str().ok());

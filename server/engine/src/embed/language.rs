@@ -53,6 +53,8 @@ pub struct Question {
     pub model: Option<String>,
     pub temperature: f64,
     pub most_tokens: Option<i64>,
+    /// How much it is to think first: `minimal`, `low`, `medium`, `high`; as it does by itself where absent.
+    pub effort: Option<String>,
 }
 
 /// Asks one model.
@@ -215,6 +217,9 @@ impl LanguageModel {
         });
         if let Some(most) = question.most_tokens {
             body["max_tokens"] = json!(most);
+        }
+        if let Some(effort) = &question.effort {
+            body["reasoning_effort"] = json!(effort);
         }
         if let Some(shape) = &question.shape {
             body["response_format"] = json!({

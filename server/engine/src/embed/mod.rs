@@ -8,7 +8,7 @@ pub mod catalog;
 mod efficientnet;
 mod efficientnet_graph;
 pub mod fetch;
-mod http;
+pub(crate) mod http;
 mod hub;
 mod language;
 mod onnx;

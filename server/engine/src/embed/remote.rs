@@ -269,8 +269,8 @@ impl ImageEncoder for RemoteEncoder {
     }
 }
 
-/// A picture as the endpoint wants it. Blocking.
-fn picture(image: &Pixels, shape: PictureShape) -> Result<Value> {
+/// A picture as the file that endpoints take. Blocking.
+pub(crate) fn jpeg(image: &Pixels) -> Result<Vec<u8>> {
     image.check()?;
     let mut jpeg = Vec::new();
     JpegEncoder::new_with_quality(&mut jpeg, JPEG_QUALITY)
@@ -281,7 +281,12 @@ fn picture(image: &Pixels, shape: PictureShape) -> Result<Value> {
             ExtendedColorType::Rgb8,
         )
         .map_err(|error| EmbedError::Invalid(format!("cannot send the picture: {error}")))?;
-    let packed = STANDARD.encode(jpeg);
+    Ok(jpeg)
+}
+
+/// A picture as the endpoint wants it. Blocking.
+fn picture(image: &Pixels, shape: PictureShape) -> Result<Value> {
+    let packed = STANDARD.encode(jpeg(image)?);
     Ok(match shape {
         PictureShape::DataUri => json!(format!("data:image/jpeg;base64,{packed}")),
         PictureShape::Object => json!({"image": packed}),

@@ -19,7 +19,7 @@ mod pool;
 mod probe;
 pub mod registry;
 pub mod shape;
-mod split;
+pub(crate) mod split;
 pub mod text;
 pub mod tools;
 pub mod transcoding;

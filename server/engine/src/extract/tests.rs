@@ -181,6 +181,21 @@ async fn a_turned_jpeg_stands_upright_and_tells_of_its_camera() {
 }
 
 #[tokio::test]
+async fn a_picture_of_a_telephone_is_turned_once() {
+    let picture = picture(&workers(), "a.heic", samples::turned_heic())
+        .await
+        .expect("read");
+    assert_eq!((picture.width, picture.height), (32, 64));
+    assert_eq!(picture.mime, "image/heic");
+    assert_eq!(picture.exif["artist"], "Ada Lovelace");
+    let at = |x: usize, y: usize| &picture.pixels.rgb[(y * 32 + x) * 3..][..3];
+    let (above, below) = (at(16, 8), at(16, 56));
+    assert!(above[0] > 180 && above[2] < 80, "red: {above:?}");
+    assert!(below[2] > 180 && below[0] < 80, "blue: {below:?}");
+    assert!(picture.thumbnail.is_some());
+}
+
+#[tokio::test]
 async fn a_large_picture_gets_a_small_thumbnail() {
     let picture = picture(&workers(), "a.png", samples::png(2_000, 500))
         .await

@@ -42,7 +42,7 @@ fn step<'a>(value: &'a Value, segment: &str, out: &mut Vec<&'a Value>) {
 }
 
 /// A moment written in RFC 3339, or a plain date as midnight UTC.
-pub(super) fn moment(text: &str) -> Option<DateTime<Utc>> {
+pub fn moment(text: &str) -> Option<DateTime<Utc>> {
     // The cheap test first: almost no text is a moment, and parsing builds an error each time.
     let bytes = text.as_bytes();
     if bytes.len() < 10 || bytes[4] != b'-' || bytes[7] != b'-' || !bytes[0].is_ascii_digit() {

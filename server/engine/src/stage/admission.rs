@@ -99,7 +99,7 @@ fn written(parameters: &Object) -> Option<Filter> {
     if others.any(|(_, value)| has_template(value)) {
         return None;
     }
-    attribute_filter::leaf(parameters).ok().map(Filter::Leaf)
+    attribute_filter::written(parameters).ok()
 }
 
 /// Whether the document satisfies a filter; none where that takes an input, or a field that a stage makes.

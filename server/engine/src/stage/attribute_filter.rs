@@ -6,8 +6,9 @@ use serde_json::json;
 use super::execution::Execution;
 use super::schema::{Kind, member};
 use super::working::Working;
-use super::{Definition, RunError};
+use super::{Definition, RunError, sentence};
 use crate::filter::{Condition, Filter, Operator};
+use crate::template::render_text;
 
 const OPERATORS: &[&str] = &[
     "eq",
@@ -75,12 +76,18 @@ pub(crate) static DEFINITION: Definition = Definition {
             "100",
             "Accepted; rows are filtered in one go",
         ),
-        member("natural_language", Kind::NotBuilt, "", ""),
+        member(
+            "natural_language",
+            // Rendered when the stage runs: a sentence that turns out empty is no condition.
+            Kind::Template,
+            "",
+            "The condition in words, which the configured language model makes a filter of; other conditions of the stage hold beside it",
+        ),
         member(
             "field_hints",
             Kind::Texts,
             "[]",
-            "Accepted for `natural_language`",
+            "Fields that `natural_language` is likely to mean",
         ),
     ],
 };
@@ -90,11 +97,10 @@ pub(crate) async fn run(
     parameters: Object,
     set: Working,
 ) -> Result<Working, RunError> {
-    let filter = match parameters.get("conditions") {
-        Some(tree) => Filter::parse(tree)?,
-        None => Filter::Leaf(leaf(&parameters)?),
-    };
-    let filter = at.resolve(filter)?;
+    let mut filter = at.resolve(written(&parameters)?)?;
+    if let Some(said) = said(at, &parameters, &set).await? {
+        filter = filter.and(said);
+    }
     at.report
         .metadata
         .insert("filter".into(), json!(filter.to_string()));
@@ -105,6 +111,40 @@ pub(crate) async fn run(
         at.report.output = Some(count);
     }
     Ok(kept)
+}
+
+/// The conditions that are written out; none where a sentence stands in their place.
+pub(super) fn written(parameters: &Object) -> Result<Filter, RunError> {
+    if let Some(tree) = parameters.get("conditions") {
+        return Ok(Filter::parse(tree)?);
+    }
+    let mut own = ["field", "operator", "value"].into_iter();
+    if parameters.contains_key("natural_language") && !own.any(|name| parameters.contains_key(name))
+    {
+        return Ok(Filter::All(Vec::new()));
+    }
+    Ok(Filter::Leaf(leaf(parameters)?))
+}
+
+/// The condition that is told in words.
+async fn said(
+    at: &mut Execution,
+    parameters: &Object,
+    set: &Working,
+) -> Result<Option<Filter>, RunError> {
+    let Some(template) = parameters.get("natural_language").and_then(Value::as_str) else {
+        return Ok(None);
+    };
+    let sentence = render_text(template, &at.context)?;
+    if sentence.trim().is_empty() {
+        let removed = "natural_language: the sentence is empty";
+        at.report.relaxations.push(removed.to_owned());
+        return Ok(None);
+    }
+    let hints = parameters.get("field_hints").and_then(Value::as_array);
+    let hints = hints.into_iter().flatten().filter_map(Value::as_str);
+    let hints: Vec<String> = hints.map(str::to_owned).collect();
+    sentence::filter(at, sentence.trim(), &hints, set).await
 }
 
 /// The documents of a set that satisfy the filter; of a set that no stage has read the store will tell them.
@@ -129,7 +169,7 @@ pub(super) fn keep(set: Working, filter: Filter) -> Working {
 }
 
 /// The one condition of a stage without a tree of them.
-pub(super) fn leaf(parameters: &Object) -> Result<Condition, RunError> {
+fn leaf(parameters: &Object) -> Result<Condition, RunError> {
     let text = |name: &str| parameters.get(name).and_then(Value::as_str);
     let operator = text("operator")
         .and_then(Operator::from_word)

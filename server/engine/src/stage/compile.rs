@@ -6,8 +6,8 @@ use super::execution::MAX_BATCH;
 use super::plan::{Filters, Step};
 use super::schema::{self, When, inside, problem};
 use super::{
-    BUILT, Definition, StageProblem, agent_search, agentic_enrich, code_execution, feature_table,
-    query_expand, sql_lookup,
+    BUILT, Definition, StageProblem, agent_search, agentic_enrich, called, code_execution,
+    document_enrich, feature_table, query_expand, sql_lookup,
 };
 use crate::template::{self, is_template};
 
@@ -83,6 +83,7 @@ pub(super) fn compile_stage(
         }
     };
     let batch_size = batch_size(stage, loc, out);
+    let inner = called::compile(&parameters, &place, out);
     (out.len() == before).then(|| Step {
         name: stage.stage_name.clone(),
         definition,
@@ -91,6 +92,7 @@ pub(super) fn compile_stage(
         alias: stage.output_alias.clone(),
         filters,
         batch_size,
+        inner,
     })
 }
 
@@ -150,6 +152,7 @@ fn parameters_of(
         "feature_search" => feature_table::check(&parameters, place, out),
         "agent_search" => agent_search::check(&parameters, place, out),
         "agentic_enrich" => agentic_enrich::check(&parameters, place, out),
+        "document_enrich" => document_enrich::check(&parameters, place, out),
         "code_execution" => code_execution::check(&parameters, place, out),
         "sql_lookup" => sql_lookup::check(&parameters, place, out),
         _ => {}

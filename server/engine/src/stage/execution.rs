@@ -1,5 +1,6 @@
 //! One run of a plan: what its stages share, and how one of them is run.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
@@ -7,8 +8,10 @@ use loupe_wire::{
     DegradedEntry, Object, RetrieverExecutionStatistics, StageStatistics, Value, reading,
 };
 use serde_json::json;
+use tokio::sync::mpsc::error::TrySendError;
 
 use super::around::Metered;
+use super::called::Inner;
 use super::parameters::Parameters;
 use super::plan::{Outcome, Run, StageEvent, Step};
 use super::schema::{self, When};
@@ -62,13 +65,17 @@ pub(crate) struct Execution {
     pub legs: Vec<(String, String)>,
     /// Documents that the stage works on at once, where the retriever says so.
     pub batch: Option<usize>,
+    /// The retriever that the stage tells.
+    pub inner: Option<Arc<Inner>>,
     /// What `CONTEXT` holds.
     shared: Object,
     started: Instant,
 }
 
 impl Execution {
-    pub fn new(run: Run) -> Self {
+    pub fn new(mut run: Run) -> Self {
+        // What runs inside of this one is counted with it.
+        run.outside.runs.get_or_insert_default();
         let mut context = Context::new(&run.inputs, run.now);
         context.set("CONTEXT", &json!({}));
         context.set("STAGE", &json!({}));
@@ -79,6 +86,7 @@ impl Execution {
             stage: String::new(),
             legs: Vec::new(),
             batch: None,
+            inner: None,
             shared: Object::new(),
             started: Instant::now(),
         }
@@ -87,6 +95,7 @@ impl Execution {
     pub fn begin(&mut self, step: &Step) {
         self.stage.clone_from(&step.name);
         self.batch = None;
+        self.inner.clone_from(&step.inner);
         self.report.metadata.clear();
         self.report.output = None;
         self.report.kept = None;
@@ -197,7 +206,11 @@ impl Execution {
             event.documents = objects.cloned().collect();
         }
         // Nobody reads any more: whoever dropped the other end drops the execution, too.
-        let _ = watch.send(event).await;
+        let Err(TrySendError::Full(event)) = watch.try_send(event) else {
+            return;
+        };
+        // Whoever reads slowly holds up no other search.
+        let _ = self.away(watch.send(event)).await;
     }
 
     /// Waits for another machine without holding a search's turn.

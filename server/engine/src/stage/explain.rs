@@ -210,11 +210,19 @@ fn other(step: &Step, input: u64) -> Estimate {
         ),
         "document_enrich" => (
             input,
-            format!(
-                "adds members of documents whose {} has the value of {}",
-                p.word("target_field"),
-                p.word("source_field")
-            ),
+            match (p.text("retriever_id"), &step.inner) {
+                (Some(named), _) => {
+                    format!("adds members of what the retriever `{named}` finds for each document")
+                }
+                (None, Some(_)) => {
+                    "adds members of what its own retriever finds for each document".to_owned()
+                }
+                (None, None) => format!(
+                    "adds members of documents whose {} has the value of {}",
+                    p.word("target_field"),
+                    p.word("source_field")
+                ),
+            },
         ),
         "traverse_edge" => (
             input,
@@ -257,6 +265,9 @@ fn other(step: &Step, input: u64) -> Estimate {
 }
 
 fn condition(step: &Step) -> String {
+    if let Some(sentence) = step.parameters.get("natural_language") {
+        return format!("a language model finds them to meet {sentence}");
+    }
     let tree = match step.parameters.get("conditions") {
         Some(tree) => Filter::parse(tree).ok(),
         None => None,

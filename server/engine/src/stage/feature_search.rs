@@ -1,17 +1,15 @@
 //! `feature_search`: documents by the similarity of their vectors and by keywords, from one or several searches.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use futures::future::{join_all, try_join_all};
 use loupe_wire::{
-    FeatureSearchConfig, FusionStrategy, Object, OnEmptyBehavior, SearchQueryInput,
-    StageParamsFeatureSearch, Value,
+    FeatureSearchConfig, FusionStrategy, Object, OnEmptyBehavior, StageParamsFeatureSearch, Value,
 };
 use rand::seq::SliceRandom as _;
 use serde_json::json;
 
-use super::RunError;
 use super::execution::{Execution, typed};
 use super::fusion::{Fused, Leg, fuse};
 use super::group::group;
@@ -19,6 +17,7 @@ use super::learned::{remember, weigh};
 use super::query::{self, Query};
 use super::targets::{Target, targets};
 use super::working::{Row, Working};
+use super::{RunError, decompose};
 use crate::embed::EmbedError;
 use crate::filter::{Filter, Operator};
 use crate::store::{Document, Hit, ListQuery, Ranking, Reach, SearchQuery, WithVectors};
@@ -74,33 +73,9 @@ pub(crate) async fn search(
             ));
         }
     }
-    let asked: Vec<(&SearchQueryInput, &[Target])> = p
-        .searches
-        .iter()
-        .zip(&places)
-        .map(|(s, t)| (&s.query, t.as_slice()))
-        .collect();
-    let queries = query::resolve(at, &asked).await?;
-    let mut prepared = Prepared::default();
-    let each = p
-        .searches
-        .iter()
-        .zip(&places)
-        .zip(queries)
-        .zip(own_filters)
-        .enumerate();
-    for (i, (((search, found), query), own)) in each {
-        prepared
-            .add(
-                at,
-                i,
-                (search, found.as_slice()),
-                query,
-                and(base.clone(), own),
-            )
-            .await?;
-    }
-    let (mut legs, documents) = answers(at, prepared, p.hard_timeout_ms).await?;
+    let prepared = prepare(at, &p, &places, own_filters, base.as_ref()).await?;
+    let (legs, documents) = answers(at, prepared, p.hard_timeout_ms).await?;
+    let mut legs = decompose::gather(&p, legs, &documents);
     count_facets(at, &p, &places, base.as_ref()).await?;
     let lists: Vec<Value> = legs
         .iter()
@@ -122,6 +97,38 @@ pub(crate) async fn search(
         remember(at, told, &fused, &legs);
     }
     Ok(Working::Rows(rows(&p, fused, documents, legs.len())))
+}
+
+/// What the searches ask for, each within its own conditions and those of the stage.
+async fn prepare(
+    at: &mut Execution,
+    p: &StageParamsFeatureSearch,
+    places: &[Vec<Target>],
+    own_filters: Vec<Option<Filter>>,
+    base: Option<&Filter>,
+) -> Result<Prepared, RunError> {
+    let asked: Vec<query::Search<'_>> = p
+        .searches
+        .iter()
+        .zip(places)
+        .map(|(s, t)| (&s.query, t.as_slice(), decompose::of(p, s)))
+        .collect();
+    let (mut prepared, mut failed) = (Prepared::default(), HashSet::new());
+    for (i, query) in query::resolve(at, &asked).await? {
+        let (Some(search), Some(found)) = (p.searches.get(i), places.get(i)) else {
+            continue;
+        };
+        // The parts of one query fail together.
+        if query.failed.is_some() && !failed.insert(i) {
+            continue;
+        }
+        let own = own_filters.get(i).cloned().flatten();
+        let filter = and(base.cloned(), own);
+        prepared
+            .add(at, i, (search, found.as_slice()), query, filter)
+            .await?;
+    }
+    Ok(prepared)
 }
 
 fn rows(

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::group::MODES;
 use super::schema::{Kind, Member, inside, member, problem, required};
-use super::{Definition, StageProblem};
+use super::{Definition, StageProblem, decompose};
 use crate::template::is_template;
 
 const SEARCH: &[Member] = &[
@@ -64,7 +64,12 @@ const SEARCH: &[Member] = &[
         "[]",
         "Ids or names of the collections searched; all where not given",
     ),
-    member("query_preprocessing", Kind::NotBuilt, "", ""),
+    member(
+        "query_preprocessing",
+        Kind::Object(decompose::MEMBERS),
+        "",
+        "How a long text is cut into parts that are searched with one by one; what the stage says where not given",
+    ),
 ];
 
 const FACET: &[Member] = &[
@@ -179,7 +184,12 @@ pub(crate) const MEMBERS: &[Member] = &[
         "",
         "How `learned` fusion weighs what people did with earlier answers",
     ),
-    member("query_preprocessing", Kind::NotBuilt, "", ""),
+    member(
+        "query_preprocessing",
+        Kind::Object(decompose::MEMBERS),
+        "",
+        "How long texts are cut into parts that are searched with one by one, in every search",
+    ),
 ];
 
 /// Members of `learning_config`.
@@ -372,6 +382,25 @@ pub(crate) fn check(parameters: &Object, loc: &[String], out: &mut Vec<StageProb
                 msg,
             ));
         }
+        let here = inside(&place, &i.to_string());
+        check_preprocessing(search.get("query_preprocessing"), uri, &here, out);
+        check_preprocessing(parameters.get("query_preprocessing"), uri, loc, out);
+    }
+}
+
+/// The parts of a query are searched by the feature of the search.
+fn check_preprocessing(
+    given: Option<&Value>,
+    uri: &str,
+    loc: &[String],
+    out: &mut Vec<StageProblem>,
+) {
+    let other = given.and_then(|given| given.get("feature_uri")?.as_str());
+    let is_other = |other: &&str| *other != uri && !is_template(other) && !is_template(uri);
+    if let Some(other) = other.filter(is_other) {
+        let msg = format!("parts of a query are searched by `{uri}`, not by `{other}`");
+        let loc = inside(&inside(loc, "query_preprocessing"), "feature_uri");
+        out.push(problem(loc, "invalid_feature_uri", msg));
     }
 }
 

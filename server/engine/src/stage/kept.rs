@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::RunError;
 use super::execution::Execution;
+use super::parameters::Parameters;
 use super::working::{Row, Working};
 use crate::embed::EmbedError;
 use crate::weight;
@@ -130,14 +131,22 @@ pub(crate) fn place(at: &Execution, parameters: &Object, set: &Working) -> Optio
 }
 
 impl Place {
-    /// The rows that the search gave before, told as if it had been asked.
-    pub fn take(&self, at: &mut Execution) -> Option<Vec<Row>> {
+    /// What was kept here of this version of the documents, unless it is older than wanted.
+    fn found(&self, at: &Execution) -> Option<Arc<Found>> {
         let found = self.keeping.kept.searches.get(&self.key)?;
         let age = at.run.now.timestamp_millis().saturating_sub(found.at);
         let old = self.most.is_some_and(|most| age > most.as_millis() as i64);
-        if old || found.version != self.keeping.version {
-            return None;
-        }
+        (!old && found.version == self.keeping.version).then_some(found)
+    }
+
+    /// The rows alone.
+    pub fn rows(&self, at: &Execution) -> Option<Vec<Row>> {
+        self.found(at).map(|found| found.rows.clone())
+    }
+
+    /// The rows that the search gave before, told as if it had been asked.
+    pub fn take(&self, at: &mut Execution) -> Option<Vec<Row>> {
+        let found = self.found(at)?;
         at.report.facets.extend(found.facets.iter().cloned());
         at.report.metadata.extend(found.metadata.clone());
         at.legs.clone_from(&found.legs);
@@ -146,7 +155,12 @@ impl Place {
 
     /// Keeps what the search gave.
     pub fn keep(&self, at: &Execution, facets: &[Object], set: &Working) {
-        let Working::Rows(rows) = set else { return };
+        if let Working::Rows(rows) = set {
+            self.keep_rows(at, facets, rows);
+        }
+    }
+
+    pub fn keep_rows(&self, at: &Execution, facets: &[Object], rows: &[Row]) {
         let rows_weigh = rows.iter().map(|row| weight::of(&row.value));
         let facets_weigh = facets.iter().map(weight::of_object);
         let bytes = rows_weigh.chain(facets_weigh).sum::<usize>();
@@ -156,7 +170,7 @@ impl Place {
         let found = Found {
             version: self.keeping.version,
             bytes,
-            rows: rows.clone(),
+            rows: rows.to_vec(),
             facets: facets.to_vec(),
             metadata: at.report.metadata.clone(),
             legs: at.legs.clone(),
@@ -179,6 +193,50 @@ pub(crate) fn keep_said(at: &Execution, question: &Value, said: Value) {
         let key = key(&(&keeping.whose, question));
         keeping.kept.models.insert(key, Arc::new(said));
     }
+}
+
+/// Where what a model made of the same texts is kept, for as long as its stage says.
+pub(crate) struct Memory {
+    question: Value,
+    most: Option<Duration>,
+}
+
+impl Memory {
+    /// None where the stage is to remember nothing.
+    pub fn new(at: &Execution, p: &Parameters, question: Value) -> Option<Self> {
+        at.run.keeping.as_ref()?;
+        let most = time_of(p)?;
+        Some(Self { question, most })
+    }
+
+    pub fn take<T: serde::de::DeserializeOwned>(&self, at: &Execution) -> Option<T> {
+        let known = said(at, &self.question)?;
+        let age = at.run.now.timestamp_millis() - known.get("at")?.as_i64()?;
+        if self.most.is_some_and(|most| age > most.as_millis() as i64) {
+            return None;
+        }
+        reading::from_value(known.get("made")?).ok()
+    }
+
+    pub fn keep(&self, at: &Execution, made: &impl Serialize) {
+        let told = json!({"at": at.run.now.timestamp_millis(), "made": made});
+        keep_said(at, &self.question, told);
+    }
+}
+
+/// How long a stage lets things be kept: none, not at all; as long as they are anyway where it does not say.
+pub(crate) fn time_of(p: &Parameters) -> Option<Option<Duration>> {
+    let seconds = p.count("cache_ttl_seconds");
+    let off = p.word("cache_behavior") == "disabled" || seconds == Some(0);
+    (!off).then(|| seconds.map(|seconds| Duration::from_secs(seconds as u64)))
+}
+
+/// The place of documents that a stage reads beside those that were found, by what it asks for.
+pub(crate) fn beside(at: &Execution, p: &Parameters, asked: &Value) -> Option<Place> {
+    let keeping = at.run.keeping.clone()?;
+    let most = time_of(p)?;
+    let key = key(&("beside", &keeping.whose, &at.run.namespace_id, asked));
+    Some(Place { keeping, key, most })
 }
 
 /// The vectors of texts, from memory where the same caller has asked for them lately.
@@ -291,6 +349,7 @@ mod tests {
             watch: None,
             acts: Default::default(),
             around: None,
+            shown: None,
         }
     }
 

@@ -16,6 +16,8 @@ const ANSWER_TOKENS: u64 = 1_000;
 const COUNTED_IN: &str = "cl100k_base";
 /// More tokens than that are counted by their characters.
 const MOST_COUNTED: usize = 200_000;
+/// Tokens that a picture of the size that is sent is counted as.
+const OF_A_PICTURE: u64 = 800;
 
 /// The configured model, or a sentence saying what to configure.
 pub(crate) fn model(at: &Execution) -> Result<Arc<LanguageModel>, RunError> {
@@ -39,7 +41,8 @@ pub(crate) fn spend(at: &mut Execution, question: &Question) -> Result<(), RunEr
         .most_tokens
         .and_then(|most| u64::try_from(most).ok())
         .unwrap_or(ANSWER_TOKENS);
-    spend_tokens(at, asked as u64 + answer)
+    let seen = question.pictures.len() as u64 * OF_A_PICTURE;
+    spend_tokens(at, asked as u64 + seen + answer)
 }
 
 /// Takes the tokens of one question from those of this minute.

@@ -8,7 +8,11 @@ use serde_json::json;
 
 use super::RunError;
 use super::execution::Execution;
-use super::working::{MAX_ROWS, Row, Working, list};
+use super::working::{LIST_PAGE, MAX_ROWS, Row, Working, list};
+use crate::store::{ListQuery, Reach, StoreError};
+
+/// Where the key of a page keeps the store's own word for its place, which holds what the documents are sorted by.
+pub const POSITION: &str = "position";
 
 /// One page and the whole it is cut from.
 pub(crate) struct Cut {
@@ -42,6 +46,17 @@ pub(crate) fn size(
 /// Names the search that a cursor belongs to. Made when a cursor is read or given: inputs may be long.
 pub(crate) type Fingerprint<'a> = &'a (dyn Fn() -> String + Sync);
 
+/// What the page is cut to, and what tells of the next one.
+struct Found {
+    rows: Vec<Row>,
+    total: u64,
+    /// The number of the row behind the page.
+    end: usize,
+    has_next: bool,
+    /// Where the store goes on, where it is the store that knows.
+    position: Option<String>,
+}
+
 /// Cuts the page. A set that no stage has read is listed for this page alone.
 pub(crate) async fn cut(
     at: &Execution,
@@ -54,124 +69,207 @@ pub(crate) async fn cut(
         .pagination
         .clone()
         .unwrap_or(Pagination::Cursor(Default::default()));
-    let offset = match &pagination {
-        Pagination::Offset(p) if p.page_number < 1 => {
-            return Err(RunError::Invalid("pages are counted from 1".into()));
-        }
-        Pagination::Offset(p) => (p.page_number as usize - 1).saturating_mul(size),
-        Pagination::Cursor(p) => p
-            .cursor
-            .as_deref()
-            .map_or(Ok(0), |c| decode(c, &fingerprint(), at))?,
-        Pagination::Scroll(p) => p
-            .scroll_id
-            .as_deref()
-            .map_or(Ok(0), |c| decode(c, &fingerprint(), at))?,
-        Pagination::Keyset(_) => 0,
-    };
-    let by_key = matches!(pagination, Pagination::Keyset(_));
-    let reach = at.reach(&[]);
-    let (rows, total, offset) = match set {
-        Working::Unread { filter, sort } if !by_key => {
-            if offset.saturating_add(size) > MAX_ROWS {
-                return Err(RunError::Invalid(format!(
-                    "a listing goes {MAX_ROWS} documents deep; narrow the filter"
-                )));
-            }
-            let total = at.run.store.count(&reach, filter.as_ref()).await?;
-            (
-                list(&*at.run.store, &reach, filter, sort, offset, size).await?,
-                total,
-                offset,
-            )
-        }
-        set => {
-            let rows = set.rows(&*at.run.store, &reach).await?;
-            let total = rows.len() as u64;
-            let offset = match &pagination {
-                Pagination::Keyset(p) => after_key(&rows, p.after.as_ref())?,
-                _ => offset,
+    let start = start(at, &pagination, size, fingerprint)?;
+    let found = match (set, &pagination) {
+        (Working::Unread { filter, sort }, Pagination::Keyset(p)) => {
+            let listing = ListQuery {
+                filter,
+                sort,
+                limit: size,
+                ..Default::default()
             };
-            (
-                rows.into_iter().skip(offset).take(size).collect(),
-                total,
-                offset,
-            )
+            behind(at, listing, p.after.as_ref()).await?
+        }
+        (Working::Unread { filter, sort }, _) => {
+            check_depth(start, size)?;
+            let reach = at.reach(&[]);
+            let total = at.run.store.count(&reach, filter.as_ref()).await?;
+            let rows = list(&*at.run.store, &reach, filter, sort, start, size).await?;
+            Found::numbered(rows, start, total)
+        }
+        (Working::Rows(rows), pagination) => {
+            let total = rows.len() as u64;
+            let start = match pagination {
+                Pagination::Keyset(p) => after_key(&rows, p.after.as_ref())?,
+                _ => start,
+            };
+            let rows = rows.into_iter().skip(start).take(size).collect();
+            Found::numbered(rows, start, total)
         }
     };
-    let told = describe(
-        at,
-        &pagination,
-        &rows,
-        Place {
-            offset,
-            size,
-            total,
-        },
-        fingerprint,
-    );
+    let told = describe(at, &pagination, &found, size, fingerprint);
     Ok(Cut {
-        rows,
-        total,
+        rows: found.rows,
+        total: found.total,
         pagination: told,
     })
 }
 
-struct Place {
-    offset: usize,
+/// The number of the page's first row, where the request says it.
+fn start(
+    at: &Execution,
+    pagination: &Pagination,
     size: usize,
-    total: u64,
+    fingerprint: Fingerprint<'_>,
+) -> Result<usize, RunError> {
+    let of = |token: Option<&str>| token.map_or(Ok(0), |token| decode(token, &fingerprint(), at));
+    match pagination {
+        Pagination::Offset(p) if p.page_number < 1 => {
+            Err(RunError::Invalid("pages are counted from 1".into()))
+        }
+        Pagination::Offset(p) => Ok((p.page_number as usize - 1).saturating_mul(size)),
+        Pagination::Cursor(p) => of(p.cursor.as_deref()),
+        Pagination::Scroll(p) => of(p.scroll_id.as_deref()),
+        Pagination::Keyset(_) => Ok(0),
+    }
+}
+
+fn check_depth(start: usize, size: usize) -> Result<(), RunError> {
+    if start.saturating_add(size) <= MAX_ROWS {
+        return Ok(());
+    }
+    Err(RunError::Invalid(format!(
+        "a listing goes {MAX_ROWS} documents deep; narrow the filter"
+    )))
+}
+
+impl Found {
+    /// A page whose place in the whole is known.
+    fn numbered(rows: Vec<Row>, start: usize, total: u64) -> Self {
+        let end = start + rows.len();
+        Self {
+            has_next: !rows.is_empty() && (end as u64) < total,
+            rows,
+            total,
+            end,
+            position: None,
+        }
+    }
+}
+
+/// The page behind a key of a set that nobody has read. The store goes on where the key says, however deep that is, and reads
+/// the page alone.
+async fn behind(
+    at: &Execution,
+    listing: ListQuery,
+    key: Option<&Object>,
+) -> Result<Found, RunError> {
+    let (store, reach) = (&*at.run.store, at.reach(&[]));
+    let total = store.count(&reach, listing.filter.as_ref()).await?;
+    let key = key.filter(|key| !key.is_empty());
+    let cursor = key.and_then(|key| key.get(POSITION)?.as_str());
+    let offset = match (key, cursor) {
+        (Some(key), None) => {
+            let place = place_of(at, &reach, &listing, key).await?;
+            check_depth(place, listing.limit)?;
+            place
+        }
+        _ => 0,
+    };
+    let query = ListQuery {
+        offset,
+        cursor: cursor.map(str::to_owned),
+        ..listing
+    };
+    let page = store.list(&reach, query).await;
+    let page = page.map_err(|error| match error {
+        StoreError::Cursor(_) => wrong_key(),
+        error => error.into(),
+    })?;
+    let rows = page.documents.into_iter().map(|d| Row::new(d, None));
+    let rows: Vec<Row> = rows.collect();
+    Ok(Found {
+        has_next: !rows.is_empty() && page.next.is_some(),
+        end: offset + rows.len(),
+        rows,
+        total,
+        position: page.next,
+    })
+}
+
+/// How many documents come up to, and with, the one that a key names without the store's word for its place.
+async fn place_of(
+    at: &Execution,
+    reach: &Reach,
+    listing: &ListQuery,
+    key: &Object,
+) -> Result<usize, RunError> {
+    let id = key.get("document_id").and_then(Value::as_str);
+    let id = id.ok_or_else(wrong_key)?;
+    let (mut before, mut query) = (0, listing.clone());
+    query.limit = LIST_PAGE;
+    while before < MAX_ROWS {
+        let page = at.run.store.list(reach, query.clone()).await?;
+        let mut documents = page.documents.iter();
+        if let Some(place) = documents.position(|one| one.document_id == id) {
+            return Ok(before + place + 1);
+        }
+        before += page.documents.len();
+        query.cursor = page.next.filter(|_| !page.documents.is_empty());
+        if query.cursor.is_none() {
+            break;
+        }
+    }
+    Err(RunError::Cursor(format!(
+        "`after` names no document of the first {MAX_ROWS}: send it as the page before told it"
+    )))
+}
+
+fn wrong_key() -> RunError {
+    RunError::Cursor("`after` is what the page before told: send it as it is".into())
 }
 
 fn describe(
     at: &Execution,
     pagination: &Pagination,
-    rows: &[Row],
-    place: Place,
+    found: &Found,
+    size: usize,
     fingerprint: Fingerprint<'_>,
 ) -> Object {
-    let next = place.offset + rows.len();
-    let has_next = !rows.is_empty() && (next as u64) < place.total;
-    let token = |expires: Option<i64>| has_next.then(|| encode(next, &fingerprint(), expires));
+    let has_next = found.has_next;
+    let token = |expires: Option<i64>| has_next.then(|| encode(found.end, &fingerprint(), expires));
     let mut told = Object::new();
     let mut set = |name: &str, value: Value| told.insert(name.to_owned(), value);
-    set("total", json!(place.total));
+    set("total", json!(found.total));
     set("has_next", json!(has_next));
     match pagination {
         Pagination::Offset(p) => {
             set("method", json!("offset"));
             set("page", json!(p.page_number));
             set("page_number", json!(p.page_number));
-            set("page_size", json!(place.size));
-            set(
-                "total_pages",
-                json!(place.total.div_ceil(place.size as u64)),
-            );
+            set("page_size", json!(size));
+            set("total_pages", json!(found.total.div_ceil(size as u64)));
             set("has_previous", json!(p.page_number > 1));
         }
         Pagination::Cursor(_) => {
             set("method", json!("cursor"));
-            set("limit", json!(place.size));
+            set("limit", json!(size));
             set("next_cursor", json!(token(None)));
         }
         Pagination::Scroll(p) => {
             let expires = at.run.now + TimeDelta::seconds(p.scroll_ttl.clamp(60, 3600));
             set("method", json!("scroll"));
-            set("limit", json!(place.size));
+            set("limit", json!(size));
             set("scroll_id", json!(token(Some(expires.timestamp()))));
             set("scroll_ttl", json!(p.scroll_ttl));
         }
         Pagination::Keyset(_) => {
-            let last = rows.last().filter(|_| has_next);
+            let last = found.rows.last().filter(|_| has_next);
             set("method", json!("keyset"));
-            set("limit", json!(place.size));
-            set(
-                "after",
-                json!(last.map(|row| json!({"document_id": row.id(), "score": row.score()}))),
-            );
+            set("limit", json!(size));
+            set("after", json!(last.map(|row| key(row, found))));
         }
     }
     told
+}
+
+/// What the next page comes behind.
+fn key(row: &Row, found: &Found) -> Value {
+    let mut key = json!({"document_id": row.id(), "score": row.score()});
+    if let Some(position) = &found.position {
+        key[POSITION] = json!(position);
+    }
+    key
 }
 
 fn encode(offset: usize, fingerprint: &str, expires: Option<i64>) -> String {

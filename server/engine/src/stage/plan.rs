@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
@@ -13,14 +14,15 @@ use loupe_wire::{
 use serde_json::json;
 use tokio::sync::mpsc;
 
+use super::called::Inner;
 use super::compile::compile_stage;
 use super::execution::Execution;
 use super::schema::{inside, problem};
 use super::taxonomy::Taxonomy;
 use super::working::Working;
 use super::{
-    Act, Around, CodeConfig, Definition, Keeping, ReverseImage, RunError, Searchable, StageProblem,
-    Tables, WebSearch, page,
+    Act, Around, CodeConfig, Definition, Files, Keeping, Retrievers, ReverseImage, RunError,
+    Searchable, StageProblem, Tables, WebSearch, page,
 };
 use crate::embed::Encoders;
 use crate::extract::Extraction;
@@ -50,6 +52,8 @@ pub(crate) struct Step {
     pub filters: Filters,
     /// How many documents are worked on at once; may be a template.
     pub batch_size: Option<String>,
+    /// The retriever that the stage tells and runs.
+    pub inner: Option<Arc<Inner>>,
 }
 
 /// The parameters that every stage takes, as written.
@@ -97,6 +101,8 @@ pub struct Run {
     pub acts: Arc<Vec<Act>>,
     /// What the server holds and counts of this execution.
     pub around: Option<Arc<dyn Around>>,
+    /// The fields that whoever asks is shown, with what lies in them; all where absent.
+    pub shown: Option<Arc<[String]>>,
 }
 
 /// What stages may use beyond the store and the models; what is absent is told by the stage that needs it.
@@ -110,6 +116,14 @@ pub struct Outside {
     pub tables: Option<Arc<dyn Tables>>,
     /// Code is run, within these bounds.
     pub code: Option<CodeConfig>,
+    /// The stored retrievers that stages run.
+    pub retrievers: Option<Arc<dyn Retrievers>>,
+    /// The files that documents name.
+    pub files: Option<Arc<dyn Files>>,
+    /// Retrievers that this one runs inside of.
+    pub depth: usize,
+    /// Retrievers that stages of this execution have run so far; counted from here on where absent.
+    pub runs: Option<Arc<AtomicUsize>>,
 }
 
 impl Run {
@@ -146,6 +160,7 @@ impl Run {
             watch: None,
             acts: Arc::default(),
             around: self.around.clone(),
+            shown: self.shown.clone(),
         }
     }
 }
@@ -291,16 +306,50 @@ impl Plan {
         }
     }
 
+    /// The stages, and those of retrievers that stages tell.
+    fn every_step(&self) -> Vec<&Step> {
+        let mut steps = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            steps.push(step);
+            if let Some(inner) = &step.inner {
+                steps.extend(inner.plan.every_step());
+            }
+        }
+        steps
+    }
+
+    /// Whether one document may become several rows: one for each member of a list, or for each thing found in it.
+    pub fn multiplies(&self) -> bool {
+        let mut steps = self.steps.iter();
+        steps.any(|step| matches!(step.definition.id, "unwind" | "cross_compare"))
+    }
+
+    /// The stored retrievers that stages run. Whoever makes a retriever must be allowed to execute them.
+    pub fn retrievers(&self) -> Vec<String> {
+        let steps = self.every_step().into_iter();
+        let named = steps.filter(|step| step.definition.id == "document_enrich");
+        let mut list: Vec<String> = named
+            .filter_map(|step| step.parameters.get("retriever_id")?.as_str())
+            .map(str::to_owned)
+            .collect();
+        list.sort();
+        list.dedup();
+        list
+    }
+
     /// The collections that stages name by id or name beyond those of the retriever. Whoever makes a retriever must be
     /// allowed to read them.
     pub fn references(&self) -> Vec<String> {
-        let named = self.steps.iter().flat_map(|step| {
+        let named = self.every_step().into_iter().flat_map(|step| {
             let one = ["target_collection_id", "reference_collection_id"]
                 .into_iter()
                 .filter_map(|name| step.parameters.get(name));
             let list = step.parameters.get("example_collection_ids");
             let list = list.and_then(Value::as_array).into_iter().flatten();
-            one.chain(list).filter_map(Value::as_str)
+            let inner = step.inner.iter().flat_map(|inner| &inner.collections);
+            one.chain(list)
+                .filter_map(Value::as_str)
+                .chain(inner.map(String::as_str))
         });
         let mut list: Vec<String> = named
             .filter(|text| !is_template(text))
@@ -313,7 +362,7 @@ impl Plan {
 
     /// The taxonomies that stages name. Whoever makes a retriever must be allowed to use them.
     pub fn taxonomies(&self) -> Vec<String> {
-        let steps = self.steps.iter();
+        let steps = self.every_step().into_iter();
         let named =
             steps.filter(|step| matches!(step.definition.id, "taxonomy_enrich" | "agentic_enrich"));
         let mut list: Vec<String> = named
@@ -328,7 +377,7 @@ impl Plan {
 
     /// The connections whose databases stages read. Whoever makes a retriever must be allowed to use them.
     pub fn connections(&self) -> Vec<String> {
-        let steps = self.steps.iter();
+        let steps = self.every_step().into_iter();
         let named = steps.filter(|step| step.definition.id == "sql_lookup");
         let mut list: Vec<String> = named
             .filter_map(|step| step.parameters.get("connection_id")?.as_str())
@@ -341,7 +390,7 @@ impl Plan {
 
     /// The names of the secrets that stages send to other services. Who makes such a retriever could read them.
     pub fn secrets(&self) -> Vec<String> {
-        let named = self.steps.iter().filter_map(|step| {
+        let named = self.every_step().into_iter().filter_map(|step| {
             let auth = step.parameters.get("auth")?;
             auth.get("secret_ref")?.as_str().map(str::to_owned)
         });

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use futures::future::join_all;
-use loupe_wire::{ContentQueryInput, Object, SearchQueryInput, Value};
+use loupe_wire::{ContentQueryInput, Object, QueryPreprocessing, SearchQueryInput, Value};
 
-use super::RunError;
 use super::execution::Execution;
 use super::targets::Target;
+use super::{RunError, decompose};
 use crate::embed::{EmbedError, Pixels, decode_picture};
 use crate::store::WithVectors;
 use crate::web::Ask;
@@ -40,43 +40,50 @@ enum Asked {
     Image(Pixels),
 }
 
-/// The queries of a stage's searches, in their order. Searches without a target get an empty query.
+/// What one search asks, where, and how its text is cut.
+pub(crate) type Search<'a> = (
+    &'a SearchQueryInput,
+    &'a [Target],
+    Option<&'a QueryPreprocessing>,
+);
+
+/// The queries of a stage's searches, in their order, each with the number of its search. A text that is cut is several.
+/// Searches without a target get an empty query.
 pub(crate) async fn resolve(
-    at: &Execution,
-    searches: &[(&SearchQueryInput, &[Target])],
-) -> Result<Vec<Query>, RunError> {
+    at: &mut Execution,
+    searches: &[Search<'_>],
+) -> Result<Vec<(usize, Query)>, RunError> {
+    let mut numbers: Vec<usize> = Vec::with_capacity(searches.len());
     let mut queries: Vec<Query> = Vec::with_capacity(searches.len());
     let mut texts: BTreeMap<String, Vec<(usize, String)>> = BTreeMap::new();
     let mut images: BTreeMap<String, Vec<(usize, Pixels)>> = BTreeMap::new();
-    for (i, (input, targets)) in searches.iter().enumerate() {
+    for (i, (input, targets, cut)) in searches.iter().enumerate() {
         let Some(target) = targets.first() else {
             queries.push(Query::default());
+            numbers.push(i);
             continue;
         };
-        queries.push(match ask(at, input, targets).await? {
-            Asked::Done(query) => query,
+        match ask(at, input, targets).await? {
+            Asked::Done(query) => queries.push(query),
             Asked::Text(list) => {
-                let list: Vec<String> = list.into_iter().filter(|t| !t.trim().is_empty()).collect();
-                let text = (!list.is_empty()).then(|| list.join(" "));
-                texts
-                    .entry(target.output.clone())
-                    .or_default()
-                    .extend(list.into_iter().map(|t| (i, t)));
-                Query {
-                    empty: text.is_none(),
-                    text,
-                    ..Query::default()
+                for list in decompose::parts(at, *cut, list, queries.len()).await? {
+                    let (query, list) = of_texts(list);
+                    let list = list.into_iter().map(|text| (queries.len(), text));
+                    texts.entry(target.output.clone()).or_default().extend(list);
+                    queries.push(query);
                 }
             }
             Asked::Image(pixels) => {
                 images
                     .entry(target.output.clone())
                     .or_default()
-                    .push((i, pixels));
-                Query::default()
+                    .push((queries.len(), pixels));
+                queries.push(Query::default());
             }
-        });
+        }
+        numbers.resize(queries.len(), i);
     }
+    let at: &Execution = at;
     let texts = join_all(texts.into_iter().filter(|(_, list)| !list.is_empty()).map(
         |(output, list)| async move {
             let (places, list): (Vec<usize>, Vec<String>) = list.into_iter().unzip();
@@ -97,7 +104,19 @@ pub(crate) async fn resolve(
     for (places, vectors) in texts.into_iter().chain(images) {
         place(&mut queries, &places, vectors);
     }
-    Ok(queries)
+    Ok(numbers.into_iter().zip(queries).collect())
+}
+
+/// The query of texts, and those of them that are to be embedded.
+fn of_texts(list: Vec<String>) -> (Query, Vec<String>) {
+    let list: Vec<String> = list.into_iter().filter(|t| !t.trim().is_empty()).collect();
+    let text = (!list.is_empty()).then(|| list.join(" "));
+    let query = Query {
+        empty: text.is_none(),
+        text,
+        ..Query::default()
+    };
+    (query, list)
 }
 
 /// Gives each query the mean of its vectors, at unit length.
@@ -273,7 +292,7 @@ async fn content(at: &Execution, query: &ContentQueryInput) -> Result<Asked, Run
 }
 
 /// What a URL leads to, read through the guarded client.
-async fn fetched(at: &Execution, url: &str) -> Result<Vec<u8>, RunError> {
+pub(super) async fn fetched(at: &Execution, url: &str) -> Result<Vec<u8>, RunError> {
     let Some(web) = at.run.web.clone() else {
         return Err(RunError::Invalid(
             "queries by URL are not enabled here; send base64".into(),
@@ -297,7 +316,7 @@ async fn fetched(at: &Execution, url: &str) -> Result<Vec<u8>, RunError> {
     Ok(answer.body.into())
 }
 
-fn decode(text: &str) -> Option<Vec<u8>> {
+pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     let body = match text.strip_prefix("data:") {
         Some(rest) => rest.split_once(";base64,")?.1,
         None => text,

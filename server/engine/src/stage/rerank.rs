@@ -1,4 +1,4 @@
-//! `rerank`: the best of the documents read once more together with the query, by a cross-encoder.
+//! `rerank`: the best of the documents read once more together with the query, by a cross-encoder or a language model.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::execution::Execution;
 use super::parameters::Parameters;
 use super::schema::{Kind, member};
 use super::working::{Row, Working};
-use super::{Definition, RunError};
+use super::{Definition, RunError, decision, kept};
 use crate::embed::{EmbedError, Reranker};
 
 pub(crate) static DEFINITION: Definition = Definition {
@@ -91,16 +91,26 @@ pub(crate) static DEFINITION: Definition = Definition {
             "cache_behavior",
             Kind::Choice(&["auto", "disabled", "aggressive"]),
             r#""auto""#,
-            "Accepted",
+            "Whether scores of the same texts for the same query of the same caller are known; disabled: not",
         ),
         member(
             "cache_ttl_seconds",
             Kind::Integer(0, 31_536_000),
             "",
-            "Accepted",
+            "How long they are known at most; ten minutes where not given, and never longer",
         ),
-        member("decision_model", Kind::NotBuilt, "", ""),
-        member("relevance_criteria", Kind::NotBuilt, "", ""),
+        member(
+            "decision_model",
+            Kind::Text,
+            "",
+            "A model of the configured language endpoint that rates the documents, in the place of a reranker",
+        ),
+        member(
+            "relevance_criteria",
+            Kind::Text,
+            "",
+            "What the language model rates by, in words; how well documents answer the query where not given",
+        ),
         member("learning_config", Kind::NotBuilt, "", ""),
     ],
 };
@@ -112,7 +122,7 @@ pub(crate) async fn run(
 ) -> Result<Working, RunError> {
     let mut rows = at.rows(set).await?;
     let query = p.word("query");
-    if query.trim().is_empty() {
+    if query.trim().is_empty() && p.text("relevance_criteria").is_none() {
         at.warn(format!(
             "stage `{}`: the query is empty; the order stays",
             at.stage
@@ -124,23 +134,16 @@ pub(crate) async fn run(
         Some(uri) => uri.rsplit('/').next().unwrap_or_default().to_owned(),
         None => p.word("inference_name"),
     };
-    let judged = async {
-        let model = at.run.encoders.reranker(&asked).await?;
-        let work = judge(&model, p, &query, &rows);
-        let scores = if model.is_remote() {
-            at.away(work).await?
-        } else {
-            work.await?
-        };
-        Ok::<_, EmbedError>((model.name().to_owned(), scores))
-    };
+    let work = judged_by(at, p, &asked, &query, &rows);
     let judged = match p.count("hard_timeout_ms") {
-        None => judged.await,
+        None => work.await,
         Some(ms) => {
             let limit = Duration::from_millis(ms as u64);
-            let done = tokio::time::timeout(limit, judged).await;
+            let done = tokio::time::timeout(limit, work).await;
             at.back().await;
-            done.unwrap_or_else(|_| Err(EmbedError::Failed(format!("it took longer than {ms} ms"))))
+            done.unwrap_or_else(|_| {
+                Err(EmbedError::Failed(format!("it took longer than {ms} ms")).into())
+            })
         }
     };
     match judged {
@@ -149,7 +152,7 @@ pub(crate) async fn run(
             at.report
                 .metadata
                 .insert("judged".into(), json!(scores.iter().flatten().count()));
-            if name != asked {
+            if name != asked && !decision::is_asked(p) {
                 at.warn(format!(
                     "stage `{}`: the model `{asked}` is not configured; `{name}` took its place",
                     at.stage
@@ -157,7 +160,7 @@ pub(crate) async fn run(
             }
             rows = ordered(rows, scores, &p.word("score_field"));
         }
-        Err(error) => {
+        Err(RunError::Embed(error)) => {
             let stage = at.stage.clone();
             let next_step = "make the model available, then ask again";
             at.degrade(
@@ -167,6 +170,7 @@ pub(crate) async fn run(
                 next_step,
             );
         }
+        Err(error) => return Err(error),
     }
     rows.extend(rest);
     Ok(Working::Rows(top(rows, p)))
@@ -177,24 +181,66 @@ fn top(mut rows: Vec<Row>, p: &Parameters) -> Vec<Row> {
     rows
 }
 
-/// A score for each document that has a text.
-async fn judge(
-    model: &Arc<dyn Reranker>,
+/// The model that judged, and a score for each document that has a text: from memory, where the same was judged lately.
+async fn judged_by(
+    at: &mut Execution,
     p: &Parameters,
+    asked: &str,
     query: &str,
     rows: &[Row],
-) -> Result<Vec<Option<f64>>, EmbedError> {
+) -> Result<(String, Vec<Option<f64>>), RunError> {
+    let texts = texts(p, rows);
+    let decides = [p.text("decision_model"), p.text("relevance_criteria")];
+    let question = json!(["rerank", asked, decides, query, texts]);
+    let memory = kept::Memory::new(at, p, question);
+    if let Some(known) = memory.as_ref().and_then(|memory| memory.take(at)) {
+        at.report.kept = Some(true);
+        return Ok(known);
+    }
+    let judged = if decision::is_asked(p) {
+        let scores = decision::scores(at, p, query, &texts).await?;
+        let named = p.text("decision_model");
+        (named.unwrap_or_else(|| "language model".into()), scores)
+    } else {
+        let model = at.run.encoders.reranker(asked).await?;
+        let work = judge(&model, p, query, &texts);
+        let scores = match model.is_remote() {
+            true => at.away(work).await?,
+            false => work.await?,
+        };
+        (model.name().to_owned(), scores)
+    };
+    if let Some(memory) = memory {
+        memory.keep(at, &judged);
+        at.report.kept = Some(false);
+    }
+    Ok(judged)
+}
+
+/// What is read of each document; nothing of one without a text.
+fn texts(p: &Parameters, rows: &[Row]) -> Vec<Option<String>> {
     let (field, most) = (
         p.word("document_field"),
         p.count("max_document_chars").unwrap_or(2000),
     );
-    let (places, texts): (Vec<usize>, Vec<String>) = rows
+    let read = |row: &Row| {
+        let text: String = text(row, &field)?.chars().take(most).collect();
+        (!text.trim().is_empty()).then_some(text)
+    };
+    rows.iter().map(read).collect()
+}
+
+/// A score for each text.
+async fn judge(
+    model: &Arc<dyn Reranker>,
+    p: &Parameters,
+    query: &str,
+    read: &[Option<String>],
+) -> Result<Vec<Option<f64>>, EmbedError> {
+    let (places, texts): (Vec<usize>, Vec<String>) = read
         .iter()
         .enumerate()
-        .filter_map(|(place, row)| {
-            let text: String = text(row, &field)?.chars().take(most).collect();
-            (!text.trim().is_empty()).then_some((place, text))
-        })
+        .filter_map(|(place, text)| Some((place, text.clone()?)))
         .unzip();
     let batches: Vec<(Vec<usize>, Vec<String>)> = places
         .chunks(p.count("batch_size").unwrap_or(32))
@@ -209,7 +255,7 @@ async fn judge(
     });
     let at_once = p.count("max_concurrent_batches").unwrap_or(3);
     let mut done = futures::stream::iter(work).buffer_unordered(at_once);
-    let mut scores = vec![None; rows.len()];
+    let mut scores = vec![None; read.len()];
     while let Some(batch) = done.next().await {
         let (places, judged) = batch?;
         for (place, score) in places.into_iter().zip(judged) {

@@ -286,7 +286,7 @@ impl Taxonomy {
 }
 
 /// A retriever inside a retriever's stage: a future that were not boxed would hold itself.
-fn search(plan: &Plan, run: Run) -> BoxFuture<'_, Result<Outcome, RunError>> {
+pub(super) fn search(plan: &Plan, run: Run) -> BoxFuture<'_, Result<Outcome, RunError>> {
     Box::pin(plan.run(run))
 }
 

@@ -98,7 +98,10 @@ impl DocStore for Memory {
                 }
             });
         }
-        let start = query.cursor.map_or(query.offset, |c| c.parse().unwrap());
+        let start = match query.cursor {
+            Some(cursor) => cursor.parse().map_err(|_| StoreError::Cursor(cursor))?,
+            None => query.offset,
+        };
         let documents: Vec<Document> = all.iter().skip(start).take(query.limit).cloned().collect();
         let end = start + documents.len();
         Ok(ListPage {

@@ -10,6 +10,7 @@ use crate::store::Document;
 
 mod beside;
 mod bounds;
+mod decompose;
 mod figures;
 mod hostile;
 mod links;
@@ -137,6 +138,7 @@ fn run(store: Memory, inputs: Value) -> Run {
         watch: None,
         acts: Default::default(),
         around: None,
+        shown: None,
     }
 }
 

@@ -14,6 +14,7 @@ use super::schema::{Kind, member};
 use super::working::{Row, Working};
 use super::{Definition, RunError};
 use crate::embed::EmbedError;
+use crate::embed::http::{RETRY_WAIT, Trouble, retry_after};
 
 /// Bytes of the service's answer.
 const MOST: usize = 10 << 20;
@@ -94,28 +95,49 @@ impl WebSearch {
     }
 }
 
-/// The JSON that a search service answers, within bounds. Errors name no address: it may hold the service's key.
+/// The JSON that a search service answers, within bounds; asked once more where the trouble may pass. Errors name no address:
+/// it may hold the service's key.
 pub(super) async fn ask_json(request: reqwest::RequestBuilder) -> Result<Value, String> {
-    let answer = request.send().await.map_err(reqwest::Error::without_url);
-    let mut answer = answer.map_err(|e| format!("the search service cannot be reached: {e}"))?;
-    if !answer.status().is_success() {
-        return Err(format!("the search service answered {}", answer.status()));
+    let again = request.try_clone();
+    let told = match (ask_once(request).await, again) {
+        (Err(Trouble::Passing(_, wait)), Some(again)) => {
+            tokio::time::sleep(wait).await;
+            ask_once(again).await
+        }
+        (told, _) => told,
+    };
+    told.map_err(|trouble| match trouble {
+        Trouble::Passing(reason, _) | Trouble::Lasting(reason) => reason,
+    })
+}
+
+async fn ask_once(request: reqwest::RequestBuilder) -> Result<Value, Trouble<String>> {
+    let broken = |error: reqwest::Error| -> Trouble<String> {
+        let reason = error.without_url();
+        let told = format!("the search service cannot be reached: {reason}");
+        Trouble::Passing(told, RETRY_WAIT)
+    };
+    let mut answer = request.send().await.map_err(broken)?;
+    let status = answer.status();
+    if !status.is_success() {
+        let told = format!("the search service answered {status}");
+        return Err(match status.as_u16() {
+            429 | 500..=599 => Trouble::Passing(told, retry_after(answer.headers())),
+            _ => Trouble::Lasting(told),
+        });
     }
     let mut bytes = Vec::new();
-    while let Some(part) = answer
-        .chunk()
-        .await
-        .map_err(|e| e.without_url().to_string())?
-    {
+    while let Some(part) = answer.chunk().await.map_err(broken)? {
         bytes.extend_from_slice(&part);
         if bytes.len() > MOST {
-            return Err(format!(
-                "the search service answered with more than {MOST} bytes"
-            ));
+            let told = format!("the search service answered with more than {MOST} bytes");
+            return Err(Trouble::Lasting(told));
         }
     }
-    serde_json::from_slice(&bytes)
-        .map_err(|e| format!("the search service's answer is not understood: {e}"))
+    serde_json::from_slice(&bytes).map_err(|error| {
+        let told = format!("the search service's answer is not understood: {error}");
+        Trouble::Lasting(told)
+    })
 }
 
 pub(crate) static DEFINITION: Definition = Definition {

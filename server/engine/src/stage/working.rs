@@ -10,7 +10,7 @@ use crate::store::{DocStore, Document, ListQuery, Reach, Sort, WithVectors};
 /// Most rows that a working set holds.
 pub(crate) const MAX_ROWS: usize = 10_000;
 /// Rows that one listing asks the store for.
-const LIST_PAGE: usize = 1_000;
+pub(crate) const LIST_PAGE: usize = 1_000;
 
 /// Steps of a path that a stage makes objects of; the rest is the name of the last. What lies deeper could not be written or
 /// given up without taking the whole stack.

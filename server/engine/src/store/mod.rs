@@ -186,6 +186,9 @@ pub enum StoreError {
     /// The caller's vectors or filter cannot be stored or run; safe to show.
     #[error("{0}")]
     Invalid(String),
+    /// This cursor is none of the listing's.
+    #[error("the cursor is not one of this listing")]
+    Cursor(String),
     /// Less than max(1 GiB, 5 %) of the disk is free: writes are refused, reads go on.
     #[error("the disk is almost full: writes are refused until space is freed")]
     DiskFull,

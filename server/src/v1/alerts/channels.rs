@@ -55,11 +55,11 @@ pub(super) fn seal(
     let sent = channels.to_vec();
     let mut sealed = Vec::new();
     for (number, channel) in channels.iter_mut().enumerate() {
-        if Kind::read(&channel.channel_type).is_none() {
+        let Some(kind) = Kind::read(&channel.channel_type) else {
             let msg = "a channel is of the type webhook, slack, email or batch";
             let input = channel.channel_type.as_str().into();
             return Err(fault(number, &["channel_type"], "enum", msg, input));
-        }
+        };
         let mut config = channel.config.take().unwrap_or_default();
         if masked(&config).is_some() {
             if let Some(before) = old.and_then(|old| shown_of(&sent, number, old)) {
@@ -70,6 +70,11 @@ pub(super) fn seal(
                 let path = ["config", name];
                 return Err(fault(number, &path, "value_error", msg, MASK.into()));
             }
+        }
+        if let Some(name) = lacking(kind, channel.channel_id.as_deref(), &config) {
+            let msg = "without it this channel delivers nothing";
+            let path = ["config", name];
+            return Err(fault(number, &path, "missing", msg, Value::Null));
         }
         reachable(app, &config, number)?;
         let text = serde_json::to_string(&config).map_err(ApiError::internal)?;
@@ -172,6 +177,23 @@ fn masked(config: &Object) -> Option<&'static str> {
         Some(value) => value == MASK,
         None => false,
     })
+}
+
+/// A member without which a channel leads nowhere. What names a webhook of the organization goes where that one leads, and
+/// the addresses of mail may be written later.
+fn lacking(kind: Kind, webhook_id: Option<&str>, config: &Object) -> Option<&'static str> {
+    let is_named = |name: &str| {
+        let text = config.get(name).and_then(Value::as_str);
+        text.is_some_and(|text| !text.is_empty())
+    };
+    let needed: &[&'static str] = match kind {
+        Kind::Message(_) if webhook_id.is_some() || is_named("channel_id") => &[],
+        Kind::Message(NotificationChannel::Webhook) => &["url"],
+        Kind::Message(NotificationChannel::Slack) => &["webhook_url"],
+        Kind::Message(NotificationChannel::Email) => &[],
+        Kind::Batch => &["bucket_id", "collection_id"],
+    };
+    needed.iter().copied().find(|name| !is_named(name))
 }
 
 /// Addresses that this server would never send to are refused at once.

@@ -247,7 +247,11 @@ fn subscription<'a>(
     settings: &'a Object,
 ) -> Option<&'a str> {
     let named = settings.get("channel_id").and_then(Value::as_str);
-    let has_address = settings.contains_key("url") || settings.contains_key("webhook_url");
+    let is_address = |name: &&str| {
+        let said = settings.get(*name).and_then(Value::as_str);
+        said.is_some_and(|address| !address.is_empty())
+    };
+    let has_address = ["url", "webhook_url"].iter().any(is_address);
     channel
         .channel_id
         .as_deref()

@@ -38,6 +38,7 @@ pub(super) async fn list(
         total_count: page.total_count(params),
         results: page.results,
         pagination: page.pagination,
+        ..Default::default()
     })
 }
 

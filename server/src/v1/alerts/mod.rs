@@ -261,6 +261,7 @@ async fn list(app: &App, place: &Place, params: &ListParams) -> Result<ListAlert
         results: page.results,
         pagination: page.pagination,
         stats: Some(stats),
+        ..Default::default()
     })
 }
 

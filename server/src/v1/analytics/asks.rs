@@ -28,6 +28,15 @@ pub(super) struct StretchesQuery {
 
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+pub(super) struct PeriodQuery {
+    /// RFC 3339, or a day; by default 30 days before the end.
+    pub start_date: Option<String>,
+    /// RFC 3339, or a day; now when left out.
+    pub end_date: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct DatesQuery {
     /// RFC 3339, or a day; by default 30 days before the end, by hours one.
     pub start_date: Option<String>,

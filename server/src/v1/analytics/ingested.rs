@@ -1,6 +1,6 @@
 //! The rows that ingestion leaves behind.
 
-use loupe_wire::{SyncJobModel, UploadResponse};
+use loupe_wire::{SyncJobModel, TaskResponse, UploadResponse};
 
 use super::{HOUR, Span};
 use crate::{
@@ -17,6 +17,11 @@ crate::sql! {
     // An object of several batches took as long as in the one that finished it: in those before, its row is older.
     const TOOK = "SELECT p.updated_at, p.updated_at - b.submitted_at AS took, p.object_id, p.documents FROM batches b JOIN batch_objects o ON o.batch_id = b.batch_id JOIN processed p ON p.object_id = o.object_id WHERE b.namespace_id = $1 AND p.namespace_id = $1 AND p.collection_id = $2 AND b.created_at >= $3 AND b.submitted_at <= p.updated_at AND p.updated_at <= o.updated_at AND p.updated_at >= $4 AND p.updated_at < $5 ORDER BY p.updated_at DESC LIMIT $6";
     const STORED = "SELECT created_at / 3600000000 AS hour, CAST(COUNT(*) AS BIGINT) AS objects, CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) AS bytes FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND created_at < $3 GROUP BY 1 ORDER BY 1";
+    const STORED_ANYWHERE = "SELECT created_at / 3600000000 AS hour, CAST(COUNT(*) AS BIGINT) AS objects, CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) AS bytes FROM objects WHERE namespace_id = $1 AND created_at < $2 GROUP BY 1 ORDER BY 1";
+    const PROCESSED = "SELECT u.hour / 3600000000 AS hour, CAST(SUM(u.objects) AS BIGINT) AS objects, CAST(SUM(u.documents) AS BIGINT) AS documents FROM ingestion_usage u JOIN batches b ON b.batch_id = u.batch_id WHERE u.org_id = $1 AND b.namespace_id = $2 AND b.bucket_id = $3 AND u.hour >= $4 AND u.hour < $5 GROUP BY u.hour ORDER BY u.hour";
+    const WORKED = "SELECT CAST(COALESCE(SUM(objects), 0) AS BIGINT), CAST(COALESCE(SUM(documents), 0) AS BIGINT) FROM ingestion_usage WHERE org_id = $1 AND namespace_id = $2 AND hour >= $3 AND hour < $4";
+    // A task that ended lately began lately: it lasts a day or two.
+    const APPLIED = "SELECT ended_at, data FROM (SELECT ended_at, data FROM tasks WHERE org_id = $1 AND namespace_id = $2 AND task_type = 'api_taxonomies_materialize' AND status = 'COMPLETED' AND created_at >= $3 AND created_at < $5 AND ended_at >= $4 AND ended_at < $5 UNION ALL SELECT ended_at, data FROM tasks_archive WHERE org_id = $1 AND namespace_id = $2 AND task_type = 'api_taxonomies_materialize' AND status = 'COMPLETED' AND created_at >= $3 AND created_at < $5 AND ended_at >= $4 AND ended_at < $5) t ORDER BY ended_at DESC LIMIT $6";
     const UPLOADS = "SELECT status, data FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 AND created_at >= $3 AND created_at < $4 ORDER BY created_at DESC, upload_id LIMIT $5";
     const LOOKS = "SELECT s.bucket_id, j.data FROM sync_jobs j JOIN syncs s ON s.namespace_id = j.namespace_id AND s.sync_id = j.sync_id WHERE j.namespace_id = $1 AND ($2 = '' OR s.bucket_id = $2) AND ($3 = '' OR j.sync_id = $3) AND (j.created_at >= $4 OR j.status = 'running') AND j.created_at < $5 ORDER BY j.created_at DESC, j.job_id LIMIT $6";
 }
@@ -143,6 +148,52 @@ pub(super) async fn stored(
 ) -> Result<Vec<Hour>> {
     let args = args![namespace_id, bucket_id, until];
     Ok(hours(db.all(STORED, args).await?))
+}
+
+/// The objects that a namespace has, and their bytes, by the hour in which they came.
+pub(super) async fn stored_anywhere(db: &Db, namespace_id: &str, until: i64) -> Result<Vec<Hour>> {
+    let args = args![namespace_id, until];
+    Ok(hours(db.all(STORED_ANYWHERE, args).await?))
+}
+
+/// Objects of a bucket that batches processed, and the documents they wrote, by the hour: of batches that are still there.
+pub(super) async fn processed(
+    db: &Db,
+    org_id: &str,
+    (namespace_id, bucket_id): (&str, &str),
+    span: Span,
+) -> Result<Vec<Hour>> {
+    let args = args![org_id, namespace_id, bucket_id, span.since, span.until];
+    Ok(hours(db.all(PROCESSED, args).await?))
+}
+
+/// Objects of a namespace that batches processed, and the documents they wrote.
+pub(super) async fn worked(
+    db: &Db,
+    (org_id, namespace_id): (&str, &str),
+    span: Span,
+) -> Result<(i64, i64)> {
+    let args = args![org_id, namespace_id, span.since, span.until];
+    let sums: Option<(i64, i64)> = db.one(WORKED, args).await?;
+    Ok(sums.unwrap_or_default())
+}
+
+/// The newest tasks that applied taxonomies, with the moments of their ends.
+pub(super) async fn applied(
+    db: &Db,
+    (org_id, namespace_id): (&str, &str),
+    span: Span,
+) -> Result<Vec<(i64, TaskResponse)>> {
+    let args = args![
+        org_id,
+        namespace_id,
+        span.since - LASTS,
+        span.since,
+        span.until,
+        COUNTED
+    ];
+    let rows: Vec<(i64, Json<TaskResponse>)> = db.all(APPLIED, args).await?;
+    Ok(rows.into_iter().map(|(at, data)| (at, data.0)).collect())
 }
 
 /// The newest uploads into a bucket with their states.

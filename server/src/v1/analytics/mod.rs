@@ -11,7 +11,9 @@ mod retrievers;
 mod searches;
 mod store;
 mod syncs;
+mod taxonomies;
 mod tuning;
+mod usage;
 
 use chrono::{DateTime, Duration, Utc};
 use loupe_wire::{AnalyticsTimeRange, DateTruncUnit};
@@ -33,6 +35,8 @@ pub fn router() -> OpenApiRouter<App> {
         .merge(namespaces::router())
         .merge(retrievers::router())
         .merge(syncs::router())
+        .merge(taxonomies::router())
+        .merge(usage::router())
 }
 
 const HOUR: i64 = 3_600_000_000;

@@ -82,7 +82,7 @@ struct SlowQuery {
 }
 
 /// A rule of the key that names single resources does not cover all that figures of a namespace are made of.
-fn allow(scope: &Scope<Read>, kinds: &[ResourceType]) -> Result<()> {
+pub(super) fn allow(scope: &Scope<Read>, kinds: &[ResourceType]) -> Result<()> {
     let allow = |kind: &ResourceType| scope.caller.allow(*kind, "*", NamespaceOperation::ReadData);
     kinds.iter().try_for_each(allow)
 }

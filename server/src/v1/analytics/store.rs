@@ -18,6 +18,8 @@ crate::sql! {
     const ACTS = "SELECT created_at, data FROM interactions WHERE namespace_id = $1 AND created_at >= $3 AND created_at < $4 AND (CAST($5 AS BIGINT) = 0 OR (CAST($5 AS BIGINT) = 1) = (public_id <> '')) AND (retriever_id = $2 OR (retriever_id = '' AND EXISTS (SELECT 1 FROM executions e WHERE e.namespace_id = $1 AND e.retriever_id = $2 AND e.execution_id = interactions.execution_id))) AND (kinds & CAST($6 AS BIGINT)) <> 0 ORDER BY created_at DESC, interaction_id LIMIT $7";
     const SUMS_OF_ACTS = "SELECT kinds, CAST(COUNT(*) AS BIGINT) FROM interactions WHERE namespace_id = $1 AND created_at >= $3 AND created_at < $4 AND (CAST($5 AS BIGINT) = 0 OR (CAST($5 AS BIGINT) = 1) = (public_id <> '')) AND (retriever_id = $2 OR (retriever_id = '' AND EXISTS (SELECT 1 FROM executions e WHERE e.namespace_id = $1 AND e.retriever_id = $2 AND e.execution_id = interactions.execution_id))) GROUP BY kinds ORDER BY kinds";
     const FAILED_OBJECTS = "SELECT o.collection_id, CAST(COUNT(*) AS BIGINT) FROM batch_objects o JOIN batches b ON b.batch_id = o.batch_id WHERE b.namespace_id = $1 AND b.created_at >= $2 AND o.status = 'FAILED' AND o.collection_id IS NOT NULL AND o.updated_at >= $3 AND o.updated_at < $4 GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1000";
+    // As searches are paid for: those that were answered, and not from memory.
+    const PAID_SEARCHES = "SELECT CAST(COUNT(*) AS BIGINT) FROM executions WHERE namespace_id = $1 AND created_at >= $2 AND created_at < $3 AND status <> 'failed' AND NOT cached";
     const FAILED_CLUSTERS = "SELECT cluster_id, CAST(COUNT(*) AS BIGINT) FROM cluster_runs WHERE namespace_id = $1 AND status = 'failed' AND created_at >= $2 AND created_at < $3 GROUP BY cluster_id ORDER BY 2 DESC, 1 LIMIT 1000";
 }
 
@@ -218,6 +220,12 @@ pub(super) async fn failed_objects(
     let begun = span.since - 30 * 24 * super::HOUR;
     let args = args![namespace_id, begun, span.since, span.until];
     db.all(FAILED_OBJECTS, args).await
+}
+
+/// Searches of a namespace that are paid for.
+pub(super) async fn paid_searches(db: &Db, namespace_id: &str, span: Span) -> Result<i64> {
+    let args = args![namespace_id, span.since, span.until];
+    db.number(PAID_SEARCHES, args).await
 }
 
 /// Executions that failed, by cluster.

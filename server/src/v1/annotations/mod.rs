@@ -22,7 +22,8 @@ pub use routes::router;
 use self::signal::Changed;
 use super::{
     audit::{self, Change},
-    collections::{self, COLLECTIONS},
+    collections::COLLECTIONS,
+    documents,
     namespaces::push_event,
 };
 use crate::{
@@ -68,7 +69,7 @@ async fn mirror(app: &App, namespace_id: &str, annotation: &AnnotationResponse) 
 /// A collection and a document in it; without the collection, wherever in the namespace.
 type Wanted = (Option<String>, String);
 
-/// The collections that documents are in, of those that the caller sees.
+/// The collections that documents are in, of those that the key's scopes cover.
 async fn homes<L: Level>(
     app: &App,
     scope: &Scope<L>,
@@ -80,27 +81,19 @@ async fn homes<L: Level>(
     }
     let mut found = HashMap::new();
     for (collection, ids) in by_collection {
-        let searched = match &collection {
+        let sight = match &collection {
+            // The signal has no documents that anybody decides about.
+            Some(one) if signal::named(one).is_some() => continue,
             Some(one) => {
-                match collections::known(app, scope, one, NamespaceOperation::ReadData).await {
-                    Ok(known) => vec![known.id.clone()],
+                match documents::open(app, scope, one, NamespaceOperation::ReadData).await {
+                    Ok((_, sight)) => sight,
                     Err(error) if error.is_not_found() => continue,
                     Err(error) => return Err(error),
                 }
             }
-            None => {
-                let all = COLLECTIONS.all(app.db(), &scope.namespace_id).await?;
-                let (kind, operation) = (ResourceType::Collection, NamespaceOperation::ReadData);
-                let ids = all.into_iter().map(|collection| collection.id);
-                ids.filter(|id| scope.caller.covers(kind, id, operation))
-                    .collect()
-            }
+            None => documents::everywhere(app, scope).await?,
         };
-        if searched.is_empty() {
-            continue;
-        }
-        let reach = scope.reach(searched);
-        for document in app.store().get(&reach, &ids, WithVectors::No).await? {
+        for document in sight.get(app, &ids, WithVectors::No).await? {
             let key = (collection.clone(), document.document_id);
             found.insert(key, document.collection_id);
         }
@@ -185,6 +178,7 @@ pub async fn list(
     Ok(ListAnnotationsResponse {
         results,
         total_count,
+        ..Default::default()
     })
 }
 

@@ -290,7 +290,11 @@ fn document(id: &str, annotation: AnnotationResponse) -> Result<Document> {
     let members = serde_json::to_value(annotation).map_err(ApiError::internal)?;
     let mut payload = Object::new();
     if let Value::Object(members) = members {
-        for (name, value) in members {
+        // What was left out is no member of the document: filters ask whether one is there.
+        let is_said = |value: &Value| {
+            !value.is_null() && value.as_object().is_none_or(|members| !members.is_empty())
+        };
+        for (name, value) in members.into_iter().filter(|(_, value)| is_said(value)) {
             let name = match name.as_str() {
                 "revisions" | "namespace_id" => continue,
                 "document_id" => OF_DOCUMENT.to_owned(),

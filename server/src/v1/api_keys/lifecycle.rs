@@ -117,7 +117,9 @@ pub async fn update(
 
 fn changed(mut key: APIKeyModel, request: APIKeyUpdateRequest) -> APIKeyModel {
     key.name = request.name.unwrap_or(key.name);
-    key.description = request.description.unwrap_or(key.description);
+    if let Some(description) = request.description {
+        key.description = description.unwrap_or_default();
+    }
     key.note.clone_from(&key.description);
     key.permissions = request.permissions.unwrap_or(key.permissions);
     // An empty list widens the key to the whole organization.

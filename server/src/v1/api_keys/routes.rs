@@ -145,7 +145,11 @@ async fn list_retriever_api_keys(
     let revoked = query.include_revoked.unwrap_or(false);
     let results = super::list_for_retriever(&app, &scope, &retriever, revoked).await?;
     let total = i64::try_from(results.len()).unwrap_or(i64::MAX);
-    Ok(Json(RetrieverAPIKeyListResponse { results, total }))
+    Ok(Json(RetrieverAPIKeyListResponse {
+        results,
+        total,
+        ..Default::default()
+    }))
 }
 
 /// Makes a key that executes this retriever and can do nothing else. The answer is the only place where its secret is seen.

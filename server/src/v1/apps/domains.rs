@@ -33,8 +33,8 @@ const FRESH: i64 = 2 * DAY;
 /// Records that are asked for in one round.
 const ROUND: i64 = 20;
 
-/// The label of the record that proves a domain: `_loupe.www.example.com TXT "loupe-domain-…"`.
-const LABEL: &str = "_loupe";
+/// The label of the record that proves a domain: `_loupe-verify.www.example.com TXT "loupe-domain-…"`.
+const LABEL: &str = "_loupe-verify";
 
 /// What a record of proof says.
 fn token() -> String {
@@ -272,7 +272,7 @@ async fn list_app_domains(
     list(&app, &org.caller, &app_id).await.map(Json)
 }
 
-/// Notes a domain for an app. It is proven by a TXT record of `_loupe.{domain}` that is the `verification_token`, and
+/// Notes a domain for an app. It is proven by a TXT record of `_loupe-verify.{domain}` that is the `verification_token`, and
 /// led here by a CNAME record to `cname_target`.
 #[utoipa::path(post, path = "/v1/apps/{app_id}/domains", tag = "apps", request_body = AddDomainRequest, responses((status = 200, body = DomainResponse), (status = 409, body = loupe_wire::ErrorResponse)))]
 async fn add_app_domain(

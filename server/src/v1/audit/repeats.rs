@@ -1,6 +1,7 @@
-//! What is done again and again and what the audit log is told of all the same: what keys are refused, whom hosted apps do
-//! not sign in and, where the organization wants that, what keys read. The first of its kind is written within seconds; the
-//! same key with the same thing again is counted, and told of once an hour: a flood of requests is no flood of records.
+//! What is done again and again and what the audit log is told of all the same: what keys are refused, which keys have ended,
+//! whom hosted apps do not sign in and, where the organization wants that, what keys read. The first of its kind is written
+//! within seconds; the same key with the same thing again is counted, and told of once an hour: a flood of requests is no
+//! flood of records.
 
 use std::{
     collections::HashMap,
@@ -36,7 +37,8 @@ struct What {
     resource: String,
     /// Why it was refused; nothing for a read.
     code: Option<&'static str>,
-    /// The network that strangers come from; keys are told apart wherever they are.
+    /// The network that strangers come from, those with a key that has ended among them; other keys are told apart wherever
+    /// they are.
     from: String,
 }
 
@@ -63,6 +65,24 @@ pub fn refused(app: &App, caller: &Caller, method: &Method, path: (&str, &Uri), 
         who: caller.actor(),
         action: AuditAction::PermissionDenied,
         kind,
+        app_id: None,
+    };
+    note(app, noted, what);
+}
+
+/// Counts one request with a key that has ended, whatever it asked for.
+pub fn turned_away(app: &App, caller: &Caller, code: &'static str) {
+    let what = What {
+        operation: "authenticate".into(),
+        resource: caller.actor().to_owned(),
+        code: Some(code),
+        from: front::network(front::address()),
+    };
+    let noted = Noted {
+        caller,
+        who: caller.actor(),
+        action: AuditAction::PermissionDenied,
+        kind: ResourceType::ApiKey,
         app_id: None,
     };
     note(app, noted, what);

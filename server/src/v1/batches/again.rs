@@ -13,13 +13,15 @@ use crate::{
 };
 
 /// The message of a refusal to queue a batch whose tier lacks nothing.
-pub(super) const NOTHING: &str = "the tier lacks nothing";
+pub(super) const NOTHING: &str = "tier_lacks_nothing";
 
 /// What is done again.
 #[derive(Debug, Clone)]
 pub enum Again {
     /// Everything that did not finish.
     Unfinished,
+    /// The same, of a canceled batch as well: who resubmits it knows that it had ended.
+    Resubmitted,
     /// What failed: in this tier, or in any if it is below zero; of this kind, or of any if it is empty.
     Failed { tier: i64, error_type: String },
     /// The same of the tiers named, or of all if none is; and how often the batch is retried by itself from then on.
@@ -52,8 +54,14 @@ impl Again {
         let id = batch.batch_id.as_deref().unwrap_or_default();
         let ended = !store::is_running(batch.status) && batch.status != TaskStatusEnum::Draft;
         match self {
-            Self::Unfinished | Self::Everything if !ended => return Ok(0),
-            Self::Unfinished => return store::reset_unfinished(tx, id, now).await,
+            Self::Unfinished | Self::Everything if batch.status == TaskStatusEnum::Canceled => {
+                let message = "the batch was canceled: resubmit it";
+                return Err(ApiError::conflict("batch_not_draft", message));
+            }
+            Self::Unfinished | Self::Resubmitted | Self::Everything if !ended => return Ok(0),
+            Self::Unfinished | Self::Resubmitted => {
+                return store::reset_unfinished(tx, id, now).await;
+            }
             Self::Everything => return store::back_to(tx, id, 0, now).await,
             _ => {}
         }
@@ -63,7 +71,7 @@ impl Again {
         }
         let none = |message: &str| ApiError::bad_request("", message);
         match self {
-            Self::Unfinished | Self::Everything => Ok(0),
+            Self::Unfinished | Self::Resubmitted | Self::Everything => Ok(0),
             Self::Asked {
                 tiers, error_type, ..
             } => match asked(tx, batch, tiers, error_type, now).await? {
@@ -76,6 +84,10 @@ impl Again {
                     0 => Err(none("no object failed in this tier")),
                     reset => Ok(reset),
                 }
+            }
+            // It was canceled while its retry was about to begin.
+            Self::Retry if batch.status == TaskStatusEnum::Canceled => {
+                Err(ApiError::conflict("", "the batch was canceled"))
             }
             Self::Retry => match store::reset_failed(tx, id, TRANSIENT, -1, now).await? {
                 0 => Err(none("no failed object can be retried")),
@@ -90,7 +102,7 @@ impl Again {
                 store::back_to(tx, id, *tier, now).await
             }
             Self::Missing(tier) => match missing(tx, batch, *tier, now).await? {
-                0 => Err(none(NOTHING)),
+                0 => Err(ApiError::bad_request(NOTHING, "the tier lacks nothing")),
                 reset => Ok(reset),
             },
         }

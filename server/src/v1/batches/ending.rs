@@ -1,6 +1,8 @@
 //! How tiers and batches end, and who is told.
 
-use loupe_wire::{BatchModel, NotificationPriority, NotificationType, TaskStatusEnum};
+use loupe_wire::{
+    BatchModel, ExtractorJobInfo, NotificationPriority, NotificationType, TaskStatusEnum,
+};
 use serde_json::json;
 
 use super::{
@@ -126,7 +128,8 @@ pub(super) async fn end_batch(
     notifications::notify(tx, &owner.org_id, notice, now).await
 }
 
-/// Tells who follows the feed that a batch is over, for each of its collections.
+/// Tells who follows the feed that a batch is over, for each collection that it wrote; of one that failed or was stopped, for
+/// all that it was to write.
 pub(super) async fn tell_end(
     tx: &mut Tx,
     batch: &BatchModel,
@@ -135,11 +138,23 @@ pub(super) async fn tell_end(
     now: i64,
 ) -> Result<()> {
     callbacks::enqueue(tx, batch, owner, now).await?;
+    let is_done = matches!(
+        batch.status,
+        TaskStatusEnum::Completed | TaskStatusEnum::CompletedWithErrors
+    );
     let jobs = batch
         .tier_tasks
         .iter()
         .flat_map(|tier| &tier.extractor_jobs);
-    for collection_id in jobs.flat_map(|job| &job.collection_ids) {
+    // What could not be counted may be there.
+    let wrote = |job: &&ExtractorJobInfo| {
+        let mut collections = job.collection_ids.iter();
+        job.documents_written.is_some_and(|documents| documents > 0)
+            || collections.any(|id| held.count(id) != Some(0))
+    };
+    let told = jobs.filter(|job| !is_done || wrote(job));
+    let told: Vec<&String> = told.flat_map(|job| &job.collection_ids).collect();
+    for collection_id in told {
         let mut payload = json!({
             "batch_id": batch.batch_id, "collection_id": collection_id,
             "total_documents": held.count(collection_id), "status": tasks::name_of(batch.status),

@@ -200,14 +200,14 @@ pub struct ChunkEnd {
     pub holder: String,
 }
 
-/// What the last chunk of a batch ends in until the documents have been counted.
-pub(super) const UNCOUNTED: &str = "the documents of the batch are to be counted first";
+/// The code of what the last chunk of a batch ends in until the documents have been counted; no caller ever sees it.
+pub(super) const UNCOUNTED: &str = "batch_uncounted";
 
 /// Ends a chunk, fenced by its claim: a worker that lost its lease changes nothing. The last chunk of a tier starts the
 /// next one, that of the last tier ends the batch.
 pub async fn end_chunk(app: &App, claim: &Claim, batch_id: &str, end: ChunkEnd) -> Result<()> {
     let started = match write_end(app, claim, batch_id, end.clone(), None).await {
-        Err(error) if error.message() == UNCOUNTED => {
+        Err(error) if error.has_code(UNCOUNTED) => {
             let held = count_held(app, batch_id).await?;
             crate::fail_point!("batch.after_count");
             write_end(app, claim, batch_id, end, Some(held)).await?
@@ -302,7 +302,10 @@ pub(super) async fn go_on(
             crate::fail_point!("batch.after_tier_advance");
             Ok(true)
         }
-        (None, None) => Err(ApiError::conflict("", UNCOUNTED)),
+        (None, None) => {
+            let message = "the documents of the batch are to be counted first";
+            Err(ApiError::conflict(UNCOUNTED, message))
+        }
         (None, Some(held)) => {
             end_batch(tx, batch, owner, &held, now).await?;
             crate::fail_point!("batch.after_finish");

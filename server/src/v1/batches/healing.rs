@@ -73,7 +73,7 @@ pub(super) async fn heal(
                 healed.put_back = i64::try_from(put_back).unwrap_or(i64::MAX);
                 (task_id, status) = (Some(task.task_id), TaskStatusEnum::Queued);
             }
-            Err(error) if error.message() == NOTHING => {}
+            Err(error) if error.has_code(NOTHING) => {}
             Err(error) => return Err(error),
         }
     }

@@ -7,6 +7,7 @@ mod ending;
 pub mod fillings;
 mod flow;
 mod healing;
+mod heartbeat;
 mod inspecting;
 mod routes;
 mod splitting;
@@ -84,12 +85,23 @@ pub async fn get(
             timestamp: clock::time(row.updated_at).to_rfc3339(),
         })
         .collect();
-    complete(app, &mut batch).await?;
+    let mut batches = [batch];
+    complete(app, org_id, &mut batches).await?;
+    let [batch] = batches;
     Ok(batch)
 }
 
-/// Fills in what changes while a batch runs.
-pub async fn complete(app: &App, batch: &mut BatchModel) -> Result<()> {
+/// Fills in what changes while batches run.
+pub async fn complete(app: &App, org_id: &str, batches: &mut [BatchModel]) -> Result<()> {
+    let beats = heartbeat::read(app, org_id, batches).await?;
+    for batch in batches {
+        complete_one(app, batch).await?;
+        heartbeat::show(batch, &beats, app.clock().micros());
+    }
+    Ok(())
+}
+
+async fn complete_one(app: &App, batch: &mut BatchModel) -> Result<()> {
     let batch_id = batch.batch_id.clone().unwrap_or_default();
     let counts = store::counts_of(app.db(), &batch_id).await?;
     batch.failed_object_count = counts.failed;

@@ -157,9 +157,7 @@ async fn page(
     };
     let total_count = store::count(app.db(), &asked).await?;
     let mut results = store::list(app.db(), &asked, limit, offset).await?;
-    for batch in &mut results {
-        super::complete(app, batch).await?;
-    }
+    super::complete(app, &asked.org_id, &mut results).await?;
     let returned = i64::try_from(results.len()).unwrap_or(0);
     let pagination =
         json!({"limit": limit, "offset": offset, "has_next": offset + returned < total_count});
@@ -167,6 +165,7 @@ async fn page(
         results,
         total_count,
         pagination: pagination.as_object().cloned().unwrap_or_default(),
+        ..Default::default()
     }))
 }
 
@@ -310,7 +309,7 @@ async fn add_objects(
         .map(Json)
 }
 
-/// Queues a batch. An answer means that it is on disk.
+/// Queues a batch, a canceled one by `resubmit` alone. An answer means that it is on disk.
 #[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}/submit", tag = "batches", params(SubmitQuery), request_body = SubmitBatchRequest, responses((status = 200, body = TaskResponse)))]
 async fn submit_batch(
     State(app): State<App>,

@@ -25,12 +25,13 @@ use crate::{
     error::{ApiError, Result, Violation},
     id,
     limits::quota,
-    list,
+    list::{self, Walk},
     v1::{buckets::BUCKETS, collections::COLLECTIONS, objects, tasks::name_of},
 };
 
 /// Batches that one call makes.
 const MOST: i64 = 10_000;
+const TOO_MANY: &str = "one call makes 10000: send a larger chunk_size, or max_objects";
 
 /// Objects of one step.
 const PAGE: i64 = 1_000;
@@ -49,7 +50,8 @@ const KEPT: i64 = 30 * 86_400_000_000;
 /// batches waits or runs, answers those. One that takes long is answered before its end, with the most that it can come to.
 ///
 /// # Errors
-/// A filter that cannot be read, collections that are not there or not filled, more than batches or the tier may have.
+/// A filter that cannot be read, collections that are not there or not filled, more than batches or the tier may have. With a
+/// filter that turns out while the bucket is split: then the batches made so far stay, and the answer tells why it ended.
 pub(super) async fn bulk_submit(
     app: &App,
     scope: &Scope<Write>,
@@ -102,11 +104,10 @@ async fn check(
         let msg = format!("a batch has at most {most} objects");
         return Err(fault("less_than_equal", msg).into());
     }
+    // How many objects a filter takes is known once all were looked at.
     let batches = batches_of(bound, chunk);
-    if batches > MOST {
-        let msg = format!(
-            "that would be {batches} batches, and one call makes {MOST}: send a larger chunk_size, or max_objects"
-        );
+    if batches > MOST && request.filters.is_none() {
+        let msg = format!("that would be {batches} batches, and {TOO_MANY}");
         return Err(fault("value_error", msg).into());
     }
     quota::check_work(app, &scope.caller).await?;
@@ -294,15 +295,16 @@ async fn read(app: &App, group: &Group, filter: Option<&Filter>) -> Result<Page>
     };
     let room = usize::try_from(room).unwrap_or(usize::MAX);
     let (namespace_id, bucket_id) = (&group.namespace_id, &group.bucket_id);
-    let (at, after) = (group.seen_at, &group.seen_id);
-    let found = objects::store::after(app.db(), namespace_id, bucket_id, at, after).await?;
+    let walk = Walk::oldest(Some(filter));
+    // What was seen may lie before the first object that can match.
+    let mark = page.seen.clone().max(walk.start());
+    let found = objects::listing::piece(app.db(), namespace_id, bucket_id, &walk, mark).await?;
     page.is_last = found.is_empty();
-    for (object, at) in found {
+    for (object, (at, object_id)) in found {
         if at > group.data.0.until {
             page.is_last = true;
             break;
         }
-        let object_id = object.object_id.clone().unwrap_or_default();
         page.seen = (at, object_id.clone());
         if objects::shelving::is_shelved(object.status) {
             continue;
@@ -362,6 +364,10 @@ async fn queue(
     now: i64,
 ) -> Result<()> {
     let (org_id, namespace_id) = (&group.org_id, &group.namespace_id);
+    if group.batches >= MOST {
+        let message = format!("the filter takes more objects than fit: {TOO_MANY}");
+        return Err(ApiError::bad_request("", message));
+    }
     // Removed meanwhile, perhaps.
     BUCKETS.find_in(tx, namespace_id, &group.bucket_id).await?;
     let request = &group.data.0.request;

@@ -9,10 +9,11 @@ use loupe_wire::{
 use serde_json::json;
 
 use super::{
+    callbacks,
     ending::tell_end,
     fillings::{Held, count_held, tell_untold},
     flow::{Owner, UNCOUNTED, go_on},
-    store,
+    store, supervising,
 };
 use crate::{
     app::App,
@@ -20,7 +21,7 @@ use crate::{
     db::Tx,
     error::{ApiError, Result},
     jobs,
-    v1::tasks::{self, name_of},
+    v1::tasks::{self, NewTask, name_of},
 };
 
 /// The batch that a caller names; empty texts match everything.
@@ -57,7 +58,8 @@ pub(super) struct Stop {
     pub reason: Option<String>,
 }
 
-/// Cancels a batch that waits or runs, and keeps the reason. Chunks that run lose their lease and write nothing more.
+/// Cancels a batch that waits, for its turn or for a retry, or runs, and keeps the reason. Chunks that run lose their lease and
+/// write nothing more.
 pub async fn cancel(
     app: &App,
     org_id: &str,
@@ -82,12 +84,17 @@ pub async fn cancel(
         .write(move |tx| {
             Box::pin(async move {
                 let mut batch = named.lock(tx, now).await?;
-                if tasks::is_terminal(batch.status) {
+                if tasks::is_terminal(batch.status) && !supervising::is_retried(&batch) {
                     return Err(ApiError::conflict("", "the batch has ended already"));
                 }
-                let task_id = batch.task_id.clone().unwrap_or_default();
-                let canceled = stopped + jobs::cancel_children(tx, &task_id, now).await?;
+                let had_ended = tasks::is_terminal(batch.status);
+                supervising::forget_retry(tx, &mut batch).await?;
                 let owner = named.owner(&batch);
+                let task_id = match batch.task_id.clone() {
+                    Some(task_id) => task_id,
+                    None => insert_task(tx, &mut batch, &owner, now).await?,
+                };
+                let canceled = stopped + jobs::cancel_children(tx, &task_id, now).await?;
                 tell_untold(tx, &mut batch, &owner, &held, now).await?;
                 store::cancel_objects(tx, &id, now).await?;
                 batch.status = TaskStatusEnum::Canceled;
@@ -96,7 +103,7 @@ pub async fn cancel(
                 let tiers = batch.tier_tasks.iter_mut();
                 tiers
                     .filter(|tier| !tasks::is_terminal(tier.status))
-                    .for_each(|tier| tier.status = TaskStatusEnum::Canceled);
+                    .for_each(|tier| end_tier(tier, now));
                 store::update(tx, &batch, now).await?;
                 tasks::store::change(tx, &task_id, TaskStatusEnum::Canceled, now, |task| {
                     if let Some(reason) = reason {
@@ -105,12 +112,46 @@ pub async fn cancel(
                     }
                 })
                 .await?;
-                tell_end(tx, &batch, &owner, &held, now).await?;
+                // What it wrote was told when it ended first.
+                match had_ended {
+                    true => callbacks::enqueue(tx, &batch, &owner, now).await?,
+                    false => tell_end(tx, &batch, &owner, &held, now).await?,
+                }
                 Ok((task_id, canceled))
             })
         })
         .await?;
     answer(app, org_id, batch_id, &task_id, canceled).await
+}
+
+/// The task of a draft that is canceled before it had one.
+async fn insert_task(
+    tx: &mut Tx,
+    batch: &mut BatchModel,
+    owner: &Owner,
+    now: i64,
+) -> Result<String> {
+    let batch_id = batch.batch_id.as_deref().unwrap_or_default();
+    let objects = store::counts(tx, batch_id).await?.total;
+    let data = json!({
+        "batch_id": batch_id, "bucket_id": batch.bucket_id, "namespace_id": owner.namespace_id,
+        "object_count": objects,
+    });
+    let task = NewTask {
+        org_id: owner.org_id.clone(),
+        namespace_id: Some(owner.namespace_id.clone()),
+        task_type: TaskType::ApiBucketsBatchesProcess,
+        status: TaskStatusEnum::Canceled,
+        parent_id: None,
+        kind: None,
+        work: Value::Null,
+        inputs: vec![batch_id.into()],
+        additional_data: data.as_object().cloned().unwrap_or_default(),
+        description: format!("Process {objects} objects"),
+    };
+    let task = tasks::insert(tx, task, now).await?;
+    batch.task_id = Some(task.task_id.clone());
+    Ok(task.task_id)
 }
 
 /// How long what is being written may take before a batch ends without it.
@@ -151,7 +192,10 @@ async fn answer(
     canceled: i64,
 ) -> Result<TaskResponse> {
     let task = tasks::store::find(app.db(), org_id, None, task_id).await?;
+    // Its record may have been removed.
     let task = task.unwrap_or_else(|| TaskResponse {
+        task_id: task_id.to_owned(),
+        description: Some(format!("Process the objects of {batch_id}")),
         task_type: TaskType::ApiBucketsBatchesProcess,
         status: TaskStatusEnum::Canceled,
         additional_data: Some(Object::from_iter([(
@@ -209,7 +253,7 @@ struct Stopped {
 /// The batch's documents are counted when it turns out that it ends with the stop.
 async fn stop_part(app: &App, named: &Named, stop: Stop) -> Result<Stopped> {
     let stopped = match write(app, named.clone(), stop.clone(), None).await {
-        Err(error) if error.message() == UNCOUNTED => {
+        Err(error) if error.has_code(UNCOUNTED) => {
             let chunks = quiet(app, named, Some(stop.tier)).await?;
             let held = count_held(app, &named.batch_id).await?;
             let mut stopped = write(app, named.clone(), stop, Some(held)).await?;

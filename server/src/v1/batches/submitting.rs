@@ -130,7 +130,7 @@ pub async fn select(
     };
     let filter = list::parse_filter(&filters.0, "filters")?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    objects::store::matching(db, namespace_id, bucket_id, &filter, limit).await
+    objects::listing::matching(db, namespace_id, bucket_id, &filter, limit).await
 }
 
 /// Makes a batch of these objects and submits it.
@@ -275,7 +275,7 @@ pub async fn queue(
             Again::Retry | Again::Asked { .. } | Again::Failed { .. } | Again::Missing(_) => {
                 draft.effective_dedup_strategy == Some(DedupStrategy::Force)
             }
-            Again::Unfinished | Again::From(_) => false,
+            Again::Unfinished | Again::Resubmitted | Again::From(_) => false,
         },
     };
     let pause = i64::try_from(app.config().jobs.resubmit_seconds).unwrap_or(60) * 1_000_000;
@@ -424,7 +424,7 @@ pub async fn resubmit(
     from_tier: Option<i64>,
 ) -> Result<TaskResponse> {
     let bucket_id = bucket_id(app, scope, bucket, NamespaceOperation::ExecuteJob).await?;
-    let again = from_tier.map_or(Again::Unfinished, Again::From);
+    let again = from_tier.map_or(Again::Resubmitted, Again::From);
     let ask = SubmitBatchRequest::default();
     let queued = queue(app, scope, &bucket_id, batch_id, ask, again).await?;
     Ok(queued.0)

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// Microseconds without any progress after which a batch stands still.
-const STILL: i64 = 30 * 60 * 1_000_000;
+pub(super) const STILL: i64 = 30 * 60 * 1_000_000;
 /// Microseconds that a batch may run.
 const DEADLINE: i64 = 24 * HOUR;
 const HOUR: i64 = 3_600_000_000;
@@ -314,6 +314,23 @@ fn next_retry(batch: &BatchModel, passing: bool, now: i64) -> Option<i64> {
     let retries = passing && ended && !stopped && batch.retry_count < batch.max_retries;
     let doubled = u32::try_from(batch.retry_count).unwrap_or(0).min(2);
     retries.then(|| now + 2_i64.pow(doubled) * HOUR)
+}
+
+/// Whether a batch that failed waits for the time at which it is retried.
+pub(super) fn is_retried(batch: &BatchModel) -> bool {
+    let failed = matches!(
+        batch.status,
+        TaskStatusEnum::Failed | TaskStatusEnum::CompletedWithErrors
+    );
+    // Where each retry was refused, its time stays behind.
+    let is_left = batch.retry_count < batch.max_retries;
+    failed && is_left && batch.status_diagnostics.contains_key(NEXT)
+}
+
+/// Has a batch that is canceled retried no more. The caller writes it.
+pub(super) async fn forget_retry(tx: &mut Tx, batch: &mut BatchModel) -> Result<()> {
+    batch.status_diagnostics.remove(NEXT);
+    set_due(tx, batch, None).await
 }
 
 /// Forgets what the batch's last run failed of. Whoever submits it gives it all its retries again.

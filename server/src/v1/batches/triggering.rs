@@ -117,6 +117,11 @@ async fn of_objects(
     let buckets = buckets(collection, &request);
     let mut batches = Vec::with_capacity(buckets.len());
     for bucket in &buckets {
+        // A batch of nothing cannot be submitted, and its draft would stay.
+        let some = store::bucket_objects(app.db(), &scope.namespace_id, bucket, 1).await?;
+        if some.is_empty() {
+            continue;
+        }
         let create = CreateBatchRequest {
             object_ids: request.object_ids.clone(),
             filters: request.source_filters.clone(),
@@ -126,6 +131,10 @@ async fn of_objects(
             ..Default::default()
         };
         batches.push(self::create(app, scope, bucket, create).await?);
+    }
+    if batches.is_empty() {
+        let message = "the buckets of the collection hold no objects";
+        return Err(ApiError::bad_request("nothing_to_process", message));
     }
     Ok((buckets, batches))
 }
@@ -226,7 +235,7 @@ async fn roots(
     }
     if roots.is_empty() {
         let message = "the source collections hold no documents that are asked for";
-        return Err(ApiError::bad_request("", message));
+        return Err(ApiError::bad_request("nothing_to_process", message));
     }
     Ok((roots, documents))
 }

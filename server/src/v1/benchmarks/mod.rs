@@ -210,6 +210,7 @@ pub async fn list(
         total,
         page,
         page_size,
+        ..Default::default()
     })
 }
 

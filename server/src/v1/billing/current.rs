@@ -17,7 +17,7 @@ const NEAR: f64 = 0.8;
 
 /// Credits of an amount, begun ones whole.
 #[expect(clippy::cast_possible_truncation, reason = "a sum far below 2^63")]
-pub(super) fn credits(usd: f64) -> i64 {
+pub fn credits(usd: f64) -> i64 {
     (usd / card::CREDIT_USD).ceil() as i64
 }
 
@@ -31,7 +31,7 @@ pub(super) async fn of_month(app: &App, caller: &Caller) -> Result<CurrentUsageR
     let spend = spend(app, &caller.org_id, month).await?;
     let (from, to) = (month.start.timestamp_micros(), month.end.timestamp_micros());
     let objects = store::processed(app.db(), &caller.org_id, from, to).await?;
-    let (_, vectors, _) = vectors(app, caller).await?;
+    let (_, vectors, _) = vectors(app, caller, None).await?;
     let tier = organization.account_type;
     let pool = card::pool_usd(tier);
     // What a tier includes of each month is dollars; the cap of vectors is that of its documents.

@@ -10,7 +10,10 @@ mod store;
 mod transactions;
 
 use chrono::{DateTime, Datelike, Days, Months, NaiveTime, Utc};
-use loupe_engine::store::Reach;
+use loupe_engine::{
+    filter::{Filter, Operator},
+    store::Reach,
+};
 use loupe_wire::{
     EstimateItem, EstimateRequest, EstimateResponse, Object, OrgUsageResponse,
     OrganizationModelResponse, SpendByCategory, UsagePool, Value, VectorBackendUsageResponse,
@@ -20,7 +23,8 @@ use serde_json::json;
 
 pub use account::month;
 pub use caps::{Spending, tick};
-pub use card::{OBJECT_USD, QUERY_USD};
+pub use card::{OBJECT_USD, QUERY_USD, STORAGE_GB_MONTH_USD};
+pub use current::credits;
 pub use routes::router;
 pub use store::{Ingested, note};
 
@@ -172,19 +176,31 @@ pub(crate) async fn of_organization(
     })
 }
 
-/// Vectors and bytes that the organization's collections hold.
-async fn vectors(app: &App, caller: &Caller) -> Result<(i64, i64, i64)> {
-    let namespaces = NAMESPACES.all(app.db(), &caller.org_id).await?;
+/// Namespaces of the organization, and vectors and bytes that their collections hold; of what is there and was made before
+/// a moment, where one is named.
+async fn vectors(
+    app: &App,
+    caller: &Caller,
+    before: Option<DateTime<Utc>>,
+) -> Result<(i64, i64, i64)> {
+    let is_earlier =
+        |created_at: i64| before.is_none_or(|before| created_at < before.timestamp_micros());
+    let filter =
+        before.map(|before| Filter::leaf("_internal.created_at", Operator::Lt, json!(before)));
+    let mut namespaces = NAMESPACES.all(app.db(), &caller.org_id).await?;
+    namespaces.retain(|namespace| is_earlier(namespace.created_at));
     let (mut count, mut bytes) = (0_i64, 0_i64);
     for namespace in &namespaces {
-        for record in COLLECTIONS.all(app.db(), &namespace.id).await? {
+        let mut records = COLLECTIONS.all(app.db(), &namespace.id).await?;
+        records.retain(|record| is_earlier(record.created_at));
+        for record in records {
             let indexes = collections::indexes(app, &record.data.0);
             let reach = Reach {
                 namespace_id: namespace.id.clone(),
                 collection_ids: vec![record.id],
                 principal: None,
             };
-            let documents = app.store().count(&reach, None).await?;
+            let documents = app.store().count(&reach, filter.as_ref()).await?;
             let documents = i64::try_from(documents).unwrap_or(i64::MAX);
             let dims: usize = indexes.iter().map(|index| index.dims).sum();
             let numbers = i64::try_from(dims).unwrap_or(i64::MAX).saturating_mul(4);
@@ -206,8 +222,14 @@ pub(crate) async fn of_vectors(
     let queries = usage::searches(app, &caller.org_id, from, to).await?;
     let writes = store::written(app.db(), &caller.org_id, from, to).await?;
     let data = store::stored_bytes(app.db(), &caller.org_id, to).await?;
-    let (namespace_count, vectors_stored, bytes) = vectors(app, caller).await?;
-    let months = month.months(app.clock().now());
+    let now = app.clock().now();
+    // Nothing is there yet of a month to come; of one that is over counts what was there at its end.
+    let (namespace_count, vectors_stored, bytes) = if month.start > now {
+        (0, 0, 0)
+    } else {
+        vectors(app, caller, (month.end <= now).then_some(month.end)).await?
+    };
+    let months = month.months(now);
     let cost = |bytes| gigabyte_months(bytes, months) * card::STORAGE_GB_MONTH_USD;
     let mut costs = VectorUsageBreakdown {
         backend: "loupe".into(),

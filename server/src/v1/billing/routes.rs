@@ -5,9 +5,9 @@ use axum::{
 };
 use chrono::NaiveDate;
 use loupe_wire::{
-    CreditBalanceResponse, CurrentUsageResponse, EstimateRequest, EstimateResponse, Object,
-    OrgUsageResponse, PricingConfigResponse, SpendingCapsResponse, SubscribeRequest,
-    SubscribeResponse, SubscriptionStatusResponse, TransactionsListResponse,
+    CreditBalanceResponse, CurrentUsageResponse, EstimateRequest, EstimateResponse,
+    InvoiceListResponse, Object, OrgUsageResponse, PricingConfigResponse, SpendingCapsResponse,
+    SubscribeRequest, SubscribeResponse, SubscriptionStatusResponse, TransactionsListResponse,
     UpdateSpendingCapsRequest, UsageBreakdownResponse, VectorBackendUsageResponse,
 };
 use serde::Deserialize;
@@ -35,6 +35,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(get_credits))
         .routes(routes!(get_spending_caps, update_spending_caps))
         .routes(routes!(list_transactions))
+        .routes(routes!(list_invoices))
         .routes(routes!(get_subscription))
         .routes(routes!(subscribe))
 }
@@ -66,6 +67,13 @@ struct TransactionsQuery {
     billing_month: Option<String>,
 }
 
+#[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct InvoicesQuery {
+    /// 1 to 100, default 10.
+    limit: Option<i64>,
+}
+
 impl MonthQuery {
     /// A moment of the month.
     fn moment(&self, app: &App) -> Result<chrono::DateTime<chrono::Utc>> {
@@ -86,7 +94,7 @@ macro_rules! from_query {
     };
 }
 
-from_query!(PeriodQuery, MonthQuery, TransactionsQuery);
+from_query!(PeriodQuery, MonthQuery, TransactionsQuery, InvoicesQuery);
 
 /// What the organization spent by category, and what is left of the month's pool.
 #[utoipa::path(get, path = "/v1/organizations/usage", tag = "usage", params(PeriodQuery), responses((status = 200, body = OrgUsageResponse)))]
@@ -176,6 +184,13 @@ async fn estimate_workload(
     super::estimate(&app, &org.caller, request).await.map(Json)
 }
 
+/// The organization's invoices. Nobody is billed by this server: there are none.
+#[utoipa::path(get, path = "/v1/organizations/billing/invoices", tag = "billing", params(InvoicesQuery), responses((status = 200, body = InvoiceListResponse)))]
+async fn list_invoices(_: Org<Read>, query: InvoicesQuery) -> Result<Json<InvoiceListResponse>> {
+    list::within("limit", query.limit, 10, (1, 100))?;
+    Ok(Json(InvoiceListResponse::default()))
+}
+
 /// What is left of the month's pool, and how long it lasts at the month's pace.
 #[utoipa::path(get, path = "/v1/organizations/billing/balance", tag = "billing", responses((status = 200, body = CreditBalanceResponse)))]
 async fn get_credit_balance(
@@ -210,7 +225,8 @@ async fn update_spending_caps(
     caps::update(&app, &org.caller, request).await.map(Json)
 }
 
-/// What was paid for, the newest first: batches, and searches by key and hour. Usage tells of storage.
+/// What was paid for, the newest first: batches, and searches by key and hour, those of strangers by retriever and hour. Usage tells
+/// of storage.
 #[utoipa::path(get, path = "/v1/organizations/billing/transactions", tag = "billing", params(TransactionsQuery), responses((status = 200, body = TransactionsListResponse)))]
 async fn list_transactions(
     State(app): State<App>,

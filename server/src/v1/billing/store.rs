@@ -10,9 +10,10 @@ crate::sql! {
     const WRITTEN = "SELECT CAST(COALESCE(SUM(documents), 0) AS BIGINT) FROM ingestion_usage WHERE org_id = $1 AND hour >= $2 AND hour < $3";
     const BY_COLLECTION = "SELECT collection_id, CAST(COUNT(*) AS BIGINT) AS objects FROM processed WHERE collection_id IN (SELECT id FROM collections WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)) AND updated_at >= $2 AND updated_at < $3 GROUP BY collection_id";
     const BY_RETRIEVER = "SELECT namespace_id, retriever_id, CAST(COUNT(*) AS BIGINT) AS searches FROM executions WHERE namespace_id IN (SELECT id FROM namespaces WHERE owner = $1) AND created_at >= $2 AND created_at < $3 AND status <> 'failed' AND NOT cached GROUP BY namespace_id, retriever_id";
-    // Ingestion by batch, searches by key and hour. An hour that has begun counts with what it has.
-    const TRANSACTIONS = "SELECT operation, resource_id, namespace_id, occurred_at, units FROM (SELECT 'ingestion' AS operation, batch_id AS resource_id, namespace_id, MAX(updated_at) AS occurred_at, CAST(SUM(objects) AS BIGINT) AS units FROM ingestion_usage WHERE org_id = $1 AND hour >= $2 AND hour < $3 GROUP BY batch_id, namespace_id HAVING SUM(objects) > 0 UNION ALL SELECT 'search' AS operation, key_id AS resource_id, '' AS namespace_id, hour AS occurred_at, CAST(SUM(requests - errors) AS BIGINT) AS units FROM key_usage WHERE org_id = $1 AND (path LIKE '/v1/retrievers/%execute' OR path LIKE '/v1/retrievers/%execute/batch') AND hour >= $2 AND hour < $3 GROUP BY key_id, hour HAVING SUM(requests - errors) > 0) t ORDER BY occurred_at DESC, operation, resource_id LIMIT $4 OFFSET $5";
-    const COUNT_TRANSACTIONS = "SELECT CAST(COUNT(*) AS BIGINT) FROM (SELECT batch_id AS resource_id, CAST(0 AS BIGINT) AS hour FROM ingestion_usage WHERE org_id = $1 AND hour >= $2 AND hour < $3 GROUP BY batch_id, namespace_id HAVING SUM(objects) > 0 UNION ALL SELECT key_id AS resource_id, hour FROM key_usage WHERE org_id = $1 AND (path LIKE '/v1/retrievers/%execute' OR path LIKE '/v1/retrievers/%execute/batch') AND hour >= $2 AND hour < $3 GROUP BY key_id, hour HAVING SUM(requests - errors) > 0) t";
+    // Ingestion by batch, searches by key and hour, those of strangers by retriever and hour. An hour that has begun counts with
+    // what it has.
+    const TRANSACTIONS = "SELECT operation, resource_id, namespace_id, occurred_at, units FROM (SELECT 'ingestion' AS operation, batch_id AS resource_id, namespace_id, MAX(updated_at) AS occurred_at, CAST(SUM(objects) AS BIGINT) AS units FROM ingestion_usage WHERE org_id = $1 AND hour >= $2 AND hour < $3 GROUP BY batch_id, namespace_id HAVING SUM(objects) > 0 UNION ALL SELECT 'search' AS operation, key_id AS resource_id, '' AS namespace_id, hour AS occurred_at, CAST(SUM(requests - errors) AS BIGINT) AS units FROM key_usage WHERE org_id = $1 AND (path LIKE '/v1/retrievers/%execute' OR path LIKE '/v1/retrievers/%execute/batch' OR path = '/v1/public/retrievers/{public_name}/execute') AND hour >= $2 AND hour < $3 GROUP BY key_id, hour HAVING SUM(requests - errors) > 0) t ORDER BY occurred_at DESC, operation, resource_id LIMIT $4 OFFSET $5";
+    const COUNT_TRANSACTIONS = "SELECT CAST(COUNT(*) AS BIGINT) FROM (SELECT batch_id AS resource_id, CAST(0 AS BIGINT) AS hour FROM ingestion_usage WHERE org_id = $1 AND hour >= $2 AND hour < $3 GROUP BY batch_id, namespace_id HAVING SUM(objects) > 0 UNION ALL SELECT key_id AS resource_id, hour FROM key_usage WHERE org_id = $1 AND (path LIKE '/v1/retrievers/%execute' OR path LIKE '/v1/retrievers/%execute/batch' OR path = '/v1/public/retrievers/{public_name}/execute') AND hour >= $2 AND hour < $3 GROUP BY key_id, hour HAVING SUM(requests - errors) > 0) t";
     const STORED = "SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) FROM objects WHERE namespace_id IN (SELECT id FROM namespaces WHERE owner = $1) AND created_at < $2";
 }
 
@@ -90,7 +91,7 @@ crate::row! {
     pub(super) struct Worked {
         /// `ingestion` or `search`.
         pub operation: String,
-        /// The batch, or the key.
+        /// The batch, the key, or the retriever of a public page.
         pub resource_id: String,
         pub namespace_id: String,
         pub occurred_at: i64,

@@ -1,4 +1,5 @@
-//! What was paid for, act by act: batches, and searches by key and hour. Storage is no act; usage tells of it.
+//! What was paid for, act by act: batches, and searches by key and hour, those of strangers by retriever and hour. Storage is
+//! no act; usage tells of it.
 
 use loupe_wire::{TransactionInfo, TransactionsListResponse, Value};
 
@@ -34,6 +35,9 @@ pub(super) async fn list(
 
 fn told(one: store::Worked) -> TransactionInfo {
     let (price, unit, resource_type) = match one.operation.as_str() {
+        "search" if one.resource_id.starts_with("ret_") => {
+            (card::QUERY_USD, "searches", "retriever")
+        }
         "search" => (card::QUERY_USD, "searches", "api_key"),
         _ => (card::OBJECT_USD, "objects", "batch"),
     };

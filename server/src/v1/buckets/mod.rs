@@ -160,9 +160,14 @@ pub async fn get<L: Level>(
         &record.id,
         NamespaceOperation::ReadData,
     )?;
-    let mut buckets = vec![record.data.0];
-    store::count_objects(app.db(), &scope.namespace_id, &mut buckets).await?;
-    Ok(buckets.remove(0))
+    counted(app, &scope.namespace_id, record.data.0).await
+}
+
+async fn counted(app: &App, namespace_id: &str, bucket: BucketResponse) -> Result<BucketResponse> {
+    let mut buckets = [bucket];
+    store::count_objects(app.db(), namespace_id, &mut buckets).await?;
+    let [bucket] = buckets;
+    Ok(bucket)
 }
 
 /// The first property that `new` lacks or types otherwise: objects that were checked against `old` may not fit it.
@@ -196,7 +201,7 @@ fn check_schema(bucket: &BucketResponse, new: &BucketSchema, objects: i64) -> Re
     }
 }
 
-/// Changes the members that are sent. `force` takes a schema that objects may no longer fit.
+/// Changes the members that are sent; answers as [`get`]. `force` takes a schema that objects may no longer fit.
 pub async fn update(
     app: &App,
     scope: &Scope<Write>,
@@ -218,7 +223,8 @@ pub async fn update(
     )?;
     let caller = scope.caller.clone();
     let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
-    app.db()
+    let bucket = app
+        .db()
         .write(move |tx| {
             Box::pin(async move {
                 let mut bucket = BUCKETS.hold(tx, &namespace_id, &record.id).await?.data.0;
@@ -258,7 +264,8 @@ pub async fn update(
                 Ok(bucket)
             })
         })
-        .await
+        .await?;
+    counted(app, &scope.namespace_id, bucket).await
 }
 
 /// Takes the bucket out of everybody's reach; a task frees its objects, files and documents.

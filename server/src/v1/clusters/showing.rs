@@ -116,6 +116,7 @@ pub async fn executions(
         results: page.results,
         pagination: page.pagination,
         stats: Some(stats),
+        ..Default::default()
     })
 }
 

@@ -2,7 +2,8 @@
 
 use loupe_wire::{
     AuditAction, CollectionDisabledReason, CollectionDisabledReasonCode, CollectionResponse,
-    NamespaceOperation, ResourceType, UpdateCollectionRequest, Value,
+    CollectionResponseSchemaValidation as Mode, NamespaceOperation, ResourceType,
+    UpdateCollectionRequest, UpdateCollectionRequestSchemaValidation as WantedMode, Value,
 };
 use serde_json::json;
 
@@ -10,64 +11,64 @@ use super::{
     super::{
         audit::{self, Change},
         batches, clusters,
+        documents::schema::Schema,
         namespaces::push_event,
-        removal, taxonomies,
+        removal, taxonomies, triggers,
     },
-    COLLECTIONS, check_alerts, check_name, find, lifecycle, sources, store, unbuilt,
+    COLLECTIONS, check_alerts, check_name, count_documents, enriching, find, lifecycle, scheduling,
+    sources, store, unbuilt,
 };
 use crate::{
     app::App,
     auth::{Delete, Scope, Write},
     clock,
     db::{Record, Tx},
-    error::{ApiError, Result},
+    error::{ApiError, Result, Violation},
 };
 
 pub async fn update(
     app: &App,
     scope: &Scope<Write>,
     identifier: &str,
-    request: UpdateCollectionRequest,
+    mut request: UpdateCollectionRequest,
 ) -> Result<CollectionResponse> {
     if let Some(name) = &request.collection_name {
         check_name(name)?;
     }
     unbuilt::check_change(&request)?;
+    check_schema(&request)?;
     check_alerts(app, scope, request.alert_applications.as_deref()).await?;
-    let id = find(app, scope, identifier, NamespaceOperation::WriteData)
-        .await?
-        .collection_id
-        .unwrap_or_default();
-    let applications = request.taxonomy_applications;
-    let applications = taxonomies::check_applications(app, scope, applications).await?;
-    let applied = request.cluster_applications;
+    let found = find(app, scope, identifier, NamespaceOperation::WriteData).await?;
+    let id = found.collection_id.unwrap_or_default();
+    let applications = request.taxonomy_applications.take();
+    request.taxonomy_applications =
+        taxonomies::check_applications(app, scope, applications).await?;
+    let applied = request.cluster_applications.take();
     let applied = clusters::check_applications(app, scope, applied).await?;
+    let enrichments = request.retriever_enrichments.take();
+    request.retriever_enrichments = enriching::check(app, scope, enrichments).await?;
+    let schedule = request.schedule.take();
+    let schedule = scheduling::check(app, scope, schedule, (id.as_str(), &found.source)).await?;
     let (caller, namespace_id, now) = (
         scope.caller.clone(),
         scope.namespace_id.clone(),
         app.clock().micros(),
     );
-    app.db()
+    let changed = app
+        .db()
         .write(move |tx| {
             Box::pin(async move {
                 let mut collection = COLLECTIONS.hold(tx, &namespace_id, &id).await?.data.0;
                 let before = collection.clone();
-                collection.collection_name = request
-                    .collection_name
-                    .unwrap_or(collection.collection_name);
-                collection.description = request.description.or(collection.description);
+                if schedule.is_some() && applied.is_some() {
+                    triggers::hold_all_of(tx, &caller.org_id, &namespace_id, &id).await?;
+                }
                 if request.enabled == Some(true) {
                     enable(tx, &namespace_id, &mut collection).await?;
                 }
-                collection.enabled = request.enabled.unwrap_or(collection.enabled);
-                collection.schema_sync_enabled = request
-                    .schema_sync_enabled
-                    .unwrap_or(collection.schema_sync_enabled);
-                collection.metadata = request.metadata.or(collection.metadata);
-                collection.taxonomy_applications =
-                    applications.or(collection.taxonomy_applications);
-                collection.alert_applications =
-                    request.alert_applications.or(collection.alert_applications);
+                merge(&mut collection, request)?;
+                scheduling::change(tx, &caller, &namespace_id, &mut collection, schedule, now)
+                    .await?;
                 if applied.is_some() {
                     collection.cluster_applications = applied;
                     clusters::apply(tx, &caller, &namespace_id, &collection, now).await?;
@@ -101,7 +102,70 @@ pub async fn update(
                 Ok(collection)
             })
         })
-        .await
+        .await?;
+    let mut changed = [changed];
+    count_documents(app, scope, &mut changed).await?;
+    let [changed] = changed;
+    Ok(changed)
+}
+
+/// Refuses a schema that documents cannot be checked against.
+fn check_schema(request: &UpdateCollectionRequest) -> Result<()> {
+    let Some(schema) = &request.document_schema else {
+        return Ok(());
+    };
+    match Schema::read(schema) {
+        Ok(_) => Ok(()),
+        Err(fault) => {
+            let inside = fault.path.iter().map(String::as_str);
+            let path: Vec<&str> = std::iter::once("document_schema").chain(inside).collect();
+            Err(Violation::body(&path, "value_error", fault.msg, Value::Null).into())
+        }
+    }
+}
+
+/// Puts what is sent in place of what was there.
+fn merge(collection: &mut CollectionResponse, request: UpdateCollectionRequest) -> Result<()> {
+    fn put<T>(place: &mut T, sent: Option<T>) {
+        if let Some(sent) = sent {
+            *place = sent;
+        }
+    }
+    fn put_some<T>(place: &mut Option<T>, sent: Option<T>) {
+        if sent.is_some() {
+            *place = sent;
+        }
+    }
+    put(&mut collection.collection_name, request.collection_name);
+    put_some(&mut collection.description, request.description);
+    put(&mut collection.enabled, request.enabled);
+    put(
+        &mut collection.schema_sync_enabled,
+        request.schema_sync_enabled,
+    );
+    put_some(&mut collection.metadata, request.metadata);
+    let applications = request.taxonomy_applications;
+    put_some(&mut collection.taxonomy_applications, applications);
+    put_some(
+        &mut collection.alert_applications,
+        request.alert_applications,
+    );
+    let enrichments = request.retriever_enrichments;
+    put_some(&mut collection.retriever_enrichments, enrichments);
+    put(&mut collection.document_schema, request.document_schema);
+    let mode = request.schema_validation.map(|mode| match mode {
+        WantedMode::Strict => Mode::Strict,
+        WantedMode::Warn => Mode::Warn,
+        WantedMode::Off => Mode::Off,
+    });
+    put(&mut collection.schema_validation, mode);
+    if collection.document_schema.is_empty() && collection.schema_validation != Mode::Off {
+        let msg = "there is no document_schema to check documents against";
+        return Err(
+            Violation::body(&["schema_validation"], "value_error", msg, Value::Null).into(),
+        );
+    }
+    Ok(())
 }
 
 /// Forgets why a collection was disabled, if it can be filled again.
@@ -181,6 +245,11 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Resul
                 lifecycle::check_still(tx, org_id, &namespace_id, &id).await?;
                 COLLECTIONS.delete(tx, &namespace_id, &id).await?;
                 store::end_forgotten(tx, &namespace_id, &id).await?;
+                // Before the first event, of this collection or of those that read it.
+                if found.cluster_applications.is_some() {
+                    triggers::hold_all_of(tx, org_id, &namespace_id, &id).await?;
+                }
+                triggers::end_schedule(tx, &namespace_id, &found, now).await?;
                 let names = (id.as_str(), found.name.as_str());
                 disable_readers(tx, org_id, &namespace_id, names, held, now).await?;
                 batches::store::forget_collection(tx, &namespace_id, &id).await?;

@@ -45,6 +45,7 @@ fn wanted(pattern: CollectionResponse, request: CloneCollectionRequest) -> Creat
             .or(pattern.taxonomy_applications),
         cluster_applications: pattern.cluster_applications,
         schedule: pattern.schedule,
+        retriever_enrichments: pattern.retriever_enrichments,
         embedding_task: pattern.embedding_task,
         ..Default::default()
     }
@@ -63,11 +64,13 @@ pub async fn clone(
     let (source, own_extractor) = (pattern.source.clone(), pattern.feature_extractor.clone());
     let source_id = pattern.collection_id.clone().unwrap_or_default();
     let own = request.feature_extractor.is_none();
+    let checked = (pattern.document_schema.clone(), pattern.schema_validation);
     let create_request = wanted(pattern, request);
-    let made = match own {
+    let mut made = match own {
         true => draft_copy(app, scope, create_request, false).await?,
         false => draft(app, scope, create_request).await?,
     };
+    (made.document_schema, made.schema_validation) = checked;
     if own && made.source != source && headers::are_sealed(&made.feature_extractor) {
         // Whoever says what is crawled would be sent the secrets.
         let msg = "the headers of this collection are secrets for its own source: send the extractor with its headers";

@@ -3,6 +3,7 @@
 pub mod archiving;
 mod changing;
 mod cloning;
+mod enriching;
 mod extractors;
 pub mod headers;
 mod internal;
@@ -10,6 +11,7 @@ pub mod lifecycle;
 mod mappings;
 mod reconciling;
 mod routes;
+mod scheduling;
 mod schemas;
 mod sources;
 pub mod store;
@@ -23,17 +25,20 @@ use loupe_engine::{
     store::CollectionSpec,
 };
 use loupe_wire::{
-    AlertApplicationConfig, AuditAction, CollectionFeatureDescriptor, CollectionResponse,
-    CollectionVectorIndex, CreateCollectionRequest, DescribeCollectionFeaturesResponse,
-    FeatureExtractorConfigInput, FeatureExtractorConfigOutput, NamespaceOperation, ResourceType,
-    Value, VectorIndex, VectorType, reading,
+    AlertApplicationConfig, AuditAction, BucketSchema, BucketSchemaFieldType,
+    CollectionFeatureDescriptor, CollectionResponse, CollectionVectorIndex,
+    CreateCollectionRequest, DescribeCollectionFeaturesResponse, FeatureExtractorConfigInput,
+    FeatureExtractorConfigOutput, NamespaceOperation, ResourceType, Value, VectorIndex, VectorType,
+    reading,
 };
 use serde_json::json;
 
 pub use changing::{delete, update};
 pub use cloning::clone;
+pub use enriching::enrich;
 pub use internal::{allow_reading, readable, searched};
 pub use routes::router;
+pub use scheduling::{hold_scheduled, unschedule};
 pub use store::COLLECTIONS;
 
 use super::{
@@ -42,7 +47,7 @@ use super::{
     audit::{self, Change},
     clusters,
     namespaces::push_event,
-    taxonomies,
+    taxonomies, triggers,
 };
 use crate::{
     app::App,
@@ -258,16 +263,19 @@ async fn draft_copy(
         Some(schema) => Some(schema),
         None => schemas.into_iter().next().flatten(),
     };
+    let output_schema = output_schema(app, &feature_extractor, input_schema.as_ref());
     let applications = request.taxonomy_applications;
     let taxonomy_applications = taxonomies::check_applications(app, scope, applications).await?;
     let applied = request.cluster_applications;
     let cluster_applications = clusters::check_applications(app, scope, applied).await?;
+    let schedule = scheduling::check(app, scope, request.schedule, ("*", &source)).await?;
+    let enrichments = enriching::check(app, scope, request.retriever_enrichments).await?;
     let now = app.clock().micros();
     Ok(CollectionResponse {
         collection_id: Some(id::new("col_")),
         collection_name: request.collection_name,
         description: request.description,
-        output_schema: Some(output_schema(app, &feature_extractor)),
+        output_schema: Some(output_schema),
         input_schema,
         feature_extractor,
         source,
@@ -276,7 +284,9 @@ async fn draft_copy(
         enabled: request.enabled,
         metadata: request.metadata,
         alert_applications: request.alert_applications,
-        schedule: request.schedule,
+        trigger_id: triggers::new_id(schedule.as_ref()),
+        schedule,
+        retriever_enrichments: enrichments,
         taxonomy_applications,
         cluster_applications,
         document_count: Some(0),
@@ -315,6 +325,10 @@ pub async fn insert(
     COLLECTIONS
         .insert(tx, namespace_id, id, name, now, collection)
         .await?;
+    if collection.schedule.is_some() && collection.cluster_applications.is_some() {
+        triggers::hold_all_of(tx, org_id, namespace_id, id).await?;
+    }
+    triggers::begin_schedule(tx, caller, namespace_id, collection, None, now).await?;
     clusters::apply(tx, caller, namespace_id, collection, now).await?;
     let payload = json!({"collection_id": id, "collection_name": name});
     let change = Change {
@@ -349,7 +363,11 @@ pub async fn create(
 }
 
 /// What documents will hold, known before any processing.
-fn output_schema(app: &App, extractor: &FeatureExtractorConfigOutput) -> loupe_wire::BucketSchema {
+fn output_schema(
+    app: &App,
+    extractor: &FeatureExtractorConfigOutput,
+    input: Option<&BucketSchema>,
+) -> BucketSchema {
     let info = extract::find(&extractor.feature_extractor_name, &extractor.version);
     let sent = extractor.parameters.clone().unwrap_or(Value::Null);
     let mut schema = info.map_or(Value::Null, |info| {
@@ -361,9 +379,11 @@ fn output_schema(app: &App, extractor: &FeatureExtractorConfigOutput) -> loupe_w
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         for field in &extractor.field_passthrough {
             let target = field.target_path.as_ref().unwrap_or(&field.source_path);
+            let known = input.and_then(|input| input.properties.get(&field.source_path));
+            let kind = known.map_or(BucketSchemaFieldType::String, |known| known.r#type);
             properties
                 .entry(target.clone())
-                .or_insert_with(|| json!({"type": "string"}));
+                .or_insert_with(|| json!({"type": kind}));
         }
     }
     reading::from_value(&schema).unwrap_or_default()

@@ -1,9 +1,6 @@
 //! Members of collections that this version does not act on: that is said, not passed over. What asks for nothing is taken.
 
-use loupe_wire::{
-    CreateCollectionRequest, UpdateCollectionRequest, UpdateCollectionRequestSchemaValidation,
-    Value,
-};
+use loupe_wire::{CreateCollectionRequest, UpdateCollectionRequest, Value};
 
 use crate::error::{Result, Violation};
 
@@ -16,9 +13,6 @@ fn refuse(members: &[(&str, bool, &str)]) -> Result<()> {
         None => Ok(()),
     }
 }
-
-const ENRICHMENTS: &str = "documents are not enriched by retrievers yet: apply a taxonomy, or write the fields with the documents API";
-const SCHEDULE: &str = "collections have no schedule of their own yet: make a trigger with the action collection_trigger";
 
 fn holds<T>(list: Option<&Vec<T>>) -> bool {
     list.is_some_and(|list| !list.is_empty())
@@ -34,45 +28,18 @@ pub(super) fn check_new(request: &CreateCollectionRequest) -> Result<()> {
             "a collection is not made from names of features yet: name the feature_extractor",
         ),
         (
-            "retriever_enrichments",
-            holds(request.retriever_enrichments.as_ref()),
-            ENRICHMENTS,
-        ),
-        (
             "retriever_transform",
             request.retriever_transform.is_some(),
             "objects are not transformed by a retriever yet: name a feature_extractor",
         ),
-        ("schedule", request.schedule.is_some(), SCHEDULE),
     ])
 }
 
 /// # Errors
 /// 422 for what a collection would not do from then on.
 pub(super) fn check_change(request: &UpdateCollectionRequest) -> Result<()> {
-    use UpdateCollectionRequestSchemaValidation::{Off, Strict, Warn};
-    let validates = match request.schema_validation {
-        Some(Strict | Warn) => true,
-        Some(Off) | None => false,
-    };
     let tiering = request.tiering.as_ref();
-    let checks = "documents are not checked against a schema of their own yet";
     refuse(&[
-        (
-            "retriever_enrichments",
-            holds(request.retriever_enrichments.as_ref()),
-            ENRICHMENTS,
-        ),
-        ("schedule", request.schedule.is_some(), SCHEDULE),
-        (
-            "document_schema",
-            request
-                .document_schema
-                .as_ref()
-                .is_some_and(|schema| !schema.is_empty()),
-            checks,
-        ),
-        ("schema_validation", validates, checks),
         (
             "index_map",
             request

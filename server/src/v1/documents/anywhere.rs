@@ -7,18 +7,18 @@ use axum::{
     extract::{Path, State},
 };
 use futures::StreamExt;
-use loupe_engine::store::{Document, Reach, WithVectors};
+use loupe_engine::store::{Document, WithVectors};
 use loupe_wire::{
     BatchGetDocumentsRequest, BatchGetDocumentsResponse, BatchListDocumentsRequest,
     BatchListDocumentsResponse, BatchListQuery, DocumentPatchRequest, DocumentReplaceRequest,
     DocumentResponse, ListDocumentsRequest, ListDocumentsResponse, NamespaceListDocumentsRequest,
-    NamespaceOperation, Object, ResourceType, Value,
+    NamespaceOperation, Object, Value,
 };
 use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{
-    Shape,
+    Shape, everywhere,
     routes::{DocumentQuery, DocumentsQuery, list_page, show_one},
     view,
 };
@@ -28,7 +28,7 @@ use crate::{
     body::Body,
     error::{ApiError, Result},
     openapi::routes,
-    v1::collections::{self, COLLECTIONS, lifecycle},
+    v1::collections::{self, lifecycle},
 };
 
 /// Lists of one request that are read at once.
@@ -46,21 +46,11 @@ pub fn router() -> OpenApiRouter<App> {
         ))
 }
 
-/// Every collection of the namespace that the key's scopes cover, but those whose documents are put away.
-pub async fn everywhere<L: Level>(app: &App, scope: &Scope<L>) -> Result<Reach> {
-    let all = COLLECTIONS.all(app.db(), &scope.namespace_id).await?;
-    let (kind, operation) = (ResourceType::Collection, NamespaceOperation::ReadData);
-    let here = all.into_iter().filter(|one| !lifecycle::is_away(one));
-    let ids = here.map(|record| record.id);
-    let covered = ids.filter(|id| scope.caller.covers(kind, id, operation));
-    Ok(scope.reach(covered.collect()))
-}
-
-/// The collection that a document is in, among those that the key's scopes cover.
+/// The collection that a document is in, if the key's scopes cover the document.
 async fn collection_of<L: Level>(app: &App, scope: &Scope<L>, document_id: &str) -> Result<String> {
-    let reach = everywhere(app, scope).await?;
+    let sight = everywhere(app, scope).await?;
     let ids = [document_id.to_owned()];
-    let mut found = app.store().get(&reach, &ids, WithVectors::No).await?;
+    let mut found = sight.get(app, &ids, WithVectors::No).await?;
     let found = found.pop().map(|document| document.collection_id);
     found.ok_or_else(|| ApiError::not_found("document", document_id))
 }
@@ -112,9 +102,9 @@ async fn get_documents(
     scope: Scope<Read>,
     Body(request): Body<BatchGetDocumentsRequest>,
 ) -> Result<Json<Value>> {
-    let reach = everywhere(&app, &scope).await?;
+    let sight = everywhere(&app, &scope).await?;
     let ids = request.document_ids;
-    let found = app.store().get(&reach, &ids, WithVectors::No).await?;
+    let found = sight.get(&app, &ids, WithVectors::No).await?;
     let mut found: BTreeMap<String, Document> = found
         .into_iter()
         .map(|document| (document.document_id.clone(), document))
@@ -152,7 +142,8 @@ async fn page(
     query: DocumentsQuery,
     request: NamespaceListDocumentsRequest,
 ) -> Result<Value> {
-    let mut reach = everywhere(app, scope).await?;
+    let mut sight = everywhere(app, scope).await?;
+    let reach = &mut sight.reach;
     let mut unknown = Vec::new();
     if let Some(wanted) = &request.collection_ids {
         unknown.extend(
@@ -188,7 +179,7 @@ async fn page(
         limit: (request.limit != 10).then_some(request.limit),
         offset: (request.offset != 0).then_some(request.offset),
     };
-    let mut answer = list_page(app, scope, &reach, &query, request).await?;
+    let mut answer = list_page(app, scope, &sight, &query, request).await?;
     answer["unknown_collection_ids"] = unknown.into();
     Ok(answer)
 }

@@ -1,11 +1,14 @@
 //! Writing many documents at once, and finding which.
 
-use loupe_engine::store::{ListQuery, WithVectors};
+use std::collections::HashSet;
+
+use loupe_engine::store::{Document, ListQuery, WithVectors};
 use loupe_wire::{
-    BatchDocumentUpdateResult, BatchUpdateDocumentsRequest, NamespaceOperation, Value,
+    BatchDocumentUpdateResult, BatchUpdateDocumentsRequest, NamespaceOperation, Object, Value,
 };
 
 use super::{
+    checking::{Checks, words},
     may,
     writing::{change, save},
 };
@@ -14,7 +17,6 @@ use crate::{
     auth::{Delete, Scope, Write},
     error::{Result, Violation},
     list::parse_filter,
-    v1::collections,
 };
 
 /// Sets members of many documents: each its own, or one set on all that match.
@@ -24,10 +26,18 @@ pub async fn update_many(
     collection: &str,
     request: BatchUpdateDocumentsRequest,
 ) -> Result<Vec<BatchDocumentUpdateResult>> {
-    let collection =
-        collections::known(app, scope, collection, NamespaceOperation::WriteData).await?;
-    let reach = scope.reach(collection.collection_id.iter().cloned().collect());
-    let at = app.clock().now().to_rfc3339();
+    let operation = NamespaceOperation::WriteData;
+    let (collection, sight) = super::open(app, scope, collection, operation).await?;
+    let (at, checks) = (app.clock().now().to_rfc3339(), Checks::of(&collection)?);
+    // What the collection's schema refuses stays as it is.
+    let changed = |before: &Document, data: Object| {
+        let mut document = before.clone();
+        change(&mut document, data, false, &at);
+        match checks.as_ref().map(|checks| checks.admit(&mut document)) {
+            Some(Err(faults)) => Err(words(&faults)),
+            Some(Ok(())) | None => Ok(document),
+        }
+    };
     let result = |id: &str, error: Option<&str>| BatchDocumentUpdateResult {
         document_id: id.to_owned(),
         success: error.is_none(),
@@ -38,21 +48,25 @@ pub async fn update_many(
             .iter()
             .map(|update| update.document_id.clone())
             .collect();
-        let mut documents = app.store().get(&reach, &ids, WithVectors::Yes).await?;
+        let mut documents = sight.get(app, &ids, WithVectors::Yes).await?;
         documents.retain(|one| may(&scope.caller, one, NamespaceOperation::WriteData));
-        let mut results = Vec::with_capacity(updates.len());
+        let (mut results, mut written) = (Vec::with_capacity(updates.len()), HashSet::new());
         for update in updates {
-            match documents
-                .iter_mut()
-                .find(|document| document.document_id == update.document_id)
-            {
-                Some(document) => {
-                    change(document, update.update_data, false, &at);
-                    results.push(result(&update.document_id, None));
+            let id = update.document_id;
+            let Some(document) = documents.iter_mut().find(|one| one.document_id == id) else {
+                results.push(result(&id, Some("document not found")));
+                continue;
+            };
+            match changed(document, update.update_data) {
+                Ok(changed) => {
+                    *document = changed;
+                    results.push(result(&id, None));
+                    written.insert(id);
                 }
-                None => results.push(result(&update.document_id, Some("document not found"))),
+                Err(reason) => results.push(result(&id, Some(&reason))),
             }
         }
+        documents.retain(|one| written.contains(&one.document_id));
         if !documents.is_empty() {
             save(app, scope, &collection, documents).await?;
         }
@@ -77,17 +91,21 @@ pub async fn update_many(
             vectors: WithVectors::Yes,
             ..Default::default()
         };
-        let page = app.store().list(&reach, query).await?;
+        let page = sight.list(app, query).await?;
         let mut documents = page.documents;
         documents.retain(|one| may(&scope.caller, one, NamespaceOperation::WriteData));
-        documents
-            .iter_mut()
-            .for_each(|document| change(document, data.clone(), false, &at));
-        results.extend(
-            documents
-                .iter()
-                .map(|document| result(&document.document_id, None)),
-        );
+        documents.retain_mut(|document| {
+            let changed = changed(document, data.clone());
+            let reason = changed.as_ref().err().map(String::as_str);
+            results.push(result(&document.document_id, reason));
+            match changed {
+                Ok(changed) => {
+                    *document = changed;
+                    true
+                }
+                Err(_) => false,
+            }
+        });
         if !documents.is_empty() {
             save(app, scope, &collection, documents).await?;
         }
@@ -105,9 +123,8 @@ pub(super) async fn matching(
     collection: &str,
     filter: &Value,
 ) -> Result<Vec<String>> {
-    let collection =
-        collections::known(app, scope, collection, NamespaceOperation::DeleteData).await?;
-    let reach = scope.reach(vec![collection.id.clone()]);
+    let operation = NamespaceOperation::DeleteData;
+    let (_, sight) = super::open(app, scope, collection, operation).await?;
     let filter = parse_filter(filter, "filters")?;
     let (mut ids, mut cursor) = (Vec::new(), None);
     loop {
@@ -117,7 +134,7 @@ pub(super) async fn matching(
             cursor,
             ..Default::default()
         };
-        let page = app.store().list(&reach, query).await?;
+        let page = sight.list(app, query).await?;
         ids.extend(
             page.documents
                 .into_iter()

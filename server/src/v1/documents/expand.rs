@@ -1,19 +1,23 @@
 //! `expand`: related documents under the document that names them, one level deep.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loupe_engine::{
     filter::{self, Filter},
-    store::{Document, ListQuery, Reach, WithVectors},
+    store::{Document, ListQuery, WithVectors},
 };
-use loupe_wire::{Object, Value};
+use loupe_wire::{NamespaceOperation, Object, ResourceType, Value};
 
-use super::{Shape, view};
+use super::{Shape, Sight, view};
 use crate::{
     app::App,
     auth::{Level, Scope},
-    error::{Result, Violation},
+    error::{ApiError, Result, Violation},
+    v1::objects,
 };
+
+/// The word for the object of a bucket that a document comes from.
+pub const ROOT: &str = "root_object";
 
 const MAX_REFERENCES: usize = 50;
 const MAX_CHILDREN: usize = 100;
@@ -21,7 +25,7 @@ const MAX_CHILDREN: usize = 100;
 /// Resolves each field named in `expand` for the shown documents and puts the answers under `expanded`.
 ///
 /// # Errors
-/// More than 50 references in one field.
+/// More than 50 different references in the fields of one document.
 pub async fn expand<L: Level>(
     app: &App,
     scope: &Scope<L>,
@@ -32,7 +36,7 @@ pub async fn expand<L: Level>(
         return Ok(());
     }
     // References lead anywhere in the namespace, but no further than the key's scopes.
-    let reach = super::anywhere::everywhere(app, scope).await?;
+    let sight = super::everywhere(app, scope).await?;
     let mut wanted: Vec<BTreeMap<String, Vec<String>>> = Vec::with_capacity(shown.len());
     for document in shown.iter() {
         wanted.push(references(fields, document)?);
@@ -43,26 +47,32 @@ pub async fn expand<L: Level>(
         .collect();
     ids.sort();
     ids.dedup();
-    let found = app.store().get(&reach, &ids, WithVectors::No).await?;
+    let found = sight.get(app, &ids, WithVectors::No).await?;
     let found: BTreeMap<String, Document> = found
         .into_iter()
         .map(|document| (document.document_id.clone(), document))
         .collect();
+    let roots = match fields.iter().any(|field| field == ROOT) {
+        true => roots(app, scope, shown).await?,
+        false => BTreeMap::new(),
+    };
     for (document, wanted) in shown.iter_mut().zip(wanted) {
         let mut expanded = Object::new();
         for field in fields {
-            let answer = if field == "children" {
-                children(app, &reach, document).await?
-            } else {
-                let ids = wanted.get(field).cloned().unwrap_or_default();
-                let related: Vec<Value> = ids
-                    .iter()
-                    .filter_map(|id| found.get(id))
-                    .map(|one| show(app, one))
-                    .collect();
-                match (field.as_str(), is_list(document, field)) {
-                    ("ancestors", _) | (_, true) => Value::Array(related),
-                    _ => related.into_iter().next().unwrap_or(Value::Null),
+            let answer = match field.as_str() {
+                "children" => children(app, &sight, document).await?,
+                ROOT => {
+                    let root = lineage(document, "root_object_id").and_then(|id| roots.get(id));
+                    root.cloned().unwrap_or(Value::Null)
+                }
+                _ => {
+                    let ids = wanted.get(field).into_iter().flatten();
+                    let related = ids.filter_map(|id| found.get(id));
+                    let mut related = related.map(|one| show(app, one));
+                    match field == "ancestors" || is_list(document, field) {
+                        true => related.collect(),
+                        false => related.next().unwrap_or(Value::Null),
+                    }
                 }
             };
             expanded.insert(field.clone(), answer);
@@ -72,6 +82,33 @@ pub async fn expand<L: Level>(
         document.insert("expanded".into(), Value::Object(expanded));
     }
     Ok(())
+}
+
+/// The objects that the shown documents come from, of buckets that the caller may read. End users read no objects.
+async fn roots<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    shown: &[Object],
+) -> Result<BTreeMap<String, Value>> {
+    let mut roots = BTreeMap::new();
+    if scope.caller.principal().is_some() {
+        return Ok(roots);
+    }
+    let ids = shown
+        .iter()
+        .filter_map(|document| lineage(document, "root_object_id"));
+    let ids: BTreeSet<String> = ids.map(ToOwned::to_owned).collect();
+    let ids: Vec<String> = ids.into_iter().collect();
+    let found = objects::store::find_named(app.db(), &scope.namespace_id, &ids).await?;
+    let (kind, operation) = (ResourceType::Bucket, NamespaceOperation::ReadData);
+    for object in found {
+        if scope.caller.covers(kind, &object.bucket_id, operation) {
+            let id = object.object_id.clone().unwrap_or_default();
+            let shown = serde_json::to_value(&object).map_err(ApiError::internal)?;
+            roots.insert(id, shown);
+        }
+    }
+    Ok(roots)
 }
 
 fn show(app: &App, document: &Document) -> Value {
@@ -93,24 +130,26 @@ fn is_list(document: &Object, field: &str) -> bool {
 /// The documents that each field of one document points to.
 fn references(fields: &[String], document: &Object) -> Result<BTreeMap<String, Vec<String>>> {
     let whole = Value::Object(document.clone());
-    let mut wanted = BTreeMap::new();
+    let (mut wanted, mut named) = (BTreeMap::new(), BTreeSet::new());
     for field in fields {
         let ids: Vec<String> = match field.as_str() {
-            "children" => continue,
+            "children" | ROOT => continue,
             "parent" => lineage(document, "source_document_id")
                 .map(ToOwned::to_owned)
                 .into_iter()
                 .collect(),
-            // The root is an object of a bucket unless the chain says it is a document.
-            "root_object" | "ancestors" => chain(document),
-            path => filter::value_at(&whole, path)
-                .map(ids_in)
-                .unwrap_or_default(),
+            "ancestors" => chain(document),
+            path => {
+                let ids = filter::value_at(&whole, path).map(ids_in);
+                let ids = each_once(ids.unwrap_or_default());
+                named.extend(ids.iter().cloned());
+                ids
+            }
         };
-        if ids.len() > MAX_REFERENCES {
+        if named.len() > MAX_REFERENCES {
             let msg = format!(
-                "'{field}' holds {} references; at most {MAX_REFERENCES} are expanded",
-                ids.len()
+                "with '{field}' there are {} different references; at most {MAX_REFERENCES} are expanded",
+                named.len()
             );
             return Err(Violation::query("expand", "too_long", msg, field.clone().into()).into());
         }
@@ -151,7 +190,14 @@ fn ids_in(value: &Value) -> Vec<String> {
     }
 }
 
-async fn children(app: &App, reach: &Reach, document: &Object) -> Result<Value> {
+/// Without repetitions, in the order of the first of each.
+fn each_once(mut ids: Vec<String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    ids.retain(|id| seen.insert(id.clone()));
+    ids
+}
+
+async fn children(app: &App, sight: &Sight, document: &Object) -> Result<Value> {
     let Some(id) = document.get("document_id").and_then(Value::as_str) else {
         return Ok(Value::Array(Vec::new()));
     };
@@ -161,7 +207,7 @@ async fn children(app: &App, reach: &Reach, document: &Object) -> Result<Value> 
         limit: MAX_CHILDREN,
         ..Default::default()
     };
-    let page = app.store().list(reach, query).await?;
+    let page = sight.list(app, query).await?;
     Ok(page
         .documents
         .iter()

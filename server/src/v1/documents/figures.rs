@@ -15,6 +15,7 @@ use loupe_wire::{
 };
 use utoipa_axum::router::OpenApiRouter;
 
+use super::checking::{aside, own, schema_of};
 use crate::{
     aggregate::{Aggregation, Plan},
     app::App,
@@ -52,12 +53,12 @@ async fn aggregate_documents(
     Path(collection): Path<String>,
     Body(request): Body<DocumentAggregationRequest>,
 ) -> Result<Json<DocumentAggregationResponse>> {
-    let collection = collections::readable(&app, &scope, &collection).await?;
+    let operation = NamespaceOperation::ReadData;
+    let (collection, sight) = super::open(&app, &scope, &collection, operation).await?;
     collections::lifecycle::check_here(&collection)?;
-    let reach = scope.reach(vec![collection.id.clone()]);
-    let filter = filter(request.filters.as_ref())?;
+    let filter = sight.filter(filter(request.filters.as_ref())?);
     let aggregation = Aggregation::new(Plan::from(request))?;
-    let (aggregation, read) = aggregate(&app, &reach, filter, aggregation).await?;
+    let (aggregation, read) = aggregate(&app, &sight.reach, filter, aggregation).await?;
     let (results, total_groups) = aggregation.finish();
     Ok(Json(DocumentAggregationResponse {
         results,
@@ -103,13 +104,13 @@ async fn list_distinct_values(
     Path(collection): Path<String>,
     Body(request): Body<DistinctValuesRequest>,
 ) -> Result<Json<DistinctValuesResponse>> {
-    let collection = collections::readable(&app, &scope, &collection).await?;
+    let operation = NamespaceOperation::ReadData;
+    let (collection, sight) = super::open(&app, &scope, &collection, operation).await?;
     collections::lifecycle::check_here(&collection)?;
-    let reach = scope.reach(vec![collection.id.clone()]);
-    let filter = filter(request.filters.as_ref())?;
+    let filter = sight.filter(filter(request.filters.as_ref())?);
     let store = app.store();
     let found = store
-        .facet(&reach, filter.as_ref(), &request.field, DISTINCT)
+        .facet(&sight.reach, filter.as_ref(), &request.field, DISTINCT)
         .await?;
     let total_distinct = i64::try_from(found.len()).unwrap_or(i64::MAX);
     let limit = usize::try_from(request.limit.unwrap_or(100)).unwrap_or(DISTINCT);
@@ -139,12 +140,31 @@ async fn validate_document(
     if let Some(metadata) = request.metadata {
         document.insert("metadata".into(), Value::Object(metadata));
     }
-    let errors = faults(&collection, &document);
+    let errors = match collection.document_schema.is_empty() {
+        true => faults(&collection, &document),
+        false => faults_of_schema(&collection, &document).await?,
+    };
     Ok(Json(DocumentValidationResponse {
         valid: errors.is_empty(),
         collection_id: collection.id.clone(),
         errors,
     }))
+}
+
+/// The same by the schema that the collection checks documents against, whether or not it does so now.
+async fn faults_of_schema(
+    collection: &CollectionResponse,
+    document: &Object,
+) -> Result<Vec<DocumentValidationFault>> {
+    let (schema, document) = (schema_of(collection)?, own(document));
+    let faults = aside(move || schema.faults(&document)).await?;
+    let told = faults.into_iter().map(|fault| DocumentValidationFault {
+        field: fault.path.join("."),
+        message: format!("the schema expects {}", fault.expected),
+        expected: fault.expected,
+        found: kind(&fault.found).into(),
+    });
+    Ok(told.collect())
 }
 
 /// Members that are not of the type that the schema declares.

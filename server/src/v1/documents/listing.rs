@@ -1,15 +1,15 @@
 //! Listing documents: filtered, sorted, searched, page by page.
 
 use loupe_engine::{
-    filter::Filter,
+    filter::{Condition, Filter, Operator},
     store::{Direction, Document, ListQuery, Ranking, Reach, SearchQuery, Sort, WithVectors},
 };
 use loupe_wire::PaginationResponse;
 
-use crate::{
-    app::App,
-    error::{Result, Violation},
-};
+use crate::{app::App, error::Result};
+
+/// Documents that a query without a cursor reaches.
+const MOST: usize = 10_000;
 
 /// A list request, checked.
 #[derive(Debug, Clone, Default)]
@@ -48,18 +48,54 @@ pub fn parse_sort(text: &str) -> Sort {
     }
 }
 
-/// Reads one page. A search ranks by keywords; otherwise the order is the sort's, or by id.
+/// What a filter says of `batch_id` is said of the batch that wrote the document, unless the document has a member of its own
+/// of that name.
+pub fn by_batch(filter: Filter) -> Filter {
+    let each = |members: Vec<Filter>| -> Vec<Filter> {
+        let members = members.into_iter();
+        members.map(by_batch).collect()
+    };
+    match filter {
+        Filter::All(members) => Filter::All(each(members)),
+        Filter::Any(members) => Filter::Any(each(members)),
+        Filter::None(members) => Filter::None(each(members)),
+        Filter::Leaf(own) if own.field == "batch_id" => {
+            let has_own = Filter::leaf("batch_id", Operator::Exists, true.into());
+            let written = Condition {
+                field: "_internal.batch_id".into(),
+                ..own.clone()
+            };
+            Filter::Any(vec![
+                Filter::All(vec![has_own.clone(), Filter::Leaf(own)]),
+                Filter::All(vec![Filter::None(vec![has_own]), Filter::Leaf(written)]),
+            ])
+        }
+        leaf => leaf,
+    }
+}
+
+/// How many documents a page of the window may have: none beyond the first so many.
+fn room(offset: usize, limit: usize) -> usize {
+    limit.min(MOST.saturating_sub(offset))
+}
+
+/// The page that begins at an offset; none behind the window.
+fn page_at(offset: usize, limit: usize) -> Option<String> {
+    (offset < MOST).then(|| format!("?limit={limit}&offset={offset}"))
+}
+
+/// Reads one page. A search ranks by keywords; otherwise the order is the sort's, or by id. By offset a list ends where the
+/// window does; by cursor it goes on.
 ///
 /// # Errors
-/// A window beyond 10,000 documents, a cursor of another list.
-pub async fn list(app: &App, reach: &Reach, listing: Listing) -> Result<Page> {
-    if listing.offset + listing.limit > 10_000 + listing.limit && listing.cursor.is_none() {
-        let msg = "an offset reaches at most 10,000 documents: use the cursor";
-        return Err(
-            Violation::query("offset", "less_than_equal", msg, listing.offset.into()).into(),
-        );
-    }
+/// A cursor of another list.
+pub async fn list(app: &App, reach: &Reach, mut listing: Listing) -> Result<Page> {
     let (limit, offset) = (listing.limit, listing.offset);
+    // What words find is ranked: it has no cursor.
+    let by_offset = listing.cursor.is_none() || listing.search.is_some();
+    if by_offset {
+        listing.limit = room(offset, limit);
+    }
     let total = if listing.include_total && listing.search.is_none() {
         Some(app.store().count(reach, listing.filter.as_ref()).await?)
     } else {
@@ -71,7 +107,7 @@ pub async fn list(app: &App, reach: &Reach, listing: Listing) -> Result<Page> {
             let query = ListQuery {
                 filter: listing.filter,
                 sort: listing.sort,
-                limit,
+                limit: listing.limit,
                 offset,
                 cursor: listing.cursor,
                 vectors: listing.vectors,
@@ -89,7 +125,8 @@ pub async fn list(app: &App, reach: &Reach, listing: Listing) -> Result<Page> {
         total_pages: total.map(|total| (total + number(limit) - 1) / number(limit)),
         next_page: next
             .as_ref()
-            .map(|_| format!("?limit={limit}&offset={}", offset + documents.len())),
+            .filter(|_| by_offset)
+            .and_then(|_| page_at(offset + documents.len(), limit)),
         previous_page: (offset > 0)
             .then(|| format!("?limit={limit}&offset={}", offset.saturating_sub(limit))),
         next_cursor: next,
@@ -123,4 +160,24 @@ async fn search(
             .collect(),
         None,
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_end_with_the_window() {
+        for (offset, limit, left, next) in [
+            (0, 10, 10, Some("?limit=10&offset=10")),
+            (9_000, 1_000, 1_000, None),
+            (9_940, 50, 50, Some("?limit=50&offset=9990")),
+            (9_990, 50, 10, None),
+            (10_000, 50, 0, None),
+        ] {
+            let shown = room(offset, limit);
+            assert_eq!(shown, left, "{offset}");
+            assert_eq!(page_at(offset + shown, limit).as_deref(), next, "{offset}");
+        }
+    }
 }

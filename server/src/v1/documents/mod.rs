@@ -2,26 +2,33 @@
 
 mod anywhere;
 mod bulk;
+mod checking;
 mod expand;
 mod figures;
 mod journal;
 mod listing;
+mod noted;
 mod related;
 mod routes;
+pub mod schema;
+mod sharing;
+mod sight;
 mod upserting;
 mod vectors;
 mod view;
 mod writing;
 
-pub use anywhere::everywhere;
 pub use bulk::update_many;
-pub use expand::expand;
+pub use checking::{hold_back, is_own};
+pub use expand::{ROOT, expand};
 pub use journal::{reapply, recover, settle, settle_all, trim};
-pub use listing::{Listing, list, parse_sort};
+pub use listing::{Listing, by_batch, list, parse_sort};
 pub use routes::{router, show};
+pub use sharing::set_acl;
+pub use sight::{Sight, everywhere, open};
 pub use upserting::{checked, find_sent, upsert};
 pub use view::{Shape, VectorNames, presign, view};
-pub use writing::{create, delete, keywords, patch, replace, set_acl};
+pub use writing::{create, delete, keywords, patch, replace};
 
 use std::sync::Arc;
 
@@ -45,19 +52,16 @@ pub async fn find<L: Level>(
     operation: NamespaceOperation,
     vectors: WithVectors,
 ) -> Result<(Arc<Record<CollectionResponse>>, Document)> {
-    let collection = match operation {
-        NamespaceOperation::ReadData => collections::readable(app, scope, collection).await?,
-        _ => collections::known(app, scope, collection, operation).await?,
-    };
+    let (collection, sight) = open(app, scope, collection, operation).await?;
     collections::lifecycle::check_here(&collection)?;
-    let reach = scope.reach(collection.collection_id.iter().cloned().collect());
     let mut found = app
         .store()
-        .get(&reach, &[document_id.to_owned()], vectors)
+        .get(&sight.reach, &[document_id.to_owned()], vectors)
         .await?;
     let Some(document) = found.pop() else {
         return Err(ApiError::not_found("document", document_id));
     };
+    sight.check(&scope.caller, &document)?;
     if !may(&scope.caller, &document, operation) {
         return Err(ApiError::forbidden(
             "permission_denied",

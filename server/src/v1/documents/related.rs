@@ -17,7 +17,7 @@ use loupe_wire::{
 };
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{Shape, anywhere::everywhere, expand::chain, presign, view};
+use super::{Shape, Sight, everywhere, expand::chain, presign, view};
 use crate::{
     app::App,
     auth::{Read, Scope},
@@ -68,8 +68,8 @@ async fn list_ancestors(
             .map(ToOwned::to_owned)
             .filter(|parent| !ids.contains(parent)),
     );
-    let reach = everywhere(&app, &scope).await?;
-    let found = app.store().get(&reach, &ids, WithVectors::No).await?;
+    let sight = everywhere(&app, &scope).await?;
+    let found = sight.get(&app, &ids, WithVectors::No).await?;
     Ok(Json(shown(&app, found)))
 }
 
@@ -89,8 +89,8 @@ async fn list_descendants(
     Path((collection, document_id)): Path<(String, String)>,
 ) -> Result<Json<Vec<Object>>> {
     let document = read(&app, &scope, &collection, &document_id).await?;
-    let reach = everywhere(&app, &scope).await?;
-    let found = descendants(&app, &reach, document.document_id).await?;
+    let sight = everywhere(&app, &scope).await?;
+    let found = descendants(&app, &sight, document.document_id).await?;
     Ok(Json(shown(&app, found)))
 }
 
@@ -160,7 +160,7 @@ fn made_from(parents: Vec<String>) -> Filter {
     Filter::leaf(path, Operator::In, Value::Array(parents))
 }
 
-async fn descendants(app: &App, reach: &Reach, root: String) -> Result<Vec<Document>> {
+async fn descendants(app: &App, sight: &Sight, root: String) -> Result<Vec<Document>> {
     let (mut found, mut seen, mut level) = (Vec::new(), HashSet::from([root.clone()]), vec![root]);
     while !level.is_empty() && found.len() < DESCENDANTS {
         let query = ListQuery {
@@ -168,7 +168,7 @@ async fn descendants(app: &App, reach: &Reach, root: String) -> Result<Vec<Docum
             limit: DESCENDANTS - found.len(),
             ..Default::default()
         };
-        let page = app.store().list(reach, query).await?;
+        let page = sight.list(app, query).await?;
         // A document that names itself as its source ends the walk, not the server.
         let fresh = page.documents.into_iter();
         let fresh: Vec<Document> = fresh

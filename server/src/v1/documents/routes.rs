@@ -3,7 +3,7 @@ use axum::{
     extract::{FromRequestParts, Path, State},
     http::request::Parts,
 };
-use loupe_engine::store::{Direction, Reach, Sort, WithVectors};
+use loupe_engine::store::{Direction, Sort, WithVectors};
 use loupe_wire::{
     BatchDeleteDocumentsRequest, BatchDeleteDocumentsResponse, BatchDocumentDeleteResult,
     BatchUpdateDocumentsRequest, BatchUpdateDocumentsResponse, BulkUpdateDocumentsRequest,
@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{Listing, Shape, VectorNames, view};
+use super::{Listing, Shape, Sight, VectorNames, view};
 use crate::{
     app::App,
     auth::{Delete, Read, Scope, Write},
@@ -99,9 +99,10 @@ fn listing(query: &DocumentsQuery, request: &ListDocumentsRequest) -> Result<Lis
         .or(query.limit)
         .or(query.page_size)
         .unwrap_or(10);
-    let page = query
-        .page
-        .map(|page| page.saturating_sub(1).max(0).saturating_mul(limit));
+    if let Some(page) = query.page {
+        list::bounded("page", page, 1, i64::MAX)?;
+    }
+    let page = query.page.map(|page| (page - 1).saturating_mul(limit));
     let offset = request
         .offset
         .or(query.offset)
@@ -146,7 +147,7 @@ fn listing(query: &DocumentsQuery, request: &ListDocumentsRequest) -> Result<Lis
     let text = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
     Ok(Listing {
         filter: filter
-            .map(|filter| parse_filter(&filter, "filters"))
+            .map(|filter| parse_filter(&filter, "filters").map(super::by_batch))
             .transpose()?,
         sort,
         search: text(&request.search).or(text(&query.search)),
@@ -188,24 +189,25 @@ async fn page(
     query: DocumentsQuery,
     request: ListDocumentsRequest,
 ) -> Result<Json<Value>> {
-    let collection = collections::readable(app, scope, collection).await?;
+    let operation = NamespaceOperation::ReadData;
+    let (collection, sight) = super::open(app, scope, collection, operation).await?;
     collections::lifecycle::check_here(&collection)?;
-    let reach = scope.reach(vec![collection.id.clone()]);
-    list_page(app, scope, &reach, &query, request)
+    list_page(app, scope, &sight, &query, request)
         .await
         .map(Json)
 }
 
-/// One page of what the reach holds.
+/// One page of what is in sight.
 pub(super) async fn list_page(
     app: &App,
     scope: &Scope<Read>,
-    reach: &Reach,
+    sight: &Sight,
     query: &DocumentsQuery,
     request: ListDocumentsRequest,
 ) -> Result<Value> {
-    let (listing, shape) = (listing(query, &request)?, shape(query, &request));
-    let page = super::list(app, reach, listing).await?;
+    let (mut listing, shape) = (listing(query, &request)?, shape(query, &request));
+    listing.filter = sight.filter(listing.filter);
+    let page = super::list(app, &sight.reach, listing).await?;
     let mut shown: Vec<Object> = page
         .documents
         .into_iter()
@@ -218,7 +220,7 @@ pub(super) async fn list_page(
         &mut shown,
     )
     .await?;
-    let mut answer = json!({"pagination": page.pagination});
+    let mut answer = json!({"pagination": page.pagination, "warnings": []});
     if let Some(total) = page.pagination.total {
         answer["total_documents"] = total.into();
     }
@@ -298,11 +300,18 @@ async fn count_documents(
     scope: Scope<Read>,
     Path(collection): Path<String>,
 ) -> Result<Json<DocumentCountResponse>> {
-    let collection = collections::get(&app, &scope, &collection).await?;
-    let collection_id = collection.collection_id.unwrap_or_default();
+    let operation = NamespaceOperation::ReadData;
+    let (found, sight) = super::open(&app, &scope, &collection, operation).await?;
+    let count = if sight.is_narrow() {
+        collections::lifecycle::check_here(&found)?;
+        i64::try_from(sight.count(&app, None).await?).ok()
+    } else {
+        let collection = collections::get(&app, &scope, &collection).await?;
+        collection.document_count
+    };
     Ok(Json(DocumentCountResponse {
-        collection_id,
-        count: collection.document_count.unwrap_or(0),
+        collection_id: found.id.clone(),
+        count: count.unwrap_or(0),
     }))
 }
 
@@ -462,7 +471,7 @@ async fn update_matching_documents(
     let updated = super::update_many(&app, &scope, &collection, request).await?;
     Ok(Json(BulkUpdateDocumentsResponse {
         status: Some("COMPLETED".into()),
-        updated_count: i64::try_from(updated.len()).ok(),
+        updated_count: i64::try_from(updated.iter().filter(|one| one.success).count()).ok(),
         message: "the documents are updated".into(),
         ..Default::default()
     }))

@@ -15,14 +15,16 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::{
+    checking::{Checks, aside, refusal},
     journal::Entry,
     may,
+    sight::Sight,
     vectors::check_vectors,
     writing::{SYSTEM, keywords, write},
 };
 use crate::{
     app::App,
-    auth::{Level, Scope, Write},
+    auth::{Scope, Write},
     error::{ApiError, Result, Violation},
     limits::quota,
     v1::{collections, taxonomies},
@@ -73,6 +75,8 @@ pub struct Checked {
     /// Those of them that are there already.
     found: HashMap<String, Document>,
     write_token: bool,
+    /// What is not as the collection's schema says, where that is told only.
+    warnings: Vec<String>,
 }
 
 /// Checks whole documents against a collection, as it is or as it is about to be; nothing is written.
@@ -92,6 +96,7 @@ pub async fn checked(
     let sent = check(&spec, scope, request.documents)?;
     let (sent, found) = settle(app, scope, &spec, sent).await?;
     allow(scope, &sent, &found)?;
+    let (sent, warnings) = conform(collection, sent).await?;
     let new = sent.iter().filter(|one| !found.contains_key(&one.id));
     let new = i64::try_from(new.count()).unwrap_or(i64::MAX);
     if new > 0 {
@@ -101,6 +106,7 @@ pub async fn checked(
         sent,
         found,
         write_token: request.options.is_some_and(|options| options.write_token),
+        warnings,
     })
 }
 
@@ -118,6 +124,7 @@ pub async fn upsert(
         sent,
         found,
         write_token: token,
+        warnings,
     } = checked;
     let spec = collections::spec(app, &scope.namespace_id, collection);
     let document_ids: Vec<String> = sent.iter().map(|one| one.id.clone()).collect();
@@ -128,7 +135,8 @@ pub async fn upsert(
         spec: &spec,
         at: app.clock().now().to_rfc3339(),
     };
-    let outcome = making.run(sent, found);
+    let mut outcome = making.run(sent, found);
+    outcome.written = mark(collection, outcome.written).await?;
     let dropped = outcome.dropped.iter().cloned().collect();
     keep(app, scope, collection, spec, outcome).await?;
     Ok(BYOUpsertResponse {
@@ -143,7 +151,7 @@ pub async fn upsert(
             expected_visible_within_ms: Some(0),
             ..Default::default()
         }),
-        warnings: Vec::new(),
+        warnings,
     })
 }
 
@@ -180,6 +188,49 @@ fn check(
         });
     }
     Ok(checked)
+}
+
+/// Refuses documents that are not as the collection's schema says; answers what is told only.
+async fn conform(
+    collection: &CollectionResponse,
+    sent: Vec<Sent>,
+) -> Result<(Vec<Sent>, Vec<String>)> {
+    let Some(checks) = Checks::of(collection)? else {
+        return Ok((sent, Vec::new()));
+    };
+    aside(move || warnings(&checks, &sent).map(|told| (sent, told))).await?
+}
+
+fn warnings(checks: &Checks, sent: &[Sent]) -> Result<Vec<String>> {
+    let mut warnings = Vec::new();
+    for (place, one) in sent.iter().enumerate() {
+        let (place, document) = (place.to_string(), &one.document);
+        let mut fields = document.payload.clone().unwrap_or_default();
+        if let Some(metadata) = &document.metadata {
+            fields.insert("metadata".into(), Value::Object(metadata.clone()));
+        }
+        let told = checks.check(&fields);
+        let told = told.map_err(|faults| refusal(&["documents", &place, "payload"], faults))?;
+        let id = &document.document_id;
+        warnings.extend(told.into_iter().map(|fault| format!("{id}: {fault}")));
+    }
+    Ok(warnings)
+}
+
+/// Notes the same in the documents themselves.
+async fn mark(
+    collection: &CollectionResponse,
+    mut documents: Vec<Document>,
+) -> Result<Vec<Document>> {
+    let Some(checks) = Checks::of(collection)? else {
+        return Ok(documents);
+    };
+    let marked = aside(move || {
+        let marked = documents.iter_mut().try_for_each(|one| checks.admit(one));
+        marked.map(|()| documents)
+    });
+    let marked = marked.await?;
+    marked.map_err(|faults| refusal(&["documents"], faults))
 }
 
 /// Finds what is there already. An id that the server gave stands for its document where the caller sees it.
@@ -399,23 +450,19 @@ async fn keep(
     taxonomies::keep(app, &caller.org_id, copies).await
 }
 
-/// The document that a text stands for, in whichever of these collections, in their order.
-pub async fn find_sent<L: Level>(
-    app: &App,
-    scope: &Scope<L>,
-    collection_ids: Vec<String>,
-    sent: &str,
-) -> Result<Document> {
-    let principal = scope.caller.principal();
-    let ids = collection_ids
+/// The document that a text stands for, of those in sight; in whichever collection, in their order.
+pub async fn find_sent(app: &App, sight: &Sight, sent: &str) -> Result<Document> {
+    let principal = sight.reach.principal.as_deref();
+    let ids = sight
+        .reach
+        .collection_ids
         .iter()
         .flat_map(|collection| ids_of(collection, principal, sent));
     let mut ids: Vec<String> = ids.collect();
     // What the server gave is the same in every collection.
     let mut seen = BTreeSet::new();
     ids.retain(|id| seen.insert(id.clone()));
-    let reach = scope.reach(collection_ids);
-    let found = app.store().get(&reach, &ids, WithVectors::No).await?;
+    let found = sight.get(app, &ids, WithVectors::No).await?;
     let first = found.into_iter().next();
     first.ok_or_else(|| ApiError::not_found("document", sent))
 }

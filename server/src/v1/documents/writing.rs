@@ -1,28 +1,25 @@
 //! Writing documents: journalled, applied, told of.
 
 use loupe_engine::store::{Document, WithVectors};
-use loupe_wire::{
-    AuditAction, CollectionResponse, DocumentCreateRequest, NamespaceOperation, Object,
-    ResourceType, UpdateDocumentACLRequest, Value,
-};
+use loupe_wire::{CollectionResponse, DocumentCreateRequest, NamespaceOperation, Object, Value};
 use serde_json::json;
 
 use super::{
+    checking,
     journal::{self, Entry},
     may,
+    noted::Noted,
     related::{Below, made_of},
     vectors::check_vectors,
 };
 use crate::{
     app::App,
     auth::{Delete, Level, Scope, Write},
-    clock,
     error::{ApiError, Result, Violation},
     limits::quota,
     v1::{
         annotations::signal,
-        audit::{self, Change},
-        collections, events,
+        audit, collections, events,
         namespaces::push_event,
         removal::{self, Left},
         taxonomies,
@@ -55,10 +52,10 @@ pub(super) async fn write(
     told: &[(&'static str, &[String])],
     readers: Object,
 ) -> Result<()> {
-    write_and_leave(app, scope, entry, told, readers, Vec::new()).await
+    write_and_leave(app, scope, entry, told, readers, Vec::new(), None).await
 }
 
-/// The same for documents that are removed and leave files behind.
+/// The same for documents that are removed and leave files behind, or whose change the audit log is told of.
 async fn write_and_leave(
     app: &App,
     scope: &Scope<impl Level>,
@@ -66,6 +63,7 @@ async fn write_and_leave(
     told: &[(&'static str, &[String])],
     readers: Object,
     left: Vec<Left>,
+    noted: Option<Noted>,
 ) -> Result<()> {
     let (org_id, namespace_id, now) = (
         scope.caller.org_id.clone(),
@@ -95,7 +93,8 @@ async fn write_and_leave(
         Entry::Delete { document_ids, .. } => document_ids.clone(),
         Entry::Upsert { .. } => Vec::new(),
     };
-    let removed = (!deleted.is_empty()).then(|| Removed::of(&collection_id, &deleted));
+    let removed = (!deleted.is_empty()).then(|| Noted::removed(&collection_id, &deleted));
+    let noted = noted.or(removed);
     let (caller, gone) = (scope.caller.clone(), deleted.clone());
     let least = app.next_journal_seq();
     let (journalled, written) = (entry.clone(), collection_id.clone());
@@ -112,8 +111,8 @@ async fn write_and_leave(
                 let found = table.find_in(tx, &namespace_id, &written).await?;
                 collections::lifecycle::check_active(&found)?;
                 let seq = journal::insert(tx, least, &journalled, now).await?;
-                if let Some(removed) = removed {
-                    audit::record(tx, &caller, removed.change(), now).await?;
+                if let Some(noted) = noted {
+                    audit::record(tx, &caller, noted.change(), now).await?;
                 }
                 let annotated = signal::note_documents(tx, &namespace_id, &gone, now).await?;
                 removal::leave_in(tx, &org_id, &namespace_id, &left, now).await?;
@@ -129,37 +128,6 @@ async fn write_and_leave(
         tracing::warn!(%error, collection_id, "annotations of removed documents are still mirrored");
     }
     Ok(())
-}
-
-/// Documents named in a record of their deletion.
-const NAMED: usize = 100;
-
-/// What the audit log tells of deleted documents.
-struct Removed {
-    /// The document's id, or `*` for several.
-    id: String,
-    changes: Value,
-}
-
-impl Removed {
-    fn of(collection_id: &str, ids: &[String]) -> Self {
-        let named: Vec<&String> = ids.iter().take(NAMED).collect();
-        Self {
-            id: match ids {
-                [one] => one.clone(),
-                _ => "*".into(),
-            },
-            changes: json!({"collection_id": collection_id, "document_ids": named, "count": ids.len()}),
-        }
-    }
-
-    fn change(&self) -> Change<'_> {
-        Change {
-            action: AuditAction::DocumentDeleted,
-            resource: (ResourceType::Document, &self.id),
-            changes: self.changes.clone(),
-        }
-    }
 }
 
 /// The text that keyword search reads: every text member, in order.
@@ -189,8 +157,9 @@ pub async fn create(
     collection: &str,
     request: DocumentCreateRequest,
 ) -> Result<Document> {
-    let collection =
-        collections::known(app, scope, collection, NamespaceOperation::WriteData).await?;
+    let operation = NamespaceOperation::WriteData;
+    let (collection, sight) = super::open(app, scope, collection, operation).await?;
+    sight.check_new(&scope.caller)?;
     quota::check_writing(app, &scope.caller.org_id).await?;
     quota::check_documents(app, &scope.caller, 1).await?;
     let spec = collections::spec(app, &scope.namespace_id, &collection);
@@ -200,6 +169,10 @@ pub async fn create(
         .and_then(Value::as_object)
         .cloned()
         .unwrap_or_default();
+    if let Some(sent) = sent.as_object() {
+        let own = [collection.id.as_str(), collection.name.as_str()];
+        check_id(sent, "collection_id", &own)?;
+    }
     // The store numbers the documents of everybody by their ids: one that a caller chose could be somebody else's.
     if let Some(chosen) = request.extra.get("document_id") {
         let msg =
@@ -240,7 +213,7 @@ pub async fn create(
         vectors: check_vectors(&spec, &vectors, &["vectors"])?,
         keywords: Some(text),
     };
-    let mut documents = [document];
+    let mut documents = [checking::admit(&collection, document).await?];
     let (caller, namespace_id) = (&scope.caller, &scope.namespace_id);
     let copies = taxonomies::at_ingest(
         app,
@@ -263,6 +236,18 @@ pub async fn create(
     Ok(document)
 }
 
+/// Refuses an id in a body that is not the one of the address. What was read may be sent back whole.
+fn check_id(sent: &Object, member: &str, own: &[&str]) -> Result<()> {
+    let Some(id) = sent.get(member).filter(|id| !id.is_null()) else {
+        return Ok(());
+    };
+    if id.as_str().is_some_and(|id| own.contains(&id)) {
+        return Ok(());
+    }
+    let msg = format!("{member} is that of the address, and does not change");
+    Err(Violation::body(&[member], "immutable_field", msg, id.clone()).into())
+}
+
 /// Puts user fields over a document; `replace` drops the ones not named. System fields and vectors stay.
 pub(super) fn change(document: &mut Document, fields: Object, replace: bool, at: &str) {
     if replace {
@@ -282,7 +267,18 @@ pub(super) async fn save(
     app: &App,
     scope: &Scope<impl Level>,
     collection: &CollectionResponse,
+    documents: Vec<Document>,
+) -> Result<()> {
+    save_noted(app, scope, collection, documents, None).await
+}
+
+/// The same; the audit log is told of it.
+pub(super) async fn save_noted(
+    app: &App,
+    scope: &Scope<impl Level>,
+    collection: &CollectionResponse,
     mut documents: Vec<Document>,
+    noted: Option<Noted>,
 ) -> Result<()> {
     // A document that was read comes without the text that keyword search reads.
     for document in &mut documents {
@@ -297,18 +293,12 @@ pub(super) async fn save(
     } else {
         "documents.updated.batch"
     };
-    let spec = collections::spec(app, &scope.namespace_id, collection);
-    write(
-        app,
-        scope,
-        Entry::Upsert {
-            collection: spec,
-            documents,
-        },
-        &[(kind, &ids)],
-        Object::new(),
-    )
-    .await
+    let entry = Entry::Upsert {
+        collection: collections::spec(app, &scope.namespace_id, collection),
+        documents,
+    };
+    let told = [(kind, ids.as_slice())];
+    write_and_leave(app, scope, entry, &told, Object::new(), Vec::new(), noted).await
 }
 
 async fn edit(
@@ -329,12 +319,16 @@ async fn edit(
         WithVectors::Yes,
     )
     .await?;
+    check_id(&fields, "document_id", &[document.document_id.as_str()])?;
+    let own = [collection.id.as_str(), collection.name.as_str()];
+    check_id(&fields, "collection_id", &own)?;
     change(
         &mut document,
         fields,
         replace,
         &app.clock().now().to_rfc3339(),
     );
+    let document = checking::admit(&collection, document).await?;
     save(app, scope, &collection, vec![document.clone()]).await?;
     Ok(document)
 }
@@ -384,63 +378,26 @@ pub async fn replace(
     .await
 }
 
-/// Who may see and change a document.
-pub async fn set_acl(
-    app: &App,
-    scope: &Scope<Write>,
-    collection: &str,
-    document_id: &str,
-    request: UpdateDocumentACLRequest,
-) -> Result<Document> {
-    let operation = NamespaceOperation::ManagePermissions;
-    let (collection, mut document) = super::find(
-        app,
-        scope,
-        collection,
-        document_id,
-        operation,
-        WithVectors::Yes,
-    )
-    .await?;
-    if let Some(internal) = document.payload.get_mut("_internal") {
-        let mut acl = internal
-            .get("_acl")
-            .cloned()
-            .unwrap_or_else(|| json!({"read": [], "write": [], "public": false}));
-        for (name, value) in [
-            ("read", json!(request.read)),
-            ("write", json!(request.write)),
-            ("public", json!(request.public)),
-        ] {
-            if !value.is_null() {
-                acl[name] = value;
-            }
-        }
-        internal["_acl"] = acl;
-        internal["updated_at"] = clock::time(app.clock().micros()).to_rfc3339().into();
-    }
-    save(app, scope, &collection, vec![document.clone()]).await?;
-    Ok(document)
-}
-
 pub async fn delete(
     app: &App,
     scope: &Scope<Delete>,
     collection: &str,
     document_ids: Vec<String>,
 ) -> Result<Vec<String>> {
-    let collection =
-        collections::known(app, scope, collection, NamespaceOperation::DeleteData).await?;
+    let operation = NamespaceOperation::DeleteData;
+    let (collection, sight) = super::open(app, scope, collection, operation).await?;
     let collection_id = collection.id.clone();
-    let reach = scope.reach(vec![collection_id.clone()]);
-    let found = app
+    let mut found = app
         .store()
-        .get(&reach, &document_ids, WithVectors::No)
+        .get(&sight.reach, &document_ids, WithVectors::No)
         .await?;
-    let found: Vec<Document> = found
-        .into_iter()
-        .filter(|one| may(&scope.caller, one, NamespaceOperation::DeleteData))
-        .collect();
+    // A single one that the scopes do not cover is refused; of many those go that they cover.
+    if let ([_], [one]) = (document_ids.as_slice(), found.as_slice()) {
+        sight.check(&scope.caller, one)?;
+    }
+    found.retain(|one| {
+        sight.check(&scope.caller, one).is_ok() && may(&scope.caller, one, operation)
+    });
     // Nobody can ask later who could see a document that is gone.
     let readers = found.iter().filter_map(|one| {
         let acl = one.payload.get("_internal")?.get("_acl")?;
@@ -491,5 +448,5 @@ async fn remove(
         collection_id,
         document_ids: ids.clone(),
     };
-    write_and_leave(app, scope, entry, &[(kind, &ids)], readers, left).await
+    write_and_leave(app, scope, entry, &[(kind, &ids)], readers, left, None).await
 }

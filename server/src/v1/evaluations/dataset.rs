@@ -114,6 +114,7 @@ pub async fn list(
         total,
         page,
         page_size,
+        ..Default::default()
     })
 }
 

@@ -253,5 +253,6 @@ pub async fn list(
         total,
         page,
         page_size,
+        ..Default::default()
     })
 }

@@ -26,10 +26,15 @@ pub fn router() -> OpenApiRouter<App> {
 struct EventsQuery {
     /// Opaque; omit to start at the oldest event in retention.
     cursor: Option<String>,
+    /// The same as `cursor`, which wins.
+    next_cursor: Option<String>,
+    /// The same as `cursor`, which wins.
+    after: Option<String>,
     namespace_id: Option<String>,
     event_type: Option<String>,
-    /// 1 to 1000, default 100.
+    /// 1 to 1000, default 100; wins over `page_size`.
     limit: Option<i64>,
+    page_size: Option<i64>,
 }
 
 impl<S: Send + Sync> axum::extract::FromRequestParts<S> for EventsQuery {
@@ -47,29 +52,26 @@ async fn list_events(
     scope: OptionalScope<Read>,
     query: EventsQuery,
 ) -> Result<Json<ListEventsResponse>> {
-    let limit = query.limit.unwrap_or(100);
+    let limit = query.limit.or(query.page_size).unwrap_or(100);
     if !(1..=1000).contains(&limit) {
         return Err(
             Violation::query("limit", "range", "must be between 1 and 1000", limit.into()).into(),
         );
     }
-    if let (Some(header), Some(asked)) = (&scope.namespace_id, &query.namespace_id)
-        && header != asked
+    if let (Some(header), Some(asked)) = (&scope.caller.within, &query.namespace_id)
+        && **header != **asked
     {
         return Err(ApiError::bad_request(
             "namespace_mismatch",
             "X-Namespace and namespace_id name different namespaces",
         ));
     }
-    let namespace = query
+    let namespace = scope
         .namespace_id
-        .or(scope.namespace_id)
+        .or(query.namespace_id)
         .unwrap_or_default();
-    let after = query
-        .cursor
-        .as_deref()
-        .filter(|cursor| !cursor.is_empty())
-        .map_or(Ok(0), decode)?;
+    let cursor = list::cursor([query.cursor, query.next_cursor, query.after]);
+    let after = cursor.as_deref().map_or(Ok(0), decode)?;
     let kind = query.event_type.unwrap_or_default();
     let (rows, place, has_more) = match scope.caller.principal() {
         Some(principal) => {
@@ -87,7 +89,7 @@ async fn list_events(
     };
     // A page at the end of the feed without an event answers the cursor that was sent.
     let next_cursor = if rows.is_empty() && !has_more {
-        query.cursor
+        cursor
     } else {
         Some(encode(place))
     };
@@ -95,6 +97,7 @@ async fn list_events(
         results: rows.into_iter().map(told).collect(),
         next_cursor,
         has_more,
+        ..Default::default()
     }))
 }
 
@@ -148,7 +151,5 @@ fn decode(cursor: &str) -> Result<i64> {
         .as_deref()
         .and_then(|text| text.strip_prefix('e'))
         .and_then(|text| text.parse().ok());
-    seq.ok_or_else(|| {
-        ApiError::bad_request("cursor_invalid", "this is not a cursor of the change feed")
-    })
+    seq.ok_or_else(|| list::wrong_cursor(cursor).into())
 }

@@ -21,7 +21,7 @@ use crate::{
     clock,
     error::{ApiError, Result, Violation},
     id,
-    list::{ListParams, ListQuery, Page},
+    list::{ListParams, ListQuery, Page, Sieve, Walk},
 };
 
 /// Days that an interaction is kept: a dataset may look back a year.
@@ -29,9 +29,6 @@ const KEPT_DAYS: i64 = 400;
 
 /// Bytes of `metadata` and of `query_snapshot`, as JSON.
 const LONGEST: usize = 16 << 10;
-
-/// Interactions that a list with a filter, a search or an order reads.
-const READ: i64 = 10_000;
 
 const UNLINKED: &str =
     "neither execution_id nor query_snapshot: it tells of no query, so nothing is learned from it";
@@ -331,7 +328,7 @@ pub async fn list(
     request: ListInteractionsRequest,
 ) -> Result<ListInteractionsResponse> {
     let params = ListParams::new(query, &request)?;
-    let wanted = wanted(app, scope, request).await?;
+    let mut wanted = wanted(app, scope, request).await?;
     let page = if params.is_plain() {
         let (limit, offset) = (params.limit + 1, params.offset);
         let rows = store::list(app.db(), &scope.namespace_id, &wanted, limit, offset).await?;
@@ -341,13 +338,20 @@ pub async fn list(
         };
         Page::from_window(rows, &params, total)
     } else {
-        let rows = store::list(app.db(), &scope.namespace_id, &wanted, READ, 0).await?;
-        Page::from_all(rows, &params)?
+        let (db, namespace_id) = (app.db(), &scope.namespace_id);
+        let walk = Walk::blind(&params);
+        wanted.narrow(&walk);
+        let mut sieve = Sieve::along(&params, &walk)?;
+        while let Some(mark) = sieve.goes_on() {
+            sieve.take(store::piece(db, namespace_id, &wanted, &walk, mark).await?)?;
+        }
+        sieve.page()
     };
     Ok(ListInteractionsResponse {
         items: page.results.clone(),
         results: page.results,
         pagination: page.pagination,
+        ..Default::default()
     })
 }
 

@@ -4,6 +4,7 @@ use crate::{
     args,
     db::{Arg, Db, Json, Tx},
     error::Result,
+    list::{Mark, Walk},
 };
 
 crate::sql! {
@@ -15,6 +16,13 @@ crate::sql! {
     const DELETE = "DELETE FROM interactions WHERE namespace_id = $1 AND interaction_id = $2";
     const SWEEP = "DELETE FROM interactions WHERE created_at < $1";
 }
+
+crate::pieces!(
+    "interactions",
+    "interaction_id",
+    "data, created_at, interaction_id",
+    "namespace_id = $1 AND ($2 = '' OR retriever_id = $2) AND ($6 = '' OR execution_id = $6) AND ($7 = '' OR feature_id = $7) AND ($8 = '' OR user_id = $8) AND ($9 = '' OR session_id = $9) AND (CAST($10 AS BIGINT) = 0 OR (kinds & CAST($10 AS BIGINT)) <> 0)"
+);
 
 /// One interaction on its way into the table.
 pub(super) struct Entry {
@@ -38,6 +46,22 @@ pub struct Wanted {
 }
 
 impl Wanted {
+    /// Asks the database, too, for what a filter has every interaction be; the filter itself is asked of what comes.
+    pub(super) fn narrow(&mut self, walk: &Walk<'_>) {
+        for (field, member) in [
+            ("retriever_id", &mut self.retriever_id),
+            ("execution_id", &mut self.execution_id),
+            ("feature_id", &mut self.feature_id),
+            ("user_id", &mut self.user_id),
+            ("session_id", &mut self.session_id),
+        ] {
+            let said = walk.texts(field).unwrap_or_default();
+            if let (true, 1, Some(one)) = (member.is_empty(), said.len(), said.first()) {
+                (*one).clone_into(member);
+            }
+        }
+    }
+
     fn args(&self, namespace_id: &str) -> Vec<Arg> {
         args![
             namespace_id,
@@ -109,6 +133,32 @@ pub async fn list(
     page.extend(args![limit, offset]);
     let rows: Vec<Row> = db.all(LIST, page).await?;
     Ok(rows.into_iter().map(|(data,)| data.0).collect())
+}
+
+/// Up to 1,000 interactions behind this mark; each with its own.
+pub(super) async fn piece(
+    db: &Db,
+    namespace_id: &str,
+    wanted: &Wanted,
+    walk: &Walk<'_>,
+    (at, id): Mark,
+) -> Result<Vec<(InteractionResponse, Mark)>> {
+    let args = args![
+        namespace_id,
+        &wanted.retriever_id,
+        at,
+        id,
+        walk.end(),
+        &wanted.execution_id,
+        &wanted.feature_id,
+        &wanted.user_id,
+        &wanted.session_id,
+        wanted.kinds
+    ];
+    let rows: Vec<(Json<InteractionResponse>, i64, String)> =
+        db.all(walk.sql(NEWEST, OLDEST), args).await?;
+    let interaction = |(Json(data), at, id)| (data, (at, id));
+    Ok(rows.into_iter().map(interaction).collect())
 }
 
 pub(super) async fn count(db: &Db, namespace_id: &str, wanted: &Wanted) -> Result<i64> {

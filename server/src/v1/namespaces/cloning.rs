@@ -192,6 +192,22 @@ impl Clone {
             }
             clone.retrievers.push(retriever);
         }
+        // A retriever may run one that comes after it.
+        for retriever in &mut clone.retrievers {
+            for stage in &mut retriever.stages {
+                let config = stage.config.values_mut();
+                for value in config.chain(stage.parameters.values_mut()) {
+                    remap_inside(value, &clone.ids.retrievers);
+                }
+            }
+        }
+        for collection in &mut clone.collections {
+            let applied = collection.retriever_enrichments.iter_mut().flatten();
+            remap(
+                applied.map(|one| &mut one.retriever_id),
+                &clone.ids.retrievers,
+            );
+        }
         for taxonomy in pattern.taxonomies {
             let mut value = serde_json::to_value(&taxonomy).map_err(ApiError::internal)?;
             for ids in [
@@ -256,9 +272,11 @@ impl Clone {
 }
 
 /// The taxonomies that a cloned collection applies are those of the clone; without them it applies none. Clusters are not
-/// cloned.
+/// cloned, nor is the time at which it is processed.
 fn applications(collection: &mut CollectionResponse, ids: &ClonedResourceSummary) {
     collection.cluster_applications = None;
+    collection.schedule = None;
+    collection.trigger_id = None;
     let Some(applied) = &mut collection.taxonomy_applications else {
         return;
     };

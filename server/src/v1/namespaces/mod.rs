@@ -155,13 +155,22 @@ pub async fn get(app: &App, caller: &Caller, identifier: &str) -> Result<Namespa
         &record.id,
         NamespaceOperation::ReadData,
     )?;
-    let mut namespace = record.data.0;
+    counted(app, caller, record.data.0).await
+}
+
+async fn counted(
+    app: &App,
+    caller: &Caller,
+    mut namespace: NamespaceModel,
+) -> Result<NamespaceModel> {
     if caller.principal().is_none() {
-        store::count(app.db(), &record.id, &mut namespace).await?;
+        let id = namespace.namespace_id.clone().unwrap_or_default();
+        store::count(app.db(), &id, &mut namespace).await?;
     }
     Ok(namespace)
 }
 
+/// Changes the members that are sent; answers as [`get`].
 pub async fn update(
     app: &App,
     caller: &Caller,
@@ -170,12 +179,13 @@ pub async fn update(
 ) -> Result<NamespaceModel> {
     let name = request.namespace_name.as_deref().map(check_name);
     let name = name.transpose()?;
-    let (caller, identifier, now) = (caller.clone(), identifier.to_owned(), app.clock().micros());
-    app.db()
+    let (acting, identifier, now) = (caller.clone(), identifier.to_owned(), app.clock().micros());
+    let namespace = app
+        .db()
         .write(move |tx| {
             Box::pin(async move {
-                let record = NAMESPACES.hold(tx, &caller.org_id, &identifier).await?;
-                caller.allow(
+                let record = NAMESPACES.hold(tx, &acting.org_id, &identifier).await?;
+                acting.allow(
                     ResourceType::Namespace,
                     &record.id,
                     NamespaceOperation::ModifyInfrastructure,
@@ -193,7 +203,7 @@ pub async fn update(
                 NAMESPACES
                     .update(
                         tx,
-                        &caller.org_id,
+                        &acting.org_id,
                         &record.id,
                         &namespace.namespace_name,
                         now,
@@ -205,11 +215,12 @@ pub async fn update(
                     resource: (ResourceType::Namespace, &record.id),
                     changes: audit::difference(&before, &namespace),
                 };
-                audit::record(tx, &caller, change, now).await?;
+                audit::record(tx, &acting, change, now).await?;
                 Ok(namespace)
             })
         })
-        .await
+        .await?;
+    counted(app, caller, namespace).await
 }
 
 /// Takes the namespace with all it holds out of everybody's reach; a task frees what it held.

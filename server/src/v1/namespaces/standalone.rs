@@ -266,18 +266,15 @@ fn unknown(known: &[Index], request: &BYOUpsertRequest) -> Result<Vec<Index>> {
 /// # Errors
 /// There is none that the caller may see.
 pub async fn find(app: &App, scope: &Scope<Read>, sent: &str) -> Result<(String, String)> {
-    let all = COLLECTIONS.all(app.db(), &scope.namespace_id).await?;
-    let covers = |id: &str| {
-        let operation = NamespaceOperation::ReadData;
-        scope.caller.covers(ResourceType::Collection, id, operation)
+    let mut sight = documents::everywhere(app, scope).await?;
+    let own = COLLECTIONS.known(app.db(), &scope.namespace_id, OWN);
+    let own = match own.await {
+        Ok(own) => Some(own),
+        Err(error) if error.is_not_found() => None,
+        Err(error) => return Err(error),
     };
-    let mut all: Vec<(bool, String)> = all
-        .into_iter()
-        .filter(|record| covers(&record.id))
-        .map(|record| (record.name != OWN, record.id))
-        .collect();
-    all.sort();
-    let ids = all.into_iter().map(|(_, id)| id).collect();
-    let found = documents::find_sent(app, scope, ids, sent).await?;
+    let ids = &mut sight.reach.collection_ids;
+    ids.sort_by_cached_key(|id| (own.as_ref().is_none_or(|own| own.id != *id), id.clone()));
+    let found = documents::find_sent(app, &sight, sent).await?;
     Ok((found.collection_id, found.document_id))
 }

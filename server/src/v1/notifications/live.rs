@@ -90,7 +90,7 @@ fn join(app: &App, place: Place) -> Result<watch::Receiver<Option<i64>>> {
 async fn look(app: App, place: Place, sender: watch::Sender<Option<i64>>) {
     loop {
         let (org_id, user_id) = &place;
-        match super::unread(&app, org_id, user_id.clone()).await {
+        match super::unread(&app, org_id, user_id).await {
             Ok(count) => {
                 sender.send_if_modified(|known| known.replace(count) != Some(count));
             }

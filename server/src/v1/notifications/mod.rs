@@ -118,13 +118,8 @@ pub async fn list(
 }
 
 /// How many of an organization nobody has read: all of them, or those of one user and of everybody.
-pub async fn unread(app: &App, org_id: &str, user_id: String) -> Result<i64> {
-    let wanted = store::Wanted {
-        read: Some(false),
-        user_id,
-        ..Default::default()
-    };
-    store::count(app.db(), org_id, &wanted).await
+pub async fn unread(app: &App, org_id: &str, user_id: &str) -> Result<i64> {
+    store::unread(app.db(), org_id, user_id).await
 }
 
 pub async fn get(app: &App, caller: &Caller, id: &str) -> Result<Notification> {

@@ -34,7 +34,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(read_notification))
 }
 
-/// Notifications of the organization, newest first. With `user_id`, those for this user and those for everybody.
+/// Notifications of the organization, newest first. With `user_id`, those for this user alone; what is for everybody has none.
 #[utoipa::path(post, path = "/v1/notifications/list", tag = "notifications", params(ListQuery), request_body = Option<ListNotificationsRequest>, responses((status = 200, body = ListNotificationsResponse)))]
 async fn list_notifications(
     State(app): State<App>,
@@ -82,7 +82,7 @@ async fn count_unread_notifications(
         return live::stream(&app, &org.caller.org_id, query.user_id);
     }
     let user_id = query.user_id.unwrap_or_default();
-    let count = super::unread(&app, &org.caller.org_id, user_id).await?;
+    let count = super::unread(&app, &org.caller.org_id, &user_id).await?;
     Ok(Json(UnreadCountResponse { count }).into_response())
 }
 

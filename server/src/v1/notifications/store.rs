@@ -9,9 +9,11 @@ use crate::{
 
 crate::sql! {
     const INSERT = "INSERT INTO notifications (id, org_id, user_id, type, priority, created_at, read_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-    // Read at no moment: unread. A notification without a user is for everybody.
-    const LIST = "SELECT read_at, data FROM notifications WHERE org_id = $1 AND ($2 = '' OR type = $2) AND ($3 = '' OR priority = $3) AND ($4 < 0 OR ($4 = 0 AND read_at = 0) OR ($4 = 1 AND read_at > 0)) AND ($5 = '' OR user_id = '' OR user_id = $5) ORDER BY created_at DESC, id LIMIT $6 OFFSET $7";
-    const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM notifications WHERE org_id = $1 AND ($2 = '' OR type = $2) AND ($3 = '' OR priority = $3) AND ($4 < 0 OR ($4 = 0 AND read_at = 0) OR ($4 = 1 AND read_at > 0)) AND ($5 = '' OR user_id = '' OR user_id = $5)";
+    // Read at no moment: unread. A notification without a user is for everybody: it counts for each, and a list of one user's has
+    // what is for that user alone.
+    const LIST = "SELECT read_at, data FROM notifications WHERE org_id = $1 AND ($2 = '' OR type = $2) AND ($3 = '' OR priority = $3) AND ($4 < 0 OR ($4 = 0 AND read_at = 0) OR ($4 = 1 AND read_at > 0)) AND ($5 = '' OR user_id = $5) ORDER BY created_at DESC, id LIMIT $6 OFFSET $7";
+    const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM notifications WHERE org_id = $1 AND ($2 = '' OR type = $2) AND ($3 = '' OR priority = $3) AND ($4 < 0 OR ($4 = 0 AND read_at = 0) OR ($4 = 1 AND read_at > 0)) AND ($5 = '' OR user_id = $5)";
+    const UNREAD = "SELECT CAST(COUNT(*) AS BIGINT) FROM notifications WHERE org_id = $1 AND ($2 = '' OR user_id = '' OR user_id = $2) AND read_at = 0";
     const FIND = "SELECT read_at, data FROM notifications WHERE org_id = $1 AND id = $2";
     const READ = "UPDATE notifications SET read_at = $3 WHERE org_id = $1 AND id = $2 AND read_at = 0";
     const READ_ALL = "UPDATE notifications SET read_at = $3 WHERE org_id = $1 AND ($2 = '' OR user_id = '' OR user_id = $2) AND read_at = 0";
@@ -21,7 +23,7 @@ crate::sql! {
 }
 
 /// What a list is narrowed to; empty members match everything.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Wanted {
     pub kind: String,
     pub priority: String,
@@ -87,6 +89,11 @@ pub(super) async fn list(
 
 pub(super) async fn count(db: &Db, org_id: &str, wanted: &Wanted) -> Result<i64> {
     db.number(COUNT, wanted.args(org_id)).await
+}
+
+/// How many nobody has read: all of them, or those of one user and of everybody.
+pub(super) async fn unread(db: &Db, org_id: &str, user_id: &str) -> Result<i64> {
+    db.number(UNREAD, args![org_id, user_id]).await
 }
 
 pub(super) async fn find(db: &Db, org_id: &str, id: &str) -> Result<Notification> {

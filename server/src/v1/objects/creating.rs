@@ -1,5 +1,7 @@
 //! Making objects: checked, their files kept, then written by the unique key's policy in one transaction.
 
+mod discarding;
+
 use std::collections::BTreeSet;
 
 use futures::StreamExt;
@@ -8,6 +10,8 @@ use loupe_wire::{
     UploadResponse, reading,
 };
 use serde_json::json;
+
+use discarding::{Drafted, discard, discard_unwritten};
 
 use super::{
     blobs, content_hash,
@@ -23,6 +27,7 @@ use crate::{
     db::Tx,
     error::{ApiError, Result, Violation},
     id,
+    limits::quota,
     v1::{
         namespaces::push_event,
         removal::{self, Gone},
@@ -54,7 +59,7 @@ pub fn policy(bucket: &BucketResponse, asked: Option<&str>) -> Result<Policy> {
     Ok(policy)
 }
 
-/// An object that was checked and whose files are kept, ready for its transaction.
+/// An object that was checked and whose files are kept, ready for its transaction, which says when it was made.
 struct Draft {
     object: ObjectResponse,
     columns: store::Columns,
@@ -135,15 +140,12 @@ async fn draft(
         .iter()
         .filter_map(|blob| blob.details.as_ref()?.size_bytes)
         .sum();
-    let at = app.clock().now();
     let object = ObjectResponse {
         object_id: Some(reading.object_id.to_owned()),
         bucket_id: reading.bucket_id.to_owned(),
         key_prefix: request.key_prefix,
         blobs: kept,
         edges: request.edges.unwrap_or_default(),
-        created_at: Some(at),
-        updated_at: Some(at),
         extra: fields,
         ..Default::default()
     };
@@ -245,9 +247,15 @@ async fn decide(
             Ok(Some((object, Outcome::Updated)))
         }
         (None, _) => {
-            let (object, columns) = (&draft.object, &draft.columns);
-            let written = store::insert(tx, namespace_id, object, columns, now).await?;
-            Ok(written.then(|| (object.clone(), Outcome::Created)))
+            // It is made now: lists are in the order of what they show.
+            let at = Some(clock::time(now));
+            let object = ObjectResponse {
+                created_at: at,
+                updated_at: at,
+                ..draft.object.clone()
+            };
+            let written = store::insert(tx, namespace_id, &object, &draft.columns, now).await?;
+            Ok(written.then_some((object, Outcome::Created)))
         }
     }
 }
@@ -267,76 +275,6 @@ async fn hold(
     Ok(now.filter(|now| now.object_id == found.object_id))
 }
 
-/// Removes the files of an object that was not made.
-async fn discard(app: &App, namespace_id: &str, object_id: &str) {
-    let folder = blobs::folder(namespace_id, object_id);
-    if let Err(error) = app.blobs().delete_all(&folder).await {
-        tracing::warn!(%error, "files of an object that was not made stay behind");
-    }
-}
-
-/// Where a draft may have been written.
-struct Drafted {
-    bucket_id: String,
-    object_id: String,
-    unique_key: Option<String>,
-}
-
-impl Drafted {
-    fn of(draft: &Draft) -> Self {
-        Self {
-            bucket_id: draft.object.bucket_id.clone(),
-            object_id: draft.object.object_id.clone().unwrap_or_default(),
-            unique_key: draft.columns.unique_key.clone(),
-        }
-    }
-
-    /// Whether an object has its files: its own, or the one that it updated.
-    async fn is_there(&self, tx: &mut Tx, namespace_id: &str) -> Result<bool> {
-        let (bucket_id, id) = (&self.bucket_id, &self.object_id);
-        if store::find_in(tx, namespace_id, bucket_id, id)
-            .await?
-            .is_some()
-        {
-            return Ok(true);
-        }
-        let Some(key) = &self.unique_key else {
-            return Ok(false);
-        };
-        let same = store::Same::UniqueKey(key);
-        let found = store::find_same(tx, namespace_id, bucket_id, same).await?;
-        let folder = format!("{}/", blobs::folder(namespace_id, id));
-        let mut keys = found.iter().flat_map(blobs::keys);
-        Ok(keys.any(|key| key.starts_with(&folder)))
-    }
-}
-
-/// Removes the files of drafts after a write that failed. One whose answer alone was lost stands.
-async fn discard_unwritten(app: &App, namespace_id: &str, drafts: Vec<Drafted>) {
-    let within = namespace_id.to_owned();
-    let unwritten = app.db().write(move |tx| {
-        Box::pin(async move {
-            let mut unwritten = Vec::new();
-            for draft in drafts {
-                if !draft.is_there(tx, &within).await? {
-                    unwritten.push(draft.object_id);
-                }
-            }
-            Ok(unwritten)
-        })
-    });
-    match unwritten.await {
-        Ok(unwritten) => {
-            for object_id in &unwritten {
-                discard(app, namespace_id, object_id).await;
-            }
-        }
-        Err(error) => {
-            tracing::warn!(%error, "files of objects that may not have been made stay behind");
-        }
-    }
-}
-
 /// Creates one object, or updates the one with its unique key. `confirming` is an upload that may be used although its
 /// confirmation is still under way.
 pub async fn create(
@@ -347,6 +285,7 @@ pub async fn create(
     policy: Policy,
     confirming: Option<&UploadResponse>,
 ) -> Result<(ObjectResponse, Outcome)> {
+    quota::check_writing(app, &scope.caller.org_id).await?;
     let patience = Patience::of_request(app);
     let draft = prepare(app, scope, bucket, request, policy, confirming, patience).await?;
     let mut made = write(app, scope, vec![draft]).await?;
@@ -477,6 +416,7 @@ pub async fn create_many(
     policy: Policy,
     pace: Pace,
 ) -> Result<Made> {
+    quota::check_writing(app, &scope.caller.org_id).await?;
     let mut slots: Vec<Option<ApiError>> = Vec::with_capacity(requests.len());
     let mut drafts = Vec::new();
     let mut prepared = futures::stream::iter(requests)

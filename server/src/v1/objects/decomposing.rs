@@ -9,7 +9,7 @@ use axum::{
 };
 use loupe_engine::{
     filter::Filter,
-    store::{Document, ListQuery, Reach},
+    store::{Document, ListQuery},
 };
 use loupe_wire::{
     DecompositionNode, DecompositionTreeResponse, NamespaceOperation, Object,
@@ -20,16 +20,19 @@ use serde::Deserialize;
 use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::store;
+use super::{listing, store};
 use crate::{
     aggregate::{Aggregation, Plan},
     app::App,
     auth::{Read, Scope},
     body::Body,
     error::{ApiError, Result},
-    list::{self, parse_filter},
+    list::{self, Walk, parse_filter},
     openapi::routes,
-    v1::{collections::COLLECTIONS, documents},
+    v1::{
+        collections::COLLECTIONS,
+        documents::{self, Sight},
+    },
 };
 
 /// Documents that one answer shows.
@@ -92,21 +95,22 @@ async fn list_object_documents(
     query: DocumentsQuery,
 ) -> Result<Json<Value>> {
     find(&app, &scope, &object_id).await?;
-    let mut reach = documents::everywhere(&app, &scope).await?;
+    let mut sight = documents::everywhere(&app, &scope).await?;
     if let Some(wanted) = query.collection_ids.filter(|wanted| !wanted.is_empty()) {
         let wanted: Vec<&str> = wanted.split(',').map(str::trim).collect();
-        reach
+        sight
+            .reach
             .collection_ids
             .retain(|id| wanted.contains(&id.as_str()));
     }
     let filter = made_of(&object_id);
-    let total = app.store().count(&reach, Some(&filter)).await?;
+    let total = sight.count(&app, Some(filter.clone())).await?;
     let query = ListQuery {
         filter: Some(filter),
         limit: SHOWN,
         ..Default::default()
     };
-    let page = app.store().list(&reach, query).await?;
+    let page = sight.list(&app, query).await?;
     let shape = documents::Shape::default();
     let shown = page.documents.into_iter();
     let results: Vec<Object> = shown
@@ -126,8 +130,8 @@ async fn get_decomposition_tree(
     query: TreeQuery,
 ) -> Result<Json<DecompositionTreeResponse>> {
     let object = find(&app, &scope, &object_id).await?;
-    let reach = documents::everywhere(&app, &scope).await?;
-    let mut made = collect(&app, &reach, &object_id).await?;
+    let sight = documents::everywhere(&app, &scope).await?;
+    let mut made = collect(&app, &sight, &object_id).await?;
     let collections = COLLECTIONS.all(app.db(), &scope.namespace_id).await?;
     for record in collections {
         if let Some(one) = made.get_mut(&record.id) {
@@ -153,7 +157,7 @@ struct Made {
     ids: Vec<String>,
 }
 
-async fn collect(app: &App, reach: &Reach, object_id: &str) -> Result<BTreeMap<String, Made>> {
+async fn collect(app: &App, sight: &Sight, object_id: &str) -> Result<BTreeMap<String, Made>> {
     let mut query = ListQuery {
         filter: Some(made_of(object_id)),
         limit: SHOWN,
@@ -161,7 +165,7 @@ async fn collect(app: &App, reach: &Reach, object_id: &str) -> Result<BTreeMap<S
     };
     let mut made: BTreeMap<String, Made> = BTreeMap::new();
     loop {
-        let page = app.store().list(reach, query.clone()).await?;
+        let page = sight.list(app, query.clone()).await?;
         for document in page.documents {
             let from = source_collection(&document);
             let one = made.entry(document.collection_id).or_default();
@@ -241,13 +245,15 @@ async fn aggregate_objects(
         .map(|sent| parse_filter(&sent.0, "filters"))
         .transpose()?;
     let mut aggregation = Aggregation::new(Plan::from(request))?;
-    let (mut read, mut at, mut id) = (0_i64, i64::MIN, String::new());
+    let walk = Walk::oldest(filter.as_ref());
+    let (mut read, mut mark) = (0_i64, walk.start());
     loop {
-        let page = store::after(app.db(), &scope.namespace_id, &bucket.id, at, &id).await?;
-        let Some((last, created)) = page.last() else {
+        let (db, namespace_id) = (app.db(), &scope.namespace_id);
+        let page = listing::piece(db, namespace_id, &bucket.id, &walk, mark).await?;
+        let Some((_, last)) = page.last() else {
             break;
         };
-        (id, at) = (last.object_id.clone().unwrap_or_default(), *created);
+        mark = last.clone();
         for (object, _) in page {
             let row = serde_json::to_value(object).map_err(ApiError::internal)?;
             if filter.as_ref().is_none_or(|filter| filter.matches(&row)) {

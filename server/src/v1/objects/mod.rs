@@ -4,6 +4,7 @@ pub mod blobs;
 mod creating;
 mod decomposing;
 mod fetching;
+pub mod listing;
 mod routes;
 mod schema;
 pub mod shelving;
@@ -28,7 +29,7 @@ pub fn router() -> OpenApiRouter<App> {
     routes::router().merge(decomposing::router())
 }
 
-use super::{buckets::BUCKETS, collections::COLLECTIONS, namespaces::push_event, removal, syncs};
+use super::{buckets::BUCKETS, documents, namespaces::push_event, removal, syncs};
 use crate::{
     app::App,
     auth::{Delete, Level, Scope, Write},
@@ -117,18 +118,17 @@ pub async fn get<L: Level>(
     found.ok_or_else(|| ApiError::not_found("object", object_id))
 }
 
-/// Documents made from the object, as this caller sees them.
+/// Documents made from the object, of those that the caller sees and the key's scopes cover.
 pub async fn count_documents<L: Level>(
     app: &App,
     scope: &Scope<L>,
     object_id: &str,
 ) -> Result<i64> {
-    let collections = COLLECTIONS.all(app.db(), &scope.namespace_id).await?;
-    let reach = scope.reach(collections.into_iter().map(|record| record.id).collect());
+    let sight = documents::everywhere(app, scope).await?;
     let filter =
         json!({"field": "_internal.lineage.root_object_id", "operator": "eq", "value": object_id});
     let filter = Filter::parse(&filter).map_err(|error| ApiError::internal(error.msg))?;
-    let count = app.store().count(&reach, Some(&filter)).await?;
+    let count = sight.count(app, Some(filter)).await?;
     Ok(i64::try_from(count).unwrap_or(i64::MAX))
 }
 

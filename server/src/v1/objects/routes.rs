@@ -13,13 +13,13 @@ use serde::Deserialize;
 use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{Outcome, Pace, shelving, store};
+use super::{Outcome, Pace, listing, shelving, store};
 use crate::{
     app::App,
     auth::{Delete, Read, Scope, Write},
     body::Body,
     error::{ApiError, Result},
-    list::{self, ListParams, ListQuery, Page, Sieve},
+    list::{self, ListParams, ListQuery, Page},
     openapi::routes,
     v1::batches,
 };
@@ -116,11 +116,7 @@ async fn page(
         };
         Page::from_window(rows, &params, total)
     } else {
-        let mut sieve = Sieve::new(&params)?;
-        while let Some(mark) = sieve.goes_on() {
-            sieve.take(store::before(app.db(), namespace_id, &bucket_id, mark).await?)?;
-        }
-        sieve.page()
+        listing::page(app.db(), namespace_id, &bucket_id, &params).await?
     };
     if request.return_presigned_urls {
         page.results
@@ -136,6 +132,7 @@ async fn page(
         results: page.results,
         pagination: page.pagination,
         stats: None,
+        ..Default::default()
     }))
 }
 

@@ -1,14 +1,11 @@
 use std::collections::BTreeSet;
 
-use loupe_engine::filter::Filter;
 use loupe_wire::{ObjectResponse, TaskStatusEnum, reading};
 
-use super::shelving;
 use crate::{
     args,
     db::{Arg, Db, Json, Tx},
-    error::{ApiError, Result},
-    list::Mark,
+    error::Result,
     v1::tasks::name_of,
 };
 
@@ -23,11 +20,10 @@ crate::sql! {
     const BY_HASH = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND content_hash = $3 ORDER BY created_at LIMIT 1";
     const BY_IDEMPOTENCY = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND idempotency_key = $3";
     const PAGE = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 ORDER BY created_at DESC, object_id LIMIT $3 OFFSET $4";
-    const AFTER = "SELECT object_id, status, size_bytes, data, created_at FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND created_at >= $3 AND (created_at > $3 OR object_id > $4) ORDER BY created_at, object_id LIMIT 1000";
-    const BEFORE = "SELECT object_id, status, size_bytes, data, created_at FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND created_at <= $3 AND (created_at < $3 OR object_id > $4) ORDER BY created_at DESC, object_id LIMIT 1000";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1 AND bucket_id = $2";
     // A hundred ids at once: fewer are filled up with the last one.
     const FIND_MANY = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND object_id IN ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101, $102)";
+    const FIND_NAMED = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND object_id IN ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101)";
     const LIVING = "SELECT object_id FROM objects WHERE namespace_id = $1 AND object_id IN ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101) AND status NOT IN ('ARCHIVED', 'SUSPENDED', 'DEACTIVATED')";
     const FILLED = "SELECT DISTINCT collection_id FROM processed WHERE namespace_id = $1 AND object_id IN ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101) AND documents > 0";
     const SET_STATE = "UPDATE objects SET status = $3, updated_at = $4, data = $5 WHERE namespace_id = $1 AND object_id = $2";
@@ -42,10 +38,10 @@ pub struct Columns {
     pub size_bytes: i64,
 }
 
-type Row = (String, String, i64, Json<ObjectResponse>);
+pub(super) type Row = (String, String, i64, Json<ObjectResponse>);
 
 /// The status is a column of its own, for it changes without the rest.
-fn read((_, status, _, Json(mut object)): Row) -> ObjectResponse {
+pub(super) fn read((_, status, _, Json(mut object)): Row) -> ObjectResponse {
     object.status = reading::from_value(&status.into()).unwrap_or(TaskStatusEnum::Unknown);
     object
 }
@@ -125,36 +121,6 @@ pub async fn find_anywhere(
     Ok(row.map(read))
 }
 
-/// Up to 1,000 objects made after this moment, or then with a greater id; each with its moment.
-pub async fn after(
-    db: &Db,
-    namespace_id: &str,
-    bucket_id: &str,
-    at: i64,
-    id: &str,
-) -> Result<Vec<(ObjectResponse, i64)>> {
-    let args = args![namespace_id, bucket_id, at, id];
-    let rows: Vec<(String, String, i64, Json<ObjectResponse>, i64)> = db.all(AFTER, args).await?;
-    let object = |(id, status, size, data, at)| (read((id, status, size, data)), at);
-    Ok(rows.into_iter().map(object).collect())
-}
-
-/// Up to 1,000 objects behind this mark, newest first; each with its own.
-pub async fn before(
-    db: &Db,
-    namespace_id: &str,
-    bucket_id: &str,
-    (at, id): Mark,
-) -> Result<Vec<(ObjectResponse, Mark)>> {
-    let args = args![namespace_id, bucket_id, at, id];
-    let rows: Vec<(String, String, i64, Json<ObjectResponse>, i64)> = db.all(BEFORE, args).await?;
-    let object = |(id, status, size, data, at): (String, _, _, _, _)| {
-        let mark = (at, id.clone());
-        (read((id, status, size, data)), mark)
-    };
-    Ok(rows.into_iter().map(object).collect())
-}
-
 pub async fn find_in(
     tx: &mut Tx,
     namespace_id: &str,
@@ -204,37 +170,6 @@ pub async fn page(
     Ok(rows.into_iter().map(read).collect())
 }
 
-/// Ids of the objects that match, oldest first, at most `limit`. The bucket is read in pages, never whole.
-pub async fn matching(
-    db: &Db,
-    namespace_id: &str,
-    bucket_id: &str,
-    filter: &Filter,
-    limit: usize,
-) -> Result<Vec<String>> {
-    let (mut found, mut at, mut id) = (Vec::new(), i64::MIN, String::new());
-    loop {
-        let rows = after(db, namespace_id, bucket_id, at, &id).await?;
-        let Some((last, created)) = rows.last() else {
-            return Ok(found);
-        };
-        (id, at) = (last.object_id.clone().unwrap_or_default(), *created);
-        for (object, _) in rows {
-            if shelving::is_shelved(object.status) {
-                continue;
-            }
-            let object_id = object.object_id.clone().unwrap_or_default();
-            let value = serde_json::to_value(object).map_err(ApiError::internal)?;
-            if filter.matches(&value) {
-                found.push(object_id);
-            }
-            if found.len() == limit {
-                return Ok(found);
-            }
-        }
-    }
-}
-
 pub async fn count(db: &Db, namespace_id: &str, bucket_id: &str) -> Result<i64> {
     db.number(COUNT, args![namespace_id, bucket_id]).await
 }
@@ -248,10 +183,10 @@ pub async fn delete(tx: &mut Tx, namespace_id: &str, object_id: &str) -> Result<
 }
 
 /// Ids looked up by one statement.
-const LOOKED_UP: usize = 100;
+pub(super) const LOOKED_UP: usize = 100;
 
 /// A hundred arguments, whatever the number of ids.
-fn ids(some: &[String]) -> impl Iterator<Item = Arg> + '_ {
+pub(super) fn ids(some: &[String]) -> impl Iterator<Item = Arg> + '_ {
     let last = some.last().into_iter().cycle();
     some.iter().chain(last).take(LOOKED_UP).map(Arg::from)
 }
@@ -268,6 +203,22 @@ pub async fn find_many(
         let mut args = args![namespace_id, bucket_id];
         args.extend(ids(some));
         let rows: Vec<Row> = tx.all(FIND_MANY, args).await?;
+        found.extend(rows.into_iter().map(read));
+    }
+    Ok(found)
+}
+
+/// Those objects that there are, in whichever buckets of the namespace.
+pub async fn find_named(
+    db: &Db,
+    namespace_id: &str,
+    object_ids: &[String],
+) -> Result<Vec<ObjectResponse>> {
+    let mut found = Vec::new();
+    for some in object_ids.chunks(LOOKED_UP) {
+        let mut args = args![namespace_id];
+        args.extend(ids(some));
+        let rows: Vec<Row> = db.all(FIND_NAMED, args).await?;
         found.extend(rows.into_iter().map(read));
     }
     Ok(found)

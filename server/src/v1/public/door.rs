@@ -10,7 +10,8 @@ use subtle::ConstantTimeEq;
 use crate::{
     app::App,
     error::{ApiError, Result},
-    front, password,
+    front,
+    password::{self, Checked, hashing::salt},
     v1::publishing::{self, Published},
 };
 
@@ -130,8 +131,12 @@ async fn is_password(app: &App, published: &Published, password: &str) -> Result
     if published.hash.is_empty() {
         return Ok(false);
     }
-    let thing = &published.data.public_id;
-    password::check(app, thing, front::address(), &published.hash, password).await
+    let (thing, hash) = (&published.data.public_id, &published.hash);
+    let checked = password::check(app, thing, front::address(), hash, password).await?;
+    if checked == Checked::Right {
+        publishing::renew(app, published, password).await;
+    }
+    Ok(checked.is_right())
 }
 
 /// Tries a password: the cookie that opens the page, none for a wrong one.
@@ -175,11 +180,12 @@ fn cookie_name(app: &App, published: &Published) -> String {
     format!("{prefix}loupe_page_{}", published.data.public_id)
 }
 
-/// The hash is among the words: whoever knows the old password of a page does not know the new one.
+/// The salt of the hash is among the words: whoever knows the old password of a page does not know the new one, and a hash
+/// that is renewed shuts nobody out.
 fn signature(app: &App, published: &Published, until: i64) -> Result<String> {
-    let until = until.to_string();
+    let (salt, until) = (salt(&published.hash), until.to_string());
     app.vault()
-        .signature(&["page", &published.data.public_id, &published.hash, &until])
+        .signature(&["page", &published.data.public_id, salt, &until])
 }
 
 fn is_valid(app: &App, published: &Published, cookie: &str) -> Result<bool> {

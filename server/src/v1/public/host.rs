@@ -2,11 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use loupe_engine::stage::StageEvent;
 use loupe_hosted::{
     Facet, FacetValue, Hit, Host, HostError, Listed, Page, Picture, SearchAnswer, SearchRequest,
-    Seen, Unlock, Visitor,
+    Seen, Step, Unlock, Visitor,
 };
 use loupe_wire::{Object, OffsetPaginationParams, RetrieverPagination, Timestamp, Value};
+use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     Execute,
@@ -25,6 +28,9 @@ use crate::{
 /// How long a page waits for a search whose owner gives it no time of its own, and for one whose owner does.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LONGEST: Duration = Duration::from_secs(20);
+
+/// Stages that are told and not yet read; then the search waits.
+const WAITING: usize = 8;
 
 /// For what is there to be brought together, when the stages had all their time.
 const GRACE: Duration = Duration::from_secs(2);
@@ -83,7 +89,8 @@ fn failed(error: ApiError) -> HostError {
     }
 }
 
-fn hit(mut document: Object) -> Hit {
+/// A document as the pages see it, without its file.
+pub(super) fn hit(mut document: Object) -> Hit {
     let document_id = document
         .remove("document_id")
         .and_then(|id| id.as_str().map(ToOwned::to_owned));
@@ -101,6 +108,26 @@ fn hit(mut document: Object) -> Hit {
         }),
         fields: document,
         media: None,
+    }
+}
+
+/// Tells a visitor who watches how many stages an execution has and what each leaves, until it ends; no names.
+async fn tell(told: Option<mpsc::Receiver<StageEvent>>, steps: Option<&mpsc::Sender<Step>>) {
+    let Some((mut told, steps)) = told.zip(steps) else {
+        return;
+    };
+    while let Some(event) = told.recv().await {
+        let statistics = event.statistics.as_ref();
+        let step = Step {
+            at: event.index + 1,
+            of: event.total,
+            found: statistics.map(|statistics| statistics.output_count),
+            ms: statistics.map(|statistics| statistics.duration_ms.round() as i64),
+        };
+        // Who no longer reads has gone, and the search with them.
+        if steps.send(step).await.is_err() {
+            return;
+        }
     }
 }
 
@@ -170,6 +197,8 @@ impl Host for PageHost {
             page_size: request.page_size.into(),
             page_number: request.page.into(),
         };
+        let watching = visitor.steps.is_some();
+        let (watch, told) = watching.then(|| mpsc::channel(WAITING)).unzip();
         let ask = Execute {
             inputs: request.inputs,
             filters: request
@@ -178,10 +207,15 @@ impl Host for PageHost {
             pagination: Some(RetrieverPagination::Offset(window)),
             presigned_urls: true,
             max_time_ms: u64::try_from(patience.as_millis()).ok(),
+            watch,
             ..Default::default()
         };
-        let found = within(patience + GRACE, open.execute(&self.0, ask));
-        let (answer, answered) = found.await?;
+        // On its own, for as long as the visitor is there: whoever does not read what is told holds no search's turn.
+        let app = self.0.clone();
+        let run = async move { within(patience + GRACE, open.execute(&app, ask)).await };
+        let run = AbortOnDropHandle::new(tokio::spawn(front::carry(run)));
+        let (found, ()) = tokio::join!(run, tell(told, visitor.steps.as_ref()));
+        let (answer, answered) = found.map_err(|error| failed(ApiError::internal(error)))??;
         let total = answer
             .pagination
             .get("total")

@@ -3,9 +3,10 @@
 mod beacon;
 mod door;
 mod host;
+mod parts;
 mod routes;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use loupe_engine::store::WithVectors;
 use loupe_hosted::Media;
@@ -19,12 +20,12 @@ use serde_json::json;
 
 pub use door::Proof;
 pub use host::PageHost;
-pub use routes::router;
+pub use routes::{config, router, search, template, verify};
 
 use super::{
     collections, documents,
     publishing::{self, Published},
-    retrievers::{self, Answered, Execute, RETRIEVERS},
+    retrievers::{self, Answered, Execute, RETRIEVERS, Source},
     taxonomies::{self, TAXONOMIES},
 };
 use crate::{
@@ -34,8 +35,11 @@ use crate::{
     error::{ApiError, Result, Violation},
     front,
     limits::{self, quota},
-    list,
+    list, usage,
 };
+
+/// How long an item waits for the other parts of its file.
+const PATIENCE_FOR_PARTS: Duration = Duration::from_secs(1);
 
 /// Members that every result has.
 const IDS: [&str; 2] = ["document_id", "collection_id"];
@@ -138,6 +142,11 @@ impl Open {
         &self.scope.caller.org_id
     }
 
+    /// The namespace that its retriever is in.
+    pub fn namespace_id(&self) -> &str {
+        &self.scope.namespace_id
+    }
+
     /// Runs the retriever and cuts every document down to what is exposed.
     ///
     /// # Errors
@@ -155,10 +164,19 @@ impl Open {
             ask.public_id.clone_from(&self.published.public_id);
         }
         ask.vectors = false;
+        // A sentence that becomes a filter is one on these alone, too.
+        let exposed = &self.published.display_config.exposed_fields;
+        ask.shown = Some(exposed.as_slice().into());
         ask.limit = self.window(&ask);
+        ask.pagination = retrievers::without_position(ask.pagination);
         // Only what is exposed is told.
         let inputs = std::mem::take(&mut ask.highlights).then(|| ask.inputs.clone());
         let mut answered = retrievers::answer(app, &self.scope, &self.retriever, ask).await?;
+        // Strangers' searches are the owner's to pay for, but those that are answered from memory.
+        let is_tried = publishing::is_preview(&self.published);
+        if answered.mark.source != Source::Kept && !is_tried {
+            usage::count_public(app, self.org_id(), &self.published.retriever_id);
+        }
         let answer = std::mem::take(&mut answered.answer);
         let mut shown = PublicExecuteResponse {
             execution_id: answer.execution_id,
@@ -168,7 +186,7 @@ impl Open {
                 .iter()
                 .map(|document| self.show(document))
                 .collect(),
-            pagination: answer.pagination,
+            pagination: retrievers::hide_position(answer.pagination),
             facets: (answer.facets.into_iter())
                 .filter(|facet| facet.get("key").is_some_and(|key| self.shows(key)))
                 .collect(),
@@ -304,15 +322,20 @@ impl Open {
         // What no search of this page answers is no item of it.
         let stages = retrievers::stage_inputs(&self.retriever.stages);
         let plan = retrievers::compile(&stages, &self.retriever.input_schema)?;
-        let document = found
-            .into_iter()
-            .find(|document| plan.admits(document))
-            .map(|document| documents::view(app, document, &shape));
+        let document = found.into_iter().find(|document| plan.admits(document));
+        let Some(document) = document else {
+            return Ok(None);
+        };
+        let whole = parts::Whole::of(&document);
+        let document = documents::view(app, document, &shape);
         let exposed = &self.published.display_config.exposed_fields;
-        Ok(document.map(|document| {
-            let media = publishing::media_of(exposed, &document);
-            (self.show(&document), media)
-        }))
+        let mut media = publishing::media_of(exposed, &document);
+        if let Some((media, whole)) = media.as_mut().zip(whole) {
+            let parts = self.parts(app, &plan, media, whole);
+            let parts = tokio::time::timeout(PATIENCE_FOR_PARTS, parts).await;
+            media.parts = parts.unwrap_or_default();
+        }
+        Ok(Some((self.show(&document), media)))
     }
 
     /// Ids, score, exposed fields, and the address of the picture that stands for the document.

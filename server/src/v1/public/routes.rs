@@ -15,7 +15,7 @@ use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{
-    Execute,
+    Execute, Open,
     door::{self, Proof, Unlocked},
 };
 use crate::{
@@ -113,7 +113,7 @@ async fn list_public_retrievers(
     let (found, total_count) = publishing::list_open(app.db(), &words, page_size, offset).await?;
     let results = found
         .into_iter()
-        .map(|published| item(&app, published))
+        .map(|published| item(&app, published.data.0))
         .collect();
     let total_pages = (total_count + page_size - 1) / page_size;
     Ok(Json(ListPublicRetrieversResponse {
@@ -144,14 +144,18 @@ async fn get_public_config(
     if let Some(there) = moved(&published, &name, "config") {
         return Ok(there);
     }
-    let config = PublicRetrieverConfigResponse {
+    Ok(Json(config(published)).into_response())
+}
+
+/// How a page looks, as strangers are told.
+pub fn config(published: PublishedRetrieverResponse) -> PublicRetrieverConfigResponse {
+    PublicRetrieverConfigResponse {
         public_name: published.public_name,
         public_api_key: None,
         display_config: published.display_config,
         password_protected: published.password_protected,
         retriever_metadata: published.retriever_metadata,
-    };
-    Ok(Json(config).into_response())
+    }
 }
 
 /// Searches a page.
@@ -165,18 +169,33 @@ async fn execute_public(
     Body(request): Body<RetrieverExecutionRequest>,
 ) -> Result<Response> {
     let open = super::open(&app, &name, &proof).await?;
+    let presigned_urls = query.return_presigned_urls.unwrap_or(true);
+    search(&app, &open, request, presigned_urls, &headers).await
+}
+
+/// Searches a page, and answers that nothing changed where the caller knows the answer.
+///
+/// # Errors
+/// As an execution.
+pub async fn search(
+    app: &App,
+    open: &Open,
+    request: RetrieverExecutionRequest,
+    presigned_urls: bool,
+    headers: &HeaderMap,
+) -> Result<Response> {
     let ask = Execute {
         inputs: request.inputs.unwrap_or_default(),
         filters: request.filters,
         pagination: request.pagination,
         limit: request.limit,
-        presigned_urls: query.return_presigned_urls.unwrap_or(true),
+        presigned_urls,
         skip_cache: request.skip_cache,
         highlights: request.return_highlights,
         ..Default::default()
     };
-    let (shown, answered) = open.execute(&app, ask).await?;
-    let mut response = match answered.mark.is_known(&headers) {
+    let (shown, answered) = open.execute(app, ask).await?;
+    let mut response = match answered.mark.is_known(headers) {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => Json(shown).into_response(),
     };
@@ -192,6 +211,14 @@ async fn get_public_template(
     proof: Proof,
 ) -> Result<Json<PublicRetrieverTemplateResponse>> {
     let open = super::open(&app, &name, &proof).await?;
+    template(&app, open).map(Json)
+}
+
+/// What another owner needs to build the same page.
+///
+/// # Errors
+/// The stages cannot be told.
+pub fn template(app: &App, open: Open) -> Result<PublicRetrieverTemplateResponse> {
     let retriever = open.retriever;
     let collections = open
         .published
@@ -204,7 +231,7 @@ async fn get_public_template(
             .and_then(|name| name.as_str())
             .map(ToOwned::to_owned)
     };
-    Ok(Json(PublicRetrieverTemplateResponse {
+    Ok(PublicRetrieverTemplateResponse {
         retriever_name: retriever.retriever_name.clone(),
         description: retriever.description.clone(),
         collection_identifiers: collections.iter().filter_map(name).collect(),
@@ -218,10 +245,10 @@ async fn get_public_template(
             .unwrap_or_default(),
         tags: retriever.tags.clone(),
         display_config: Some(open.published.display_config),
-        source_public_url: publishing::public_url(&app, &open.published.public_name),
+        source_public_url: publishing::public_url(app, &open.published.public_name),
         source_public_name: open.published.public_name,
         feature_extractors: Some(collections),
-    }))
+    })
 }
 
 /// The visitor's session, where the body names none.
@@ -273,7 +300,15 @@ async fn verify_public_password(
     Path(name): Path<String>,
     Body(request): Body<VerifyPasswordRequest>,
 ) -> Result<Response> {
-    let unlocked = door::unlock(&app, &name, &request.password).await?;
+    verify(&app, &name, &request.password).await
+}
+
+/// Tries the password of a page.
+///
+/// # Errors
+/// 404 for what does not exist for strangers, 429 for too many wrong passwords.
+pub async fn verify(app: &App, name: &str, password: &str) -> Result<Response> {
+    let unlocked = door::unlock(app, name, password).await?;
     let answer = VerifyPasswordResponse {
         valid: !matches!(unlocked, Unlocked::Wrong),
         public_api_key: None,

@@ -11,7 +11,7 @@ use super::media;
 use crate::{
     app::App,
     auth::{Level, Scope},
-    error::{Result, Violation},
+    error::{ApiError, Result, Violation},
 };
 
 /// Fields of extractors that make poor reading.
@@ -111,8 +111,18 @@ fn inputs(retriever: &RetrieverModelOutput) -> Vec<InputRenderingConfig> {
         .collect()
 }
 
-/// Rules that the declared limits do not say.
-pub(super) fn check(display: &DisplayConfig) -> Result<()> {
+/// Rules that the declared limits do not say. A retriever without a schema takes any input.
+pub(super) fn check(display: &DisplayConfig, retriever: &RetrieverModelOutput) -> Result<()> {
+    let known = &retriever.input_schema;
+    for (number, input) in display.inputs.iter().enumerate() {
+        let name = &input.field_name;
+        if !known.is_empty() && !known.contains_key(name) {
+            let number = number.to_string();
+            let path = ["display_config", "inputs", &number, "field_name"];
+            let msg = format!("'{name}' is no input of the retriever");
+            return Err(Violation::body(&path, "value_error", msg, json!(name)).into());
+        }
+    }
     for field in display.field_config.keys() {
         if !display.exposed_fields.contains(field) {
             let msg = format!("'{field}' is formatted but not among exposed_fields");
@@ -125,7 +135,18 @@ pub(super) fn check(display: &DisplayConfig) -> Result<()> {
             .into());
         }
     }
-    Ok(())
+    let faults = loupe_hosted::page::template_faults(display).into_iter();
+    let faults: Vec<Violation> = faults
+        .map(|fault| {
+            let path = ["display_config"].into_iter();
+            let path: Vec<&str> = path.chain(fault.path.iter().map(String::as_str)).collect();
+            Violation::body(&path, "value_error", fault.message, Value::Null)
+        })
+        .collect();
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(ApiError::Validation(faults)),
+    }
 }
 
 /// Fills in what publishing fills in: search-engine fields and the configuration that the page can show.
@@ -148,6 +169,9 @@ pub(super) fn complete(
         .get_or_insert_with(|| cut(&display.title, 60));
     if seo.meta_description.is_none() {
         seo.meta_description = display.description.as_deref().map(|text| cut(text, 160));
+    }
+    if seo.keywords.is_empty() {
+        seo.keywords.clone_from(&retriever.tags);
     }
     display.seo = Some(seo);
     let stages: Vec<Value> = retriever

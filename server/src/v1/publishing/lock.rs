@@ -3,7 +3,7 @@
 
 use loupe_wire::{NamespaceOperation, PublishedRetrieverResponse, ResourceType};
 
-use super::store::{self, Lock};
+use super::store::{self, Lock, Published};
 use crate::{app::App, auth::Caller, db::Tx, error::Result, password, v1::secrets};
 
 /// What a request does to a page's password.
@@ -54,6 +54,21 @@ impl Password {
                 store::lock(tx, org_id, namespace_id, published, lock, now).await
             }
         }
+    }
+}
+
+/// Keeps what a visitor came with who was let in as passwords of today are kept. A failure keeps nobody out.
+pub async fn renew(app: &App, published: &Published, password: &str) {
+    let Some(hash) = password::renewed(app, &published.hash, password).await else {
+        return;
+    };
+    let (org_id, public_id) = (published.org_id.clone(), published.data.public_id.clone());
+    let old = published.hash.clone();
+    let written = app.db().write(move |tx| {
+        Box::pin(async move { store::renew(tx, (&org_id, &public_id), &old, &hash).await })
+    });
+    if let Err(error) = written.await {
+        tracing::warn!(%error, "the weak hash of a page's password could not be replaced");
     }
 }
 

@@ -20,12 +20,17 @@ pub fn of(exposed: &[String], document: &Object) -> Option<Media> {
         let told = internal.and_then(|internal| internal.get("metadata")?.get(name));
         document.get(name).or(told)
     };
-    let start = place("start_time").and_then(Value::as_f64);
+    let second = |name: &str| {
+        let second = place(name).and_then(Value::as_f64);
+        second.filter(|second| second.is_finite() && *second > 0.0)
+    };
     Some(Media {
         kind: kind(file)?,
         url: file.get("presigned_url")?.as_str()?.to_owned(),
-        start: start.filter(|start| start.is_finite() && *start > 0.0),
+        start: second("start_time"),
+        end: second("end_time"),
         page: place("page_number").and_then(Value::as_u64),
+        parts: Vec::new(),
     })
 }
 

@@ -14,7 +14,7 @@ use loupe_wire::{
 };
 use serde_json::json;
 
-pub use lock::hash_for_pages;
+pub use lock::{hash_for_pages, renew};
 pub use media::of as media_of;
 pub use preview::{is_preview, sweep};
 pub use routes::router;
@@ -104,7 +104,7 @@ async fn asked(
         Some(display) => display,
         None => display::generate(app, scope, retriever, &title).await?,
     };
-    display::check(&display)?;
+    display::check(&display, retriever)?;
     let now = clock::time(app.clock().micros());
     Ok(PublishedRetrieverResponse {
         retriever_id: retriever.retriever_id.clone().unwrap_or_default(),
@@ -242,7 +242,7 @@ pub async fn update(
     let password =
         Password::asked(app, &scope.caller, request.password_secret_name.as_deref()).await?;
     if let Some(display) = &request.display_config {
-        display::check(display)?;
+        display::check(display, &retriever)?;
     }
     let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
     let org_id = scope.caller.org_id.clone();

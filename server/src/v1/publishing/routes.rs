@@ -59,6 +59,7 @@ async fn list_published(
         total,
         limit: params.limit,
         offset: params.offset,
+        ..Default::default()
     }))
 }
 

@@ -28,12 +28,14 @@ crate::sql! {
     const FORGET_NAMES = "DELETE FROM page_names WHERE namespace_id = $1 AND retriever_id = $2";
     // What has a password is counted and not told.
     const COUNT_PUBLIC = "SELECT CAST(COUNT(*) AS BIGINT), CAST(COALESCE(SUM(CASE WHEN is_locked = TRUE THEN 1 ELSE 0 END), 0) AS BIGINT) FROM published_retrievers WHERE is_active = TRUE";
-    const LIST_OPEN = "SELECT data FROM published_retrievers WHERE is_active = TRUE AND is_locked = FALSE AND ($1 = '' OR title LIKE $1 ESCAPE '!' OR public_name LIKE $1 ESCAPE '!') ORDER BY created_at DESC, public_id LIMIT $2 OFFSET $3";
+    const LIST_OPEN = "SELECT org_id, namespace_id, data, '' AS hash FROM published_retrievers WHERE is_active = TRUE AND is_locked = FALSE AND ($1 = '' OR title LIKE $1 ESCAPE '!' OR public_name LIKE $1 ESCAPE '!') ORDER BY created_at DESC, public_id LIMIT $2 OFFSET $3";
     const COUNT_OPEN = "SELECT CAST(COUNT(*) AS BIGINT) FROM published_retrievers WHERE is_active = TRUE AND is_locked = FALSE AND ($1 = '' OR title LIKE $1 ESCAPE '!' OR public_name LIKE $1 ESCAPE '!')";
     const OPEN_NAMES = "SELECT public_name, updated_at FROM published_retrievers WHERE is_active = TRUE AND is_locked = FALSE AND is_indexed = TRUE ORDER BY created_at DESC, public_id LIMIT $1";
     const LOCK = "INSERT INTO page_passwords (public_id, org_id, namespace_id, retriever_id, secret_name, hash, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (public_id) DO UPDATE SET secret_name = excluded.secret_name, hash = excluded.hash, updated_at = excluded.updated_at";
     const UNLOCK = "DELETE FROM page_passwords WHERE namespace_id = $1 AND retriever_id = $2";
     const LOCKED_BY = "SELECT CAST(COUNT(*) AS BIGINT) FROM page_passwords WHERE org_id = $1 AND secret_name = $2";
+    // The same password: it was changed at no other moment than before.
+    const RENEW = "UPDATE page_passwords SET hash = $4 WHERE org_id = $1 AND public_id = $2 AND hash = $3";
     const RELOCK = "UPDATE page_passwords SET hash = $3, updated_at = $4 WHERE org_id = $1 AND secret_name = $2";
 }
 
@@ -105,6 +107,17 @@ pub async fn relock(
 ) -> Result<()> {
     tx.run(RELOCK, args![org_id, secret_name, hash, now])
         .await?;
+    Ok(())
+}
+
+/// The password of a page has another hash, unless it was changed meanwhile.
+pub(super) async fn renew(
+    tx: &mut Tx,
+    (org_id, public_id): (&str, &str),
+    old: &str,
+    hash: &str,
+) -> Result<()> {
+    tx.run(RENEW, args![org_id, public_id, old, hash]).await?;
     Ok(())
 }
 
@@ -264,15 +277,15 @@ pub async fn list_open(
     words: &str,
     limit: i64,
     offset: i64,
-) -> Result<(Vec<PublishedRetrieverResponse>, i64)> {
+) -> Result<(Vec<Published>, i64)> {
     let words: String = words.to_lowercase().chars().take(TITLE + 1).collect();
     let pattern = match words.is_empty() {
         true => words,
         false => format!("%{}%", db::verbatim(&words)),
     };
-    let rows: Vec<Row> = db.all(LIST_OPEN, args![&pattern, limit, offset]).await?;
+    let found = db.all(LIST_OPEN, args![&pattern, limit, offset]).await?;
     let count = db.number(COUNT_OPEN, args![&pattern]).await?;
-    Ok((rows.into_iter().map(|(data,)| data.0).collect(), count))
+    Ok((found, count))
 }
 
 /// Names of active pages without a password that search engines may list, newest first, and when each was changed.

@@ -230,7 +230,8 @@ async fn submit(
     batch_id: &str,
 ) -> Result<String> {
     let request = SubmitBatchRequest::default();
-    let again = batches::Again::Unfinished;
+    // Also one that somebody canceled.
+    let again = batches::Again::Resubmitted;
     batches::submit(app, scope, bucket_id, batch_id, request, again)
         .await
         .map(|task| task.task_id)

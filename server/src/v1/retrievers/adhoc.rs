@@ -186,6 +186,7 @@ async fn list_adhoc_executions(
         results,
         total,
         pagination: Some(cast(&pagination)?),
+        ..Default::default()
     }))
 }
 

@@ -31,6 +31,7 @@ use crate::{
     error::Result,
     id,
     limits::quota,
+    v1::documents,
 };
 
 /// Bytes in memory of all answers together, and of one.
@@ -68,13 +69,19 @@ const REPEATABLE: [&str; 20] = [
 ];
 
 /// Words in a definition that make answers differ from one moment to the next. Templates write them in any case.
-const PASSING: [&str; 6] = [
+const PASSING: [&str; 11] = [
     "utc_now",
     "time_ago",
     "time_elapsed_ms",
     "budget_remaining",
     "\"random\"",
     "\"learned\"",
+    // What a language model says, and what other retrievers find.
+    "\"natural_language\"",
+    "\"decision_model\"",
+    "\"relevance_criteria\"",
+    "\"retriever_id\"",
+    "\"retriever_config\"",
 ];
 
 type Key = [u8; 32];
@@ -162,7 +169,10 @@ pub async fn answer<L: Level>(
     retriever: &Record<RetrieverModelOutput>,
     ask: Execute,
 ) -> Result<Answered> {
-    if ask.skip_cache || ask.explain || ask.watch.is_some() || !is_repeatable(retriever) {
+    // An object changes without any document.
+    let shows_objects = ask.expand.iter().any(|field| field == documents::ROOT);
+    let passes = ask.skip_cache || ask.explain || ask.watch.is_some() || shows_objects;
+    if passes || !is_repeatable(retriever) {
         let answer = execute(app, scope, retriever, ask).await?;
         let mark = Mark::passing(&answer);
         return Ok(Answered { answer, mark });

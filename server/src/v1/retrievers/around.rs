@@ -13,7 +13,10 @@ use sha2::{Digest, Sha256};
 use crate::{
     app::App,
     error::ApiError,
-    limits::{self, turns::Turn},
+    limits::{
+        self,
+        turns::{Turn, Turns},
+    },
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -101,15 +104,21 @@ impl Used {
 pub struct Held {
     app: App,
     org_id: String,
-    turn: Mutex<Option<Turn>>,
+    place: Place,
 }
 
-impl Held {
-    pub fn new(app: &App, org_id: &str, turn: Turn) -> Self {
+/// An execution's place among others: its one turn, or none while all of it waits.
+struct Place {
+    turn: Mutex<Option<Turn>>,
+    /// Held by whoever takes the turn again: parts of one execution may come back at the same time.
+    coming: tokio::sync::Mutex<()>,
+}
+
+impl Place {
+    fn new(turn: Turn) -> Self {
         Self {
-            app: app.clone(),
-            org_id: org_id.to_owned(),
             turn: Mutex::new(Some(turn)),
+            coming: tokio::sync::Mutex::default(),
         }
     }
 
@@ -121,18 +130,33 @@ impl Held {
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         turn.is_some()
     }
+
+    async fn back(&self, turns: &Turns) {
+        let _coming = self.coming.lock().await;
+        if !self.has_turn() {
+            self.put(turns.again().await);
+        }
+    }
+}
+
+impl Held {
+    pub fn new(app: &App, org_id: &str, turn: Turn) -> Self {
+        Self {
+            app: app.clone(),
+            org_id: org_id.to_owned(),
+            place: Place::new(turn),
+        }
+    }
 }
 
 #[async_trait]
 impl Around for Held {
     fn leave(&self) {
-        self.put(None);
+        self.place.put(None);
     }
 
     async fn back(&self) {
-        if !self.has_turn() {
-            self.put(self.app.turns.again().await);
-        }
+        self.place.back(&self.app.turns).await;
     }
 
     fn spend(&self, what: Metered, amount: u64) -> Result<(), u64> {
@@ -166,6 +190,16 @@ pub fn used_up(what: Metered, message: impl Into<String>, wait: u64) -> ApiError
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn parts_of_an_execution_that_come_back_together_share_its_turn() {
+        let turns = Turns::new(1);
+        let place = Place::new(turns.take().await.unwrap());
+        place.put(None);
+        let both = async { tokio::join!(place.back(&turns), place.back(&turns)) };
+        let came = tokio::time::timeout(Duration::from_secs(10), both).await;
+        assert!(came.is_ok() && place.has_turn());
+    }
 
     #[test]
     fn a_minute_has_its_measure() {

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 
 use super::{
     around::Held,
+    called::Stored,
     compile, filtered, learned, record,
     recording::{self, Begun},
     stage_inputs,
@@ -55,6 +56,8 @@ pub struct Execute {
     pub public_id: String,
     /// How long whoever asks waits, whatever the retriever's budget says.
     pub max_time_ms: Option<u64>,
+    /// The fields that whoever asks is shown; all where absent.
+    pub shown: Option<Arc<[String]>>,
 }
 
 /// Runs a stored retriever. What fails once it has begun is told in the history, too.
@@ -150,7 +153,7 @@ async fn search<L: Level>(
         secrets: secrets_of(app, &scope.caller.org_id, &plan).await?,
         web: Some(Arc::new(app.outbound().clone())),
         web_search: app.web_search.clone(),
-        outside: outside(app, &scope.caller.org_id),
+        outside: outside(app, &scope.caller.org_id, &scope.namespace_id),
         keeping,
         watch: ask.watch,
         acts: match plan.learns() {
@@ -160,6 +163,7 @@ async fn search<L: Level>(
             None => Arc::default(),
         },
         around: Some(held.clone()),
+        shown: ask.shown,
     };
     let mut outcome = plan.run(run).await.map_err(run_error)?;
     held.leave();
@@ -204,7 +208,10 @@ pub fn budget_ms(retriever: &RetrieverModelOutput) -> Option<u64> {
 
 /// The collections as plans see them, but those that are put away, or on the way to it: their documents are no longer
 /// searched.
-fn searchable(app: &App, collections: &[Arc<Record<CollectionResponse>>]) -> Vec<Searchable> {
+pub(super) fn searchable(
+    app: &App,
+    collections: &[Arc<Record<CollectionResponse>>],
+) -> Vec<Searchable> {
     let here = collections
         .iter()
         .filter(|one| !collections::lifecycle::is_away(one));
@@ -244,11 +251,12 @@ pub async fn ground<L: Level>(app: &App, scope: &Scope<L>) -> Run {
         secrets: HashMap::new(),
         web: Some(Arc::new(app.outbound().clone())),
         web_search: app.web_search.clone(),
-        outside: outside(app, &scope.caller.org_id),
+        outside: outside(app, &scope.caller.org_id, &scope.namespace_id),
         keeping: None,
         watch: None,
         acts: Arc::default(),
         around: held.map(|held| held as _),
+        shown: None,
     }
 }
 
@@ -263,13 +271,22 @@ fn keeping<L: Level>(app: &App, scope: &Scope<L>) -> Keeping {
 }
 
 /// What stages of this organization may use beyond the store and the models.
-fn outside(app: &App, org_id: &str) -> Outside {
+fn outside(app: &App, org_id: &str, namespace_id: &str) -> Outside {
     let code = &app.config().code;
+    let stored = Stored {
+        app: app.clone(),
+        org_id: org_id.to_owned(),
+        namespace_id: namespace_id.to_owned(),
+    };
     Outside {
         extraction: Some(app.ingest().extraction.clone()),
         reverse_image: app.reverse_image.clone(),
         tables: Some(Arc::new(connections::Databases::new(app, org_id))),
         code: code.enabled.then(|| code.clone()),
+        retrievers: Some(Arc::new(stored.clone())),
+        files: Some(Arc::new(stored)),
+        depth: 0,
+        runs: None,
     }
 }
 

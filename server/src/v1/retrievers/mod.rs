@@ -4,17 +4,21 @@ mod adhoc;
 mod answers;
 mod around;
 mod batching;
+mod called;
 mod execution;
 mod filtered;
 mod highlights;
 mod history;
+mod keys;
 mod learned;
+mod log;
 mod profile;
 mod recording;
 mod routes;
 mod store;
 mod streaming;
 mod typeahead;
+mod writing;
 
 use std::sync::Arc;
 
@@ -33,6 +37,7 @@ pub use around::{Held, Used, spend, used_up};
 pub use execution::{Execute, budget_ms, execute, finder, ground, run_error};
 pub use highlights::of as highlights;
 pub use history::{History, inputs_of_executions, record, sweep};
+pub use keys::{hide_position, without_position};
 pub use learned::Acts;
 pub use profile::stages_of;
 pub use recording::AT_FAULT;
@@ -86,6 +91,7 @@ pub fn stage_inputs(stages: &[StageConfigOutput]) -> Vec<StageConfigInput> {
         description: stage.description.clone(),
         on_error: stage.on_error.clone(),
         output_alias: stage.output_alias.clone(),
+        parameters: None,
     };
     stages.iter().map(input).collect()
 }
@@ -197,7 +203,7 @@ pub fn configured(app: &App) -> Configured {
 }
 
 /// The ids of the collections that a plan is to read, where the caller may read everything that it reads: these, those that
-/// its stages name, taxonomies, databases, and secrets that it sends.
+/// its stages name, taxonomies, retrievers, databases, and secrets that it sends.
 async fn readable<L: Level>(
     app: &App,
     scope: &Scope<L>,
@@ -215,9 +221,12 @@ async fn readable<L: Level>(
     for id in all.filter_map(|one| one.collection_id.as_deref()) {
         collections::allow_reading(caller, id)?;
     }
-    // The same goes for taxonomies and databases.
+    // The same goes for taxonomies, other retrievers and databases.
     for named in plan.taxonomies() {
         taxonomies::find(app, scope, &named, NamespaceOperation::ReadData).await?;
+    }
+    for named in plan.retrievers() {
+        find(app, scope, &named, NamespaceOperation::ExecuteRetriever).await?;
     }
     for named in plan.connections() {
         connections::check_database(app, caller, &named).await?;

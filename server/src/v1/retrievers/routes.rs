@@ -9,9 +9,9 @@ use loupe_wire::{
     CloneRetrieverRequest, CloneRetrieverResponse, CreateRetrieverRequest, ExecuteRetrieverRequest,
     ExecuteRetrieverResponse, ExecutionDetail, ExplainRetrieverRequest, ExplainRetrieverResponse,
     GenericDeleteResponse, ListExecutionsRequest, ListExecutionsResponse, ListRetrieversRequest,
-    ListRetrieversResponse, NamespaceOperation, PaginationMetadata, PatchRetrieverRequest,
-    PatchRetrieverResponse, ResourceType, RetrieverConfig, RetrieverModelOutput,
-    RetrieverStageDefinition, StreamStageEvent, Value,
+    ListRetrieversResponse, NamespaceOperation, PatchRetrieverRequest, PatchRetrieverResponse,
+    ResourceType, RetrieverConfig, RetrieverModelOutput, RetrieverStageDefinition,
+    StreamStageEvent, Value,
 };
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -19,6 +19,7 @@ use utoipa_axum::router::OpenApiRouter;
 use super::{
     Execute, RETRIEVERS, cast,
     store::{self, Wanted},
+    writing::Target,
 };
 use crate::{
     app::App,
@@ -46,7 +47,7 @@ pub fn router() -> OpenApiRouter<App> {
         .merge(super::typeahead::router())
 }
 
-#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[derive(Debug, Clone, Copy, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct ExecuteQuery {
     return_presigned_urls: Option<bool>,
@@ -203,7 +204,8 @@ where
     }
 }
 
-/// Runs a retriever. With `stream` the answer is `text/event-stream`: each stage when it begins and ends, the whole last.
+/// Runs a retriever. With `stream` the answer is `text/event-stream`: each stage when it begins and ends, the whole last. With
+/// `target_collection_id` the documents of the answer are written into that collection, which takes a key that may write.
 #[utoipa::path(post, path = "/v1/retrievers/{retriever_id}/execute", tag = "retrievers", params(ExecuteQuery), request_body = ExecuteRetrieverRequest, responses((status = 200, content((ExecuteRetrieverResponse = "application/json"), (StreamStageEvent = "text/event-stream"))), (status = 304, description = "the answer has the tag that `If-None-Match` names")))]
 async fn execute_retriever(
     State(app): State<App>,
@@ -214,13 +216,48 @@ async fn execute_retriever(
     Asked(request): Asked,
 ) -> Result<Response> {
     let retriever = super::known(&app, &scope, &id).await?;
-    if let Some(target) = request.target_collection_id {
-        let msg = "an execution writes its documents into no collection: leave this out";
-        let path = ["target_collection_id"];
-        return Err(Violation::body(&path, "not_enabled", msg, target.into()).into());
-    }
+    let target = target(&app, &scope, &request).await?;
     let stream = request.stream;
-    let ask = Execute {
+    let ask = ask(request, query);
+    if stream {
+        return super::streaming::stream(app, scope, retriever, ask).await;
+    }
+    let mut answered = super::answer(&app, &scope, &retriever, ask).await?;
+    if let Some(target) = &target {
+        target.write(&app, &retriever, &mut answered.answer).await?;
+    }
+    if query.include_legacy_results.unwrap_or(false) {
+        answered.answer.results = answered.answer.documents.clone();
+    }
+    // What was written is told, whether or not the caller has the documents.
+    let is_known = target.is_none() && answered.mark.is_known(&headers);
+    let mut response = match is_known {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => Json(&answered.answer).into_response(),
+    };
+    answered.mark.put(&mut response);
+    Ok(response)
+}
+
+/// Where the execution writes, if it is to.
+async fn target(
+    app: &App,
+    scope: &Scope<Read>,
+    request: &ExecuteRetrieverRequest,
+) -> Result<Option<Target>> {
+    let Some(target) = request.target_collection_id.as_deref() else {
+        return Ok(None);
+    };
+    if request.stream {
+        let msg = "a stream writes nothing: leave `stream` or `target_collection_id` out";
+        let path = ["target_collection_id"];
+        return Err(Violation::body(&path, "value_error", msg, target.into()).into());
+    }
+    Target::find(app, scope, target).await.map(Some)
+}
+
+fn ask(request: ExecuteRetrieverRequest, query: ExecuteQuery) -> Execute {
+    Execute {
         inputs: request.inputs.unwrap_or_default(),
         filters: request.filters,
         pagination: request.pagination,
@@ -231,26 +268,14 @@ async fn execute_retriever(
         vectors: request.return_vectors || query.return_vectors.unwrap_or(false),
         highlights: request.return_highlights,
         explain: request.explain || query.explain.unwrap_or(false),
-        // Whoever says how fresh an answer must be gets a fresh one.
+        // Whoever says how fresh an answer must be gets a fresh one, and only that is written.
         skip_cache: request.skip_cache
             || query.skip_cache.unwrap_or(false)
             || request.write_token.is_some()
-            || request.consistency.is_some(),
+            || request.consistency.is_some()
+            || request.target_collection_id.is_some(),
         ..Execute::default()
-    };
-    if stream {
-        return super::streaming::stream(app, scope, retriever, ask).await;
     }
-    let mut answered = super::answer(&app, &scope, &retriever, ask).await?;
-    if query.include_legacy_results.unwrap_or(false) {
-        answered.answer.results = answered.answer.documents.clone();
-    }
-    let mut response = match answered.mark.is_known(&headers) {
-        true => StatusCode::NOT_MODIFIED.into_response(),
-        false => Json(&answered.answer).into_response(),
-    };
-    answered.mark.put(&mut response);
-    Ok(response)
 }
 
 /// What an execution would do.
@@ -264,7 +289,8 @@ async fn explain_retriever(
     super::explain(&app, &scope, &id).await.map(Json)
 }
 
-/// Executions of a retriever, newest first, also those that failed; with `status` those that ended so.
+/// Executions of a retriever, newest first, also those that failed; with `status` those that ended so. `filters` and `sorts` are of
+/// the members of an execution.
 #[utoipa::path(post, path = "/v1/retrievers/{retriever_id}/executions/list", tag = "retrievers", params(ListQuery), request_body = ListExecutionsRequest, responses((status = 200, body = ListExecutionsResponse)))]
 async fn list_executions(
     State(app): State<App>,
@@ -273,7 +299,7 @@ async fn list_executions(
     query: ListQuery,
     Body(request): Body<ListExecutionsRequest>,
 ) -> Result<Json<ListExecutionsResponse>> {
-    let params = ListParams::new(query, &serde_json::json!({}))?;
+    let params = ListParams::new(query, &request)?;
     let id = super::find(&app, &scope, &id, NamespaceOperation::ReadData)
         .await?
         .retriever_id
@@ -285,20 +311,7 @@ async fn list_executions(
         since: i64::MIN,
         until: i64::MAX,
     };
-    let total = store::count_executions(app.db(), wanted).await?;
-    let rows = store::list_executions(app.db(), wanted, (params.limit, params.offset)).await?;
-    let results = rows.iter().map(cast).collect::<Result<Vec<_>>>()?;
-    let has_next = params.offset + i64::try_from(results.len()).unwrap_or(0) < total;
-    let pagination = PaginationMetadata {
-        total,
-        limit: params.limit,
-        offset: params.offset,
-        has_next,
-    };
-    Ok(Json(ListExecutionsResponse {
-        results,
-        pagination,
-    }))
+    super::log::list(&app, params, wanted).await.map(Json)
 }
 
 /// One execution, without its documents.

@@ -1,9 +1,12 @@
-use loupe_wire::{InteractionResponse, Object, RetrieverModelOutput, Value};
+use loupe_wire::{
+    InteractionResponse, Object, RetrieverExecutionSummary, RetrieverModelOutput, Value,
+};
 
 use crate::{
     args,
     db::{Db, Json, Tx},
     error::{ApiError, Result},
+    list::{Mark, Walk},
 };
 
 crate::table!(pub static RETRIEVERS: RetrieverModelOutput = "retrievers", "retriever");
@@ -22,6 +25,13 @@ crate::sql! {
     const SWEEP_EXECUTIONS = "DELETE FROM executions WHERE execution_id IN (SELECT execution_id FROM executions WHERE created_at < $1 LIMIT $2)";
     const FIND_EXECUTION = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND execution_id = $3";
 }
+
+crate::pieces!(
+    "executions",
+    "execution_id",
+    "data, created_at, execution_id",
+    "namespace_id = $1 AND retriever_id = $2 AND ($6 = '' OR status = $6) AND ($7 = '' OR $7 LIKE '%|' || status || '|%')"
+);
 
 /// One execution, told without its documents.
 #[derive(Debug, Clone)]
@@ -98,6 +108,28 @@ pub async fn list_executions(
         None => db.all(LIST_SPAN, args).await?,
     };
     Ok(rows.into_iter().map(|(data,)| data.0).collect())
+}
+
+/// Up to 1,000 executions behind this mark, of any moment on the walk; each with its own.
+pub async fn piece(
+    db: &Db,
+    wanted: Wanted<'_>,
+    walk: &Walk<'_>,
+    (at, id): Mark,
+) -> Result<Vec<(RetrieverExecutionSummary, Mark)>> {
+    let args = args![
+        wanted.namespace_id,
+        wanted.retriever_id,
+        at,
+        id,
+        walk.end(),
+        wanted.status.unwrap_or_default(),
+        walk.words("status")
+    ];
+    let rows: Vec<(Json<RetrieverExecutionSummary>, i64, String)> =
+        db.all(walk.sql(NEWEST, OLDEST), args).await?;
+    let execution = |(Json(data), at, id)| (data, (at, id));
+    Ok(rows.into_iter().map(execution).collect())
 }
 
 /// The number of executions.

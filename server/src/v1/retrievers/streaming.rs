@@ -1,6 +1,6 @@
 //! An execution told stage by stage, as server-sent events.
 
-use std::{convert::Infallible, pin::Pin, sync::Arc};
+use std::{convert::Infallible, sync::Arc};
 
 use axum::response::{
     IntoResponse, Response,
@@ -12,6 +12,7 @@ use loupe_wire::{
     ExecuteRetrieverResponse, RetrieverModelOutput, StreamStageEvent, StreamStageEventType,
 };
 use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::{Execute, execute};
 use crate::{
@@ -19,15 +20,16 @@ use crate::{
     auth::{Read, Scope},
     db::Record,
     error::{ApiError, Result},
-    id,
+    front, id,
 };
 
 /// Events that wait for a slow reader; then the stages wait, too.
 const WAITING: usize = 8;
 
-type Running = Pin<Box<dyn Future<Output = Result<ExecuteRetrieverResponse>> + Send>>;
+/// It runs on its own, also where nobody reads what it tells; a caller that goes away ends it.
+type Running = AbortOnDropHandle<Result<ExecuteRetrieverResponse>>;
 
-/// The execution and what it has told. It runs while its answer is read: a caller that goes away ends it.
+/// The execution and what it has told.
 struct Telling {
     execution_id: String,
     running: Option<Running>,
@@ -55,7 +57,7 @@ pub async fn stream(
     let running = async move { execute(&app, &scope, &retriever, ask).await };
     let mut telling = Telling {
         execution_id,
-        running: Some(Box::pin(running)),
+        running: Some(AbortOnDropHandle::new(tokio::spawn(front::carry(running)))),
         told,
         refusal: None,
         end: None,
@@ -93,7 +95,7 @@ impl Telling {
                 Some(event) = self.told.recv() => return Some(self.stage(event)),
                 end = running => {
                     self.running = None;
-                    self.end = Some(end);
+                    self.end = Some(end.unwrap_or_else(|error| Err(ApiError::internal(error))));
                 }
             }
         }

@@ -28,7 +28,7 @@ use crate::{
 };
 
 crate::sql! {
-    const PUT_OBJECT = "INSERT INTO objects (object_id, namespace_id, bucket_id, key_prefix, unique_key, content_hash, idempotency_key, status, size_bytes, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $6, NULL, $7, $8, $9, $9, $10) ON CONFLICT DO NOTHING";
+    const PUT_OBJECT = "INSERT INTO objects (object_id, namespace_id, bucket_id, key_prefix, unique_key, content_hash, idempotency_key, status, size_bytes, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $6, NULL, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING";
 }
 
 pub(super) async fn put_files(
@@ -180,6 +180,9 @@ async fn objects(app: &App, snapshot: &SnapshotModel) -> Result<Vec<String>> {
 
 async fn put_objects(tx: &mut Tx, owner: &str, rows: Vec<ObjectRow>, now: i64) -> Result<()> {
     for row in rows {
+        // Lists are in the order of what they show.
+        let made = row.data.0.created_at;
+        let made = made.map_or(now, |made| made.timestamp_micros());
         let args = args![
             &row.object_id,
             owner,
@@ -189,6 +192,7 @@ async fn put_objects(tx: &mut Tx, owner: &str, rows: Vec<ObjectRow>, now: i64) -
             &row.content_hash,
             &row.status,
             row.size_bytes,
+            made,
             now,
             Arg::json(&row.data.0)
         ];

@@ -59,6 +59,7 @@ async fn list_syncs(
         total: page.total_count(&params),
         results: page.results,
         pagination: page.pagination,
+        ..Default::default()
     }))
 }
 
@@ -155,6 +156,7 @@ async fn list_sync_jobs(
         total: page.total_count(&params),
         results: page.results,
         pagination: page.pagination,
+        ..Default::default()
     }))
 }
 

@@ -15,7 +15,7 @@ use crate::{
     auth::{Delete, OptionalScope, Read},
     body::Body,
     error::Result,
-    list::{self, ListParams, ListQuery, Page, Sieve},
+    list::{self, ListParams, ListQuery, Page, Sieve, Walk},
     openapi::routes,
 };
 
@@ -71,15 +71,17 @@ async fn page(
         };
         Page::from_window(rows, &params, total)
     } else {
-        let mut sieve = Sieve::new(&params)?;
+        let walk = Walk::blind(&params);
+        let mut sieve = Sieve::along(&params, &walk)?;
         while let Some(mark) = sieve.goes_on() {
-            sieve.take(store::before(app.db(), &asked, mark).await?)?;
+            sieve.take(store::piece(app.db(), &asked, &walk, mark).await?)?;
         }
         sieve.page()
     };
     Ok(Json(ListTasksResponse {
         results: page.results,
         pagination: page.pagination,
+        ..Default::default()
     }))
 }
 

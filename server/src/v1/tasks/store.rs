@@ -1,11 +1,13 @@
-use loupe_wire::{TaskResponse, TaskStatusEnum, Value};
+use std::collections::BTreeSet;
+
+use loupe_wire::{TaskResponse, TaskStatusEnum, Value, reading};
 
 use super::{is_terminal, name_of};
 use crate::{
     args,
     db::{Arg, Db, Json, Tx},
     error::Result,
-    list::Mark,
+    list::{Mark, Walk, words},
 };
 
 crate::sql! {
@@ -13,13 +15,19 @@ crate::sql! {
     const FIND = "SELECT data FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3 AND parent_id IS NULL";
     const FIND_ARCHIVED = "SELECT data FROM tasks_archive WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3";
     const LIST = "SELECT data FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR status = $3) AND ($4 = '' OR task_type = $4) AND parent_id IS NULL ORDER BY created_at DESC, task_id LIMIT $5 OFFSET $6";
-    const BEFORE = "SELECT data, created_at, task_id FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR status = $3) AND ($4 = '' OR task_type = $4) AND parent_id IS NULL AND created_at <= $5 AND (created_at < $5 OR task_id > $6) ORDER BY created_at DESC, task_id LIMIT 1000";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR status = $3) AND ($4 = '' OR task_type = $4) AND parent_id IS NULL";
     const UPDATE = "UPDATE tasks SET status = $2, updated_at = $3, ended_at = $4, data = $5 WHERE task_id = $1";
     const DELETE = "DELETE FROM tasks WHERE org_id = $1 AND (task_id = $2 OR parent_id = $2)";
     const DELETE_ARCHIVED = "DELETE FROM tasks_archive WHERE org_id = $1 AND task_id = $2";
     const READ = "SELECT data FROM tasks WHERE task_id = $1";
 }
+
+crate::pieces!(
+    "tasks",
+    "task_id",
+    "data, created_at, task_id",
+    "org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($6 = '' OR status = $6) AND ($7 = '' OR task_type = $7) AND ($8 = '' OR $8 LIKE '%|' || status || '|%') AND ($9 = '' OR $9 LIKE '%|' || task_type || '|%') AND parent_id IS NULL"
+);
 
 /// Where a task belongs.
 pub struct Place<'a> {
@@ -98,23 +106,37 @@ pub async fn list(
     Ok(rows.into_iter().map(|row| row.0.0).collect())
 }
 
-/// Up to 1,000 tasks behind this mark, newest first; each with its own.
-pub async fn before(
+/// Up to 1,000 tasks behind this mark; each with its own.
+pub async fn piece(
     db: &Db,
     asked: &Asked<'_>,
+    walk: &Walk<'_>,
     (at, id): Mark,
 ) -> Result<Vec<(TaskResponse, Mark)>> {
     let args = args![
         asked.org_id,
         asked.namespace_id,
+        at,
+        id,
+        walk.end(),
         asked.status,
         asked.task_type,
-        at,
-        id
+        words(ended(walk.texts("status"))),
+        walk.words("task_type")
     ];
-    let rows: Vec<(Json<TaskResponse>, i64, String)> = db.all(BEFORE, args).await?;
+    let rows: Vec<(Json<TaskResponse>, i64, String)> =
+        db.all(walk.sql(NEWEST, OLDEST), args).await?;
     let task = |(Json(data), at, id)| (data, (at, id));
     Ok(rows.into_iter().map(task).collect())
+}
+
+/// The column is ahead of what a task shows until that has ended: only then it says which tasks may be left out.
+fn ended(said: Option<BTreeSet<&str>>) -> Option<BTreeSet<&str>> {
+    let is_end = |word: &&str| {
+        let status = reading::from_value::<TaskStatusEnum>(&Value::from(*word));
+        status.is_ok_and(is_terminal)
+    };
+    said.filter(|said| said.iter().all(is_end))
 }
 
 pub async fn count(db: &Db, asked: &Asked<'_>) -> Result<i64> {

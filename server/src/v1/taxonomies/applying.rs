@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::{
     building,
-    executing::{self, Candidate, classify},
+    executing::{self, Candidate, classify_timed},
     store::{self, TAXONOMIES},
 };
 use crate::{
@@ -257,7 +257,7 @@ impl<'a> Pass<'a> {
         let candidates: Vec<Candidate> = todo.iter().cloned().map(Candidate::from).collect();
         let searches: Vec<_> = candidates
             .iter()
-            .map(|one| classify(app, self.scope, self.taxonomy, one, Some(&self.source)))
+            .map(|one| classify_timed(app, self.scope, self.taxonomy, one, Some(&self.source)))
             .collect();
         let at_once = usize::try_from(work.parallelism.clamp(1, AT_ONCE)).unwrap_or(1);
         let found: Vec<_> = futures::stream::iter(searches)
@@ -266,13 +266,19 @@ impl<'a> Pass<'a> {
             .await;
         let mut changed = Vec::new();
         let at = app.clock().now().to_rfc3339();
-        for (mut document, found) in todo.into_iter().zip(found) {
+        for (mut document, (found, took_ms)) in todo.into_iter().zip(found) {
             done.stats.processed_docs += 1;
             match found {
                 Ok(matches) if !matches.is_empty() => {
                     done.stats.enriched += 1;
                     let style = HierarchicalEnrichmentStyle::Combined;
-                    put(self.taxonomy, &mut document, &matches, style, &at);
+                    put(
+                        self.taxonomy,
+                        &mut document,
+                        &matches,
+                        style,
+                        (&at, took_ms),
+                    );
                     changed.push(document);
                 }
                 Ok(_) => {}
@@ -407,13 +413,13 @@ fn is_done(document: &Document, taxonomy: &Taxonomy) -> bool {
     })
 }
 
-/// Writes what the nodes give into the document, and into its record where it belongs.
+/// Writes what the nodes give into the document, and into its record where it belongs, when that was and how long it took.
 pub(super) fn put(
     taxonomy: &Taxonomy,
     document: &mut Document,
     matches: &[Match],
     style: HierarchicalEnrichmentStyle,
-    at: &str,
+    (at, took_ms): (&str, f64),
 ) {
     let mut value = Value::Object(std::mem::take(&mut document.payload));
     let written = taxonomy.enrich(&mut value, matches, None, style);
@@ -423,9 +429,11 @@ pub(super) fn put(
     if let Some(internal) = document.payload.get_mut("_internal") {
         internal["updated_at"] = at.into();
     }
-    let said = matches
-        .iter()
-        .map(|one| taxonomy.assignment(one, &written, at));
+    let said = matches.iter().map(|one| {
+        let mut said = taxonomy.assignment(one, &written, at);
+        said["took_ms"] = took_ms.into();
+        said
+    });
     note(document, &taxonomy.taxonomy_id, said);
 }
 

@@ -1,6 +1,6 @@
 //! Executing a taxonomy: shown for some documents at once, or stored for many by a task.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Instant};
 
 use futures::StreamExt as _;
 use loupe_engine::{
@@ -75,6 +75,19 @@ pub(super) async fn classify<L: Level>(
         collection,
     };
     taxonomy.classify(&ground, &subject, taxonomy.top_k).await
+}
+
+/// As [`classify`], with the milliseconds that it took.
+pub(super) async fn classify_timed<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    taxonomy: &Taxonomy,
+    candidate: &Candidate,
+    collection: Option<&Searchable>,
+) -> (Result<Vec<Match>, RunError>, f64) {
+    let began = Instant::now();
+    let found = classify(app, scope, taxonomy, candidate, collection).await;
+    (found, began.elapsed().as_secs_f64() * 1e3)
 }
 
 pub(super) async fn execute(

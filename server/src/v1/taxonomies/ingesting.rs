@@ -1,8 +1,8 @@
-//! Taxonomies applied to documents as they come.
+//! Taxonomies applied to documents as they come, and the retrievers that a collection runs behind them.
 
 use futures::StreamExt as _;
 use loupe_engine::{
-    stage::{RunError, Searchable},
+    stage::Searchable,
     store::{CollectionSpec, Document},
 };
 use loupe_wire::{CollectionResponse, NamespaceOperation, TaxonomyApplicationConfig};
@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{
     applying::{copied, note, put},
     building,
-    executing::{AT_ONCE, Candidate, classify},
+    executing::{AT_ONCE, Candidate, classify_timed},
     store::TAXONOMIES,
 };
 use crate::{
@@ -57,8 +57,8 @@ pub async fn check_applications(
     Ok(Some(applications))
 }
 
-/// Applies the taxonomies of a collection to documents before they are stored, in their order; answers copies that are for
-/// other collections. A document is never lost for a taxonomy: what cannot be applied is told in the document's record.
+/// Applies the taxonomies of a collection to documents before they are stored, in their order, and runs its retrievers for
+/// them; answers copies that are for other collections. A document is never lost for a taxonomy: what cannot be applied is told in the document's record.
 /// What an end user writes takes over nothing that the user does not see.
 ///
 /// # Errors
@@ -86,6 +86,7 @@ pub async fn at_ingest(
         };
         copies.extend(step.run(documents).await?);
     }
+    collections::enrich(app, &scope, collection, documents, tried_again).await?;
     Ok(copies)
 }
 
@@ -111,7 +112,7 @@ impl Step<'_> {
         };
         let taxonomy = match built.await {
             Ok(taxonomy) => taxonomy,
-            Err(error) if error.is_not_found() => {
+            Err(error) if !error.is_transient() => {
                 documents
                     .iter_mut()
                     .for_each(|one| self.fail(one, &error.message()));
@@ -133,7 +134,7 @@ impl Step<'_> {
             .collect();
         let searches: Vec<_> = candidates
             .iter()
-            .map(|one| classify(app, self.scope, &taxonomy, one, Some(self.source)))
+            .map(|one| classify_timed(app, self.scope, &taxonomy, one, Some(self.source)))
             .collect();
         let found: Vec<_> = futures::stream::iter(searches)
             .buffered(AT_ONCE)
@@ -141,22 +142,26 @@ impl Step<'_> {
             .await;
         let (at, mut copies) = (app.clock().now().to_rfc3339(), Vec::new());
         let style = self.application.hierarchical_enrichment_style;
-        for (place, found) in meant.into_iter().zip(found) {
+        for (place, (found, took_ms)) in meant.into_iter().zip(found) {
             let document = &mut documents[place];
             match (found, &spec) {
                 (Ok(matches), _) if matches.is_empty() => {}
                 (Ok(matches), None) => {
-                    put(&taxonomy, document, &matches, style, &at);
-                    document.keywords = Some(with(document));
+                    put(&taxonomy, document, &matches, style, (&at, took_ms));
+                    document.keywords = Some(keywords_with(document));
                 }
                 (Ok(matches), Some(spec)) => {
                     let mut copy = document.clone();
-                    put(&taxonomy, &mut copy, &matches, style, &at);
+                    put(&taxonomy, &mut copy, &matches, style, (&at, took_ms));
                     copies.push(copied(copy, spec, &taxonomy));
                 }
-                (Err(RunError::Invalid(reason)), _) => self.fail(document, &reason),
-                (Err(error), _) if self.tried_again => return Err(retrievers::run_error(error)),
-                (Err(error), _) => self.fail(document, &error.to_string()),
+                (Err(error), _) => {
+                    let error = retrievers::run_error(error);
+                    if self.tried_again && error.is_transient() {
+                        return Err(error);
+                    }
+                    self.fail(document, &error.message());
+                }
             }
         }
         Ok(spec.map(|spec| (spec, copies)))
@@ -175,17 +180,14 @@ impl Step<'_> {
     }
 
     fn fail(&self, document: &mut Document, reason: &str) {
-        let id = &self.application.taxonomy_id;
-        note(
-            document,
-            id,
-            [json!({ "taxonomy_id": id, "error": reason })],
-        );
+        let (id, at) = (&self.application.taxonomy_id, self.app.clock().now());
+        let said = json!({ "taxonomy_id": id, "error": reason, "at": at.to_rfc3339() });
+        note(document, id, [said]);
     }
 }
 
 /// What keyword search reads of an enriched document: what its maker gave, and what it took over.
-fn with(document: &Document) -> String {
+pub fn keywords_with(document: &Document) -> String {
     let taken = documents::keywords(&document.payload);
     match &document.keywords {
         Some(own) if !taken.contains(own.trim()) => format!("{own}\n{taken}"),

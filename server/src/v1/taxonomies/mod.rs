@@ -22,7 +22,7 @@ use serde_json::json;
 pub use applying::{APPLY, Apply, apply, check, give_up, keep, run};
 pub use building::ready;
 pub use executing::outputs;
-pub use ingesting::{at_ingest, check_applications};
+pub use ingesting::{at_ingest, check_applications, keywords_with};
 pub use routes::router;
 pub use store::TAXONOMIES;
 

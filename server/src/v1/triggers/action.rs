@@ -27,7 +27,8 @@ struct AlertEvaluation {
     alert_id: String,
 }
 
-/// Refuses what could not be done.
+/// Refuses what could not be done, and answers the id of what is acted on: lists find a trigger by it, however the action
+/// names it.
 ///
 /// # Errors
 /// The 422 list for settings that are not those of the action, 404 for what is not there.
@@ -36,33 +37,35 @@ pub async fn check(
     scope: &Scope<Write>,
     kind: TriggerActionType,
     config: &Object,
-) -> Result<()> {
-    match kind {
+) -> Result<String> {
+    Ok(match kind {
         TriggerActionType::RetrieverExecution => {
             let config: TriggerActionConfigRetrieverExecution = read(config)?;
-            retrievers::known(app, scope, &config.retriever_id).await?;
+            let retriever = retrievers::known(app, scope, &config.retriever_id).await?;
+            retriever.id.clone()
         }
         TriggerActionType::CollectionTrigger => {
             let (collection, request) = triggered(app, scope, read(config)?).await?;
             batches::check_trigger(&collection, &request)?;
+            collection.collection_id.unwrap_or_default()
         }
         TriggerActionType::BatchRerun => {
             let config: TriggerActionConfigBatchRerun = read(config)?;
             batch(app, scope, &config.batch_id).await?;
+            config.batch_id
         }
         TriggerActionType::TaxonomyEnrichment => {
             let mut work = enrichment(read(config)?);
             taxonomies::check(app, scope, &mut work).await?;
+            work.taxonomy_id
         }
-        TriggerActionType::Cluster => {
-            clusters::of_trigger(app, scope, &read(config)?).await?;
-        }
+        TriggerActionType::Cluster => clusters::of_trigger(app, scope, &read(config)?).await?.0,
         TriggerActionType::AlertEvaluation => {
             let config: AlertEvaluation = read(config)?;
             alerts::exists(app, scope, &config.alert_id).await?;
+            config.alert_id
         }
-    }
-    Ok(())
+    })
 }
 
 fn read<T: DeserializeOwned>(config: &Object) -> Result<T> {

@@ -12,6 +12,7 @@ use super::{
     condition::{self, Measurement},
     member,
     schedule::{Condition, Schedule},
+    scheduled,
     store::{self, Due},
     tell,
 };
@@ -360,7 +361,7 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
             settle(app, claim, End::Completed).await?;
             tasks::succeed(app, claim, outputs).await
         }
-        Err(error) if clusters::is_busy(&error) => {
+        Err(error) if clusters::is_busy(&error) || scheduled::passes(&trigger, &error) => {
             settle(app, claim, End::Skipped).await?;
             tasks::skip(app, claim, &error.message()).await
         }

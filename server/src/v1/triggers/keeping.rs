@@ -4,7 +4,7 @@
 use loupe_wire::{Object, Trigger, TriggerActionType, TriggerStatus, TriggerType, Value};
 use serde_json::json;
 
-use super::{READER, check_room, member, schedule_anew, store, tell};
+use super::{READER, check_room, member, schedule_anew, scheduled, store, tell};
 use crate::{auth::Caller, clock, db::Tx, error::Result, id};
 
 /// A cluster that is executed as batches end.
@@ -50,7 +50,7 @@ impl Kept {
     }
 }
 
-fn object(value: Value) -> Object {
+pub(super) fn object(value: Value) -> Object {
     match value {
         Value::Object(object) => object,
         _ => Object::new(),
@@ -92,7 +92,7 @@ pub async fn keep(
         check_room(count)?;
         count += 1;
         let trigger = one.made(caller, namespace_id, maker, now);
-        store::insert(tx, &caller.org_id, &trigger, now).await?;
+        store::insert(tx, &caller.org_id, &trigger, &one.cluster_id, now).await?;
         tell(tx, &trigger, "trigger.created", now).await?;
     }
     for trigger in kept {
@@ -100,6 +100,25 @@ pub async fn keep(
             end(tx, trigger, now).await?;
         }
     }
+    Ok(())
+}
+
+/// Holds every trigger that is kept for a collection: the one of its schedule, and those of the clusters that it applies. For
+/// who changes both: the first change holds the organization's feed, and whoever counts events wants that while it holds
+/// triggers.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn hold_all_of(
+    tx: &mut Tx,
+    org_id: &str,
+    namespace_id: &str,
+    collection_id: &str,
+) -> Result<()> {
+    READER.ensure(tx, org_id).await?;
+    let by_schedule = scheduled::maker(collection_id);
+    let is_its = |one: &Trigger| is_of(one, collection_id) || is_of(one, &by_schedule);
+    held(tx, namespace_id, is_its).await?;
     Ok(())
 }
 
@@ -148,7 +167,7 @@ fn is_of(trigger: &Trigger, maker: &str) -> bool {
     trigger.status != TriggerStatus::Disabled && trigger.created_by.as_deref() == Some(maker)
 }
 
-async fn end(tx: &mut Tx, mut trigger: Trigger, now: i64) -> Result<()> {
+pub(super) async fn end(tx: &mut Tx, mut trigger: Trigger, now: i64) -> Result<()> {
     trigger.status = TriggerStatus::Disabled;
     trigger.updated_at = Some(clock::time(now));
     schedule_anew(&mut trigger, now)?;

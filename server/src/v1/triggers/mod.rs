@@ -8,6 +8,7 @@ mod keeping;
 mod of_clusters;
 mod routes;
 pub(crate) mod schedule;
+mod scheduled;
 mod store;
 
 use loupe_wire::{
@@ -17,8 +18,9 @@ use loupe_wire::{
 use serde_json::json;
 
 pub use firing::{RUN, count_events, fail, run, sweep, tick};
-pub use keeping::{Kept, forget_kept, keep};
+pub use keeping::{Kept, forget_kept, hold_all_of, keep};
 pub use routes::router;
+pub use scheduled::{begin_schedule, check_schedule, end_schedule, new_id};
 
 use self::schedule::Schedule;
 use super::{events::Reader, namespaces::push_event, tasks::name_of};
@@ -39,11 +41,6 @@ const MOST: i64 = 200;
 
 /// Seconds after its moment that an active trigger counts as overdue.
 const OVERDUE: i64 = 60;
-
-/// The id that a trigger acts on, for lists.
-fn resource_of(config: &Object) -> String {
-    store::resource(config).unwrap_or_default().to_owned()
-}
 
 /// As the interface has it at this moment.
 fn present(app: &App, mut trigger: Trigger) -> Trigger {
@@ -69,7 +66,8 @@ pub async fn create(
     schedule::normal(request.trigger_type, &mut schedule_config);
     let schedule = Schedule::read(request.trigger_type, &schedule_config)?;
     check_collection(app, scope, &schedule).await?;
-    action::check(app, scope, request.action_type, &request.action_config).await?;
+    let resource_id =
+        action::check(app, scope, request.action_type, &request.action_config).await?;
     let next = match request.status {
         TriggerStatus::Active => schedule.first(now)?,
         _ => None,
@@ -97,7 +95,7 @@ pub async fn create(
         .write(move |tx| {
             Box::pin(async move {
                 check_room(store::count_in(tx, &kept.namespace_id).await?)?;
-                store::insert(tx, &org_id, &kept, now).await?;
+                store::insert(tx, &org_id, &kept, &resource_id, now).await?;
                 if kept.trigger_type == TriggerType::Event {
                     READER.ensure(tx, &org_id).await?;
                 }
@@ -193,6 +191,7 @@ pub async fn list(
         total,
         offset: request.offset,
         limit: request.limit,
+        ..Default::default()
     })
 }
 
@@ -229,6 +228,7 @@ pub async fn update(
     let before = store::find(app.db(), &scope.namespace_id, id).await?;
     let mut config = request.schedule_config.clone();
     if let Some(config) = &mut config {
+        scheduled::check_own(&before)?;
         schedule::normal(before.trigger_type, config);
         let schedule = Schedule::read(before.trigger_type, config)?;
         check_collection(app, scope, &schedule).await?;
@@ -288,13 +288,30 @@ pub async fn resume(app: &App, scope: &Scope<Write>, id: &str) -> Result<Trigger
 }
 
 /// Removes a trigger: it stays readable as disabled, with its history, for 90 days.
+/// A collection whose schedule it is has none any more.
 pub async fn delete(app: &App, scope: &Scope<Delete>, id: &str) -> Result<()> {
-    change(app, scope, id, "trigger.deleted", |trigger, now| {
-        trigger.status = TriggerStatus::Disabled;
-        schedule_anew(trigger, now)
-    })
-    .await?;
-    Ok(())
+    let (namespace_id, id) = (scope.namespace_id.clone(), id.to_owned());
+    let (org_id, now) = (scope.caller.org_id.clone(), app.clock().micros());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                // First of all, as whoever changes a collection holds it.
+                let collection = super::collections::hold_scheduled(tx, &namespace_id, &id).await?;
+                follow_feed(tx, &org_id, &namespace_id, &id).await?;
+                let end = |trigger: &mut Trigger, now| {
+                    trigger.status = TriggerStatus::Disabled;
+                    schedule_anew(trigger, now)
+                };
+                change_in(tx, &namespace_id, &id, "trigger.deleted", end, now).await?;
+                match collection {
+                    Some(one) => {
+                        super::collections::unschedule(tx, &org_id, &namespace_id, one, now).await
+                    }
+                    None => Ok(()),
+                }
+            })
+        })
+        .await
 }
 
 async fn change<L: Level>(
@@ -311,19 +328,30 @@ async fn change<L: Level>(
         .write(move |tx| {
             Box::pin(async move {
                 follow_feed(tx, &org_id, &namespace_id, &id).await?;
-                let mut trigger = store::hold(tx, &namespace_id, &id).await?;
-                if trigger.status == TriggerStatus::Disabled {
-                    return Err(ApiError::conflict("", "the trigger was removed"));
-                }
-                edit(&mut trigger, now)?;
-                trigger.updated_at = Some(clock::time(now));
-                store::update(tx, &trigger, now).await?;
-                tell(tx, &trigger, kind, now).await?;
-                Ok(trigger)
+                change_in(tx, &namespace_id, &id, kind, edit, now).await
             })
         })
         .await?;
     Ok(present(app, changed))
+}
+
+async fn change_in(
+    tx: &mut Tx,
+    namespace_id: &str,
+    id: &str,
+    kind: &'static str,
+    edit: impl FnOnce(&mut Trigger, i64) -> Result<()> + Send,
+    now: i64,
+) -> Result<Trigger> {
+    let mut trigger = store::hold(tx, namespace_id, id).await?;
+    if trigger.status == TriggerStatus::Disabled {
+        return Err(ApiError::conflict("", "the trigger was removed"));
+    }
+    edit(&mut trigger, now)?;
+    trigger.updated_at = Some(clock::time(now));
+    store::update(tx, &trigger, now).await?;
+    tell(tx, &trigger, kind, now).await?;
+    Ok(trigger)
 }
 
 /// Has the feed read for a trigger on events: nobody reads it while none is active. A reader that is not needed ends at its

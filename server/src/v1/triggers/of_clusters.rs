@@ -225,6 +225,7 @@ async fn list_cluster_triggers(
         total: page.total,
         offset: page.offset,
         limit: page.limit,
+        ..Default::default()
     }))
 }
 

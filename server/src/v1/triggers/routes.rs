@@ -5,7 +5,7 @@ use axum::{
 };
 use loupe_wire::{
     CreateTriggerRequest, ListTriggersRequest, ListTriggersResponse, TaskResponse, Trigger,
-    TriggerHistoryResponse, UpdateTriggerRequest,
+    TriggerActionType, TriggerHistoryResponse, TriggerStatus, TriggerType, UpdateTriggerRequest,
 };
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -15,7 +15,7 @@ use crate::{
     auth::{Delete, Read, Scope, Write},
     body::Body,
     error::{Result, Violation},
-    list::Params,
+    list::{Params, bounded},
     openapi::routes,
 };
 
@@ -31,15 +31,53 @@ pub fn router() -> OpenApiRouter<App> {
         .merge(super::of_clusters::router())
 }
 
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct TriggersQuery {
+    action_type: Option<TriggerActionType>,
+    trigger_type: Option<TriggerType>,
+    status: Option<TriggerStatus>,
+    /// The id of what a trigger acts on.
+    resource_id: Option<String>,
+    /// How many to pass over, default 0.
+    offset: Option<i64>,
+    /// 1 to 1000, default 50.
+    limit: Option<i64>,
+    /// Such as created_at, the default, or name.
+    sort_by: Option<String>,
+    /// asc or desc, the default.
+    direction: Option<String>,
+}
+
+impl TriggersQuery {
+    /// What is asked for; where the query says nothing, what the body says.
+    fn over(self, body: ListTriggersRequest) -> Result<ListTriggersRequest> {
+        let request = ListTriggersRequest {
+            action_type: self.action_type.or(body.action_type),
+            trigger_type: self.trigger_type.or(body.trigger_type),
+            status: self.status.or(body.status),
+            resource_id: self.resource_id.or(body.resource_id),
+            offset: self.offset.unwrap_or(body.offset),
+            limit: self.limit.unwrap_or(body.limit),
+            sort_by: self.sort_by.unwrap_or(body.sort_by),
+            direction: self.direction.unwrap_or(body.direction),
+        };
+        bounded("limit", request.limit, 1, 1000)?;
+        bounded("offset", request.offset, 0, i64::MAX)?;
+        Ok(request)
+    }
+}
+
 /// Triggers of the namespace, newest first.
-#[utoipa::path(get, path = "/v1/triggers", tag = "triggers", responses((status = 200, body = ListTriggersResponse)))]
+#[utoipa::path(get, path = "/v1/triggers", tag = "triggers", params(TriggersQuery), responses((status = 200, body = ListTriggersResponse)))]
 async fn list_triggers(
     State(app): State<App>,
     scope: Scope<Read>,
+    Params(query): Params<TriggersQuery>,
+    Body(request): Body<ListTriggersRequest>,
 ) -> Result<Json<ListTriggersResponse>> {
-    super::list(&app, &scope, ListTriggersRequest::default())
-        .await
-        .map(Json)
+    let request = query.over(request)?;
+    super::list(&app, &scope, request).await.map(Json)
 }
 
 /// Triggers that match.

@@ -104,7 +104,7 @@ impl Schedule {
     /// Reads a schedule.
     ///
     /// # Errors
-    /// The 422 list for what cannot be followed; 400 `invalid_cron` for an expression that says no moment.
+    /// The 422 list for what cannot be followed; `invalid_cron` for an expression that says no moment.
     pub fn read(kind: TriggerType, config: &Object) -> Result<Self> {
         match kind {
             TriggerType::Cron => cron(read(config)?),
@@ -146,7 +146,7 @@ impl Schedule {
                 let here = moment(now).with_timezone(zone);
                 let next = cron
                     .find_next_occurrence(&here, false)
-                    .map_err(|error| never(&error.to_string()))?;
+                    .map_err(|error| never(cron.as_str(), &error.to_string()))?;
                 Ok(Some(next.timestamp_micros()))
             }
             Self::Interval { seconds, .. } => Ok(Some(now + seconds * 1_000_000)),
@@ -181,7 +181,7 @@ fn cron(config: CronConfig) -> Result<Schedule> {
     let cron: Cron = expression
         .trim()
         .parse()
-        .map_err(|error: croner::errors::CronError| never(&error.to_string()))?;
+        .map_err(|error: croner::errors::CronError| never(&expression, &error.to_string()))?;
     let zone = config.timezone.as_deref().unwrap_or("UTC");
     let Ok(zone) = zone.parse::<chrono_tz::Tz>() else {
         let msg = "this is no time zone such as Europe/Vienna";
@@ -190,9 +190,10 @@ fn cron(config: CronConfig) -> Result<Schedule> {
     Ok(Schedule::Cron(Box::new((cron, zone))))
 }
 
-fn never(why: &str) -> ApiError {
+fn never(expression: &str, why: &str) -> ApiError {
     let message = format!("the cron expression says no moment: {why}");
-    ApiError::bad_request("invalid_cron", message)
+    let path = ["schedule_config", "cron_expression"];
+    Violation::body(&path, "invalid_cron", message, expression.into()).into()
 }
 
 fn condition(config: ConditionConfig) -> Result<Condition> {

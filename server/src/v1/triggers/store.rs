@@ -1,4 +1,4 @@
-use loupe_wire::{Object, Trigger, TriggerExecutionHistory, Value};
+use loupe_wire::{Trigger, TriggerExecutionHistory};
 
 use crate::{
     args, clock,
@@ -12,7 +12,7 @@ const NEVER: i64 = 0;
 crate::sql! {
     const INSERT = "INSERT INTO triggers (trigger_id, org_id, namespace_id, action_type, trigger_type, status, resource_id, next_at, created_at, updated_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10)";
     const FIND = "SELECT next_at, data FROM triggers WHERE namespace_id = $1 AND trigger_id = $2";
-    const UPDATE = "UPDATE triggers SET status = $3, resource_id = $4, next_at = $5, updated_at = $6, data = $7 WHERE namespace_id = $1 AND trigger_id = $2";
+    const UPDATE = "UPDATE triggers SET status = $3, next_at = $4, updated_at = $5, data = $6 WHERE namespace_id = $1 AND trigger_id = $2";
     // What is read, edited and written back is held first, until the transaction ends.
     const HOLD = "UPDATE triggers SET updated_at = updated_at WHERE namespace_id = $1 AND trigger_id = $2";
     // Whoever fires moves the moment in the same statement: a second one changes no row, nor does one that read it before
@@ -49,7 +49,14 @@ fn next_at(trigger: &Trigger) -> i64 {
         .map_or(NEVER, |at| at.timestamp_micros())
 }
 
-pub(super) async fn insert(tx: &mut Tx, org_id: &str, trigger: &Trigger, now: i64) -> Result<()> {
+/// Keeps a new trigger with the id of what it acts on: an action stays what it is.
+pub(super) async fn insert(
+    tx: &mut Tx,
+    org_id: &str,
+    trigger: &Trigger,
+    resource_id: &str,
+    now: i64,
+) -> Result<()> {
     let row = args![
         trigger.trigger_id.as_deref().unwrap_or_default(),
         org_id,
@@ -57,7 +64,7 @@ pub(super) async fn insert(tx: &mut Tx, org_id: &str, trigger: &Trigger, now: i6
         super::name_of(trigger.action_type),
         super::name_of(trigger.trigger_type),
         super::name_of(trigger.status),
-        super::resource_of(&trigger.action_config),
+        resource_id,
         next_at(trigger),
         now,
         Arg::json(trigger)
@@ -90,7 +97,6 @@ pub(super) async fn update(tx: &mut Tx, trigger: &Trigger, now: i64) -> Result<(
         &trigger.namespace_id,
         trigger.trigger_id.as_deref().unwrap_or_default(),
         super::name_of(trigger.status),
-        super::resource_of(&trigger.action_config),
         next_at(trigger),
         now,
         Arg::json(trigger)
@@ -250,19 +256,4 @@ pub(super) async fn sweep(tx: &mut Tx, before: i64) -> Result<()> {
     tx.run(SWEEP, args![before]).await?;
     tx.run(SWEEP_REMOVED, args![before]).await?;
     Ok(())
-}
-
-/// Members of an action that name what it acts on, as the list's `resource_id` finds them.
-pub(super) fn resource(config: &Object) -> Option<&str> {
-    const NAMES: [&str; 6] = [
-        "cluster_id",
-        "taxonomy_id",
-        "retriever_id",
-        "collection_id",
-        "batch_id",
-        "alert_id",
-    ];
-    NAMES
-        .iter()
-        .find_map(|name| config.get(*name).and_then(Value::as_str))
 }

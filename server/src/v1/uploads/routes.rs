@@ -18,7 +18,7 @@ use crate::{
     auth::{Caller, Delete, Read, Scope, Write},
     body::{self, Body},
     error::{ApiError, Result, Violation},
-    list::{self, ListParams, ListQuery, Page, Sieve},
+    list::{self, ListParams, ListQuery, Page, Sieve, Walk},
     openapi::routes,
     tolerance::Ignored,
     v1::objects,
@@ -148,9 +148,10 @@ async fn list_uploads(
         };
         Page::from_window(rows, &params, total)
     } else {
-        let mut sieve = Sieve::new(&params)?;
+        let walk = Walk::of(&params);
+        let mut sieve = Sieve::along(&params, &walk)?;
         while let Some(mark) = sieve.goes_on() {
-            sieve.take(store::before(db, namespace_id, &bucket_id, mark).await?)?;
+            sieve.take(store::piece(db, namespace_id, &bucket_id, &walk, mark).await?)?;
         }
         sieve.page()
     };
@@ -164,6 +165,7 @@ async fn list_uploads(
         results: page.results,
         pagination: page.pagination,
         stats,
+        ..Default::default()
     }))
 }
 

@@ -4,7 +4,7 @@ use crate::{
     args,
     db::{Arg, Db, Json, Tx},
     error::Result,
-    list::Mark,
+    list::{Mark, Walk},
     v1::tasks::name_of,
 };
 
@@ -14,7 +14,6 @@ crate::sql! {
     const AT = "SELECT status, data FROM uploads WHERE namespace_id = $1 AND upload_id = $2";
     const BY_HASH = "SELECT status, data FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 AND file_hash = $3 AND status = 'COMPLETED' ORDER BY created_at LIMIT 1";
     const PAGE = "SELECT status, data FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 ORDER BY created_at DESC, upload_id LIMIT $3 OFFSET $4";
-    const BEFORE = "SELECT status, data, created_at, upload_id FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 AND created_at <= $3 AND (created_at < $3 OR upload_id > $4) ORDER BY created_at DESC, upload_id LIMIT 1000";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM uploads WHERE namespace_id = $1 AND bucket_id = $2";
     // Only one confirmation of an upload goes on; one that began before $4 is dead.
     const CLAIM = "UPDATE uploads SET status = 'PROCESSING', updated_at = $3 WHERE namespace_id = $1 AND upload_id = $2 AND (status IN ('PENDING', 'FAILED') OR (status = 'PROCESSING' AND updated_at < $4))";
@@ -37,6 +36,13 @@ crate::sql! {
     const DELETE = "DELETE FROM uploads WHERE namespace_id = $1 AND upload_id = $2";
     const STATS = "SELECT status, CAST(COUNT(*) AS BIGINT) FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 GROUP BY status ORDER BY status";
 }
+
+crate::pieces!(
+    "uploads",
+    "upload_id",
+    "status, data, created_at, upload_id",
+    "namespace_id = $1 AND bucket_id = $2 AND ($6 = '' OR $6 LIKE '%|' || status || '|%')"
+);
 
 type Row = (String, Json<UploadResponse>);
 
@@ -109,15 +115,18 @@ pub async fn page(
     Ok(rows.into_iter().map(read).collect())
 }
 
-/// Up to 1,000 uploads behind this mark, newest first; each with its own.
-pub async fn before(
+/// Up to 1,000 uploads behind this mark; each with its own.
+pub async fn piece(
     db: &Db,
     namespace_id: &str,
     bucket_id: &str,
+    walk: &Walk<'_>,
     (at, id): Mark,
 ) -> Result<Vec<(UploadResponse, Mark)>> {
-    let args = args![namespace_id, bucket_id, at, id];
-    let rows: Vec<(String, Json<UploadResponse>, i64, String)> = db.all(BEFORE, args).await?;
+    let status = walk.words("status");
+    let args = args![namespace_id, bucket_id, at, id, walk.end(), status];
+    let rows: Vec<(String, Json<UploadResponse>, i64, String)> =
+        db.all(walk.sql(NEWEST, OLDEST), args).await?;
     let upload = |(status, data, at, id)| (read((status, data)), (at, id));
     Ok(rows.into_iter().map(upload).collect())
 }

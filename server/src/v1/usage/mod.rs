@@ -152,16 +152,23 @@ async fn get_key_usage_by_endpoint(
     period: PeriodQuery,
 ) -> Result<Json<Vec<ApiKeyEndpointUsage>>> {
     let found = find(&app, &org, &key_id, &period).await?;
+    let (from, to) = (found.start.timestamp_micros(), found.end.timestamp_micros());
+    let mut slowest = usage::slowest_of_key(&app, &org.caller.org_id, &key_id, from, to).await?;
     let rows = found.operations.into_iter().map(|operation| {
         #[expect(clippy::cast_precision_loss, reason = "sums far below 2^52")]
         let average = operation.micros as f64 / operation.requests.max(1) as f64 / 1000.0;
+        #[expect(clippy::cast_precision_loss, reason = "minutes at most")]
+        let millis = |micros: i64| micros as f64 / 1000.0;
+        let name = (operation.method, operation.path);
+        let p95_latency_ms = slowest.remove(&name).map(millis);
+        let (method, path) = name;
         ApiKeyEndpointUsage {
-            method: operation.method,
-            path: operation.path,
+            method,
+            path,
             requests: operation.requests,
             errors: operation.errors,
             avg_latency_ms: Some(average),
-            p95_latency_ms: None,
+            p95_latency_ms,
             last_used_at: Some(clock::time(operation.last_used_at)),
         }
     });

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, Semaphore};
 use super::{
     READER, WEBHOOKS, Webhook,
     message::{Outcome, post},
-    store::{self, Delivery, End, New},
+    store::{self, Delivery, End, Most, New},
 };
 use crate::{
     app::App,
@@ -34,9 +34,8 @@ const ROUND: Duration = Duration::from_millis(250);
 /// Events that become deliveries in one transaction.
 const EVENTS: i64 = 200;
 
-/// Attempts that a process has under way at once, and those to one channel: a receiver that hangs holds up its own alone. Once
-/// it has failed it gets one at a time.
-const TOGETHER: usize = 128;
+/// Attempts to one channel that are under way at once: a receiver that hangs holds up its own alone. Once it has failed it gets
+/// one at a time.
 const OF_ONE: i64 = 8;
 
 /// How long an attempt may take, whatever it waits for, and who holds a delivery longer is dead.
@@ -69,7 +68,8 @@ pub fn start(app: &App) {
 
 /// Begins what is due until the process stops.
 async fn deliver(app: App) {
-    let (room, freed) = (Arc::new(Semaphore::new(TOGETHER)), Arc::new(Notify::new()));
+    let room = Semaphore::new(app.config().outbound.at_once());
+    let (room, freed) = (Arc::new(room), Arc::new(Notify::new()));
     while !app.leaving.is_cancelled() {
         // There may be more than was claimed at once.
         let more = match begin(&app, &room, &freed).await {
@@ -157,13 +157,18 @@ async fn advance(app: &App, org_id: &str, from: i64, to: i64, new: Vec<New>) -> 
 }
 
 /// Begins to send what is due, as far as there is room, and answers how many attempts that are. Those to one channel end
-/// together before it gets more; no channel waits for another.
+/// together before it gets more; no channel waits for another, and no organization for one whose receivers are slow.
 async fn begin(app: &App, room: &Arc<Semaphore>, freed: &Arc<Notify>) -> Result<usize> {
     let (free, now) = (room.available_permits(), app.clock().micros());
-    if free == 0 || !store::is_due(app.db(), now).await? {
+    let share = app.config().outbound.of_organization();
+    if free == 0 || !store::is_due(app.db(), now, share).await? {
         return Ok(0);
     }
-    let most = (i64::try_from(free).unwrap_or(1), OF_ONE);
+    let most = Most {
+        in_all: i64::try_from(free).unwrap_or(1),
+        of_organization: share,
+        of_channel: OF_ONE,
+    };
     let claimed = app
         .db()
         .write(move |tx| Box::pin(async move { store::claim(tx, now, now + HELD, most).await }))

@@ -17,10 +17,12 @@ crate::sql! {
     const FORGET = "DELETE FROM webhook_health WHERE org_id = $1 AND webhook_id = $2";
 
     const INSERT = "INSERT INTO webhook_deliveries (delivery_id, org_id, webhook_id, channel, seq, event_type, status, attempts, created_at, due_at, claimed_until, last_status, last_error, ended_at) VALUES ($1, $2, $3, $4, $5, $6, 'pending', 0, $7, $7, 0, 0, '', 0) ON CONFLICT (delivery_id) DO NOTHING";
-    // Work of every organization, as the queue's. What goes where something is under way waits until that has ended.
-    const DUE = "SELECT CAST(COUNT(*) AS BIGINT) FROM (SELECT d.delivery_id FROM webhook_deliveries d WHERE d.status = 'pending' AND d.due_at <= $1 AND d.claimed_until < $1 AND NOT EXISTS (SELECT 1 FROM webhook_deliveries held WHERE held.webhook_id = d.webhook_id AND held.channel = d.channel AND held.status = 'pending' AND held.claimed_until > 0 AND held.claimed_until >= $1) LIMIT 1) found";
-    // Of what is due longest, so many for each channel; one for those of a webhook that failed the last time.
-    const CLAIM = "UPDATE webhook_deliveries SET claimed_until = $2, attempts = attempts + 1 WHERE delivery_id IN (SELECT delivery_id FROM (SELECT near.delivery_id, near.due_at, COALESCE(h.failures, 0) AS failures, ROW_NUMBER() OVER (PARTITION BY near.webhook_id, near.channel ORDER BY near.due_at, near.delivery_id) AS place FROM (SELECT d.delivery_id, d.webhook_id, d.channel, d.due_at FROM webhook_deliveries d WHERE d.status = 'pending' AND d.due_at <= $1 AND d.claimed_until < $1 AND NOT EXISTS (SELECT 1 FROM webhook_deliveries held WHERE held.webhook_id = d.webhook_id AND held.channel = d.channel AND held.status = 'pending' AND held.claimed_until > 0 AND held.claimed_until >= $1) ORDER BY d.due_at, d.delivery_id LIMIT 256) near LEFT JOIN webhook_health h ON h.webhook_id = near.webhook_id) ranked WHERE place <= CASE WHEN failures > 0 THEN 1 ELSE CAST($4 AS BIGINT) END ORDER BY due_at, delivery_id LIMIT $3) AND status = 'pending' AND claimed_until < $1 RETURNING delivery_id, org_id, webhook_id, channel, seq, event_type, status, attempts, created_at, due_at, last_status, last_error, ended_at";
+    // Work of every organization, as the queue's. What goes where something is under way waits until that has ended, and what is
+    // of an organization that has its share under way until some of that has.
+    const DUE = "SELECT CAST(COUNT(*) AS BIGINT) FROM (SELECT d.delivery_id FROM webhook_deliveries d WHERE d.status = 'pending' AND d.due_at <= $1 AND d.claimed_until < $1 AND NOT EXISTS (SELECT 1 FROM webhook_deliveries held WHERE held.webhook_id = d.webhook_id AND held.channel = d.channel AND held.status = 'pending' AND held.claimed_until > 0 AND held.claimed_until >= $1) AND d.org_id NOT IN (SELECT org_id FROM webhook_deliveries WHERE claimed_until > 0 AND claimed_until >= $1 GROUP BY org_id HAVING COUNT(*) >= $2) LIMIT 1) found";
+    // Of what is due longest, of organizations with the least under way first, so many for each channel; one for those of a webhook that failed the last time. Organizations take
+    // turns, first those that have the least under way, and within them their channels do.
+    const CLAIM = "UPDATE webhook_deliveries SET claimed_until = $2, attempts = attempts + 1 WHERE delivery_id IN (SELECT delivery_id FROM (SELECT one.delivery_id, one.due_at, one.held + ROW_NUMBER() OVER (PARTITION BY one.org_id ORDER BY one.place, one.due_at, one.delivery_id) AS turn FROM (SELECT near.delivery_id, near.org_id, near.due_at, near.held, COALESCE(h.failures, 0) AS failures, ROW_NUMBER() OVER (PARTITION BY near.webhook_id, near.channel ORDER BY near.due_at, near.delivery_id) AS place FROM (SELECT d.delivery_id, d.org_id, d.webhook_id, d.channel, d.due_at, COALESCE(busy.held, 0) AS held FROM webhook_deliveries d LEFT JOIN (SELECT org_id, COUNT(*) AS held FROM webhook_deliveries WHERE claimed_until > 0 AND claimed_until >= $1 GROUP BY org_id) busy ON busy.org_id = d.org_id WHERE d.status = 'pending' AND d.due_at <= $1 AND d.claimed_until < $1 AND COALESCE(busy.held, 0) < $5 AND NOT EXISTS (SELECT 1 FROM webhook_deliveries held WHERE held.webhook_id = d.webhook_id AND held.channel = d.channel AND held.status = 'pending' AND held.claimed_until > 0 AND held.claimed_until >= $1) ORDER BY COALESCE(busy.held, 0), d.due_at, d.delivery_id LIMIT 256) near LEFT JOIN webhook_health h ON h.webhook_id = near.webhook_id) one WHERE one.place <= CASE WHEN one.failures > 0 THEN 1 ELSE CAST($4 AS BIGINT) END) shared WHERE turn <= $5 ORDER BY turn, due_at, delivery_id LIMIT $3) AND status = 'pending' AND claimed_until < $1 RETURNING delivery_id, org_id, webhook_id, channel, seq, event_type, status, attempts, created_at, due_at, last_status, last_error, ended_at";
     // Nobody knows what came of it: it is sent again, and that was no try.
     const RELEASE = "UPDATE webhook_deliveries SET claimed_until = 0, attempts = attempts - 1 WHERE delivery_id = $1 AND attempts = $2 AND org_id = $3 AND status = 'pending'";
     // Whoever claims later raises the attempts: an answer that comes too late changes nothing.
@@ -129,19 +131,31 @@ pub(super) async fn insert(tx: &mut Tx, org_id: &str, new: &New, now: i64) -> Re
     Ok(())
 }
 
-/// Whether anything can be sent now.
-pub(super) async fn is_due(db: &Db, now: i64) -> Result<bool> {
-    Ok(db.number(DUE, args![now]).await? > 0)
+/// How much is claimed at once.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Most {
+    pub in_all: i64,
+    /// Together with what it has under way.
+    pub of_organization: i64,
+    /// Of those that nothing is under way to.
+    pub of_channel: i64,
 }
 
-/// Claims what is due, `most` in all and `of_one` for each channel that nothing is under way to.
-pub(super) async fn claim(
-    tx: &mut Tx,
-    now: i64,
-    until: i64,
-    (most, of_one): (i64, i64),
-) -> Result<Vec<Delivery>> {
-    tx.all(CLAIM, args![now, until, most, of_one]).await
+/// Whether anything can be sent now, where an organization has at most its `share` under way.
+pub(super) async fn is_due(db: &Db, now: i64, share: i64) -> Result<bool> {
+    Ok(db.number(DUE, args![now, share]).await? > 0)
+}
+
+/// Claims what is due.
+pub(super) async fn claim(tx: &mut Tx, now: i64, until: i64, most: Most) -> Result<Vec<Delivery>> {
+    let args = args![
+        now,
+        until,
+        most.in_all,
+        most.of_channel,
+        most.of_organization
+    ];
+    tx.all(CLAIM, args).await
 }
 
 /// Gives a claim back.
@@ -245,4 +259,46 @@ pub(super) fn told(health: &Health) -> Object {
         told.insert("paused_for".into(), json!(health.paused_for));
     }
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn new(number: i64) -> New {
+        New {
+            delivery_id: format!("msg_{number}"),
+            webhook_id: format!("wh_{number}"),
+            channel: 0,
+            seq: number,
+            event_type: "collection.created".into(),
+        }
+    }
+
+    #[tokio::test]
+    async fn organizations_take_turns_however_much_is_due_of_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Db::sqlite(&folder.path().join("test.db")).await.unwrap();
+        let written = db.write(|tx| {
+            Box::pin(async move {
+                for number in 0..300 {
+                    insert(tx, "org_many", &new(number), 1).await?;
+                }
+                insert(tx, "org_few", &new(300), 2).await
+            })
+        });
+        written.await.unwrap();
+        let most = Most {
+            in_all: 1,
+            of_organization: 8,
+            of_channel: 8,
+        };
+        for org_id in ["org_many", "org_few", "org_many"] {
+            let claimed = db.write(move |tx| Box::pin(claim(tx, 10, 1_000, most)));
+            let claimed = claimed.await.unwrap();
+            let owners: Vec<&str> = claimed.iter().map(|one| one.org_id.as_str()).collect();
+            assert_eq!(owners, [org_id]);
+        }
+        db.close().await;
+    }
 }

@@ -140,6 +140,10 @@ pub fn bodies() -> Vec<(&'static str, Value)> {
             json!({"inputs": {}, "filters": filter}),
         ),
         (
+            "POST /v1/retrievers/@retriever_id/execute",
+            json!({"inputs": {}, "target_collection_id": "$collection_identifier"}),
+        ),
+        (
             "POST /v1/retrievers/@retriever_id/evaluations",
             json!({"dataset_name": "$dataset_identifier"}),
         ),

@@ -9,7 +9,7 @@ use image::error::{ImageError, LimitErrorKind};
 use image::{DynamicImage, ImageDecoder, ImageEncoder, ImageFormat, ImageReader, Limits, RgbImage};
 use loupe_wire::Object;
 
-use super::{exif, sniff};
+use super::{exif, heic, sniff};
 use crate::embed::Pixels;
 use crate::extract::{Claim, ExtractError, Result};
 
@@ -65,8 +65,12 @@ impl PartialEq for Picture {
 }
 
 pub fn decode(claim: &Claim, bytes: &[u8], thumbnail: bool, large: bool) -> Result<Picture> {
-    let format = format(claim, bytes)?;
-    let picture = pixels(bytes, format)?;
+    let (picture, mime) = if heic::is_heic(bytes) {
+        (heic::pixels(bytes)?, heic::MIME)
+    } else {
+        let format = format(claim, bytes)?;
+        (pixels(bytes, format)?, format.to_mime_type())
+    };
     let (width, height) = (picture.width(), picture.height());
     let small = shrink(&picture, SMALL_SIDE)?;
     let large = large.then(|| readable(&picture)).transpose()?;
@@ -80,7 +84,7 @@ pub fn decode(claim: &Claim, bytes: &[u8], thumbnail: bool, large: bool) -> Resu
     Ok(Picture {
         width,
         height,
-        mime: format.to_mime_type().to_owned(),
+        mime: mime.to_owned(),
         thumbnail,
         large,
         dominant_color: dominant_color(&rgb),
@@ -100,7 +104,7 @@ fn format(claim: &Claim, bytes: &[u8]) -> Result<ImageFormat> {
     readable.ok_or_else(|| {
         let name = claim.filename.as_deref().map(|name| format!(" {name}")).unwrap_or_default();
         ExtractError::permanent(format!(
-            "the file{name} is not a picture that can be read: {}. JPEG, PNG, WebP, GIF, TIFF, BMP, ICO and PNM are read",
+            "the file{name} is not a picture that can be read: {}. JPEG, PNG, WebP, GIF, TIFF, BMP, ICO, PNM and HEIC are read",
             sniff::looks_like(bytes)
         ))
     })
@@ -130,7 +134,7 @@ fn pixels(bytes: &[u8], format: ImageFormat) -> Result<DynamicImage> {
     Ok(picture)
 }
 
-fn too_large(width: u32, height: u32, bytes: u64) -> ExtractError {
+pub fn too_large(width: u32, height: u32, bytes: u64) -> ExtractError {
     let megapixels = u64::from(width) * u64::from(height) / 1_000_000;
     ExtractError::resource(format!(
         "the picture has {megapixels} megapixels ({width} x {height}) and needs {} MiB; the limit is {} MiB and \

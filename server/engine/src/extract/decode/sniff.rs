@@ -166,12 +166,25 @@ fn container(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
         return None;
     }
     Some(match brand {
+        // Of any picture in this container.
+        b"mif1" | b"msf1" if is_compatible(bytes, [b"avif", b"avis"]) => {
+            ("image/avif", "an AVIF picture")
+        }
         b"heic" | b"heix" | b"mif1" | b"msf1" => ("image/heic", "a HEIC picture"),
         b"avif" | b"avis" => ("image/avif", "an AVIF picture"),
         b"qt  " => ("video/quicktime", "a QuickTime video"),
         b"M4A " => ("audio/mp4", "an MP4 recording"),
         _ => ("video/mp4", "an MP4 video"),
     })
+}
+
+/// Whether a file names one of these brands behind its first one, as some that it can be read as.
+fn is_compatible(bytes: &[u8], brands: [&[u8; 4]; 2]) -> bool {
+    let size = bytes.first_chunk().map(|size| u32::from_be_bytes(*size));
+    let end = size.and_then(|size| usize::try_from(size).ok());
+    let named = bytes.get(16..end.unwrap_or_default().min(bytes.len()));
+    let mut named = named.unwrap_or_default().chunks_exact(4);
+    named.any(|brand| brands.iter().any(|known| brand == known.as_slice()))
 }
 
 pub fn says_webm(bytes: &[u8]) -> bool {
@@ -198,4 +211,25 @@ pub fn html_charset(bytes: &[u8]) -> Option<&'static Encoding> {
         .take_while(|c| c.is_ascii_alphanumeric() || "-_:".contains(*c))
         .collect();
     Encoding::for_label(label.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_of_one_container_are_told_apart_by_their_other_brands() {
+        let mime = |bytes: &[u8]| known(bytes).map(|known| known.mime);
+        let files: [(&[u8], &str); 5] = [
+            (b"\0\0\0\x1cftypmif1\0\0\0\0mif1avifmiaf", "image/avif"),
+            (b"\0\0\0\x18ftypmsf1\0\0\0\0avismsf1", "image/avif"),
+            (b"\0\0\0\x18ftypmif1\0\0\0\0mif1heic", "image/heic"),
+            // Behind the names.
+            (b"\0\0\0\x14ftypmif1\0\0\0\0heicavif", "image/heic"),
+            (b"\xff\xff\xff\xffftypmif1", "image/heic"),
+        ];
+        for (bytes, expected) in files {
+            assert_eq!(mime(bytes), Some(expected), "{bytes:?}");
+        }
+    }
 }

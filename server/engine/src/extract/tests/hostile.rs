@@ -75,6 +75,7 @@ fn honest() -> Vec<(&'static str, Want, Vec<u8>)> {
     ];
     files.extend(pictures.map(|(name, format)| (name, want, encoded(format))));
     files.push(("exif.jpg", want, samples::jpeg_with_exif()));
+    files.push(("a.heic", want, samples::turned_heic()));
     files
 }
 

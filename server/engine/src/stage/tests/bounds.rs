@@ -1,6 +1,7 @@
 //! What documents and parameters of strangers may not take: the stack, the memory, or the truth of an answer.
 
 use super::local::{q, searched};
+use super::taxonomy::Finder;
 use super::*;
 
 /// One document.
@@ -137,4 +138,104 @@ async fn a_lone_search_keeps_scores_below_zero_whatever_the_fusion() {
     let out = answer(list, json!({"query": "-1,0"})).await;
     assert_eq!(ids(&out), ["d", "c", "b", "a"]);
     assert!((out.documents[3]["score"].as_f64().unwrap() + 0.9).abs() < 1e-6);
+}
+
+/// A page by key of everything that the store has.
+async fn keyed(memory: &Arc<Memory>, after: Value) -> Result<Outcome, RunError> {
+    let mut with = run(Memory::default(), q());
+    with.store = memory.clone();
+    let sent = json!({"method": "keyset", "limit": 500, "after": after});
+    with.pagination = Some(serde_json::from_value(sent).unwrap());
+    let all = json!({"attribute_filter": {"field": "n", "operator": "gte", "value": 0}});
+    plan(all).run(with).await
+}
+
+#[tokio::test]
+async fn keys_read_their_page_alone_of_what_nobody_has_read() {
+    let memory = Arc::new(many(1_100));
+    let (mut seen, mut after) = (0, Value::Null);
+    loop {
+        let out = keyed(&memory, after).await.unwrap();
+        assert_eq!((out.total, &out.documents[0]["n"]), (1_100, &json!(seen)));
+        seen += out.documents.len();
+        after = out.pagination["after"].clone();
+        assert_eq!(out.pagination["has_next"], !after.is_null());
+        if after.is_null() {
+            break;
+        }
+    }
+    assert_eq!(seen, 1_100);
+    let asked = std::mem::take(&mut *memory.lists.lock().unwrap());
+    assert!(asked.len() == 3 && asked.iter().all(|one| one.limit == 500 && one.offset == 0));
+}
+
+#[tokio::test]
+async fn keys_go_deeper_than_numbers_and_are_told_where_they_are_none() {
+    let memory = Arc::new(many(10_050));
+    // A key that somebody made knows its document, as far as a listing goes; the one it gets in return goes on.
+    let made = json!({"document_id": "d09400"});
+    let out = keyed(&memory, made).await.unwrap();
+    assert_eq!((ids(&out)[0], out.total), ("d09401", 10_050));
+    let out = keyed(&memory, out.pagination["after"].clone())
+        .await
+        .unwrap();
+    assert_eq!((ids(&out)[0], out.documents.len()), ("d09901", 149));
+    assert_eq!(out.pagination["has_next"], false);
+    for (key, told) in [
+        (json!({"document_id": "gone"}), "no document of the first"),
+        (json!({"score": 1.0}), "send it as it is"),
+        (json!({"position": "of another"}), "send it as it is"),
+    ] {
+        let refused = keyed(&memory, key.clone()).await.unwrap_err();
+        assert!(
+            matches!(&refused, RunError::Cursor(reason) if reason.contains(told)),
+            "{key}: {refused:?}"
+        );
+    }
+}
+
+/// Retrievers that run one inside of the other: `middle` runs `leaf` for each document.
+struct Nested;
+
+#[async_trait::async_trait]
+impl Retrievers for Nested {
+    async fn find(&self, identifier: &str) -> Result<Called, String> {
+        let plan = match identifier {
+            "middle" => within("leaf"),
+            _ => plan(json!({"limit": {"limit": 1}})),
+        };
+        Ok(Called {
+            finder: Finder {
+                plan,
+                input_schema: IndexMap::new(),
+                references: Vec::new(),
+                secrets: Default::default(),
+            },
+            collections: collections(),
+            taxonomies: Vec::new(),
+            max_time_ms: None,
+        })
+    }
+}
+
+fn within(named: &str) -> Plan {
+    let inputs = json!({"n": "{{ DOC.n }}"});
+    let parameters =
+        json!({"retriever_id": named, "retriever_inputs": inputs, "output_field": "found"});
+    plan(json!({"document_enrich": parameters}))
+}
+
+#[tokio::test]
+async fn retrievers_inside_of_one_another_run_so_often_in_all() {
+    // Thirty runs of the one would be nine hundred of the other.
+    let memory = Arc::new(many(30));
+    let mut with = run(Memory::default(), q());
+    with.store = memory.clone();
+    with.outside.retrievers = Some(Arc::new(Nested));
+    let out = within("middle").run(with).await.unwrap();
+    assert_eq!(out.total, 30);
+    let told = out.warnings.join("; ");
+    assert!(told.contains("more inputs were left out"), "{told}");
+    let lists = memory.lists.lock().unwrap().len();
+    assert!((500..600).contains(&lists), "{lists}");
 }

@@ -41,7 +41,7 @@ impl Cursor {
             .filter(|cursor| {
                 cursor.sorted.as_ref().map(|(field, _)| field) == sort.map(|sort| &sort.field)
             })
-            .ok_or_else(|| StoreError::Invalid("the cursor is not one of this listing".to_owned()))
+            .ok_or_else(|| StoreError::Cursor(text.to_owned()))
     }
 }
 

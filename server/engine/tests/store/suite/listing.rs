@@ -53,7 +53,7 @@ pub async fn lists_in_the_order_of_ids(bed: &mut impl Bed) {
     };
     assert!(matches!(
         store.list(&reach, bad).await,
-        Err(StoreError::Invalid(_))
+        Err(StoreError::Cursor(_))
     ));
 }
 

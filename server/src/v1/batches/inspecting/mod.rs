@@ -10,8 +10,8 @@ use loupe_engine::{
 };
 use loupe_wire::{
     BatchAuditResponse, BatchCostEstimate, BatchModel, BatchRequeueResponse, BatchType,
-    BulkSubmittedBatch, BulkUpdateDocumentsResponse, DedupStrategy, Object, SubmitAllResponse,
-    SubmitBatchRequest, TaskStatusEnum, TierAuditInfo, TierTaskInfo, Value,
+    BulkSubmittedBatch, BulkUpdateDocumentsResponse, DedupStrategy, NamespaceOperation, Object,
+    SubmitAllResponse, SubmitBatchRequest, TaskStatusEnum, TierAuditInfo, TierTaskInfo, Value,
 };
 use serde_json::json;
 
@@ -25,7 +25,7 @@ use crate::{
     error::{ApiError, Result},
     v1::{
         billing::OBJECT_USD,
-        documents,
+        collections, documents,
         tasks::{self, name_of},
     },
 };
@@ -360,6 +360,7 @@ async fn remove_documents(
         return Err(ApiError::conflict("", message));
     }
     let tiers = batch.dag_tiers.unwrap_or_default();
+    check_covered(app, scope, &tiers).await?;
     let mut removed = 0;
     for collection_id in tiers.iter().flatten() {
         removed += match remove_from(app, scope, collection_id, batch_id).await {
@@ -384,6 +385,17 @@ async fn remove_documents(
         message: format!("{removed} documents were removed"),
         ..Default::default()
     })
+}
+
+/// Refuses a key whose scopes leave a part of what is removed: what objects were made into is forgotten of all of them.
+async fn check_covered(app: &App, scope: &Scope<Delete>, tiers: &[Vec<String>]) -> Result<()> {
+    for id in tiers.iter().flatten() {
+        match collections::known(app, scope, id, NamespaceOperation::DeleteData).await {
+            Err(error) if !error.is_not_found() => return Err(error),
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(())
 }
 
 async fn remove_from(

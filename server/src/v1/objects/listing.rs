@@ -1,0 +1,124 @@
+//! Lists of objects: the database leaves out what its columns rule out, and the filter looks at the rest.
+
+use std::collections::BTreeSet;
+
+use loupe_engine::filter::Filter;
+use loupe_wire::ObjectResponse;
+
+use super::{shelving, store};
+use crate::{
+    args,
+    db::{Db, Json},
+    error::{ApiError, Result},
+    list::{ListParams, Mark, Page, Sieve, Walk},
+};
+
+crate::pieces!(
+    "objects",
+    "object_id",
+    "object_id, status, size_bytes, data, created_at",
+    "namespace_id = $1 AND bucket_id = $2 AND ($6 = '' OR $6 LIKE '%|' || status || '|%') AND ($7 = '' OR SUBSTR(key_prefix, 1, LENGTH($7)) = $7)"
+);
+
+crate::sql! {
+    // A hundred ids at once: fewer are filled up with the last one.
+    const NAMED = "SELECT object_id, status, size_bytes, data, created_at FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND object_id IN ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101, $102)";
+}
+
+/// One page of the objects that match, with a search, filters or a sort.
+pub async fn page(
+    db: &Db,
+    namespace_id: &str,
+    bucket_id: &str,
+    params: &ListParams,
+) -> Result<Page<ObjectResponse>> {
+    let walk = Walk::of(params);
+    let mut sieve = Sieve::along(params, &walk)?;
+    if let Some(ids) = walk.texts("object_id") {
+        let mut rows = named(db, namespace_id, bucket_id, ids).await?;
+        rows.sort_by(|(_, one), (_, other)| walk.compare(one, other));
+        sieve.take(rows)?;
+        return Ok(sieve.page());
+    }
+    while let Some(mark) = sieve.goes_on() {
+        sieve.take(piece(db, namespace_id, bucket_id, &walk, mark).await?)?;
+    }
+    Ok(sieve.page())
+}
+
+/// Up to 1,000 objects behind this mark; each with its own.
+pub async fn piece(
+    db: &Db,
+    namespace_id: &str,
+    bucket_id: &str,
+    walk: &Walk<'_>,
+    (at, id): Mark,
+) -> Result<Vec<(ObjectResponse, Mark)>> {
+    let args = args![
+        namespace_id,
+        bucket_id,
+        at,
+        id,
+        walk.end(),
+        walk.words("status"),
+        walk.beginning("key_prefix")
+    ];
+    let rows: Vec<Found> = db.all(walk.sql(NEWEST, OLDEST), args).await?;
+    Ok(rows.into_iter().map(read).collect())
+}
+
+type Found = (String, String, i64, Json<ObjectResponse>, i64);
+
+fn read((id, status, size, data, at): Found) -> (ObjectResponse, Mark) {
+    let mark = (at, id.clone());
+    (store::read((id, status, size, data)), mark)
+}
+
+/// Those of these objects that the bucket has.
+async fn named(
+    db: &Db,
+    namespace_id: &str,
+    bucket_id: &str,
+    ids: BTreeSet<&str>,
+) -> Result<Vec<(ObjectResponse, Mark)>> {
+    let ids: Vec<String> = ids.into_iter().map(str::to_owned).collect();
+    let mut found = Vec::new();
+    for some in ids.chunks(store::LOOKED_UP) {
+        let mut args = args![namespace_id, bucket_id];
+        args.extend(store::ids(some));
+        let rows: Vec<Found> = db.all(NAMED, args).await?;
+        found.extend(rows.into_iter().map(read));
+    }
+    Ok(found)
+}
+
+/// Ids of the objects that match, oldest first, at most `limit`. The bucket is read in pieces, never whole.
+pub async fn matching(
+    db: &Db,
+    namespace_id: &str,
+    bucket_id: &str,
+    filter: &Filter,
+    limit: usize,
+) -> Result<Vec<String>> {
+    let walk = Walk::oldest(Some(filter));
+    let (mut found, mut mark) = (Vec::new(), walk.start());
+    loop {
+        let rows = piece(db, namespace_id, bucket_id, &walk, mark).await?;
+        let Some((_, last)) = rows.last() else {
+            return Ok(found);
+        };
+        mark = last.clone();
+        for (object, (_, object_id)) in rows {
+            if shelving::is_shelved(object.status) {
+                continue;
+            }
+            let value = serde_json::to_value(object).map_err(ApiError::internal)?;
+            if filter.matches(&value) {
+                found.push(object_id);
+            }
+            if found.len() == limit {
+                return Ok(found);
+            }
+        }
+    }
+}

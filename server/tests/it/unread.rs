@@ -1,0 +1,95 @@
+//! Connections outlive answers that are given before the body of the request was read.
+
+use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use crate::harness::{Database, Server, config};
+
+async fn connect(server: &Server) -> TcpStream {
+    let address = server.url.strip_prefix("http://").unwrap();
+    TcpStream::connect(address).await.unwrap()
+}
+
+/// One answer off a connection that may stay open: its head in small letters.
+async fn answer(stream: &mut TcpStream) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.expect("an answer"));
+    }
+    let head = String::from_utf8(head).unwrap().to_lowercase();
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "));
+    let mut body = vec![0; length.unwrap().parse().unwrap()];
+    stream.read_exact(&mut body).await.unwrap();
+    head
+}
+
+fn head(path: &str, headers: &str) -> String {
+    format!("POST {path} HTTP/1.1\r\nhost: here\r\ncontent-type: application/json\r\n{headers}\r\n")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_body_that_nobody_read_does_not_cost_the_next_request() {
+    let server = Server::start(Database::Sqlite).await;
+    let key = format!("authorization: Bearer {}\r\n", server.key);
+    let nowhere = format!("{key}x-namespace: ns_unknown\r\n");
+    for (path, headers, status) in [
+        ("/v1/buckets/list", "", 401),
+        ("/v1/buckets/list", key.as_str(), 403),
+        ("/v1/buckets/bkt_x/objects/list", nowhere.as_str(), 200),
+        ("/v1/nowhere", key.as_str(), 404),
+        ("/v1/me", key.as_str(), 405),
+    ] {
+        let mut stream = connect(&server).await;
+        for (length, body) in [
+            ("content-length: 2", "{}"),
+            ("transfer-encoding: chunked", "2\r\n{}\r\n0\r\n\r\n"),
+            ("content-length: 2", "{}"),
+        ] {
+            let head = head(path, &format!("{headers}{length}\r\n"));
+            stream.write_all(head.as_bytes()).await.unwrap();
+            // The body comes after its head, as most clients send it: here, after another one was answered.
+            server.call("GET", "/v1/me", Value::Null).await.ok();
+            stream.write_all(body.as_bytes()).await.unwrap();
+            let told = answer(&mut stream).await;
+            assert!(
+                told.starts_with(&format!("http/1.1 {status}")),
+                "{path}: {told}"
+            );
+            assert!(!told.contains("connection: close"), "{path}: {told}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_with_much_on_its_way_ends_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = config(Database::Sqlite, &folder).await;
+    config.limits.request_seconds = 1;
+    let server = Server::start_with(config, folder, None).await;
+    for (length, sent) in [
+        // More than anybody waits for; more than it said, piece by piece; and what does not come in time.
+        ("content-length: 1000000", String::new()),
+        (
+            "transfer-encoding: chunked",
+            format!("20000\r\n{}\r\n", "x".repeat(0x20000)),
+        ),
+        ("content-length: 2", "{".to_owned()),
+    ] {
+        let mut stream = connect(&server).await;
+        let head = head("/v1/buckets/list", &format!("{length}\r\n"));
+        stream.write_all(head.as_bytes()).await.unwrap();
+        // The server may end the connection before it has taken everything.
+        let _ = stream.write_all(sent.as_bytes()).await;
+        let told = answer(&mut stream).await;
+        assert!(told.starts_with("http/1.1 401"), "{length}: {told}");
+        assert!(
+            told.contains("\r\nconnection: close\r\n"),
+            "{length}: {told}"
+        );
+    }
+}
