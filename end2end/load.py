@@ -3,6 +3,7 @@
 callers send much or read little (R-32).
 
     end2end/load.py [stop] [shed] [upload] [slow] [--seconds 4] [--times 10] [--megabytes 100]
+    end2end/load.py shed --long                 (R-31 in full: a minute, and more to compare it with)
     end2end/load.py upload --megabytes 500      (R-32 in full)
 
 R-30: 200 requests are under way and 4 chunks of a batch run when SIGTERM comes. R-31: searches, the work that keeps a
@@ -230,19 +231,28 @@ class Searches:
         return answers, health
 
 
-async def flooded(server, retriever, seconds, times, judged):
+async def flooded(server, retriever, seconds, times, judged, long):
     searches = Searches(server, retriever)
     await searches.alone(20)
-    alone = await searches.alone(150)
-    rate = await searches.saturating(2 * (os.cpu_count() or 2), 2)
+    alone = await searches.alone(1000 if long else 150)
+    rate = await searches.saturating(2 * (os.cpu_count() or 2), 10 if long else 2)
     server.forget_peak()
+    began = time.perf_counter()
     answers, health = await searches.flood(times * rate, seconds)
+    took = time.perf_counter() - began
     memory = server.memory_as_released_mib() + server.peak_mib() - server.memory_mib()
     await asyncio.sleep(5)
-    after = await searches.alone(100)
+    after = await searches.alone(500 if long else 100)
     accepted = [took for status, took in answers if status == 200]
     refused = [took for status, took in answers if status in (429, 503)]
     print(f"      alone: median {statistics.median(alone) * 1e3:.1f} ms, p99 {percentile(alone, 0.99) * 1e3:.1f} ms; saturated {rate:.0f}/s; {len(answers)} requests in {seconds} s: {len(accepted)} accepted, {len(refused)} refused")
+    if long:
+        # Whoever sends cannot be slower than it says, nor answers come long after the last request.
+        offered = len(answers) / seconds / rate
+        check("R-31", "requests sent a second / a second when saturated", offered, "x", offered >= 0.95 * times, f">= {0.95 * times:g}", judged)
+        check("R-31", "the last answer comes after the last request by", took - seconds, "s", took - seconds < 5, "< 5", judged)
+        calm = percentile(after, 0.99) / percentile(alone, 0.99)
+        check("R-31", "p99 5 s later / before", calm, "x", calm <= 2, "<= 2", judged)
     ratio = percentile(accepted, 0.99) / percentile(alone, 0.99)
     check("R-31", "p99 of accepted requests / p99 of one at a time", ratio, "x", ratio <= 3, "<= 3", judged)
     check("R-31", "other answers than 200, 429, 503", len(answers) - len(accepted) - len(refused), "", len(answers) == len(accepted) + len(refused), "0")
@@ -256,7 +266,7 @@ async def flooded(server, retriever, seconds, times, judged):
     check("R-31", "median 5 s later / before", back, "x", back <= 1.5, "<= 1.5", judged)
 
 
-def shed(seconds, times):
+def shed(seconds, times, long):
     with Server() as server:
         server.start()
         bucket, collection, objects = passages(server, 100)
@@ -275,7 +285,7 @@ def shed(seconds, times):
         before = len(faults)
         for attempt in range(2):
             del faults[before:]
-            asyncio.run(flooded(server, retriever, seconds, times, share < 0.25))
+            asyncio.run(flooded(server, retriever, seconds, times, share < 0.25, long))
             if len(faults) == before:
                 return
 
@@ -350,14 +360,15 @@ def slow():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="*", default=["stop", "shed", "upload", "slow"])
-    parser.add_argument("--seconds", type=float, default=4)
+    parser.add_argument("--seconds", type=float, help="of the overload: 4, or 60 with --long")
+    parser.add_argument("--long", action="store_true", help="R-31 in full")
     parser.add_argument("--times", type=float, default=10, help="of the rate that saturates; a debug build refuses at a hundred times the cost")
     parser.add_argument("--megabytes", type=int, default=100, help="of the file that is uploaded")
     given = parser.parse_args()
     if "stop" in given.what:
         stop()
     if "shed" in given.what:
-        shed(given.seconds, given.times)
+        shed(given.seconds or (60 if given.long else 4), given.times, given.long)
     if "upload" in given.what:
         upload(given.megabytes)
     if "slow" in given.what:

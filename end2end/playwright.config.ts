@@ -2,8 +2,12 @@ import { defineConfig } from "@playwright/test";
 
 export default defineConfig({
   testDir: "journeys",
-  workers: 1,
-  timeout: 90_000,
+  // Files beside one another, each worker with a server of its own (setup.ts); `workers: 1` has them one after the other.
+  workers: 2,
+  fullyParallel: false,
+  // Two browsers and two servers share the machine: what comes comes, and what does not is waited for only once.
+  timeout: 240_000,
+  expect: { timeout: 20_000 },
   globalTimeout: 20 * 60_000,
   forbidOnly: true,
   globalSetup: "./setup.ts",

@@ -1,4 +1,4 @@
-import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { createWriteStream, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { homedir, tmpdir } from "node:os";
@@ -20,16 +20,17 @@ function binary(): string {
   return process.env.LOUPE_BINARY ?? join(target, "release/loupe");
 }
 
-/** A port that nobody listens on. */
+/** A port that nobody listens on, below those that connections of this machine take for themselves. */
 export async function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address();
-      probe.close(() => (address && typeof address === "object" ? resolve(address.port) : reject(new Error("no port"))));
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    const free = await new Promise<boolean>((resolve) => {
+      const probe = createServer();
+      probe.once("error", () => resolve(false));
+      probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
     });
-  });
+    if (free) return port;
+  }
 }
 
 /** Waits for the printed key and for `/readyz`. */
@@ -41,7 +42,7 @@ async function ready(child: ChildProcess, url: string): Promise<string> {
     key = /loupe_sk_[A-Za-z0-9]+/.exec(said)?.[0] ?? key;
   });
   child.stderr?.on("data", (text: Buffer) => (said += text.toString()));
-  for (let tries = 0; tries < 300; tries += 1) {
+  for (let tries = 0; tries < 600; tries += 1) {
     if (child.exitCode !== null) break;
     const answer = await fetch(`${url}/readyz`).catch(() => undefined);
     if (answer?.ok && key) return key;
@@ -57,6 +58,17 @@ export interface Wanted {
   demo?: boolean;
   /** Settings besides those that every server of the tests has. */
   settings?: Record<string, string>;
+}
+
+/** Runs `loupe demo` against a server, and answers the address of the page that it makes. */
+async function load(url: string, key: string, folder: string, env: NodeJS.ProcessEnv): Promise<string> {
+  const child = spawn(binary(), ["demo", "--url", url, "--key", key], { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"], timeout: 5 * 60_000 });
+  let said = "";
+  for (const from of [child.stdout, child.stderr]) from.on("data", (text: Buffer) => (said += text.toString()));
+  const status = await new Promise<number | null>((resolve, reject) => child.once("error", reject).once("close", resolve));
+  const page = /http:\/\/\S+\/r\/[A-Za-z0-9_-]+/.exec(said)?.[0];
+  if (status !== 0 || !page) throw new Error(`loupe demo failed (${status}):\n${said.slice(-4000)}`);
+  return page;
 }
 
 /** Starts the server and, unless told otherwise, runs `loupe demo` against it. */
@@ -91,16 +103,7 @@ export async function start({ demo: wanted = true, settings = {} }: Wanted = {})
   };
   try {
     const key = await ready(child, url);
-    if (!wanted) return { url, key, page: "", log, stop };
-    const demo = spawnSync(binary(), ["demo", "--url", url, "--key", key], {
-      cwd: folder,
-      env: environment,
-      encoding: "utf8",
-      timeout: 5 * 60_000,
-    });
-    const said = `${demo.stdout}${demo.stderr}`;
-    const page = /http:\/\/\S+\/r\/[A-Za-z0-9_-]+/.exec(said)?.[0];
-    if (demo.status !== 0 || !page) throw new Error(`loupe demo failed (${demo.status}):\n${said.slice(-4000)}`);
+    const page = wanted ? await load(url, key, folder, environment) : "";
     return { url, key, page, log, stop };
   } catch (error) {
     await stop();

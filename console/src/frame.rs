@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::{
     live,
     load::{Load, navigator},
+    palette::Jump,
     part::{Empty, Icon},
     route::{outlet, param},
     session::{Session, last_namespace, remember_namespace, use_session},
@@ -16,7 +17,7 @@ use crate::{
 /// A page of a namespace: its piece of the address, its name, its icon.
 type Link = (&'static str, &'static str, &'static str);
 
-const IN_NAMESPACE: [(&str, &[Link]); 3] = [
+pub const IN_NAMESPACE: [(&str, &[Link]); 3] = [
     (
         "Data",
         &[
@@ -42,8 +43,24 @@ const IN_NAMESPACE: [(&str, &[Link]); 3] = [
             ("triggers", "Triggers", "clock"),
             ("alerts", "Alerts", "alert"),
             ("review", "Review", "check"),
+            ("snapshots", "Snapshots", "layers"),
         ],
     ),
+];
+
+/// Pages of the organization.
+pub const OF_ORGANIZATION: [Link; 11] = [
+    ("organization", "Plan and usage", "home"),
+    ("spending", "Spending", "chart"),
+    ("users", "Users", "people"),
+    ("keys", "API keys", "key"),
+    ("apps", "Apps", "app"),
+    ("alerts", "Organization alerts", "alert"),
+    ("webhooks", "Webhooks", "link"),
+    ("connections", "Connections", "plug"),
+    ("secrets", "Secrets", "key"),
+    ("audit", "Audit log", "log"),
+    ("tasks", "Tasks", "list"),
 ];
 
 #[component]
@@ -83,6 +100,7 @@ pub fn Frame() -> AnyView {
                     aria-controls="side" on:click=move |_| menu.update(|open| *open = !*open)><Icon name="menu"/></button>
                 <Namespaces session namespace/>
                 <span class="grow"></span>
+                <Jump namespace/>
                 <Bell session/>
                 <Account session/>
             </header>
@@ -111,16 +129,7 @@ fn Side(namespace: Memo<Option<String>>, path: Memo<String>) -> AnyView {
                 <ul class="side-list">{links.iter().map(|(page, label, icon)| link(format!("/console/ns/{namespace}/{page}"), label, icon)).collect::<Vec<_>>()}</ul>
             }.into_any()).collect::<Vec<_>>())}
             <p class="side-group">"Organization"</p>
-            <ul class="side-list">
-                {link("/console/organization".into(), "Plan and usage", "home")}
-                {link("/console/users".into(), "Users", "people")}
-                {link("/console/keys".into(), "API keys", "key")}
-                {link("/console/apps".into(), "Apps", "app")}
-                {link("/console/webhooks".into(), "Webhooks", "link")}
-                {link("/console/connections".into(), "Connections", "plug")}
-                {link("/console/audit".into(), "Audit log", "log")}
-                {link("/console/tasks".into(), "Tasks", "list")}
-            </ul>
+            <ul class="side-list">{OF_ORGANIZATION.iter().map(|(page, label, icon)| link(format!("/console/{page}"), label, icon)).collect::<Vec<_>>()}</ul>
         </nav>
     }
     .into_any()

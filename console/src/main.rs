@@ -6,6 +6,7 @@ mod frame;
 mod live;
 mod load;
 mod page;
+mod palette;
 mod part;
 mod record;
 mod route;

@@ -18,13 +18,14 @@ use wasm_bindgen_futures::spawn_local;
 use crate::{
     frame::Lost,
     page::*,
+    palette,
     part::{Empty, Skeletons},
 };
 
 /// What everything hangs below.
 pub const BASE: &str = "/console";
 
-type Page = fn() -> AnyView;
+pub type Page = fn() -> AnyView;
 
 /// A page, once the piece of the program that it is in has come.
 type Fetched = Pin<Box<dyn Future<Output = Result<Page, SplitLoaderError>>>>;
@@ -63,19 +64,23 @@ piece!(search, SEARCH:
 
 piece!(operate, OPERATE:
     "notifications" => notifications::notifications,
+    "alerts" => alerts::everywhere::everywhere,
     "webhooks" => webhooks::webhooks,
     "connections" => connections::connections,
+    "secrets" => secrets::secrets,
     "tasks" => tasks::tasks,
     "ns/:ns/activity" => activity::activity,
     "ns/:ns/triggers" => triggers::triggers,
     "ns/:ns/alerts" => alerts::alerts,
     "ns/:ns/review" => review::review,
+    "ns/:ns/snapshots" => snapshots::snapshots,
     "apps" => apps::apps,
     "apps/:app" => apps::one::app,
 );
 
 piece!(insight, INSIGHT:
     "organization" => organization::organization,
+    "spending" => spending::spending,
     "users" => users::users,
     "keys" => keys::keys,
     "audit" => audit::audit,
@@ -85,6 +90,17 @@ piece!(insight, INSIGHT:
     "ns/:ns/taxonomies/:taxonomy" => taxonomies::one::taxonomy,
     "ns/:ns/evaluations" => evaluations::evaluations,
 );
+
+/// What the palette shows is no page, and not fetched before somebody opens it.
+#[wasm_split(jump, wasm_split_path = leptos::wasm_split, fallible)]
+fn jump(at: usize) -> Result<Page, SplitLoaderError> {
+    const PAGES: &[Page] = &[palette::inside];
+    Ok(PAGES[at])
+}
+
+pub async fn palette() -> Page {
+    fetched(|at| Box::pin(jump(at)), 0).await
+}
 
 /// Where everybody begins comes with the rest of the frame.
 const FIRST: &[&str] = &["namespaces"];

@@ -52,9 +52,57 @@ pub fn signed(value: f64) -> String {
     }
 }
 
-/// `2026-11-20T22:41:07Z` as `2026-11-20 22:41`.
+/// `2026-11-20T22:41:07Z` as `2026-11-20 22:41`, by the clock of whoever looks.
 pub fn moment(at: &str) -> String {
-    at.get(..16).unwrap_or(at).replace('T', " ")
+    let (at, _) = here(at);
+    at.get(..16).unwrap_or(&at).replace('T', " ")
+}
+
+/// The same to the second, with how far that clock is from UTC.
+pub fn exact(at: &str) -> String {
+    let (at, ahead) = here(at);
+    let at = at.get(..19).unwrap_or(&at).replace('T', " ");
+    format!("{at} {}", zone(ahead))
+}
+
+/// How far a clock is ahead of UTC, by its minutes.
+fn zone(ahead: i64) -> String {
+    let sign = if ahead < 0 { '-' } else { '+' };
+    match (ahead.abs() / 60, ahead.abs() % 60) {
+        (0, 0) => "UTC".to_owned(),
+        (hours, 0) => format!("UTC{sign}{hours}"),
+        (hours, minutes) => format!("UTC{sign}{hours}:{minutes:02}"),
+    }
+}
+
+/// A moment as the clock of the browser shows it, and the minutes that it is ahead of UTC.
+#[cfg(target_family = "wasm")]
+fn here(at: &str) -> (String, i64) {
+    let date = js_sys::Date::new(&at.into());
+    let ahead = -date.get_timezone_offset();
+    let shifted = date.get_time() + ahead * 60_000.0;
+    // What is no moment stays what it is.
+    if !shifted.is_finite() {
+        return (at.to_owned(), 0);
+    }
+    let shifted = js_sys::Date::new(&shifted.into()).to_iso_string();
+    (shifted.into(), ahead as i64)
+}
+
+/// Tests have no browser, and the clock of UTC.
+#[cfg(not(target_family = "wasm"))]
+fn here(at: &str) -> (String, i64) {
+    (at.to_owned(), 0)
+}
+
+/// Dollars, to as many places as a small sum needs.
+pub fn dollars(usd: f64) -> String {
+    match usd.abs() {
+        none if none < 0.000_000_5 => "$0".to_owned(),
+        small if small < 0.000_1 => format!("${usd:.6}"),
+        small if small < 0.01 => format!("${usd:.4}"),
+        _ => format!("${usd:.2}"),
+    }
 }
 
 /// How long something was, by seconds since, or will be; its day when that was weeks ago.
@@ -141,6 +189,25 @@ mod tests {
         assert_eq!(size(512), "512 B");
         assert_eq!(size(1536), "1.5 KB");
         assert_eq!(size(200 * 1024 * 1024), "200 MB");
+    }
+
+    #[test]
+    fn moments_say_by_which_clock_they_are() {
+        assert_eq!(moment("2026-11-20T22:41:07Z"), "2026-11-20 22:41");
+        assert_eq!(exact("2026-11-20T22:41:07Z"), "2026-11-20 22:41:07 UTC");
+        assert_eq!(moment("soon"), "soon");
+        assert_eq!(
+            [0, 60, 330, -210].map(zone),
+            ["UTC", "UTC+1", "UTC+5:30", "UTC-3:30"]
+        );
+    }
+
+    #[test]
+    fn small_sums_are_not_nothing() {
+        assert_eq!(
+            [0.0, 0.000_002, 0.0031, 0.5, 90.06].map(dollars),
+            ["$0", "$0.000002", "$0.0031", "$0.50", "$90.06"]
+        );
     }
 
     #[test]

@@ -6,7 +6,6 @@ import { accessible, key, log, noSideways, open, phone, picture, signIn, steady,
 const server = (): Owner => ({ url: url(), key: key(), log: log() });
 
 test("an app is made, the starter is deployed, and a stranger signs up and searches on its own origin", async ({ page, browser }) => {
-  test.setTimeout(180_000);
   const faults = watch(page);
   await signIn(page);
   await page.getByRole("main").getByRole("link", { name: "demo", exact: true }).click();
@@ -134,7 +133,6 @@ test("an app is made, the starter is deployed, and a stranger signs up and searc
 });
 
 test("a bundle is uploaded, looked at in staging, promoted and taken back, and the app is deleted by its name", async ({ page }) => {
-  test.setTimeout(180_000);
   const faults = watch(page);
   await signIn(page);
   await open(page, "Apps");

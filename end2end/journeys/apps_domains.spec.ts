@@ -3,7 +3,7 @@ import { decode, encode, RECURSION_AVAILABLE, RECURSION_DESIRED } from "dns-pack
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { call, type Owner, serve, visit } from "../apps.ts";
-import { accessible, key, log, open, phone, picture, signIn, steady, url, watch } from "./help.ts";
+import { accessible, key, log, open, phone, picture, resolver, signIn, steady, url, watch } from "./help.ts";
 
 const server = (): Owner => ({ url: url(), key: key(), log: log() });
 
@@ -16,7 +16,7 @@ test("a domain of one's own is noted, proven by a record, served and removed", a
     const answers = record ? [{ type: "TXT" as const, name: asked.questions?.[0].name ?? "", ttl: 1, data: record }] : [];
     names.send(encode({ type: "response", id: asked.id, flags: RECURSION_DESIRED | RECURSION_AVAILABLE, questions: asked.questions, answers }), from.port, from.address);
   });
-  names.bind(Number(process.env.LOUPE_JOURNEY_RESOLVER), "127.0.0.1");
+  names.bind(resolver(), "127.0.0.1");
   await once(names, "listening");
 
   const app = await serve(server(), "night-sky", { "index.html": '<!doctype html><html lang="en"><title>Night sky</title><h1>Stars</h1></html>' });

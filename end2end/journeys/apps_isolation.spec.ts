@@ -25,7 +25,6 @@ const reach = (page: Page, address: string, init: RequestInit = {}): Promise<str
   );
 
 test("two apps and the console share no cookie, no storage and no answer", async ({ browser }) => {
-  test.setTimeout(120_000);
   await serve(server, "one", { "index.html": PAGE }, { mode: "clerk" });
   const app = await serve(server, "two", { "index.html": PAGE }, { mode: "clerk" });
   const [one, two] = [origin(server, "one"), origin(server, "two")];

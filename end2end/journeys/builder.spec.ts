@@ -7,7 +7,6 @@ interface Retriever {
 }
 
 test("a draft is run while it is written, its changes are read, and its page moves to the copy", async ({ page }) => {
-  test.setTimeout(150_000);
   const faults = watch(page);
   const namespace = await inDemo(page, "Retrievers");
   const listed = await send(page, "POST", "/v1/retrievers/list", {}, namespace);

@@ -16,7 +16,6 @@ test("a wrong key is refused in words, the right one signs in, and it can be und
 });
 
 test("every page of the demo's namespace shows what is there, in both colours and on a phone", async ({ page }) => {
-  test.setTimeout(240_000);
   const faults = watch(page);
   await signIn(page);
   await page.getByRole("main").getByRole("row").getByRole("link").first().click();
@@ -90,7 +89,6 @@ test("the playground runs the demo's retriever and explains it", async ({ page }
 });
 
 test("from nothing to a published search: bucket, upload, collection, batch, retriever, page", async ({ page }) => {
-  test.setTimeout(240_000);
   const faults = watch(page);
   await signIn(page);
 

@@ -12,7 +12,6 @@ async function first(page: Page, retriever: string, query: string, namespace: st
 }
 
 test("retrievers are measured with a dataset, their searches are looked into, and two are compared", async ({ page }) => {
-  test.setTimeout(150_000);
   const faults = watch(page);
   const namespace = await inDemo(page, "Evaluations");
   await expect(page.getByRole("heading", { name: "No dataset here" })).toBeVisible();

@@ -3,7 +3,6 @@ import { accessible } from "./help.ts";
 import { start } from "../server.ts";
 
 test("an empty console loads the demo with one button", async ({ page }) => {
-  test.setTimeout(240_000);
   const running = await start({ demo: false });
   try {
     await page.goto(`${running.url}/console/`);

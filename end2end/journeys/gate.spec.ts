@@ -201,7 +201,6 @@ test("the organization shows its plan, its quotas and its use, and can be rename
 });
 
 test("stages are added, moved by keyboard, edited as JSON, and saved as another retriever", async ({ page }) => {
-  test.setTimeout(120_000);
   const faults = watch(page);
   await signIn(page);
   await page.getByRole("main").getByRole("link", { name: "demo", exact: true }).click();

@@ -1,16 +1,19 @@
 import AxeBuilder from "@axe-core/playwright";
 import { expect, type Locator, type Page } from "@playwright/test";
+import type { Served } from "../setup.ts";
 
-const set = (name: string): string => {
-  const value = process.env[name];
-  if (!value) throw new Error(`${name} is set by setup.ts`);
-  return value;
+/** The server of this worker. */
+const served = (): Served => {
+  const value = process.env.LOUPE_JOURNEY_SERVERS;
+  if (!value) throw new Error("LOUPE_JOURNEY_SERVERS is set by setup.ts");
+  return (JSON.parse(value) as Served[])[Number(process.env.TEST_PARALLEL_INDEX)];
 };
 
-export const url = (): string => set("LOUPE_JOURNEY_URL");
-export const key = (): string => set("LOUPE_JOURNEY_KEY");
-export const log = (): string => set("LOUPE_JOURNEY_LOG");
-export const demoPage = (): string => set("LOUPE_JOURNEY_PAGE");
+export const url = (): string => served().url;
+export const key = (): string => served().key;
+export const log = (): string => served().log;
+export const demoPage = (): string => served().page;
+export const resolver = (): number => served().resolver;
 
 /** Whatever a page logs as an error or throws is a fault, also when the page looks right. */
 export const watch = (page: Page): string[] => {

@@ -85,7 +85,6 @@ test("a folder is uploaded, a file of it fails, is sent again, and another is le
 });
 
 test("what a batch could not read is found, tried again, and seen object by object", async ({ page }) => {
-  test.setTimeout(180_000);
   const faults = watch(page);
   const namespace = await inDemo(page, "Buckets");
   const bucket = String((await send(page, "POST", "/v1/buckets", { bucket_name: "gallery", bucket_schema: { properties: { image: { type: "image" } } } }, namespace)).bucket_id);
@@ -122,7 +121,7 @@ test("what a batch could not read is found, tried again, and seen object by obje
 
   await main.getByRole("button", { name: "Diagnose" }).click();
   const diagnosis = page.getByRole("dialog", { name: "Diagnosis" });
-  await expect(diagnosis).toContainText("1 objects failed");
+  await expect(diagnosis).toContainText("1 object failed");
   await accessible(page);
   await page.keyboard.press("Escape");
   await main.getByRole("button", { name: "Retry what failed" }).click();

@@ -16,8 +16,8 @@ test("a search by meaning finds what the words do not say", async ({ page }) => 
   await page.getByRole("searchbox").first().press("Enter");
   await expect(page).toHaveURL(/striped/);
   await expect(page.getByRole("article").first()).toBeVisible();
-  const titles = await page.getByRole("article").locator("h3").allInnerTexts();
-  expect(titles.slice(0, 5).join(" ").toLowerCase()).toContain("zebra");
+  const titles = async (): Promise<string> => (await page.getByRole("article").locator("h3").allInnerTexts()).slice(0, 5).join(" ").toLowerCase();
+  await expect.poll(titles).toContain("zebra");
   await picturesLoaded(page);
   await accessible(page);
 });

@@ -208,6 +208,7 @@ test("pictures are looked at large one after the other, and the results are shar
   await onPage(page, "picture-book-search", byWords, async (address) => {
     await page.goto(`${address}?query=a+big+cat`);
     const enlarge = page.getByRole("button", { name: /^Enlarge the picture of / });
+    await expect(enlarge.first()).toBeVisible();
     const number = await enlarge.count();
     expect(number).toBeGreaterThan(2);
     await enlarge.first().click();
@@ -269,6 +270,8 @@ test("a moment of a recording plays at once", async ({ page }) => {
     await articles(page).first().getByRole("link").first().click();
     await expect(page).toHaveURL(/\/item\//);
     const before = page.url();
+    // Before its script is there, the link is one.
+    await page.waitForLoadState("load");
     await page.getByRole("link", { name: "0:42" }).click();
     expect(await page.locator("audio").evaluate((player: HTMLAudioElement) => player.currentTime)).toBe(42);
     await expect(page.getByRole("link", { name: "0:42" })).toHaveAttribute("aria-current", "true");

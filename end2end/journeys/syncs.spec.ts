@@ -30,7 +30,6 @@ async function storage(files: Map<string, string>): Promise<{ url: string; down:
 }
 
 test("a bucket follows a storage: looks, their log, a pause, a change and an end", async ({ page }) => {
-  test.setTimeout(120_000);
   const faults = watch(page);
   const files = new Map([
     ["letters/1912-may.txt", "A letter of May."],

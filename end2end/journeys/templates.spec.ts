@@ -36,7 +36,6 @@ async function pictures(page: Page, name: string): Promise<void> {
 }
 
 test("every template is whole on a phone and on a wide screen, in light, dark and forced colours", async ({ page }) => {
-  test.setTimeout(180_000);
   const namespace = await inDemo(page, "Published pages");
   const listed = await send(page, "GET", "/v1/retrievers/published", undefined, namespace);
   const [published] = listed.results as { retriever_id: string; display_config: Display }[];

@@ -1,6 +1,8 @@
 //! Whatever the owner or a document says, it stays text.
 
 #![allow(clippy::unwrap_used)]
+// Of the one literal that has every member.
+#![recursion_limit = "256"]
 
 mod common;
 
@@ -11,7 +13,7 @@ use loupe_hosted::{Hit, Media};
 use scraper::Html;
 use serde_json::{Value, json};
 
-const PAYLOADS: [&str; 24] = [
+const PAYLOADS: [&str; 40] = [
     "<script>pwn()</script>",
     "</script><script>pwn()</script>",
     "</title><script>pwn()</script>",
@@ -36,6 +38,22 @@ const PAYLOADS: [&str; 24] = [
     "red;}*{background:url(//pwn.example)}",
     "<math><mtext></p><script>pwn()</script>",
     "<base href=//pwn.example/><meta http-equiv=refresh content=0;url=javascript:pwn()>",
+    "</textarea><script>pwn()</script>",
+    "<svg><script>pwn()</script></svg>",
+    "<svg><animate onbegin=pwn() attributeName=x>",
+    "<body onload=pwn()>",
+    "<details open ontoggle=pwn()>",
+    "<input autofocus onfocus=pwn()>",
+    "<video><source onerror=pwn()></video>",
+    "<object data=javascript:pwn()></object>",
+    "<embed src=javascript:pwn()>",
+    "![x](x\"onerror=\"pwn())",
+    "<javascript:pwn()>",
+    "\u{1}javascript:pwn()",
+    "<p title=\"</noscript><svg onload=pwn()>",
+    "<math><mtext><img src=x onerror=pwn()>",
+    "{{constructor.constructor('pwn()')()}}",
+    "[x]: javascript:pwn()\n\n[x]",
 ];
 
 /// Every field of the display configuration and of a document set to the payload.
@@ -54,24 +72,31 @@ fn poisoned(p: &str) -> (Value, Value) {
             {"field_name": "query", "field_schema": {"type": "text"}, "label": p, "placeholder": p, "helper_text": p, "suggestions": [p], "required": false},
             {"field_name": p, "field_schema": {"type": "string", "enum": [p]}, "input_type": "select", "label": p, "required": false, "order": 1},
             {"field_name": "m", "field_schema": {"type": "array", "items": {"type": "string", "enum": [p]}}, "input_type": "multiselect", "label": p, "required": false, "order": 2},
-            {"field_name": "o", "field_schema": {"type": "string"}, "input_type": p, "label": p, "required": false, "order": 3}],
+            {"field_name": "o", "field_schema": {"type": "string"}, "input_type": p, "label": p, "required": false, "order": 3},
+            {"field_name": "s", "field_schema": {"type": "string"}, "input_type": "select", "label": p, "placeholder": p, "suggestions": [p], "order": 4},
+            {"field_name": "d", "field_schema": {"type": "document_reference"}, "label": p, "required": false, "order": 5},
+            {"field_name": "f", "field_schema": {"type": "image"}, "input_type": "image", "label": p, "helper_text": p, "required": false, "order": 6}],
         "layout": {"mode": p, "columns": 3, "gap": p},
-        "exposed_fields": ["title", "description", "url", "image", "tags", "meta", "date", "plain", p],
+        "exposed_fields": ["title", "description", "url", "image", "tags", "meta", "date", "plain", "sold", "pages", p],
         "components": {"show_filters": true, "result_layout": p, "result_card": {"layout": p, "thumbnail_aspect_ratio": p, "thumbnail_fit": p,
-            "show_score": true, "card_click_action": "openUrl", "field_order": [p, "url"], "card_style": p, "thumbnail_field": "image"}},
+            "show_score": true, "card_click_action": "openUrl", "field_order": [p, "url"], "card_style": p, "thumbnail_field": "image", "show_find_similar": true,
+            "modal_fields": [p, "meta", "sold", "pages", "plain", "date", "tags", "image"]}},
         "field_config": {
             "url": {"format": "url", "format_options": {"label": p, "show_domain": true}},
             "image": {"format": "image", "format_options": {"label": p, "aspect_ratio": p, "object_fit": p}},
             "tags": {"format": "array", "format_options": {"label": p, "separator": p}},
             "meta": {"format": "object", "format_options": {"label": p}},
+            "sold": {"format": "boolean", "format_options": {"label": p, "true_label": p, "false_label": p}},
+            "pages": {"format": "number", "format_options": {"label": p, "prefix": p, "suffix": p}},
             "date": {"format": "date", "format_options": {"label": p, "date_format": p}},
             "plain": {"format": "text", "format_options": {"label": p, "prefix": p, "suffix": p}}},
         "custom_cta": {"label": p, "markdown_content": p},
         "external_links": [{"name": p, "url": p}],
         "template_type": p, "field_mappings": {p: "title", "badge": "plain", "url": "url"},
-        "extensions": {p: p, "facets": ["tags", p], "markdowns": p}
+        "retriever_config": {"stages": [{"stage_name": p, "stage_id": p}, p], "feature_extractors": [{"extractor": p, "version": p, "output": p}, p]},
+        "extensions": {p: p, "facets": ["tags", p], "markdowns": p, "embed": {"frame_ancestors": [p]}}
     });
-    let document = json!({"title": p, "description": p, "url": p, "image": p, "tags": [p, p], "meta": {p: p}, "date": p, "plain": p, p: p});
+    let document = json!({"title": p, "description": p, "url": p, "image": p, "tags": [p, p], "meta": {p: p}, "date": p, "plain": p, "sold": true, "pages": 7, p: p});
     (display, document)
 }
 

@@ -173,10 +173,10 @@ impl App {
             encoders: Arc::new(models.clone()),
             web: Some(Arc::new(outbound.clone())),
         };
-        let cache = |seconds| {
+        let cache = |millis| {
             Cache::builder()
                 .max_capacity(10_000)
-                .time_to_live(Duration::from_secs(seconds))
+                .time_to_live(Duration::from_millis(millis))
                 .build()
         };
         let several = config.is_postgres();
@@ -202,8 +202,8 @@ impl App {
             history: History::default(),
             journal_seq: AtomicI64::new(0),
             journal_applied: Mutex::new(Vec::new()),
-            // Another process may revoke a key; it must be refused everywhere within a second.
-            keys: cache(if several { 1 } else { 5 }),
+            // Another process may revoke a key; it must be refused everywhere within a second, and a read takes a while.
+            keys: cache(if several { 900 } else { 5_000 }),
             keys_changed: AtomicU64::new(0),
             limits: Limits::default(),
             usage: Usage::default(),

@@ -11,6 +11,8 @@ use chrono::{DateTime, Utc};
 #[derive(Debug, Clone, Default)]
 pub struct Clock {
     offset_micros: Arc<AtomicI64>,
+    /// The moment at which tests hold it; 0 while it goes.
+    held_micros: Arc<AtomicI64>,
 }
 
 impl Clock {
@@ -20,7 +22,10 @@ impl Clock {
         reason = "the one place that reads the system's clock"
     )]
     pub fn micros(&self) -> i64 {
-        Utc::now().timestamp_micros() + self.offset_micros.load(Ordering::Relaxed)
+        match self.held_micros.load(Ordering::Relaxed) {
+            0 => Utc::now().timestamp_micros() + self.offset_micros.load(Ordering::Relaxed),
+            held => held,
+        }
     }
 
     pub fn now(&self) -> DateTime<Utc> {
@@ -29,8 +34,16 @@ impl Clock {
 
     /// Moves the clock; for tests.
     pub fn advance(&self, seconds: i64) {
-        self.offset_micros
-            .fetch_add(seconds * 1_000_000, Ordering::Relaxed);
+        let micros = seconds * 1_000_000;
+        self.offset_micros.fetch_add(micros, Ordering::Relaxed);
+        if self.held_micros.load(Ordering::Relaxed) != 0 {
+            self.held_micros.fetch_add(micros, Ordering::Relaxed);
+        }
+    }
+
+    /// From now on only [`Self::advance`] moves the clock: no second passes by itself while a test looks; for tests.
+    pub fn hold(&self) {
+        self.held_micros.store(self.micros(), Ordering::Relaxed);
     }
 }
 

@@ -142,7 +142,9 @@ async fn known(
     if taken.is_ok() {
         taken = limits::take_of_kind(app, &caller, standing, row).await;
     }
-    let admitted = taken.and_then(|()| admit(row, &caller, request.headers()));
+    let admitted = taken
+        .and_then(|()| admit(row, &caller, request.headers()))
+        .and_then(|()| limits::paid::check(standing, row));
     let by_visitor = request.extensions().get::<Only>().is_some();
     let entered = match admitted.and_then(|()| room(app, row)) {
         Ok(()) => enter(app, &caller.org_id, &rate, by_visitor).await,

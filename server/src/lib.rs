@@ -43,3 +43,4 @@ pub mod v1;
 pub mod vault;
 pub mod watched;
 pub mod web;
+pub mod words;

@@ -1,3 +1,5 @@
+pub mod everywhere;
+
 use leptos::prelude::*;
 use serde_json::{Value, json};
 

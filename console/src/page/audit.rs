@@ -232,11 +232,7 @@ fn details(one: Record) -> AnyView {
         });
     let changed = changed.collect::<Vec<_>>();
     let facts = [
-        (
-            "When",
-            one.opt("timestamp")
-                .map(|at| format!("{} UTC", text::moment(&at))),
-        ),
+        ("When", one.opt("timestamp").map(|at| text::exact(&at))),
         (
             "Resource",
             Some(format!(

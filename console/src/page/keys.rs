@@ -251,7 +251,7 @@ fn found(problem: &Problem) -> Vec<AnyView> {
         .details
         .get("last_used_at")
         .and_then(|at| at.as_str());
-    let used = used.map(|at| format!("It was used at {} UTC", text::moment(at)));
+    let used = used.map(|at| format!("It was used at {}", text::exact(at)));
     apps.chain(used)
         .map(|line| view! { <li>{line}</li> }.into_any())
         .collect()

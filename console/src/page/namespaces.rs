@@ -34,6 +34,7 @@ pub fn namespaces() -> AnyView {
         session.namespaces_changed.track();
         session.api()
     });
+    load.poll_while(|one| one.text("clone_status") == "cloning");
     let create = RwSignal::new(false);
     let made = RwSignal::new(None::<Record>);
     let above = move || move || made.get().map(|answer| view! { <Running answer/> });
@@ -63,10 +64,20 @@ fn row(one: Record) -> AnyView {
     };
     line(vec![
         name(Some(href), one.text("namespace_name"), id),
-        words("text-cell", one.text("description")),
+        cell(
+            "text-cell",
+            view! { {one.text("description")}{copying(&one)} }.into_any(),
+        ),
         cell("nowrap", when(one.opt("created_at"))),
         cell("actions", remove.into_any()),
     ])
+}
+
+/// How far the documents of a copy are, until they are there.
+fn copying(one: &Record) -> Option<AnyView> {
+    let state = one.opt("clone_status").filter(|state| state != "ready")?;
+    let error = one.text("clone_error");
+    Some(view! { <span class="sub cut">{badge(&state)}{error}</span> }.into_any())
 }
 
 #[component]

@@ -1,8 +1,11 @@
 //! The organization: its name, its plan, what it may use and what it uses.
 
+mod plans;
+
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
+use self::plans::Plans;
 use super::{
     key_usage::{KINDS, parts},
     keys::keys_path,
@@ -50,7 +53,7 @@ pub fn organization() -> AnyView {
     let about = Load::of(move || session.api(), || "/v1/organizations".to_owned());
     let used = Load::new(move || counted(session.api()));
     let keys = Load::new(move || by_key(session.api()));
-    let rename = RwSignal::new(false);
+    let (rename, choose) = (RwSignal::new(false), RwSignal::new(false));
     let rates = move || session.me.get().map(|me| rates(&me.record("rate_limits")));
     let quotas = move |counts: Record| {
         let tier = about
@@ -74,6 +77,7 @@ pub fn organization() -> AnyView {
     };
     view! {
         <Head title="Plan and usage".to_owned() text="What this organization may use, and what it uses.">
+            <button type="button" class="btn" disabled=move || about.good().is_none() on:click=move |_| choose.set(true)>"Choose a plan"</button>
             <button type="button" class="btn" disabled=move || about.good().is_none() on:click=move |_| rename.set(true)>"Change the settings"</button>
         </Head>
         <div class="stack plan-room">{loaded(about, waiting(3), plan)}</div>
@@ -84,6 +88,7 @@ pub fn organization() -> AnyView {
         <section class="card stack" aria-labelledby="by-key"><h2 id="by-key">"Requests by key, last 7 days"</h2>
             <div class="chart-room">{loaded(keys, lines(5), by_key_chart)}</div></section>
         <Settings open=rename about/>
+        <Plans open=choose about/>
     }
     .into_any()
 }
@@ -99,11 +104,13 @@ fn lines(count: usize) -> ViewFn {
 
 fn plan(org: Record) -> AnyView {
     let tier = org.text("account_type");
-    let choose = org.flag("requires_plan").then(|| view! {
-        <div class="notice warn" role="alert">
-            <strong>"No plan is chosen"</strong>
-            <span>"Until one is, nothing can be created, processed or searched. Whoever runs this server chooses it; ask them for a plan, with the id of this organization."</span>
-        </div>
+    let choose = org.flag("requires_plan").then(|| {
+        view! {
+            <div class="notice warn" role="alert">
+                <strong>"No plan is chosen"</strong>
+                <span>"Until one is, nothing can be created, processed or searched."</span>
+            </div>
+        }
     });
     let mail = org.opt("billing_email").unwrap_or_else(|| "none".into());
     let id = org.text("organization_id");

@@ -2,8 +2,18 @@
 
 use leptos::prelude::*;
 
-use super::{Column, line, number, table, words};
+use super::{Column, line, table, words};
 use crate::text;
+
+/// How figures are written, and the least that the axis reaches.
+#[derive(Clone, Copy)]
+pub struct Unit(pub fn(i64) -> String, pub i64);
+
+/// Things that are counted.
+const COUNT: Unit = Unit(text::count, 4);
+
+/// Millionths of a dollar; the axis reaches a cent.
+pub const MONEY: Unit = Unit(|n| text::dollars(n as f64 / 1e6), 10_000);
 
 /// One bar: what it stands for, and its parts from the ground up.
 pub type Bar = (String, Vec<i64>);
@@ -32,21 +42,21 @@ fn plain(text: &str) -> String {
 }
 
 /// The picture, as text: a typed view of so many small elements would weigh more than the page around it.
-fn picture(label: &str, names: &[&str], bars: &[Bar], wide: f64) -> String {
+fn picture(label: &str, names: &[&str], bars: &[Bar], wide: f64, unit: Unit) -> String {
     let most = bars
         .iter()
         .map(|(_, parts)| parts.iter().sum::<i64>())
         .max();
-    let top = ceiling(most.unwrap_or(0).max(4));
+    let top = ceiling(most.unwrap_or(0).max(unit.1));
     let high = |n: i64| (GROUND - 12.0) * n as f64 / top as f64;
-    let mut out = opened(label, &summary(names, bars), wide);
+    let mut out = opened(label, &summary(names, bars, unit), wide);
     for n in [0, top / 2, top] {
         let y = GROUND - high(n);
         out += &format!(
             r#"<path class="grid" d="M{LEFT} {y}H{wide}"/><text x="{}" y="{}" text-anchor="end">{}</text>"#,
             LEFT - 8.0,
             y + 4.0,
-            text::count(n),
+            unit.0(n),
         );
     }
     let room = (wide - LEFT) / bars.len().max(1) as f64;
@@ -96,10 +106,10 @@ fn wide((around, most): (f64, f64)) -> f64 {
 }
 
 /// The chart in a sentence.
-fn summary(names: &[&str], bars: &[Bar]) -> String {
+fn summary(names: &[&str], bars: &[Bar], unit: Unit) -> String {
     let totals = names.iter().enumerate().map(|(at, name)| {
         let sum: i64 = bars.iter().filter_map(|(_, parts)| parts.get(at)).sum();
-        format!("{} {name}", text::count(sum))
+        format!("{} {name}", unit.0(sum))
     });
     format!(
         "{}; in all {}",
@@ -115,13 +125,24 @@ pub fn chart(
     bars: Vec<Bar>,
     room: (f64, f64),
 ) -> AnyView {
+    chart_of(label, names, bars, room, COUNT)
+}
+
+/// The same of something else than counts.
+pub fn chart_of(
+    label: &'static str,
+    names: &'static [&'static str],
+    bars: Vec<Bar>,
+    room: (f64, f64),
+    unit: Unit,
+) -> AnyView {
     const COLUMNS: [Column; 4] = [
         Column("", ""),
         Column("", "num"),
         Column("", "num"),
         Column("", "num"),
     ];
-    let svg = picture(label, names, &bars, wide(room).round());
+    let svg = picture(label, names, &bars, wide(room).round(), unit);
     let legend = names.iter().enumerate().map(|(at, name)| {
         view! { <li><span class=format!("key s{}", at + 1)></span>{*name}</li> }.into_any()
     });
@@ -132,7 +153,8 @@ pub fn chart(
     }
     let rows = bars.into_iter().map(|(name, parts)| {
         let mut cells = vec![words("", name)];
-        cells.extend(parts.into_iter().map(|n| number(Some(n))));
+        let parts = parts.into_iter();
+        cells.extend(parts.map(|n| words("num nowrap", unit.0(n))));
         line(cells)
     });
     let rows = table(label, &columns, rows.collect(), Signal::stored(false));
@@ -230,13 +252,18 @@ pub fn meter(label: String, used: i64, limit: Option<i64>) -> AnyView {
         ),
         None => (None, format!("{}, no limit", text::count(used))),
     };
-    let class = match share.unwrap_or(0.0) {
-        share if share >= 0.95 => "progress bad",
-        share if share >= 0.8 => "progress warn",
+    self::share(label, words, share)
+}
+
+/// A part of a whole as a bar with words, told apart by colour from four fifths on.
+pub fn share(label: String, words: String, part: Option<f64>) -> AnyView {
+    let class = match part.unwrap_or(0.0) {
+        part if part >= 0.95 => "progress bad",
+        part if part >= 0.8 => "progress warn",
         _ => "progress",
     };
     let said = format!("{label}: {words}");
-    let bar = share.map(|share| view! { <progress class=class max="1" value=share.min(1.0).to_string() aria-label=said></progress> });
+    let bar = part.map(|part| view! { <progress class=class max="1" value=part.min(1.0).to_string() aria-label=said></progress> });
     view! { <li class="meter"><span class="row between"><span>{label}</span><span class="muted num">{words}</span></span>{bar}</li> }.into_any()
 }
 
@@ -252,9 +279,13 @@ mod tests {
     #[test]
     fn names_are_text_in_the_picture_and_zero_has_no_bar() {
         let bars = [("<b>&\"".to_owned(), vec![3, 0])];
-        let svg = picture("Requests", &["search", "other"], &bars, 400.0);
+        let svg = picture("Requests", &["search", "other"], &bars, 400.0, COUNT);
         assert!(svg.contains("&lt;b>&amp;&quot;"), "{svg}");
         assert_eq!(svg.matches("<rect").count(), 1);
         assert!(svg.contains("in all 3 search, 0 other"));
+        let bars = [("11-20".to_owned(), vec![31_000])];
+        let svg = picture("Spending", &["search"], &bars, 400.0, MONEY);
+        assert!(svg.contains("in all $0.03 search"), "{svg}");
+        assert!(svg.contains(">$0.05<"), "{svg}");
     }
 }

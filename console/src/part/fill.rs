@@ -65,7 +65,8 @@ pub async fn choices(api: Api, kinds: &[&str]) -> Result<Record, Problem> {
             "batches" => json!({"namespace_id": api.namespace}),
             _ => json!({}),
         };
-        let word = kind.strip_suffix("es").or(kind.strip_suffix('s'));
+        let branch = kind.strip_suffix("es").filter(|word| word.ends_with("ch"));
+        let word = branch.or(kind.strip_suffix('s'));
         let one = match kind.strip_suffix("ies") {
             Some(start) => format!("{start}y"),
             None => word.unwrap_or(kind).to_owned(),

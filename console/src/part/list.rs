@@ -164,6 +164,9 @@ pub fn Listing(
         table(label, columns, lines.collect(), faded)
     };
     let rows = move |answer: Record| {
+        if let Some(step) = nowhere(&answer) {
+            return lost_namespace(step);
+        }
         let (rows, total) = page(&answer);
         if rows.is_empty() && offset.is_none_or(|o| o.number() == 0) {
             return empty.run();
@@ -174,6 +177,25 @@ pub fn Listing(
         view! { {table(label, columns, rows, faded)}{pages} }.into_any()
     };
     loaded(load, ViewFn::from(wait), rows)
+}
+
+/// What to do about a list that is empty because its namespace is not there.
+fn nowhere(answer: &Record) -> Option<String> {
+    let mut warnings = answer.list("warnings").into_iter();
+    let one = warnings.find(|one| one.text("reason") == "unresolved")?;
+    Some(one.text("next_step"))
+}
+
+fn lost_namespace(step: String) -> AnyView {
+    view! {
+        <div class="notice warn" role="alert">
+            <strong>"There is no such namespace"</strong>
+            <span>"It was removed, or it is of another organization. That the list is empty says nothing."</span>
+            <span class="muted">{step}</span>
+            <div class="row"><a class="btn small" href="/console/namespaces">"Choose a namespace"</a></div>
+        </div>
+    }
+    .into_any()
 }
 
 /// A table, for those who see it and for those who hear it.
@@ -332,4 +354,19 @@ pub fn page_query(offset: Query) -> String {
         "?limit={PAGE}&offset={}&include_total=true",
         offset.number()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_list_of_no_namespace_is_told_from_one_of_nothing() {
+        let warned = json!({"results": [], "warnings": [{"resource": "namespace", "reason": "unresolved", "next_step": "send the id"}]});
+        assert_eq!(nowhere(&Record(warned)).as_deref(), Some("send the id"));
+        // Warnings of tolerated keys are texts.
+        let other = json!({"results": [], "warnings": ["the key x is not known"]});
+        assert_eq!(nowhere(&Record(other)), None);
+        assert_eq!(nowhere(&Record(json!({"results": []}))), None);
+    }
 }

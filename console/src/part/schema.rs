@@ -187,11 +187,15 @@ fn beside(path: &str, place: &str) -> String {
     }
 }
 
-/// Whether a field is asked for: `"when": ["../channel", "slack"]` names a member and the values that call for it.
+/// Whether a field is asked for: `"when": ["../channel", "slack"]` names a member and the values that call for it, `unless`
+/// those that leave it out.
 fn applies(form: Form, path: &str, field: &Record) -> bool {
-    let when = field.strings("when");
-    when.split_first()
-        .is_none_or(|(place, wanted)| wanted.contains(&show(&form.get(&beside(path, place)))))
+    let holds = |named: &str| {
+        let named = field.strings(named);
+        let (place, values) = named.split_first()?;
+        Some(values.contains(&show(&form.get(&beside(path, place)))))
+    };
+    holds("when").unwrap_or(true) && !holds("unless").unwrap_or(false)
 }
 
 #[cfg(test)]
@@ -246,6 +250,10 @@ mod tests {
         let place = "/channels/0/configs";
         assert!(applies(form, place, &on(json!(["../channel", "slack"]))));
         assert!(applies(form, place, &Record::default()));
+        let unless = |when: Value| Record(json!({ "unless": when }));
+        assert!(!applies(form, "", &unless(json!(["kind", "cron"]))));
+        assert!(applies(form, "", &unless(json!(["kind", "event"]))));
+        assert!(applies(form, "", &unless(json!(["other", "event"]))));
     }
 
     #[test]

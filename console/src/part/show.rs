@@ -93,10 +93,11 @@ pub fn badge(status: &str) -> AnyView {
         | "paused"
         | "failing"
         | "high"
+        | "partial"
         | "overdue" => "badge warn",
         "FAILED" | "revoked" | "failed" | "denied" | "critical" => "badge bad",
         "IN_PROGRESS" | "PROCESSING" | "QUEUED" | "PENDING" | "uploading" | "pending"
-        | "building" | "looking" | "running" => "badge live",
+        | "building" | "looking" | "running" | "in_progress" | "cloning" => "badge live",
         _ => "badge",
     };
     view! { <span class=class>{text::words(status)}</span> }.into_any()
@@ -107,10 +108,7 @@ pub fn when(at: Option<String>) -> AnyView {
     match at {
         Some(at) => {
             let seconds = (js_sys::Date::now() - js_sys::Date::parse(&at)) / 1000.0;
-            let (exact, short) = (
-                format!("{} UTC", text::moment(&at)),
-                text::ago(&at, seconds),
-            );
+            let (exact, short) = (text::exact(&at), text::ago(&at, seconds));
             view! { <time datetime=at title=exact>{short}</time> }.into_any()
         }
         None => view! { <span class="muted">"never"</span> }.into_any(),
@@ -137,7 +135,7 @@ pub fn Explain(problem: Problem, #[prop(optional, into)] retry: Option<Callback<
             <strong>{kind}{(status > 0).then(|| format!(" ({status})"))}</strong>
             <span>{message}</span>
             <ul>{lines.collect::<Vec<_>>()}</ul>
-            {retry_after.map(|seconds| view! { <span>"Try again in "{seconds}" s."</span> })}
+            {retry_after.map(countdown)}
             {request_id.map(|id| view! { <span class="mono">"request "{id}</span> })}
             {retry.map(|retry| view! {
                 <div class="row"><button type="button" class="btn small" on:click=move |_| retry.run(())>"Try again"</button></div>
@@ -145,6 +143,23 @@ pub fn Explain(problem: Problem, #[prop(optional, into)] retry: Option<Callback<
         </div>
     }
     .into_any()
+}
+
+/// The seconds until another try is worth it, as they pass. They are not read out one by one.
+fn countdown(seconds: u32) -> AnyView {
+    let left = RwSignal::new(seconds);
+    spawn_local(async move {
+        // The page may be gone by then.
+        while left.try_get_untracked().is_some_and(|left| left > 0) {
+            TimeoutFuture::new(1000).await;
+            let _ = left.try_update(|left| *left -= 1);
+        }
+    });
+    let words = move || match left.get() {
+        0 => "It can be tried again now.".to_owned(),
+        left => format!("Try again in {left} s."),
+    };
+    view! { <span aria-live="off">{words}</span> }.into_any()
 }
 
 /// What `load` brought, as `view` shows it; until then `wait`, and what went wrong instead.

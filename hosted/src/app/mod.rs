@@ -4,5 +4,7 @@ pub mod bundle;
 pub mod files;
 pub mod headers;
 mod inject;
+mod smoke;
 
 pub use inject::inject;
+pub use smoke::faults;

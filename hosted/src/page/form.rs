@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use loupe_wire::RetrieverInputSchemaFieldType as Kind;
 
 use super::{
-    input::{Input, accepts, is_text},
+    input::{Input, accepts, is_choice, is_text},
     query::Query,
 };
 
@@ -65,6 +65,8 @@ pub fn suggestions(query: &Query) -> Option<AnyView> {
     let links: Vec<_> = query
         .inputs
         .iter()
+        // A list shows by itself what there is.
+        .filter(|input| !is_choice(&input.config))
         .flat_map(|input| {
             input
                 .config
@@ -197,7 +199,8 @@ fn plain(input: &Input, kind: &'static str, step: Option<&'static str>) -> AnyVi
     let invalid = input.error.map(|_| "true");
     view! {
         <input class="entry" type=kind step=step id=id(input) name=input.param.clone() value=input.value().to_owned()
-            placeholder=input.config.placeholder.clone() aria-describedby=described(input) aria-invalid=invalid/>
+            placeholder=input.config.placeholder.clone() required=input.config.required aria-describedby=described(input)
+            aria-invalid=invalid/>
     }
     .into_any()
 }
@@ -212,7 +215,8 @@ fn select(input: &Input) -> AnyView {
         .map(|value| view! { <option value=value.clone() selected=input.values.contains(value)>{value.clone()}</option> })
         .collect_view();
     view! {
-        <select class="entry" id=id(input) name=input.param.clone() aria-describedby=described(input)>
+        <select class="entry" id=id(input) name=input.param.clone() required=input.config.required
+            aria-describedby=described(input)>
             <option value="">{any}</option>
             {options}
         </select>

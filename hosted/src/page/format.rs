@@ -1,9 +1,10 @@
 //! Values of documents as a reader wants them.
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, Utc};
 use leptos::prelude::*;
 use loupe_wire::{DisplayConfig, FieldFormatOptions, FieldFormatType as Format, Object, Value};
 
+use super::dates;
 use super::look::{Ratio, fit, get, label};
 use super::text::{Marks, domain, safe_url, truncate};
 
@@ -189,60 +190,13 @@ pub fn grouped(digits: &str) -> String {
     out
 }
 
-fn moment(value: &Value) -> Option<DateTime<Utc>> {
-    if let Some(seconds) = value.as_f64() {
-        // Thirteen digits are milliseconds.
-        let seconds = if seconds.abs() > 1e11 {
-            seconds / 1000.0
-        } else {
-            seconds
-        };
-        return DateTime::from_timestamp(seconds as i64, 0);
-    }
-    let text = value.as_str()?.trim();
-    DateTime::parse_from_rfc3339(text)
-        .map(|moment| moment.to_utc())
-        .ok()
-        .or_else(|| {
-            Some(
-                text.get(..10)?
-                    .parse::<NaiveDate>()
-                    .ok()?
-                    .and_hms_opt(0, 0, 0)?
-                    .and_utc(),
-            )
-        })
-}
-
 fn date(value: &Value, options: &FieldFormatOptions, now: DateTime<Utc>) -> AnyView {
-    let Some(moment) = moment(value) else {
+    let Some(moment) = dates::moment(value) else {
         return plain(value).into_any();
     };
-    let long = moment.format("%-d %B %Y").to_string();
-    let shown = match options.date_format.as_str() {
-        "relative" => relative(moment, now),
-        "short" => moment.format("%-d %b %Y").to_string(),
-        "iso" => moment.format("%Y-%m-%d").to_string(),
-        "year" => moment.format("%Y").to_string(),
-        "datetime" | "full" => moment.format("%-d %B %Y, %H:%M UTC").to_string(),
-        _ => long.clone(),
-    };
+    let shown = dates::shown(moment, &options.date_format, now);
     let machine = moment.format("%Y-%m-%dT%H:%M:%SZ").to_string();
-    view! { <time datetime=machine title=long>{shown}</time> }.into_any()
-}
-
-fn relative(moment: DateTime<Utc>, now: DateTime<Utc>) -> String {
-    let days = (now - moment).num_days();
-    match days {
-        ..0 => moment.format("%-d %b %Y").to_string(),
-        0 => "today".to_owned(),
-        1 => "yesterday".to_owned(),
-        2..14 => format!("{days} days ago"),
-        14..60 => format!("{} weeks ago", days / 7),
-        60..730 => format!("{} months ago", days / 30),
-        // Past a couple of years "12 years ago" says less than the year.
-        _ => moment.format("%B %Y").to_string(),
-    }
+    view! { <time datetime=machine title=dates::long(moment)>{shown}</time> }.into_any()
 }
 
 fn boolean(value: &Value, options: &FieldFormatOptions) -> String {
@@ -367,22 +321,5 @@ mod tests {
             "a year is no amount"
         );
         assert_eq!(number(&json!("abc"), &Default::default()), "abc");
-    }
-
-    #[test]
-    fn dates_are_read_from_texts_and_numbers() {
-        assert_eq!(
-            moment(&json!("1889-06-01"))
-                .map(|m| m.format("%Y").to_string())
-                .as_deref(),
-            Some("1889")
-        );
-        assert_eq!(
-            moment(&json!(1_700_000_000_000_i64)).map(|m| m.timestamp()),
-            Some(1_700_000_000)
-        );
-        assert!(moment(&json!("äöüäöüäöü")).is_none());
-        let now = DateTime::UNIX_EPOCH;
-        assert_eq!(relative(now - chrono::Duration::days(3), now), "3 days ago");
     }
 }

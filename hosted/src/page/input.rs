@@ -49,6 +49,16 @@ impl Input {
         self.values.is_empty() && self.file.is_none()
     }
 
+    /// A search that lacks what its retriever needs is not run: the form says what is missing.
+    pub fn note_missing(&mut self, page: &Page) {
+        let schema = page.input_schema.get(&self.name);
+        let is_needed =
+            schema.is_some_and(|schema| schema.required == Some(true) && schema.default.is_none());
+        if is_needed && self.is_empty() && self.error.is_none() {
+            self.error = Some("Fill this in.");
+        }
+    }
+
     pub fn is_list(&self) -> bool {
         self.config.field_schema.r#type == Kind::Array
     }
@@ -102,6 +112,11 @@ pub fn is_text(input: &Input) -> bool {
     ) && matches!(input.config.field_schema.r#type, Kind::String | Kind::Text)
 }
 
+/// Whether an input is chosen from a list: what its schema does not name, its suggestions do.
+pub fn is_choice(config: &InputRenderingConfig) -> bool {
+    matches!(config.input_type.as_str(), "select" | "multiselect")
+}
+
 /// The kinds of files that an input takes, as `accept` names them (any file where it is empty); none where it takes no
 /// file.
 pub fn accepts(input: &Input) -> Option<&'static str> {
@@ -147,7 +162,10 @@ pub fn inputs_of(page: &Page) -> Vec<Input> {
             } else {
                 name.clone()
             };
-            let options = options(&config.field_schema);
+            let mut options = options(&config.field_schema);
+            if options.is_empty() && is_choice(&config) {
+                options = config.suggestions.clone().unwrap_or_default();
+            }
             Input {
                 name,
                 param,

@@ -1,6 +1,6 @@
 //! How one page looks: the template's character, with the owner's words over it.
 
-use loupe_wire::{DisplayConfig, FieldConfig, Object, Value};
+use loupe_wire::{ComponentsConfig, DisplayConfig, FieldConfig, LayoutConfig, Object, Value};
 
 use super::slots::{Around, Slots};
 use super::template::{Side, built_in, own};
@@ -134,7 +134,11 @@ impl Look {
     /// Looks of a display configuration.
     pub fn of(display: &DisplayConfig) -> Self {
         let own = own(display);
+        let components = display.components.clone().unwrap_or_default();
+        let given = components.result_card.as_ref();
+        let of_card = || of_card(given?.card_style.as_deref()?);
         let named = display.template_type.as_deref().and_then(built_in);
+        let named = named.or_else(of_card);
         let template = own
             .as_ref()
             .map(|own| own.character)
@@ -146,26 +150,12 @@ impl Look {
             Template::DocumentSearch => (Mode::List, 1, Ratio(3, 4)),
             Template::MediaSearch | Template::Custom => (Mode::Grid, 3, Ratio(16, 9)),
         };
-        let components = display.components.clone().unwrap_or_default();
-        let given = components.result_card.as_ref();
         let card = given.cloned().unwrap_or_default();
         let layout = display.layout.as_ref();
-        let mode_name = layout.map(|layout| layout.mode.as_str()).or_else(|| {
-            display
-                .components
-                .as_ref()
-                .map(|components| components.result_layout.as_str())
-                .filter(|name| *name != "grid")
-        });
         let theme = display.theme.as_ref();
         Self {
             template,
-            mode: match mode_name {
-                Some("list") => Mode::List,
-                Some("masonry") => Mode::Masonry,
-                Some("grid") => Mode::Grid,
-                _ => mode,
-            },
+            mode: chosen_mode(layout, &components).unwrap_or(mode),
             columns: layout.map_or(columns, |layout| {
                 layout.columns.clamp(1, 6).unsigned_abs() as u32
             }),
@@ -185,7 +175,8 @@ impl Look {
                     .as_deref()
                     // The others are the templates' own.
                     .filter(|style| ["elevated", "flat", "bordered", "glass"].contains(style))
-                    .or_else(|| theme?.card_style.as_deref()),
+                    // A theme that says nothing of its cards has them stand out.
+                    .or_else(|| Some(theme?.card_style.as_deref().unwrap_or("elevated"))),
             ),
             hover: hover(theme.and_then(|theme| theme.card_hover_effect.as_deref())),
             horizontal: card.layout == "horizontal" || side == Side::Beside,
@@ -285,6 +276,29 @@ impl Look {
     pub fn item_fields(&self) -> &[String] {
         &self.slots.item
     }
+}
+
+/// The template whose cards a card's style names.
+fn of_card(style: &str) -> Option<Template> {
+    match style {
+        "portrait-discovery" => Some(Template::PortraitGallery),
+        other => built_in(other),
+    }
+}
+
+/// The arrangement that the owner chose. Two members name one, and each says `grid` where nothing was chosen: anything else in
+/// one of them is a choice.
+fn chosen_mode(layout: Option<&LayoutConfig>, components: &ComponentsConfig) -> Option<Mode> {
+    let of = |name: &str| match name {
+        "list" => Some(Mode::List),
+        "masonry" => Some(Mode::Masonry),
+        _ => None,
+    };
+    let grid = || (layout?.mode == "grid").then_some(Mode::Grid);
+    layout
+        .and_then(|layout| of(&layout.mode))
+        .or_else(|| of(&components.result_layout))
+        .or_else(grid)
 }
 
 /// Value of a field: the whole name first, then as a path of members.

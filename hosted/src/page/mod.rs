@@ -2,6 +2,7 @@
 
 mod canvas;
 mod card;
+mod dates;
 mod form;
 mod format;
 mod frame;
@@ -327,7 +328,7 @@ fn render_search(
                 {results::results(&cards, outcome, told)}
                 {if framed { None } else { shell::sections(page) }}
             </main>
-            {if framed { shell::frame_foot(page, &query.home) } else { shell::foot() }}
+            {if framed { shell::frame_foot(page, &query.home) } else { shell::foot_of(page) }}
         }
         .into_any()
     });

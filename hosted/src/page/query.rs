@@ -81,7 +81,7 @@ impl Query {
         } else {
             Vec::new()
         };
-        let filters = given
+        let filters: IndexMap<String, Vec<String>> = given
             .iter()
             .filter_map(|(name, values)| Some((name.strip_prefix("f.")?, values)))
             .filter(|(field, values)| {
@@ -89,6 +89,11 @@ impl Query {
             })
             .map(|(field, values)| (field.to_owned(), values.clone()))
             .collect();
+        if !filters.is_empty() || inputs.iter().any(|input| !input.is_empty()) {
+            for input in &mut inputs {
+                input.note_missing(page);
+            }
+        }
         let number = given
             .get("page")
             .and_then(|values| values.first()?.parse().ok())
@@ -127,7 +132,10 @@ impl Query {
         let takes = |input: &&mut Input| input.param == param && accepts(input).is_some();
         if let Some(input) = self.inputs.iter_mut().find(takes) {
             match file {
-                Ok(file) => input.file = Some(file),
+                Ok(file) => {
+                    input.file = Some(file);
+                    input.error = None;
+                }
                 Err(fault) => input.error = Some(fault),
             }
         }

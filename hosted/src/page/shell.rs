@@ -1,6 +1,7 @@
 //! The document around every view.
 
 use leptos::prelude::*;
+use loupe_wire::Value;
 
 use super::head::{Assets, Head};
 use super::look::{CardStyle, Hover, Look, Mode, Template};
@@ -121,7 +122,7 @@ pub fn top(page: &Page, path: &str) -> AnyView {
     let (button, sheet) = display
         .custom_cta
         .as_ref()
-        .map(|cta| sheet("cta".to_owned(), &cta.label, &cta.markdown_content))
+        .map(|cta| sheet("cta".to_owned(), &cta.label, prose(&cta.markdown_content)))
         .unzip();
     view! {
         <a class="skip" href="#content">"Skip to the results"</a>
@@ -135,16 +136,20 @@ pub fn top(page: &Page, path: &str) -> AnyView {
 }
 
 /// A button and the sheet that it opens.
-fn sheet(id: String, label: &str, markdown_content: &str) -> (AnyView, AnyView) {
+fn sheet(id: String, label: &str, content: AnyView) -> (AnyView, AnyView) {
     let button = view! { <button class="button" type="button" popovertarget=id.clone()>{label.to_owned()}</button> };
     let own = id.clone();
     let sheet = view! {
         <div id=own class="sheet prose" popover="auto" role="dialog" aria-label=label.to_owned()>
             <button class="close" type="button" popovertarget=id popovertargetaction="hide" aria-label="Close">"×"</button>
-            <div inner_html=markdown(markdown_content)></div>
+            {content}
         </div>
     };
     (button.into_any(), sheet.into_any())
+}
+
+fn prose(markdown_content: &str) -> AnyView {
+    view! { <div inner_html=markdown(markdown_content)></div> }.into_any()
 }
 
 /// The owner's Markdown sections: one beneath the other to fold out, side by side of which one is open
@@ -160,7 +165,11 @@ pub fn sections(page: &Page) -> Option<AnyView> {
         let sheets = sections.iter().enumerate();
         let sheets: Vec<_> = sheets
             .map(|(index, section)| {
-                sheet(format!("about-{index}"), &section.title, &section.content)
+                sheet(
+                    format!("about-{index}"),
+                    &section.title,
+                    prose(&section.content),
+                )
             })
             .collect();
         return Some(
@@ -196,7 +205,53 @@ pub fn frame_foot(page: &Page, path: &str) -> AnyView {
     view! { <footer class="foot"><a href=path.to_owned() target="_blank" aria-label=label>"Search by Loupe"</a></footer> }.into_any()
 }
 
-/// Foot of every page.
+/// Foot of a page of results: with a button that tells what its searches go through, as it was noted when the page was
+/// published.
+pub fn foot_of(page: &Page) -> AnyView {
+    let Some(content) = workings(page) else {
+        return foot();
+    };
+    let (button, sheet) = sheet("workings".to_owned(), "How it works", content);
+    view! { <footer class="foot"><span>"Search by Loupe"</span>{button}</footer>{sheet} }.into_any()
+}
+
+/// The stages of the retriever, and what its documents are found by; nothing where none are told.
+fn workings(page: &Page) -> Option<AnyView> {
+    let config = page.display_config.retriever_config.as_ref()?;
+    let listed = |name: &str| {
+        config
+            .get(name)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+    };
+    let word = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).map(str::to_owned);
+    let stages: Vec<_> = listed("stages")
+        .filter_map(|stage| {
+            let (name, id) = (word(stage, "stage_name"), word(stage, "stage_id"));
+            let name = name.or_else(|| id.clone())?;
+            let id = id.filter(|id| *id != name);
+            Some(view! { <li>{name}{id.map(|id| view! { " "<code>{id}</code> })}</li> })
+        })
+        .collect();
+    let features: Vec<_> = listed("feature_extractors")
+        .filter_map(|feature| {
+            let named = ["extractor", "version", "output"];
+            let words: Vec<String> = named
+                .iter()
+                .filter_map(|name| word(feature, name))
+                .collect();
+            (!words.is_empty()).then(|| view! { <li><code>{words.join(" ")}</code></li> })
+        })
+        .collect();
+    let found_by = (!features.is_empty())
+        .then(|| view! { <p>"Documents are found by:"</p><ul>{features}</ul> });
+    (!stages.is_empty()).then(|| {
+        view! { <div><p>"A search goes through:"</p><ol>{stages}</ol>{found_by}</div> }.into_any()
+    })
+}
+
+/// Foot of every other page.
 pub fn foot() -> AnyView {
     view! { <footer class="foot">"Search by Loupe"</footer> }.into_any()
 }

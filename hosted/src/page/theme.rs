@@ -10,6 +10,9 @@ use super::look::{CardStyle, Hover, Look};
 const BODY_CONTRAST: f64 = 4.5;
 const EDGE_CONTRAST: f64 = 3.0;
 
+/// What a theme says of its corners where it says nothing.
+const RADIUS: &str = "12px";
+
 /// Which scheme the page follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
@@ -139,11 +142,8 @@ fn shape_tokens(theme: &ThemeConfig) -> Vec<(&'static str, String)> {
     if let Some(heading) = &theme.heading_font_family {
         tokens.push(("font-heading", font_stack(heading)));
     }
-    if let Some(radius) = theme
-        .border_radius
-        .as_deref()
-        .and_then(|text| length(text, 40.0))
-    {
+    let radius = theme.border_radius.as_deref().unwrap_or(RADIUS);
+    if let Some(radius) = length(radius, 40.0) {
         tokens.push(("radius", radius));
     }
     tokens

@@ -160,6 +160,17 @@ pub fn fake(display: Value, fields: &[Value]) -> Fake {
     }
 }
 
+pub fn books() -> Fake {
+    fake(
+        display(),
+        &[
+            json!({"title": "The sea wolf", "description": "A tale of the sea.", "tags": ["sea"], "year": 1904, "secret": "s3cr3t"}),
+            json!({"title": "Moby-Dick", "description": "A whale.", "tags": ["sea"], "year": 1851, "secret": "s3cr3t"}),
+            json!({"title": "Walden", "description": "A pond.", "tags": [], "year": 1854}),
+        ],
+    )
+}
+
 pub struct Reply {
     pub status: StatusCode,
     pub headers: HeaderMap,

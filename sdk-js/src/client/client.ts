@@ -11,6 +11,7 @@ type Schemas = components["schemas"];
 export type Task = Schemas["TaskResponse"];
 export type Batch = Schemas["BatchModel"];
 export type ChangeEvent = Schemas["ChangeEventResponse"];
+export type EventType = Schemas["WebhookEventType"];
 
 export interface LoupeOptions extends RetryOptions {
   /** Where the server is, such as `http://127.0.0.1:8420`. */
@@ -140,7 +141,7 @@ export class Loupe {
   }
 
   /** The change feed from a cursor on, or from the oldest event that is kept; waits for more at its end, for ever. */
-  async *events(options: Waiting & { cursor?: string; type?: string } = {}): AsyncGenerator<ChangeEvent> {
+  async *events(options: Waiting & { cursor?: string; type?: EventType } = {}): AsyncGenerator<ChangeEvent> {
     let { cursor } = options;
     for (;;) {
       const query = { limit: 1000, ...(cursor && { cursor }), ...(options.type && { event_type: options.type }) };

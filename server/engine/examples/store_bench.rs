@@ -360,7 +360,7 @@ impl Ours {
             document_id: World::id(collection, place),
             collection_id: collection.to_owned(),
             payload: match World::payload(place) {
-                Value::Object(payload) => payload,
+                Value::Object(payload) => payload.into(),
                 _ => Default::default(),
             },
             vectors: [("text".to_owned(), world.vectors[place].clone())].into(),

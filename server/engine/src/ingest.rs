@@ -11,6 +11,8 @@ mod origin;
 mod pages;
 mod payload;
 mod plan;
+mod rows;
+mod slices;
 mod source;
 mod structure;
 
@@ -27,12 +29,11 @@ pub use embedding::Try;
 pub use mapping::check_mappings;
 pub use origin::{Origin, root};
 pub use plan::{CollectionPlan, PlanError};
+pub use slices::{Slice, Sliced, Walk};
 
 use crate::{
     embed::{EmbedError, Encoders},
-    extract::{
-        Claim, Data, Dropped, ErrorKind, ExtractError, Extraction, Params, Part, passthrough,
-    },
+    extract::{Claim, Data, Dropped, ErrorKind, ExtractError, Extraction, Params, Part},
     store::Document,
     web::Web,
 };
@@ -108,6 +109,8 @@ pub struct ObjectOutcome {
     pub object_id: String,
     pub documents: Result<Vec<Document>, Failure>,
     pub generated: Vec<GeneratedBlob>,
+    /// Of an object that gives more documents than are held at once; there are none beside these then.
+    pub sliced: Option<Sliced>,
     /// Not all that the object leads to could be read this time: what was made of it before and is not among the documents
     /// is not gone.
     pub cut_short: bool,
@@ -161,6 +164,8 @@ struct Work {
 struct Notes {
     /// Texts of fields that were read.
     read: Vec<String>,
+    /// Its rows are too many to be held: they are read again as its documents are made.
+    many_rows: bool,
     /// More could have been made of it another time: see [`ObjectOutcome::cut_short`].
     cut_short: bool,
     /// What of it is left out.
@@ -240,7 +245,9 @@ impl Ingest {
     ) -> Result<Vec<Part>, ExtractError> {
         if let Params::Passthrough(params) = &plan.params {
             let (params, object) = (params.clone(), object.clone());
-            return blocking(move || pass(&params, &object)).await;
+            let passed = blocking(move || rows::pass(&params, &object)).await?;
+            notes.many_rows = passed.is_none();
+            return Ok(passed.unwrap_or_default());
         }
         let mut parts = Vec::new();
         for (name, piece) in source::pieces(plan, object)? {
@@ -300,58 +307,6 @@ async fn blocking<T: Send + 'static>(
     spawn_blocking(work)
         .await
         .unwrap_or_else(|_| Err(ExtractError::transient("extraction was stopped")))
-}
-
-/// The object as it is; with rows, one part for each row of its files. Blocking.
-fn pass(
-    params: &passthrough::PassthroughParams,
-    object: &ObjectInput,
-) -> Result<Vec<Part>, ExtractError> {
-    let mut parts = Vec::new();
-    if !params.rows || object.blobs.is_empty() {
-        let blob = (!object.blobs.is_empty()).then_some(0);
-        let mut fields = object.fields.clone();
-        let mut part = Part {
-            key: "row/0".to_owned(),
-            blob,
-            ..Part::default()
-        };
-        passthrough::take_vectors(params, &mut fields, &mut part)?;
-        if params.preserve_metadata {
-            part.extras = fields;
-        }
-        return Ok(vec![part]);
-    }
-    let mut left = passthrough::MAX_ROWS_MEMORY;
-    for (blob, file) in object.blobs.iter().enumerate() {
-        let mut rows = passthrough::Rows::open(&file.bytes)?;
-        while let Some(mut row) = rows.row()? {
-            let number = parts.len();
-            let mut part = Part {
-                key: format!("row/{number}"),
-                blob: Some(blob),
-                ..Part::default()
-            };
-            passthrough::take_vectors(params, &mut row, &mut part)
-                .map_err(|error| error.at(&format!("row {number}")))?;
-            part.extras.insert("row_index".into(), number.into());
-            left = left.checked_sub(weight(&row, &part)).ok_or_else(|| {
-                ExtractError::resource(format!(
-                    "the rows of the object take more than {} MiB of memory, which is the limit: divide them",
-                    passthrough::MAX_ROWS_MEMORY >> 20
-                ))
-            })?;
-            part.row = Some(row);
-            parts.push(part);
-        }
-    }
-    Ok(parts)
-}
-
-/// Bytes of a row and of the vectors that were taken out of it.
-fn weight(row: &Object, part: &Part) -> usize {
-    let numbers: usize = part.vectors.values().map(Vec::len).sum();
-    crate::weight::of_object(row) + numbers * size_of::<f32>()
 }
 
 fn claim(blob: &BlobInput) -> Claim {

@@ -77,6 +77,7 @@ fn ingest(language: Option<&Script>, speech: Option<&Script>) -> Ingest {
             url: script.url.clone(),
             model: "writer".into(),
             api_key: None,
+            provider: None,
             pictures: true,
             timeout_seconds: 10,
         }),

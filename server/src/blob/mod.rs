@@ -6,6 +6,7 @@ mod addresses;
 pub(crate) mod parts;
 mod routes;
 mod s3;
+mod sending;
 
 use std::{
     path::{Path as FilePath, PathBuf},
@@ -23,6 +24,7 @@ use tokio::io::AsyncBufRead;
 use tokio_util::io::StreamReader;
 
 pub use routes::router;
+pub use sending::Held;
 
 use crate::{
     clock::Clock,

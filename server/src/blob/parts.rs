@@ -169,6 +169,12 @@ impl Blobs {
         }
     }
 
+    /// The first byte and the size of each part that is there.
+    pub async fn sent_parts(&self, key: &str) -> Result<Vec<(u64, u64)>> {
+        let parts = self.parts(key).await?.into_iter();
+        Ok(parts.map(|part| (part.first, part.size)).collect())
+    }
+
     async fn parts(&self, key: &str) -> Result<Vec<Part>> {
         let mut listing = self.0.store.list(Some(&parse(&folder(key))?));
         let mut parts = Vec::new();

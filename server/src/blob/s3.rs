@@ -29,6 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A folder of a bucket.
 pub(super) struct Bucket {
     store: PrefixStore<AmazonS3>,
+    client: reqwest::Client,
     origin: String,
 }
 
@@ -63,16 +64,37 @@ impl Bucket {
             .with_disable_bulk_delete(true)
             .with_credentials(Arc::new(StaticCredentialProvider::new(credential)))
             .with_retry(retry)
-            .with_http_connector(Trusted(client))
+            .with_http_connector(Trusted(client.clone()))
             .build()?;
         Ok(Self {
             store: PrefixStore::new(store, folder),
+            client,
             origin: endpoint.origin().ascii_serialization(),
         })
     }
 
     pub(super) fn store(&self) -> Arc<dyn ObjectStore> {
         Arc::new(self.store.clone())
+    }
+
+    /// The same for files in parts.
+    pub(super) const fn folder(&self) -> &PrefixStore<AmazonS3> {
+        &self.store
+    }
+
+    /// What the store answers at an address of its own that was signed; nothing where nothing is.
+    pub(super) async fn ask(&self, address: &str) -> reqwest::Result<Option<String>> {
+        let answer = self.client.get(address).send().await;
+        // The address is a secret for as long as it is good.
+        let answer = answer.map_err(reqwest::Error::without_url)?;
+        if answer.status() == reqwest::StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        let answer = answer
+            .error_for_status()
+            .map_err(reqwest::Error::without_url)?;
+        let text = answer.text().await;
+        text.map(Some).map_err(reqwest::Error::without_url)
     }
 
     pub(super) fn origin(&self) -> &str {

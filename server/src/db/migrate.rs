@@ -67,6 +67,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     42 "0042_under_way",
     43 "0043_latency",
     44 "0044_created",
+    45 "0045_upload_parts",
 ];
 
 const SCHEMA: &str =

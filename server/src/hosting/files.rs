@@ -10,6 +10,7 @@ use loupe_hosted::app::{
     files::{self, Asset, Found},
     inject,
 };
+use loupe_hosted::auth::{Page, render};
 use sha2::{Digest, Sha256};
 
 use super::Site;
@@ -93,9 +94,28 @@ pub(super) async fn answer(app: &App, site: &Site, request: &Parts) -> Response 
         }
         Err(error) => {
             tracing::error!(%error, app = site.app_id(), path, "a file of an app cannot be read");
-            refusal(StatusCode::SERVICE_UNAVAILABLE, "try again in a moment")
+            broken(site, navigates)
         }
     }
+}
+
+/// What a visitor gets of an app that cannot be read: a page in its owner's colours and, where there are some, words, unless the
+/// owner wants none.
+fn broken(site: &Site, navigates: bool) -> Response {
+    const STATUS: StatusCode = StatusCode::SERVICE_UNAVAILABLE;
+    let monitoring = site.hosted.monitoring_config.clone().unwrap_or_default();
+    if !navigates || !monitoring.error_boundary_enabled {
+        return refusal(STATUS, "try again in a moment");
+    }
+    let words = monitoring.custom_error_message;
+    let words = words.filter(|words| !words.trim().is_empty());
+    let page = Page {
+        title: "Something went wrong".into(),
+        text: words
+            .unwrap_or_else(|| "This page cannot be shown now. Try again in a moment.".into()),
+        ..Default::default()
+    };
+    render(STATUS, &site.style(), &page)
 }
 
 fn refusal(status: StatusCode, text: &'static str) -> Response {

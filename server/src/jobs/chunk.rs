@@ -1,7 +1,10 @@
 //! One chunk of a tier of a batch: read what the tier is made from, make its documents, store and flush them, then tell
 //! of it, in that order.
 
-use std::{collections::HashSet, time::Duration};
+use std::{
+    collections::{BTreeMap, HashSet},
+    time::Duration,
+};
 
 use loupe_wire::{
     BatchModel, BatchType, CollectionResponse, DedupStrategy, ObjectResponse, SourceType,
@@ -10,7 +13,8 @@ use loupe_wire::{
 
 use super::{
     Claim,
-    filling::{Filling, is_wanted},
+    admitting::{Admission, Hashed},
+    filling::{Filling, REFUSED, is_wanted},
     holding::{self, Holding},
     text,
 };
@@ -56,6 +60,11 @@ impl Chunk {
             namespace_id,
             span,
         })
+    }
+
+    /// The namespace and the bucket.
+    fn place(&self) -> (&str, &str) {
+        (self.namespace_id.as_str(), self.batch.bucket_id.as_str())
     }
 
     /// Whether the collection's job was canceled: it gets nothing more of the batch.
@@ -125,8 +134,7 @@ const BUSY: Duration = Duration::from_millis(500);
 pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
     crate::fail_point!("batch.after_claim");
     let chunk = Chunk::load(app, claim).await?;
-    let place = (chunk.namespace_id.as_str(), chunk.batch.bucket_id.as_str());
-    let Some(holding) = Holding::take(app, claim, place, &chunk.pending).await? else {
+    let Some(holding) = Holding::take(app, claim, chunk.place(), &chunk.pending).await? else {
         return holding::postpone(app, claim, BUSY).await;
     };
     let end = tokio::select! {
@@ -160,6 +168,7 @@ async fn process(app: &App, claim: &Claim, chunk: &Chunk, holding: &Holding) -> 
         holder: holding.holder().to_owned(),
         ..Default::default()
     };
+    let mut admission = Admission::of(app, claim, chunk.place()).await?;
     // Objects that some collection was filled from before, and is not filled from again.
     let mut done: HashSet<String> = HashSet::new();
     for collection in &collections {
@@ -174,6 +183,7 @@ async fn process(app: &App, claim: &Claim, chunk: &Chunk, holding: &Holding) -> 
             collection,
             again: before.iter().map(|(id, _)| id.clone()).collect(),
             several: collections.len() > 1,
+            notes: BTreeMap::new(),
         };
         let strategy = chunk.batch.effective_dedup_strategy;
         let is_done = |id: &str, hash: &str| {
@@ -184,7 +194,7 @@ async fn process(app: &App, claim: &Claim, chunk: &Chunk, holding: &Holding) -> 
         };
         let unchanged = match reads_documents(collection) {
             true => filling.with_documents(&is_done, &mut end).await?,
-            false => with_objects(&filling, &found, &is_done, &mut end).await?,
+            false => with_objects(filling, &found, &is_done, &mut admission, &mut end).await?,
         };
         done.extend(unchanged);
     }
@@ -194,11 +204,12 @@ async fn process(app: &App, claim: &Claim, chunk: &Chunk, holding: &Holding) -> 
     Ok(end)
 }
 
-/// Fills a collection from objects of its bucket; answers those that are unchanged.
+/// Fills a collection from objects of its bucket, as far as its filter lets them in; answers those that are unchanged.
 async fn with_objects(
-    filling: &Filling<'_>,
+    mut filling: Filling<'_>,
     found: &[(ObjectResponse, String)],
     is_done: &(dyn Fn(&str, &str) -> bool + Sync),
+    admission: &mut Admission<'_>,
     end: &mut ChunkEnd,
 ) -> Result<HashSet<String>> {
     let id = |object: &ObjectResponse| object.object_id.clone().unwrap_or_default();
@@ -206,10 +217,13 @@ async fn with_objects(
     let wanted = found
         .iter()
         .filter(|(object, _)| is_wanted(filter.as_ref(), object));
-    let (unchanged, todo): (Vec<_>, Vec<_>) = wanted
+    let (unchanged, todo): (Hashed, Hashed) = wanted
         .cloned()
         .partition(|(object, hash)| is_done(&id(object), hash));
+    let (todo, refused) = admission.split(todo).await?;
+    filling.notes = admission.notes();
     filling.with_objects(todo, end).await?;
+    filling.refuse(refused, end).await?;
     Ok(unchanged.iter().map(|(object, _)| id(object)).collect())
 }
 
@@ -217,6 +231,11 @@ async fn with_objects(
 /// on the way, one that is unchanged is passed over.
 fn settle(object: &mut ObjectEnd, is_done: bool) {
     match object.status {
+        // Of no collection but those that took it before.
+        "PENDING" if object.error_type.as_deref() == Some(REFUSED) => {
+            object.status = "SKIPPED";
+            object.error_type = None;
+        }
         "PENDING" if object.error.is_some() && !is_done => {
             object.status = "FAILED";
             object.error_type = Some("permanent".into());
@@ -224,6 +243,10 @@ fn settle(object: &mut ObjectEnd, is_done: bool) {
         "PENDING" => {
             object.status = "SKIPPED";
             object.error = None;
+        }
+        // Let into a collection by way of another one that had it before.
+        "COMPLETED" if object.error_type.as_deref() == Some(REFUSED) => {
+            object.error_type = Some("permanent".into());
         }
         // What has a type besides is a note that stays.
         "COMPLETED" if object.error_type.is_none() => object.error = None,

@@ -5,20 +5,22 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use futures::StreamExt;
 use loupe_engine::{
     embed::EmbedError,
+    extract::Dropped,
     filter::Filter,
     ingest::{CollectionPlan, IngestError, NO_INPUT, ObjectInput, ObjectOutcome, Try, root},
     store::{CollectionSpec, Document, ListQuery, Reach, Selection},
 };
-use loupe_wire::{CollectionResponse, ObjectResponse};
+use loupe_wire::{CollectionResponse, ObjectResponse, Value};
 
 use super::{
     Claim,
     holding::{Holding, Written},
-    is_held, is_last_try, reading, which_try,
+    is_held, is_last_try, reading,
+    slicing::Large,
+    which_try,
 };
 use crate::{
     app::App,
-    auth::Caller,
     error::{ApiError, Result},
     limits::quota,
     list::parse_filter,
@@ -30,13 +32,16 @@ use crate::{
             store::{ObjectEnd, Processed},
             tell,
         },
-        collections, documents, objects, removal, taxonomies,
+        collections, documents, objects, removal,
     },
 };
 
 /// What is noted of an object whose site was not crawled to its end.
 const CUT_SHORT: &str = "the crawl was cut short: the site was busy, or time or requests ran out; documents of pages \
                          that were not read this time are kept";
+
+/// The type of an object's end that the filter of its bucket did not let in, until the chunk ends.
+pub(super) const REFUSED: &str = "refused";
 
 /// Files read at once.
 const READING: usize = 8;
@@ -55,6 +60,8 @@ pub(super) struct Filling<'a> {
     pub again: HashSet<String>,
     /// Other collections of the tier are filled from the same objects.
     pub several: bool,
+    /// What documents tell of the filter of the bucket, by their objects.
+    pub notes: BTreeMap<String, Value>,
 }
 
 /// What was made of some objects or documents.
@@ -146,6 +153,38 @@ impl Filling<'_> {
         Ok(())
     }
 
+    /// Takes objects that the filter of the bucket does not let in out of the collection.
+    pub async fn refuse(&self, refused: Vec<(String, String)>, end: &mut ChunkEnd) -> Result<()> {
+        let ids: Vec<String> = refused.iter().map(|(id, _)| id.clone()).collect();
+        self.remove_stale(&ids, &[]).await?;
+        for (object_id, reason) in refused {
+            let mut ends = end.objects.iter_mut();
+            if let Some(object) = ends.find(|object| object.object_id == object_id)
+                && object.status == "PENDING"
+            {
+                object.error = Some(reason);
+                object.error_type = Some(REFUSED.into());
+            }
+            let mut what = Dropped::default();
+            what.add_others("object, by the bucket's ingest_filter", 1);
+            end.left_out.push(LeftOut {
+                collection_id: self.collection_id().to_owned(),
+                object_id: object_id.clone(),
+                what,
+            });
+            // It is no longer as it was when the collection was filled from it.
+            if self.again.contains(&object_id) {
+                end.processed.push(Processed {
+                    object_id,
+                    collection_id: self.collection_id().to_owned(),
+                    content_hash: String::new(),
+                    documents: 0,
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Makes and stores the documents of what fits into memory together. `roots` tells what documents belong to that are
     /// read in place of objects.
     pub async fn make(
@@ -158,7 +197,7 @@ impl Filling<'_> {
         let app = self.app;
         let attempt = match which_try(self.claim) {
             // What was made a moment ago shows that the models answer: a failure is this object's own.
-            Try::Apart if !end.processed.is_empty() => Try::Last,
+            Try::Apart if end.processed.iter().any(|one| one.documents > 0) => Try::Last,
             attempt => attempt,
         };
         let mut outcomes = app
@@ -169,9 +208,13 @@ impl Filling<'_> {
         crate::fail_point!("batch.after_extract");
         documents::hold_back(self.collection, &mut outcomes)?;
         quota::hold_back(app, &self.claim.org_id, &plan.spec, &mut outcomes).await?;
-        let (mut documents, mut made) = (Vec::new(), Made::default());
-        for outcome in outcomes {
+        let (mut documents, mut made, mut large) = (Vec::new(), Made::default(), Vec::new());
+        for mut outcome in outcomes {
             let root = roots.get(&outcome.object_id).cloned();
+            if let Some(sliced) = outcome.sliced.take() {
+                large.push((outcome, sliced, root));
+                continue;
+            }
             let taken = self.take(plan, outcome, root, end).await?;
             let Some((from, its)) = taken else {
                 continue;
@@ -181,30 +224,21 @@ impl Filling<'_> {
             documents.extend(its);
         }
         crate::fail_point!("batch.after_files");
-        let tried_again = !is_last_try(self.claim);
-        let copies = taxonomies::at_ingest(
-            app,
-            &Caller::system(&self.claim.org_id),
-            self.namespace_id,
-            self.collection,
-            &mut documents,
-            tried_again,
-        )
-        .await?;
-        let ids = documents.iter().map(|one| one.document_id.clone());
-        made.ids = ids.collect();
-        // Nothing that was written through the API before comes over what is written now.
-        documents::settle(app, self.namespace_id, &plan.spec.collection_id).await?;
-        self.write(plan.spec.clone(), documents).await?;
-        crate::fail_point!("batch.after_upsert");
-        // Annotations whose documents had gone have them again.
-        signal::note_return(app, self.namespace_id, &made.ids).await?;
-        taxonomies::keep(app, &self.claim.org_id, copies).await?;
+        made.ids = self.keep(plan, documents).await?;
+        for (outcome, sliced, root) in large {
+            let walked = Large {
+                outcome,
+                sliced,
+                root,
+                attempt,
+            };
+            self.make_large(plan, walked, end, &mut made).await?;
+        }
         Ok(made)
     }
 
     /// Writes documents of objects that nobody else writes of.
-    async fn write(&self, spec: CollectionSpec, documents: Vec<Document>) -> Result<()> {
+    pub async fn write(&self, spec: CollectionSpec, documents: Vec<Document>) -> Result<()> {
         if documents.is_empty() {
             return self.check_held().await;
         }
@@ -233,7 +267,7 @@ impl Filling<'_> {
     }
 
     /// Keeps the files made on the way and notes how the object ended.
-    async fn take(
+    pub async fn take(
         &self,
         plan: &CollectionPlan,
         outcome: ObjectOutcome,
@@ -269,7 +303,10 @@ impl Filling<'_> {
                 object.document_id = document_id;
                 Ok(None)
             }
-            Ok(documents) => {
+            Ok(mut documents) => {
+                if let Some(note) = self.notes.get(&object_id) {
+                    documents.iter_mut().for_each(|one| mark(one, note));
+                }
                 for file in &outcome.generated {
                     reading::keep(self.app, file).await?;
                 }
@@ -423,6 +460,15 @@ impl Filling<'_> {
     }
 }
 
+/// Tells with a document what the filter of its bucket said.
+pub(super) fn mark(document: &mut Document, note: &Value) {
+    let internal = document.payload.entry("_internal");
+    let internal = internal.or_insert_with(|| Value::Object(Default::default()));
+    if let Some(internal) = internal.as_object_mut() {
+        internal.insert("ingest_filter".into(), note.clone());
+    }
+}
+
 /// Whether an extractor made the document.
 fn is_made(document: &Document) -> bool {
     let internal = document.payload.get("_internal");
@@ -430,7 +476,7 @@ fn is_made(document: &Document) -> bool {
 }
 
 /// What the objects' owner reads when a whole chunk is given up.
-fn nothing_made(error: IngestError) -> ApiError {
+pub(super) fn nothing_made(error: IngestError) -> ApiError {
     match error {
         IngestError::Model(error @ EmbedError::Failed(_)) => {
             ApiError::model_unavailable("", error.to_string()).retry_after(2)

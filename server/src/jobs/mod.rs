@@ -1,10 +1,12 @@
 //! The queue: rows of the `tasks` table, claimed with a lease, fenced by owner and attempt.
 
+mod admitting;
 mod chunk;
 mod derived;
 mod filling;
 mod holding;
 mod reading;
+mod slicing;
 mod store;
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
@@ -369,6 +371,7 @@ async fn round(app: &App, swept: &mut i64) {
     step("old bundles", apps::sweep(app)).await;
     apps::begin_recheck(app);
     step("spending budgets", billing::tick(app)).await;
+    step("quotas", notifications::quotas::tick(app)).await;
 }
 
 async fn step(what: &str, work: impl Future<Output = Result<()>>) {

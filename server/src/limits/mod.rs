@@ -3,6 +3,7 @@
 pub mod bucket;
 mod kinds;
 pub mod page;
+pub mod paid;
 pub mod quota;
 mod shared;
 pub mod turns;

@@ -173,7 +173,7 @@ pub async fn check_spend(app: &App, org_id: &str) -> Result<()> {
     ))
 }
 
-fn no_plan() -> ApiError {
+pub(super) fn no_plan() -> ApiError {
     ApiError::plan_required(
         "plan_required",
         "this workspace has no plan yet: choose one first",
@@ -243,16 +243,44 @@ pub async fn hold_back(
         let adding = new_ones(app, target, &ids).await?;
         match held.room(adding) {
             Ok(()) => held.documents = held.documents.saturating_add(adding),
-            Err(error) => {
-                outcome.documents = Err(Failure {
-                    error: error.message(),
-                    error_type: "resource",
-                });
-            }
+            Err(error) => outcome.documents = Err(no_room(&error)),
         }
     }
     Ok(())
 }
+
+/// Why there is no room for the documents of one object, which are known by their ids alone.
+///
+/// # Errors
+/// As [`hold_back`].
+pub async fn refused(
+    app: &App,
+    org_id: &str,
+    target: &CollectionSpec,
+    ids: &[String],
+) -> Result<Option<Failure>> {
+    let Some(held) = Held::of(app, org_id).await? else {
+        return Ok(None);
+    };
+    if held
+        .room(i64::try_from(ids.len()).unwrap_or(i64::MAX))
+        .is_ok()
+    {
+        return Ok(None);
+    }
+    let adding = new_ones(app, target, ids).await?;
+    Ok(held.room(adding).err().map(|error| no_room(&error)))
+}
+
+fn no_room(error: &ApiError) -> Failure {
+    Failure {
+        error: error.message(),
+        error_type: "resource",
+    }
+}
+
+/// Documents looked for at once.
+const LOOKED_UP: usize = 1_000;
 
 /// How many of these documents the collection does not have yet.
 async fn new_ones(app: &App, target: &CollectionSpec, ids: &[String]) -> Result<i64> {
@@ -261,7 +289,10 @@ async fn new_ones(app: &App, target: &CollectionSpec, ids: &[String]) -> Result<
         collection_ids: vec![target.collection_id.clone()],
         principal: None,
     };
-    let there = app.store().get(&reach, ids, WithVectors::No).await?.len();
+    let mut there = 0;
+    for some in ids.chunks(LOOKED_UP) {
+        there += app.store().get(&reach, some, WithVectors::No).await?.len();
+    }
     Ok(i64::try_from(ids.len().saturating_sub(there)).unwrap_or(i64::MAX))
 }
 
@@ -292,6 +323,18 @@ impl Held {
         }
         let (resource, held) = (Resource::Documents, self.documents);
         refuse_beyond(resource, held, adding, self.limit, self.tier)
+    }
+}
+
+/// How many of it the organization holds; none of what is counted for each request alone.
+///
+/// # Errors
+/// The database or the document store does not answer.
+pub async fn held(app: &App, org_id: &str, resource: Resource) -> Result<Option<i64>> {
+    match (resource, resource.count()) {
+        (Resource::Documents, _) => held_documents(app, org_id).await.map(Some),
+        (_, Some(count)) => app.db().number(count, args![org_id]).await.map(Some),
+        (_, None) => Ok(None),
     }
 }
 
@@ -347,4 +390,34 @@ fn refuse_beyond(
         limit,
         &name_of(tier),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_figures_are_those_of_the_interface() {
+        let table = [
+            ("namespaces", 1, 10),
+            ("collections", 5, 50),
+            ("buckets", 5, 50),
+            ("documents", 10_000, 1_000_000),
+            ("retrievers", 3, 50),
+            ("taxonomies", 2, 20),
+            ("clusters", 1, 10),
+            ("api_keys", 2, 10),
+            ("batch_objects", 100, 10_000),
+        ];
+        assert_eq!(table.len(), Resource::ALL.len());
+        for (name, free, pro) in table {
+            let of = |tier| {
+                let resource = Resource::ALL.iter().find(|one| one.name() == name);
+                resource.and_then(|resource| resource.of(tier))
+            };
+            assert_eq!(of(AccountTier::Free), Some(free), "{name}");
+            assert_eq!(of(AccountTier::Pro), Some(pro), "{name}");
+            assert_eq!(of(AccountTier::Enterprise), None, "{name}");
+        }
+    }
 }

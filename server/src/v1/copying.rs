@@ -326,7 +326,8 @@ mod tests {
             payload: json!({ "_internal": internal })
                 .as_object()
                 .cloned()
-                .unwrap(),
+                .unwrap()
+                .into(),
             ..Default::default()
         };
         let made = document(json!({ "lineage": lineage }));

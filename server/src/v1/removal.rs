@@ -103,7 +103,7 @@ pub async fn close_batches(
     if active > 0 && !force {
         return Err(ApiError::conflict(
             "",
-            format!("{active} batches wait or run: cancel them first, or force the removal"),
+            format!("batches that wait or run: {active}; cancel them first, or force the removal"),
         )
         .with("batches", active));
     }
@@ -378,6 +378,8 @@ async fn remove_bucket(app: &App, org_id: &str, namespace_id: &str, bucket_id: &
         free(app, namespace_id, &Gone::objects(&objects)).await?;
         delete_objects(app, org_id, namespace_id, objects).await?;
     }
+    // A bucket of the file store keeps these, and asks for them to be paid, where nobody sees them.
+    uploads::abandon_all(app, namespace_id, bucket_id).await?;
     loop {
         let uploads = ids(app, UPLOADS, namespace_id, bucket_id).await?;
         if uploads.is_empty() {

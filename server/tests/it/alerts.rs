@@ -58,7 +58,7 @@ pub async fn results(
         if found.status == 200 && satisfies(&found.body) {
             return found.body;
         }
-        assert!(start.elapsed() < Duration::from_secs(30), "{found:?}");
+        assert!(start.elapsed() < Duration::from_secs(60), "{found:?}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -75,7 +75,7 @@ async fn fired(server: &Server, count: usize) -> Vec<Value> {
         if told.len() >= count {
             return told;
         }
-        assert!(start.elapsed() < Duration::from_secs(20), "{told:?}");
+        assert!(start.elapsed() < Duration::from_secs(60), "{told:?}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -212,18 +212,24 @@ both! {
             "webhook_name": "own", "event_types": ["collection.created"],
             "channels": [{"channel": "webhook", "configs": {"url": receiver.url}}],
         })).await.ok();
+        let removed = server.call("POST", "/v1/organizations/webhooks", json!({
+            "webhook_name": "removed", "event_types": ["collection.created"],
+            "channels": [{"channel": "webhook", "configs": {"url": receiver.url}}],
+        })).await.ok();
         let body = json!({
             "name": "secret", "retriever_id": retriever, "trigger_on": "no_results", "execution_mode": "on_demand",
             "notification_config": {"channels": [
                 {"channel_type": "slack", "config": {"webhook_url": receiver.url}},
                 {"channel_type": "webhook", "channel_id": webhook["webhook_id"]},
-                {"channel_type": "webhook", "channel_id": "wh_0000000000000000"},
+                {"channel_type": "webhook", "channel_id": removed["webhook_id"]},
             ]},
         });
         let made = make(&server, &namespace, body).await;
         let id = id(&made);
         assert_eq!(made["notification_config"]["channels"][0]["config"]["webhook_url"], "********");
-        // What is masked stays what it was.
+        let gone = server.call("DELETE", "/v1/organizations/webhooks/removed", Value::Null).await;
+        assert_eq!(gone.status, 204);
+        // What is masked stays what it was, and a webhook that is gone holds up no change.
         let path = format!("/v1/alerts/{id}");
         let patch = json!({"notification_config": made["notification_config"]});
         server.call_in(&namespace, "PATCH", &path, patch).await.ok();
@@ -343,12 +349,35 @@ both! {
         }
         let start = Instant::now();
         while execute(&server, &namespace, "retriever_no_results").await["triggered"] != true {
-            assert!(start.elapsed() < Duration::from_secs(20));
+            assert!(start.elapsed() < Duration::from_secs(60));
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         let bad = condition("batch_stalled", json!({"mood": 1}));
         server.call_in(&namespace, "POST", "/v1/alerts", bad).await
             .invalid(&["body", "system_condition", "params", "mood"], "value_error");
+        // Nor a parameter that another condition has, or a collection that would never hold it.
+        let bad = condition("batch_failed", json!({"budget_fraction": 0.5}));
+        server.call_in(&namespace, "POST", "/v1/alerts", bad).await
+            .invalid(&["body", "system_condition", "params", "budget_fraction"], "value_error");
+        // Those of the interface may be sent with any.
+        let mut all = condition("batch_failed", json!({"stall_minutes": 5, "latency_multiplier": 2, "error_rate_threshold": 0.1, "drop_fraction": 0.5}));
+        all["name"] = json!("all of them");
+        make(&server, &namespace, all).await;
+        let elsewhere = server.namespace("elsewhere").await;
+        for (kind, params) in [
+            ("collection_stale", json!({"collection_id": "col_none"})),
+            ("retriever_latency", json!({"retriever_id": "ret_none"})),
+        ] {
+            let mut bad = condition(kind, params);
+            bad["name"] = json!("bad");
+            server.call_in(&namespace, "POST", "/v1/alerts", bad.clone()).await.error(404, "NotFoundError");
+            server.call("POST", "/v1/organizations/alerts", bad).await.error(404, "NotFoundError");
+        }
+        let mut of_one = condition("retriever_latency", json!({"retriever_id": nothing}));
+        of_one["name"] = json!("of one");
+        server.call_in(&elsewhere, "POST", "/v1/alerts", of_one.clone()).await.error(404, "NotFoundError");
+        server.call("POST", "/v1/organizations/alerts", of_one.clone()).await.ok();
+        make(&server, &namespace, of_one).await;
     }
 
     async fn an_organization_watches_its_namespaces(server) {
@@ -363,7 +392,7 @@ both! {
         server.app.clock().advance(301);
         let start = Instant::now();
         while server.events("alert.triggered").await.is_empty() {
-            assert!(start.elapsed() < Duration::from_secs(20));
+            assert!(start.elapsed() < Duration::from_secs(60));
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         // It is not an alert of the namespace.
@@ -373,12 +402,12 @@ both! {
         assert_eq!((&all["total_count"], &all["stats"]["enabled_alerts"]), (&json!(1), &json!(1)));
 
         // An alert of a namespace watches no other; nor does one of another organization.
-        let mut body = watch("too far", &retriever, "http://127.0.0.2:9/");
+        let mut body = watch("too far", &retriever, "http://127.0.0.2:4321/");
         body["namespace_selector"] = json!({"mode": "all"});
         server.call_in(&namespace, "POST", "/v1/alerts", body).await
             .invalid(&["body", "namespace_selector", "mode"], "value_error");
         let other = other_organization(&server).await;
-        let mut body = watch("theirs", &retriever, "http://127.0.0.2:9/");
+        let mut body = watch("theirs", &retriever, "http://127.0.0.2:4321/");
         Server::send(server.request("POST", "/v1/organizations/alerts").bearer_auth(&other.key).json(&body)).await.error(404, "NotFoundError");
         body["retriever_id"] = Value::Null;
         server.call_in(&namespace, "POST", "/v1/alerts", body).await.invalid(&["body", "retriever_id"], "missing");
@@ -396,9 +425,85 @@ both! {
             server.call_in(&namespace, "POST", "/v1/alerts", nowhere).await
                 .invalid(&["body", "notification_config", "channels", "0", "config", member], "missing");
         }
+        let mut from_elsewhere = inside.clone();
+        from_elsewhere["notification_config"]["template_id"] = json!("tmpl_1");
+        server.call_in(&namespace, "POST", "/v1/alerts", from_elsewhere).await
+            .invalid(&["body", "notification_config", "template_id"], "not_enabled");
+        // Nor one whose settings are none.
+        for channel in [
+            json!({"channel_type": "email", "config": {"to_addresses": "desk@example.com"}}),
+            json!({"channel_type": "webhook", "config": {"url": "http://127.0.0.2:4321/", "timeout": "soon"}}),
+            json!({"channel_type": "email", "config": {"to_addresses": ["desk@example.com"], "subject_template": "{{ INPUT.text"}}),
+        ] {
+            let mut nowhere = inside.clone();
+            nowhere["notification_config"]["channels"] = json!([channel]);
+            server.call_in(&namespace, "POST", "/v1/alerts", nowhere).await
+                .invalid(&["body", "notification_config", "channels", "0", "config"], "value_error");
+        }
         inside["notification_config"]["channels"][0]["channel_type"] = json!("pigeon");
         server.call_in(&namespace, "POST", "/v1/alerts", inside).await
             .invalid(&["body", "notification_config", "channels", "0", "channel_type"], "enum");
+    }
+
+    async fn what_a_channel_names_is_there(server) {
+        let (namespace, retriever) = retriever(&server, "named").await;
+        let theirs = other_organization(&server).await;
+        let webhook = json!({
+            "webhook_name": "theirs", "event_types": ["collection.created"],
+            "channels": [{"channel": "webhook", "configs": {"url": "http://127.0.0.2:4321/"}}],
+        });
+        let create = async |key: &str| {
+            let request = server.request("POST", "/v1/organizations/webhooks").bearer_auth(key).json(&webhook);
+            Server::send(request).await.ok()["webhook_id"].as_str().unwrap().to_owned()
+        };
+        let theirs = create(&theirs.key).await;
+        let alert = |channel: Value| json!({
+            "name": "naming", "retriever_id": retriever, "execution_mode": "on_demand",
+            "notification_config": {"channels": [channel]},
+        });
+        let unknown = "wh_0000000000000000";
+        let mut told = Vec::new();
+        for id in [unknown, theirs.as_str()] {
+            for channel in [
+                json!({"channel_type": "webhook", "channel_id": id}),
+                json!({"channel_type": "webhook", "config": {"channel_id": id}}),
+                json!({"channel_type": "slack", "channel_id": id}),
+            ] {
+                let refused = server.call_in(&namespace, "POST", "/v1/alerts", alert(channel)).await.error(404, "NotFoundError");
+                told.push(refused["error"]["message"].as_str().unwrap().replace(id, ""));
+            }
+            let channel = json!({"channel_type": "webhook", "channel_id": id});
+            server.call("POST", "/v1/organizations/alerts", alert(channel)).await.error(404, "NotFoundError");
+        }
+        told.dedup();
+        assert_eq!(told.len(), 1, "an id of others is one that there is not: {told:?}");
+        // What has an address of its own may be called anything.
+        let hook = json!({"channel_type": "webhook", "channel_id": "desk", "config": {"url": "http://127.0.0.2:4321/"}});
+        let mut called = alert(hook);
+        called["name"] = json!("called");
+        make(&server, &namespace, called).await;
+        let mail = json!({"channel_type": "email", "channel_id": "desk", "config": {"to_addresses": ["desk@example.com"]}});
+        make(&server, &namespace, alert(mail)).await;
+        let patch = json!({"notification_config": {"channels": [{"channel_type": "webhook", "channel_id": unknown}]}});
+        server.call_in(&namespace, "PATCH", "/v1/alerts/naming", patch).await.error(404, "NotFoundError");
+        let own = create(&server.key).await;
+        let patch = json!({"notification_config": {"channels": [{"channel_type": "webhook", "channel_id": own}]}});
+        server.call_in(&namespace, "PATCH", "/v1/alerts/naming", patch).await.ok();
+
+        let batch = |bucket: &str, dedup: &str| {
+            let config = json!({"bucket_id": bucket, "collection_id": "things", "dedup_strategy": dedup});
+            let mut body = alert(json!({"channel_type": "batch", "config": config}));
+            body["name"] = json!("batch");
+            body
+        };
+        server.call_in(&namespace, "POST", "/v1/alerts", batch("bkt_none", "skip")).await.error(404, "NotFoundError");
+        let bucket = json!({"bucket_name": "files", "bucket_schema": {"properties": {}}});
+        server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok();
+        server.call_in(&namespace, "POST", "/v1/alerts", batch("files", "often")).await
+            .invalid(&["body", "notification_config", "channels", "0", "config", "dedup_strategy"], "enum");
+        server.call("POST", "/v1/organizations/alerts", batch("files", "skip")).await
+            .invalid(&["body", "notification_config", "channels", "0", "channel_type"], "value_error");
+        make(&server, &namespace, batch("files", "skip")).await;
     }
 
     async fn a_trigger_evaluates_an_alert(server) {

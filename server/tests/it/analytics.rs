@@ -54,7 +54,7 @@ async fn counted(server: &Server, namespace: &str, path: &str, count: i64) -> Va
             return told;
         }
         assert!(
-            began.elapsed() < Duration::from_secs(10),
+            began.elapsed() < Duration::from_secs(60),
             "{count} executions do not come: {told:#}"
         );
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -68,7 +68,11 @@ both! {
         let ask = async |body: Value| server.call_in(&namespace, "POST", &execute, body).await.ok();
         // Twice the same, the second time from memory; once nothing; and on the page once.
         let sour = ask(json!({"inputs": {"query": "sour"}})).await;
-        ask(json!({"inputs": {"query": "sour"}})).await;
+        let again = ask(json!({"inputs": {"query": "sour"}})).await;
+        // Where several processes may answer, an answer is kept for a second: too short to count on.
+        let hits = u8::from(again["cache_hit"] == true);
+        assert!(hits == 1 || server.app.config().is_postgres(), "{again:#}");
+        let made = 5 - hits;
         ask(json!({"inputs": {"query": "Sour "}})).await;
         ask(json!({"inputs": {"query": "bitter"}, "filters": {"title": "Fig"}, "skip_cache": true})).await;
         let page = json!({"public_name": "fruits", "display_config": {"title": "Fruits", "inputs": [], "exposed_fields": ["title"]}});
@@ -85,7 +89,7 @@ both! {
         let place = format!("retrievers/{id}");
         let told = counted(&server, &namespace, &format!("{place}/performance?group_by=day"), 5).await;
         let sum = &told["summary"];
-        assert_eq!((&told["retriever_id"], &sum["zero_result_count"], &sum["cache_hit_count"]), (&json!(id), &json!(2), &json!(1)), "{told:#}");
+        assert_eq!((&told["retriever_id"], &sum["zero_result_count"], &sum["cache_hit_count"]), (&json!(id), &json!(2), &json!(hits)), "{told:#}");
         assert_eq!((&sum["clicks"], &sum["click_through_rate"], &sum["avg_click_position"]), (&json!(2), &json!(0.2), &json!(3.0)));
         assert_eq!(sum["interactions"], json!({"click": 2, "purchase": 1, "view": 1}));
         assert_eq!((&sum["top_queries"][0]["query"], &sum["top_queries"][0]["count"]), (&json!("sour"), &json!(3)));
@@ -105,10 +109,10 @@ both! {
 
         let stages = get(&server, &namespace, &format!("{place}/stages")).await;
         let first = &stages["stages"][0];
-        assert_eq!((&first["stage_name"], &first["stage_type"], &first["execution_count"]), (&json!("attribute_filter"), &json!("attribute_filter"), &json!(4)), "{stages:#}");
+        assert_eq!((&first["stage_name"], &first["stage_type"], &first["execution_count"]), (&json!("attribute_filter"), &json!("attribute_filter"), &json!(made)), "{stages:#}");
         assert!(stages["total_latency_ms"].as_f64().unwrap() > 0.0 && stages["stages"][1]["avg_documents_out"].as_f64().unwrap() <= 1.0);
         let cache = get(&server, &namespace, &format!("{place}/cache-performance")).await;
-        assert_eq!((&cache["total_cache_hits"], &cache["total_cache_misses"], &cache["cache_hit_rate"]), (&json!(1), &json!(4), &json!(0.2)));
+        assert_eq!((&cache["total_cache_hits"], &cache["total_cache_misses"], &cache["cache_hit_rate"]), (&json!(hits), &json!(made), &json!(f64::from(hits) / 5.0)));
         let signals = get(&server, &namespace, &format!("{place}/signals")).await;
         let kinds = |kind: &str| signals.as_array().unwrap().iter().filter(|one| one["signal_type"] == kind).count();
         assert_eq!((kinds("click"), kinds("purchase"), kinds("zero_results")), (2, 1, 2), "{signals:#}");
@@ -120,11 +124,11 @@ both! {
         // Of the namespace: the fields that were filtered on.
         let fields = get(&server, &namespace, "namespaces/fields/most-queried").await;
         let names: Vec<(&Value, &Value)> = fields["fields"].as_array().unwrap().iter().map(|one| (&one["field_name"], &one["query_count"])).collect();
-        assert_eq!(names, [(&json!("about.kind"), &json!(4)), (&json!("price"), &json!(4)), (&json!("title"), &json!(1))]);
+        assert_eq!(names, [(&json!("about.kind"), &json!(made)), (&json!("price"), &json!(made)), (&json!("title"), &json!(1))]);
         let together = get(&server, &namespace, "namespaces/indexes/compound-patterns?limit=1").await;
         assert_eq!((&together["total_patterns"], &together["patterns"][0]["field_combination"]), (&json!(2), &json!(["about.kind", "price"])));
         let performance = get(&server, &namespace, "namespaces/fields/performance").await;
-        assert_eq!((&performance["total_fields"], &performance["coverage"]["filtered_queries"], &performance["coverage"]["total_queries"]), (&json!(3), &json!(4), &json!(4)));
+        assert_eq!((&performance["total_fields"], &performance["coverage"]["filtered_queries"], &performance["coverage"]["total_queries"]), (&json!(3), &json!(made), &json!(made)));
         assert_eq!(get(&server, &namespace, "namespaces/indexes/recommendations").await["recommendations"], json!([]));
         let slow = get(&server, &namespace, "namespaces/queries/slow").await;
         assert_eq!((&slow["total_is_exact"], &slow["latency_threshold_ms"]), (&json!(true), &json!(500.0)));
@@ -298,7 +302,7 @@ both! {
             if summary["search"]["queries"] == 1 {
                 break summary;
             }
-            assert!(began.elapsed() < Duration::from_secs(10), "{summary:#}");
+            assert!(began.elapsed() < Duration::from_secs(60), "{summary:#}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         };
         assert_eq!((&summary["ingestion"]["objects"], &summary["ingestion"]["documents"], &summary["storage"]["objects"]), (&json!(2), &json!(2), &json!(2)), "{summary:#}");

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    apps::{at, host},
+    apps::{at, deploy, host},
     both,
     browser::{Browser, app, filled},
     harness::{Database, Server, config},
@@ -86,6 +86,7 @@ both! {
     async fn passwords_of_apps_are_not_guessed(server) {
         app(&server, "vault", json!({"mode": "password", "password": GIVEN})).await;
         let mut visitor = Browser::new(&server, "vault");
+        server.app.clock().hold();
         let mut slowed = None;
         for number in 0..10 {
             let answer = visitor.post("/_auth/unlock", &[("password", &format!("guess number {number}"))]).await;
@@ -101,6 +102,39 @@ both! {
     }
 }
 
+both! {
+    async fn the_password_of_an_app_is_the_value_of_a_secret(server) {
+        for (name, value) in [("gate", GIVEN), ("short", "sesame")] {
+            server.call("POST", "/v1/organizations/secrets", json!({"secret_name": name, "secret_value": value})).await.ok();
+        }
+        let with = |secret: &str| json!({"slug": "vault", "meta": {"title": "Club"}, "password_secret_name": secret});
+        server.call("POST", "/v1/apps", with("unknown")).await.error(404, "NotFoundError");
+        server.call("POST", "/v1/apps", with("short")).await.invalid(&["body", "password_secret_name"], "value_error");
+        for auth in [json!({"mode": "clerk"}), json!({"mode": "password", "password": "another password"})] {
+            let mut both = with("gate");
+            both["auth_config"] = auth;
+            server.call("POST", "/v1/apps", both).await.invalid(&["body", "password_secret_name"], "value_error");
+        }
+        let made = server.call("POST", "/v1/apps", with("gate")).await.ok();
+        assert_eq!((&made["password_protected"], &made["auth_config"]["mode"]), (&json!(true), &json!("password")));
+        assert!(!made.to_string().contains("sesame"), "{made:#}");
+        let id = made["app_id"].as_str().unwrap();
+        deploy(&server, id, "production", json!({"index.html": "<!doctype html><h1>Club</h1>"})).await;
+        let mut visitor = Browser::new(&server, "vault");
+        assert_eq!(visitor.get("/").await.status, 401);
+        assert_eq!(visitor.post("/_auth/unlock", &[("password", GIVEN)]).await.status, 303);
+        assert_eq!(visitor.get("/").await.status, 200);
+        // An empty name takes it away, and leaves other ways in as they are.
+        let path = format!("/v1/apps/{id}");
+        let open = server.call("PATCH", &path, json!({"password_secret_name": ""})).await.ok();
+        assert_eq!(open["password_protected"], false);
+        assert_eq!(Browser::new(&server, "vault").get("/").await.status, 200);
+        server.call("PATCH", &path, json!({"auth_config": {"mode": "clerk"}})).await.ok();
+        let kept = server.call("PATCH", &path, json!({"password_secret_name": ""})).await.ok();
+        assert_eq!(kept["auth_config"]["mode"], "clerk");
+    }
+}
+
 /// Whoever guesses from all addresses of a network keeps nobody else out.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn guesses_of_one_network_keep_no_other_out() {
@@ -113,6 +147,7 @@ async fn guesses_of_one_network_keep_no_other_out() {
     // All of it happens within one minute of the clock.
     let second = server.app.clock().now().timestamp().rem_euclid(60);
     server.app.clock().advance(60 - second);
+    server.app.clock().hold();
     let origin = format!("http://{}", host(&server, "vault"));
     let give = |address: String, password: &'static str| {
         let request = at(&server, "vault", "POST", "/_auth/unlock").header("origin", &origin);

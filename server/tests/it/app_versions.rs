@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    apps::{bundle, deploy, make, visit},
+    apps::{at, bundle, deploy, deploy_bundle, host, make, visit},
     both,
     harness::{Server, other_organization},
 };
@@ -36,6 +36,45 @@ both! {
         // Another environment is none of its business.
         deploy(&server, &app, "staging", page("Tried")).await;
         assert!(visit(&server, "films--staging", "/").await.body.to_string().contains("Tried"));
+    }
+
+    async fn a_deploy_tells_what_its_page_asks_for_and_does_not_have(server) {
+        let app = make(&server, json!({"slug": "films", "meta": {"title": "Films"}})).await;
+        let html = "<!doctype html><link rel=stylesheet href=/assets/main.css><script src=/build/main.js></script><h1>Films</h1>";
+        let told = deploy(&server, &app, "production", json!({"index.html": html, "assets/main.css": "h1{}"})).await;
+        assert_eq!(told["status"], "complete", "it is served all the same");
+        let test = &told["smoke_test"];
+        assert_eq!((&test["passed"], &test["errors"]), (&json!(false), &json!(["index.html asks for /build/main.js, which is not among the files"])));
+        assert_eq!(test["url"], json!(format!("http://{}", host(&server, "films--v1"))));
+        assert!(test["tested_at"].is_string() && test["duration_ms"].is_i64(), "{test}");
+        let log = format!("/v1/apps/{app}/deploys/{}/logs/stream", told["deploy_id"].as_str().unwrap());
+        let log = server.call("GET", &log, Value::Null).await.ok();
+        assert!(log.as_str().unwrap().contains("asks for /build/main.js"), "{log}");
+        let packed = bundle(&[("dist/index.html", html), ("dist/build/main.js", "1"), ("dist/assets/main.css", "h1{}")]);
+        let whole = deploy_bundle(&server, &app, packed).await;
+        assert_eq!((&whole["smoke_test"]["passed"], &whole["smoke_test"]["errors"]), (&json!(true), &Value::Null));
+    }
+
+    async fn an_app_that_cannot_be_read_says_so_in_its_owners_words(server) {
+        let app = make(&server, json!({"slug": "films", "meta": {"title": "Films"}})).await;
+        deploy(&server, &app, "production", page("Films")).await;
+        for file in server.files(&format!("apps/{app}/files")) {
+            std::fs::remove_file(server.folder.path().join("data/blobs").join(file)).unwrap();
+        }
+        let patch = async |monitoring: Value| {
+            let body = json!({ "monitoring_config": monitoring });
+            server.call("PATCH", &format!("/v1/apps/{app}"), body).await.ok();
+            let shown = visit(&server, "films", "/").await;
+            assert_eq!(shown.status, 503);
+            shown.body.as_str().unwrap().to_owned()
+        };
+        assert!(patch(json!({})).await.contains("<h1>Something went wrong</h1>"));
+        let own = patch(json!({"custom_error_message": "The <projector> broke."})).await;
+        assert!(own.contains("The &lt;projector&gt; broke."), "{own}");
+        assert_eq!(patch(json!({"error_boundary_enabled": false})).await, "try again in a moment");
+        // A script is told, not shown.
+        let script = Server::send(at(&server, "films", "GET", "/index.html").header("accept", "*/*")).await;
+        assert_eq!((script.status, script.body), (503, json!("try again in a moment")));
     }
 
     async fn going_back_passes_over_what_is_gone(server) {

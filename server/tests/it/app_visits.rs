@@ -27,7 +27,10 @@ both! {
         server.call("PATCH", &path, json!({"auth_config": {"mode": "clerk"}})).await.ok();
         assert_eq!(visit(&server, "films", "/api/retrievers").await.status, 401);
         server.call("PATCH", &path, json!({"auth_config": {"mode": "public"}})).await.ok();
+        // No time passes: a slow machine would ask too seldom to be refused.
+        server.app.clock().hold();
         while visit(&server, "films", "/api/unknown").await.status != 429 {}
+        server.app.clock().advance(60);
         assert_eq!(lines("requests").await, 1);
         let minutes = "SELECT CAST(COALESCE(SUM(calls), 0) AS BIGINT) FROM app_minutes";
         assert!(server.app.db().number(minutes, vec![]).await.unwrap() > 5);
@@ -110,6 +113,13 @@ both! {
         assert_eq!(lines("?log_type=interactions").await[0]["event_type"], "click");
         let deploys = lines("?log_type=deploys").await;
         assert_eq!((&deploys[0]["status"], &deploys[0]["version"]), (&json!("complete"), &json!(1)));
+        // A level is asked for in every kind of line.
+        for (kind, level, count) in [
+            ("deploys", "info", 1), ("deploys", "error", 0), ("deploys", "warn", 0),
+            ("errors", "error", 1), ("errors", "info", 0), ("interactions", "info", 1), ("interactions", "error", 0),
+        ] {
+            assert_eq!(lines(&format!("?log_type={kind}&level={level}")).await.len(), count, "{kind} {level}");
+        }
         for (place, name) in [
             ("analytics?hours=0", "hours"), ("analytics?hours=721", "hours"), ("error-rate?minutes=1441", "minutes"),
             ("logs?log_type=all", "log_type"), ("logs?level=loud", "level"), ("logs?limit=1001", "limit"), ("logs?hours=169", "hours"),
@@ -153,6 +163,7 @@ async fn notes_are_bounded_for_networks_and_for_the_app() {
     // All of it happens within one minute of the clock.
     let second = server.app.clock().now().timestamp().rem_euclid(60);
     server.app.clock().advance(60 - second);
+    server.app.clock().hold();
     let tell = |address: String| {
         let note = json!({"event_type": "click"});
         let request = server.request("POST", "/v1/public/apps/films/interactions");

@@ -172,32 +172,54 @@ both! {
             body
         };
         let send = async |method: &str, path: &str, body: Value| server.call_in(&namespace, method, path, body).await;
-        let filter = json!({"ingest_filter": {"retriever_id": "ret_x"}});
         let elsewhere = json!({"destination": {"connection_id": "conn_x"}});
         let stages = json!([{"stage_name": "all", "stage_type": "filter", "config": {"stage_id": "attribute_filter", "parameters": {"conditions": {"AND": [{"field": "title", "operator": "exists", "value": true}]}}}}]);
-        for (member, body) in [("ingest_filter", &filter), ("destination", &elsewhere)] {
+        let adapter = json!({"source_adapter": {"adapter_type": "webhook"}});
+        for (member, body) in [("destination", &elsewhere), ("source_adapter", &adapter)] {
             send("POST", "/v1/buckets", bucket(body.clone())).await.invalid(&["body", member], "not_enabled");
         }
-        for (member, sent) in [
-            ("features", json!(["faces"])), ("retriever_transform", json!({"stages": stages})),
-        ] {
-            send("POST", "/v1/collections", collection(json!({member: sent}))).await.invalid(&["body", member], "not_enabled");
-        }
+        let transformed = collection(json!({"retriever_transform": {"stages": stages}}));
+        send("POST", "/v1/collections", transformed).await.invalid(&["body", "retriever_transform"], "not_enabled");
         let nothing = json!({"ingest_filter": null, "destination": null});
         let made = send("POST", "/v1/buckets", bucket(nothing.clone())).await.ok();
         let path = format!("/v1/buckets/{}", made["bucket_id"].as_str().unwrap());
         for method in ["PATCH", "PUT"] {
-            send(method, &path, filter.clone()).await.invalid(&["body", "ingest_filter"], "not_enabled");
             send(method, &path, elsewhere.clone()).await.invalid(&["body", "destination"], "not_enabled");
             send(method, &path, nothing.clone()).await.ok();
         }
         let nothing = json!({"features": [], "retriever_enrichments": [], "retriever_transform": null, "schedule": null});
         let made = send("POST", "/v1/collections", collection(nothing)).await.ok();
         let path = format!("/v1/collections/{}", made["collection_id"].as_str().unwrap());
-        for (member, sent) in [
-            ("index_map", json!({"a": "b"})), ("tiering", json!({"enabled": true})),
+        for tiering in [json!({"enabled": true}), json!({"idle_days": {"cold": 30}}), json!({"exempt": "asked for daily"})] {
+            let whole = format!("/v1/namespaces/{namespace}");
+            for (method, path, body) in [
+                ("PATCH", path.as_str(), json!({"tiering": tiering})),
+                ("PATCH", whole.as_str(), json!({"tiering": tiering})),
+                ("POST", "/v1/namespaces", json!({"namespace_name": "tiered", "tiering": tiering})),
+            ] {
+                send(method, path, body).await.invalid(&["body", "tiering"], "not_enabled");
+            }
+        }
+        let whole = format!("/v1/namespaces/{namespace}");
+        let issuer = json!([{"issuer": "https://id.example.com", "jwks_url": "https://id.example.com/keys"}]);
+        let cap = json!({"daily_usd": 1, "reason": "a trial of one day", "owner": "desk"});
+        for (member, asked) in [
+            ("trusted_issuers", issuer), ("infrastructure", json!({"max_workers": 3})), ("spend_budget", json!({"daily_usd": 1})), ("cost_cap_override", cap),
         ] {
-            send("PATCH", &path, json!({member: sent})).await.invalid(&["body", member], "not_enabled");
+            let mut body = json!({member: asked});
+            send("PATCH", &whole, body.clone()).await.invalid(&["body", member], "not_enabled");
+            body["namespace_name"] = json!("asking");
+            send("POST", "/v1/namespaces", body).await.invalid(&["body", member], "not_enabled");
+        }
+        send("PATCH", &whole, json!({"repair_vectors": true})).await.invalid(&["body", "repair_vectors"], "not_enabled");
+        let own = json!({"namespace_name": "asking", "vector_configs": [{"name": "plot", "dimension": 3}]});
+        send("POST", "/v1/namespaces", own).await.invalid(&["body", "vector_configs"], "not_enabled");
+        let nothing = json!({"trusted_issuers": [], "infrastructure": {"autoscaling_enabled": true}, "spend_budget": {}, "ttl_seconds": 3600, "adaptive_indexing": true});
+        let kept = send("PATCH", &whole, nothing).await.ok();
+        assert!(kept["expires_at"].is_string() && kept["adaptive_indexing"] == true, "{kept:#}");
+        for (method, path) in [("PATCH", whole.as_str()), ("POST", "/v1/namespaces")] {
+            let body = json!({"namespace_name": "asking", "ttl_seconds": i64::MAX});
+            send(method, path, body).await.invalid(&["body", "ttl_seconds"], "less_than_equal");
         }
         send("PATCH", &path, json!({"schema_validation": "off", "index_map": {}, "tiering": {"enabled": false}, "description": "kept"})).await.ok();
     }

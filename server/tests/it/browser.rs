@@ -79,7 +79,7 @@ impl Mails {
 
     /// Waits for so many mails, and answers the last one.
     pub async fn wait(&self, count: usize) -> String {
-        for _ in 0..200 {
+        for _ in 0..1_200 {
             let mails = self.0.lock().unwrap().clone();
             if mails.len() >= count {
                 assert_eq!(mails.len(), count);

@@ -186,7 +186,7 @@ both! {
         };
         // So many executions that ended, in the end.
         let runs = async |id: &str, count: i64| {
-            for _ in 0..200 {
+            for _ in 0..1_200 {
                 loupe_server::v1::triggers::count_events(&server.app).await.unwrap();
                 loupe_server::v1::triggers::tick(&server.app).await.unwrap();
                 let path = format!("/v1/clusters/{id}/executions/list?include_total=true");
@@ -243,7 +243,7 @@ both! {
         assert_eq!((&same["action_type"], &same["action_config"]["cluster_id"]), (&json!("cluster"), &json!(id)));
         loupe_server::v1::triggers::tick(&server.app).await.unwrap();
         let mut history = Value::Null;
-        for _ in 0..200 {
+        for _ in 0..1_200 {
             history = call("POST", &format!("{path}/history"), json!({})).await.ok();
             if history["executions"][0]["status"] == "COMPLETED" {
                 break;
@@ -265,7 +265,9 @@ both! {
 
         // One that makes its cluster.
         let asked = |config: Value| with("execution_config", json!({"collection_ids": ["things"], "config": config}));
-        call("POST", "", asked(json!({"vector_config": 7}))).await.invalid(&["body", "execution_config", "config"], "value_error");
+        assert_eq!(call("POST", "", asked(json!({"vector_config": 7}))).await.status, 422);
+        call("POST", "", asked(json!({"cluster_kind": "round"}))).await
+            .invalid(&["body", "execution_config", "config", "cluster_kind"], "extra_forbidden");
         let before = server.call_in(&namespace, "GET", "/v1/clusters?include_total=true", Value::Null).await.ok();
         let mut late = asked(json!({"cluster_name": "late", "vector_config": {"feature_uri": "own", "clustering_method": "auto"}}));
         late["schedule_config"]["interval_seconds"] = json!("often");

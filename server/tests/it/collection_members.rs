@@ -326,4 +326,59 @@ both! {
         call("DELETE", &path, Value::Null).await.ok();
         assert_eq!(active().await, json!(0));
     }
+
+    async fn a_collection_is_made_from_names_of_features(server) {
+        let namespace = server.namespace("features").await;
+        let make = async |name: &str, more: Value| {
+            let mut body = json!({"collection_name": name, "source": {"type": "direct_upsert"}});
+            body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            server.call_in(&namespace, "POST", "/v1/collections", body).await
+        };
+        let told = server.call("GET", "/v1/collections/features", Value::Null).await.ok();
+        let text = told["modalities"][0]["features"].as_array().unwrap().iter()
+            .find(|one| one["feature_extractor_name"] == "text_extractor").unwrap().clone();
+        let uri = text["feature_uris"][0].as_str().unwrap();
+        for (name, features) in [
+            ("by_name", json!(["text_extractor"])),
+            ("by_id", json!(["text_extractor_v1"])),
+            ("by_address", json!([uri, "text_extractor"])),
+        ] {
+            let made = make(name, json!({"features": features})).await.ok();
+            let extractor = &made["feature_extractor"];
+            assert_eq!((&extractor["feature_extractor_name"], &extractor["include_all_source_fields"]), (&json!("text_extractor"), &json!(true)), "{made:#}");
+            assert_eq!(made["vector_indexes"][0]["feature_uri"], uri, "{made:#}");
+        }
+        make("several", json!({"features": ["text_extractor", "passthrough_extractor"]})).await.invalid(&["body", "features", "1"], "value_error");
+        make("unknown", json!({"features": ["taste"]})).await.invalid(&["body", "features", "0"], "feature_not_found");
+        make("other", json!({"features": ["loupe://text_extractor@v1/other"]})).await.invalid(&["body", "features", "0"], "feature_not_found");
+        let extractor = json!({"feature_extractor_name": "text_extractor", "version": "v1"});
+        make("both", json!({"features": ["text_extractor"], "feature_extractor": extractor})).await.invalid(&["body", "features"], "value_error");
+        make("neither", json!({"features": []})).await.invalid(&["body", "feature_extractor"], "missing");
+    }
+
+    async fn indexes_are_found_by_their_new_names(server) {
+        let (namespace, _) = crate::harness::retriever(&server, "names").await;
+        let call = async |method: &str, path: &str, body: Value| server.call_in(&namespace, method, path, body).await;
+        let path = "/v1/collections/things";
+        call("POST", &format!("{path}/documents"), json!({"title": "near", "vectors": {"own": [1.0, 0.0, 0.0]}})).await.ok();
+        for (map, member) in [
+            (json!({"other": "main"}), "other"), (json!({"own": "own"}), "own"), (json!({"own": "a b"}), "own"), (json!({"own": ""}), "own"),
+        ] {
+            call("PATCH", path, json!({"index_map": map})).await.invalid(&["body", "index_map", member], "value_error");
+        }
+        let changed = call("PATCH", path, json!({"index_map": {"own": "main"}})).await.ok();
+        assert_eq!(changed["index_map"], json!({"own": "main"}));
+        let search = json!({"feature_uri": "main", "query": {"input_mode": "vector", "value": [1.0, 0.0, 0.0]}, "top_k": 5});
+        let finder = crate::stages::retriever(&server, &namespace, "things", vec![stage("feature_search", json!({"searches": [search], "final_top_k": 5}))]).await;
+        let execute = format!("/v1/retrievers/{finder}/execute");
+        let found = call("POST", &execute, json!({"inputs": {}})).await.ok();
+        assert_eq!(found["documents"][0]["title"], "near", "{found:#}");
+        // A clone has the names, too; without them nothing is found by them.
+        let cloned = call("POST", &format!("{path}/clone"), json!({"collection_name": "things_too"})).await.ok();
+        assert_eq!(cloned["collection"]["index_map"], json!({"own": "main"}), "{cloned:#}");
+        let changed = call("PATCH", path, json!({"index_map": {}})).await.ok();
+        assert_eq!(changed.get("index_map"), None);
+        let lost = call("POST", &execute, json!({"inputs": {}})).await;
+        assert!(lost.status == 400 || lost.body["documents"] == json!([]), "{:#}", lost.body);
+    }
 }

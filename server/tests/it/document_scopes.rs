@@ -82,6 +82,25 @@ fn ids_of(documents: &Value) -> BTreeSet<&str> {
         .collect()
 }
 
+/// The ids in an export of `things`.
+async fn exported(key: &Key<'_>, filters: &Value) -> BTreeSet<String> {
+    let mut body = json!({"format": "json"});
+    if !filters.is_null() {
+        body["filters"] = filters.clone();
+    }
+    let path = "/v1/collections/things/export";
+    let told = key.call("POST", path, body).await.ok();
+    let url = told["download_url"].as_str().unwrap();
+    let url = url.replace(&key.server.app.config().address(), "");
+    let file = Server::send(key.server.request("GET", &url)).await.ok();
+    let rows = file.as_array().unwrap().iter();
+    let ids: BTreeSet<String> = rows
+        .map(|row| row["document_id"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(told["document_count"], ids.len());
+    ids
+}
+
 /// Every path that reads shows exactly these documents: those of `things`, and those of the whole namespace.
 async fn shows(key: &Key<'_>, everything: &[String], seen: &BTreeSet<&str>) {
     let things: BTreeSet<&str> = everything[..4].iter().map(String::as_str).collect();
@@ -99,6 +118,10 @@ async fn shows(key: &Key<'_>, everything: &[String], seen: &BTreeSet<&str>) {
     ] {
         let list = key.call("POST", &format!("{THINGS}/list"), body).await.ok();
         assert_eq!(ids_of(&list["results"]), things);
+    }
+    for filters in [&Value::Null, &wanted] {
+        let ids = exported(key, filters).await;
+        assert!(ids.iter().map(String::as_str).eq(things.iter().copied()));
     }
     let count = key
         .call("GET", &format!("{THINGS}/count"), Value::Null)
@@ -202,7 +225,6 @@ both! {
         for (method, path, body) in [
             ("GET", "/v1/collections/things".to_owned(), Value::Null),
             ("PATCH", "/v1/collections/things".to_owned(), json!({"description": "mine"})),
-            ("POST", "/v1/collections/things/export".to_owned(), json!({})),
             ("POST", format!("/v1/retrievers/{retriever}/execute"), json!({"inputs": {}})),
             ("GET", "/v1/events".to_owned(), Value::Null),
         ] {
@@ -211,11 +233,20 @@ both! {
         let unknown = format!("{THINGS}/doc_{}", "0".repeat(32));
         one.call("GET", &unknown, Value::Null).await.error(404, "NotFoundError");
         one.call("GET", "/v1/collections/unknown/documents", Value::Null).await.error(404, "NotFoundError");
+        // Whoever sees documents may ask what they must look like, and take nothing else with them in a table.
+        let checked = one.call("POST", &format!("{THINGS}/schema/validate"), json!({"title": "x"})).await.ok();
+        assert_eq!(checked["valid"], true);
+        for format in ["csv", "parquet"] {
+            let told = one.call("POST", "/v1/collections/things/export", json!({"format": format})).await.ok();
+            assert_eq!(told["document_count"], 1);
+        }
         // An operation that the scope does not name is refused, and a scope of something else opens no document.
         let blind = json!([{"resource_type": "document", "resource_id": ids[1], "operations": ["delete_data"]}]);
         let blind = Key::new(&server, &namespace, "blind", blind).await;
         blind.refused("GET", &format!("{THINGS}/{}", ids[1]), Value::Null).await;
         blind.refused("GET", THINGS, Value::Null).await;
+        blind.refused("POST", "/v1/collections/things/export", json!({})).await;
+        blind.refused("POST", &format!("{THINGS}/schema/validate"), json!({"title": "x"})).await;
         blind.call("DELETE", &format!("{THINGS}/{}", ids[1]), Value::Null).await.ok();
     }
 

@@ -42,7 +42,7 @@ async fn world(server: &Server) -> (String, Vec<String>, [String; 2]) {
     (namespace, ids, retrievers.try_into().unwrap())
 }
 
-async fn evaluate(server: &Server, namespace: &str, retriever: &str, body: Value) -> Value {
+pub async fn evaluate(server: &Server, namespace: &str, retriever: &str, body: Value) -> Value {
     let path = format!("/v1/retrievers/{retriever}/evaluations");
     let started = server.call_in(namespace, "POST", &path, body).await;
     assert_eq!(started.status, 202, "{:#}", started.body);
@@ -167,7 +167,7 @@ both! {
             if made["query_count"] == 2 {
                 break made;
             }
-            assert!(start.elapsed().as_secs() < 20, "{made:#}");
+            assert!(start.elapsed().as_secs() < 60, "{made:#}");
         };
         let queries = &made["queries"];
         assert_eq!((&queries[0]["query_input"], &queries[0]["relevance_scores"]), (&json!({"least": 0}), &json!({ids[0].clone(): 1, ids[1].clone(): 3})));

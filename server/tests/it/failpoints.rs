@@ -16,7 +16,10 @@ use tokio::{
     process::{Child, ChildStdout, Command},
 };
 
-use crate::harness::{self, Database};
+use crate::{
+    harness::{self, Database},
+    large_files::blob,
+};
 
 /// Objects of one batch: two chunks in each of two tiers.
 const OBJECTS: usize = 4;
@@ -387,5 +390,70 @@ mod a_worker_that_panics_between_two_steps_loses_nothing {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn postgres() {
         at_every_place(Database::Postgres, &["panic", "panic panic"]).await;
+    }
+}
+
+/// A process that dies when some of an object's documents are written and others are not, once with nothing there before and once
+/// with more than the object gives now.
+async fn between_slices(database: Database) {
+    let mut process = Process::start(database).await;
+    let body = json!({"namespace_name": "slices"});
+    let made = process.ok("POST", "/v1/namespaces", body).await;
+    process.namespace = text(&made["namespace_id"]);
+    let schema = json!({"properties": {"title": {"type": "string"}, "file": {"type": "text"}}});
+    let unique = json!({"fields": ["title"], "default_policy": "upsert"});
+    let body = json!({"bucket_name": "files", "bucket_schema": schema, "unique_key": unique});
+    let bucket = text(&process.ok("POST", "/v1/buckets", body).await["bucket_id"]);
+    let body = json!({
+        "collection_name": "rows", "source": {"type": "bucket", "bucket_ids": [bucket]},
+        "feature_extractor": {
+            "feature_extractor_name": "passthrough_extractor", "version": "v1",
+            "parameters": {"row_format": "jsonl"},
+        },
+    });
+    let made = process.ok("POST", "/v1/collections", body).await;
+    let place = Place {
+        bucket,
+        collections: vec![text(&made["collection_id"])],
+        objects: BTreeSet::new(),
+        batches: 0,
+    };
+    for (deaths, say, many) in [(1, "one", 1_300), (2, "two", 700)] {
+        let rows: Vec<String> = (0..many)
+            .map(|n| json!({"n": n, "say": say}).to_string())
+            .collect();
+        let file = blob("text", "application/x-ndjson", rows.join("\n").as_bytes());
+        let path = format!("/v1/buckets/{}", place.bucket);
+        let body = json!({"title": "rows", "blobs": [file]});
+        process.ok("POST", &format!("{path}/objects"), body).await;
+        let batch = process
+            .ok("POST", &format!("{path}/batches"), json!({}))
+            .await;
+        // Nothing is to be written of small objects, then comes the first slice.
+        let armed = process.folder.path().join("armed/batch.after_upsert");
+        std::fs::write(&armed, "pass abort").unwrap();
+        place.finish(&mut process, &text(&batch["batch_id"])).await;
+        assert_eq!(process.deaths, deaths, "{say}");
+        let path = format!("/v1/collections/{}/documents/list", place.collections[0]);
+        for (said, expected) in [(say, many), ("one", if say == "one" { many } else { 0 })] {
+            let filter = json!({"field": "say", "operator": "eq", "value": said});
+            let body = json!({"filters": filter, "limit": 1, "include_total": true});
+            let list = process.ok("POST", &path, body).await;
+            assert_eq!(list["pagination"]["total"], expected, "{say}: {said}");
+        }
+    }
+}
+
+mod a_process_that_dies_between_slices_of_an_object_loses_nothing {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn sqlite() {
+        between_slices(Database::Sqlite).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn postgres() {
+        between_slices(Database::Postgres).await;
     }
 }

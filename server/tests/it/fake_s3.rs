@@ -147,6 +147,7 @@ async fn answer(State(bucket): State<Bucket>, request: Request) -> Response {
     let method = asked.head.method.clone();
     match method {
         Method::GET if asked.has("list-type") => list(&inner, &asked),
+        Method::GET if asked.has("uploadId") => list_parts(&inner, &asked),
         Method::GET | Method::HEAD => get(&inner, &asked),
         Method::PUT => put(&mut inner, asked),
         Method::POST => post(&mut inner, &asked),
@@ -248,6 +249,20 @@ fn get(inner: &Inner, asked: &Asked) -> Response {
         bytes.slice(first..end),
     )
         .into_response()
+}
+
+fn list_parts(inner: &Inner, asked: &Asked) -> Response {
+    let Some(parts) = inner.parts.get(&asked.upload()) else {
+        return refused(StatusCode::NOT_FOUND, "NoSuchUpload");
+    };
+    let entries = parts.iter().map(|(number, bytes)| {
+        let (size, tag) = (bytes.len(), etag(bytes).replace('"', "&quot;"));
+        format!(
+            "<Part><PartNumber>{number}</PartNumber><ETag>{tag}</ETag><Size>{size}</Size></Part>"
+        )
+    });
+    let entries: String = entries.collect();
+    format!("<ListPartsResult><Bucket>files</Bucket>{entries}</ListPartsResult>").into_response()
 }
 
 fn list(inner: &Inner, asked: &Asked) -> Response {

@@ -142,6 +142,12 @@ both! {
         assert_eq!(told(old[0]["cursor"].as_str().unwrap()).await, left);
     }
 
+    async fn a_type_that_no_event_has_is_refused(server) {
+        let path = "/v1/events?event_type=object.eaten";
+        server.call("GET", path, Value::Null).await.invalid(&["query", "event_type"], "parsing");
+        server.call("GET", "/v1/events?event_type=object.created", Value::Null).await.ok();
+    }
+
     async fn the_feed_goes_on_by_every_name_of_a_cursor(server) {
         let namespace = server.namespace("named").await;
         let bucket = json!({"bucket_name": "b", "bucket_schema": {"properties": {"n": {"type": "integer"}}}});

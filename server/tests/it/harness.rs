@@ -1,20 +1,11 @@
 //! A whole server on port 0, over SQLite or PostgreSQL.
 
-use std::{
-    cell::RefCell,
-    hash::{DefaultHasher, Hash, Hasher},
-    path::PathBuf,
-    sync::atomic::{AtomicU32, Ordering},
-    time::Duration,
-};
+pub mod databases;
 
-use loupe_server::{
-    app, boot,
-    config::Config,
-    db::{Db, MIGRATIONS},
-};
+use std::{cell::RefCell, path::PathBuf, time::Duration};
+
+use loupe_server::{app, boot, config::Config};
 use serde_json::{Value, json};
-use sqlx::Connection as _;
 use tempfile::TempDir;
 
 /// Runs one body as `name::sqlite` and `name::postgres`.
@@ -36,6 +27,7 @@ macro_rules! both {
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn postgres() {
                 body($crate::harness::Server::start($crate::harness::Database::Postgres).await).await;
+                $crate::harness::databases::leave().await;
             }
         })*
     };
@@ -104,8 +96,6 @@ impl Answer {
     }
 }
 
-static NUMBER: AtomicU32 = AtomicU32::new(0);
-
 thread_local! {
     static FOLDERS: RefCell<Folders> = const { RefCell::new(Folders(Vec::new())) };
 }
@@ -120,75 +110,6 @@ impl Drop for Folders {
             let _ = std::fs::remove_dir_all(folder);
         }
     }
-}
-
-/// A database of its own on the test PostgreSQL: a copy of one that has the newest schema.
-async fn postgres() -> String {
-    let url = std::env::var("LOUPE_TEST_POSTGRES")
-        .expect("LOUPE_TEST_POSTGRES names the PostgreSQL for tests; scripts/test starts one");
-    let url = url::Url::parse(&url).unwrap();
-    let at = |name: &str| {
-        let mut url = url.clone();
-        url.set_path(name);
-        url.to_string()
-    };
-    let mut admin = sqlx::PgConnection::connect(url.as_str()).await.unwrap();
-    let mut digest = DefaultHasher::new();
-    for migration in MIGRATIONS {
-        migration.postgres.hash(&mut digest);
-    }
-    let newest = format!("loupe_newest_{:016x}", digest.finish());
-    // Tests are processes of their own: the first one brings a database up to date, the others wait for it.
-    sqlx::raw_sql("SELECT pg_advisory_lock(725317)")
-        .execute(&mut admin)
-        .await
-        .unwrap();
-    let known: Option<(i32,)> = sqlx::query_as("SELECT 1 FROM pg_database WHERE datname = $1")
-        .bind(&newest)
-        .fetch_optional(&mut admin)
-        .await
-        .unwrap();
-    if known.is_none() {
-        let draft = format!("{newest}_draft");
-        run(
-            &mut admin,
-            format!("DROP DATABASE IF EXISTS {draft} WITH (FORCE)"),
-        )
-        .await;
-        run(&mut admin, format!("CREATE DATABASE {draft}")).await;
-        Db::postgres(&at(&draft), 2).await.unwrap().close().await;
-        run(
-            &mut admin,
-            format!("ALTER DATABASE {draft} RENAME TO {newest}"),
-        )
-        .await;
-    }
-    sqlx::raw_sql("SELECT pg_advisory_unlock(725317)")
-        .execute(&mut admin)
-        .await
-        .unwrap();
-    let name = format!(
-        "loupe_{}_{}",
-        std::process::id(),
-        NUMBER.fetch_add(1, Ordering::Relaxed)
-    );
-    // Left by a process of this number, where the PostgreSQL is older than this run.
-    run(&mut admin, format!("DROP DATABASE IF EXISTS {name}")).await;
-    run(
-        &mut admin,
-        format!("CREATE DATABASE {name} TEMPLATE {newest}"),
-    )
-    .await;
-    admin.close().await.unwrap();
-    at(&name)
-}
-
-/// Runs a statement that names a database, which no parameter can.
-async fn run(admin: &mut sqlx::PgConnection, sql: String) {
-    sqlx::raw_sql(sqlx::AssertSqlSafe(sql))
-        .execute(admin)
-        .await
-        .unwrap();
 }
 
 /// Where models are kept between tests.
@@ -218,13 +139,14 @@ pub async fn config(database: Database, folder: &TempDir) -> Config {
     config.models.cache = model_cache();
     config.extractor = env!("CARGO_BIN_EXE_loupe").into();
     config.limits.free_disk_bytes = 1 << 20;
-    config.jobs.lease_seconds = 2;
+    // Short where a process dies, and long enough that one which stands still on a busy machine is not taken for dead.
+    config.jobs.lease_seconds = 10;
     config.jobs.resubmit_seconds = 0;
     // Where tests serve what is fetched; the rest of this machine stays closed.
     config.outbound.allow = vec!["127.0.0.2".into()];
     config.apps.resolver = Some(*crate::domains::NAME_SERVER);
     if database == Database::Postgres {
-        config.database_url = postgres().await.into();
+        config.database_url = databases::make().await.into();
     }
     config
 }
@@ -377,7 +299,7 @@ impl Server {
             while self.files(prefix).len() != count {
                 let files = self.files(prefix);
                 assert!(
-                    start.elapsed() < Duration::from_secs(30),
+                    start.elapsed() < Duration::from_secs(60),
                     "{caller}: expected {count} files, found {files:#?}"
                 );
                 tokio::time::sleep(Duration::from_millis(50)).await;

@@ -36,7 +36,7 @@ impl Write for Lines {
 
 /// The first of the secrets that is somewhere in the bytes. They are read once, whatever the number of secrets: each is
 /// looked for where an underscore and what follows its last one stand.
-fn held<'a>(bytes: &[u8], secrets: &'a [String]) -> Option<&'a String> {
+pub fn held<'a>(bytes: &[u8], secrets: &'a [String]) -> Option<&'a String> {
     let last = |secret: &str| secret.rfind('_').unwrap();
     let ends: HashMap<&[u8], &String> = secrets
         .iter()
@@ -152,6 +152,12 @@ both! {
             assert_eq!(me(&server, key).await, 200);
         }).await;
         let minutes = start.elapsed().as_secs() / 60 + 1;
+        // They are written behind the answers.
+        let begun = std::time::Instant::now();
+        while server.app.db().number("SELECT CAST(COUNT(*) AS BIGINT) FROM touches", vec![]).await.unwrap() == 0 {
+            assert!(begun.elapsed().as_secs() < 60, "no use is written");
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
         tokio::time::sleep(std::time::Duration::from_millis(300)).await;
         let writes: Vec<(i64,)> = server.app.db().all("SELECT at FROM touches", vec![]).await.unwrap();
         // The admin key that made this one was used as well.

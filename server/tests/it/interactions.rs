@@ -153,6 +153,7 @@ both! {
         Server::send(visitor("/v1/public/retrievers/others/interactions", json!({"document_id": "d", "interaction_type": ["view"], "position": 0}))).await.error(404, "NotFoundError");
         // One address tells so much and no more.
         let hundred: Vec<Value> = (0..100).map(|_| json!({"document_id": "d", "interaction_type": ["view"], "position": 0})).collect();
+        server.app.clock().hold();
         let mut refused = false;
         for _ in 0..31 {
             let answer = Server::send(visitor(&format!("{path}/batch"), json!({"interactions": hundred}))).await;

@@ -1,5 +1,7 @@
 //! Keys: made, changed, rotated, revoked, expired; refused by the very next request.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -33,6 +35,10 @@ both! {
             let changed = server.call("PATCH", &path, change).await.ok();
             assert_eq!((&changed["description"], &changed["note"], &changed["scopes"]), (&json!(note), &json!(note), &json!([])));
         }
+        // An answer has it under both names, and may be sent back.
+        let both = json!({"description": "the shop", "note": "the window"});
+        let changed = server.call("PATCH", &path, both).await.ok();
+        assert_eq!((&changed["description"], &changed["note"]), (&json!("the shop"), &json!("the shop")));
         let listed = server.call("GET", KEYS, Value::Null).await.ok();
         assert!(listed["results"].as_array().unwrap().iter().all(|key| key["scopes"] == json!([])), "{listed:#}");
         let old = secret(&made);
@@ -258,25 +264,41 @@ both! {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn another_process_refuses_a_revoked_key_within_a_second() {
-    let first = Server::start(crate::harness::Database::Postgres).await;
+/// Another process on the same database.
+async fn beside(first: &Server) -> Server {
     let folder = tempfile::tempdir().unwrap();
     let mut config = first.app.config().clone();
     config.data = folder.path().join("data");
     config.listen.set_port(0);
-    let second = Server::start_with(config, folder, Some(first.key.clone())).await;
+    Server::start_with(config, folder, Some(first.key.clone())).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_process_refuses_an_ended_key_within_a_second() {
+    let first = Server::start(crate::harness::Database::Postgres).await;
+    let others = [beside(&first).await, beside(&first).await];
     let made = make(&first, json!({"name": "shared"})).await;
-    me(&second, secret(&made)).await.ok();
-    first
-        .call("DELETE", &format!("{KEYS}/shared?force=true"), Value::Null)
-        .await
-        .ok();
-    me(&first, secret(&made))
-        .await
-        .error(401, "AuthenticationError");
-    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-    me(&second, secret(&made))
-        .await
-        .error(401, "AuthenticationError");
+    let mut old = secret(&made).to_owned();
+    let rotation = ("POST", format!("{KEYS}/shared/rotate"));
+    let revocation = ("DELETE", format!("{KEYS}/shared?force=true"));
+    for (method, path) in [rotation, revocation] {
+        for server in &others {
+            me(server, &old).await.ok();
+        }
+        let answer = first.call(method, &path, Value::Null).await.ok();
+        let ended = Instant::now();
+        me(&first, &old).await.error(401, "AuthenticationError");
+        for server in &others {
+            loop {
+                let sent = ended.elapsed();
+                if me(server, &old).await.status == 401 {
+                    break;
+                }
+                assert!(sent < Duration::from_secs(1), "{method}: {sent:?}");
+            }
+        }
+        if let Some(new) = answer["key"].as_str() {
+            old = new.to_owned();
+        }
+    }
 }

@@ -18,7 +18,8 @@ async fn shelf(
 ) -> (String, String, String) {
     let namespace = server.namespace("large").await;
     let schema = json!({"properties": {"title": {"type": "string"}, "file": {"type": kind}}});
-    let bucket = json!({"bucket_name": "files", "bucket_schema": schema});
+    let unique = json!({"fields": ["title"], "default_policy": "upsert"});
+    let bucket = json!({"bucket_name": "files", "bucket_schema": schema, "unique_key": unique});
     let made = server
         .call_in(&namespace, "POST", "/v1/buckets", bucket)
         .await
@@ -36,7 +37,7 @@ async fn shelf(
     (namespace, bucket, collection)
 }
 
-fn blob(kind: &str, mime: &str, bytes: &[u8]) -> Value {
+pub fn blob(kind: &str, mime: &str, bytes: &[u8]) -> Value {
     let data = format!("data:{mime};base64,{}", STANDARD.encode(bytes));
     json!({"property": "file", "type": kind, "data": data})
 }
@@ -72,6 +73,40 @@ both! {
         let count = format!("/v1/collections/{collection}/documents/count");
         let count = server.call_in(&namespace, "GET", &count, Value::Null).await.ok();
         assert_eq!(count["count"], 160);
+    }
+
+    async fn rows_that_come_in_slices_are_all_stored_or_none(server) {
+        let parameters = json!({"row_format": "jsonl"});
+        let (namespace, bucket, collection) = shelf(&server, "text", "passthrough_extractor", parameters).await;
+        let sent = async |rows: String| {
+            object(&server, &namespace, &bucket, "rows", blob("text", "application/x-ndjson", rows.as_bytes())).await;
+            process(&server, &namespace, &bucket).await
+        };
+        let rows = |say: &str, many: usize| (0..many).map(|n| format!("{{\"n\": {n}, \"say\": \"{say}\"}}\n")).collect::<String>();
+        let count = async |say: &str| {
+            let path = format!("/v1/collections/{collection}/documents/list");
+            let body = json!({"filters": {"field": "say", "operator": "eq", "value": say}, "limit": 1, "include_total": true});
+            server.call_in(&namespace, "POST", &path, body).await.ok()["pagination"]["total"].clone()
+        };
+        // Three slices.
+        let batch = sent(rows("one", 1_300)).await;
+        assert_eq!((&batch["status"], &batch["documents_written"]), (&json!("COMPLETED"), &json!(1_300)), "{batch:#}");
+        let written = server.events("collection.documents.written").await;
+        let told = written.iter().flat_map(|event| event["payload"]["document_ids"].as_array().unwrap());
+        let told: std::collections::HashSet<&str> = told.map(|id| id.as_str().unwrap()).collect();
+        assert_eq!(told.len(), 1_300);
+        let completed = server.events("collection.documents.batch_completed").await;
+        assert_eq!(completed[0]["payload"]["total_documents"], 1_300);
+        // A file that is broken at its end changes nothing of what there is.
+        let batch = sent(rows("two", 900) + "no row").await;
+        assert_eq!((&batch["status"], &batch["documents_written"]), (&json!("FAILED"), &json!(0)), "{batch:#}");
+        let error = batch["error"].as_str().unwrap();
+        assert!(error.starts_with("line 901 of the file is not a JSON object"), "{error}");
+        assert_eq!((count("one").await, count("two").await), (json!(1_300), json!(0)));
+        // A shorter one leaves no rows of the longer one behind.
+        let batch = sent(rows("three", 700)).await;
+        assert_eq!((&batch["status"], &batch["documents_written"]), (&json!("COMPLETED"), &json!(700)), "{batch:#}");
+        assert_eq!((count("one").await, count("three").await), (json!(0), json!(700)));
     }
 
     async fn a_converted_film_goes_from_the_disk_to_the_store(server) {

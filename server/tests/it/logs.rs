@@ -47,7 +47,7 @@ async fn the_log_has_ids_and_no_secrets() {
 }
 
 /// Starts the binary; answers its address and what it said. A port that is free may be somebody else's a moment later.
-async fn talkative(folder: &Path, log: &Path) -> (String, String, std::process::Child) {
+pub async fn talkative(folder: &Path, log: &Path) -> (String, String, std::process::Child) {
     for attempt in 0..5 {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = free.local_addr().unwrap().to_string();

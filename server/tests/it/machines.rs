@@ -67,6 +67,7 @@ pub fn titles(answer: &Value) -> Vec<&str> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_language_model_filters_enriches_and_summarizes() {
     let (server, seen, namespace, films, _) = server().await;
+    server.app.clock().hold();
     let run = async |stages: Vec<Value>| {
         let one = retriever(&server, &namespace, &films, stages).await;
         execute(&server, &namespace, &one, json!({"query": "vampire"})).await
@@ -204,6 +205,7 @@ async fn rerankers_answer_by_both_protocols() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_of_the_web_come_beside_documents_ten_times_a_minute() {
     let (server, seen, namespace, films, _) = server().await;
+    server.app.clock().hold();
     let web = || {
         stage(
             "external_web_search",
@@ -270,6 +272,7 @@ async fn a_search_service_is_asked_once_more_where_its_trouble_may_pass() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn other_services_are_called_for_each_document_within_their_domains() {
     let (server, seen, namespace, films, address) = server().await;
+    server.app.clock().hold();
     server
         .call(
             "POST",

@@ -93,6 +93,7 @@ both! {
         assert_eq!(list["total"], 3);
         assert_eq!((&list["results"][1]["metadata"]["batch_id"], &list["results"][2]["metadata"]["batch_id"]), (&json!(partly), &json!(done)));
         assert!(list["results"][0]["content"].as_str().unwrap().contains("The first error: "), "{list:#}");
+        assert_eq!(list["results"][2]["content"], "1 document was written from 1 object.");
         assert!(list["results"].as_array().unwrap().iter().all(|one| one["read"] == false && one["delivery_status"]["in_app"] == "delivered"));
 
         let of = async |filter: Value| server.call("POST", LIST, filter).await.ok()["total"].clone();

@@ -22,7 +22,7 @@ async fn raw(server: &Server, request: &str) -> String {
         .unwrap();
     let mut answer = Vec::new();
     let reading = stream.read_to_end(&mut answer);
-    tokio::time::timeout(Duration::from_secs(10), reading)
+    tokio::time::timeout(Duration::from_secs(60), reading)
         .await
         .unwrap()
         .unwrap();
@@ -269,9 +269,11 @@ async fn a_page_answers_as_often_as_its_owner_says() {
             .json(&json!({}));
         Server::send(request).await
     };
-    // A new minute of the clock, so that the searches fall into one.
-    let seconds = server.app.clock().now().timestamp().rem_euclid(60);
-    server.app.clock().advance(60 - seconds);
+    // A new hour of the clock, which goes no further by itself: the searches fall into one minute, and the next minute into
+    // the same hour.
+    let seconds = server.app.clock().now().timestamp().rem_euclid(3600);
+    server.app.clock().advance(3600 - seconds);
+    server.app.clock().hold();
     for _ in 0..3 {
         search().await.ok();
     }

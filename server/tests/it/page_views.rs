@@ -170,7 +170,7 @@ both! {
                 "document_blobs": [film], "lineage": {"root_object_id": "obj_film"}});
             let payload = json!({"title": format!("Scene {number}"), "start_time": number, "_internal": internal});
             let payload = payload.as_object().cloned().unwrap();
-            Document { document_id: id(number), collection_id: films.clone(), payload, ..Default::default() }
+            Document { document_id: id(number), collection_id: films.clone(), payload: payload.into(), ..Default::default() }
         };
         let spec = CollectionSpec { namespace_id: namespace.clone(), collection_id: films.clone(), vectors: Vec::new() };
         server.app.store().upsert(&spec, (0..SCENES).map(scene).collect()).await.unwrap();
@@ -321,7 +321,8 @@ both! {
         let told = text(&told);
         let place = |words: &str| told.find(words).unwrap_or_else(|| panic!("no {words} in {told}"));
         assert!(place("\"found\":2") < place("event: page") && place("event: page") < place("Film number 1"), "{told}");
-        assert!(!told.contains("attribute_filter"), "strangers learn no names of stages: {told}");
+        let steps = &told[..place("event: page")];
+        assert!(!steps.contains("attribute_filter"), "what runs is told by its place: {steps}");
         assert_eq!(header(&visit(&server, "GET", "/r/films", &[("accept", "text/html")]).await, "content-type"), "text/html; charset=utf-8");
     }
 
@@ -357,7 +358,7 @@ both! {
             unread.push(told);
             let start = Instant::now();
             while server.app.turns.take().await.is_err() {
-                assert!(start.elapsed() < Duration::from_secs(10), "the turn is still held");
+                assert!(start.elapsed() < Duration::from_secs(60), "the turn is still held");
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         }
@@ -388,6 +389,7 @@ both! {
         films(&server, &some(1), few).await;
         // The beginning of a minute.
         server.app.clock().advance(60 - server.app.clock().now().timestamp().rem_euclid(60));
+        server.app.clock().hold();
         let shown = look(&server, "/r/films").await;
         let document = text(&shown).split("data-document=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
         let item = format!("/r/films/item/{document}");

@@ -42,7 +42,66 @@ fn quota(answer: crate::harness::Answer, resource: &str, current: i64, limit: i6
     assert_eq!(body["error"]["details"], details);
 }
 
+/// Makes things until one is refused; answers how many were made.
+async fn fill(
+    server: &Server,
+    namespace: &str,
+    path: &str,
+    body: impl Fn(String) -> Value,
+) -> (i64, crate::harness::Answer) {
+    for made in 0..10 {
+        // Nobody is refused for asking too often.
+        server.app.clock().advance(5);
+        let sent = body(format!("number {made}"));
+        let answer = server.call_in(namespace, "POST", path, sent).await;
+        if answer.status != 200 {
+            return (made, answer);
+        }
+    }
+    panic!("nothing of {path} was refused");
+}
+
 both! {
+    async fn every_row_of_the_table_is_kept(server) {
+        let (namespace, _) = crate::harness::retriever(&server, "rows").await;
+        let code = json!({"field": "code", "operator": "eq", "value": "{{INPUT.code}}"});
+        let finder = |name: String| json!({
+            "retriever_name": name, "collection_identifiers": ["things"],
+            "input_schema": {"code": {"type": "string", "required": true}},
+            "stages": [{"stage_name": "all", "stage_type": "filter", "config": {"stage_id": "attribute_filter", "parameters": {"conditions": {"AND": [code]}}}}],
+        });
+        let found = server.call_in(&namespace, "POST", "/v1/retrievers", finder("finder".into())).await.ok();
+        set(&server, "free", false).await;
+        let collection = |name: String| json!({"collection_name": name, "source": {"type": "direct_upsert"},
+            "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"}});
+        let taxonomy = |name: String| json!({"taxonomy_name": name, "config": {
+            "taxonomy_type": "flat", "retriever_id": found["retriever_id"],
+            "input_mappings": [{"input_key": "code", "source_type": "payload", "path": "code"}],
+            "source_collection": {"collection_id": "things"},
+        }});
+        let cluster = |name: String| crate::clusters::by_vectors(&name, "kmeans", json!({}));
+        // One collection and two retrievers are there.
+        let (made, refused) = fill(&server, &namespace, "/v1/collections", collection).await;
+        assert_eq!(made, 4);
+        quota(refused, "collections", 5, 5);
+        let (made, refused) = fill(&server, &namespace, "/v1/retrievers", finder).await;
+        assert_eq!(made, 1);
+        quota(refused, "retrievers", 3, 3);
+        let (made, refused) = fill(&server, &namespace, "/v1/taxonomies", taxonomy).await;
+        assert_eq!(made, 2);
+        quota(refused, "taxonomies", 2, 2);
+        let (made, refused) = fill(&server, &namespace, "/v1/clusters", cluster).await;
+        assert_eq!(made, 1);
+        quota(refused, "clusters", 1, 1);
+        // The next tier has room.
+        set(&server, "pro", false).await;
+        for (path, body) in [
+            ("/v1/collections", collection("more".into())), ("/v1/taxonomies", taxonomy("more".into())), ("/v1/clusters", cluster("more".into())),
+        ] {
+            server.call_in(&namespace, "POST", path, body).await.ok();
+        }
+    }
+
     async fn a_free_organization_holds_what_its_tier_allows(server) {
         set(&server, "free", false).await;
         let me = server.call("GET", "/v1/me", Value::Null).await.ok();
@@ -77,6 +136,46 @@ both! {
         let objects: Vec<String> = (0..101).map(|number| format!("obj_{number}")).collect();
         let batch = server.call_in(&namespace, "POST", "/v1/buckets/bucket 0/batches", json!({"object_ids": objects})).await;
         quota(batch, "batch_objects", 101, 100);
+    }
+
+    async fn a_quota_is_told_of_once_when_it_is_nearly_and_when_it_is_used_up(server) {
+        let namespace = server.namespace("filled").await;
+        let add = async |name: &str| {
+            let body = json!({"bucket_name": name, "bucket_schema": {"properties": {}}});
+            server.call_in(&namespace, "POST", "/v1/buckets", body).await.ok();
+        };
+        let told = async || {
+            // Twice: the leader may look in between, and what it noted is left to the next look.
+            for _ in 0..2 {
+                loupe_server::v1::notifications::quotas::tick(&server.app).await.unwrap();
+            }
+            let list = server.call("POST", "/v1/notifications/list", json!({"notification_type": "quota_alert"})).await.ok();
+            let all = list["results"].as_array().unwrap().iter();
+            let mut all: Vec<String> = all.map(|one| format!("{} {}", one["metadata"]["resource"].as_str().unwrap(), one["metadata"]["threshold"])).collect();
+            all.sort();
+            all
+        };
+        for name in ["one", "two", "three"] {
+            add(name).await;
+        }
+        assert_eq!(told().await, [""; 0], "who may have any number is told nothing");
+        set(&server, "free", false).await;
+        assert_eq!(told().await, ["namespaces 100"]);
+        add("four").await;
+        assert_eq!(told().await, ["buckets 80", "namespaces 100"]);
+        add("five").await;
+        for _ in 0..2 {
+            assert_eq!(told().await, ["buckets 100", "buckets 80", "namespaces 100"]);
+        }
+        let list = server.call("POST", "/v1/notifications/list", json!({"notification_type": "quota_alert", "priority": "high"})).await.ok();
+        let full = list["results"].as_array().unwrap().iter().find(|one| one["metadata"]["resource"] == "buckets").unwrap();
+        assert_eq!(full["title"], "The quota of buckets is used up");
+        assert!(full["content"].as_str().unwrap().starts_with("This organization has 5 of 5 buckets."), "{full:#}");
+        // What falls and rises again is told of again.
+        set(&server, "pro", false).await;
+        assert_eq!(told().await.len(), 3);
+        set(&server, "free", false).await;
+        assert_eq!(told().await, ["buckets 100", "buckets 100", "buckets 80", "namespaces 100", "namespaces 100"]);
     }
 
     async fn documents_that_are_put_away_count_as_those_that_are_here(server) {
@@ -158,7 +257,15 @@ both! {
     }
 
     async fn a_workspace_without_a_plan_makes_no_namespace(server) {
+        let namespace = server.namespace("before").await;
         set(&server, "free", true).await;
+        // What is paid for waits for a plan before anything else is looked at; what is not is answered.
+        for path in ["/v1/inference", "/v1/features/search", "/v1/quickstart/demo", "/v1/collections/none/trigger", "/v1/buckets/none/uploads", "/v1/retrievers/execute"] {
+            server.call_in(&namespace, "POST", path, json!({})).await.error(403, "PlanRequiredError");
+        }
+        server.app.clock().advance(60);
+        let bucket = json!({"bucket_name": "free", "bucket_schema": {"properties": {}}});
+        server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok();
         assert_eq!(server.call("GET", "/v1/organizations", Value::Null).await.ok()["requires_plan"], true);
         let refused = server.call("POST", "/v1/namespaces", json!({"namespace_name": "mine"})).await;
         refused.error(403, "PlanRequiredError");

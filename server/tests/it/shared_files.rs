@@ -41,7 +41,7 @@ async fn keys_become(bucket: &Bucket, prefix: &str, count: usize) {
     let began = Instant::now();
     while bucket.keys(prefix).len() != count {
         let keys = bucket.keys(prefix);
-        assert!(began.elapsed() < Duration::from_secs(30), "{keys:#?}");
+        assert!(began.elapsed() < Duration::from_secs(60), "{keys:#?}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -230,4 +230,128 @@ async fn files_of_a_bucket_come_and_go_through_the_server_too() {
     assert!(server.call("DELETE", &path, Value::Null).await.status < 300);
     keys_become(&store, &namespace, 0).await;
     assert_eq!(store.direct(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_file_goes_to_the_bucket_in_parts_and_goes_on_after_a_restart() {
+    let store = Bucket::start().await;
+    let (config, folder) = settings(Database::Sqlite, &store).await;
+    let server = Server::start_with(config, folder, None).await;
+    let namespace = server.namespace("films").await;
+    let bucket = json!({"bucket_name": "films", "bucket_schema": {"properties": {"film": {"type": "video"}}}});
+    let bucket = server
+        .call_in(&namespace, "POST", "/v1/buckets", bucket)
+        .await
+        .ok();
+    let path = format!(
+        "/v1/buckets/{}/uploads",
+        bucket["bucket_id"].as_str().unwrap()
+    );
+    let film: Vec<u8> = (0_u32..9 << 20).map(|at| (at >> 8) as u8).collect();
+    let hash = hex::encode(Sha256::digest(&film));
+    let announce = async |server: &Server| {
+        let body = json!({"filename": "film.mp4", "content_type": "video/mp4", "file_size_bytes": film.len(),
+            "file_hash": hash, "skip_duplicates": false});
+        let upload = server.call_in(&namespace, "POST", &path, body).await.ok();
+        format!("{path}/{}", upload["upload_id"].as_str().unwrap())
+    };
+    let parts = async |server: &Server, one: &str| {
+        let path = format!("{one}/parts");
+        let told = server.call_in(&namespace, "POST", &path, Value::Null).await;
+        told.ok()["parts"].as_array().unwrap().clone()
+    };
+    let there = |parts: &[Value]| -> Vec<bool> {
+        parts.iter().map(|part| part["is_there"] == true).collect()
+    };
+    let send = async |server: &Server, part: &Value, bytes: &[u8]| {
+        let request = server.request("PUT", part["presigned_url"].as_str().unwrap());
+        Server::send(request.body(bytes.to_vec())).await.status
+    };
+    let confirm = async |server: &Server, one: &str| {
+        let path = format!("{one}/confirm");
+        server.call_in(&namespace, "POST", &path, json!({})).await
+    };
+    let one = announce(&server).await;
+    let told = parts(&server, &one).await;
+    let at = |part: &Value, member: &str| part[member].as_u64().unwrap() as usize;
+    let bytes = |part: &Value| film[at(part, "first_byte")..=at(part, "last_byte")].to_vec();
+    assert_eq!(told.len(), 2);
+    for part in &told {
+        let url = part["presigned_url"].as_str().unwrap();
+        assert!(url.starts_with(&store.address), "{url}");
+        assert_eq!(part["headers"], json!({}));
+    }
+    // The last one first; then the server is away.
+    assert_eq!(send(&server, &told[1], &bytes(&told[1])).await, 200);
+    let server = server.restart().await;
+    let told = parts(&server, &one).await;
+    assert_eq!(there(&told), [false, true]);
+    let refused = confirm(&server, &one).await;
+    assert!(
+        refused
+            .body
+            .to_string()
+            .contains("1 of its 2 parts are missing"),
+        "{:#}",
+        refused.body
+    );
+    refused.error(400, "BadRequestError");
+    // One that is cut short is not there.
+    assert_eq!(send(&server, &told[0], &film[..100]).await, 200);
+    assert_eq!(there(&parts(&server, &one).await), [false, true]);
+    assert_eq!(send(&server, &told[0], &bytes(&told[0])).await, 200);
+    assert_eq!(store.keys(&format!("{namespace}/uploads")).len(), 0);
+    let confirmed = confirm(&server, &one).await.ok();
+    assert_eq!(confirmed["file_hash"], hash.as_str());
+    assert_eq!(store.in_parts(), (1, 0));
+    assert_eq!(
+        confirm(&server, &one).await.ok()["object_id"],
+        confirmed["object_id"]
+    );
+
+    // What is deleted, refused and sent again, or never confirmed leaves no parts behind.
+    let gone = announce(&server).await;
+    parts(&server, &gone).await;
+    assert_eq!(store.in_parts(), (1, 1));
+    assert_eq!(
+        server
+            .call_in(&namespace, "DELETE", &gone, Value::Null)
+            .await
+            .status,
+        204
+    );
+    assert_eq!(store.in_parts(), (1, 0));
+    let other = announce(&server).await;
+    for wrong in [true, false] {
+        for part in &parts(&server, &other).await {
+            let mut bytes = bytes(part);
+            bytes[0] ^= u8::from(wrong);
+            assert_eq!(send(&server, part, &bytes).await, 200);
+        }
+        let status = confirm(&server, &other).await.status;
+        assert_eq!(status, if wrong { 400 } else { 200 });
+    }
+    assert_eq!(store.in_parts(), (3, 0));
+    let none = async || {
+        let began = Instant::now();
+        while store.in_parts() != (3, 0) {
+            let there = store.in_parts();
+            assert!(began.elapsed() < Duration::from_secs(30), "{there:?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let lost = announce(&server).await;
+    let told = parts(&server, &lost).await;
+    assert_eq!(send(&server, &told[1], &bytes(&told[1])).await, 200);
+    server.app.clock().advance(7_300);
+    none().await;
+    // Nor does a bucket that is removed.
+    let left = announce(&server).await;
+    let told = parts(&server, &left).await;
+    assert_eq!(send(&server, &told[0], &bytes(&told[0])).await, 200);
+    assert_eq!(store.in_parts(), (3, 1));
+    let bucket = path.strip_suffix("/uploads").unwrap();
+    let gone = server.call_in(&namespace, "DELETE", bucket, Value::Null);
+    gone.await.ok();
+    none().await;
 }

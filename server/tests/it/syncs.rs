@@ -224,7 +224,7 @@ impl Place {
             if now["locked"] == false {
                 return now;
             }
-            assert!(began.elapsed() < Duration::from_secs(30), "{now:#}");
+            assert!(began.elapsed() < Duration::from_secs(60), "{now:#}");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -293,7 +293,7 @@ both! {
             let began = Instant::now();
             loop {
                 let found = place.call(&server, "GET", &documents, Value::Null).await;
-                if found["count"] == 4 || began.elapsed() > Duration::from_secs(30) {
+                if found["count"] == 4 || began.elapsed() > Duration::from_secs(60) {
                     return found["count"].clone();
                 }
                 tokio::time::sleep(Duration::from_millis(100)).await;

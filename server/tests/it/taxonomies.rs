@@ -190,6 +190,15 @@ both! {
         let task = server.task_end(begun["task_id"].as_str().unwrap()).await;
         assert_eq!((&task["status"], &task["task_type"], &task["outputs"][0]["enriched"]), (&json!("COMPLETED"), &json!("api_taxonomies_materialize"), &json!(2)));
         assert_eq!(task["additional_data"]["progress"]["processed"], 3);
+        let start = std::time::Instant::now();
+        let told = loop {
+            if let Some(event) = server.events("resource.executed").await.pop() {
+                break event["payload"].clone();
+            }
+            assert!(start.elapsed().as_secs() < 20, "the change feed is not told");
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        };
+        assert_eq!((&told["resource_type"], &told["resource_id"], &told["task_id"], &told["enriched"]), (&json!("taxonomy"), &json!(id), &begun["task_id"], &json!(2)));
         // Again, by the collection: nothing grows.
         let applied = shop.call(&server, "POST", "/v1/collections/things/apply-taxonomy", json!({"taxonomy_id": "kinds"})).await.ok();
         assert_eq!((&applied["taxonomy_id"], &applied["collection_id"], &applied["estimated_documents"]), (&json!(id), &json!(things), &json!(3)));

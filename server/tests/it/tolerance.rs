@@ -43,7 +43,7 @@ async fn post(server: &Server, namespace: &str, name: &str, request: &str) -> An
 
 both! {
     async fn unknown_keys_are_named_before_the_day_and_refused_from_it(server) {
-        set_clock(&server, THE_DAY - 30);
+        set_clock(&server, THE_DAY - 3_600);
         let namespace = server.namespace("tolerant").await;
         let first = post(&server, &namespace, "one", "1").await;
         // A repetition gets the same answer, warnings included.
@@ -85,7 +85,7 @@ both! {
     async fn a_body_of_nothing_but_unknown_keys_costs_little(server) {
         let namespace = server.namespace("flooded").await;
         let keys: serde_json::Map<String, Value> = (0..300_000).map(|number| (format!("k{number}"), json!(1))).collect();
-        for (day, status) in [(THE_DAY - 30, 200), (THE_DAY, 422)] {
+        for (day, status) in [(THE_DAY - 3_600, 200), (THE_DAY, 422)] {
             set_clock(&server, day);
             let start = std::time::Instant::now();
             let answer = server.call_in(&namespace, "POST", "/v1/buckets/list", Value::Object(keys.clone())).await;
@@ -94,7 +94,7 @@ both! {
                 _ => &answer.body["detail"],
             };
             assert_eq!((answer.status, told.as_array().unwrap().len()), (status, 100));
-            assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+            assert!(start.elapsed().as_secs() < 50, "{:?}", start.elapsed());
         }
     }
 }

@@ -45,7 +45,7 @@ both! {
         let later = format!("{confirm}?async=true");
         let begun = server.call_in(&namespace, "POST", &later, Value::Null).await.ok();
         assert_eq!((&begun["status"], &begun["object_id"]), (&json!("PROCESSING"), &Value::Null));
-        for _ in 0..500 {
+        for _ in 0..3_000 {
             if server.call_in(&namespace, "GET", &one, Value::Null).await.ok()["status"] == "COMPLETED" {
                 break;
             }
@@ -90,6 +90,18 @@ both! {
         assert_eq!(put(&server, &upload, "hello").await, 403);
         let confirm = format!("{path}/{}/confirm", upload["upload_id"].as_str().unwrap());
         server.call_in(&namespace, "POST", &confirm, Value::Null).await.error(410, "NotFoundError");
+    }
+
+    async fn of_several_files_that_are_announced_none_is_where_one_is_wrong(server) {
+        let (namespace, path) = bucket(&server).await;
+        let file = |kind: &str, size: i64| json!({"filename": "a.txt", "content_type": "text/plain", "blob_type": kind, "file_size_bytes": size});
+        for (wrong, member, fault) in [(file("scroll", 1), "blob_type", "enum"), (file("text", 1 << 40), "file_size_bytes", "less_than_equal")] {
+            let both = json!({"uploads": [file("text", 1), wrong]});
+            let answer = server.call_in(&namespace, "POST", &format!("{path}/batch"), both).await;
+            answer.invalid(&["body", "uploads", "1", member], fault);
+        }
+        let list = server.call_in(&namespace, "POST", &format!("{path}/list"), json!({})).await.ok();
+        assert_eq!(list["stats"]["total_uploads"], 0);
     }
 
     async fn the_same_file_is_sent_once(server) {
@@ -155,6 +167,37 @@ both! {
         let confirm = format!("{path}/{}/confirm", upload["upload_id"].as_str().unwrap());
         let confirmed = server.call_in(&namespace, "POST", &confirm, Value::Null).await.ok();
         assert_eq!(confirmed["file_size_bytes"], total);
+    }
+
+    async fn parts_of_an_upload_are_sent_where_it_says(server) {
+        let (namespace, path) = bucket(&server).await;
+        let text = "a letter";
+        let announce = async |size: Value| {
+            let body = json!({"filename": "a.txt", "content_type": "text/plain", "file_size_bytes": size});
+            let upload = server.call_in(&namespace, "POST", &path, body).await.ok();
+            format!("{path}/{}", upload["upload_id"].as_str().unwrap())
+        };
+        let (one, unknown) = (announce(json!(text.len())).await, announce(Value::Null).await);
+        let parts = async |one: &str| server.call_in(&namespace, "POST", &format!("{one}/parts"), Value::Null).await;
+        parts(&unknown).await.error(400, "BadRequestError");
+        parts(&format!("{path}/upl_none")).await.error(404, "NotFoundError");
+        let told = parts(&one).await.ok();
+        assert_eq!((&told["part_size_bytes"], told["parts"].as_array().unwrap().len()), (&json!(8 << 20), 1));
+        let part = &told["parts"][0];
+        assert_eq!((&part["part_number"], &part["first_byte"], &part["last_byte"]), (&json!(1), &json!(0), &json!(7)));
+        assert_eq!((&part["headers"], &part["is_there"]), (&json!({"Content-Range": "bytes 0-7/8"}), &json!(false)));
+        let confirm = format!("{one}/confirm");
+        server.call_in(&namespace, "POST", &confirm, Value::Null).await.error(400, "BadRequestError");
+        let sent = server.request("PUT", part["presigned_url"].as_str().unwrap());
+        let sent = sent.header("content-range", part["headers"]["Content-Range"].as_str().unwrap()).body(text);
+        assert_eq!(Server::send(sent).await.status, 200);
+        assert_eq!(parts(&one).await.ok()["parts"][0]["is_there"], true);
+        let confirmed = server.call_in(&namespace, "POST", &confirm, Value::Null).await.ok();
+        assert_eq!(confirmed["file_hash"], hex::encode(Sha256::digest(text)));
+        parts(&one).await.error(409, "ConflictError");
+        let late = announce(json!(text.len())).await;
+        server.app.clock().advance(3_600);
+        parts(&late).await.error(410, "NotFoundError");
     }
 
     async fn an_upload_that_nobody_confirms_fails_and_its_file_goes(server) {

@@ -55,7 +55,7 @@ impl Receiver {
         let start = Instant::now();
         while self.received.lock().unwrap().len() < count {
             assert!(
-                start.elapsed() < Duration::from_secs(20),
+                start.elapsed() < Duration::from_secs(60),
                 "{} of {count} messages came",
                 self.received.lock().unwrap().len()
             );
@@ -142,7 +142,7 @@ pub fn secret(webhook: &Value) -> String {
         .to_owned()
 }
 
-/// The newest delivery once it has been tried so often.
+/// The newest delivery once it has been tried so often, or more often where time passed meanwhile.
 async fn tried(server: &Server, name: &str, attempts: i64) -> Value {
     let start = Instant::now();
     loop {
@@ -156,10 +156,10 @@ async fn tried(server: &Server, name: &str, attempts: i64) -> Value {
             .as_str()
             .map(|at| at.parse::<chrono::DateTime<chrono::Utc>>().unwrap());
         let over = next.is_none_or(|next| next > server.app.clock().now());
-        if newest["attempts"] == attempts && over {
+        if newest["attempts"].as_i64() >= Some(attempts) && over {
             return newest.clone();
         }
-        assert!(start.elapsed() < Duration::from_secs(20), "{log:#}");
+        assert!(start.elapsed() < Duration::from_secs(60), "{log:#}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -167,7 +167,8 @@ async fn tried(server: &Server, name: &str, attempts: i64) -> Value {
 /// The log of what ended so, once it is that long.
 async fn ended(server: &Server, name: &str, status: &str, count: i64) -> Value {
     let start = Instant::now();
-    let path = format!("{WEBHOOKS}/{name}/deliveries?status={status}");
+    // A page holds ten where nothing else is asked for.
+    let path = format!("{WEBHOOKS}/{name}/deliveries?status={status}&limit=100");
     loop {
         let log = server.call("GET", &path, Value::Null).await.ok();
         // The page and the total are read one after the other: only the page says what can be looked at.
@@ -175,7 +176,7 @@ async fn ended(server: &Server, name: &str, status: &str, count: i64) -> Value {
         if i64::try_from(there).unwrap() >= count {
             return log;
         }
-        assert!(start.elapsed() < Duration::from_secs(20), "{log:#}");
+        assert!(start.elapsed() < Duration::from_secs(60), "{log:#}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -245,6 +246,7 @@ both! {
         let namespace = server.namespace("shop").await;
         server.call("POST", WEBHOOKS, webhook("shop", &receiver.url)).await.ok();
         receiver.answer(&[500, 503, 302, 404, 500, 410]);
+        server.app.clock().hold();
         happen(&server, &namespace, "books").await;
         for (attempt, pause) in [5, 300, 1_800, 7_200, 18_000].into_iter().enumerate() {
             let log = tried(&server, "shop", i64::try_from(attempt).unwrap() + 1).await;
@@ -276,8 +278,8 @@ both! {
         assert_eq!(server.call("POST", &replay, Value::Null).await.ok()["status"], "pending");
         let received = receiver.wait(7).await;
         assert_eq!(received[6].0["webhook-id"], received[0].0["webhook-id"]);
-        let delivered = server.call("GET", &format!("{WEBHOOKS}/shop/deliveries?status=delivered"), Value::Null).await.ok();
-        assert_eq!(delivered["total"], 1);
+        // The receiver knows of it before that is written.
+        assert_eq!(ended(&server, "shop", "delivered", 1).await["results"].as_array().unwrap().len(), 1);
         server.call("POST", &format!("{WEBHOOKS}/shop/deliveries/msg_unknown/replay"), Value::Null).await.error(404, "NotFoundError");
     }
 
@@ -287,9 +289,9 @@ both! {
         let namespace = server.namespace("shop").await;
         let path = format!("{WEBHOOKS}/shop");
         let mut body = webhook("shop", &receiver.url);
-        body["channels"][0]["configs"]["timeout"] = json!(0.3);
         let old = secret(&server.call("POST", WEBHOOKS, body.clone()).await.ok());
         receiver.answer(&[500, 500, 500, 500, 500, HANG, 302, 410]);
+        server.app.clock().hold();
         happen(&server, &namespace, "books").await;
         let mut passed = 0;
         for (attempt, pause) in (1..).zip([5, 300, 1_800, 7_200]) {
@@ -300,11 +302,15 @@ both! {
         tried(&server, "shop", 5).await;
         let new = format!("whsec_{}", STANDARD.encode([9; 24]));
         body["channels"][0]["configs"]["signing_secret"] = json!(new);
-        server.call("PUT", &path, body.clone()).await.ok();
+        // The next attempt is the one that nobody answers; those that are answered have time enough on a busy machine.
+        body["channels"][0]["configs"]["timeout"] = json!(0.3);
+        server.call("PUT", &path, body).await.ok();
         let server = server.restart().await;
         server.app.clock().advance(passed + 18_000 * 6 / 5 + 1);
         let hung = tried(&server, "shop", 6).await;
         assert_eq!((&hung["status"], &hung["response_status"]), (&json!("pending"), &Value::Null), "{hung:#}");
+        let patient = webhook("shop", &receiver.url);
+        server.call("PUT", &path, patient.clone()).await.ok();
         for (attempt, status) in [(7, 302), (8, 410)] {
             server.app.clock().advance(36_000 * 6 / 5 + 1);
             assert_eq!(tried(&server, "shop", attempt).await["response_status"], status);
@@ -317,7 +323,7 @@ both! {
         assert!((5..7).all(|place| signed(place, &new)) && !signed(4, &new));
         assert_eq!(server.call("GET", &path, Value::Null).await.ok()["is_active"], false, "gone is gone");
 
-        server.call("PUT", &path, body).await.ok();
+        server.call("PUT", &path, patient).await.ok();
         let id = of("webhook-id").into_iter().next().unwrap();
         server.call("POST", &format!("{path}/deliveries/{id}/replay"), Value::Null).await.ok();
         let again = receiver.wait(9).await;
@@ -339,10 +345,10 @@ both! {
         for number in 0..EVENTS {
             happen(&server, &namespace, &format!("books {number}")).await;
         }
-        // Long before the first attempt at the dead one ends.
+        // Before the first attempt at the dead one ends.
         let start = Instant::now();
         ended(&server, "well", "delivered", EVENTS as i64).await;
-        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(25), "{:?}", start.elapsed());
         well.wait(EVENTS).await;
         let log = server.call("GET", &format!("{WEBHOOKS}/dead/deliveries?status=pending"), Value::Null).await.ok();
         assert_eq!(log["total"], EVENTS);
@@ -353,7 +359,6 @@ both! {
         let receiver = Receiver::start().await;
         let namespace = server.namespace("shop").await;
         let mut body = webhook("shop", &receiver.url);
-        body["channels"][0]["configs"]["timeout"] = json!(0.3);
         body["is_active"] = json!(false);
         let channels = body["channels"].as_array_mut().unwrap();
         channels.push(json!({"channel": "slack", "configs": {"webhook_url": receiver.url}}));
@@ -363,6 +368,7 @@ both! {
         // Six in a minute of the clock, all of them in one.
         let second = server.app.clock().micros() / 1_000_000 % 60;
         server.app.clock().advance(60 - second);
+        server.app.clock().hold();
         let test = format!("{WEBHOOKS}/{id}/test");
         let tested = async || server.call("POST", &test, Value::Null).await;
         let told = tested().await.ok();
@@ -392,7 +398,23 @@ both! {
         server.call("PUT", &format!("{WEBHOOKS}/shop"), alone.clone()).await.ok();
         let told = tested().await.ok();
         assert_eq!((&told["results"][0]["status"], told["results"].as_array().unwrap().len()), (&json!("failed"), 1), "{told:#}");
+        // Who answers has time enough, also on a busy machine.
+        server.call("PUT", &format!("{WEBHOOKS}/shop"), webhook("shop", &receiver.url)).await.ok();
         assert_eq!(tested().await.ok()["success"], true);
+
+        // A template that no message can be made of is refused when it is sent.
+        let mut broken = webhook("broken", &receiver.url);
+        broken["channels"][0]["configs"]["payload_template"] = json!({"said": "{{ INPUT.event_type"});
+        server.call("POST", WEBHOOKS, broken).await.invalid(&["body", "channels", "0", "configs", "payload_template"], "value_error");
+        // What no event of it is about would silence it.
+        let mut silent = webhook("silent", &receiver.url);
+        silent["resource_types"] = json!(["zebra"]);
+        server.call("POST", WEBHOOKS, silent.clone()).await.invalid(&["body", "resource_types", "0"], "value_error");
+        server.call("PUT", &format!("{WEBHOOKS}/shop"), silent.clone()).await.invalid(&["body", "resource_types", "0"], "value_error");
+        // What tells of several, or of what was executed, is about their kind.
+        silent["event_types"] = json!(["documents.deleted.batch", "resource.executed"]);
+        silent["resource_types"] = json!(["document", "taxonomy"]);
+        server.call("POST", WEBHOOKS, silent).await.ok();
 
         // Nothing of it is in the log or counts for the health, and it is not for sending many.
         let log = server.call("GET", &format!("{WEBHOOKS}/shop/deliveries"), Value::Null).await.ok();
@@ -405,16 +427,23 @@ both! {
         server.call("POST", &format!("{WEBHOOKS}/unknown/test"), Value::Null).await.error(404, "NotFoundError");
 
         // An alert's channels, one of them this webhook.
-        let alert = json!({"name": "failing", "source": "system", "system_condition": {"type": "batch_failed"}, "notification_config": {"channels": [
+        let bucket = json!({"bucket_name": "files", "bucket_schema": {"properties": {}}});
+        server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok();
+        let collection = json!({"collection_name": "notes", "source": {"type": "direct_upsert"}, "feature_extractor": {
+            "feature_extractor_name": "passthrough_extractor", "version": "v1"}});
+        server.call_in(&namespace, "POST", "/v1/collections", collection).await.ok();
+        let mut alert = json!({"name": "failing", "source": "system", "system_condition": {"type": "batch_failed"}, "notification_config": {"channels": [
             {"channel_type": "webhook", "channel_id": id},
             {"channel_type": "slack", "config": {"webhook_url": receiver.url}},
-            {"channel_type": "batch", "config": {"bucket_id": "bkt_1", "collection_id": "col_1"}},
+            {"channel_type": "batch", "config": {"bucket_id": "files", "collection_id": "notes"}},
         ]}});
         server.call_in(&namespace, "POST", "/v1/alerts", alert.clone()).await.ok();
         let told = server.call_in(&namespace, "POST", "/v1/alerts/failing/test", Value::Null).await.ok();
         let statuses: Vec<&Value> = told["results"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
         assert_eq!((statuses, &told["success"]), (vec![&json!("delivered"), &json!("delivered"), &json!("skipped")], &json!(true)), "{told:#}");
         assert_eq!(server.events("alert.triggered").await.len(), 0, "it did not fire");
+        // Over all namespaces there is no bucket.
+        alert["notification_config"]["channels"].as_array_mut().unwrap().pop();
         server.call("POST", "/v1/organizations/alerts", alert).await.ok();
         receiver.answer(&[500, 500]);
         let told = server.call("POST", "/v1/organizations/alerts/failing/test", Value::Null).await.ok();

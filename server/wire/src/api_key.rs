@@ -14,8 +14,11 @@ pub struct APIKeyCreateRequest {
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(length(max = 500)))]
-    #[serde(alias = "note")]
     pub description: Option<String>,
+    /// The description under its other name, which gives way to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(length(max = 500)))]
+    pub note: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Vec<Permission>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,12 +129,19 @@ pub struct APIKeyUpdateRequest {
     /// `null` takes the description away.
     #[serde(
         default,
-        alias = "note",
         deserialize_with = "crate::sent",
         skip_serializing_if = "Option::is_none"
     )]
     #[cfg_attr(feature = "schema", schema(value_type = Option<String>), validate(length(max = 500)))]
     pub description: Option<Option<String>>,
+    /// The description under its other name, which gives way to it.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>), validate(length(max = 500)))]
+    pub note: Option<Option<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Vec<Permission>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -173,9 +183,13 @@ pub struct ApiKeyListResponse {
 pub struct CreateRetrieverAPIKeyRequest {
     #[cfg_attr(feature = "schema", validate(length(min = 1, max = 100)))]
     pub name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none", alias = "note")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(length(max = 500)))]
     pub description: Option<String>,
+    /// The description under its other name, which gives way to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(length(max = 500)))]
+    pub note: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<DateTime<Utc>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -178,9 +178,14 @@ pub struct BucketPatchRequest {
     pub unique_key: Option<UniqueKeyConfig>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination: Option<BucketDestination>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", validate(nested))]
-    pub ingest_filter: Option<IngestFilter>,
+    /// `null` takes the filter away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<IngestFilter>))]
+    pub ingest_filter: Option<Option<IngestFilter>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -275,9 +280,14 @@ pub struct BucketUpdateRequest {
     pub storage_class: Option<StorageClass>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination: Option<BucketDestination>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", validate(nested))]
-    pub ingest_filter: Option<IngestFilter>,
+    /// `null` takes the filter away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<IngestFilter>))]
+    pub ingest_filter: Option<Option<IngestFilter>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub unique_key: Option<UniqueKeyConfig>,

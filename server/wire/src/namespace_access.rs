@@ -125,9 +125,9 @@ pub struct NamespaceTrustedIssuer {
     pub jwks: Object,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub audience: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(length(min = 1)))]
-    pub algorithms: Vec<String>,
+    pub algorithms: Option<Vec<String>>,
     #[serde(default = "crate::defaults::text_sub")]
     #[cfg_attr(feature = "schema", validate(length(min = 1)))]
     pub principal_claim: String,
@@ -162,7 +162,7 @@ impl Default for NamespaceTrustedIssuer {
             jwks_url: None,
             jwks: Default::default(),
             audience: Default::default(),
-            algorithms: Default::default(),
+            algorithms: None,
             principal_claim: crate::defaults::text_sub(),
             principal_prefix: crate::defaults::text_jwt(),
             claim_filters: Default::default(),

@@ -167,6 +167,36 @@ pub struct ListUploadsResponse {
     pub warnings: Vec<DegradedEntry>,
 }
 
+/// Where the parts of a large file go.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct UploadParts {
+    pub upload_id: String,
+    /// Bytes of each part but the last one.
+    pub part_size_bytes: i64,
+    #[cfg_attr(feature = "schema", validate(nested))]
+    pub parts: Vec<UploadPart>,
+    /// When the addresses end.
+    pub expires_at: DateTime<Utc>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct UploadPart {
+    /// From 1.
+    pub part_number: i64,
+    pub first_byte: i64,
+    pub last_byte: i64,
+    /// Takes these bytes by PUT.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub presigned_url: Option<String>,
+    /// What has to be sent with them.
+    #[serde(default)]
+    pub headers: IndexMap<String, String>,
+    /// The part has arrived.
+    pub is_there: bool,
+}
+
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct UploadListStats {

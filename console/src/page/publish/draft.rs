@@ -142,6 +142,8 @@ impl Draft {
             None => put(&["layout"], None),
             Some(mode) => {
                 put(&["layout", "mode"], Some(mode.into()));
+                // What another member says of it would stand beside the choice made here.
+                put(&["components", "result_layout"], None);
                 let columns = self.columns.get().parse::<i64>().ok();
                 put(&["layout", "columns"], columns.map(Value::from));
             }

@@ -31,16 +31,16 @@ const FONTS: &[(&str, &str)] = &[
 ];
 
 const CORNERS: &[(&str, &str)] = &[
-    ("", "As the template has them"),
+    ("", "Round"),
     ("0px", "Square"),
     ("6px", "Slightly round"),
-    ("14px", "Round"),
+    ("14px", "A little rounder"),
     ("24px", "Very round"),
 ];
 
 const CARDS: &[(&str, &str)] = &[
-    ("", "With a line around"),
-    ("elevated", "Raised"),
+    ("", "Raised"),
+    ("bordered", "With a line around"),
     ("flat", "Flat"),
     ("glass", "Glass"),
 ];

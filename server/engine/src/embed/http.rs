@@ -83,7 +83,8 @@ impl Call<'_> {
         if status.is_success() {
             return Ok(bytes);
         }
-        let said: String = String::from_utf8_lossy(&bytes).chars().take(200).collect();
+        let said = self.without_key(&String::from_utf8_lossy(&bytes));
+        let said: String = said.chars().take(200).collect();
         let reason = format!("{address} answered {status}: {said}");
         Err(match status.as_u16() {
             401..=403 => Trouble::Lasting(EmbedError::Refused(reason)),
@@ -92,6 +93,21 @@ impl Call<'_> {
             400 | 413 | 422 => Trouble::Lasting(EmbedError::Invalid(reason)),
             _ => Trouble::Lasting(EmbedError::Unavailable(reason)),
         })
+    }
+}
+
+/// Keys are longer than this; what is shorter is a word that answers may well have.
+const SHORTEST_KEY: usize = 8;
+
+impl Call<'_> {
+    /// What an endpoint says, without the key that it may repeat: what is told of a failure is read by others.
+    fn without_key(&self, said: &str) -> String {
+        match self.key {
+            Some(key) if key.expose_secret().len() >= SHORTEST_KEY => {
+                said.replace(key.expose_secret(), "[key]")
+            }
+            _ => said.to_owned(),
+        }
     }
 }
 
@@ -125,4 +141,25 @@ pub(super) fn check_address(url: &str, what: &str) -> Result<()> {
     Err(EmbedError::Unavailable(format!(
         "the endpoint of {what} is misconfigured: the url must be one of http:// or https://"
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_that_repeats_the_key_tells_nobody() {
+        let key = SecretString::from("sk-a-long-key".to_owned());
+        let call = |key| Call {
+            address: "https://a.example",
+            key,
+            timeout: RETRY_WAIT,
+            most: 1,
+        };
+        let said = "incorrect key: sk-a-long-key";
+        assert_eq!(call(Some(&key)).without_key(said), "incorrect key: [key]");
+        assert_eq!(call(None).without_key(said), said);
+        let word = SecretString::from("key".to_owned());
+        assert_eq!(call(Some(&word)).without_key(said), said);
+    }
 }

@@ -27,6 +27,9 @@ pub struct Language {
     pub model: String,
     #[serde(default)]
     pub api_key: Option<SecretString>,
+    /// Whose models these are, as stages name it: `openai`, `google`, `anthropic`, `typesafe`.
+    #[serde(default)]
+    pub provider: Option<String>,
     /// It looks at pictures too.
     #[serde(default)]
     pub pictures: bool,
@@ -55,6 +58,8 @@ pub struct Question {
     pub most_tokens: Option<i64>,
     /// How much it is to think first: `minimal`, `low`, `medium`, `high`; as it does by itself where absent.
     pub effort: Option<String>,
+    /// The asker's own key, in the place of the server's.
+    pub key: Option<SecretString>,
 }
 
 /// Asks one model.
@@ -107,6 +112,8 @@ pub struct Turn {
     pub model: Option<String>,
     pub temperature: f64,
     pub most_tokens: u64,
+    /// The asker's own key, in the place of the server's.
+    pub key: Option<SecretString>,
 }
 
 /// What the model said: words, calls of tools, or both.
@@ -135,9 +142,16 @@ impl LanguageModel {
         self.config.pictures
     }
 
+    /// Whose models these are, where the server was told.
+    pub fn provider(&self) -> Option<&str> {
+        self.config.provider.as_deref()
+    }
+
     /// The answer in words.
     pub async fn words(&self, question: &Question) -> Result<String> {
-        let (address, message) = self.ask(&self.body(question)).await?;
+        let (address, message) = self
+            .ask(&self.body(question), question.key.as_ref())
+            .await?;
         let content = message.and_then(|message| message.content);
         content.ok_or_else(|| EmbedError::Failed(format!("{address} answered without words")))
     }
@@ -152,7 +166,7 @@ impl LanguageModel {
         if let Some(name) = turn.must {
             body["tool_choice"] = json!({"type": "function", "function": {"name": name}});
         }
-        let (address, message) = self.ask(&body).await?;
+        let (address, message) = self.ask(&body, turn.key.as_ref()).await?;
         let message = message
             .ok_or_else(|| EmbedError::Failed(format!("{address} answered without a message")))?;
         let call = |called: Called| ToolCall {
@@ -167,11 +181,15 @@ impl LanguageModel {
     }
 
     /// The first message of the answer, and the address that gave it.
-    async fn ask(&self, body: &Value) -> Result<(String, Option<Message>)> {
+    async fn ask(
+        &self,
+        body: &Value,
+        key: Option<&SecretString>,
+    ) -> Result<(String, Option<Message>)> {
         let address = format!("{}/chat/completions", self.config.url.trim_end_matches('/'));
         let call = Call {
             address: &address,
-            key: self.config.api_key.as_ref(),
+            key: key.or(self.config.api_key.as_ref()),
             timeout: Duration::from_secs(self.config.timeout_seconds),
             most: MOST,
         };

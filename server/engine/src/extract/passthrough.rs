@@ -43,8 +43,6 @@ const KNOWN: &[&str] = &[
 pub const MAX_ROWS: usize = 100_000;
 /// Bytes of one row as JSON: several vectors of the most dimensions that are usual.
 const MAX_ROW_BYTES: usize = 4 << 20;
-/// What the rows of one object may take in memory, where all wait to be stored together.
-pub const MAX_ROWS_MEMORY: usize = 512 << 20;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct PassthroughParams {

@@ -5,6 +5,7 @@ use loupe_wire::{Object, Value};
 use super::{
     BlobInput, CollectionPlan, Failure, GeneratedBlob, ObjectInput, ObjectOutcome, Work, claim,
     fields, payload,
+    slices::{SLICE, Sliced, Source},
 };
 use crate::{
     extract::{Params, Part, decode},
@@ -12,47 +13,71 @@ use crate::{
 };
 
 /// What every document of one object has in common.
-struct Making<'a> {
-    plan: &'a CollectionPlan,
-    object: &'a ObjectInput,
+pub(super) struct Making<'a> {
+    pub plan: &'a CollectionPlan,
+    pub object: &'a ObjectInput,
+    /// Texts that were cut into several documents.
+    pub cut: &'a [String],
     /// Texts of fields that the extractor read: the parts carry the words that are theirs.
-    read: &'a [String],
+    pub read: &'a [String],
     /// Detected types of the object's files.
-    types: Vec<String>,
-    now: &'a str,
-    generated: Vec<GeneratedBlob>,
+    pub types: &'a [String],
+    pub now: &'a str,
+    pub generated: Vec<GeneratedBlob>,
 }
 
-/// The documents of one object. Blocking: a file of rows becomes up to a hundred thousand.
+/// The documents of one object, those of a large one still to be made. Blocking.
 pub(super) fn finish(plan: &CollectionPlan, work: Work, now: &str) -> ObjectOutcome {
     let Work {
         object,
         parts,
         notes,
     } = work;
-    let mut making = Making {
-        plan,
-        object: &object,
-        read: &notes.read,
-        types: object.blobs.iter().map(detected).collect(),
-        now,
+    let mut outcome = ObjectOutcome {
+        object_id: object.object_id.clone(),
+        documents: Ok(Vec::new()),
         generated: Vec::new(),
-    };
-    let documents = parts.and_then(|parts| making.documents(parts).map_err(permanent));
-    let generated = match documents {
-        Ok(_) => making.generated,
-        Err(_) => Vec::new(),
-    };
-    ObjectOutcome {
-        object_id: object.object_id,
-        documents,
-        generated,
+        sliced: None,
         cut_short: notes.cut_short,
         dropped: notes.dropped,
+    };
+    let types: Vec<String> = object.blobs.iter().map(detected).collect();
+    match parts {
+        Err(failure) => outcome.documents = Err(failure),
+        Ok(mut parts) if notes.many_rows || parts.len() > SLICE => {
+            // They have their vectors: what these were made of is needed no more.
+            for part in &mut parts {
+                (part.text, part.pixels) = (None, None);
+            }
+            outcome.sliced = Some(Sliced::new(Source {
+                plan: plan.clone(),
+                object,
+                read: notes.read,
+                types,
+                now: now.to_owned(),
+                parts: (!notes.many_rows).then_some(parts),
+            }));
+        }
+        Ok(parts) => {
+            let mut making = Making {
+                plan,
+                object: &object,
+                cut: if parts.len() > 1 { &notes.read } else { &[] },
+                read: &notes.read,
+                types: &types,
+                now,
+                generated: Vec::new(),
+            };
+            outcome.documents = making.documents(parts).map_err(permanent);
+            if outcome.documents.is_ok() {
+                outcome.generated = making.generated;
+            }
+        }
     }
+    outcome
 }
 
-fn permanent(error: String) -> Failure {
+pub(super) fn permanent(error: String) -> Failure {
     Failure {
         error,
         error_type: "permanent",
@@ -64,9 +89,8 @@ fn detected(blob: &BlobInput) -> String {
 }
 
 impl Making<'_> {
-    fn documents(&mut self, parts: Vec<Part>) -> Result<Vec<Document>, String> {
-        let cut = if parts.len() > 1 { self.read } else { &[] };
-        let of_object = self.plan.pass_through(&self.object.fields, cut);
+    pub fn documents(&mut self, parts: Vec<Part>) -> Result<Vec<Document>, String> {
+        let of_object = self.plan.pass_through(&self.object.fields, self.cut);
         let mut documents = Vec::with_capacity(parts.len());
         for mut part in parts {
             let passed = match part.row.take() {
@@ -91,7 +115,7 @@ impl Making<'_> {
         let internal = payload::internal(
             self.plan,
             self.object,
-            &self.types,
+            self.types,
             &id,
             &part,
             blobs,
@@ -119,7 +143,7 @@ impl Making<'_> {
         Document {
             document_id: id,
             collection_id: collection.clone(),
-            payload,
+            payload: payload.into(),
             vectors: part.vectors,
             keywords: Some(keywords.join("\n")),
         }
@@ -129,7 +153,7 @@ impl Making<'_> {
     /// one's.
     fn inherited(&self, part: &Part) -> Vec<Value> {
         let Some(origin) = &self.object.origin else {
-            return payload::source_blobs(self.object, &self.types);
+            return payload::source_blobs(self.object, self.types);
         };
         let own = part.generated.iter().any(|file| file.field == "thumbnail");
         let files = origin.document_blobs.iter();

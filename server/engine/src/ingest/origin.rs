@@ -82,7 +82,7 @@ impl ObjectInput {
                 collection_id,
             }),
             object_id: document_id,
-            fields: payload,
+            fields: payload.into(),
         }
     }
 }

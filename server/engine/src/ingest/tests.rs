@@ -138,7 +138,15 @@ async fn run(
 /// Runs one chunk without a failure of the model and answers the documents of its first object.
 async fn documents(plan: &CollectionPlan, object: ObjectInput) -> Result<Vec<Document>, Failure> {
     let outcomes = run(&Moody::default(), plan, vec![object], Try::More).await;
-    outcomes.unwrap().remove(0).documents
+    let outcome = outcomes.unwrap().remove(0);
+    let mut made = outcome.documents?;
+    if let Some(sliced) = outcome.sliced {
+        let mut walk = sliced.walk();
+        while let Some(slice) = walk.slice().await? {
+            made.extend(slice.documents);
+        }
+    }
+    Ok(made)
 }
 
 /// Which objects failed, with reason and kind.

@@ -150,7 +150,7 @@ mod tests {
         Document {
             document_id: "doc_1".into(),
             collection_id: "col_1".into(),
-            payload: payload.as_object().unwrap().clone(),
+            payload: payload.as_object().unwrap().clone().into(),
             vectors: Default::default(),
             keywords: None,
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use indexmap::IndexMap;
 use loupe_wire::{Object, Value};
+use secrecy::SecretString;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -74,6 +75,8 @@ pub(crate) struct Bounds {
     pub turns: usize,
     pub time: Duration,
     pub model: Option<String>,
+    /// The organization's own, in the place of the server's.
+    pub key: Option<SecretString>,
     pub temperature: f64,
     /// The tool that takes the answer.
     pub finish: &'static str,
@@ -110,6 +113,7 @@ pub(crate) async fn work(
                 tools: offered.clone(),
                 must: (number == bounds.turns).then_some(bounds.finish),
                 model: bounds.model.clone(),
+                key: bounds.key.clone(),
                 temperature: bounds.temperature,
                 most_tokens: ANSWER_TOKENS,
             });

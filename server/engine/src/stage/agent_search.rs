@@ -7,12 +7,11 @@ use serde_json::json;
 
 use super::agent::{Agent, Bounds, Ended, work};
 use super::execution::Execution;
-use super::llm_enrich::PROVIDERS;
 use super::parameters::Parameters;
 use super::schema::{Kind, inside, member, problem};
 use super::toolbox::{Place, Toolbox, shown};
 use super::working::{Row, Working, list};
-use super::{Definition, RunError, StageProblem};
+use super::{Definition, RunError, StageProblem, language};
 use crate::embed::EmbedError;
 use crate::template::is_template;
 
@@ -67,12 +66,7 @@ pub(crate) static DEFINITION: Definition = Definition {
             "60.0",
             "Seconds after which what it has found is the answer",
         ),
-        member(
-            "provider",
-            Kind::Choice(PROVIDERS),
-            "",
-            "Accepted; the server's configured endpoint answers",
-        ),
+        language::PROVIDER,
         member(
             "model_name",
             Kind::Text,
@@ -141,10 +135,12 @@ pub(crate) async fn run(
         places: vec![place],
         taxonomy: None,
     };
+    language::tell_provider(at, p);
     let bounds = Bounds {
         turns: p.count("max_iterations").unwrap_or(5),
         time: Duration::from_secs_f64(p.number("timeout_seconds").unwrap_or(60.0)),
         model: p.text("model_name"),
+        key: None,
         temperature: 0.0,
         finish: "finish",
         about: "Ends the search with the documents that answer the request, best first",

@@ -8,13 +8,11 @@ use serde_json::json;
 use super::agent::{Agent, Bounds, Ended, object_shape, work};
 use super::api_call::MAX_CALLS;
 use super::execution::Execution;
-use super::llm_enrich::PROVIDERS;
 use super::parameters::Parameters;
 use super::schema::{Kind, inside, member, problem, required};
-use super::taxonomy_enrich;
 use super::toolbox::{Place, Toolbox, shown};
 use super::working::{Row, Working};
-use super::{Definition, RunError, StageProblem};
+use super::{Definition, RunError, StageProblem, language, taxonomy_enrich};
 use crate::template::{is_template, render_text};
 
 /// What `enabled_tools` may name.
@@ -90,19 +88,14 @@ pub(crate) static DEFINITION: Definition = Definition {
             "2",
             "Documents worked on at once",
         ),
-        member(
-            "provider",
-            Kind::Choice(PROVIDERS),
-            "",
-            "Accepted; the server's configured endpoint answers",
-        ),
+        language::PROVIDER,
         member(
             "model_name",
             Kind::Text,
             "",
             "Another model of the configured endpoint",
         ),
-        member("api_key", Kind::NotBuilt, "", ""),
+        language::API_KEY,
         member("analysis_provider", Kind::NotBuilt, "", ""),
     ],
 };
@@ -135,10 +128,12 @@ pub(crate) async fn run(
         ));
     }
     let tools = toolbox(at, p).await?;
+    language::tell_provider(at, p);
     let bounds = Bounds {
         turns: p.count("max_turns").unwrap_or(8),
         time: Duration::from_secs_f64(p.number("timeout_seconds").unwrap_or(60.0)),
         model: p.text("model_name"),
+        key: language::key(at, p)?,
         temperature: p.number("temperature").unwrap_or(0.0),
         finish: "answer",
         about: "Ends the work with what was found",

@@ -84,9 +84,10 @@ pub(crate) static DEFINITION: Definition = Definition {
     icon: "plug",
     about: "Asks another service about each document and keeps its answer",
     members: &[
-        required(
+        member(
             "url",
             Kind::Template,
+            r#""{{ DOC.url }}""#,
             "The address, with the document in it",
         ),
         required(

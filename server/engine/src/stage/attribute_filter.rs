@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::execution::Execution;
 use super::schema::{Kind, member};
-use super::working::Working;
+use super::working::{Row, Working};
 use super::{Definition, RunError, sentence};
 use crate::filter::{Condition, Filter, Operator};
 use crate::template::render_text;
@@ -74,7 +74,7 @@ pub(crate) static DEFINITION: Definition = Definition {
             "batch_size",
             Kind::Integer(1, 1000),
             "100",
-            "Accepted; rows are filtered in one go",
+            "Rows that are filtered in one go; others get their turn in between",
         ),
         member(
             "natural_language",
@@ -104,7 +104,9 @@ pub(crate) async fn run(
     at.report
         .metadata
         .insert("filter".into(), json!(filter.to_string()));
-    let kept = keep(set, filter);
+    let size = parameters.get("batch_size").and_then(Value::as_u64);
+    let size = at.batch.unwrap_or(size.unwrap_or(100) as usize);
+    let kept = keep_in_batches(set, filter, size).await;
     // Not read yet: the store filters, with its indexes, when a later stage or the page reads it.
     if let Working::Unread { filter, .. } = &kept {
         let count = at.run.store.count(&at.reach(&[]), filter.as_ref()).await?;
@@ -145,6 +147,26 @@ async fn said(
     let hints = hints.into_iter().flatten().filter_map(Value::as_str);
     let hints: Vec<String> = hints.map(str::to_owned).collect();
     sentence::filter(at, sentence.trim(), &hints, set).await
+}
+
+/// As [`keep`], so many rows in one go.
+async fn keep_in_batches(set: Working, filter: Filter, size: usize) -> Working {
+    let rows = match set {
+        Working::Rows(rows) if rows.len() > size => rows,
+        set => return keep(set, filter),
+    };
+    let mut kept = Vec::with_capacity(rows.len());
+    let mut rows = rows.into_iter();
+    loop {
+        let batch: Vec<Row> = rows.by_ref().take(size.max(1)).collect();
+        if batch.is_empty() {
+            return Working::Rows(kept);
+        }
+        if let Working::Rows(batch) = keep(Working::Rows(batch), filter.clone()) {
+            kept.extend(batch);
+        }
+        tokio::task::yield_now().await;
+    }
 }
 
 /// The documents of a set that satisfy the filter; of a set that no stage has read the store will tell them.

@@ -201,6 +201,7 @@ fn written_out(at: &Execution, inner: &Inner) -> Result<Called, RunError> {
             input_schema: inner.input_schema.clone(),
             references: at.run.references.clone(),
             secrets: at.run.secrets.clone(),
+            fallen: at.run.outside.fallen.clone(),
         },
         collections,
         taxonomies: at.run.taxonomies.clone(),
@@ -293,6 +294,7 @@ fn inner_run(at: &Execution, p: &Parameters, called: &Called, inputs: Object, li
     run.taxonomies.clone_from(&called.taxonomies);
     run.max_time_ms = called.max_time_ms;
     run.outside.depth += 1;
+    run.outside.fallen = called.finder.fallen.clone();
     if kept::time_of(p).is_none() {
         run.keeping = None;
     }

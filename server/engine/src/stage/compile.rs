@@ -7,7 +7,7 @@ use super::plan::{Filters, Step};
 use super::schema::{self, When, inside, problem};
 use super::{
     BUILT, Definition, StageProblem, agent_search, agentic_enrich, called, code_execution,
-    document_enrich, feature_table, query_expand, sql_lookup,
+    cross_compare, document_enrich, feature_table, query_expand, shipped, sql_lookup,
 };
 use crate::template::{self, is_template};
 
@@ -154,6 +154,8 @@ fn parameters_of(
         "agentic_enrich" => agentic_enrich::check(&parameters, place, out),
         "document_enrich" => document_enrich::check(&parameters, place, out),
         "code_execution" => code_execution::check(&parameters, place, out),
+        "cross_compare" => cross_compare::check(&parameters, place, out),
+        "rerank" => shipped::check_rerank(parameters.get("learning_config"), place, out),
         "sql_lookup" => sql_lookup::check(&parameters, place, out),
         _ => {}
     }

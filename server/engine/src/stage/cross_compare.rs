@@ -7,11 +7,12 @@ use serde_json::json;
 use super::execution::{Execution, offload};
 use super::likeness::cosine;
 use super::parameters::Parameters;
-use super::schema::{Kind, Member, member, required};
+use super::schema::{Kind, Member, inside, member, problem, required};
 use super::targets::targets;
 use super::working::{Row, Working};
-use super::{Definition, RunError, Searchable};
+use super::{Definition, RunError, Searchable, StageProblem};
 use crate::store::{ListQuery, WithVectors};
+use crate::template::is_template;
 
 /// Items of all documents that are compared.
 const MAX_ITEMS: usize = 2_000;
@@ -206,6 +207,21 @@ fn check_work(at: &Execution, sources: &[Item], others: &[Item]) -> Result<(), R
          `fuzzy` out",
         at.stage
     )))
+}
+
+/// What the table cannot say.
+pub(super) fn check(parameters: &Object, loc: &[String], out: &mut Vec<StageProblem>) {
+    let tiers = parameters.get("match_tiers").and_then(Value::as_array);
+    for (place, word) in tiers.into_iter().flatten().enumerate() {
+        let Some(word) = word.as_str().filter(|word| !is_template(word)) else {
+            continue;
+        };
+        if !TIERS.contains(&word) {
+            let here = inside(&inside(loc, "match_tiers"), &place.to_string());
+            let msg = format!("the match tiers are {}, not `{word}`", TIERS.join(", "));
+            out.push(problem(here, "enum", msg));
+        }
+    }
 }
 
 fn tiers(at: &Execution, p: &Parameters) -> Result<Vec<Tier>, RunError> {

@@ -88,23 +88,49 @@ pub(super) const MEMBERS: &[Member] = &[
     ),
 ];
 
+/// Characters past which a text is cut by itself: those of a part.
+const A_PART: usize = 1_000;
+
 /// What is to be done to the query of a search.
-pub(super) fn of<'a>(
-    p: &'a StageParamsFeatureSearch,
-    search: &'a FeatureSearchConfig,
-) -> Option<&'a QueryPreprocessing> {
+pub(crate) struct Cut {
+    how: QueryPreprocessing,
+    /// Shorter texts are left whole.
+    longer_than: usize,
+}
+
+/// As the search says, or its stage; long texts alone where neither says anything.
+pub(super) fn of(p: &StageParamsFeatureSearch, search: &FeatureSearchConfig) -> Option<Cut> {
     let own = search.query_preprocessing.as_ref();
-    own.or(p.query_preprocessing.as_ref())
+    match own.or(p.query_preprocessing.as_ref()) {
+        Some(how) => Some(Cut {
+            how: how.clone(),
+            longer_than: 0,
+        }),
+        None => p.auto_preprocess.then(|| Cut {
+            how: QueryPreprocessing::default(),
+            longer_than: A_PART,
+        }),
+    }
+}
+
+impl Cut {
+    /// Whether one of the texts is to be cut.
+    fn means(&self, texts: &[String]) -> bool {
+        let long = |text: &String| text.chars().count() > self.longer_than;
+        texts
+            .iter()
+            .any(|text| !text.trim().is_empty() && long(text))
+    }
 }
 
 /// The texts of a query, in as many queries as there are parts; `before` counts those of the stage so far.
 pub(super) async fn parts(
     at: &mut Execution,
-    how: Option<&QueryPreprocessing>,
+    cut: Option<&Cut>,
     texts: Vec<String>,
     before: usize,
 ) -> Result<Vec<Vec<String>>, RunError> {
-    let Some(how) = how.filter(|_| texts.iter().any(|text| !text.trim().is_empty())) else {
+    let Some(Cut { how, .. }) = cut.filter(|cut| cut.means(&texts)) else {
         return Ok(vec![texts]);
     };
     let cut = cut_of(at, how)?;
@@ -157,8 +183,11 @@ pub(super) fn gather(
     for legs in groups.into_values() {
         let search = legs.first().and_then(|leg| p.searches.get(leg.search));
         match search.and_then(|search| Some((search, of(p, search)?))) {
-            Some((search, how)) => gathered.extend(one(search, how, legs, documents)),
-            None => gathered.extend(legs),
+            // A text that was left whole has one list, as the store gave it.
+            Some((search, cut)) if cut.longer_than == 0 || legs.len() > 1 => {
+                gathered.extend(one(search, &cut.how, legs, documents));
+            }
+            _ => gathered.extend(legs),
         }
     }
     gathered

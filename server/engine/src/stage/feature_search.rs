@@ -1,9 +1,8 @@
 //! `feature_search`: documents by the similarity of their vectors and by keywords, from one or several searches.
 
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
 
-use futures::future::{join_all, try_join_all};
+use futures::future::try_join_all;
 use loupe_wire::{
     FeatureSearchConfig, FusionStrategy, Object, OnEmptyBehavior, StageParamsFeatureSearch, Value,
 };
@@ -14,23 +13,14 @@ use super::execution::{Execution, typed};
 use super::fusion::{Fused, Leg, fuse};
 use super::group::group;
 use super::learned::{remember, weigh};
+use super::lists::{self, Job};
 use super::query::{self, Query};
 use super::targets::{Target, targets};
 use super::working::{Row, Working};
 use super::{RunError, decompose};
 use crate::embed::EmbedError;
 use crate::filter::{Filter, Operator};
-use crate::store::{Document, Hit, ListQuery, Ranking, Reach, SearchQuery, WithVectors};
-
-/// One ranked list to ask the store for; several asks where collections keep the feature in different indexes.
-struct Job {
-    /// The number of its search.
-    search: usize,
-    name: String,
-    weight: f64,
-    limit: usize,
-    asks: Vec<(Reach, SearchQuery)>,
-}
+use crate::store::{Document, ListQuery, Ranking, SearchQuery, WithVectors};
 
 /// As [`search`], from memory where the same was asked before.
 pub(crate) async fn run(
@@ -74,7 +64,7 @@ pub(crate) async fn search(
         }
     }
     let prepared = prepare(at, &p, &places, own_filters, base.as_ref()).await?;
-    let (legs, documents) = answers(at, prepared, p.hard_timeout_ms).await?;
+    let (legs, documents) = answers(at, prepared, &p).await?;
     let mut legs = decompose::gather(&p, legs, &documents);
     count_facets(at, &p, &places, base.as_ref()).await?;
     let lists: Vec<Value> = legs
@@ -89,14 +79,34 @@ pub(crate) async fn search(
             Some((leg.name.clone(), search.feature_uri.clone()))
         })
         .collect();
-    let strategy = p.fusion.unwrap_or(FusionStrategy::Rrf);
-    let told = (strategy == FusionStrategy::Learned)
-        .then(|| weigh(at, p.learning_config.as_ref(), &mut legs));
+    let (strategy, told) = strategy(at, &p, &mut legs);
     let fused = fuse(strategy, &legs);
     if let Some(told) = told {
         remember(at, told, &fused, &legs);
     }
     Ok(Working::Rows(rows(&p, fused, documents, legs.len())))
+}
+
+/// How the lists become one, and what was learned of them where that counts.
+fn strategy(
+    at: &mut Execution,
+    p: &StageParamsFeatureSearch,
+    legs: &mut [Leg],
+) -> (FusionStrategy, Option<Object>) {
+    let (strategy, config) = (
+        p.fusion.unwrap_or(FusionStrategy::Rrf),
+        p.learning_config.as_ref(),
+    );
+    if strategy == FusionStrategy::Learned {
+        return (strategy, Some(weigh(at, config, legs)));
+    }
+    if config.is_some() {
+        at.warn(format!(
+            "stage `{}`: `learning_config` is of the fusion `learned`, which is not asked for",
+            at.stage
+        ));
+    }
+    (strategy, None)
 }
 
 /// What the searches ask for, each within its own conditions and those of the stage.
@@ -385,10 +395,10 @@ fn one_reach(job: &mut Job) {
 async fn answers(
     at: &mut Execution,
     prepared: Prepared,
-    hard_timeout_ms: Option<i64>,
+    p: &StageParamsFeatureSearch,
 ) -> Result<(Vec<Leg>, HashMap<String, Document>), RunError> {
     let Prepared {
-        jobs,
+        mut jobs,
         mut legs,
         mut documents,
         failure,
@@ -396,27 +406,7 @@ async fn answers(
     if let Some(error) = failure.filter(|_| jobs.is_empty() && legs.is_empty()) {
         return Err(error.into());
     }
-    let store = at.run.store.clone();
-    let work = join_all(jobs.iter().map(|job| ask(&*store, job)));
-    let found = match hard_timeout_ms {
-        None => work.await,
-        Some(ms) => {
-            let limit = Duration::from_millis(ms.max(1) as u64);
-            tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
-                let (stage, reason) = (
-                    at.stage.clone(),
-                    format!("the search took longer than {ms} ms"),
-                );
-                at.degrade(
-                    "stage",
-                    &stage,
-                    &reason,
-                    "ask again, or raise hard_timeout_ms",
-                );
-                Vec::new()
-            })
-        }
-    };
+    let found = lists::found(at, p, &mut jobs).await;
     for (job, hits) in jobs.iter().zip(found) {
         let hits = hits?;
         legs.push(Leg {
@@ -434,25 +424,6 @@ async fn answers(
         );
     }
     Ok((legs, documents))
-}
-
-async fn ask(store: &dyn crate::store::DocStore, job: &Job) -> Result<Vec<Hit>, RunError> {
-    let answers = try_join_all(
-        job.asks
-            .iter()
-            .map(|(reach, query)| store.search(reach, query.clone())),
-    )
-    .await?;
-    let mut hits: Vec<Hit> = answers.into_iter().flatten().collect();
-    if job.asks.len() > 1 {
-        hits.sort_by(|a, b| {
-            b.score
-                .total_cmp(&a.score)
-                .then_with(|| a.document.document_id.cmp(&b.document.document_id))
-        });
-        hits.truncate(job.limit);
-    }
-    Ok(hits)
 }
 
 /// Counts over the documents that the filters let through in the collections searched.

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::group::MODES;
 use super::schema::{Kind, Member, inside, member, problem, required};
-use super::{Definition, StageProblem, decompose};
+use super::{Definition, StageProblem, decompose, learned, shipped};
 use crate::template::is_template;
 
 const SEARCH: &[Member] = &[
@@ -159,13 +159,28 @@ pub(crate) const MEMBERS: &[Member] = &[
     ),
     member(
         "hard_timeout_ms",
-        Kind::Integer(1, 600_000),
+        Kind::Integer(1, i64::MAX),
         "",
         "The stage gives nothing when the store takes longer",
     ),
-    member("interactive", Kind::Boolean, "false", "Accepted"),
-    member("degrade_retry", Kind::Boolean, "false", "Accepted"),
-    member("auto_preprocess", Kind::Boolean, "true", "Accepted"),
+    member(
+        "interactive",
+        Kind::Boolean,
+        "false",
+        "Whether somebody waits: `hard_timeout_ms` is 2000 where not given",
+    ),
+    member(
+        "degrade_retry",
+        Kind::Boolean,
+        "false",
+        "Whether a search that took longer than `hard_timeout_ms` is asked once more, for `final_top_k` documents of each list",
+    ),
+    member(
+        "auto_preprocess",
+        Kind::Boolean,
+        "true",
+        "Whether a text longer than a part (1000 characters) is cut as `query_preprocessing` would, where nothing says how",
+    ),
     member(
         "cache_behavior",
         Kind::Choice(&["auto", "disabled", "aggressive"]),
@@ -314,8 +329,8 @@ const LEARNING: &[Member] = &[
         "1000",
         "Milliseconds after which an answer does not wait for what was learned",
     ),
-    member("evaluation_dataset_id", Kind::NotBuilt, "", ""),
-    member("shipped_weight_set", Kind::NotBuilt, "", ""),
+    shipped::DATASET,
+    shipped::OF_LISTS,
 ];
 
 /// The short form of one search (`feature_uri`, `query` beside `final_top_k`) becomes a list of one; a query that is a
@@ -386,6 +401,11 @@ pub(crate) fn check(parameters: &Object, loc: &[String], out: &mut Vec<StageProb
         check_preprocessing(search.get("query_preprocessing"), uri, &here, out);
         check_preprocessing(parameters.get("query_preprocessing"), uri, loc, out);
     }
+    let names: Vec<String> = (0..searches.len())
+        .flat_map(|i| ["", "_lexical", "_random"].map(|kind| format!("search_{i}{kind}")))
+        .collect();
+    shipped::check(parameters.get("learning_config"), Some(&names), loc, out);
+    learned::check(parameters.get("learning_config"), loc, out);
 }
 
 /// The parts of a query are searched by the feature of the search.

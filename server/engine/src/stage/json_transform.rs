@@ -4,7 +4,7 @@ use loupe_wire::{Object, StageCategory, Value};
 
 use super::execution::Execution;
 use super::parameters::Parameters;
-use super::schema::{Kind, member, required};
+use super::schema::{Kind, member};
 use super::working::{Row, Working};
 use super::{Definition, RunError};
 use crate::template::render_text;
@@ -19,9 +19,10 @@ pub(crate) static DEFINITION: Definition = Definition {
     icon: "braces",
     about: "Gives each document another shape: a template that renders to a JSON object",
     members: &[
-        required(
+        member(
             "template",
             Kind::Template,
+            r#""{{ DOC | tojson }}""#,
             r#"Such as {"title": {{ DOC.title | tojson }}, "place": {{ CONTEXT.INDEX }}}"#,
         ),
         member(

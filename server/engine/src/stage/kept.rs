@@ -359,7 +359,7 @@ mod tests {
             documents: vec![Document {
                 document_id: "a".into(),
                 collection_id: "col_a".into(),
-                payload: json!({"n": 1}).as_object().unwrap().clone(),
+                payload: json!({"n": 1}).as_object().unwrap().clone().into(),
                 vectors: [("flat_index".to_owned(), vec![1.0, 0.0])].into(),
                 keywords: None,
             }],

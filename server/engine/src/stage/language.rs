@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use loupe_wire::{Object, Value};
+use secrecy::SecretString;
 
-use super::RunError;
 use super::around::Metered;
 use super::execution::Execution;
-use super::tokens;
+use super::parameters::Parameters;
+use super::schema::{Kind, Member, member};
+use super::{RunError, tokens};
 use crate::embed::{EmbedError, LanguageModel, Question};
 
 /// Tokens of an answer, where the stage sets no limit.
@@ -18,6 +20,90 @@ const COUNTED_IN: &str = "cl100k_base";
 const MOST_COUNTED: usize = 200_000;
 /// Tokens that a picture of the size that is sent is counted as.
 const OF_A_PICTURE: u64 = 800;
+
+/// Who `provider` may name.
+const PROVIDERS: &[&str] = &["openai", "google", "anthropic", "typesafe"];
+
+/// The parameter that names whose models are meant.
+pub(super) const PROVIDER: Member = member(
+    "provider",
+    Kind::Choice(PROVIDERS),
+    "",
+    "Whose models are meant; the server's configured endpoint answers, and where that is another's the answer says so",
+);
+
+/// The parameter that names a model by a feature's address.
+pub(super) const FEATURE_URI: Member = member(
+    "feature_uri",
+    Kind::Text,
+    "",
+    "The model as a feature's address: its last part, where neither `model_name` nor `inference_name` is given",
+);
+
+/// The parameter that names a key of one's own.
+pub(super) const API_KEY: Member = member(
+    "api_key",
+    Kind::Verbatim,
+    "",
+    "The name of a secret of the organization, alone or as {{ secret.NAME }}: the key that the configured endpoint is asked with, in the place of the server's",
+);
+
+/// The name of the secret that an `api_key` means.
+pub(super) fn secret_named(written: &str) -> &str {
+    let text = written.trim();
+    let inside = text
+        .strip_prefix("{{")
+        .and_then(|rest| rest.strip_suffix("}}"));
+    let named = inside.and_then(|inside| {
+        let (scope, name) = inside.trim().split_once('.')?;
+        let scope = scope.to_ascii_lowercase();
+        matches!(scope.as_str(), "secret" | "secrets").then_some(name)
+    });
+    named.unwrap_or(text).trim()
+}
+
+/// The key of one's own that the stage names; none where it names none.
+pub(super) fn key(at: &Execution, p: &Parameters) -> Result<Option<SecretString>, RunError> {
+    let Some(written) = p.text("api_key") else {
+        return Ok(None);
+    };
+    let name = secret_named(&written);
+    match at.run.secrets.get(name) {
+        Some(value) => Ok(Some(SecretString::from(value.clone()))),
+        None => Err(RunError::Invalid(format!(
+            "stage `{}`: there is no secret `{name}`",
+            at.stage
+        ))),
+    }
+}
+
+/// The model that the stage names; the configured one where it names none.
+pub(super) fn model_named(p: &Parameters) -> Option<String> {
+    let by_name = p.text("model_name").or_else(|| p.text("inference_name"));
+    by_name.or_else(|| {
+        let uri = p.text("feature_uri")?;
+        let last = uri.trim_end_matches('/').rsplit('/').next()?;
+        (!last.is_empty()).then(|| last.to_owned())
+    })
+}
+
+/// Tells where the stage means the models of somebody whose endpoint is not configured.
+pub(super) fn tell_provider(at: &mut Execution, p: &Parameters) {
+    let Some(meant) = p.text("provider") else {
+        return;
+    };
+    let known = at.run.encoders.language();
+    let own = known
+        .as_ref()
+        .and_then(|model| model.provider().map(str::to_owned));
+    if known.is_some() && own.as_ref() != Some(&meant) {
+        let own = own.unwrap_or_else(|| "the configured endpoint".to_owned());
+        at.warn(format!(
+            "stage `{}`: the provider `{meant}` is not configured; {own} took its place",
+            at.stage
+        ));
+    }
+}
 
 /// The configured model, or a sentence saying what to configure.
 pub(crate) fn model(at: &Execution) -> Result<Arc<LanguageModel>, RunError> {
@@ -87,4 +173,23 @@ pub(crate) async fn answers(
         .buffered(at_once.max(1))
         .collect::<Vec<_>>();
     Ok(at.away(all).await)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::secret_named;
+
+    #[test]
+    fn a_key_is_named_alone_or_as_templates_name_it() {
+        for written in [
+            "mine",
+            " mine ",
+            "{{ secret.mine }}",
+            "{{SECRETS.mine}}",
+            "{{secrets.mine }}",
+        ] {
+            assert_eq!(secret_named(written), "mine", "{written}");
+        }
+        assert_eq!(secret_named("{{ INPUT.mine }}"), "{{ INPUT.mine }}");
+    }
 }

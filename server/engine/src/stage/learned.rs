@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use loupe_wire::{
     InteractionType, LearnedFusionConfig, LearnedFusionConfigFallbackStrategy, Object, Value,
+    reading,
 };
 use serde::Deserialize as _;
 use serde_json::json;
@@ -25,6 +26,9 @@ use serde_json::json;
 use super::execution::Execution;
 use super::exploring;
 use super::fusion::{Fused, Leg, RRF_K};
+use super::schema::{inside, problem};
+use super::{StageProblem, shipped};
+use crate::template::is_template;
 
 /// Something that was done with a document of an earlier answer.
 #[derive(Debug, Clone, Default)]
@@ -50,6 +54,31 @@ pub(crate) struct Learned {
     pub evidence: Vec<(f64, f64)>,
 }
 
+/// Rewards are numbers.
+pub(super) fn check(config: Option<&Value>, loc: &[String], out: &mut Vec<StageProblem>) {
+    let map = config.and_then(|config| config.get("reward_map")?.as_object());
+    for (name, reward) in map.into_iter().flatten() {
+        if !reward.is_number() && !reward.as_str().is_some_and(is_template) {
+            let here = inside(&inside(loc, "learning_config"), "reward_map");
+            let msg = "must be a number".to_owned();
+            out.push(problem(inside(&here, name), "float_type", msg));
+        }
+    }
+}
+
+/// Tells of rewards for acts that nobody does: nothing is learned from them.
+fn tell_unknown(at: &mut Execution, config: &LearnedFusionConfig) {
+    let map = config.reward_map.keys();
+    for name in std::iter::once(&config.reward_signal).chain(map) {
+        if reading::from_value::<InteractionType>(&json!(name)).is_err() {
+            at.warn(format!(
+                "stage `{}`: `{name}` is no type of interaction; nothing is learned from it",
+                at.stage
+            ));
+        }
+    }
+}
+
 /// Gives the lists the weights that people's acts have earned them; their own where too little was done yet.
 pub(crate) fn weigh(
     at: &mut Execution,
@@ -57,23 +86,29 @@ pub(crate) fn weigh(
     legs: &mut [Leg],
 ) -> Object {
     let config = config.cloned().unwrap_or_default();
+    tell_unknown(at, &config);
     let names: Vec<&str> = legs.iter().map(|leg| leg.name.as_str()).collect();
     let all = at.run.acts.clone();
     let acts = alike(&config, &at.stage, &names, &all, &at.run.inputs);
     let mut learned = learn(&config, &at.stage, &names, acts.acts.iter().copied());
     let question = exploring::number_of(&json!([at.run.principal, at.run.inputs, at.stage]));
-    let explored = config.algorithm;
+    let set = config.shipped_weight_set.as_ref();
+    let shares = set.and_then(|set| shipped::shares(set, &names));
+    let explored = config.algorithm.filter(|_| shares.is_none());
     if let Some(algorithm) = explored {
         learned.weights = exploring::weights(algorithm, &config, &learned, question);
     }
+    let is_shipped = shares.is_some();
+    learned.weights = shares.unwrap_or(learned.weights);
     let weights: Object = names
         .iter()
         .zip(&learned.weights)
         .map(|(name, weight)| ((*name).to_owned(), json!(weight)))
         .collect();
-    let enough = learned.acts as i64 >= config.min_interactions;
+    let enough = is_shipped || learned.acts as i64 >= config.min_interactions;
     let rolled_out = exploring::share_of(question) < config.rollout_pct;
-    let applied = enough && rolled_out && !config.shadow_mode && legs.len() > 1;
+    let wanted = enough && rolled_out && !config.shadow_mode && legs.len() > 1;
+    let applied = wanted && shipped::holds(at, config.evaluation_dataset_id.as_deref());
     if !enough {
         at.warn(format!(
             "stage `{}`: fusion learns from {} interactions, and there are {}; the lists are fused by their ranks until then",
@@ -88,7 +123,11 @@ pub(crate) fn weigh(
     }
     let told = json!({"interactions": learned.acts, "applied": applied, "weights": weights, "algorithm": explored,
         "learned_from": acts.whose});
-    told.as_object().cloned().unwrap_or_default()
+    let mut told = told.as_object().cloned().unwrap_or_default();
+    if let Some(set) = set.filter(|_| is_shipped) {
+        told.insert("weight_set_id".into(), json!(set.weight_set_id));
+    }
+    told
 }
 
 /// The acts that are learned from, and of which questions they are.

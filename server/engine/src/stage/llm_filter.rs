@@ -6,10 +6,9 @@ use serde_json::json;
 
 use super::execution::Execution;
 use super::language;
-use super::llm_enrich::PROVIDERS;
 use super::parameters::Parameters;
 use super::pictures::{self, Wanted};
-use super::schema::{Kind, member, required};
+use super::schema::{Kind, member};
 use super::working::{Row, Working};
 use super::{Definition, RunError};
 use crate::embed::Question;
@@ -31,9 +30,10 @@ pub(crate) static DEFINITION: Definition = Definition {
     icon: "list-filter-plus",
     about: "Keeps the documents that the configured language model finds to meet criteria told in words",
     members: &[
-        required(
+        member(
             "criteria",
             Kind::Text,
+            r#""The document answers this query: {{INPUT.query}}""#,
             "What a document has to be, in words",
         ),
         member(
@@ -49,20 +49,15 @@ pub(crate) static DEFINITION: Definition = Definition {
             "Another model of the configured endpoint",
         ),
         member("inference_name", Kind::Text, "", "The same as `model_name`"),
-        member(
-            "provider",
-            Kind::Choice(PROVIDERS),
-            "",
-            "Accepted; the server's configured endpoint answers",
-        ),
+        language::PROVIDER,
         member(
             "include_media",
             Kind::Boolean,
             "false",
             "Whether the model looks at a picture of each document, too; it has to be one that does",
         ),
-        member("feature_uri", Kind::NotBuilt, "", ""),
-        member("api_key", Kind::NotBuilt, "", ""),
+        language::FEATURE_URI,
+        language::API_KEY,
     ],
 };
 
@@ -73,6 +68,8 @@ pub(crate) async fn run(
 ) -> Result<Working, RunError> {
     let rows = at.rows(set).await?;
     let criteria = p.word("criteria");
+    let (model, key) = (language::model_named(p), language::key(at, p)?);
+    language::tell_provider(at, p);
     let mut pictures = match p.flag("include_media") {
         true => pictures::read(at, &rows, &one_each(&rows)).await?,
         false => vec![None; rows.len()],
@@ -85,7 +82,8 @@ pub(crate) async fn run(
             text: format!("Criteria: {criteria}\n\nDocuments:\n{}{shown}", told(part)),
             pictures: pictures.iter_mut().filter_map(Option::take).collect(),
             shape: Some(shape()),
-            model: p.text("model_name").or_else(|| p.text("inference_name")),
+            model: model.clone(),
+            key: key.clone(),
             ..Question::default()
         }
     };

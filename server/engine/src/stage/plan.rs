@@ -22,7 +22,7 @@ use super::taxonomy::Taxonomy;
 use super::working::Working;
 use super::{
     Act, Around, CodeConfig, Definition, Files, Keeping, Retrievers, ReverseImage, RunError,
-    Searchable, StageProblem, Tables, WebSearch, page,
+    Searchable, StageProblem, Tables, WebSearch, language, page,
 };
 use crate::embed::Encoders;
 use crate::extract::Extraction;
@@ -120,6 +120,8 @@ pub struct Outside {
     pub retrievers: Option<Arc<dyn Retrievers>>,
     /// The files that documents name.
     pub files: Option<Arc<dyn Files>>,
+    /// Datasets over which the retriever's last evaluation fell behind; see [`Plan::datasets`].
+    pub fallen: Arc<[String]>,
     /// Retrievers that this one runs inside of.
     pub depth: usize,
     /// Retrievers that stages of this execution have run so far; counted from here on where absent.
@@ -307,7 +309,7 @@ impl Plan {
     }
 
     /// The stages, and those of retrievers that stages tell.
-    fn every_step(&self) -> Vec<&Step> {
+    pub(super) fn every_step(&self) -> Vec<&Step> {
         let mut steps = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             steps.push(step);
@@ -391,6 +393,10 @@ impl Plan {
     /// The names of the secrets that stages send to other services. Who makes such a retriever could read them.
     pub fn secrets(&self) -> Vec<String> {
         let named = self.every_step().into_iter().filter_map(|step| {
+            let own = step.parameters.get("api_key").and_then(Value::as_str);
+            if let Some(own) = own {
+                return Some(language::secret_named(own).to_owned());
+            }
             let auth = step.parameters.get("auth")?;
             auth.get("secret_ref")?.as_str().map(str::to_owned)
         });

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use futures::future::join_all;
-use loupe_wire::{ContentQueryInput, Object, QueryPreprocessing, SearchQueryInput, Value};
+use loupe_wire::{ContentQueryInput, Object, SearchQueryInput, TextQueryInputEmbeddingTask, Value};
 
 use super::execution::Execution;
 use super::targets::Target;
@@ -41,11 +41,7 @@ enum Asked {
 }
 
 /// What one search asks, where, and how its text is cut.
-pub(crate) type Search<'a> = (
-    &'a SearchQueryInput,
-    &'a [Target],
-    Option<&'a QueryPreprocessing>,
-);
+pub(crate) type Search<'a> = (&'a SearchQueryInput, &'a [Target], Option<decompose::Cut>);
 
 /// The queries of a stage's searches, in their order, each with the number of its search. A text that is cut is several.
 /// Searches without a target get an empty query.
@@ -58,6 +54,7 @@ pub(crate) async fn resolve(
     let mut texts: BTreeMap<String, Vec<(usize, String)>> = BTreeMap::new();
     let mut images: BTreeMap<String, Vec<(usize, Pixels)>> = BTreeMap::new();
     for (i, (input, targets, cut)) in searches.iter().enumerate() {
+        tell_task(at, input);
         let Some(target) = targets.first() else {
             queries.push(Query::default());
             numbers.push(i);
@@ -66,7 +63,7 @@ pub(crate) async fn resolve(
         match ask(at, input, targets).await? {
             Asked::Done(query) => queries.push(query),
             Asked::Text(list) => {
-                for list in decompose::parts(at, *cut, list, queries.len()).await? {
+                for list in decompose::parts(at, cut.as_ref(), list, queries.len()).await? {
                     let (query, list) = of_texts(list);
                     let list = list.into_iter().map(|text| (queries.len(), text));
                     texts.entry(target.output.clone()).or_default().extend(list);
@@ -105,6 +102,20 @@ pub(crate) async fn resolve(
         place(&mut queries, &places, vectors);
     }
     Ok(numbers.into_iter().zip(queries).collect())
+}
+
+/// Tells where a text says that its vector is for something else than a query.
+fn tell_task(at: &mut Execution, input: &SearchQueryInput) {
+    let SearchQueryInput::Text(query) = input else {
+        return;
+    };
+    match query.embedding_task {
+        None | Some(TextQueryInputEmbeddingTask::RetrievalQuery) => {}
+        Some(_) => at.warn(format!(
+            "stage `{}`: queries are embedded as `retrieval_query`; their models are told no other task",
+            at.stage
+        )),
+    }
 }
 
 /// The query of texts, and those of them that are to be embedded.

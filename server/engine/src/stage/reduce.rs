@@ -67,7 +67,7 @@ pub(crate) static SAMPLE: Definition = Definition {
         ),
         member(
             "min_per_stratum",
-            Kind::Integer(0, 1000),
+            Kind::Integer(0, i64::MAX),
             "1",
             "Documents that every value gets, as far as `count` goes",
         ),
@@ -79,7 +79,7 @@ pub(crate) static SAMPLE: Definition = Definition {
         ),
         member(
             "preserve_top_k",
-            Kind::Integer(0, 1000),
+            Kind::Integer(0, i64::MAX),
             "0",
             "The first documents that are kept in any case",
         ),

@@ -11,7 +11,7 @@ use super::execution::Execution;
 use super::parameters::Parameters;
 use super::schema::{Kind, member};
 use super::working::{Row, Working};
-use super::{Definition, RunError, decision, kept};
+use super::{Definition, RunError, decision, kept, shipped};
 use crate::embed::{EmbedError, Reranker};
 
 pub(crate) static DEFINITION: Definition = Definition {
@@ -47,7 +47,7 @@ pub(crate) static DEFINITION: Definition = Definition {
         ),
         member(
             "top_k",
-            Kind::Integer(1, 5000),
+            Kind::Integer(1, i64::MAX),
             "",
             "How many documents stay; all where not given",
         ),
@@ -83,7 +83,7 @@ pub(crate) static DEFINITION: Definition = Definition {
         ),
         member(
             "hard_timeout_ms",
-            Kind::Integer(1, 600_000),
+            Kind::Integer(1, i64::MAX),
             "",
             "The order stays when the model takes longer",
         ),
@@ -111,7 +111,12 @@ pub(crate) static DEFINITION: Definition = Definition {
             "",
             "What the language model rates by, in words; how well documents answer the query where not given",
         ),
-        member("learning_config", Kind::NotBuilt, "", ""),
+        member(
+            "learning_config",
+            Kind::Object(shipped::OF_RERANK),
+            "",
+            "Weights that the model's score and others are added up by, and the dataset that speaks for them",
+        ),
     ],
 };
 
@@ -149,15 +154,13 @@ pub(crate) async fn run(
     match judged {
         Ok((name, scores)) => {
             at.report.metadata.insert("model".into(), json!(name));
-            at.report
-                .metadata
-                .insert("judged".into(), json!(scores.iter().flatten().count()));
             if name != asked && !decision::is_asked(p) {
                 at.warn(format!(
                     "stage `{}`: the model `{asked}` is not configured; `{name}` took its place",
                     at.stage
                 ));
             }
+            let scores = weighed(at, p, &rows, scores);
             rows = ordered(rows, scores, &p.word("score_field"));
         }
         Err(RunError::Embed(error)) => {
@@ -174,6 +177,23 @@ pub(crate) async fn run(
     }
     rows.extend(rest);
     Ok(Working::Rows(top(rows, p)))
+}
+
+/// The model's scores, or what the stage's own weights make of them and of others.
+fn weighed(
+    at: &mut Execution,
+    p: &Parameters,
+    rows: &[Row],
+    scores: Vec<Option<f64>>,
+) -> Vec<Option<f64>> {
+    let judged = json!(scores.iter().flatten().count());
+    at.report.metadata.insert("judged".into(), judged);
+    let Some(set) = shipped::of(at, p) else {
+        return scores;
+    };
+    let told = json!(set.weight_set_id);
+    at.report.metadata.insert("weight_set_id".into(), told);
+    shipped::blended(&set, rows, &scores)
 }
 
 fn top(mut rows: Vec<Row>, p: &Parameters) -> Vec<Row> {

@@ -78,6 +78,15 @@ const QUERY_MODES: [(&str, &[&str]); 5] = [
     ("multi_content", &["values"]),
 ];
 
+/// What a text query may say that its vector is for.
+const TASKS: [&str; 5] = [
+    "retrieval_query",
+    "retrieval_document",
+    "semantic_similarity",
+    "classification",
+    "none",
+];
+
 /// When parameters are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
@@ -268,6 +277,9 @@ fn check_query(value: &Value, when: When, here: &[String], out: &mut Vec<StagePr
         );
         out.push(problem(inside(here, key), "extra_forbidden", msg));
     }
+    if let Some(task) = object.get("embedding_task").filter(|task| !task.is_null()) {
+        check_task(task, when, &inside(here, "embedding_task"), out);
+    }
     if !keys.iter().any(|k| object.contains_key(*k)) {
         out.push(problem(
             inside(here, keys[0]),
@@ -284,6 +296,15 @@ fn check_query(value: &Value, when: When, here: &[String], out: &mut Vec<StagePr
             e.to_string(),
         ));
     }
+}
+
+fn check_task(task: &Value, when: When, here: &[String], out: &mut Vec<StageProblem>) {
+    let word = task.as_str().unwrap_or_default();
+    if TASKS.contains(&word) || (when == When::Written && template::is_template(word)) {
+        return;
+    }
+    let msg = format!("must be one of {}", TASKS.join(", "));
+    out.push(problem(here.to_vec(), "enum", msg));
 }
 
 /// The parameters with their templates rendered; filters and operands stay as written. Members that turn out `null`
@@ -402,7 +423,17 @@ fn kind_schema(kind: &Kind) -> Object {
         Kind::Map | Kind::Templates => json!({"type": "object"}),
         Kind::Texts => json!({"type": "array", "items": {"type": "string"}}),
         Kind::Boolean => json!({"type": "boolean"}),
-        Kind::Integer(min, max) => json!({"type": "integer", "minimum": min, "maximum": max}),
+        Kind::Integer(min, max) => {
+            let mut schema = json!({"type": "integer"});
+            // An end that is none is not told: clients would have to hold a number of that size.
+            if *min > i64::MIN {
+                schema["minimum"] = json!(min);
+            }
+            if *max < i64::MAX {
+                schema["maximum"] = json!(max);
+            }
+            schema
+        }
         Kind::Number(min, max) => json!({"type": "number", "minimum": min, "maximum": max}),
         Kind::Choice(words) => json!({"type": "string", "enum": words}),
         Kind::Object(members) => Value::Object(json_schema(members)),

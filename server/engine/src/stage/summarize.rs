@@ -5,7 +5,6 @@ use serde_json::json;
 
 use super::execution::{Execution, offload};
 use super::language;
-use super::llm_enrich::PROVIDERS;
 use super::parameters::Parameters;
 use super::schema::{Kind, member};
 use super::tokens::{self, Fit};
@@ -107,12 +106,7 @@ pub(crate) static DEFINITION: Definition = Definition {
             "Another model of the configured endpoint",
         ),
         member("inference_name", Kind::Text, "", "The same as `model_name`"),
-        member(
-            "provider",
-            Kind::Choice(PROVIDERS),
-            "",
-            "Accepted; the server's configured endpoint answers",
-        ),
+        language::PROVIDER,
     ],
 };
 
@@ -140,6 +134,7 @@ pub(crate) async fn run(
         ));
         groups.truncate(MAX_GROUPS);
     }
+    language::tell_provider(at, p);
     let (mut questions, mut sizes) = (Vec::new(), Vec::new());
     for group in &groups {
         let (text, used) = documents(at, p, group).await?;

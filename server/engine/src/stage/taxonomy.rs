@@ -40,6 +40,8 @@ pub struct Finder {
     pub references: Vec<Searchable>,
     /// Values of the secrets that its stages send.
     pub secrets: HashMap<String, String>,
+    /// Datasets over which its own last evaluation fell behind; see [`Plan::datasets`].
+    pub fallen: Arc<[String]>,
 }
 
 /// One collection of nodes, or the collections of a tree that its nodes tell.
@@ -199,13 +201,14 @@ impl Taxonomy {
             RunError::Invalid(format!("taxonomy `{name}`: {}", told.join("; ")))
         })?;
         let finder = &level.finder;
-        let run = ground.inner(
+        let mut run = ground.inner(
             level.collections.clone(),
             finder.references.clone(),
             finder.secrets.clone(),
             inputs,
             most + 1,
         );
+        run.outside.fallen = finder.fallen.clone();
         let outcome = search(&finder.plan, run).await?;
         let own = subject.value.get("document_id");
         let rows = outcome.documents.into_iter().map(|document| Row {

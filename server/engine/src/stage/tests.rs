@@ -18,6 +18,7 @@ mod local;
 mod outside;
 mod refusals;
 mod running;
+mod weights;
 
 const FLAT: &str = "loupe://text_extractor@v1/flat_v1";
 const IMAGE: &str = "loupe://image_extractor@v1/image_v1";
@@ -31,7 +32,7 @@ fn document(id: &str, vector: [f32; 2], keywords: &str, payload: Value) -> Docum
     Document {
         document_id: id.into(),
         collection_id: collection.into(),
-        payload: payload.as_object().unwrap().clone(),
+        payload: payload.as_object().unwrap().clone().into(),
         vectors: [(index.to_owned(), vector.to_vec())].into(),
         keywords: (!keywords.is_empty()).then(|| keywords.to_owned()),
     }

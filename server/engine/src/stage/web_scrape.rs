@@ -90,7 +90,7 @@ pub(crate) static DEFINITION: Definition = Definition {
         ),
         member(
             "min_content_length",
-            Kind::Integer(100, 1_000_000),
+            Kind::Integer(100, i64::MAX),
             "500",
             "Characters below which a page is marked as `thin`",
         ),

@@ -14,8 +14,8 @@ use loupe_wire::{Object, Value};
 use uuid::Uuid;
 
 use super::pushdown;
-use super::shards::{Cond, Point};
-use super::{CollectionSpec, Document, Reach, Result, StoreError};
+use super::shards::{Cond, Found, Point};
+use super::{CollectionSpec, Document, Payload, Reach, Result, StoreError};
 
 pub const SCOPE: &str = "_s";
 pub const DOCUMENT: &str = "_d";
@@ -87,12 +87,9 @@ pub fn reach(reach: &Reach) -> Cond {
 }
 
 /// [`reach`] for a point at hand.
-pub fn reaches(reach: &Reach, payload: &Object) -> bool {
-    let Some((namespace, collection)) = payload
-        .get(SCOPE)
-        .and_then(Value::as_str)
-        .and_then(|s| s.split_once(SEPARATOR))
-    else {
+pub fn reaches(reach: &Reach, found: &Found) -> bool {
+    let scope = found.scope.as_deref();
+    let Some((namespace, collection)) = scope.and_then(|scope| scope.split_once(SEPARATOR)) else {
         return false;
     };
     if namespace != reach.namespace_id || !reach.collection_ids.iter().any(|id| id == collection) {
@@ -101,11 +98,10 @@ pub fn reaches(reach: &Reach, payload: &Object) -> bool {
     let Some(principal) = &reach.principal else {
         return true;
     };
-    let acl = payload
-        .get(DOCUMENT)
-        .and_then(|d| d.get("_internal"))
-        .and_then(|i| i.get("_acl"));
-    let Some(acl) = acl else { return false };
+    let internal = found.payload.get("_internal");
+    let Some(acl) = internal.and_then(|internal| internal.get("_acl")) else {
+        return false;
+    };
     let names = |key: &str| match acl.get(key) {
         Some(Value::String(one)) => one == principal,
         Some(Value::Array(many)) => many.iter().any(|one| one.as_str() == Some(principal)),
@@ -136,7 +132,7 @@ pub fn document_id(id: Uuid) -> String {
 
 /// What filters see of a document: its payload with `document_id` and `collection_id` at the top level.
 pub fn view(document: &Document) -> Value {
-    let mut view = document.payload.clone();
+    let mut view = Object::from(document.payload.clone());
     view.insert(
         "document_id".to_owned(),
         Value::String(document.document_id.clone()),
@@ -148,9 +144,9 @@ pub fn view(document: &Document) -> Value {
     Value::Object(view)
 }
 
-/// Calls `look` with the [`view`] of a document, which is whole again afterwards. Copies nothing.
+/// Calls `look` with the [`view`] of a document, which is whole again afterwards. Copies nothing that nobody else holds.
 pub fn viewed<T>(document: &mut Document, look: impl FnOnce(&Value) -> T) -> T {
-    let mut fields = std::mem::take(&mut document.payload);
+    let mut fields = Object::from(std::mem::take(&mut document.payload));
     let ids = [
         ("document_id", &document.document_id),
         ("collection_id", &document.collection_id),
@@ -165,7 +161,7 @@ pub fn viewed<T>(document: &mut Document, look: impl FnOnce(&Value) -> T) -> T {
                 None => fields.shift_remove(name),
             };
         }
-        document.payload = fields;
+        document.payload = fields.into();
     }
     seen
 }
@@ -215,7 +211,7 @@ fn point(collection: &CollectionSpec, mut document: Document) -> Result<Point> {
         SCOPE.to_owned(),
         Value::String(scope(&collection.namespace_id, &collection.collection_id)),
     );
-    payload.insert(DOCUMENT.to_owned(), Value::Object(document.payload));
+    payload.insert(DOCUMENT.to_owned(), document.payload.into());
     if let Some(acl) = acl {
         payload.insert(ACL.to_owned(), acl);
     }
@@ -266,32 +262,43 @@ pub fn finite(vector: &[f32]) -> std::result::Result<(), usize> {
         .map_or(Ok(()), Err)
 }
 
-/// A point as a document; nothing when it is not in our layout. Whoever asks for the vectors has it whole, with the text of
-/// keyword search: a maker's words need not be in the payload.
-pub fn document(point: Point, vectors: bool) -> Option<Document> {
+/// A point's payload taken apart; without a scope when it was not read, or is not in our layout.
+pub fn found(point: Point) -> Found {
     let mut payload = point.payload;
-    let collection_id = payload
-        .get(SCOPE)?
-        .as_str()?
-        .split_once(SEPARATOR)?
-        .1
-        .to_owned();
-    let Some(Value::Object(fields)) = payload.remove(DOCUMENT) else {
-        return None;
-    };
-    let keywords = match payload.remove(KEYWORDS) {
-        Some(Value::String(text)) if vectors => Some(text),
+    let scope = match payload.get(SCOPE) {
+        Some(Value::String(scope)) => Some(scope.as_str().into()),
         _ => None,
     };
+    let keywords = match payload.remove(KEYWORDS) {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    };
+    let (scope, payload) = match payload.remove(DOCUMENT) {
+        Some(Value::Object(fields)) => (scope, fields.into()),
+        _ => (None, Payload::default()),
+    };
+    Found {
+        id: point.id,
+        scope,
+        payload,
+        keywords,
+        vectors: point.vectors,
+    }
+}
+
+/// What was read as a document; nothing when it is not in our layout. Whoever asks for the vectors has it whole, with the text of
+/// keyword search: a maker's words need not be in the payload.
+pub fn document(found: Found, vectors: bool) -> Option<Document> {
+    let collection_id = found.scope.as_deref()?.split_once(SEPARATOR)?.1.to_owned();
     Some(Document {
-        document_id: document_id(point.id),
+        document_id: document_id(found.id),
         collection_id,
-        payload: fields,
+        payload: found.payload,
         vectors: if vectors {
-            point.vectors
+            found.vectors
         } else {
             BTreeMap::new()
         },
-        keywords,
+        keywords: found.keywords.filter(|_| vectors),
     })
 }

@@ -6,6 +6,7 @@
 pub mod edge;
 pub mod layout;
 pub mod packed;
+mod payload;
 pub mod pushdown;
 pub mod remote;
 pub mod shards;
@@ -13,12 +14,13 @@ pub mod shards;
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use loupe_wire::{Object, Value};
+use loupe_wire::Value;
 
 use crate::filter::Filter;
 
 pub use edge::{Edge, EdgeOptions};
 pub use layout::view;
+pub use payload::Payload;
 pub use remote::{Remote, RemoteOptions};
 
 /// What a call may touch. The store itself ANDs it into every filter, facet, count and delete, never the caller.
@@ -85,7 +87,7 @@ pub struct Document {
     /// `doc_` + 32 hex digits; see [`document_id`].
     pub document_id: String,
     pub collection_id: String,
-    pub payload: Object,
+    pub payload: Payload,
     /// Index name -> vector. Present on writes; on reads only when asked for.
     #[serde(default)]
     pub vectors: BTreeMap<String, Vec<f32>>,

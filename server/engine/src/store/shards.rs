@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use loupe_wire::Object;
 use uuid::Uuid;
 
-use super::{CollectionSpec, Distance, Result, VectorSpec};
+use super::{CollectionSpec, Distance, Payload, Result, VectorSpec};
 
 /// Collections with one vector schema share a shard, but for large ones.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -63,10 +63,23 @@ pub struct Point {
     pub vectors: BTreeMap<String, Vec<f32>>,
 }
 
+/// A point as it was read.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Found {
+    pub id: Uuid,
+    /// Where it lives, see [`super::layout::scope`]; nothing when its payload was not asked for.
+    pub scope: Option<Arc<str>>,
+    /// The document's own fields.
+    pub payload: Payload,
+    /// The text of keyword search.
+    pub keywords: Option<String>,
+    pub vectors: BTreeMap<String, Vec<f32>>,
+}
+
 /// A point with the engine's own score.
 #[derive(Debug, Clone)]
 pub struct Scored {
-    pub point: Point,
+    pub point: Found,
     pub score: f32,
 }
 
@@ -177,7 +190,7 @@ pub trait Shards: Send + Sync + 'static {
 
     async fn upsert(&self, shard: &Arc<Shard>, points: Vec<Point>) -> Result<()>;
 
-    async fn retrieve(&self, shard: &Arc<Shard>, ids: Vec<Uuid>, read: Read) -> Result<Vec<Point>>;
+    async fn retrieve(&self, shard: &Arc<Shard>, ids: Vec<Uuid>, read: Read) -> Result<Vec<Found>>;
 
     /// Points in the order of their ids, from `from` on (inclusive).
     async fn scroll(
@@ -187,7 +200,7 @@ pub trait Shards: Send + Sync + 'static {
         from: Option<Uuid>,
         limit: usize,
         read: Read,
-    ) -> Result<Vec<Point>>;
+    ) -> Result<Vec<Found>>;
 
     /// Exact.
     async fn count(&self, shard: &Arc<Shard>, filter: Cond) -> Result<u64>;

@@ -49,7 +49,7 @@ pub fn document(collection: &str, part: &str, payload: Value) -> Document {
     Document {
         document_id: document_id(collection, "object", part),
         collection_id: collection.to_owned(),
-        payload: payload.as_object().cloned().unwrap_or_default(),
+        payload: payload.as_object().cloned().unwrap_or_default().into(),
         ..Document::default()
     }
 }

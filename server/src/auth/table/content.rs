@@ -59,6 +59,7 @@ pub(super) const ROWS: &[Row] = rows! {
         "GET /v1/buckets/{bucket_identifier}/uploads/{upload_id}" READ,
         "DELETE /v1/buckets/{bucket_identifier}/uploads/{upload_id}" DELETE,
         "POST /v1/buckets/{bucket_identifier}/uploads/{upload_id}/confirm" WRITE,
+        "POST /v1/buckets/{bucket_identifier}/uploads/{upload_id}/parts" WRITE,
 
         "GET /v1/collections" READ => END_USERS,
         "POST /v1/collections/list" READ => END_USERS,

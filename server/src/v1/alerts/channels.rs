@@ -5,6 +5,7 @@ use loupe_wire::{NotificationChannel, NotificationChannelConfig, Object, Value, 
 use crate::{
     app::App,
     error::{ApiError, Result, Violation},
+    v1::webhooks::Channel,
 };
 
 /// Channels of one alert.
@@ -77,6 +78,10 @@ pub(super) fn seal(
             return Err(fault(number, &path, "missing", msg, Value::Null));
         }
         reachable(app, &config, number)?;
+        if let Some(why) = unreadable(kind, &config) {
+            let msg = format!("these are no settings of the channel: {why}");
+            return Err(fault(number, &["config"], "value_error", msg, Value::Null));
+        }
         let text = serde_json::to_string(&config).map_err(ApiError::internal)?;
         sealed.push(app.vault().seal(&[names.0, names.1], &text)?);
         mask(&mut config);
@@ -196,6 +201,26 @@ fn lacking(kind: Kind, webhook_id: Option<&str>, config: &Object) -> Option<&'st
     needed.iter().copied().find(|name| !is_named(name))
 }
 
+/// Why the settings of a channel with an address of its own are none: it would deliver nothing.
+fn unreadable(kind: Kind, config: &Object) -> Option<String> {
+    let Kind::Message(kind) = kind else {
+        return None;
+    };
+    let address = match kind {
+        NotificationChannel::Webhook => "url",
+        NotificationChannel::Slack => "webhook_url",
+        NotificationChannel::Email => "to_addresses",
+    };
+    config.get(address)?;
+    match Channel::plain(kind, config.clone().into()) {
+        Ok(channel) => {
+            let (member, why) = channel.broken_template()?;
+            Some(format!("{member}: {why}"))
+        }
+        Err(why) => Some(why),
+    }
+}
+
 /// Addresses that this server would never send to are refused at once.
 fn reachable(app: &App, config: &Object, number: usize) -> Result<()> {
     for name in ["url", "webhook_url"] {
@@ -217,7 +242,7 @@ fn reachable(app: &App, config: &Object, number: usize) -> Result<()> {
     Ok(())
 }
 
-fn fault(
+pub(super) fn fault(
     number: usize,
     member: &[&str],
     kind: &str,

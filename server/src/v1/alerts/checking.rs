@@ -2,27 +2,29 @@
 
 use loupe_wire::{
     AlertResponse, AlertSource, NamespaceOperation, NamespaceSelector, NamespaceSelectorMode,
-    ResourceType, Value,
+    ResourceType, SystemCondition, Value,
 };
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
 
 use super::{Place, conditions, store};
 use crate::{
     app::App,
-    error::{Result, Violation},
-    v1::{namespaces::NAMESPACES, retrievers},
+    db::Table,
+    error::{ApiError, Result, Violation},
+    v1::{collections::COLLECTIONS, namespaces::NAMESPACES, retrievers::RETRIEVERS},
 };
 
 /// Largest rest of an alert, as JSON: inputs and metadata.
 const LARGEST: usize = 65_536;
 
-/// Checks what an alert is about, as a whole: after a change as well as at first. The retriever that it watches already is
-/// no matter of the key that changes something else.
+/// Checks what an alert is about, as a whole: after a change as well as at first. The retriever that it watched `before` is
+/// no matter of the key that changes something else, and a condition that stays was checked when it was sent.
 pub(super) async fn check(
     app: &App,
     place: &Place,
     alert: &AlertResponse,
-    watched: Option<&str>,
+    before: Option<&AlertResponse>,
 ) -> Result<()> {
     match alert.source.unwrap_or_default() {
         AlertSource::Retriever => {
@@ -32,9 +34,7 @@ pub(super) async fn check(
             };
             let id = match &place.namespace_id {
                 Some(namespace_id) => {
-                    let record = retrievers::RETRIEVERS
-                        .find(app.db(), namespace_id, retriever)
-                        .await?;
+                    let record = RETRIEVERS.find(app.db(), namespace_id, retriever).await?;
                     record.id
                 }
                 None => {
@@ -42,7 +42,8 @@ pub(super) async fn check(
                     retriever.clone()
                 }
             };
-            if watched != Some(retriever.as_str()) {
+            let watched = before.and_then(|before| before.retriever_id.as_ref());
+            if watched != Some(retriever) {
                 let operation = NamespaceOperation::ExecuteRetriever;
                 place
                     .caller
@@ -50,7 +51,13 @@ pub(super) async fn check(
             }
         }
         AlertSource::System => match &alert.system_condition {
-            Some(condition) => conditions::check(condition)?,
+            Some(condition)
+                if before.and_then(|before| before.system_condition.as_ref())
+                    == Some(condition) => {}
+            Some(condition) => {
+                conditions::check(condition)?;
+                check_condition(app, place, condition).await?;
+            }
             None => {
                 let msg = "an alert on the system names its condition";
                 let path = ["system_condition"];
@@ -67,6 +74,41 @@ pub(super) async fn check(
         return Err(Violation::body(&["inputs"], "too_long", msg, Value::Null).into());
     }
     Ok(())
+}
+
+/// What a condition is narrowed to is there, named by its id.
+async fn check_condition(app: &App, place: &Place, condition: &SystemCondition) -> Result<()> {
+    let id = |name: &str| condition.params.get(name).and_then(Value::as_str);
+    let namespaces = match &place.namespace_id {
+        Some(namespace_id) => vec![namespace_id.clone()],
+        None => store::namespace_ids(app.db(), &place.caller.org_id).await?,
+    };
+    if let Some(id) = id("collection_id") {
+        check_there(app, &COLLECTIONS, &namespaces, ("collection", id)).await?;
+    }
+    if let Some(id) = id("retriever_id") {
+        check_there(app, &RETRIEVERS, &namespaces, ("retriever", id)).await?;
+    }
+    Ok(())
+}
+
+async fn check_there<T>(
+    app: &App,
+    table: &Table<T>,
+    namespaces: &[String],
+    (kind, id): (&'static str, &str),
+) -> Result<()>
+where
+    T: Serialize + DeserializeOwned + Send + Sync + Unpin + 'static,
+{
+    for namespace_id in namespaces {
+        match table.find(app.db(), namespace_id, id).await {
+            Ok(found) if found.id == id => return Ok(()),
+            Err(error) if !error.is_not_found() => return Err(error),
+            _ => {}
+        }
+    }
+    Err(ApiError::not_found(kind, id))
 }
 
 async fn check_selector(app: &App, place: &Place, selector: &NamespaceSelector) -> Result<()> {

@@ -13,6 +13,7 @@ use crate::{
     args,
     error::{Result, Violation},
     v1::{billing, organizations},
+    words::{counted, said},
 };
 
 crate::sql! {
@@ -24,16 +25,35 @@ crate::sql! {
 pub(super) const MINUTE: i64 = 60_000_000;
 pub(super) const HOUR: i64 = 60 * MINUTE;
 
-/// Parameters that a condition may have: numbers above 0, and ids that narrow it.
-const NUMBERS: [&str; 6] = [
+/// Parameters that narrow a condition to one resource.
+const IDS: [&str; 2] = ["collection_id", "retriever_id"];
+
+/// Parameters that the interface has for conditions, without saying for which: any may be sent.
+const OF_ANY: [&str; 4] = [
     "stall_minutes",
     "latency_multiplier",
     "error_rate_threshold",
     "drop_fraction",
-    "drift_threshold",
-    "budget_fraction",
 ];
-const IDS: [&str; 2] = ["collection_id", "retriever_id"];
+
+/// Parameters that a condition looks at: ids, and numbers above 0.
+const fn parameters(kind: SystemConditionType) -> &'static [&'static str] {
+    use SystemConditionType as Is;
+    match kind {
+        Is::CollectionEmpty => &["collection_id"],
+        Is::CollectionStale => &["stall_minutes", "collection_id"],
+        Is::CollectionDrift => &["drift_threshold", "collection_id"],
+        Is::BatchStalled | Is::IngestStalled | Is::TaskQueueDegraded => &["stall_minutes"],
+        Is::BatchErrorRate => &["error_rate_threshold"],
+        Is::RetrieverLatency => &["latency_multiplier", "retriever_id"],
+        Is::RetrieverNoResults | Is::RetrieverAlignmentRegression | Is::RetrieverAccuracy => {
+            &["drop_fraction", "retriever_id"]
+        }
+        Is::RetrieverNoInteractions | Is::ProviderQuotaExhausted => &["retriever_id"],
+        Is::BudgetThreshold => &["budget_fraction"],
+        Is::BatchFailed | Is::DlqGrowth => &[],
+    }
+}
 
 /// Findings of one look; more of them are counted no further.
 const MOST: usize = 50;
@@ -47,25 +67,26 @@ pub(super) struct Finding {
     pub text: String,
 }
 
-/// Refuses parameters that no condition has.
+/// Refuses parameters that the condition does not look at, and that are none of the interface.
 pub(super) fn check(condition: &SystemCondition) -> Result<()> {
+    let accepted = parameters(condition.r#type);
     for (name, value) in &condition.params {
-        let good = match name.as_str() {
-            name if NUMBERS.contains(&name) => value.as_f64().is_some_and(|number| {
-                number > 0.0 && number <= 1e9 && (!is_share(name) || number <= 1.0)
-            }),
-            name if IDS.contains(&name) => value.is_string(),
-            _ => {
-                let msg = format!(
-                    "conditions have the parameters {} and {}",
-                    NUMBERS.join(", "),
-                    IDS.join(", ")
-                );
-                return Err(fault(name, msg, value.clone()));
-            }
+        if !accepted.contains(&name.as_str()) && !OF_ANY.contains(&name.as_str()) {
+            let msg = match accepted {
+                [] => "this condition has no parameters".to_owned(),
+                some => format!("this condition has the parameters {}", some.join(", ")),
+            };
+            return Err(fault(name, msg, value.clone()));
+        }
+        let is_id = IDS.contains(&name.as_str());
+        let is_good =
+            |number: f64| number > 0.0 && number <= 1e9 && (!is_share(name) || number <= 1.0);
+        let good = match is_id {
+            true => value.is_string(),
+            false => value.as_f64().is_some_and(is_good),
         };
         if !good {
-            let msg = match IDS.contains(&name.as_str()) {
+            let msg = match is_id {
                 true => "an id is a text",
                 false if is_share(name) => "a share is above 0 and at most 1",
                 false => "must be above 0",
@@ -179,7 +200,11 @@ impl<'a> Look<'a> {
         let waiting = self.app.db().number(WAITING, args).await?;
         if waiting > 0 {
             let minutes = self.number("stall_minutes", 15.0);
-            let text = format!("{waiting} tasks wait for longer than {minutes} minutes");
+            let text = format!(
+                "{} for longer than {}",
+                said(waiting, "task", ("waits", "wait")),
+                counted(minutes, "minute")
+            );
             self.find(self.org_id, text);
         }
         Ok(())
@@ -232,18 +257,29 @@ mod tests {
 
     #[test]
     fn parameters_are_known_and_in_their_bounds() {
-        for (params, good) in [
-            (json!({}), true),
-            (json!({"stall_minutes": 5, "collection_id": "col_1"}), true),
-            (json!({"drop_fraction": 1}), true),
-            (json!({"drop_fraction": 1.5}), false),
-            (json!({"stall_minutes": 0}), false),
-            (json!({"stall_minutes": "often"}), false),
-            (json!({"retriever_id": 1}), false),
-            (json!({"mood": 1}), false),
+        let (stalled, stale) = ("batch_stalled", "collection_stale");
+        for (kind, params, good) in [
+            (stalled, json!({}), true),
+            (
+                stale,
+                json!({"stall_minutes": 5, "collection_id": "col_1"}),
+                true,
+            ),
+            (stale, json!({"collection_id": 1}), false),
+            (stale, json!({"retriever_id": "ret_1"}), false),
+            (stalled, json!({"stall_minutes": 0}), false),
+            (stalled, json!({"stall_minutes": "often"}), false),
+            (stalled, json!({"drop_fraction": 0.5}), true),
+            (stalled, json!({"drift_threshold": 0.5}), false),
+            (stalled, json!({"mood": 1}), false),
+            ("retriever_accuracy", json!({"drop_fraction": 1}), true),
+            ("retriever_accuracy", json!({"drop_fraction": 1.5}), false),
+            ("batch_failed", json!({"stall_minutes": 5}), true),
+            ("batch_failed", json!({"stall_minutes": 0}), false),
+            ("batch_failed", json!({"collection_id": "col_1"}), false),
         ] {
             let condition: SystemCondition =
-                serde_json::from_value(json!({"type": "batch_stalled", "params": params})).unwrap();
+                serde_json::from_value(json!({"type": kind, "params": params})).unwrap();
             assert_eq!(check(&condition).is_ok(), good, "{condition:?}");
         }
     }

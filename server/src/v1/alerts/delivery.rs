@@ -241,17 +241,20 @@ fn lacking(why: &str) -> String {
     format!("the channel lacks settings: {why}")
 }
 
-/// The webhook of the organization that a channel names in place of an address.
-fn subscription<'a>(
+/// The webhook of the organization that a channel names in place of an address of its own.
+pub(super) fn subscription<'a>(
     channel: &'a NotificationChannelConfig,
     settings: &'a Object,
 ) -> Option<&'a str> {
     let named = settings.get("channel_id").and_then(Value::as_str);
-    let is_address = |name: &&str| {
-        let said = settings.get(*name).and_then(Value::as_str);
-        said.is_some_and(|address| !address.is_empty())
+    let is_address = |name: &&str| match settings.get(*name) {
+        Some(Value::String(address)) => !address.is_empty(),
+        Some(Value::Array(addresses)) => !addresses.is_empty(),
+        _ => false,
     };
-    let has_address = ["url", "webhook_url"].iter().any(is_address);
+    let has_address = ["url", "webhook_url", "to_addresses"]
+        .iter()
+        .any(is_address);
     channel
         .channel_id
         .as_deref()

@@ -271,7 +271,7 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
         let found = app.store().get(&reach, ids, WithVectors::No).await?;
         let mut looks = Vec::new();
         for document in found {
-            let value = Value::Object(document.payload);
+            let value = Value::from(document.payload);
             for watcher in &each {
                 let cause = Cause {
                     key: format!("{}:{}", claim.task_id, document.document_id),

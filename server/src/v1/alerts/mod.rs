@@ -8,6 +8,7 @@ mod delivery;
 mod evaluation;
 mod executions;
 mod ingest;
+mod naming;
 mod routes;
 mod store;
 
@@ -181,9 +182,11 @@ async fn create(app: &App, place: Place, request: CreateAlertRequest) -> Result<
         execution_mode: Some(mode),
     };
     checking::check(app, &place, &alert, None).await?;
+    naming::check_template(&alert.notification_config)?;
     let org_id = place.caller.org_id.clone();
     let sent = &mut alert.notification_config.channels;
     let sealed = channels::seal(app, (&org_id, &alert_id), sent, None)?;
+    naming::check(app, &place, sent, &[]).await?;
     let kept = Alert {
         org_id,
         alert,
@@ -304,12 +307,16 @@ async fn update(
     let before = record.data.0;
     let mut after = before.clone();
     apply(&mut after.alert, &request);
-    let watched = before.alert.retriever_id.as_deref();
-    checking::check(app, &place, &after.alert, watched).await?;
+    checking::check(app, &place, &after.alert, Some(&before.alert)).await?;
     if let Some(mut config) = request.notification_config {
+        // What was taken once may be sent back.
+        if config.template_id != before.alert.notification_config.template_id {
+            naming::check_template(&config)?;
+        }
         let old = (&before.alert.notification_config.channels, &before.sealed);
         let names = (before.org_id.as_str(), before.id());
         after.sealed = channels::seal(app, names, &mut config.channels, Some(old))?;
+        naming::check(app, &place, &config.channels, old.0).await?;
         after.alert.notification_config = config;
     }
     let now = app.clock().micros();

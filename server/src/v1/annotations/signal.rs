@@ -309,7 +309,7 @@ fn document(id: &str, annotation: AnnotationResponse) -> Result<Document> {
     Ok(Document {
         document_id,
         collection_id: SIGNAL.to_owned(),
-        payload,
+        payload: payload.into(),
         keywords: Some(text),
         ..Default::default()
     })

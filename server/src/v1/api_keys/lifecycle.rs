@@ -117,7 +117,7 @@ pub async fn update(
 
 fn changed(mut key: APIKeyModel, request: APIKeyUpdateRequest) -> APIKeyModel {
     key.name = request.name.unwrap_or(key.name);
-    if let Some(description) = request.description {
+    if let Some(description) = request.description.or(request.note) {
         key.description = description.unwrap_or_default();
     }
     key.note.clone_from(&key.description);

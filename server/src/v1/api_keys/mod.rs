@@ -52,7 +52,7 @@ pub async fn mint(
     quota::check(tx, org_id, Resource::ApiKeys).await?;
     check_name(tx, user, &request.name, None).await?;
     let (secret, hash, prefix) = new_secret(how.kind);
-    let description = request.description.unwrap_or_default();
+    let description = request.description.or(request.note).unwrap_or_default();
     let model = APIKeyModel {
         key_id: Some(id::new("key_")),
         key_hash: fingerprint(&hash),

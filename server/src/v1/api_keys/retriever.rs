@@ -38,7 +38,7 @@ pub async fn create_for_retriever(
     };
     let request = APIKeyCreateRequest {
         name: request.name,
-        description: request.description,
+        description: request.description.or(request.note),
         permissions: Some(vec![Permission::Read]),
         scopes: Some(vec![only]),
         expires_at: request.expires_at,

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use loupe_hosted::app::{
     bundle::{Bundle, BundleError, Limits},
+    faults,
     files::Manifest,
     headers::{self, Rules},
 };
-use loupe_wire::VersionRecord;
+use loupe_wire::{SmokeTestResult, VersionRecord};
 
 use super::{
     APPS, Hosted, PRODUCTION, asset_prefix,
@@ -82,6 +83,8 @@ struct Built {
     headers: Rules,
     /// Hashes of the keys that are in the files.
     keys: BTreeSet<String>,
+    /// What every visitor begins with.
+    page: String,
 }
 
 /// One deploy being worked on.
@@ -109,7 +112,26 @@ impl Job<'_> {
         let size: u64 = files.values().map(|file| file.size).sum();
         let line = format!("unpacked {} files, {size} bytes", files.len());
         self.tell("building", &line).await?;
+        let built = self.look_at(built).await?;
         self.activate(built).await
+    }
+
+    /// Tells what the page asks for and does not get. The version is served all the same: its owner may mean it.
+    async fn look_at(&mut self, built: Built) -> Result<Built> {
+        let started = self.app.clock().micros();
+        let looking = blocking(move || Ok((faults(&built.page, &built.files), built)));
+        let (errors, built) = looking.await?;
+        let now = self.app.clock().micros();
+        let lines = errors.iter().map(|error| (now, error.clone()));
+        self.deploy.log.extend(lines);
+        self.deploy.smoke_test = Some(SmokeTestResult {
+            passed: errors.is_empty(),
+            errors,
+            duration_ms: (now - started) / 1000,
+            tested_at: Some(clock::time(now).to_rfc3339()),
+            ..Default::default()
+        });
+        Ok(built)
     }
 
     /// Keeps what is told of the deploy.
@@ -195,6 +217,9 @@ impl Job<'_> {
 
     /// Files are named by their content: what a version before had is there already, and never changes.
     async fn keep(&self, packed: Packed, built: &mut Built) -> Result<()> {
+        if packed.path == "index.html" {
+            built.page = String::from_utf8_lossy(&packed.bytes).into_owned();
+        }
         let key = file_key(self.app_id, &packed.asset.hash);
         let blobs = self.app.blobs();
         for (ending, bytes) in [(".br", packed.br), (".gz", packed.gzip)] {

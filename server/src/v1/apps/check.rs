@@ -2,11 +2,11 @@
 
 use loupe_wire::{
     ApiAllowRule, AuthConfigInput, AuthConfigInputMode, AuthConfigOutput, BuildConfig,
-    ResourceType, Value,
+    NamespaceOperation, ResourceType, UpdateAppRequest, Value,
 };
 use serde_json::json;
 
-use super::{NAMESPACE, auth_config::mode_fault, store};
+use super::{Hosted, NAMESPACE, auth_config::mode_fault, store};
 use crate::{
     app::App,
     auth::{self, Caller},
@@ -88,17 +88,44 @@ pub(super) async fn is_free(tx: &mut Tx, org_id: &str, slug: &str, app_id: &str)
     Err(ApiError::already_exists("name_taken", message).with("slug", slug))
 }
 
-pub(super) fn secret_password(name: Option<&String>) -> Result<()> {
-    match name {
-        None => Ok(()),
-        Some(name) => Err(Violation::body(
-            &["password_secret_name"],
-            "value_error",
-            "the password of an app is sent as auth_config.password, with the mode password",
-            name.as_str().into(),
-        )
-        .into()),
+/// The configuration of sign-in with the password that a secret holds; an empty name takes the password of an app away.
+///
+/// # Errors
+/// There is no such secret or the caller's scopes do not cover it, it holds no password, or another way in is asked for beside it.
+pub(super) async fn with_secret(
+    app: &App,
+    caller: &Caller,
+    sent: Option<AuthConfigInput>,
+    name: Option<&str>,
+    is_protected: bool,
+) -> Result<Option<AuthConfigInput>> {
+    let Some(name) = name else { return Ok(sent) };
+    let fault = |message: &str| {
+        let path = ["password_secret_name"];
+        ApiError::from(Violation::body(&path, "value_error", message, name.into()))
+    };
+    if name.is_empty() {
+        let opened = || is_protected.then(AuthConfigInput::default);
+        return Ok(sent.or_else(opened));
     }
+    let mut auth = sent.unwrap_or_else(|| AuthConfigInput {
+        mode: AuthConfigInputMode::Password,
+        ..Default::default()
+    });
+    if auth.mode != AuthConfigInputMode::Password || auth.password.is_some() {
+        return Err(fault(
+            "an app has one password: send no auth_config beside it, or one of the mode password without a password",
+        ));
+    }
+    caller.allow(ResourceType::Secret, name, NamespaceOperation::ReadData)?;
+    let value = secrets::value(app, &caller.org_id, name).await?;
+    if !(8..=128).contains(&value.chars().count()) {
+        return Err(fault(
+            "a password has 8 to 128 letters: the secret's value has not",
+        ));
+    }
+    auth.password = Some(value);
+    Ok(Some(auth))
 }
 
 pub(super) fn build(build: Option<&BuildConfig>) -> Result<()> {
@@ -233,6 +260,25 @@ pub(super) async fn auth(
     })?;
     kept.password_hash = hash;
     Ok(Some(kept))
+}
+
+/// The sign-in that a change of an app asks for, out of the request; none where it is left as it is.
+pub(super) async fn changed_auth(
+    app: &App,
+    caller: &Caller,
+    request: &mut UpdateAppRequest,
+    before: &Hosted,
+) -> Result<Option<Option<AuthConfigOutput>>> {
+    let sent = request.auth_config.take();
+    let secret = request.password_secret_name.as_deref();
+    let is_protected = before.is_password_protected();
+    match with_secret(app, caller, sent, secret, is_protected).await? {
+        None => Ok(None),
+        Some(sent) => {
+            let old = before.auth_config.clone();
+            auth(app, caller, Some(sent), old).await.map(Some)
+        }
+    }
 }
 
 /// One that is kept need not be sent again.

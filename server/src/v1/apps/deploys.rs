@@ -10,7 +10,7 @@ use futures::{StreamExt, stream};
 use loupe_hosted::app::bundle::{LARGEST_ARCHIVE, check_names, check_path};
 use loupe_wire::{
     DeployRequest, DeployRequestEnvironment, DeployResponse, DeployResponseStatus,
-    DeployStatusResponse, TaskType, UploadUrlRequest, UploadUrlResponse, Value,
+    DeployStatusResponse, SmokeTestResult, TaskType, UploadUrlRequest, UploadUrlResponse, Value,
     VerifyUploadResponse,
 };
 use serde_json::json;
@@ -24,7 +24,7 @@ use crate::{
     auth::Caller,
     blob, clock,
     error::{ApiError, Result, Violation},
-    id,
+    hosting, id,
     v1::{
         retrievers::cast,
         tasks::{self, name_of},
@@ -260,10 +260,15 @@ pub async fn status(
     let record = super::find(app, caller, app_id).await?;
     let (status, at, deploy) =
         store::find_deploy(app.db(), &caller.org_id, &record.id, deploy_id).await?;
+    let smoke_test = deploy.smoke_test.zip(deploy.version);
+    let smoke_test = smoke_test.map(|(test, version)| SmokeTestResult {
+        url: hosting::url(app, &format!("{}--v{version}", record.slug)),
+        ..test
+    });
     cast(&json!({
         "deploy_id": deploy.deploy_id, "status": status, "environment": deploy.environment, "source": deploy.source,
         "bundle_s3_key": deploy.bundle, "message": deploy.message, "queued_at": clock::time(at).to_rfc3339(),
-        "queued_by": deploy.queued_by, "error": deploy.error,
+        "queued_by": deploy.queued_by, "error": deploy.error, "smoke_test": smoke_test,
     }))
 }
 

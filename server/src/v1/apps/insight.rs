@@ -30,7 +30,7 @@ crate::sql! {
     const SUMS = "SELECT CAST(minute / $4 AS BIGINT) AS bucket, CAST(SUM(pages) AS BIGINT) AS pages, CAST(SUM(errors) AS BIGINT) AS errors FROM app_minutes WHERE org_id = $1 AND app_id = $2 AND minute >= $3 GROUP BY 1 ORDER BY 1";
     const EVENTS = "SELECT kind, created_at, data FROM app_events WHERE org_id = $1 AND app_id = $2 AND kind LIKE $3 AND created_at >= $4 ORDER BY created_at DESC, event_id LIMIT $5";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM app_events WHERE org_id = $1 AND app_id = $2 AND kind NOT LIKE 'request.%' AND created_at >= $3";
-    const DEPLOYS = "SELECT status, created_at, data FROM app_deploys WHERE org_id = $1 AND app_id = $2 AND created_at >= $3 ORDER BY created_at DESC, deploy_id LIMIT $4";
+    const DEPLOYS = "SELECT status, created_at, data FROM app_deploys WHERE org_id = $1 AND app_id = $2 AND created_at >= $3 AND ((status = 'failed' AND CAST($5 AS BIGINT) = 1) OR (status <> 'failed' AND CAST($6 AS BIGINT) = 1)) ORDER BY created_at DESC, deploy_id LIMIT $4";
 }
 
 /// The kind under which something that a page reports is kept.
@@ -247,6 +247,9 @@ pub async fn logs(
             let kind = format!("request.{}", level.unwrap_or("%"));
             place.events(&kind, since, wanted.limit).await?
         }
+        // What fails has one level, and what visitors do another.
+        "errors" if level.is_some_and(|level| level != "error") => Vec::new(),
+        "interactions" if level.is_some_and(|level| level != "info") => Vec::new(),
         "errors" => {
             let reported = place.events(REPORTED, since, wanted.limit).await?;
             let mut all = place.events("request.error", since, wanted.limit).await?;
@@ -257,11 +260,8 @@ pub async fn logs(
         }
         "interactions" => place.events("interaction", since, wanted.limit).await?,
         "deploys" => {
-            return Ok(answer(
-                place.app_id.clone(),
-                log_type,
-                deploys(&place, since, wanted.limit).await?,
-            ));
+            let lines = deploys(&place, since, level, wanted.limit).await?;
+            return Ok(answer(place.app_id, log_type, lines));
         }
         other => {
             let message = "log types are requests, errors, interactions and deploys";
@@ -289,8 +289,20 @@ fn answer(app_id: String, log_type: &str, lines: Vec<Value>) -> AppLogsResponse 
     }
 }
 
-async fn deploys(place: &Place<'_>, since: i64, most: i64) -> Result<Vec<Value>> {
-    let args = args![place.org_id, &place.app_id, since, most];
+async fn deploys(
+    place: &Place<'_>,
+    since: i64,
+    level: Option<&str>,
+    most: i64,
+) -> Result<Vec<Value>> {
+    // A deploy that failed is an error, every other is information.
+    let (failed, others): (i64, i64) = match level {
+        None => (1, 1),
+        Some("error") => (1, 0),
+        Some("info") => (0, 1),
+        Some(_) => return Ok(Vec::new()),
+    };
+    let args = args![place.org_id, &place.app_id, since, most, failed, others];
     let rows: Vec<(String, i64, Json<Deploy>)> = place.app.db().all(DEPLOYS, args).await?;
     let line = |(status, at, deploy): (String, i64, Json<Deploy>)| {
         let deploy = deploy.0;

@@ -194,8 +194,9 @@ pub async fn create(
     check::slug(&request.slug)?;
     let size = serde_json::to_vec(&request).map_err(ApiError::internal)?;
     check::size(size.len())?;
-    check::secret_password(request.password_secret_name.as_ref())?;
-    let auth_config = check::auth(app, caller, request.auth_config, None).await?;
+    let secret = request.password_secret_name.as_deref();
+    let auth = check::with_secret(app, caller, request.auth_config, secret, false).await?;
+    let auth_config = check::auth(app, caller, auth, None).await?;
     let build = request.build_config.as_ref();
     check::build(build)?;
     check::authority(app, caller, build, namespace_id.as_deref()).await?;
@@ -331,16 +332,12 @@ pub async fn update(
     if let Some(slug) = &request.slug {
         check::slug(slug)?;
     }
-    check::secret_password(request.password_secret_name.as_ref())?;
     check::build(request.build_config.as_ref())?;
     let before = find(app, caller, app_id).await?;
     let old_auth = before.auth_config.clone();
     let mut request = request;
     // What was not sent is left as it is by then.
-    let auth = match request.auth_config.take() {
-        Some(sent) => Some(check::auth(app, caller, Some(sent), old_auth.clone()).await?),
-        None => None,
-    };
+    let auth = check::changed_auth(app, caller, &mut request, &before).await?;
     let (old_build, old_namespace) = (before.build_config.as_ref(), before.namespace_id.as_ref());
     let build = request.build_config.as_ref().or(old_build);
     let namespace = namespace_id.as_ref().or(old_namespace);
@@ -359,7 +356,7 @@ pub async fn update(
     if dry_run {
         let mut hosted = before.data.0;
         change(&mut hosted);
-        return told(app, &org_id, &hosted).await;
+        return tried(app, &org_id, &hosted).await;
     }
     let by = caller.actor().to_owned();
     let owner = org_id.clone();
@@ -383,6 +380,19 @@ pub async fn update(
         .await?;
     app.hosting.forget();
     told(app, &org_id, &hosted).await
+}
+
+/// What a change would make of an app; refused as the change itself would be.
+async fn tried(app: &App, org_id: &str, hosted: &Hosted) -> Result<AppResponse> {
+    let (owner, slug, id) = (
+        org_id.to_owned(),
+        hosted.slug.clone(),
+        hosted.app_id.clone(),
+    );
+    app.db()
+        .write(move |tx| Box::pin(async move { check::is_free(tx, &owner, &slug, &id).await }))
+        .await?;
+    told(app, org_id, hosted).await
 }
 
 impl Hosted {

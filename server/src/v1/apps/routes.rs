@@ -20,7 +20,7 @@ use crate::{
     app::App,
     auth::{self, Caller, Delete, Org, Read, Write},
     body::Body,
-    error::{ApiError, Result, Violation},
+    error::{ApiError, Result},
     list::{Params, within},
     openapi::routes,
     v1::namespaces,
@@ -90,14 +90,9 @@ async fn list_apps(
     org: Org<Read>,
     Params(query): Params<AppsQuery>,
 ) -> Result<Json<ListAppsResponse>> {
-    let (limit, offset) = (query.limit.unwrap_or(50), query.offset.unwrap_or(0));
-    if !(1..=1000).contains(&limit) || offset < 0 {
-        let msg = "limit lies between 1 and 1000, offset is not below 0";
-        return Err(Violation::query("limit", "range", msg, limit.into()).into());
-    }
     let wanted = Wanted {
-        limit,
-        offset,
+        limit: within("limit", query.limit, 50, (1, 1000))?,
+        offset: within("offset", query.offset, 0, (0, i64::MAX))?,
         template: query.template,
         slug: query.slug,
         search: query.search,
@@ -360,7 +355,7 @@ struct LogsQuery {
     log_type: Option<String>,
     /// 1 to 168, default 24.
     hours: Option<i64>,
-    /// Of requests: info, warn or error.
+    /// info, warn or error.
     level: Option<String>,
     /// 1 to 1000, default 100.
     limit: Option<i64>,

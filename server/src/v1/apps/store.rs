@@ -148,6 +148,9 @@ pub struct Deploy {
     pub log: Vec<(i64, String)>,
     /// The version that was made of it.
     pub version: Option<i64>,
+    /// What a look at its page told, without the address.
+    #[serde(default)]
+    pub smoke_test: Option<loupe_wire::SmokeTestResult>,
 }
 
 /// A version as the database has it.

@@ -12,11 +12,12 @@ use crate::{
     jobs::{Claim, text},
     v1::{
         tasks::{self, NewTask, name_of},
+        triggers,
         webhooks::{self, Channel, Outcome},
     },
 };
 
-/// The queue's word for one call.
+/// The queue's word for one call, of a batch that ended or of a trigger.
 pub const CALL: &str = "batch_callback";
 
 /// The address that a submission names, if it may be called; an empty one is none.
@@ -80,6 +81,9 @@ pub(super) async fn enqueue(
 /// # Errors
 /// The receiver may take it later: the queue tries again; or it will not.
 pub async fn run(app: &App, claim: &Claim) -> Result<()> {
+    if claim.work.get("webhook_id").is_some() {
+        return triggers::send(app, claim).await;
+    }
     let (url, id) = (text(claim, "url"), text(claim, "message_id"));
     let body = claim.work.get("body").and_then(Value::as_object);
     let body = body.cloned().unwrap_or_default();

@@ -20,6 +20,7 @@ use crate::{
         notifications::{self, Notice},
         tasks,
     },
+    words::{counted, said},
 };
 
 /// How something ends of which some failed.
@@ -191,12 +192,13 @@ fn notice(batch: &BatchModel, namespace_id: &str, counts: &store::Counts) -> Not
             format!("Batch {name} is done, but {failed} of {total} objects failed"),
         ),
     };
+    let written = said(documents, "document", ("was written", "were written"));
     let content = match &batch.error {
         Some(error) if failed > 0 => format!(
-            "{documents} documents were written from {} objects. The first error: {error}",
-            total - failed
+            "{written} from {}. The first error: {error}",
+            counted(total - failed, "object")
         ),
-        _ => format!("{documents} documents were written from {total} objects."),
+        _ => format!("{written} from {}.", counted(total, "object")),
     };
     let about = json!({
         "namespace_id": namespace_id, "bucket_id": batch.bucket_id, "batch_id": batch_id,

@@ -200,6 +200,9 @@ pub struct ChunkEnd {
     pub holder: String,
 }
 
+/// Documents of one event: a chunk may have written a hundred thousand of one object.
+const TOLD_AT_ONCE: usize = 5_000;
+
 /// The code of what the last chunk of a batch ends in until the documents have been counted; no caller ever sees it.
 pub(super) const UNCOUNTED: &str = "batch_uncounted";
 
@@ -354,7 +357,9 @@ async fn note_end(
         objects::shelving::withdraw(tx, &owner.org_id, namespace_id, made, now).await?;
     }
     for (collection_id, document_ids) in end.written.iter().filter(|(_, ids)| !ids.is_empty()) {
-        tell_written(tx, batch, owner, collection_id, document_ids, now).await?;
+        for some in document_ids.chunks(TOLD_AT_ONCE) {
+            tell_written(tx, batch, owner, collection_id, some, now).await?;
+        }
         // Some of what was written of an object that failed is told of with the rest.
         let place = (namespace_id.as_str(), collection_id.as_str());
         for object in end.objects.iter().filter(|one| one.status == "FAILED") {

@@ -22,6 +22,7 @@ use crate::{
     error::{ApiError, Result},
     jobs,
     v1::tasks::{self, NewTask, name_of},
+    words::counted,
 };
 
 /// The batch that a caller names; empty texts match everything.
@@ -147,7 +148,7 @@ async fn insert_task(
         work: Value::Null,
         inputs: vec![batch_id.into()],
         additional_data: data.as_object().cloned().unwrap_or_default(),
-        description: format!("Process {objects} objects"),
+        description: format!("Process {}", counted(objects, "object")),
     };
     let task = tasks::insert(tx, task, now).await?;
     batch.task_id = Some(task.task_id.clone());

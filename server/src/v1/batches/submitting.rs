@@ -20,6 +20,7 @@ use crate::{
         objects,
         tasks::{self, NewTask},
     },
+    words::counted,
 };
 
 /// Objects that a task shows of its batch.
@@ -396,7 +397,7 @@ async fn insert_task(
         work: Value::Null,
         inputs: vec![batch.batch_id.clone().into()],
         additional_data: data.as_object().cloned().unwrap_or_default(),
-        description: format!("Process {objects} objects"),
+        description: format!("Process {}", counted(objects, "object")),
     };
     tasks::insert(tx, task, now).await
 }

@@ -22,6 +22,7 @@ use crate::{
     limits::quota,
     list::parse_filter,
     v1::collections::{COLLECTIONS, lifecycle},
+    words::said,
 };
 
 /// Documents listed at once.
@@ -82,7 +83,7 @@ pub async fn trigger(
             let (batch, documents) = of_documents(app, scope, &collection, request).await?;
             answer.source_collection_ids = collection.source.collection_ids;
             answer.document_count = Some(documents);
-            answer.message = format!("{documents} documents are queued");
+            answer.message = format!("{} queued", said(documents, "document", ("is", "are")));
             vec![batch]
         }
         _ => {
@@ -91,7 +92,7 @@ pub async fn trigger(
             let objects = i64::try_from(objects).unwrap_or(i64::MAX);
             answer.source_bucket_ids = Some(buckets);
             answer.object_count = Some(objects);
-            answer.message = format!("{objects} objects are queued");
+            answer.message = format!("{} queued", said(objects, "object", ("is", "are")));
             batches
         }
     };

@@ -1,12 +1,13 @@
 //! Buckets hold objects of one schema.
 
+mod filtering;
 mod routes;
 mod store;
 
 use loupe_wire::{
     AuditAction, BucketCreateRequest, BucketDeleteResponse, BucketDestination, BucketResponse,
-    BucketSchema, BucketSchemaField, BucketUpdateRequest, IngestFilter, NamespaceOperation,
-    ResourceType, SourceAdapterConfig, TaskStatusEnum, TaskType, UniqueKeyConfig, Value,
+    BucketSchema, BucketSchemaField, BucketUpdateRequest, NamespaceOperation, ResourceType,
+    SourceAdapterConfig, TaskStatusEnum, TaskType, UniqueKeyConfig, Value,
 };
 use serde_json::json;
 
@@ -57,23 +58,13 @@ pub fn check_adapter(adapter: Option<&SourceAdapterConfig>) -> Result<()> {
     Err(Violation::body(&["source_adapter"], "not_enabled", msg, Value::Null).into())
 }
 
-/// So are files that a retriever judges, and files that are kept in storage of one's own.
-fn check_files(
-    ingest_filter: Option<&IngestFilter>,
-    destination: Option<&BucketDestination>,
-) -> Result<()> {
-    let (member, msg) = match (ingest_filter, destination) {
-        (Some(_), _) => (
-            "ingest_filter",
-            "objects are not judged by a retriever yet: filter what a batch takes",
-        ),
-        (None, Some(_)) => (
-            "destination",
-            "files are not kept in a storage of your own yet: leave the destination out",
-        ),
-        (None, None) => return Ok(()),
-    };
-    Err(Violation::body(&[member], "not_enabled", msg, Value::Null).into())
+/// So are files that are kept in storage of one's own.
+fn check_destination(destination: Option<&BucketDestination>) -> Result<()> {
+    if destination.is_none() {
+        return Ok(());
+    }
+    let msg = "files are not kept in a storage of your own yet: leave the destination out";
+    Err(Violation::body(&["destination"], "not_enabled", msg, Value::Null).into())
 }
 
 fn check_name(name: &str) -> Result<()> {
@@ -99,7 +90,8 @@ pub async fn create(
         .allow(ResourceType::Bucket, "*", NamespaceOperation::WriteData)?;
     check_name(&request.bucket_name)?;
     check_adapter(request.source_adapter.as_ref())?;
-    check_files(request.ingest_filter.as_ref(), request.destination.as_ref())?;
+    check_destination(request.destination.as_ref())?;
+    let ingest_filter = filtering::check(app, scope, request.ingest_filter).await?;
     check_unique_key(&request.bucket_schema, request.unique_key.as_ref())?;
     let caller = scope.caller.clone();
     let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
@@ -114,7 +106,7 @@ pub async fn create(
         metadata: request.metadata.unwrap_or_default(),
         storage_class: request.storage_class,
         destination: request.destination,
-        ingest_filter: request.ingest_filter,
+        ingest_filter,
         created_at: Some(at),
         updated_at: Some(at),
         status: TaskStatusEnum::Active,
@@ -206,13 +198,13 @@ pub async fn update(
     app: &App,
     scope: &Scope<Write>,
     identifier: &str,
-    request: BucketUpdateRequest,
+    mut request: BucketUpdateRequest,
     force: bool,
 ) -> Result<BucketResponse> {
     if let Some(name) = &request.bucket_name {
         check_name(name)?;
     }
-    check_files(request.ingest_filter.as_ref(), request.destination.as_ref())?;
+    check_destination(request.destination.as_ref())?;
     let record = BUCKETS
         .find(app.db(), &scope.namespace_id, identifier)
         .await?;
@@ -221,6 +213,7 @@ pub async fn update(
         &record.id,
         NamespaceOperation::WriteData,
     )?;
+    let filter = filtering::change(app, scope, request.ingest_filter.take()).await?;
     let caller = scope.caller.clone();
     let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
     let bucket = app
@@ -240,7 +233,7 @@ pub async fn update(
                 bucket.unique_key = request.unique_key.or(bucket.unique_key);
                 bucket.storage_class = request.storage_class.or(bucket.storage_class);
                 bucket.destination = request.destination.or(bucket.destination);
-                bucket.ingest_filter = request.ingest_filter.or(bucket.ingest_filter);
+                bucket.ingest_filter = filter.unwrap_or(bucket.ingest_filter);
                 if let Some(schema) = &bucket.bucket_schema {
                     check_unique_key(schema, bucket.unique_key.as_ref())?;
                 }

@@ -189,7 +189,7 @@ impl<'a> Picker<'a> {
             kept = vector.len();
             out.vectors.push(vector);
         }
-        let payload = Value::Object(document.payload);
+        let payload = Value::from(document.payload);
         for path in self.attributes {
             let found = loupe_engine::filter::value_at(&payload, path);
             point.attributes.push(match found {

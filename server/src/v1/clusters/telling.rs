@@ -11,6 +11,7 @@ use super::{computing::Computed, hierarchy, labels, members::Members, store::Run
 use crate::{
     app::App,
     auth::{Scope, Write},
+    words::said,
 };
 
 /// Documents that each cluster names as its middle.
@@ -114,10 +115,16 @@ pub fn measure(run: &mut Run, computed: &Computed, before: Option<&Run>, was: Op
     }
     if gathered.without > 0 {
         let why = match gathered.composed.is_some() {
-            true => "are in no cluster of the executions either",
-            false => "have no vector to compare and are in no cluster",
+            true => (
+                "is in no cluster of the executions either",
+                "are in no cluster of the executions either",
+            ),
+            false => (
+                "has no vector to compare and is in no cluster",
+                "have no vector to compare and are in no cluster",
+            ),
         };
-        reasons.push(format!("{} documents {why}", gathered.without));
+        reasons.push(said(gathered.without, "document", why));
     }
     if let Some(composed) = &gathered.composed {
         result.source_execution_ids.clone_from(&composed.run_ids);

@@ -15,8 +15,8 @@ use super::{
         namespaces::push_event,
         removal, taxonomies, triggers,
     },
-    COLLECTIONS, check_alerts, check_name, count_documents, enriching, find, lifecycle, scheduling,
-    sources, store, unbuilt,
+    COLLECTIONS, check_alerts, check_name, count_documents, enriching, find, lifecycle, naming,
+    scheduling, sources, store, unbuilt,
 };
 use crate::{
     app::App,
@@ -35,10 +35,14 @@ pub async fn update(
     if let Some(name) = &request.collection_name {
         check_name(name)?;
     }
-    unbuilt::check_change(&request)?;
+    unbuilt::check_tiering(request.tiering.as_ref())?;
     check_schema(&request)?;
     check_alerts(app, scope, request.alert_applications.as_deref()).await?;
     let found = find(app, scope, identifier, NamespaceOperation::WriteData).await?;
+    let names = request.index_map.take();
+    request.index_map = names
+        .map(|sent| naming::check(app, &found, sent))
+        .transpose()?;
     let id = found.collection_id.unwrap_or_default();
     let applications = request.taxonomy_applications.take();
     request.taxonomy_applications =
@@ -152,6 +156,7 @@ fn merge(collection: &mut CollectionResponse, request: UpdateCollectionRequest) 
     );
     let enrichments = request.retriever_enrichments;
     put_some(&mut collection.retriever_enrichments, enrichments);
+    put(&mut collection.index_map, request.index_map);
     put(&mut collection.document_schema, request.document_schema);
     let mode = request.schema_validation.map(|mode| match mode {
         WantedMode::Strict => Mode::Strict,

@@ -65,12 +65,16 @@ pub async fn clone(
     let source_id = pattern.collection_id.clone().unwrap_or_default();
     let own = request.feature_extractor.is_none();
     let checked = (pattern.document_schema.clone(), pattern.schema_validation);
+    let names = pattern.index_map.clone();
     let create_request = wanted(pattern, request);
     let mut made = match own {
         true => draft_copy(app, scope, create_request, false).await?,
         false => draft(app, scope, create_request).await?,
     };
     (made.document_schema, made.schema_validation) = checked;
+    if own {
+        made.index_map = names;
+    }
     if own && made.source != source && headers::are_sealed(&made.feature_extractor) {
         // Whoever says what is crawled would be sent the secrets.
         let msg = "the headers of this collection are secrets for its own source: send the extractor with its headers";

@@ -1,11 +1,9 @@
 //! Retrievers that a collection runs for documents as they come, and what the documents take over of the answers.
 
-use std::sync::Arc;
-
 use futures::StreamExt as _;
 use loupe_engine::{
     filter::{value_at, values_at},
-    stage::{RunError, Searchable, check_inputs, taxonomy::Finder, taxonomy::Taxonomy},
+    stage::RunError,
     store::Document,
 };
 use loupe_wire::{
@@ -15,17 +13,13 @@ use loupe_wire::{
 };
 use serde_json::json;
 
-use super::lifecycle;
+use super::searching::Ready;
 use crate::{
     app::App,
     auth::{Scope, Write},
     error::{ApiError, Result, Violation},
     list::parse_filter,
-    v1::{
-        documents,
-        retrievers::{self, RETRIEVERS},
-        taxonomies,
-    },
+    v1::{documents, retrievers, taxonomies},
 };
 
 /// Retrievers that one collection runs.
@@ -185,14 +179,6 @@ pub async fn enrich(
     Ok(())
 }
 
-/// A retriever made ready.
-struct Ready {
-    finder: Finder,
-    collections: Vec<Searchable>,
-    taxonomies: Vec<Arc<Taxonomy>>,
-    max_time_ms: u64,
-}
-
 /// One retriever being run for documents.
 struct Step<'a> {
     app: &'a App,
@@ -206,7 +192,8 @@ impl Step<'_> {
         if meant.is_empty() {
             return Ok(());
         }
-        let ready = match self.ready().await {
+        let id = &self.config.retriever_id;
+        let ready = match Ready::of(self.app, self.scope, id, LONGEST_MS).await {
             Ok(ready) => ready,
             Err(error) if !error.is_transient() => {
                 let said = json!({ "error": error.message() });
@@ -251,24 +238,6 @@ impl Step<'_> {
         Ok(rows.filter(|(_, row)| passes(row)).collect())
     }
 
-    async fn ready(&self) -> Result<Ready> {
-        let (app, namespace_id) = (self.app, &self.scope.namespace_id);
-        let org_id = &self.scope.caller.org_id;
-        let id = &self.config.retriever_id;
-        let stored = RETRIEVERS.known(app.db(), namespace_id, id).await?;
-        let finder = retrievers::finder(app, org_id, namespace_id, &stored).await?;
-        let found = super::resolve(app, namespace_id, &stored.collection_ids).await?;
-        let here = found.iter().filter(|one| !lifecycle::is_away(one));
-        let named = finder.plan.taxonomies();
-        Ok(Ready {
-            collections: here.map(|one| super::searchable(app, one)).collect(),
-            taxonomies: taxonomies::ready(app, org_id, namespace_id, &named).await?,
-            max_time_ms: retrievers::budget_ms(&stored)
-                .map_or(LONGEST_MS, |own| own.min(LONGEST_MS)),
-            finder,
-        })
-    }
-
     /// What a document takes over, field by field, of what the retriever finds for it: the document itself is not found.
     /// Nothing where the document has none of the fields that are asked for.
     async fn search(
@@ -279,21 +248,8 @@ impl Step<'_> {
         let Some(sent) = inputs(&self.config.input_mappings, document) else {
             return Ok(Vec::new());
         };
-        let finder = &ready.finder;
-        let inputs = check_inputs(&finder.input_schema, &sent).map_err(|faults| {
-            let told = faults.into_iter();
-            let told = told.map(|fault| format!("{}: {}", fault.loc.join("."), fault.msg));
-            RunError::Invalid(told.collect::<Vec<String>>().join("; "))
-        })?;
-        let mut run = retrievers::ground(self.app, self.scope).await;
-        run.collections.clone_from(&ready.collections);
-        run.references.clone_from(&finder.references);
-        run.taxonomies.clone_from(&ready.taxonomies);
-        run.secrets.clone_from(&finder.secrets);
-        run.inputs = inputs;
-        run.limit = i64::try_from(TAKEN + 1).ok();
-        run.max_time_ms = Some(ready.max_time_ms);
-        let outcome = finder.plan.run(run).await?;
+        let found = ready.search(self.app, self.scope, &sent, None, TAKEN + 1);
+        let outcome = found.await?;
         let own = document.get("document_id");
         let found = outcome.documents.into_iter().map(Value::Object);
         let others = found.filter(|one| own.is_none() || one.get("document_id") != own);
@@ -347,7 +303,7 @@ fn row(document: &Document) -> Value {
     row.insert("document_id".into(), document.document_id.as_str().into());
     let collection_id = document.collection_id.as_str().into();
     row.insert("collection_id".into(), collection_id);
-    Value::Object(row)
+    row.into()
 }
 
 /// The inputs that the mappings make of a document; none where it has no field of those that are named.

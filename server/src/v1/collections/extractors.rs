@@ -95,7 +95,7 @@ pub fn describe(info: &ExtractorInfo, outputs: &Outputs) -> FeatureExtractorResp
 }
 
 /// The vector indexes that a collection gets when no parameter is set.
-fn indexes(info: &ExtractorInfo, outputs: &Outputs) -> Vec<VectorIndexDefinition> {
+pub(super) fn indexes(info: &ExtractorInfo, outputs: &Outputs) -> Vec<VectorIndexDefinition> {
     let Ok(params) = info.check_params(&Value::Null, outputs) else {
         return Vec::new();
     };

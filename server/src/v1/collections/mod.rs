@@ -5,17 +5,20 @@ mod changing;
 mod cloning;
 mod enriching;
 mod extractors;
+mod features;
 pub mod headers;
 mod internal;
 pub mod lifecycle;
 mod mappings;
+mod naming;
 mod reconciling;
 mod routes;
 mod scheduling;
 mod schemas;
+mod searching;
 mod sources;
 pub mod store;
-mod unbuilt;
+pub mod unbuilt;
 
 use std::sync::Arc;
 
@@ -39,6 +42,7 @@ pub use enriching::enrich;
 pub use internal::{allow_reading, readable, searched};
 pub use routes::router;
 pub use scheduling::{hold_scheduled, unschedule};
+pub use searching::Ready;
 pub use store::COLLECTIONS;
 
 use super::{
@@ -181,19 +185,21 @@ pub fn searchable(app: &App, collection: &CollectionResponse) -> Searchable {
     let output = |index: &IndexInfo| {
         inference(collection, &index.name).unwrap_or_else(|| index.output.clone())
     };
+    let own = indexes(app, collection).into_iter();
+    let mut indexes: Vec<SearchIndex> = own
+        .map(|index| SearchIndex {
+            output: output(&index),
+            // Vectors that objects bring along are named, not addressed.
+            feature_uri: (index.source != Source::Own).then_some(index.feature_uri),
+            name: index.name,
+            dims: index.dims,
+        })
+        .collect();
+    naming::add(collection, &mut indexes);
     Searchable {
         collection_id: collection.collection_id.clone().unwrap_or_default(),
         name: collection.collection_name.clone(),
-        indexes: indexes(app, collection)
-            .into_iter()
-            .map(|index| SearchIndex {
-                output: output(&index),
-                // Vectors that objects bring along are named, not addressed.
-                feature_uri: (index.source != Source::Own).then_some(index.feature_uri),
-                name: index.name,
-                dims: index.dims,
-            })
-            .collect(),
+        indexes,
     }
 }
 
@@ -250,14 +256,10 @@ async fn draft_copy(
         .allow(ResourceType::Collection, "*", NamespaceOperation::WriteData)?;
     check_name(&request.collection_name)?;
     let source = sources::check(app, scope, request.source).await?;
-    let Some(config) = &request.feature_extractor else {
-        let msg =
-            "name the extractor: {feature_extractor_name, version, parameters, input_mappings}";
-        return Err(Violation::body(&["feature_extractor"], "missing", msg, Value::Null).into());
-    };
-    let (feature_extractor, indexes) = check_extractor(app, config, is_new)?;
+    let config = features::extractor(app, request.feature_extractor, request.features)?;
+    let (feature_extractor, indexes) = check_extractor(app, &config, is_new)?;
     let schemas = sources::schemas(app, &scope.namespace_id, &source).await?;
-    mappings::check(config, &schemas)?;
+    mappings::check(&config, &schemas)?;
     check_alerts(app, scope, request.alert_applications.as_deref()).await?;
     let input_schema = match request.input_schema {
         Some(schema) => Some(schema),

@@ -1,6 +1,6 @@
 //! Documents of a namespace, in whichever collection they are.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{
     Json,
@@ -12,15 +12,17 @@ use loupe_wire::{
     BatchGetDocumentsRequest, BatchGetDocumentsResponse, BatchListDocumentsRequest,
     BatchListDocumentsResponse, BatchListQuery, DocumentPatchRequest, DocumentReplaceRequest,
     DocumentResponse, ListDocumentsRequest, ListDocumentsResponse, NamespaceListDocumentsRequest,
-    NamespaceOperation, Object, Value,
+    NamespaceOperation, Value,
 };
 use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{
-    Shape, everywhere,
-    routes::{DocumentQuery, DocumentsQuery, list_page, show_one},
-    view,
+    Shape,
+    answers::{Answer, One, list_page, show_one},
+    everywhere,
+    routes::{DocumentQuery, DocumentsQuery},
+    view::Shown,
 };
 use crate::{
     app::App,
@@ -62,7 +64,7 @@ async fn get_any_document(
     scope: Scope<Read>,
     Path(document_id): Path<String>,
     query: DocumentQuery,
-) -> Result<Json<Object>> {
+) -> Result<Json<One>> {
     let collection = collection_of(&app, &scope, &document_id).await?;
     show_one(&app, &scope, &collection, &document_id, query)
         .await
@@ -76,10 +78,10 @@ async fn patch_any_document(
     scope: Scope<Write>,
     Path(document_id): Path<String>,
     Body(request): Body<DocumentPatchRequest>,
-) -> Result<Json<Object>> {
+) -> Result<Json<Shown>> {
     let collection = collection_of(&app, &scope, &document_id).await?;
     let document = super::patch(&app, &scope, &collection, &document_id, request).await?;
-    Ok(Json(view(&app, document, &Shape::default())))
+    Ok(Json(Shown::whole(document)))
 }
 
 /// Replaces the user members.
@@ -89,10 +91,10 @@ async fn replace_any_document(
     scope: Scope<Write>,
     Path(document_id): Path<String>,
     Body(request): Body<DocumentReplaceRequest>,
-) -> Result<Json<Object>> {
+) -> Result<Json<Shown>> {
     let collection = collection_of(&app, &scope, &document_id).await?;
     let document = super::replace(&app, &scope, &collection, &document_id, request).await?;
-    Ok(Json(view(&app, document, &Shape::default())))
+    Ok(Json(Shown::whole(document)))
 }
 
 /// Up to 1,000 documents by their ids, in that order, and the ids that nothing was found for.
@@ -109,14 +111,14 @@ async fn get_documents(
         .into_iter()
         .map(|document| (document.document_id.clone(), document))
         .collect();
-    let shape = Shape {
+    let shape = Arc::new(Shape {
         presigned_urls: request.return_presigned_urls,
         ..Default::default()
-    };
+    });
     let (mut documents, mut not_found) = (Vec::new(), Vec::new());
     for id in ids {
         match found.remove(&id) {
-            Some(document) => documents.push(view(&app, document, &shape)),
+            Some(document) => documents.push(Shown::new(&app, document, shape.clone())),
             None => not_found.push(id),
         }
     }
@@ -132,7 +134,7 @@ async fn list_namespace_documents(
     scope: Scope<Read>,
     query: DocumentsQuery,
     Body(request): Body<NamespaceListDocumentsRequest>,
-) -> Result<Json<Value>> {
+) -> Result<Json<Answer>> {
     page(&app, &scope, query, request).await.map(Json)
 }
 
@@ -141,7 +143,7 @@ async fn page(
     scope: &Scope<Read>,
     query: DocumentsQuery,
     request: NamespaceListDocumentsRequest,
-) -> Result<Value> {
+) -> Result<Answer> {
     let mut sight = everywhere(app, scope).await?;
     let reach = &mut sight.reach;
     let mut unknown = Vec::new();
@@ -180,7 +182,7 @@ async fn page(
         offset: (request.offset != 0).then_some(request.offset),
     };
     let mut answer = list_page(app, scope, &sight, &query, request).await?;
-    answer["unknown_collection_ids"] = unknown.into();
+    answer.unknown_collection_ids = Some(unknown);
     Ok(answer)
 }
 

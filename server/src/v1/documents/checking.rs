@@ -47,6 +47,17 @@ impl Checks {
         }
     }
 
+    /// Admits documents of one object, or tells why it fails; `before` of its documents came before these.
+    fn failure(&self, documents: &mut [Document], before: usize) -> Option<Failure> {
+        documents.iter_mut().enumerate().find_map(|(place, one)| {
+            let faults = self.admit(one).err()?;
+            Some(Failure {
+                error: format!("document {}: {}", before + place + 1, words(&faults)),
+                error_type: "permanent",
+            })
+        })
+    }
+
     /// Puts into the document's record what is not as the schema says, in place of what was there.
     pub(super) fn admit(&self, document: &mut Document) -> Result<(), Vec<Fault>> {
         let warnings = self.check(&document.payload)?;
@@ -146,16 +157,22 @@ pub fn hold_back(collection: &CollectionResponse, outcomes: &mut [ObjectOutcome]
         let Ok(documents) = &mut outcome.documents else {
             continue;
         };
-        let refused = documents.iter_mut().enumerate().find_map(|(place, one)| {
-            let faults = checks.admit(one).err()?;
-            Some(format!("document {}: {}", place + 1, words(&faults)))
-        });
-        if let Some(error) = refused {
-            outcome.documents = Err(Failure {
-                error,
-                error_type: "permanent",
-            });
+        if let Some(failure) = checks.failure(documents, 0) {
+            outcome.documents = Err(failure);
         }
     }
     Ok(())
+}
+
+/// Why the collection's schema refuses some documents of one object, `before` of which came before these.
+///
+/// # Errors
+/// As [`Checks::of`].
+pub fn refused(
+    collection: &CollectionResponse,
+    documents: &mut [Document],
+    before: usize,
+) -> Result<Option<Failure>> {
+    let checks = Checks::of(collection)?;
+    Ok(checks.and_then(|checks| checks.failure(documents, before)))
 }

@@ -84,7 +84,7 @@ async fn aggregate(
         let page = app.store().list(reach, query.clone()).await?;
         read += page.documents.len();
         for document in page.documents {
-            let mut row = Value::Object(document.payload);
+            let mut row = Value::from(document.payload);
             row["document_id"] = document.document_id.into();
             row["collection_id"] = document.collection_id.into();
             aggregation.add(&row)?;
@@ -135,7 +135,8 @@ async fn validate_document(
     Body(request): Body<DocumentReplaceRequest>,
 ) -> Result<Json<DocumentValidationResponse>> {
     let operation = NamespaceOperation::ReadData;
-    let collection = collections::known(&app, &scope, &collection, operation).await?;
+    // Whoever may see documents of it may ask what they must look like.
+    let (collection, _) = super::open(&app, &scope, &collection, operation).await?;
     let mut document = request.extra;
     if let Some(metadata) = request.metadata {
         document.insert("metadata".into(), Value::Object(metadata));

@@ -1,5 +1,6 @@
 //! Documents: what extractors make of objects, or what callers write themselves.
 
+mod answers;
 mod anywhere;
 mod bulk;
 mod checking;
@@ -18,14 +19,15 @@ mod vectors;
 mod view;
 mod writing;
 
+pub use answers::{One, show};
 pub use bulk::update_many;
-pub use checking::{hold_back, is_own};
+pub use checking::{hold_back, is_own, refused};
 pub use expand::{ROOT, expand};
 pub use journal::{reapply, recover, settle, settle_all, trim};
 pub use listing::{Listing, by_batch, list, parse_sort};
-pub use routes::{router, show};
+pub use routes::router;
 pub use sharing::set_acl;
-pub use sight::{Sight, everywhere, open};
+pub use sight::{Sight, everywhere, of_patterns, open};
 pub use upserting::{checked, find_sent, upsert};
 pub use view::{Shape, VectorNames, presign, view};
 pub use writing::{create, delete, keywords, patch, replace};

@@ -9,14 +9,17 @@ use loupe_wire::{
     BatchUpdateDocumentsRequest, BatchUpdateDocumentsResponse, BulkUpdateDocumentsRequest,
     BulkUpdateDocumentsResponse, DocumentCountResponse, DocumentCreateRequest,
     DocumentPatchRequest, DocumentReplaceRequest, DocumentResponse, GenericDeleteResponse,
-    ListDocumentsRequest, ListDocumentsResponse, NamespaceOperation, Object, SortDirection,
+    ListDocumentsRequest, ListDocumentsResponse, NamespaceOperation, SortDirection,
     UpdateDocumentACLRequest, Value,
 };
 use serde::Deserialize;
-use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{Listing, Shape, Sight, VectorNames, view};
+use super::{
+    Listing, Shape, VectorNames,
+    answers::{Answer, One, list_page, show_one},
+    view::Shown,
+};
 use crate::{
     app::App,
     auth::{Delete, Read, Scope, Write},
@@ -84,16 +87,16 @@ query_extractor!(DocumentsQuery);
 #[into_params(parameter_in = Query)]
 pub(super) struct DocumentQuery {
     /// Fresh addresses of the blobs.
-    return_presigned_urls: Option<bool>,
-    return_vectors: Option<bool>,
+    pub(super) return_presigned_urls: Option<bool>,
+    pub(super) return_vectors: Option<bool>,
     /// `true`, or a comma list of names.
-    return_vector_names: Option<String>,
+    pub(super) return_vector_names: Option<String>,
     /// parent, root_object, ancestors, children, or paths of fields that hold document ids; comma-separated.
-    expand: Option<String>,
+    pub(super) expand: Option<String>,
 }
 query_extractor!(DocumentQuery);
 
-fn listing(query: &DocumentsQuery, request: &ListDocumentsRequest) -> Result<Listing> {
+pub(super) fn listing(query: &DocumentsQuery, request: &ListDocumentsRequest) -> Result<Listing> {
     let limit = request
         .limit
         .or(query.limit)
@@ -169,7 +172,7 @@ fn listing(query: &DocumentsQuery, request: &ListDocumentsRequest) -> Result<Lis
     })
 }
 
-fn shape(query: &DocumentsQuery, request: &ListDocumentsRequest) -> Shape {
+pub(super) fn shape(query: &DocumentsQuery, request: &ListDocumentsRequest) -> Shape {
     Shape {
         presigned_urls: request.return_presigned_urls
             || query.return_presigned_urls.unwrap_or(false),
@@ -188,67 +191,13 @@ async fn page(
     collection: &str,
     query: DocumentsQuery,
     request: ListDocumentsRequest,
-) -> Result<Json<Value>> {
+) -> Result<Json<Answer>> {
     let operation = NamespaceOperation::ReadData;
     let (collection, sight) = super::open(app, scope, collection, operation).await?;
     collections::lifecycle::check_here(&collection)?;
     list_page(app, scope, &sight, &query, request)
         .await
         .map(Json)
-}
-
-/// One page of what is in sight.
-pub(super) async fn list_page(
-    app: &App,
-    scope: &Scope<Read>,
-    sight: &Sight,
-    query: &DocumentsQuery,
-    request: ListDocumentsRequest,
-) -> Result<Value> {
-    let (mut listing, shape) = (listing(query, &request)?, shape(query, &request));
-    listing.filter = sight.filter(listing.filter);
-    let page = super::list(app, &sight.reach, listing).await?;
-    let mut shown: Vec<Object> = page
-        .documents
-        .into_iter()
-        .map(|document| view(app, document, &shape))
-        .collect();
-    super::expand(
-        app,
-        scope,
-        request.expand.as_deref().unwrap_or_default(),
-        &mut shown,
-    )
-    .await?;
-    let mut answer = json!({"pagination": page.pagination, "warnings": []});
-    if let Some(total) = page.pagination.total {
-        answer["total_documents"] = total.into();
-    }
-    match request.group_by {
-        None => answer["results"] = shown.into_iter().map(Value::Object).collect(),
-        Some(field) => {
-            answer["groups"] = groups(shown, &field);
-            answer["group_by_field"] = field.into();
-        }
-    }
-    Ok(answer)
-}
-
-/// The page's documents by the value of a field, in the order first met.
-fn groups(documents: Vec<Object>, field: &str) -> Value {
-    let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
-    for document in documents {
-        let document = Value::Object(document);
-        let key = loupe_engine::filter::value_at(&document, field)
-            .cloned()
-            .unwrap_or(Value::Null);
-        match groups.iter_mut().find(|(other, _)| *other == key) {
-            Some((_, members)) => members.push(document),
-            None => groups.push((key, vec![document])),
-        }
-    }
-    let group = |(key, members): (Value, Vec<Value>)| json!({"group_key": key, "count": members.len(), "documents": members});
-    groups.into_iter().map(group).collect()
 }
 
 /// Documents of a collection.
@@ -258,7 +207,7 @@ async fn list_documents(
     scope: Scope<Read>,
     Path(collection): Path<String>,
     query: DocumentsQuery,
-) -> Result<Json<Value>> {
+) -> Result<Json<Answer>> {
     page(
         &app,
         &scope,
@@ -277,7 +226,7 @@ async fn search_documents(
     Path(collection): Path<String>,
     query: DocumentsQuery,
     Body(request): Body<ListDocumentsRequest>,
-) -> Result<Json<Value>> {
+) -> Result<Json<Answer>> {
     page(&app, &scope, &collection, query, request).await
 }
 
@@ -288,9 +237,9 @@ async fn create_document(
     scope: Scope<Write>,
     Path(collection): Path<String>,
     Body(request): Body<DocumentCreateRequest>,
-) -> Result<Json<Object>> {
+) -> Result<Json<Shown>> {
     let document = super::create(&app, &scope, &collection, request).await?;
-    Ok(Json(view(&app, document, &Shape::default())))
+    Ok(Json(Shown::whole(document)))
 }
 
 /// How many documents a collection holds, as this key sees them.
@@ -322,62 +271,10 @@ async fn get_document(
     scope: Scope<Read>,
     Path((collection, document_id)): Path<(String, String)>,
     query: DocumentQuery,
-) -> Result<Json<Object>> {
+) -> Result<Json<One>> {
     show_one(&app, &scope, &collection, &document_id, query)
         .await
         .map(Json)
-}
-
-/// One document, with its vectors where they are asked for.
-///
-/// # Errors
-/// There is none that the caller may see.
-pub async fn show(
-    app: &App,
-    scope: &Scope<Read>,
-    collection: &str,
-    document_id: &str,
-    return_vectors: bool,
-) -> Result<Object> {
-    let query = DocumentQuery {
-        return_vectors: Some(return_vectors),
-        ..Default::default()
-    };
-    show_one(app, scope, collection, document_id, query).await
-}
-
-/// One document as the query wants to see it.
-pub(super) async fn show_one(
-    app: &App,
-    scope: &Scope<Read>,
-    collection: &str,
-    document_id: &str,
-    query: DocumentQuery,
-) -> Result<Object> {
-    let shape = Shape {
-        presigned_urls: query.return_presigned_urls.unwrap_or(false),
-        vectors: query.return_vectors.unwrap_or(false),
-        vector_names: VectorNames::parse(query.return_vector_names.as_deref()),
-        select: None,
-    };
-    let vectors = if shape.needs_vectors() {
-        WithVectors::Yes
-    } else {
-        WithVectors::No
-    };
-    let operation = NamespaceOperation::ReadData;
-    let (_, document) =
-        super::find(app, scope, collection, document_id, operation, vectors).await?;
-    let mut shown = [view(app, document, &shape)];
-    let fields = query.expand.unwrap_or_default();
-    let fields: Vec<String> = fields
-        .split(',')
-        .map(|field| field.trim().to_owned())
-        .filter(|field| !field.is_empty())
-        .collect();
-    super::expand(app, scope, &fields, &mut shown).await?;
-    let [shown] = shown;
-    Ok(shown)
 }
 
 /// Sets the members sent and keeps the others.
@@ -387,9 +284,9 @@ async fn patch_document(
     scope: Scope<Write>,
     Path((collection, document_id)): Path<(String, String)>,
     Body(request): Body<DocumentPatchRequest>,
-) -> Result<Json<Object>> {
+) -> Result<Json<Shown>> {
     let document = super::patch(&app, &scope, &collection, &document_id, request).await?;
-    Ok(Json(view(&app, document, &Shape::default())))
+    Ok(Json(Shown::whole(document)))
 }
 
 /// Replaces every user field.
@@ -399,9 +296,9 @@ async fn replace_document(
     scope: Scope<Write>,
     Path((collection, document_id)): Path<(String, String)>,
     Body(request): Body<DocumentReplaceRequest>,
-) -> Result<Json<Object>> {
+) -> Result<Json<Shown>> {
     let document = super::replace(&app, &scope, &collection, &document_id, request).await?;
-    Ok(Json(view(&app, document, &Shape::default())))
+    Ok(Json(Shown::whole(document)))
 }
 
 /// Removes one document.
@@ -425,9 +322,9 @@ async fn set_document_acl(
     scope: Scope<Write>,
     Path((collection, document_id)): Path<(String, String)>,
     Body(request): Body<UpdateDocumentACLRequest>,
-) -> Result<Json<Object>> {
+) -> Result<Json<Shown>> {
     let document = super::set_acl(&app, &scope, &collection, &document_id, request).await?;
-    Ok(Json(view(&app, document, &Shape::default())))
+    Ok(Json(Shown::whole(document)))
 }
 
 /// Changes many documents, each its own or all that match.

@@ -58,6 +58,14 @@ impl Sight {
         self.allow(caller, ANY)
     }
 
+    /// The scopes that the sight was narrowed to, for work that goes on after the request: [`of_patterns`] makes the same of
+    /// them. Nothing where the scopes cover the collections themselves.
+    pub fn patterns(&self, caller: &Caller) -> Option<Vec<String>> {
+        let named = caller.patterns(ResourceType::Document, self.operation);
+        self.is_narrow()
+            .then(|| named.map(ToOwned::to_owned).collect())
+    }
+
     fn allow(&self, caller: &Caller, id: &str) -> Result<()> {
         match self.is_narrow() {
             true => caller.allow(ResourceType::Document, id, self.operation),
@@ -170,8 +178,13 @@ pub async fn everywhere<L: Level>(app: &App, scope: &Scope<L>) -> Result<Sight> 
 
 /// The documents that scopes of this operation name; nothing where they name none.
 fn named(caller: &Caller, operation: NamespaceOperation) -> Option<Filter> {
+    of_patterns(caller.patterns(ResourceType::Document, operation))
+}
+
+/// The documents of these ids and beginnings of ids; nothing where there are none of either.
+pub fn of_patterns<'p>(patterns: impl Iterator<Item = &'p str>) -> Option<Filter> {
     let (mut ids, mut any) = (Vec::new(), Vec::new());
-    for pattern in caller.patterns(ResourceType::Document, operation) {
+    for pattern in patterns {
         match pattern.strip_suffix('*') {
             None => ids.push(Value::from(pattern)),
             // Every id begins so; told as what it is, it needs no look at each of them.

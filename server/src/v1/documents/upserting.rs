@@ -327,7 +327,7 @@ impl Making<'_> {
         Document {
             document_id: one.id,
             collection_id: self.spec.collection_id.clone(),
-            payload,
+            payload: payload.into(),
             vectors: one.vectors,
             keywords: Some(text),
         }

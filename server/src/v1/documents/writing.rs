@@ -209,7 +209,7 @@ pub async fn create(
     let document = Document {
         document_id,
         collection_id: spec.collection_id.clone(),
-        payload,
+        payload: payload.into(),
         vectors: check_vectors(&spec, &vectors, &["vectors"])?,
         keywords: Some(text),
     };

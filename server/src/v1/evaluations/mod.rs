@@ -2,6 +2,7 @@
 //! retriever all of them and measures its rankings, beside an earlier run.
 
 mod dataset;
+mod gate;
 mod learning;
 mod routes;
 mod run;
@@ -12,10 +13,12 @@ mod verdict;
 use loupe_engine::judging::Metric;
 use loupe_wire::{
     EvaluationConfig, EvaluationListResponse, EvaluationRecord, EvaluationStatus,
-    NamespaceOperation, StartEvaluationRequest, StartEvaluationResponse, TaskType, Value,
+    NamespaceOperation, RetrieverModelOutput, StartEvaluationRequest, StartEvaluationResponse,
+    TaskType, Value,
 };
 use serde_json::json;
 
+pub use gate::{check, fallen};
 pub use learning::{asked, grade, name};
 pub use routes::{router, window};
 pub use run::{EVALUATE, give_up, run};
@@ -117,6 +120,7 @@ pub async fn start(
     let retriever = retrievers::find(app, scope, identifier, operation).await?;
     let settings = Settings::of(&request.evaluation_config.unwrap_or_default())?;
     let dataset = store::find_dataset(app.db(), &scope.namespace_id, &request.dataset_name).await?;
+    let weight_set_id = weight_set(&retriever);
     let retriever_id = retriever.retriever_id.unwrap_or_default();
     let baseline = match request.baseline_evaluation_id {
         Some(named) => Some(baseline(app, scope, &named, &dataset.dataset_id).await?),
@@ -140,9 +144,21 @@ pub async fn start(
         query_count: dataset.query_count,
         total_queries: Some(dataset.query_count),
         baseline_evaluation_id: baseline.map(|one| one.evaluation_id),
+        weight_set_id,
         ..Default::default()
     };
     leave(app, scope, record, now).await
+}
+
+/// The weights that were shipped to the retriever.
+fn weight_set(retriever: &RetrieverModelOutput) -> Option<String> {
+    retriever.stages.iter().find_map(|stage| {
+        let parameters = stage.config.get("parameters")?;
+        let inside = parameters.pointer("/feature_search_config/learning_config");
+        let config = inside.or_else(|| parameters.get("learning_config"))?;
+        let id = config.pointer("/shipped_weight_set/weight_set_id")?;
+        id.as_str().map(ToOwned::to_owned)
+    })
 }
 
 async fn leave(

@@ -10,6 +10,7 @@ use crate::{
 crate::sql! {
     const INSERT_DATASET = "INSERT INTO evaluation_datasets (dataset_id, namespace_id, name, created_at, data, queries) VALUES ($1, $2, $3, $4, $5, $6)";
     const FIND_DATASET = "SELECT data, queries FROM evaluation_datasets WHERE namespace_id = $1 AND (dataset_id = $2 OR name = $2) ORDER BY CASE WHEN dataset_id = $2 THEN 0 ELSE 1 END LIMIT 1";
+    const DATASET_ID = "SELECT dataset_id FROM evaluation_datasets WHERE namespace_id = $1 AND (dataset_id = $2 OR name = $2) ORDER BY CASE WHEN dataset_id = $2 THEN 0 ELSE 1 END LIMIT 1";
     const NAME_TAKEN = "SELECT CAST(COUNT(*) AS BIGINT) FROM evaluation_datasets WHERE namespace_id = $1 AND name = $2";
     const LIST_DATASETS = "SELECT data FROM evaluation_datasets WHERE namespace_id = $1 ORDER BY created_at DESC, dataset_id LIMIT $2 OFFSET $3";
     const COUNT_DATASETS = "SELECT CAST(COUNT(*) AS BIGINT) FROM evaluation_datasets WHERE namespace_id = $1";
@@ -58,6 +59,16 @@ pub(super) async fn find_dataset(
         row.ok_or_else(|| ApiError::not_found("evaluation_dataset", identifier))?;
     dataset.0.queries = queries.0;
     Ok(dataset.0)
+}
+
+/// The id of the dataset of this id, else of this name.
+pub(super) async fn dataset_id(
+    db: &Db,
+    namespace_id: &str,
+    identifier: &str,
+) -> Result<Option<String>> {
+    let row: Option<(String,)> = db.one(DATASET_ID, args![namespace_id, identifier]).await?;
+    Ok(row.map(|(id,)| id))
 }
 
 pub(super) async fn count_datasets(tx: &mut Tx, namespace_id: &str) -> Result<i64> {

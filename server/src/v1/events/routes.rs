@@ -1,7 +1,7 @@
 use axum::{Json, extract::State};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use loupe_wire::{ChangeEventResponse, ListEventsResponse};
-use serde::Deserialize;
+use loupe_wire::{ChangeEventResponse, ListEventsResponse, WebhookEventType};
+use serde::{Deserialize, Deserializer, de::IntoDeserializer};
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{
@@ -15,6 +15,7 @@ use crate::{
     error::{ApiError, Result, Violation},
     list,
     openapi::routes,
+    v1::tasks::name_of,
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -31,10 +32,21 @@ struct EventsQuery {
     /// The same as `cursor`, which wins.
     after: Option<String>,
     namespace_id: Option<String>,
-    event_type: Option<String>,
+    #[serde(default, deserialize_with = "named")]
+    event_type: Option<WebhookEventType>,
     /// 1 to 1000, default 100; wins over `page_size`.
     limit: Option<i64>,
     page_size: Option<i64>,
+}
+
+/// A type of event; an empty one is none.
+fn named<'de, D: Deserializer<'de>>(
+    sent: D,
+) -> std::result::Result<Option<WebhookEventType>, D::Error> {
+    match String::deserialize(sent)? {
+        empty if empty.is_empty() => Ok(None),
+        name => WebhookEventType::deserialize(name.into_deserializer()).map(Some),
+    }
 }
 
 impl<S: Send + Sync> axum::extract::FromRequestParts<S> for EventsQuery {
@@ -72,7 +84,7 @@ async fn list_events(
         .unwrap_or_default();
     let cursor = list::cursor([query.cursor, query.next_cursor, query.after]);
     let after = cursor.as_deref().map_or(Ok(0), decode)?;
-    let kind = query.event_type.unwrap_or_default();
+    let kind = query.event_type.map(name_of).unwrap_or_default();
     let (rows, place, has_more) = match scope.caller.principal() {
         Some(principal) => {
             let wanted = own::Wanted {

@@ -22,7 +22,8 @@ pub use running::run;
 pub use store::sweep;
 
 use super::{
-    collections,
+    collections::{COLLECTIONS, lifecycle},
+    documents,
     tasks::{self, NewTask},
 };
 use crate::{
@@ -53,6 +54,9 @@ struct Work {
     request: CollectionExportRequest,
     /// The end user whose documents are meant.
     principal: Option<String>,
+    /// The scopes of documents that the key had; nothing where it covered the collection.
+    #[serde(default)]
+    only: Option<Vec<String>>,
 }
 
 /// The folder of an export's file. It lies with the files of the namespace, and goes with them.
@@ -109,8 +113,11 @@ pub async fn export(
     request: CollectionExportRequest,
 ) -> Result<Exported> {
     let operation = NamespaceOperation::ReadData;
-    let collection = collections::known(app, scope, collection, operation).await?;
-    collections::lifecycle::check_here(&collection)?;
+    // The signal of annotations is no collection that the task would find.
+    let known = COLLECTIONS.known(app.db(), &scope.namespace_id, collection);
+    let id = known.await?.id.clone();
+    let (collection, sight) = documents::open(app, scope, &id, operation).await?;
+    lifecycle::check_here(&collection)?;
     check(&request)?;
     app.blobs()
         .check_room(app.config().limits.free_disk_bytes)?;
@@ -118,6 +125,7 @@ pub async fn export(
         export_id: id::new("exp_"),
         collection_id: collection.id.clone(),
         principal: scope.caller.principal().map(ToOwned::to_owned),
+        only: sight.patterns(&scope.caller),
         request,
     };
     let mut task = NewTask::work(

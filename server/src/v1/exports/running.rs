@@ -24,7 +24,7 @@ use crate::{
     list::parse_filter,
     v1::{
         collections::{COLLECTIONS, lifecycle},
-        tasks,
+        documents, tasks,
     },
 };
 
@@ -47,7 +47,7 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
         collection_ids: vec![collection.id.clone()],
         principal: work.principal.clone(),
     };
-    let pages = Pages::new(app, reach, &work.request)?;
+    let pages = Pages::new(app, reach, &work)?;
     let file = match work.request.format {
         ExportFormat::Csv => File::Csv(columns(pages.clone()).await?),
         ExportFormat::Parquet => {
@@ -99,12 +99,17 @@ struct Pages {
 }
 
 impl Pages {
-    fn new(app: &App, reach: Reach, request: &CollectionExportRequest) -> Result<Self> {
-        let filter: Option<Filter> = request
+    fn new(app: &App, reach: Reach, work: &Work) -> Result<Self> {
+        let request = &work.request;
+        let asked: Option<Filter> = request
             .filters
             .as_ref()
             .map(|filter| parse_filter(&filter.0, "filters"))
             .transpose()?;
+        let filter = match (asked, only(work)) {
+            (Some(asked), Some(only)) => Some(asked.and(only)),
+            (asked, only) => asked.or(only),
+        };
         let query = ListQuery {
             filter,
             limit: PAGE,
@@ -143,6 +148,13 @@ impl Pages {
         self.count.fetch_add(added, Ordering::Relaxed);
         Ok(Some(found))
     }
+}
+
+/// What the key's scopes leave of the collection; nothing where they cover it.
+fn only(work: &Work) -> Option<Filter> {
+    let patterns = work.only.as_ref()?.iter().map(String::as_str);
+    // What names no document covers none.
+    Some(documents::of_patterns(patterns).unwrap_or(Filter::Any(Vec::new())))
 }
 
 /// The columns of everything that is asked for.

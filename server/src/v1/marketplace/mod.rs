@@ -115,9 +115,7 @@ fn listing(
         category: published.category,
         tags: published.tags,
         logo_url: display.logo_url.clone(),
-        icon_base64: published
-            .icon_base64
-            .or_else(|| display.icon_base64.clone()),
+        icon_base64: display.icon_base64.clone().or(published.icon_base64),
         available_tiers: vec![SubscriptionTierConfig {
             tier: SubscriptionTier::Free,
             limits: page::told(&published.rate_limit_config),

@@ -201,6 +201,9 @@ impl Clone {
                 }
             }
         }
+        for bucket in &mut clone.buckets {
+            ingest_filter(bucket, &clone.ids);
+        }
         for collection in &mut clone.collections {
             let applied = collection.retriever_enrichments.iter_mut().flatten();
             remap(
@@ -287,6 +290,16 @@ fn applications(collection: &mut CollectionResponse, ids: &ClonedResourceSummary
     }
 }
 
+/// A cloned bucket is filtered by the clone's retriever; without it by none.
+fn ingest_filter(bucket: &mut BucketResponse, ids: &ClonedResourceSummary) {
+    let filter = bucket.ingest_filter.take();
+    let filter = filter.filter(|one| ids.retrievers.contains_key(&one.retriever_id));
+    bucket.ingest_filter = filter.map(|mut one| {
+        remap([&mut one.retriever_id], &ids.retrievers);
+        one
+    });
+}
+
 /// A new id, noted beside the old one.
 fn renamed(ids: &mut Ids, old: String, prefix: &'static str) -> String {
     let new = id::new(prefix);
@@ -333,6 +346,7 @@ pub async fn clone(
     let pattern = Pattern::read(app, &source.id, &request).await?;
     let (caller, now) = (caller.clone(), app.clock().micros());
     let at = clock::time(now);
+    let expires_at = super::expiry(at, request.ttl_seconds)?;
     let namespace = NamespaceModel {
         namespace_id: Some(id::new("ns_")),
         namespace_name: name,
@@ -344,9 +358,7 @@ pub async fn clone(
         namespace_ready: false,
         created_at: Some(at),
         updated_at: Some(at),
-        expires_at: request
-            .ttl_seconds
-            .map(|seconds| at + chrono::Duration::seconds(seconds)),
+        expires_at,
         ..source.data.0
     };
     let mut clone = Clone::of(namespace, pattern)?;

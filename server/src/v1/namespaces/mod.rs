@@ -8,7 +8,9 @@ mod routes;
 mod standalone;
 mod stats;
 mod store;
+mod unbuilt;
 
+use chrono::{DateTime, Duration, Utc};
 use loupe_wire::{
     AuditAction, CreateNamespaceRequest, NamespaceDeleteResponse, NamespaceModel,
     NamespaceOperation, PatchNamespaceRequest, ResourceType, TaskType,
@@ -70,6 +72,22 @@ pub fn check_name(sent: &str) -> Result<String> {
     .into())
 }
 
+/// The longest time that a namespace may be said to last, in seconds: a hundred years.
+const LONGEST: i64 = 3_153_600_000;
+
+/// When a namespace that lasts so long expires.
+fn expiry(from: DateTime<Utc>, ttl_seconds: Option<i64>) -> Result<Option<DateTime<Utc>>> {
+    match ttl_seconds {
+        Some(seconds) if seconds > LONGEST => {
+            let msg = format!("input should be less than or equal to {LONGEST}");
+            let path = ["ttl_seconds"];
+            Err(Violation::body(&path, "less_than_equal", msg, seconds.into()).into())
+        }
+        Some(seconds) => Ok(Some(from + Duration::seconds(seconds))),
+        None => Ok(None),
+    }
+}
+
 pub async fn create(
     app: &App,
     caller: &Caller,
@@ -81,6 +99,7 @@ pub async fn create(
         NamespaceOperation::ModifyInfrastructure,
     )?;
     let name = check_name(&request.namespace_name)?;
+    unbuilt::check_new(&request)?;
     if let Some(asked) = &request.namespace_id
         && !asked
             .strip_prefix("ns_")
@@ -97,6 +116,7 @@ pub async fn create(
     }
     let (caller, now) = (caller.clone(), app.clock().micros());
     let at = clock::time(now);
+    let expires_at = expiry(at, request.ttl_seconds)?;
     let namespace = NamespaceModel {
         namespace_id: Some(request.namespace_id.unwrap_or_else(|| id::new("ns_"))),
         namespace_name: name,
@@ -110,9 +130,7 @@ pub async fn create(
         namespace_ready: true,
         created_at: Some(at),
         updated_at: Some(at),
-        expires_at: request
-            .ttl_seconds
-            .map(|seconds| at + chrono::Duration::seconds(seconds)),
+        expires_at,
         ..Default::default()
     };
     app.db()
@@ -179,7 +197,12 @@ pub async fn update(
 ) -> Result<NamespaceModel> {
     let name = request.namespace_name.as_deref().map(check_name);
     let name = name.transpose()?;
+    unbuilt::check_change(&request)?;
     let (acting, identifier, now) = (caller.clone(), identifier.to_owned(), app.clock().micros());
+    let expires_at = match request.expires_at {
+        Some(at) => Some(at),
+        None => expiry(clock::time(now), request.ttl_seconds)?,
+    };
     let namespace = app
         .db()
         .write(move |tx| {
@@ -198,7 +221,10 @@ pub async fn update(
                 namespace.auto_create_indexes = request
                     .auto_create_indexes
                     .unwrap_or(namespace.auto_create_indexes);
-                namespace.expires_at = request.expires_at.or(namespace.expires_at);
+                namespace.adaptive_indexing = request
+                    .adaptive_indexing
+                    .unwrap_or(namespace.adaptive_indexing);
+                namespace.expires_at = expires_at.or(namespace.expires_at);
                 namespace.updated_at = Some(clock::time(now));
                 NAMESPACES
                     .update(

@@ -6,8 +6,8 @@ use axum::{
 };
 use loupe_wire::{
     BYOUpsertRequest, BYOUpsertResponse, CreateStandaloneNamespaceRequestModel, DocumentResponse,
-    Object, PromoteNamespaceRequestModel, PromoteNamespaceResponseModel,
-    PromoteValidateResponseModel, StandaloneNamespaceResponseModel,
+    PromoteNamespaceRequestModel, PromoteNamespaceResponseModel, PromoteValidateResponseModel,
+    StandaloneNamespaceResponseModel,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -73,7 +73,7 @@ async fn get_own_document(
     org: Org<Read>,
     Path((identifier, document_id)): Path<(String, String)>,
     Params(query): Params<OwnDocumentQuery>,
-) -> Result<Json<Object>> {
+) -> Result<Json<documents::One>> {
     let (_, scope) = standalone::enter::<Read>(&app, &org.caller, &identifier).await?;
     let (collection, id) = standalone::find(&app, &scope, &document_id).await?;
     let vectors = query.return_vectors.unwrap_or(false);

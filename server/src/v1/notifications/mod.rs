@@ -4,6 +4,7 @@
 pub mod letters;
 mod live;
 pub mod preferences;
+pub mod quotas;
 mod routes;
 mod store;
 

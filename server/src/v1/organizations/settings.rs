@@ -1,5 +1,7 @@
 //! What an organization has set beside what it is.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -13,6 +15,7 @@ crate::sql! {
     const FIND = "SELECT settings FROM organizations WHERE org_id = $1";
     // Of every organization: budgets are looked after by one leader.
     const ALL = "SELECT org_id, settings FROM organizations ORDER BY org_id";
+    const HOLD = "UPDATE organizations SET updated_at = updated_at WHERE org_id = $1";
     const UPDATE = "UPDATE organizations SET updated_at = $2, settings = $3 WHERE org_id = $1";
 }
 
@@ -24,6 +27,8 @@ pub struct Settings {
     pub audits_reads: bool,
     pub notifications: Preferences,
     pub spending: Spending,
+    /// The part of each quota that was told of, in percent, by what it is kept of.
+    pub quotas: BTreeMap<String, i64>,
 }
 
 type Row = (Json<Settings>,);
@@ -40,6 +45,15 @@ pub async fn find(db: &Db, org_id: &str) -> Result<Settings> {
 pub async fn find_in(tx: &mut Tx, org_id: &str) -> Result<Settings> {
     let row: Option<Row> = tx.one(FIND, args![org_id]).await?;
     Ok(row.map(|(settings,)| settings.0).unwrap_or_default())
+}
+
+/// As [`find_in`]; nobody else changes them until the transaction ends.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn hold(tx: &mut Tx, org_id: &str) -> Result<Settings> {
+    tx.run(HOLD, args![org_id]).await?;
+    find_in(tx, org_id).await
 }
 
 /// Of every organization, by its id.

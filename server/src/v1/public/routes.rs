@@ -8,7 +8,7 @@ use loupe_wire::{
     BulkInteractionsResponse, InteractionResponse, ListPublicRetrieversResponse,
     PublicExecuteResponse, PublicInteractionBatchRequest, PublicInteractionRequest,
     PublicRetrieverConfigResponse, PublicRetrieverListItem, PublicRetrieverListStats,
-    PublicRetrieverTemplateResponse, PublishedRetrieverResponse, RetrieverExecutionRequest,
+    PublicRetrieverTemplateResponse, PublishedRetrieverResponse, RetrieverExecutionRequest, Value,
     VerifyPasswordRequest, VerifyPasswordResponse,
 };
 use serde::Deserialize;
@@ -22,7 +22,7 @@ use crate::{
     app::App,
     body::Body,
     error::{ApiError, Result, Violation},
-    list,
+    list::{self, within},
     openapi::routes,
     v1::{publishing, retrievers::cast},
 };
@@ -38,13 +38,21 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(verify_public_password))
 }
 
+/// Letters of what is searched for in the list, and entries of a page of it that is not long.
+const LONGEST_SEARCH: usize = 200;
+const LONG: i64 = 100;
+
+/// Bytes of icons in one page of the list: those beyond come without.
+const ICONS: usize = 4 << 20;
+
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct PublicQuery {
-    /// From 1.
+    /// 1 to 500.
     page: Option<i64>,
-    /// 1 to 100, default 20.
+    /// 1 to 1000, default 20.
     page_size: Option<i64>,
+    /// Words of the title or the name, at most 200 letters.
     search: Option<String>,
     #[allow(
         dead_code,
@@ -73,15 +81,23 @@ macro_rules! query_extractor {
 }
 query_extractor!(PublicQuery, ExecuteQuery);
 
-fn item(app: &App, published: PublishedRetrieverResponse) -> PublicRetrieverListItem {
+/// A page of the list; `room` is what is left for icons.
+fn item(
+    app: &App,
+    published: PublishedRetrieverResponse,
+    room: &mut usize,
+) -> PublicRetrieverListItem {
     let display = published.display_config;
+    let icon = display.icon_base64.or(published.icon_base64);
+    let icon = icon.filter(|icon| icon.len() <= *room);
+    *room -= icon.as_ref().map_or(0, String::len);
     PublicRetrieverListItem {
         public_url: publishing::public_url(app, &published.public_name),
         public_name: published.public_name,
         title: display.title,
         description: display.description.or(published.description),
         logo_url: display.logo_url,
-        icon_base64: published.icon_base64.or(display.icon_base64),
+        icon_base64: icon,
         og_image_url: display.seo.and_then(|seo| seo.og_image_url),
         password_protected: published.password_protected,
         is_active: published.is_active,
@@ -91,30 +107,53 @@ fn item(app: &App, published: PublishedRetrieverResponse) -> PublicRetrieverList
     }
 }
 
+/// A page of the list, and how many there are in all. It is read in parts: with all their icons, a thousand are too much at once.
+async fn items(
+    app: &App,
+    words: &str,
+    most: i64,
+    offset: i64,
+) -> Result<(Vec<PublicRetrieverListItem>, i64)> {
+    let (mut items, mut room, mut done) = (Vec::new(), ICONS, 0);
+    loop {
+        let part = LONG.min(most - done);
+        let (found, total) = publishing::list_open(app.db(), words, part, offset + done).await?;
+        done += part;
+        let is_last = done >= most || offset + done >= total;
+        let found = found.into_iter();
+        items.extend(found.map(|published| item(app, published.data.0, &mut room)));
+        if is_last {
+            return Ok((items, total));
+        }
+    }
+}
+
 /// Public pages.
 #[utoipa::path(get, path = "/v1/public/retrievers/", tag = "public_retrievers", params(PublicQuery), responses((status = 200, body = ListPublicRetrieversResponse)))]
 async fn list_public_retrievers(
     State(app): State<App>,
     query: PublicQuery,
 ) -> Result<Json<ListPublicRetrieversResponse>> {
-    let (page, page_size) = (query.page.unwrap_or(1), query.page_size.unwrap_or(20));
-    if page < 1 || !(1..=100).contains(&page_size) {
-        let msg = "page starts at 1 and page_size lies between 1 and 100";
-        return Err(Violation::query("page_size", "range", msg, page_size.into()).into());
+    let page = within("page", query.page, 1, (1, 500))?;
+    let page_size = within("page_size", query.page_size, 20, (1, 1000))?;
+    let words = query.search.unwrap_or_default();
+    if words.chars().count() > LONGEST_SEARCH {
+        let msg = format!("search has at most {LONGEST_SEARCH} letters");
+        return Err(Violation::query("search", "string_too_long", msg, Value::Null).into());
     }
+    // A long page reads as much as a search.
+    let _turn = match page_size > LONG {
+        true => Some(app.turns.take().await?),
+        false => None,
+    };
     let (active, locked) = publishing::count_public(app.db()).await?;
     let stats = PublicRetrieverListStats {
         total_active: active,
         total_password_protected: locked,
         total_open: active - locked,
     };
-    let words = query.search.unwrap_or_default();
     let offset = (page - 1).saturating_mul(page_size);
-    let (found, total_count) = publishing::list_open(app.db(), &words, page_size, offset).await?;
-    let results = found
-        .into_iter()
-        .map(|published| item(&app, published.data.0))
-        .collect();
+    let (results, total_count) = items(&app, &words, page_size, offset).await?;
     let total_pages = (total_count + page_size - 1) / page_size;
     Ok(Json(ListPublicRetrieversResponse {
         results,
@@ -173,6 +212,18 @@ async fn execute_public(
     search(&app, &open, request, presigned_urls, &headers).await
 }
 
+/// What a caller asks for that no page does: it is told, and the search runs without it.
+fn undone(request: &RetrieverExecutionRequest) -> impl Iterator<Item = String> + use<> {
+    let expands = request.expand.as_ref().is_some_and(|all| !all.is_empty());
+    let asked = [
+        (request.stream, "stream"),
+        (expands, "expand"),
+        (request.return_vectors, "return_vectors"),
+    ];
+    let asked = asked.into_iter().filter(|(is_asked, _)| *is_asked);
+    asked.map(|(_, member)| format!("a page does without '{member}': it was left out"))
+}
+
 /// Searches a page, and answers that nothing changed where the caller knows the answer.
 ///
 /// # Errors
@@ -184,6 +235,7 @@ pub async fn search(
     presigned_urls: bool,
     headers: &HeaderMap,
 ) -> Result<Response> {
+    let undone = undone(&request);
     let ask = Execute {
         inputs: request.inputs.unwrap_or_default(),
         filters: request.filters,
@@ -194,7 +246,8 @@ pub async fn search(
         highlights: request.return_highlights,
         ..Default::default()
     };
-    let (shown, answered) = open.execute(app, ask).await?;
+    let (mut shown, answered) = open.execute(app, ask).await?;
+    shown.warnings.extend(undone);
     let mut response = match answered.mark.is_known(headers) {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => Json(shown).into_response(),

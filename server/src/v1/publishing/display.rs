@@ -2,7 +2,7 @@
 
 use loupe_engine::store::ListQuery;
 use loupe_wire::{
-    ComponentsConfig, DisplayConfig, InputRenderingConfig, ResultCardProperties,
+    ComponentsConfig, DisplayConfig, InputRenderingConfig, Object, ResultCardProperties,
     RetrieverInputSchemaFieldType, RetrieverModelOutput, Value,
 };
 use serde_json::json;
@@ -149,11 +149,13 @@ pub(super) fn check(display: &DisplayConfig, retriever: &RetrieverModelOutput) -
     }
 }
 
-/// Fills in what publishing fills in: search-engine fields and the configuration that the page can show.
+/// Fills in what publishing fills in: search-engine fields and, unless the owner keeps it to themselves, the configuration that
+/// the page shows.
 pub(super) fn complete(
     mut display: DisplayConfig,
     retriever: &RetrieverModelOutput,
     description: Option<&str>,
+    tells: bool,
 ) -> DisplayConfig {
     let cut = |text: &str, most: usize| text.chars().take(most).collect::<String>();
     if display.inputs.is_empty() {
@@ -174,6 +176,12 @@ pub(super) fn complete(
         seo.keywords.clone_from(&retriever.tags);
     }
     display.seo = Some(seo);
+    display.retriever_config = tells.then(|| configuration(retriever));
+    display
+}
+
+/// What a page tells of the retriever behind it.
+fn configuration(retriever: &RetrieverModelOutput) -> Object {
     let stages: Vec<Value> = retriever
         .stages
         .iter()
@@ -185,8 +193,8 @@ pub(super) fn complete(
         .flatten()
         .map(|feature| json!({"extractor": feature.extractor, "version": feature.version, "output": feature.output}))
         .collect();
-    display.retriever_config = json!({"stages": stages, "feature_extractors": features})
-        .as_object()
-        .cloned();
-    display
+    Object::from_iter([
+        ("stages".to_owned(), json!(stages)),
+        ("feature_extractors".to_owned(), json!(features)),
+    ])
 }

@@ -110,7 +110,12 @@ async fn asked(
         retriever_id: retriever.retriever_id.clone().unwrap_or_default(),
         public_id: id::new("pub_"),
         public_name: request.public_name.unwrap_or_else(|| name_from(&title)),
-        display_config: display::complete(display, retriever, request.description.as_deref()),
+        display_config: display::complete(
+            display,
+            retriever,
+            request.description.as_deref(),
+            metadata.is_some(),
+        ),
         description: request
             .description
             .or_else(|| retriever.description.clone()),
@@ -255,7 +260,9 @@ pub async fn update(
                     found.ok_or_else(|| ApiError::not_found("published_retriever", &id))?;
                 if let Some(display) = request.display_config {
                     let description = published.description.as_deref();
-                    published.display_config = display::complete(display, &retriever, description);
+                    let tells = published.retriever_metadata.is_some();
+                    published.display_config =
+                        display::complete(display, &retriever, description, tells);
                 }
                 published.rate_limit_config = request
                     .rate_limit_config
@@ -294,23 +301,44 @@ pub async fn unpublish(app: &App, scope: &Scope<Delete>, identifier: &str) -> Re
 /// What is at an address for whoever may see it: a publication, or a preview of one. Under a name that a page had before it
 /// is that page, with the name that it has now.
 pub async fn find_public(app: &App, public_name: &str) -> Result<Option<Published>> {
-    if let Some(found) = preview::find(app.db(), public_name, app.clock().micros()).await? {
-        return Ok(Some(found));
+    let mut found = preview::find(app.db(), public_name, app.clock().micros()).await?;
+    if found.is_none() {
+        found = store::find_public(app.db(), public_name).await?;
     }
-    match store::find_public(app.db(), public_name).await? {
-        Some(found) => Ok(Some(found)),
-        None => store::find_moved(app.db(), public_name).await,
+    if found.is_none() {
+        found = store::find_moved(app.db(), public_name).await?;
     }
+    Ok(found.map(with_icon))
 }
 
-/// Whether a public name is free.
-pub async fn is_available(app: &App, name: &str) -> Result<bool> {
+/// The icon that a publication was given is the one of its page, unless the page names another.
+fn with_icon(mut found: Published) -> Published {
+    let published = &mut found.data.0;
+    if published.display_config.icon_base64.is_none() {
+        published
+            .display_config
+            .icon_base64
+            .clone_from(&published.icon_base64);
+    }
+    found
+}
+
+/// Whether a retriever may be published under a name: one that no other has.
+pub async fn is_available<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    identifier: &str,
+    name: &str,
+) -> Result<bool> {
+    let retriever = retrievers::find(app, scope, identifier, NamespaceOperation::ReadData).await?;
     let spelled = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let whole = !name.starts_with('-') && !name.ends_with('-');
     if !(3..=50).contains(&name.len()) || !whole || !name.bytes().all(spelled) {
         return Ok(false);
     }
-    Ok(store::find_public(app.db(), name).await?.is_none())
+    let holder = store::find_public(app.db(), name).await?;
+    let id = retriever.retriever_id.unwrap_or_default();
+    Ok(holder.is_none_or(|holder| holder.data.retriever_id == id))
 }
 
 /// Members of a document that strangers may see.

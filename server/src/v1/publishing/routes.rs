@@ -38,6 +38,9 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(check_public_name))
 }
 
+/// Publications that are listed where no number is asked for.
+const PAGE: i64 = 100;
+
 /// Published retrievers of the namespace.
 #[utoipa::path(get, path = "/v1/retrievers/published", tag = "publishing", params(ListQuery), responses((status = 200, body = PublishedRetrieverListResponse)))]
 async fn list_published(
@@ -45,6 +48,9 @@ async fn list_published(
     scope: Scope<Read>,
     query: ListQuery,
 ) -> Result<Json<PublishedRetrieverListResponse>> {
+    let is_open = query.limit.or(query.page_size).is_none();
+    let limit = is_open.then_some(PAGE).or(query.limit);
+    let query = ListQuery { limit, ..query };
     let params = ListParams::new(query, &serde_json::json!({}))?;
     let all = store::list(app.db(), &scope.namespace_id).await?;
     let total = i64::try_from(all.len()).unwrap_or(i64::MAX);
@@ -151,15 +157,15 @@ impl<S: Send + Sync> FromRequestParts<S> for NameQuery {
     }
 }
 
-/// Whether a public name is free.
+/// Whether a public name is free for this retriever: its own is.
 #[utoipa::path(get, path = "/v1/retrievers/{retriever_id}/publish/availability", tag = "publishing", params(NameQuery), responses((status = 200, body = PublicNameAvailabilityResponse)))]
 async fn check_public_name(
     State(app): State<App>,
-    _scope: Scope<Read>,
-    _id: Path<String>,
+    scope: Scope<Read>,
+    Path(id): Path<String>,
     query: NameQuery,
 ) -> Result<Json<PublicNameAvailabilityResponse>> {
-    let available = super::is_available(&app, &query.name).await?;
+    let available = super::is_available(&app, &scope, &id, &query.name).await?;
     Ok(Json(PublicNameAvailabilityResponse {
         name: query.name,
         available,

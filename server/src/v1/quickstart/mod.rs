@@ -170,7 +170,7 @@ async fn publish(app: &App, scope: &Scope<Write>, retriever_id: &str) -> Result<
     if let Some(published) = publishing::lookup(app, scope, retriever_id).await? {
         return Ok(published.public_name);
     }
-    let public_name = if publishing::is_available(app, NAME).await? {
+    let public_name = if publishing::is_available(app, scope, retriever_id, NAME).await? {
         NAME.to_owned()
     } else {
         let unique = scope.namespace_id.trim_start_matches("ns_").to_lowercase();

@@ -237,7 +237,8 @@ mod tests {
             }})
             .as_object()
             .cloned()
-            .unwrap(),
+            .unwrap()
+            .into(),
             ..Default::default()
         };
         let left = |url: &str| {

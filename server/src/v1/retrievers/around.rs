@@ -60,7 +60,7 @@ impl Window {
         }
         if self.used > 0 && self.used.saturating_add(amount) > most {
             let left = self.since.saturating_add(time).saturating_sub(now);
-            return Err(u64::try_from(left / 1_000_000).unwrap_or(0) + 1);
+            return Err(u64::try_from((left + 999_999) / 1_000_000).unwrap_or(1));
         }
         self.used = self.used.saturating_add(amount);
         Ok(())

@@ -28,7 +28,7 @@ use crate::{
     id,
     limits::quota,
     list::parse_filter,
-    v1::{collections, connections, documents, secrets, taxonomies},
+    v1::{collections, connections, documents, evaluations, secrets, taxonomies},
 };
 
 /// What an execution is asked for, whoever asks: the API, a public page, an alert.
@@ -153,7 +153,14 @@ async fn search<L: Level>(
         secrets: secrets_of(app, &scope.caller.org_id, &plan).await?,
         web: Some(Arc::new(app.outbound().clone())),
         web_search: app.web_search.clone(),
-        outside: outside(app, &scope.caller.org_id, &scope.namespace_id),
+        outside: Outside {
+            // Evaluations measure the retriever as it is when nothing is held back.
+            fallen: match plan.datasets() {
+                named if ask.unrecorded || named.is_empty() => Arc::default(),
+                named => evaluations::fallen(app, &scope.namespace_id, retriever_id, named).await?,
+            },
+            ..outside(app, &scope.caller.org_id, &scope.namespace_id)
+        },
         keeping,
         watch: ask.watch,
         acts: match plan.learns() {
@@ -285,6 +292,7 @@ fn outside(app: &App, org_id: &str, namespace_id: &str) -> Outside {
         code: code.enabled.then(|| code.clone()),
         retrievers: Some(Arc::new(stored.clone())),
         files: Some(Arc::new(stored)),
+        fallen: Arc::default(),
         depth: 0,
         runs: None,
     }
@@ -306,6 +314,13 @@ pub async fn finder(
         input_schema: retriever.input_schema.clone(),
         references: searchable(app, &references),
         secrets: secrets_of(app, org_id, &plan).await?,
+        fallen: match plan.datasets() {
+            named if named.is_empty() => Arc::default(),
+            named => {
+                let id = retriever.retriever_id.as_deref().unwrap_or_default();
+                evaluations::fallen(app, namespace_id, id, named).await?
+            }
+        },
         plan,
     })
 }

@@ -47,7 +47,7 @@ pub use store::{Execution, RETRIEVERS, insert_execution, namespace_of};
 use super::{
     api_keys,
     audit::{self, Change},
-    collections, connections, secrets, taxonomies,
+    collections, connections, evaluations, secrets, taxonomies,
 };
 use crate::{
     app::App,
@@ -231,6 +231,7 @@ async fn readable<L: Level>(
     for named in plan.connections() {
         connections::check_database(app, caller, &named).await?;
     }
+    evaluations::check(app, scope, plan).await?;
     let ids = collections
         .iter()
         .filter_map(|one| one.collection_id.clone());

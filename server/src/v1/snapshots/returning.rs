@@ -25,6 +25,7 @@ use crate::{
         retrievers::RETRIEVERS,
         taxonomies::{self, TAXONOMIES},
     },
+    words::counted,
 };
 
 crate::sql! {
@@ -172,7 +173,10 @@ async fn objects(app: &App, snapshot: &SnapshotModel) -> Result<Vec<String>> {
                 .await?;
         }
         if is_last {
-            let told = format!("{lost} objects: their files are gone, and not in the snapshot");
+            let told = format!(
+                "{}: files are gone, and not in the snapshot",
+                counted(lost, "object")
+            );
             return Ok(if lost > 0 { vec![told] } else { Vec::new() });
         }
     }

@@ -96,7 +96,7 @@ pub async fn create(
     if request.ingest_filter.is_some() {
         return Err(not_yet(
             "ingest_filter",
-            "files are not judged by a retriever yet: use file_filters",
+            "a sync has no filter of its own: set the bucket's ingest_filter, or use file_filters",
         ));
     }
     if !request.provider_filters.unwrap_or_default().is_empty() {
@@ -215,7 +215,7 @@ pub async fn update(
     if request.ingest_filter.is_some() {
         return Err(not_yet(
             "ingest_filter",
-            "files are not judged by a retriever yet: use file_filters",
+            "a sync has no filter of its own: set the bucket's ingest_filter, or use file_filters",
         ));
     }
     if request

@@ -144,7 +144,19 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     let namespace_id = claim.namespace_id.clone().unwrap_or_default();
     let scope: Scope<Write> = Scope::internal(Caller::system(&claim.org_id), namespace_id);
     let done = apply(app, &scope, &work, Some(claim)).await?;
-    tasks::succeed(app, claim, executing::outputs(&work, &done)).await
+    let outputs = executing::outputs(&work, &done);
+    tasks::succeed(app, claim, outputs.clone()).await?;
+    let told = outputs.into_iter().next().unwrap_or_default();
+    let (of, now) = (claim.clone(), app.clock().micros());
+    let kind = "resource.executed";
+    let written = app.db().write(move |tx| {
+        Box::pin(async move { executing::tell_end(tx, &of, kind, &work, told, now).await })
+    });
+    // The task has ended: it is not done again for the sake of its event.
+    if let Err(error) = written.await {
+        tracing::warn!(%error, "the end of a task could not be told");
+    }
+    Ok(())
 }
 
 /// Applies a taxonomy to a collection, page by page.
@@ -421,10 +433,10 @@ pub(super) fn put(
     style: HierarchicalEnrichmentStyle,
     (at, took_ms): (&str, f64),
 ) {
-    let mut value = Value::Object(std::mem::take(&mut document.payload));
+    let mut value = Value::from(std::mem::take(&mut document.payload));
     let written = taxonomy.enrich(&mut value, matches, None, style);
     if let Value::Object(payload) = value {
-        document.payload = payload;
+        document.payload = payload.into();
     }
     if let Some(internal) = document.payload.get_mut("_internal") {
         internal["updated_at"] = at.into();
@@ -471,7 +483,7 @@ pub(super) fn copied(
 /// The database does not answer.
 pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
     let work = Apply::deserialize(&claim.work).map_err(ApiError::internal)?;
-    let (org_id, namespace_id) = (claim.org_id.clone(), claim.namespace_id.clone());
+    let (of, reason) = (claim.clone(), reason.to_owned());
     let notice = Notice {
         kind: NotificationType::PipelineFailure,
         priority: NotificationPriority::High,
@@ -481,14 +493,18 @@ pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
             work.taxonomy_id, work.collection_id
         ),
         about: json!({
-            "namespace_id": namespace_id, "taxonomy_id": work.taxonomy_id,
+            "namespace_id": claim.namespace_id, "taxonomy_id": work.taxonomy_id,
             "collection_id": work.collection_id, "task_id": claim.task_id,
         }),
     };
     let now = app.clock().micros();
     app.db()
         .write(move |tx| {
-            Box::pin(async move { notifications::notify(tx, &org_id, notice, now).await })
+            Box::pin(async move {
+                let (kind, more) = ("resource.execution_failed", json!({ "error": reason }));
+                notifications::notify(tx, &of.org_id, notice, now).await?;
+                executing::tell_end(tx, &of, kind, &work, more, now).await
+            })
         })
         .await
 }

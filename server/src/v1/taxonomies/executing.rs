@@ -24,10 +24,12 @@ use super::{
 use crate::{
     app::App,
     auth::{Level, Scope, Write},
+    db::Tx,
     error::{ApiError, Result, Violation},
+    jobs::Claim,
     limits::quota,
     list::parse_filter,
-    v1::{collections, retrievers, tasks},
+    v1::{collections, namespaces::push_event, retrievers, tasks},
 };
 
 /// Documents that one request shows.
@@ -364,6 +366,26 @@ pub(super) async fn apply_to(
         taxonomy_id: taxonomy.taxonomy_id.unwrap_or_default(),
         estimated_documents: Some(documents),
     })
+}
+
+/// Tells the change feed what came of a task that applies a taxonomy.
+pub(super) async fn tell_end(
+    tx: &mut Tx,
+    claim: &Claim,
+    kind: &'static str,
+    work: &Apply,
+    more: Value,
+    now: i64,
+) -> Result<()> {
+    let mut payload = json!({
+        "resource_type": "taxonomy", "resource_id": work.taxonomy_id, "taxonomy_id": work.taxonomy_id,
+        "collection_id": work.collection_id, "task_id": claim.task_id,
+    });
+    if let (Some(payload), Value::Object(more)) = (payload.as_object_mut(), more) {
+        payload.extend(more);
+    }
+    let namespace_id = claim.namespace_id.as_deref().unwrap_or_default();
+    push_event(tx, &claim.org_id, namespace_id, kind, payload, now).await
 }
 
 /// What a task that applied a taxonomy tells.

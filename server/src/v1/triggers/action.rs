@@ -9,11 +9,15 @@ use loupe_wire::{
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
+use utoipa::ToSchema;
+use validator::Validate;
 
+use super::canary;
 use crate::{
     app::App,
     auth::{Caller, Scope, Write},
-    error::{ApiError, Result, Violation},
+    body,
+    error::{Result, Violation},
     v1::{
         alerts, batches, clusters, collections,
         retrievers::{self, Execute},
@@ -40,22 +44,23 @@ pub async fn check(
 ) -> Result<String> {
     Ok(match kind {
         TriggerActionType::RetrieverExecution => {
-            let config: TriggerActionConfigRetrieverExecution = read(config)?;
+            let config: TriggerActionConfigRetrieverExecution = sent(config)?;
             let retriever = retrievers::known(app, scope, &config.retriever_id).await?;
+            canary::check(app, &scope.caller.org_id, &config).await?;
             retriever.id.clone()
         }
         TriggerActionType::CollectionTrigger => {
-            let (collection, request) = triggered(app, scope, read(config)?).await?;
+            let (collection, request) = triggered(app, scope, sent(config)?).await?;
             batches::check_trigger(&collection, &request)?;
             collection.collection_id.unwrap_or_default()
         }
         TriggerActionType::BatchRerun => {
-            let config: TriggerActionConfigBatchRerun = read(config)?;
+            let config: TriggerActionConfigBatchRerun = sent(config)?;
             batch(app, scope, &config.batch_id).await?;
             config.batch_id
         }
         TriggerActionType::TaxonomyEnrichment => {
-            let mut work = enrichment(read(config)?);
+            let mut work = enrichment(sent(config)?);
             taxonomies::check(app, scope, &mut work).await?;
             work.taxonomy_id
         }
@@ -68,6 +73,13 @@ pub async fn check(
     })
 }
 
+/// What a caller sent: every member is one of the action, and within its bounds.
+fn sent<T: DeserializeOwned + Validate + ToSchema>(config: &Object) -> Result<T> {
+    let config = Value::Object(config.clone());
+    body::from_value(config, None).map_err(|error| error.under(&["action_config"]))
+}
+
+/// What is kept: it was checked when it was sent.
 fn read<T: DeserializeOwned>(config: &Object) -> Result<T> {
     reading::from_value(&Value::Object(config.clone())).map_err(|error| {
         let msg = format!("these are no settings of the action: {error}");
@@ -90,8 +102,10 @@ async fn triggered(
     let operation = NamespaceOperation::ExecuteJob;
     let collection = collections::find(app, scope, &config.collection_id, operation).await?;
     let (buckets, filters) = (config.include_buckets, config.source_filters);
+    let collections = config.include_collections;
     let request = TriggerCollectionRequest {
         include_buckets: (!buckets.is_empty()).then_some(buckets),
+        include_collections: (!collections.is_empty()).then_some(collections),
         source_filters: (!filters.is_empty()).then(|| Filter(filters.into())),
         ..Default::default()
     };
@@ -128,6 +142,7 @@ async fn search(
     let ask = Execute {
         inputs: config.inputs,
         filters: (!config.filters.is_empty()).then_some(config.filters),
+        skip_cache: config.skip_cache,
         ..Default::default()
     };
     let answer = retrievers::execute(app, scope, &retriever, ask).await?;
@@ -137,17 +152,8 @@ async fn search(
         .as_ref()
         .map(|statistics| statistics.total_time_ms)
         .unwrap_or_default();
-    if let Some(acceptance) = config.acceptance {
-        if acceptance.min_results.is_some_and(|least| results < least) {
-            let least = acceptance.min_results.unwrap_or_default();
-            let message = format!("the retriever found {results} documents of at least {least}");
-            return Err(ApiError::bad_request("", message));
-        }
-        if acceptance.max_total_time_ms.is_some_and(|most| took > most) {
-            let most = acceptance.max_total_time_ms.unwrap_or_default();
-            let message = format!("the retriever took {took:.1} ms of at most {most}");
-            return Err(ApiError::bad_request("", message));
-        }
+    if let Some(acceptance) = &config.acceptance {
+        canary::judge(acceptance, &answer.documents, took)?;
     }
     Ok(vec![json!({
         "execution_id": answer.execution_id, "retriever_id": config.retriever_id,

@@ -8,7 +8,7 @@ use loupe_wire::{
 use serde_json::json;
 
 use super::{
-    READER, action,
+    READER, action, canary,
     condition::{self, Measurement},
     member,
     schedule::{Condition, Schedule},
@@ -333,7 +333,8 @@ fn weight(event: &EventRow, by_documents: bool) -> i64 {
 
 /// How a firing ended.
 enum End {
-    Completed,
+    /// With what came of it.
+    Completed(Vec<Value>),
     /// What it is for was being done already.
     Skipped,
     Failed(String),
@@ -342,9 +343,18 @@ enum End {
 impl End {
     const fn status(&self) -> &'static str {
         match self {
-            Self::Completed => "COMPLETED",
+            Self::Completed(_) => "COMPLETED",
             Self::Skipped => "SKIPPED",
             Self::Failed(_) => "FAILED",
+        }
+    }
+
+    /// What came of what was done, or was tried.
+    fn outputs(&self) -> Option<&[Value]> {
+        match self {
+            Self::Completed(outputs) => Some(outputs.as_slice()),
+            Self::Failed(_) => Some(&[]),
+            Self::Skipped => None,
         }
     }
 }
@@ -358,7 +368,7 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     let trigger = store::find(app.db(), &namespace_id, text(claim, "trigger_id")).await?;
     match action::perform(app, &trigger, &claim.task_id).await {
         Ok(outputs) => {
-            settle(app, claim, End::Completed).await?;
+            settle(app, claim, End::Completed(outputs.clone())).await?;
             tasks::succeed(app, claim, outputs).await
         }
         Err(error) if clusters::is_busy(&error) || scheduled::passes(&trigger, &error) => {
@@ -395,10 +405,16 @@ async fn settle(app: &App, claim: &Claim, end: End) -> Result<()> {
                     Err(error) if error.is_not_found() => return Ok(()),
                     Err(error) => return Err(error),
                 };
+                let was_failing = trigger.consecutive_failures > 0;
                 note(&mut trigger, &end, now);
                 store::update(tx, &trigger, now).await?;
+                if let Some(outputs) = end.outputs() {
+                    canary::tell(tx, &trigger, was_failing, outputs, now).await?;
+                }
                 match end {
-                    End::Completed => tell(tx, &trigger, "trigger.execution.completed", now).await,
+                    End::Completed(_) => {
+                        tell(tx, &trigger, "trigger.execution.completed", now).await
+                    }
                     End::Failed(_) => tell_failure(tx, &trigger, now).await,
                     End::Skipped => Ok(()),
                 }
@@ -420,7 +436,7 @@ fn note(trigger: &mut Trigger, end: &End, now: i64) {
     trigger.last_execution_status = Some(end.status().to_owned());
     trigger.last_execution_error = None;
     match end {
-        End::Completed => trigger.consecutive_failures = 0,
+        End::Completed(_) => trigger.consecutive_failures = 0,
         End::Skipped => wait_for_more(trigger, now),
         End::Failed(why) => {
             trigger.last_execution_error = Some(why.clone());

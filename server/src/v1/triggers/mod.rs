@@ -2,6 +2,7 @@
 //! of processes; one that was missed while nothing ran fires once when something runs again.
 
 mod action;
+mod canary;
 pub mod condition;
 mod firing;
 mod keeping;
@@ -17,6 +18,7 @@ use loupe_wire::{
 };
 use serde_json::json;
 
+pub use canary::send;
 pub use firing::{RUN, count_events, fail, run, sweep, tick};
 pub use keeping::{Kept, forget_kept, hold_all_of, keep};
 pub use routes::router;
@@ -65,6 +67,7 @@ pub async fn create(
     let mut schedule_config = request.schedule_config;
     schedule::normal(request.trigger_type, &mut schedule_config);
     let schedule = Schedule::read(request.trigger_type, &schedule_config)?;
+    schedule::check_members(request.trigger_type, &schedule_config)?;
     check_collection(app, scope, &schedule).await?;
     let resource_id =
         action::check(app, scope, request.action_type, &request.action_config).await?;
@@ -231,6 +234,7 @@ pub async fn update(
         scheduled::check_own(&before)?;
         schedule::normal(before.trigger_type, config);
         let schedule = Schedule::read(before.trigger_type, config)?;
+        schedule::check_members(before.trigger_type, config)?;
         check_collection(app, scope, &schedule).await?;
     }
     let status = request.status;

@@ -12,7 +12,7 @@ use loupe_wire::{
     CreateClusterTriggerRequest, CreateTriggerRequest, ListClusterTriggersRequest,
     ListClusterTriggersResponse, ListTriggersRequest, NamespaceOperation, Object, Trigger,
     TriggerActionType, TriggerExecutionConfig, TriggerExecutionHistoryItem, TriggerHistoryRequest,
-    TriggerStatus, UpdateClusterTriggerRequest, UpdateTriggerRequest, Value, reading,
+    TriggerStatus, UpdateClusterTriggerRequest, UpdateTriggerRequest, Value,
 };
 use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
@@ -21,7 +21,7 @@ use super::{member, schedule, schedule::Schedule, store};
 use crate::{
     app::App,
     auth::{Delete, Level, Read, Scope, Write},
-    body::Body,
+    body::{self, Body},
     error::{ApiError, Result, Violation},
     openapi::routes,
     v1::clusters::{self, Executed},
@@ -134,11 +134,8 @@ async fn cluster_of(
         }
         (None, Some(asked)) => {
             let config = Value::Object(asked.config);
-            let request: CreateClusterRequest = reading::from_value(&config).map_err(|error| {
-                let msg = format!("this is no cluster: {error}");
-                let path = ["execution_config", "config"];
-                Violation::body(&path, "value_error", msg, config.clone())
-            })?;
+            let request: CreateClusterRequest = body::from_value(config, None)
+                .map_err(|error| error.under(&["execution_config", "config"]))?;
             let request = CreateClusterRequest {
                 collection_ids: Some(asked.collection_ids),
                 ..request
@@ -166,6 +163,7 @@ async fn create(
     let mut schedule_config = request.schedule_config.clone();
     schedule::normal(request.trigger_type, &mut schedule_config);
     let schedule = Schedule::read(request.trigger_type, &schedule_config)?;
+    schedule::check_members(request.trigger_type, &schedule_config)?;
     super::check_collection(app, scope, &schedule).await?;
     if !matches!(
         request.status,

@@ -100,6 +100,42 @@ pub fn normal(kind: TriggerType, config: &mut Object) {
     }
 }
 
+/// Refuses members that a schedule of this kind does not have: they would change nothing.
+///
+/// # Errors
+/// The 422 list.
+pub fn check_members(kind: TriggerType, config: &Object) -> Result<()> {
+    let members: &[&str] = match kind {
+        TriggerType::Cron => &["cron_expression", "cron", "timezone"],
+        TriggerType::Interval => &["interval_seconds", "start_immediately"],
+        TriggerType::Event => &[
+            "event_type",
+            "event_threshold",
+            "collection_id",
+            "cooldown_seconds",
+            "count_documents",
+        ],
+        TriggerType::Conditional => &[
+            "condition_type",
+            "threshold",
+            "metric",
+            "check_interval_seconds",
+            "collection_id",
+            "cooldown_seconds",
+        ],
+    };
+    let mut sent = config.iter();
+    match sent.find(|(name, _)| !members.contains(&name.as_str())) {
+        Some((name, value)) => {
+            let accepted = members.join(", ");
+            let msg = format!("extra inputs are not permitted; accepted keys: {accepted}");
+            let path = ["schedule_config", name.as_str()];
+            Err(Violation::body(&path, "extra_forbidden", msg, value.clone()).into())
+        }
+        None => Ok(()),
+    }
+}
+
 impl Schedule {
     /// Reads a schedule.
     ///

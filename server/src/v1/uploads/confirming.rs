@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use super::{
-    expiry, place,
+    expiry, parts, place,
     processing::{batch_before, check_processing, process},
     store,
 };
@@ -175,6 +175,7 @@ async fn seal(
     request: &ConfirmUploadRequest,
     policy: objects::Policy,
 ) -> Result<UploadResponse> {
+    parts::join(app, &scope.namespace_id, upload).await?;
     let mut upload = verify(app, upload, sealed, request).await?;
     if upload.create_object_on_confirm {
         let object_id = make_object(app, scope, bucket, &upload, policy).await?;

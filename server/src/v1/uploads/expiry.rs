@@ -3,7 +3,7 @@
 use chrono::{DateTime, Duration, Utc};
 use loupe_wire::{TaskStatusEnum, UploadResponse};
 
-use super::store;
+use super::{parts, store};
 use crate::{
     app::App,
     error::{ApiError, Result},
@@ -57,19 +57,20 @@ pub async fn sweep(app: &App) -> Result<()> {
                             upload.message = Some(MESSAGE.into());
                         }
                         if store::fail(tx, &namespace_id, &upload, now, dead).await? {
-                            failed.push((namespace_id, upload.upload_id));
+                            failed.push((namespace_id, upload));
                         }
                     }
                     Ok(failed)
                 })
             })
             .await?;
-        for (namespace_id, upload_id) in &failed {
-            let folder = super::folder(namespace_id, upload_id);
+        for (namespace_id, upload) in &failed {
+            parts::abandon(app, namespace_id, upload).await?;
+            let folder = super::folder(namespace_id, &upload.upload_id);
             app.blobs().delete_all(&folder).await?;
         }
         tracing::info!(uploads = failed.len(), "uploads expired");
-        retire(app, failed).await?;
+        retire(app, ids(failed)).await?;
     }
 }
 
@@ -81,17 +82,22 @@ async fn clear_late(app: &App, expired: i64) -> Result<()> {
             return Ok(());
         }
         for (namespace_id, upload) in &late {
+            parts::abandon(app, namespace_id, upload).await?;
             let arrival = super::arrival(namespace_id, &upload.upload_id, &upload.filename);
             // Uploads of older versions keep their file there.
             if arrival != upload.s3_key {
                 app.blobs().delete(&arrival).await?;
             }
         }
-        let ids = late
-            .into_iter()
-            .map(|(namespace_id, upload)| (namespace_id, upload.upload_id));
-        retire(app, ids.collect()).await?;
+        retire(app, ids(late)).await?;
     }
+}
+
+fn ids(uploads: Vec<(String, UploadResponse)>) -> Vec<(String, String)> {
+    let uploads = uploads.into_iter();
+    uploads
+        .map(|(namespace_id, upload)| (namespace_id, upload.upload_id))
+        .collect()
 }
 
 /// The sweep has been.

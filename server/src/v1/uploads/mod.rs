@@ -2,6 +2,7 @@
 
 mod confirming;
 mod expiry;
+mod parts;
 mod processing;
 mod routes;
 pub mod store;
@@ -10,13 +11,14 @@ use std::sync::Arc;
 
 use chrono::Duration;
 use loupe_wire::{
-    BucketResponse, BucketSchemaFieldType as Kind, CreateUploadRequest, NamespaceOperation,
-    TaskStatusEnum, UploadResponse, reading,
+    BatchUploadRequest, BatchUploadResponse, BucketResponse, BucketSchemaFieldType as Kind,
+    CreateUploadRequest, NamespaceOperation, Object, TaskStatusEnum, UploadResponse, reading,
 };
 use serde_json::json;
 
 pub use confirming::{confirm, confirm_later, confirm_many};
 pub use expiry::sweep;
+pub use parts::abandon_all;
 pub use routes::router;
 
 use super::objects;
@@ -127,12 +129,11 @@ fn place(bucket: &BucketResponse, upload: &UploadResponse) -> Result<(String, Ki
     ))
 }
 
-pub async fn create(
-    app: &App,
-    scope: &Scope<Write>,
-    bucket: &BucketResponse,
-    request: CreateUploadRequest,
-) -> Result<UploadResponse> {
+/// Refuses what cannot become a file of the bucket: told now, not after the file was sent.
+///
+/// # Errors
+/// The disk is full, the file too large, or no property takes it.
+pub fn check(app: &App, bucket: &BucketResponse, request: &CreateUploadRequest) -> Result<()> {
     app.blobs()
         .check_room(app.config().limits.free_disk_bytes)?;
     let limit = i64::try_from(app.config().limits.upload_bytes).unwrap_or(i64::MAX);
@@ -146,6 +147,22 @@ pub async fn create(
         fault.ctx = json!({ "le": limit });
         return Err(fault.into());
     }
+    let upload = UploadResponse {
+        content_type: request.content_type.clone(),
+        blob_property: request.blob_property.clone(),
+        blob_type: request.blob_type.clone(),
+        ..Default::default()
+    };
+    place(bucket, &upload).map(drop)
+}
+
+pub async fn create(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket: &BucketResponse,
+    request: CreateUploadRequest,
+) -> Result<UploadResponse> {
+    check(app, bucket, &request)?;
     let (namespace_id, bucket_id) = (
         scope.namespace_id.clone(),
         bucket.bucket_id.clone().unwrap_or_default(),
@@ -187,8 +204,6 @@ pub async fn create(
         expires_at: at + Duration::seconds(request.presigned_url_expiration),
         ..Default::default()
     };
-    // A property that does not fit is told now, not after the file was sent.
-    place(bucket, &upload)?;
     let mut upload = app
         .db()
         .write(move |tx| {
@@ -201,6 +216,41 @@ pub async fn create(
     // The address is a secret: it is answered, never stored.
     upload.presigned_url = Some(app.blobs().signed_put_url(&key, ttl));
     Ok(upload)
+}
+
+/// Announces several files; none where one of them is wrong, so that nobody has to find out which were.
+pub async fn create_many(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket: &BucketResponse,
+    request: BatchUploadRequest,
+) -> Result<BatchUploadResponse> {
+    for (index, upload) in request.uploads.iter().enumerate() {
+        check(app, bucket, upload)
+            .map_err(|error| error.under(&["uploads", &index.to_string()]))?;
+    }
+    let mut uploads = Vec::with_capacity(request.uploads.len());
+    for mut upload in request.uploads {
+        upload.metadata = merged(request.shared_metadata.as_ref(), upload.metadata);
+        upload.object_metadata = merged(
+            request.shared_object_metadata.as_ref(),
+            upload.object_metadata,
+        );
+        uploads.push(create(app, scope, bucket, upload).await?);
+    }
+    Ok(BatchUploadResponse {
+        total: i64::try_from(uploads.len()).unwrap_or(i64::MAX),
+        uploads,
+    })
+}
+
+/// An upload's own members win over the shared ones.
+fn merged(shared: Option<&Object>, own: Option<Object>) -> Option<Object> {
+    let Some(mut all) = shared.cloned() else {
+        return own;
+    };
+    all.extend(own.unwrap_or_default());
+    Some(all)
 }
 
 /// With its bucket, if the caller's scopes cover it.
@@ -227,6 +277,7 @@ pub async fn delete(
 ) -> Result<()> {
     let operation = NamespaceOperation::DeleteData;
     let (_, upload) = find(app, scope, bucket, upload_id, operation).await?;
+    parts::abandon(app, &scope.namespace_id, &upload).await?;
     if with_file {
         // An object made from the upload has its own copy.
         let folder = folder(&scope.namespace_id, &upload.upload_id);

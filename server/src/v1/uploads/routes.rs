@@ -6,13 +6,13 @@ use axum::{
 use loupe_wire::{
     BatchConfirmRequest, BatchConfirmResponse, BatchUploadRequest, BatchUploadResponse,
     ConfirmUploadRequest, ConfirmUploadResponse, CreateUploadRequest, ListUploadsRequest,
-    ListUploadsResponse, NamespaceOperation, Object, Permission, ResourceType, TaskStatusEnum,
+    ListUploadsResponse, NamespaceOperation, Permission, ResourceType, TaskStatusEnum, UploadParts,
     UploadResponse, Value,
 };
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{confirming::Confirmation, store};
+use super::{confirming::Confirmation, parts, store};
 use crate::{
     app::App,
     auth::{Caller, Delete, Read, Scope, Write},
@@ -31,6 +31,7 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(list_uploads))
         .routes(routes!(confirm_uploads))
         .routes(routes!(confirm_upload))
+        .routes(routes!(upload_parts))
         .routes(routes!(get_upload, delete_upload))
 }
 
@@ -78,28 +79,9 @@ async fn create_uploads(
     Body(request): Body<BatchUploadRequest>,
 ) -> Result<Json<BatchUploadResponse>> {
     let bucket = objects::bucket(&app, &scope, &bucket, NamespaceOperation::WriteData).await?;
-    let mut answer = BatchUploadResponse::default();
-    for mut upload in request.uploads {
-        upload.metadata = merged(request.shared_metadata.as_ref(), upload.metadata);
-        upload.object_metadata = merged(
-            request.shared_object_metadata.as_ref(),
-            upload.object_metadata,
-        );
-        answer
-            .uploads
-            .push(super::create(&app, &scope, &bucket, upload).await?);
-    }
-    answer.total = i64::try_from(answer.uploads.len()).unwrap_or(i64::MAX);
-    Ok(Json(answer))
-}
-
-/// An upload's own members win over the shared ones.
-fn merged(shared: Option<&Object>, own: Option<Object>) -> Option<Object> {
-    let Some(mut all) = shared.cloned() else {
-        return own;
-    };
-    all.extend(own.unwrap_or_default());
-    Some(all)
+    super::create_many(&app, &scope, &bucket, request)
+        .await
+        .map(Json)
 }
 
 /// Gives a confirmed upload an address that reads its file. Who may write the bucket gets one that takes the file of an
@@ -183,6 +165,20 @@ async fn get_upload(
         presign(&app, &scope.caller, &scope.namespace_id, &mut upload);
     }
     Ok(Json(upload))
+}
+
+/// Where each part of a large file goes, and which are there; the size of the file has to be announced. A part is sent by PUT with
+/// its `headers`, in any order, side by side and again, also after a failure: what is asked again answers with new addresses
+/// of the same parts. The confirmation makes the file of them.
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/uploads/{upload_id}/parts", tag = "uploads", responses((status = 200, body = UploadParts)))]
+async fn upload_parts(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path((bucket, upload_id)): Path<(String, String)>,
+) -> Result<Json<UploadParts>> {
+    parts::addresses(&app, &scope, &bucket, &upload_id)
+        .await
+        .map(Json)
 }
 
 /// Checks that the file arrived, and makes its object.

@@ -33,6 +33,11 @@ crate::sql! {
     const LATE = "SELECT namespace_id, status, data FROM uploads WHERE status = 'COMPLETED' AND expires_at < $1 ORDER BY expires_at LIMIT 200";
     // The column says when the sweep has to come, and it has been; the moment itself stays in the data.
     const RETIRE = "UPDATE uploads SET expires_at = 9223372036854775807 WHERE namespace_id = $1 AND upload_id = $2 AND status IN ('FAILED', 'COMPLETED')";
+    // By what the bucket knows the parts of a file that is sent to it in such.
+    const PARTS = "SELECT parts_id FROM uploads WHERE namespace_id = $1 AND upload_id = $2 AND parts_id IS NOT NULL";
+    const BEGIN_PARTS = "UPDATE uploads SET parts_id = $3 WHERE namespace_id = $1 AND upload_id = $2 AND parts_id IS NULL AND status IN ('PENDING', 'FAILED')";
+    const IN_PARTS = "SELECT status, data FROM uploads WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) AND parts_id IS NOT NULL ORDER BY upload_id LIMIT 200";
+    const END_PARTS = "UPDATE uploads SET parts_id = NULL WHERE namespace_id = $1 AND upload_id = $2 AND parts_id = $3";
     const DELETE = "DELETE FROM uploads WHERE namespace_id = $1 AND upload_id = $2";
     const STATS = "SELECT status, CAST(COUNT(*) AS BIGINT) FROM uploads WHERE namespace_id = $1 AND bucket_id = $2 GROUP BY status ORDER BY status";
 }
@@ -261,6 +266,40 @@ pub async fn retire(tx: &mut Tx, namespace_id: &str, upload_id: &str) -> Result<
 pub async fn delete(tx: &mut Tx, namespace_id: &str, upload_id: &str) -> Result<()> {
     tx.run(DELETE, args![namespace_id, upload_id]).await?;
     Ok(())
+}
+
+/// By what the bucket knows the parts of the upload's file, if they were begun.
+pub async fn parts_id(db: &Db, namespace_id: &str, upload_id: &str) -> Result<Option<String>> {
+    let found = db.one::<(String,)>(PARTS, args![namespace_id, upload_id]);
+    Ok(found.await?.map(|row| row.0))
+}
+
+/// Some uploads of a bucket whose files' parts were begun; of the whole namespace where it is empty.
+pub async fn in_parts(db: &Db, namespace_id: &str, bucket_id: &str) -> Result<Vec<UploadResponse>> {
+    let rows: Vec<Row> = db.all(IN_PARTS, args![namespace_id, bucket_id]).await?;
+    Ok(rows.into_iter().map(read).collect())
+}
+
+/// Notes that parts were begun; false when others were before, or the upload waits for nothing.
+pub async fn begin_parts(
+    tx: &mut Tx,
+    namespace_id: &str,
+    upload_id: &str,
+    parts_id: &str,
+) -> Result<bool> {
+    let args = args![namespace_id, upload_id, parts_id];
+    Ok(tx.run(BEGIN_PARTS, args).await? == 1)
+}
+
+/// Forgets these parts: the file was made of them, or they are gone.
+pub async fn end_parts(
+    tx: &mut Tx,
+    namespace_id: &str,
+    upload_id: &str,
+    parts_id: &str,
+) -> Result<()> {
+    let args = args![namespace_id, upload_id, parts_id];
+    tx.run(END_PARTS, args).await.map(drop)
 }
 
 /// Counts of all the bucket's uploads, sizes of the ones given.

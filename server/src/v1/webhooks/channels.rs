@@ -1,6 +1,7 @@
 //! Where a webhook sends to. What a channel is configured with lies encrypted: addresses of chats and headers of receivers
 //! are secrets as much as the signing secret, which is told once and never again.
 
+use loupe_engine::template;
 use loupe_wire::{
     NotificationChannel, NotificationEmailConfig, SlackConfig, Value, WebhookChannel,
     WebhookConfig, reading,
@@ -70,10 +71,32 @@ impl Channel {
             }
             NotificationChannel::Email => Config::Email(Box::new(config(sent.configs, number)?)),
         };
-        Ok(Self {
+        let channel = Self {
             config,
             before: None,
-        })
+        };
+        match channel.broken_template() {
+            Some((member, why)) => Err(fault(number, member, why, Value::Null)),
+            None => Ok(channel),
+        }
+    }
+
+    /// A template of the channel that no message could be made of, and why.
+    pub fn broken_template(&self) -> Option<(&'static str, String)> {
+        let broken = |name: &'static str, template: Option<&String>| {
+            let error = template::check(template?).err()?;
+            Some((name, error.to_string()))
+        };
+        match &self.config {
+            Config::Webhook(config) => {
+                let template = Value::Object(config.payload_template.clone()?);
+                let (_, error) = template::check_value(&template).err()?;
+                Some(("payload_template", error.to_string()))
+            }
+            Config::Chat(config) => broken("blocks_template", config.blocks_template.as_ref()),
+            Config::Email(config) => broken("subject_template", config.subject_template.as_ref())
+                .or_else(|| broken("body_template", config.body_template.as_ref())),
+        }
     }
 
     /// A channel with these settings, as they are.

@@ -123,7 +123,7 @@ fn new_deliveries(webhooks: &[Record<Webhook>], events: &[EventRow]) -> Vec<New>
     for event in events {
         for webhook in webhooks
             .iter()
-            .filter(|webhook| webhook.wants(&event.event_type))
+            .filter(|webhook| webhook.wants(&event.event_type, &event.payload))
         {
             for channel in 0..webhook.channels.len() {
                 new.push(New {

@@ -14,8 +14,8 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use loupe_wire::{
     AuditAction, ChannelTestResponse, ListWebhooksRequest, NamespaceOperation, NotificationChannel,
-    ResourceType, WebhookDeliveryLog, WebhookDeliveryLogResponse, WebhookEventType, WebhookInput,
-    WebhookOutput,
+    Object, ResourceType, WebhookDeliveryLog, WebhookDeliveryLogResponse, WebhookEventType,
+    WebhookInput, WebhookOutput,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ use crate::{
     auth::Caller,
     clock,
     db::{Record, Tx},
-    error::{ApiError, Result},
+    error::{ApiError, Result, Violation},
     list::{ListParams, Page},
 };
 
@@ -65,16 +65,16 @@ pub struct Webhook {
 crate::table!(pub static WEBHOOKS: Webhook = "webhooks", "webhook");
 
 impl Webhook {
-    /// Whether it is for events of this type. Its resource types, where it names some, are the first word of them.
-    fn wants(&self, event_type: &str) -> bool {
-        let resource = event_type.split('.').next().unwrap_or_default();
+    /// Whether it is for this event. Its resource types, where it names some, are what the event is about.
+    fn wants(&self, event_type: &str, payload: &Object) -> bool {
+        let named = payload.get("resource_type").and_then(Value::as_str);
+        let is_of = |kind: &String| is_about(event_type, kind, named == Some(kind.as_str()));
         self.is_active
             && self
                 .event_types
                 .iter()
                 .any(|wanted| name_of(*wanted) == event_type)
-            && (self.resource_types.is_empty()
-                || self.resource_types.iter().any(|kind| kind == resource))
+            && (self.resource_types.is_empty() || self.resource_types.iter().any(is_of))
     }
 
     /// As the interface has it; signing secrets only where they are `told`.
@@ -107,12 +107,37 @@ fn name_of(event_type: WebhookEventType) -> String {
     }
 }
 
+/// Whether an event is about resources of a kind: by its first word, which may be of several (`objects.created.batch`), or by
+/// its payload where anything may have been executed.
+fn is_about(event_type: &str, kind: &str, is_named: bool) -> bool {
+    match event_type.split('.').next().unwrap_or_default() {
+        "resource" if is_named => true,
+        first => first == kind || first.strip_suffix('s') == Some(kind),
+    }
+}
+
+/// A type of resource that none of the events is about would silence the webhook without a word.
+fn check_resources(request: &WebhookInput) -> Result<()> {
+    let types = request.event_types.iter().map(|one| name_of(*one));
+    let types: Vec<String> = types.collect();
+    for (number, kind) in request.resource_types.iter().enumerate() {
+        let is_of = |one: &String| is_about(one, kind, true);
+        if !types.iter().any(is_of) {
+            let msg = "none of the event types begins with this word";
+            let path = ["resource_types", &number.to_string()];
+            return Err(Violation::body(&path, "value_error", msg, kind.as_str().into()).into());
+        }
+    }
+    Ok(())
+}
+
 /// Keeps a new webhook, and answers its signing secrets: this once.
 pub async fn create(app: &App, caller: &Caller, request: WebhookInput) -> Result<WebhookOutput> {
     let org_id = caller.org_id.clone();
     // The pattern of the interface wants hexadecimal digits.
     let webhook_id = format!("wh_{}", hex::encode(rand::random::<[u8; 8]>()));
     allow(caller, &webhook_id)?;
+    check_resources(&request)?;
     let channels = request.channels.into_iter().enumerate();
     let channels = channels
         .map(|(number, sent)| Channel::read(app, sent, number)?.seal(app, &org_id, &webhook_id))
@@ -281,6 +306,7 @@ pub async fn replace(
         NamespaceOperation::ManagePermissions,
     )
     .await?;
+    check_resources(&request)?;
     let (org_id, now) = (caller.org_id.clone(), app.clock().micros());
     let (mut channels, mut told) = (Vec::new(), Vec::new());
     for (number, sent) in request.channels.into_iter().enumerate() {

@@ -12,6 +12,14 @@ pub fn bodies() -> Vec<(&'static str, Value)> {
     let list = |path: &str| -> &'static str { Box::leak(format!("POST {path}").into_boxed_str()) };
     vec![
         (
+            "POST /v1/buckets",
+            json!({"bucket_name": "filtered", "bucket_schema": {"properties": {}}, "ingest_filter": {"retriever_id": "$retriever_id"}}),
+        ),
+        (
+            "PATCH /v1/buckets/@bucket_identifier",
+            json!({"ingest_filter": {"retriever_id": "$retriever_id"}}),
+        ),
+        (
             "POST /v1/buckets/@bucket_identifier/batches",
             json!({"object_ids": ["$object_identifier"]}),
         ),
@@ -178,6 +186,10 @@ pub fn bodies() -> Vec<(&'static str, Value)> {
         (
             "POST /v1/retrievers/@retriever_id/publish",
             json!({"password_secret_name": "$secret_name"}),
+        ),
+        (
+            "POST /v1/apps",
+            json!({"slug": "gated", "meta": {"title": "Gated"}, "password_secret_name": "$secret_name"}),
         ),
         (
             "POST /v1/retrievers/@retriever_id/execute",

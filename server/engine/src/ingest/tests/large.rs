@@ -162,3 +162,83 @@ async fn a_line_without_an_end_is_refused_before_it_is_in_memory() {
         (reason, "resource")
     );
 }
+
+/// How many documents are in each slice, and their ids.
+async fn walked(sliced: &Sliced) -> Result<(Vec<usize>, Vec<String>), Failure> {
+    let (mut walk, mut lengths, mut ids) = (sliced.walk(), Vec::new(), Vec::new());
+    while let Some(slice) = walk.slice().await? {
+        lengths.push(slice.documents.len());
+        ids.extend(slice.documents.into_iter().map(|one| one.document_id));
+    }
+    Ok((lengths, ids))
+}
+
+async fn sliced(plan: &CollectionPlan, one: ObjectInput) -> Sliced {
+    let outcomes = run(&Moody::default(), plan, vec![one], Try::More).await;
+    let outcome = outcomes.unwrap().remove(0);
+    assert_eq!(outcome.documents.map(|made| made.len()), Ok(0));
+    outcome.sliced.expect("more than is held at once")
+}
+
+#[tokio::test]
+async fn many_rows_come_in_slices_that_are_the_same_each_time() {
+    let (plan, one) = of_rows(|file| {
+        let rows: String = (0..1_300).map(|at| format!("{{\"n\": {at}}}\n")).collect();
+        file.write_all(rows.as_bytes()).unwrap();
+    })
+    .await;
+    let many = sliced(&plan, one).await;
+    let (lengths, ids) = walked(&many).await.unwrap();
+    assert_eq!(lengths, [512, 512, 276]);
+    let different: std::collections::HashSet<&String> = ids.iter().collect();
+    assert_eq!(different.len(), 1_300);
+    assert_eq!(walked(&many).await.unwrap(), (lengths, ids.clone()));
+    // A walk that nobody goes on with ends.
+    let mut begun = many.walk();
+    let first = begun.slice().await.unwrap().unwrap().documents;
+    assert_eq!(first[0].document_id, ids[0]);
+    // Large rows come in smaller slices.
+    let words = "w".repeat(3 << 20);
+    let (plan, one) = of_rows(|file| {
+        for number in 0..5 {
+            writeln!(file, "{{\"n\": {number}, \"words\": \"{words}\"}}").unwrap();
+        }
+    })
+    .await;
+    let (lengths, _) = walked(&sliced(&plan, one).await).await.unwrap();
+    assert_eq!(lengths, [2, 2, 1]);
+}
+
+#[tokio::test]
+async fn a_row_that_is_broken_behind_many_is_told_as_its_slice_is_made() {
+    let (plan, one) = of_rows(|file| {
+        file.write_all("{\"n\": 1}\n".repeat(700).as_bytes())
+            .unwrap();
+        writeln!(file, "no row").unwrap();
+    })
+    .await;
+    let many = sliced(&plan, one).await;
+    let failure = walked(&many).await.unwrap_err();
+    assert_eq!(failure.error_type, "permanent");
+    let start = "line 701 of the file is not a JSON object";
+    assert!(failure.error.starts_with(start), "{}", failure.error);
+}
+
+#[tokio::test]
+async fn a_long_text_has_its_vectors_before_its_documents_are_made() {
+    let parameters = json!({"split_by": "words", "chunk_size": 4, "chunk_overlap": 0});
+    let plan = plan("text_extractor", json!({ "parameters": parameters }));
+    let text = "the barn is red ".repeat(1_200);
+    let many = sliced(&plan, object(0, json!({ "text": text }))).await;
+    let mut walk = many.walk();
+    let mut count = 0;
+    while let Some(slice) = walk.slice().await.unwrap() {
+        assert!(slice.documents.len() <= 512);
+        for one in &slice.documents {
+            assert_eq!(one.vectors.len(), 1, "{:?}", one.payload);
+            assert_eq!(one.payload["text"], "the barn is red");
+        }
+        count += slice.documents.len();
+    }
+    assert_eq!(count, 1_200);
+}

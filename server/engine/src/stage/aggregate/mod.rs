@@ -78,7 +78,12 @@ pub(crate) static DEFINITION: Definition = Definition {
     icon: "sigma",
     about: "Computes figures over the documents: one row, or one row a group",
     members: &[
-        required("aggregations", Kind::Objects(OPERATION, 50), "The figures"),
+        member(
+            "aggregations",
+            Kind::Objects(OPERATION, 50),
+            r#"[{"function": "count", "alias": "count"}]"#,
+            "The figures; the number of documents where not given",
+        ),
         member(
             "group_by",
             Kind::Objects(GROUP, 10),

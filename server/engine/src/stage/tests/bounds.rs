@@ -210,6 +210,7 @@ impl Retrievers for Nested {
                 input_schema: IndexMap::new(),
                 references: Vec::new(),
                 secrets: Default::default(),
+                fallen: Default::default(),
             },
             collections: collections(),
             taxonomies: Vec::new(),

@@ -251,7 +251,7 @@ pub fn point(
 pub fn scored(hit: q::ScoredPoint) -> Option<Scored> {
     Some(Scored {
         score: hit.score,
-        point: point(hit.id, hit.payload, hit.vector)?,
+        point: layout::found(point(hit.id, hit.payload, hit.vector)?),
     })
 }
 

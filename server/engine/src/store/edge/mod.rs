@@ -50,7 +50,7 @@ use self::pool::Pool;
 use self::slot::Slot;
 use self::upkeep::Upkeep;
 use super::packed::Packed;
-use super::shards::{Cond, Point, Query, Read, Scored, Shard, Shards};
+use super::shards::{Cond, Found, Point, Query, Read, Scored, Shard, Shards};
 use super::{CollectionSpec, Result, StoreError, layout};
 
 /// The embedded document store.
@@ -374,7 +374,7 @@ impl Shards for EdgeShards {
         .await
     }
 
-    async fn retrieve(&self, shard: &Arc<Shard>, ids: Vec<Uuid>, read: Read) -> Result<Vec<Point>> {
+    async fn retrieve(&self, shard: &Arc<Shard>, ids: Vec<Uuid>, read: Read) -> Result<Vec<Found>> {
         if read == Read::PAYLOAD
             && let Some(points) = self.inner.slot(shard)?.kept(&ids)
         {
@@ -391,9 +391,12 @@ impl Shards for EdgeShards {
         from: Option<Uuid>,
         limit: usize,
         read: Read,
-    ) -> Result<Vec<Point>> {
-        self.read(shard, move |slot| slot.scroll(filter, from, limit, read))
-            .await
+    ) -> Result<Vec<Found>> {
+        self.read(shard, move |slot| {
+            let points = slot.scroll(filter, from, limit, read)?;
+            Ok(points.into_iter().map(layout::found).collect())
+        })
+        .await
     }
 
     async fn count(&self, shard: &Arc<Shard>, filter: Cond) -> Result<u64> {

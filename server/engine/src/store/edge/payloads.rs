@@ -4,22 +4,28 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use loupe_wire::Object;
 use moka::sync::Cache;
 use parking_lot::RwLock;
 use uuid::Uuid;
 
-use super::super::layout;
-use super::super::shards::Point;
+use super::super::Payload;
+use super::super::shards::Found;
 use crate::weight;
 
 /// Bytes kept, as far as they can be told.
 const ROOM: u64 = 32 << 20;
 
+/// What answers are made of.
+#[derive(Debug, Clone)]
+struct Kept {
+    scope: Arc<str>,
+    payload: Payload,
+}
+
 /// The payloads of every shard of a store. A shard's number is part of the key, and changes when all of it is to be forgotten.
 #[derive(Debug, Clone)]
 pub struct Payloads {
-    kept: Cache<(u64, Uuid), Arc<Object>>,
+    kept: Cache<(u64, Uuid), Kept>,
     numbers: Arc<AtomicU64>,
 }
 
@@ -28,8 +34,8 @@ impl Default for Payloads {
         Self {
             kept: Cache::builder()
                 .max_capacity(ROOM)
-                .weigher(|_, payload: &Arc<Object>| {
-                    u32::try_from(weight::of_object(payload)).unwrap_or(u32::MAX)
+                .weigher(|_, kept: &Kept| {
+                    u32::try_from(weight::of_object(&kept.payload)).unwrap_or(u32::MAX)
                 })
                 .build(),
             numbers: Arc::default(),
@@ -72,13 +78,14 @@ pub struct OfShard {
 
 impl OfShard {
     /// The point, if its payload is kept.
-    pub fn find(&self, id: Uuid) -> Option<Point> {
+    pub fn find(&self, id: Uuid) -> Option<Found> {
         let number = self.number.load(Ordering::Acquire);
-        let payload = self.all.kept.get(&(number, id))?;
-        Some(Point {
+        let kept = self.all.kept.get(&(number, id))?;
+        Some(Found {
             id,
-            payload: payload.as_ref().clone(),
-            vectors: Default::default(),
+            scope: Some(kept.scope),
+            payload: kept.payload,
+            ..Found::default()
         })
     }
 
@@ -88,21 +95,20 @@ impl OfShard {
     }
 
     /// Keeps what answers are made of, unless a write has ended since the mark.
-    pub fn keep(&self, mark: u64, points: &[Point]) {
+    pub fn keep(&self, mark: u64, points: &[Found]) {
         let writes = self.writes.read();
         if *writes != mark {
             return;
         }
         let number = self.number.load(Ordering::Acquire);
         for point in points {
-            let wanted = [layout::SCOPE, layout::DOCUMENT]
-                .into_iter()
-                .filter_map(|name| {
-                    let value = point.payload.get(name)?;
-                    Some((name.to_owned(), value.clone()))
-                });
-            let payload = Arc::new(wanted.collect());
-            self.all.kept.insert((number, point.id), payload);
+            let Some(scope) = point.scope.clone() else {
+                continue;
+            };
+            let payload = point.payload.clone();
+            self.all
+                .kept
+                .insert((number, point.id), Kept { scope, payload });
         }
     }
 

@@ -13,8 +13,8 @@ use parking_lot::{RwLock, RwLockReadGuard};
 use qdrant_edge as q;
 use uuid::Uuid;
 
-use super::super::shards::{Cond, Point, Query, Read, Scored, Shard};
-use super::super::{Result, StoreError};
+use super::super::shards::{Cond, Found, Point, Query, Read, Scored, Shard};
+use super::super::{Result, StoreError, layout};
 use super::payloads::{OfShard, Payloads, Written};
 use super::{convert, log};
 
@@ -171,12 +171,12 @@ impl Slot {
     }
 
     /// The points of these ids whose payloads are kept, in their order; nothing unless all of them are.
-    pub fn kept(&self, ids: &[Uuid]) -> Option<Vec<Point>> {
+    pub fn kept(&self, ids: &[Uuid]) -> Option<Vec<Found>> {
         ids.iter().map(|id| self.payloads.find(*id)).collect()
     }
 
     /// The points of these ids, in any order.
-    pub fn retrieve(&self, ids: &[Uuid], read: Read) -> Result<Vec<Point>> {
+    pub fn retrieve(&self, ids: &[Uuid], read: Read) -> Result<Vec<Found>> {
         if read != Read::PAYLOAD {
             return self.retrieve_anew(ids, read);
         }
@@ -197,7 +197,7 @@ impl Slot {
         Ok(points)
     }
 
-    fn retrieve_anew(&self, ids: &[Uuid], read: Read) -> Result<Vec<Point>> {
+    fn retrieve_anew(&self, ids: &[Uuid], read: Read) -> Result<Vec<Found>> {
         let ids = ids.iter().copied().map(q::PointId::Uuid).collect();
         let mut request = q::RetrieveRequest::new(ids);
         request.with_payload = Some(convert::with_payload(read));
@@ -206,6 +206,7 @@ impl Slot {
         Ok(records
             .into_iter()
             .filter_map(|r| convert::point(r.id, r.payload, r.vector))
+            .map(layout::found)
             .collect())
     }
 
@@ -222,7 +223,7 @@ impl Slot {
         if apart {
             let ids: Vec<Uuid> = hits.iter().map(|hit| hit.point.id).collect();
             let points = self.retrieve(&ids, read)?;
-            let mut points: HashMap<Uuid, Point> =
+            let mut points: HashMap<Uuid, Found> =
                 points.into_iter().map(|point| (point.id, point)).collect();
             // One that was removed meanwhile is no hit.
             hits.retain_mut(|hit| match points.remove(&hit.point.id) {

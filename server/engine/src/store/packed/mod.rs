@@ -136,8 +136,8 @@ impl<S: Shards> Packed<S> {
         Ok(found
             .into_iter()
             .flatten()
-            .filter(|point| layout::reaches(reach, &point.payload))
-            .filter_map(|point| Some((point.id, layout::document(point, with)?)))
+            .filter(|found| layout::reaches(reach, found))
+            .filter_map(|found| Some((found.id, layout::document(found, with)?)))
             .collect())
     }
 

@@ -7,7 +7,7 @@ use qdrant_client::qdrant as p;
 use qdrant_client::{QdrantError, qdrant::point_id::PointIdOptions};
 use uuid::Uuid;
 
-use super::super::shards::{Cond, Point, Query, Read, Score, Shard};
+use super::super::shards::{Cond, Found, Point, Query, Read, Score, Shard};
 use super::super::{Distance, StoreError, layout};
 
 /// Where a collection's metadata says which vectors it has.
@@ -309,11 +309,11 @@ pub fn point_out(point: Point) -> p::PointStruct {
 }
 
 /// A point that was read; nothing when its id is not one of ours.
-pub fn point_in(
+pub fn found(
     id: Option<p::PointId>,
     payload: HashMap<String, p::Value>,
     vectors: Option<p::VectorsOutput>,
-) -> Option<Point> {
+) -> Option<Found> {
     let named = match vectors.and_then(|vectors| vectors.vectors_options) {
         Some(p::vectors_output::VectorsOptions::Vectors(named)) => named.vectors,
         _ => HashMap::new(),
@@ -325,11 +325,11 @@ pub fn point_in(
             _ => None,
         })
         .collect();
-    Some(Point {
+    Some(layout::found(Point {
         id: id_in(id)?,
         payload: object_in(payload),
         vectors,
-    })
+    }))
 }
 
 fn object_in(fields: HashMap<String, p::Value>) -> Object {

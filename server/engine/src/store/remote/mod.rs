@@ -18,7 +18,7 @@ use qdrant_client::{Qdrant, qdrant as p};
 use uuid::Uuid;
 
 use super::packed::Packed;
-use super::shards::{Cond, Point, Query, Read, Scored, Shard, Shards};
+use super::shards::{Cond, Found, Point, Query, Read, Scored, Shard, Shards};
 use super::{CollectionSpec, Result, StoreError};
 
 /// The document store on a Qdrant server.
@@ -221,7 +221,7 @@ impl Shards for RemoteShards {
             .map(|_| ())
     }
 
-    async fn retrieve(&self, shard: &Arc<Shard>, ids: Vec<Uuid>, read: Read) -> Result<Vec<Point>> {
+    async fn retrieve(&self, shard: &Arc<Shard>, ids: Vec<Uuid>, read: Read) -> Result<Vec<Found>> {
         let request = p::GetPoints {
             collection_name: self.collection(shard),
             ids: ids.into_iter().map(convert::id_out).collect(),
@@ -237,7 +237,7 @@ impl Shards for RemoteShards {
         Ok(found
             .result
             .into_iter()
-            .filter_map(|r| convert::point_in(r.id, r.payload, r.vectors))
+            .filter_map(|r| convert::found(r.id, r.payload, r.vectors))
             .collect())
     }
 
@@ -248,7 +248,7 @@ impl Shards for RemoteShards {
         from: Option<Uuid>,
         limit: usize,
         read: Read,
-    ) -> Result<Vec<Point>> {
+    ) -> Result<Vec<Found>> {
         let request = p::ScrollPoints {
             collection_name: self.collection(shard),
             filter: Some(convert::filter(filter)),
@@ -266,7 +266,7 @@ impl Shards for RemoteShards {
         Ok(found
             .result
             .into_iter()
-            .filter_map(|r| convert::point_in(r.id, r.payload, r.vectors))
+            .filter_map(|r| convert::found(r.id, r.payload, r.vectors))
             .collect())
     }
 
@@ -296,7 +296,7 @@ impl Shards for RemoteShards {
             .result
             .into_iter()
             .filter_map(|hit| {
-                let point = convert::point_in(hit.id, hit.payload, hit.vectors)?;
+                let point = convert::found(hit.id, hit.payload, hit.vectors)?;
                 Some(Scored {
                     point,
                     score: hit.score,

@@ -25,7 +25,7 @@ pub async fn upserts_and_replaces(bed: &mut impl Bed) {
     );
 
     let mut changed = written[3].clone();
-    changed.payload = json!({"title": "anew"}).as_object().unwrap().clone();
+    changed.payload = json!({"title": "anew"}).as_object().unwrap().clone().into();
     store.upsert(&spec, vec![changed.clone()]).await.unwrap();
     let found = store
         .get(&reach, &wanted[..1], WithVectors::Yes)
@@ -54,7 +54,7 @@ pub async fn keeps_the_last_of_equal_ids(bed: &mut impl Bed) {
     let spec = text_spec("ns_a", "col_a");
     let first = world::document("col_a", "1", json!({"n": 1}));
     let second = Document {
-        payload: json!({"n": 2}).as_object().unwrap().clone(),
+        payload: json!({"n": 2}).as_object().unwrap().clone().into(),
         ..first.clone()
     };
     bed.store()

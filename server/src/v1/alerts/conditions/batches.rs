@@ -1,7 +1,7 @@
 //! Conditions of batches.
 
 use super::{HOUR, Look, MINUTE};
-use crate::{args, error::Result};
+use crate::{args, error::Result, words::counted};
 
 crate::sql! {
     const FAILED = "SELECT batch_id FROM batches WHERE namespace_id = $1 AND status = 'FAILED' AND updated_at >= $2 ORDER BY updated_at DESC LIMIT 50";
@@ -28,9 +28,9 @@ pub(super) async fn failed(look: &mut Look<'_>, namespace_id: &str) -> Result<()
 pub(super) async fn stalled(look: &mut Look<'_>, namespace_id: &str) -> Result<()> {
     let args = args![namespace_id, look.stalled(30.0)];
     let batches: Vec<(String,)> = look.app.db().all(STALLED, args).await?;
-    let minutes = look.number("stall_minutes", 30.0);
+    let minutes = counted(look.number("stall_minutes", 30.0), "minute");
     for (batch_id,) in batches {
-        let text = format!("batch {batch_id} has not moved for {minutes} minutes");
+        let text = format!("batch {batch_id} has not moved for {minutes}");
         look.find(batch_id, text);
     }
     Ok(())
@@ -48,7 +48,8 @@ pub(super) async fn error_rate(look: &mut Look<'_>, namespace_id: &str) -> Resul
     let most = look.number("error_rate_threshold", 0.1);
     if objects > 0 && failed as f64 > most * objects as f64 {
         let text = format!(
-            "{failed} of {objects} objects failed in the batches of {namespace_id} that ended within the last hour"
+            "{failed} of {} failed in the batches of {namespace_id} that ended within the last hour",
+            counted(objects, "object")
         );
         look.find(namespace_id, text);
     }
@@ -72,9 +73,9 @@ pub(super) async fn ingest_stalled(look: &mut Look<'_>, namespace_id: &str) -> R
         .number(PROCESSED_SINCE, args![namespace_id, since])
         .await?;
     if moved == 0 {
-        let minutes = look.number("stall_minutes", 30.0);
+        let minutes = counted(look.number("stall_minutes", 30.0), "minute");
         let text = format!(
-            "no object of {namespace_id} was processed for {minutes} minutes, and {batch_id} waits"
+            "no object of {namespace_id} was processed for {minutes}, and {batch_id} waits"
         );
         look.find(batch_id, text);
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use loupe_wire::{Object, Value};
 
 use super::{HOUR, Look};
-use crate::{args, db::Json, error::Result, v1::retrievers::AT_FAULT};
+use crate::{args, db::Json, error::Result, v1::retrievers::AT_FAULT, words::counted};
 
 crate::sql! {
     const EXECUTIONS = "SELECT retriever_id, created_at, data FROM executions WHERE namespace_id = $1 AND created_at >= $2 AND (status <> 'failed' OR CAST($3 AS BIGINT) = 1) ORDER BY created_at DESC LIMIT 5000";
@@ -123,7 +123,8 @@ pub(super) async fn refused(look: &mut Look<'_>, namespace_id: &str) -> Result<(
         .await?;
     if objects > 0 {
         let text = format!(
-            "{objects} objects of {namespace_id} failed because a model's service refused: its quota is used up"
+            "{} of {namespace_id} failed because a model's service refused: its quota is used up",
+            counted(objects, "object")
         );
         look.find(namespace_id, text);
     }

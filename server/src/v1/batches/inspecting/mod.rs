@@ -28,6 +28,7 @@ use crate::{
         collections, documents,
         tasks::{self, name_of},
     },
+    words::{counted, said},
 };
 
 /// Drafts that one call submits.
@@ -80,7 +81,10 @@ fn tier_audit(tier: i64, standing: &[(i64, String, i64)], ended: bool) -> TierAu
     let lost = if ended { here("PENDING") } else { 0 };
     let mut notes = Vec::new();
     if canceled > 0 {
-        notes.push(format!("{canceled} objects were canceled"));
+        notes.push(format!(
+            "{} canceled",
+            said(canceled, "object", ("was", "were"))
+        ));
     }
     TierAuditInfo {
         tier_num: tier,
@@ -154,8 +158,8 @@ fn findings(
         .filter(|one| one.status == "PROCESSING" && one.lease_until < now);
     for one in dead {
         let message = format!(
-            "{} chunks or fewer are held by a worker that is gone",
-            one.count
+            "up to {} held by a worker that is gone",
+            said(one.count, "chunk", ("is", "are"))
         );
         tell(
             "lease_expired",
@@ -167,7 +171,10 @@ fn findings(
         .iter()
         .filter(|one| one.status == "QUEUED" && one.tries > 0)
     {
-        let message = format!("chunks failed {} times and wait for another try", one.tries);
+        let message = format!(
+            "chunks failed {} and wait for another try",
+            counted(one.tries, "time")
+        );
         tell("retrying", message, "see the server's log for the reason");
     }
     for (kind, number) in failures {
@@ -180,7 +187,7 @@ fn findings(
         };
         tell(
             "failures",
-            format!("{number} objects failed ({kind})"),
+            format!("{} failed ({kind})", counted(number, "object")),
             advice,
         );
     }
@@ -197,7 +204,10 @@ fn moments(tier: &TierTaskInfo) -> Vec<(i64, String)> {
         let (status, written) = (name_of(tier.status), tier.documents_written.unwrap_or(0));
         (
             at,
-            format!("tier {number} ended: {status}, {written} documents written"),
+            format!(
+                "tier {number} ended: {status}, {} written",
+                counted(written, "document")
+            ),
         )
     });
     let told = began.into_iter().chain(ended);
@@ -235,7 +245,10 @@ async fn logs(
             made,
             "info",
             None,
-            format!("the batch was made of {} objects", batch.object_ids.len()),
+            format!(
+                "the batch was made of {}",
+                counted(batch.object_ids.len(), "object")
+            ),
         );
     }
     for one in batch
@@ -382,7 +395,7 @@ async fn remove_documents(
     Ok(BulkUpdateDocumentsResponse {
         status: Some(name_of(TaskStatusEnum::Completed)),
         updated_count: Some(removed),
-        message: format!("{removed} documents were removed"),
+        message: format!("{} removed", said(removed, "document", ("was", "were"))),
         ..Default::default()
     })
 }

@@ -1,0 +1,247 @@
+//! What the owner's display configuration does to a page.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{Reply, books, display, fake, get};
+use loupe_hosted::{Media, MediaKind, Picture};
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn files_open_at_the_place_that_was_found() {
+    let mut host = books();
+    host.hits[1].media = Some(Media {
+        kind: MediaKind::Video,
+        url: "/v1/blobs/film.mp4?expires=9".into(),
+        start: Some(65.5),
+        ..Media::default()
+    });
+    host.hits[1].thumbnail = Some(Picture {
+        url: "/small.webp".into(),
+        ..Picture::default()
+    });
+    host.hits[2].media = Some(Media {
+        url: "javascript:alert(1)".into(),
+        ..Media::default()
+    });
+    let host = Arc::new(host);
+    let film = get(&host, "/r/books/item/doc_1?query=whale").await;
+    let address = "/v1/blobs/film.mp4?expires=9#t=65.5";
+    assert_eq!(film.attributes("video", "src"), [address]);
+    assert_eq!(film.attributes("video", "poster"), ["/small.webp"]);
+    assert_eq!(film.attributes(".about-item a", "href"), [address]);
+    assert_eq!(film.texts(".about-item a"), ["Open the video at 1:05"]);
+    assert_eq!(film.texts("mark"), ["whale"]);
+    let hostile = get(&host, "/r/books/item/doc_2").await;
+    assert!(hostile.attributes("video", "src").is_empty() && !hostile.body.contains("javascript:"));
+
+    // A file elsewhere, in a field that the owner named for it.
+    let mut mapped = display();
+    mapped["exposed_fields"] = json!(["title", "scan", "page_number"]);
+    mapped["field_mappings"] = json!({"pdf": "scan", "video": "secret"});
+    let fields = json!({"title": "Log", "scan": "https://a.example/x.pdf", "page_number": 3, "secret": "https://a.example/x.mp4"});
+    let paper = get(&Arc::new(fake(mapped, &[fields])), "/r/books/item/doc_0").await;
+    assert_eq!(
+        paper.attributes(".about-item .button", "href"),
+        ["https://a.example/x.pdf#page=3"]
+    );
+    assert!(paper.attributes("video", "src").is_empty());
+}
+
+#[tokio::test]
+async fn a_page_without_a_picture_of_its_own_gets_one() {
+    let drawn = get(&Arc::new(books()), "/r/books").await;
+    let image = drawn.attributes("meta[property='og:image']", "content");
+    assert!(
+        image[0].starts_with("https://search.example.com/r/books/preview.png?v="),
+        "{image:?}"
+    );
+    assert_eq!(
+        drawn.attributes("meta[property='og:image:width']", "content"),
+        ["1200"]
+    );
+    assert_eq!(
+        drawn.attributes("meta[name='twitter:image']", "content"),
+        image
+    );
+    assert_eq!(
+        drawn.attributes("meta[name='twitter:card']", "content"),
+        ["summary_large_image"]
+    );
+    let mut own = display();
+    own["seo"] = json!({"og_image_url": "/own.png"});
+    let own = get(&Arc::new(fake(own, &[])), "/r/books").await;
+    assert_eq!(
+        own.attributes("meta[property='og:image']", "content"),
+        ["https://search.example.com/own.png"]
+    );
+    assert!(!own.body.contains("og:image:width"));
+    let mut closed = books();
+    closed.page.is_protected = true;
+    let closed = get(&Arc::new(closed), "/r/books").await;
+    assert!(!closed.body.contains("preview.png"));
+}
+
+/// The page of these books with this display configuration laid over the usual one.
+async fn shown(over: Value) -> Reply {
+    let mut whole = display();
+    for (name, value) in over.as_object().unwrap() {
+        whole[name] = value.clone();
+    }
+    let book = json!({"title": "Walden", "description": "A pond.", "tags": ["pond"], "year": 1854});
+    get(&Arc::new(fake(whole, &[book])), "/r/books").await
+}
+
+fn has_class(reply: &Reply, wanted: &str) -> bool {
+    let class = reply.attributes("body", "class").concat();
+    class.split(' ').any(|one| one == wanted)
+}
+
+#[tokio::test]
+async fn a_list_or_a_masonry_is_a_choice_wherever_it_is_made() {
+    for (layout, components, class) in [
+        (json!({}), json!({}), "m-grid"),
+        (
+            json!({"columns": 2}),
+            json!({"result_layout": "list"}),
+            "m-list",
+        ),
+        (json!({"mode": "masonry"}), json!({}), "m-masonry"),
+        (
+            json!({"mode": "list"}),
+            json!({"result_layout": "masonry"}),
+            "m-list",
+        ),
+    ] {
+        let page = shown(json!({"layout": layout, "components": components})).await;
+        assert!(has_class(&page, class), "{layout} {components}");
+    }
+    // The template's own stands where neither is sent.
+    let reading = shown(json!({"template_type": "document-search"})).await;
+    assert!(has_class(&reading, "m-list"));
+    let chosen = json!({"template_type": "document-search", "layout": {"columns": 3}});
+    assert!(has_class(&shown(chosen).await, "m-grid"));
+}
+
+#[tokio::test]
+async fn the_style_of_a_card_is_one_of_edges_or_of_a_template() {
+    for (style, class) in [
+        ("portrait-discovery", "t-portrait"),
+        ("media-search", "t-media"),
+        ("document-search", "t-document"),
+        ("default", "t-custom"),
+        ("glass", "c-glass"),
+    ] {
+        let card = json!({"components": {"result_card": {"card_style": style}}});
+        assert!(has_class(&shown(card).await, class), "{style}");
+    }
+    // The template that is named stands before it.
+    let named = json!({"template_type": "media-search", "components": {"result_card": {"card_style": "document-search"}}});
+    assert!(has_class(&shown(named).await, "t-media"));
+    // What a theme says nothing of is as the interface says.
+    let themed = shown(json!({"theme": {"primary_color": "#b4530a"}})).await;
+    assert!(has_class(&themed, "c-elevated"));
+    assert!(themed.texts("style").concat().contains("--radius:12px;"));
+    let flat = shown(json!({"theme": {"card_style": "flat", "border_radius": "3px"}})).await;
+    assert!(has_class(&flat, "c-flat"));
+    assert!(flat.texts("style").concat().contains("--radius:3px;"));
+    assert!(has_class(&shown(json!({})).await, "c-bordered"));
+}
+
+#[tokio::test]
+async fn inputs_beside_the_words_are_chosen_and_required() {
+    let text = json!({"type": "string"});
+    let input = |name: &str, input_type: &str, required: bool| {
+        json!({"field_name": name, "field_schema": text, "input_type": input_type, "label": name,
+            "required": required, "suggestions": ["a few", "many"]})
+    };
+    let inputs = json!([
+        {"field_name": "query", "field_schema": {"type": "text"}, "label": "Search", "suggestions": ["ponds"]},
+        input("pages", "select", true),
+        input("shelf", "select", false),
+        {"field_name": "year", "field_schema": {"type": "integer"}, "input_type": "number", "label": "Year"},
+        {"field_name": "until", "field_schema": {"type": "integer"}, "input_type": "number", "label": "Until", "required": false},
+    ]);
+    let page = shown(json!({ "inputs": inputs })).await;
+    assert_eq!(
+        page.texts("select[name=pages] option"),
+        ["Any", "a few", "many"]
+    );
+    assert_eq!(
+        page.texts(".suggestions a"),
+        ["ponds"],
+        "a list shows what there is by itself"
+    );
+    assert_eq!(
+        page.attributes("select[required]", "name"),
+        ["pages"],
+        "one may be left open"
+    );
+    assert_eq!(
+        page.attributes("input[required]", "name"),
+        ["query", "year"]
+    );
+}
+
+#[tokio::test]
+async fn what_a_search_lacks_is_said_beside_its_input() {
+    let schema = json!({"query": {"type": "text", "required": true}, "year": {"type": "integer", "required": true},
+        "shelf": {"type": "string", "required": true, "default": "all"}, "note": {"type": "string"}});
+    let mut whole = display();
+    let input = |(name, schema): (&String, &Value)| json!({"field_name": name, "field_schema": schema, "label": name});
+    let inputs: Vec<Value> = schema.as_object().unwrap().iter().map(input).collect();
+    whole["inputs"] = json!(inputs);
+    let mut host = fake(whole, &[]);
+    host.page.input_schema = serde_json::from_value(schema).unwrap();
+    host.page.allows_empty_query = false;
+    let host = Arc::new(host);
+    let waiting = get(&host, "/r/books").await;
+    assert!(waiting.status == 200 && waiting.texts(".note.bad").is_empty());
+    let lacking = get(&host, "/r/books?query=sea").await;
+    assert_eq!(lacking.status, 400);
+    assert_eq!(lacking.texts("#in-year-note"), ["Fill this in."]);
+    assert_eq!(lacking.texts(".note.bad").len(), 1);
+    assert!(host.asked.lock().unwrap().is_empty());
+    let whole = get(&host, "/r/books?query=sea&year=1904").await;
+    assert_eq!(whole.status, 200);
+}
+
+#[tokio::test]
+async fn dates_follow_a_pattern_of_the_owners() {
+    for (format, expected) in [
+        ("DD.MM.YYYY", "09.08.1854"),
+        ("%B %Y", "August 1854"),
+        ("iso", "1854-08-09"),
+        ("<b>", "9 August 1854"),
+    ] {
+        let mut whole = display();
+        whole["exposed_fields"] = json!(["title", "published"]);
+        whole["field_config"] =
+            json!({"published": {"format": "date", "format_options": {"date_format": format}}});
+        let book = json!({"title": "Walden", "published": "1854-08-09"});
+        let host = Arc::new(fake(whole, &[book]));
+        assert_eq!(get(&host, "/r/books").await.texts("time"), [expected]);
+    }
+}
+
+#[tokio::test]
+async fn a_page_tells_how_it_works_where_its_owner_lets_it() {
+    let config = json!({
+        "stages": [{"stage_name": "by meaning", "stage_id": "feature_search"}, {"stage_name": "rerank", "stage_id": "rerank"}],
+        "feature_extractors": [{"extractor": "text_extractor", "version": "v1", "output": "all_minilm"}],
+    });
+    let told = shown(json!({ "retriever_config": config })).await;
+    assert_eq!(told.texts(".foot button"), ["How it works"]);
+    let opened = told.attributes(".foot button", "popovertarget");
+    assert_eq!(told.attributes(".sheet", "id"), opened);
+    assert_eq!(
+        told.texts(".sheet ol li"),
+        ["by meaning feature_search", "rerank"]
+    );
+    assert_eq!(told.texts(".sheet ul li"), ["text_extractor v1 all_minilm"]);
+    let silent = shown(json!({})).await;
+    assert!(silent.texts(".foot button").is_empty());
+}

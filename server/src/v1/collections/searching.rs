@@ -1,0 +1,97 @@
+//! Retrievers that run inside of other work, made ready once for many inputs.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use loupe_engine::{
+    filter::Filter,
+    stage::{
+        Outcome, RunError, Searchable, check_inputs,
+        taxonomy::{Finder, Taxonomy},
+    },
+};
+use loupe_wire::{Object, RetrieverInputSchemaField};
+
+use super::lifecycle;
+use crate::{
+    app::App,
+    auth::{Scope, Write},
+    error::Result,
+    v1::{
+        retrievers::{self, RETRIEVERS},
+        taxonomies,
+    },
+};
+
+/// A retriever made ready.
+pub struct Ready {
+    finder: Finder,
+    collections: Vec<Searchable>,
+    taxonomies: Vec<Arc<Taxonomy>>,
+    max_time_ms: u64,
+}
+
+impl Ready {
+    /// One search takes `longest_ms` at most, whatever the retriever says.
+    ///
+    /// # Errors
+    /// 404 for a retriever that is gone, or a collection that it reads; the database does not answer.
+    pub async fn of(
+        app: &App,
+        scope: &Scope<Write>,
+        retriever_id: &str,
+        longest_ms: u64,
+    ) -> Result<Self> {
+        let (namespace_id, org_id) = (&scope.namespace_id, &scope.caller.org_id);
+        let stored = RETRIEVERS
+            .known(app.db(), namespace_id, retriever_id)
+            .await?;
+        let finder = retrievers::finder(app, org_id, namespace_id, &stored).await?;
+        let found = super::resolve(app, namespace_id, &stored.collection_ids).await?;
+        let here = found.iter().filter(|one| !lifecycle::is_away(one));
+        let named = finder.plan.taxonomies();
+        Ok(Self {
+            collections: here.map(|one| super::searchable(app, one)).collect(),
+            taxonomies: taxonomies::ready(app, org_id, namespace_id, &named).await?,
+            max_time_ms: retrievers::budget_ms(&stored)
+                .map_or(longest_ms, |own| own.min(longest_ms)),
+            finder,
+        })
+    }
+
+    /// The inputs that it knows; without any it takes what it is given.
+    pub fn input_schema(&self) -> &IndexMap<String, RetrieverInputSchemaField> {
+        &self.finder.input_schema
+    }
+
+    /// The first documents that it finds, of those that the filter lets through.
+    ///
+    /// # Errors
+    /// Inputs that break its schema; whatever ends a search.
+    pub async fn search(
+        &self,
+        app: &App,
+        scope: &Scope<Write>,
+        sent: &Object,
+        filter: Option<Filter>,
+        most: usize,
+    ) -> Result<Outcome, RunError> {
+        let finder = &self.finder;
+        let inputs = check_inputs(&finder.input_schema, sent).map_err(|faults| {
+            let told = faults.into_iter();
+            let told = told.map(|fault| format!("{}: {}", fault.loc.join("."), fault.msg));
+            RunError::Invalid(told.collect::<Vec<String>>().join("; "))
+        })?;
+        let mut run = retrievers::ground(app, scope).await;
+        run.collections.clone_from(&self.collections);
+        run.references.clone_from(&finder.references);
+        run.taxonomies.clone_from(&self.taxonomies);
+        run.secrets.clone_from(&finder.secrets);
+        run.outside.fallen = finder.fallen.clone();
+        run.inputs = inputs;
+        run.filter = filter;
+        run.limit = i64::try_from(most).ok();
+        run.max_time_ms = Some(self.max_time_ms);
+        finder.plan.run(run).await
+    }
+}
