@@ -3,6 +3,7 @@
 use std::{future::Future, pin::Pin};
 
 use gloo_net::http::{Method, Request, RequestBuilder, Response};
+use gloo_timers::future::TimeoutFuture;
 use serde_json::Value;
 use web_sys::AbortSignal;
 
@@ -10,6 +11,11 @@ use crate::record::{Record, plain};
 
 /// A call under way. Boxed, so that the code of a call exists once.
 pub type Answer = Pin<Box<dyn Future<Output = Result<Record, Problem>>>>;
+
+/// Seconds that a call which only reads waits by itself when it came too early, and how often it does. A page asks for
+/// more at once than a small plan lets through in a second.
+const PATIENCE: u32 = 2;
+const WAITS: u32 = 5;
 
 /// A failed call, as a person can use it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -34,6 +40,12 @@ impl Problem {
             message: message.into(),
             ..Default::default()
         }
+    }
+
+    /// Seconds after which the call is let through, when these are few.
+    fn soon(&self) -> Option<u32> {
+        self.retry_after
+            .filter(|rest| self.status == 429 && *rest <= PATIENCE)
     }
 
     fn network(message: String) -> Self {
@@ -78,6 +90,12 @@ impl Problem {
         }
         problem
     }
+}
+
+/// Whether a call changes nothing: lists are asked for with a body.
+fn reads(method: &Method, path: &str) -> bool {
+    let bare = path.split('?').next().unwrap_or(path);
+    *method == Method::GET || (*method == Method::POST && bare.ends_with("/list"))
 }
 
 fn fault(value: &Value) -> (String, String) {
@@ -133,7 +151,19 @@ impl Api {
 
     fn call(&self, method: Method, path: &str, body: Option<String>) -> Answer {
         let (api, path) = (self.clone(), path.to_owned());
-        Box::pin(async move { decode(api.send(method, &path, body).await?).await })
+        Box::pin(async move {
+            let mut waits = if reads(&method, &path) { WAITS } else { 0 };
+            let answer = loop {
+                let answer = api.send(method.clone(), &path, body.clone()).await;
+                let rest = answer.as_ref().err().and_then(Problem::soon);
+                match rest.filter(|_| waits > 0) {
+                    Some(rest) => TimeoutFuture::new(rest.max(1) * 1000).await,
+                    None => break answer,
+                }
+                waits -= 1;
+            };
+            decode(answer?).await
+        })
     }
 
     async fn send(
@@ -216,7 +246,24 @@ async fn decode(response: Response) -> Result<Record, Problem> {
 mod tests {
     use serde_json::json;
 
-    use super::Problem;
+    use super::{Method, Problem, reads};
+
+    #[test]
+    fn only_what_reads_waits_and_not_for_long() {
+        assert!(reads(&Method::GET, "/v1/organizations"));
+        assert!(reads(&Method::POST, "/v1/buckets/list?limit=5"));
+        assert!(!reads(&Method::POST, "/v1/buckets"));
+        assert!(!reads(&Method::DELETE, "/v1/buckets/list"));
+        let early = |status, retry_after| Problem {
+            status,
+            retry_after,
+            ..Default::default()
+        };
+        assert_eq!(early(429, Some(1)).soon(), Some(1));
+        assert_eq!(early(429, Some(30)).soon(), None);
+        assert_eq!(early(503, Some(1)).soon(), None);
+        assert_eq!(early(429, None).soon(), None);
+    }
 
     #[test]
     fn both_shapes_of_errors_are_read() {

@@ -1,8 +1,11 @@
 //! What surrounds every page: side bar, top bar, choice of namespace and colours.
 
+use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
 use leptos_router::hooks::use_location;
 use serde_json::json;
+use wasm_bindgen::JsCast;
+use wasm_bindgen_futures::spawn_local;
 
 use crate::{
     live,
@@ -111,8 +114,32 @@ pub fn Frame() -> AnyView {
     .into_any()
 }
 
+/// Brings the link of the open page into sight where the side bar is longer than the window.
+fn reveal() {
+    let part = |selector: &str| {
+        let found = document().query_selector(selector).ok().flatten();
+        found.and_then(|found| found.dyn_into::<web_sys::HtmlElement>().ok())
+    };
+    let (Some(bar), Some(link)) = (part("#side"), part("#side [aria-current]")) else {
+        return;
+    };
+    let (above, room, top) = (bar.scroll_top(), bar.client_height(), link.offset_top());
+    if top < above || top + link.offset_height() > above + room {
+        bar.set_scroll_top(top - room / 2);
+    }
+}
+
 #[component]
 fn Side(namespace: Memo<Option<String>>, path: Memo<String>) -> AnyView {
+    Effect::new(move |_| {
+        path.track();
+        namespace.track();
+        spawn_local(async {
+            // The links are what they will be once everything that changes has changed.
+            TimeoutFuture::new(0).await;
+            reveal();
+        });
+    });
     let link = move |href: String, label: &'static str, icon: &'static str| {
         let here = {
             let href = href.clone();

@@ -20,6 +20,17 @@ pub fn counted(n: i64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })
 }
 
+/// So many of what the server names in the plural: `1 taxonomy`, `2 buckets`.
+pub fn counted_as(n: i64, name: &str) -> String {
+    let many = words(name);
+    let one = match (many.strip_suffix("ies"), many.strip_suffix('s')) {
+        (Some(start), _) => format!("{start}y"),
+        (None, Some(start)) => start.to_owned(),
+        (None, None) => many.clone(),
+    };
+    counted(n, &one, &many)
+}
+
 /// `1536` as `1.5 KB`.
 pub fn size(bytes: i64) -> String {
     let mut value = bytes as f64;
@@ -185,6 +196,11 @@ mod tests {
         assert_eq!(
             [0, 1, 2000].map(queries),
             ["0 queries", "1 query", "2,000 queries"]
+        );
+        assert_eq!(
+            [(1, "taxonomies"), (1, "api_keys"), (2, "buckets")]
+                .map(|(n, name)| counted_as(n, name)),
+            ["1 taxonomy", "1 api key", "2 buckets"]
         );
         assert_eq!(size(512), "512 B");
         assert_eq!(size(1536), "1.5 KB");

@@ -237,6 +237,7 @@ async fn a_page_tells_how_it_works_where_its_owner_lets_it() {
     assert_eq!(told.texts(".foot button"), ["How it works"]);
     let opened = told.attributes(".foot button", "popovertarget");
     assert_eq!(told.attributes(".sheet", "id"), opened);
+    assert_eq!(told.texts(".sheet h2"), ["How it works"]);
     assert_eq!(
         told.texts(".sheet ol li"),
         ["by meaning feature_search", "rerank"]

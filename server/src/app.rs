@@ -1,6 +1,7 @@
 //! The state that every request shares, and the layers around the routes, in order.
 
 use std::{
+    hash::Hash,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
@@ -151,6 +152,27 @@ pub struct Parts {
     pub reverse_image: Option<Arc<ReverseImage>>,
 }
 
+/// What is remembered for a time.
+fn lasting<K, V>(time: Duration) -> Cache<K, V>
+where
+    K: Hash + Eq + Send + Sync + 'static,
+    V: Clone + Send + Sync + 'static,
+{
+    Cache::builder()
+        .max_capacity(10_000)
+        .time_to_live(time)
+        .build()
+}
+
+/// Searches keep a processor busy, unless they wait for machines elsewhere.
+fn searches_at_once(config: &Config) -> usize {
+    if config.qdrant_url.is_empty() && config.models.endpoints.is_empty() {
+        std::thread::available_parallelism().map_or(2, |processors| processors.get().max(2))
+    } else {
+        config.limits.concurrent_requests
+    }
+}
+
 impl App {
     pub fn new(parts: Parts) -> Self {
         let Parts {
@@ -173,19 +195,8 @@ impl App {
             encoders: Arc::new(models.clone()),
             web: Some(Arc::new(outbound.clone())),
         };
-        let cache = |millis| {
-            Cache::builder()
-                .max_capacity(10_000)
-                .time_to_live(Duration::from_millis(millis))
-                .build()
-        };
         let several = config.is_postgres();
-        // Searches keep a processor busy, unless they wait for machines elsewhere.
-        let searches = if config.qdrant_url.is_empty() && config.models.endpoints.is_empty() {
-            std::thread::available_parallelism().map_or(2, |processors| processors.get().max(2))
-        } else {
-            config.limits.concurrent_requests
-        };
+        let searches = searches_at_once(&config);
         let stop = CancellationToken::new();
         let hosting = Hosting::new(&config);
         let versions = Versions::default();
@@ -203,23 +214,17 @@ impl App {
             journal_seq: AtomicI64::new(0),
             journal_applied: Mutex::new(Vec::new()),
             // Another process may revoke a key; it must be refused everywhere within a second, and a read takes a while.
-            keys: cache(if several { 900 } else { 5_000 }),
+            keys: lasting(Duration::from_millis(if several { 900 } else { 5_000 })),
             keys_changed: AtomicU64::new(0),
             limits: Limits::default(),
             usage: Usage::default(),
-            touched: Cache::builder()
-                .max_capacity(10_000)
-                .time_to_live(Duration::from_secs(60))
-                .build(),
+            touched: lasting(Duration::from_secs(60)),
             repeats: Repeats::default(),
             alert_moment: AtomicI64::new(-1),
             vault,
             outbound,
             mailer,
-            namespaces: Cache::builder()
-                .max_capacity(10_000)
-                .time_to_live(Duration::from_secs(5))
-                .build(),
+            namespaces: lasting(Duration::from_secs(5)),
             work: Notify::new(),
             leaving: stop.child_token(),
             stop,

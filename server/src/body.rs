@@ -338,11 +338,24 @@ fn limit_violations(
     }
 }
 
-fn limit_sentence(
-    fault: &validator::ValidationError,
-    input: &Value,
-) -> (&'static str, String, Value) {
+/// A fault's type, its sentence, and the bound that it broke.
+type Sentence = (&'static str, String, Value);
+
+fn limit_sentence(fault: &validator::ValidationError, input: &Value) -> Sentence {
     let bound = |name: &str| fault.params.get(name).cloned();
+    let (kind, msg) = match fault.code.as_ref() {
+        "length" => return length_sentence(bound("min"), bound("max"), input),
+        "range" => return range_sentence(bound("min"), bound("max"), input),
+        "regex" => (
+            "string_pattern_mismatch",
+            "string does not match the pattern".to_owned(),
+        ),
+        _ => ("value_error", fault.to_string()),
+    };
+    (kind, msg, Value::Object(loupe_wire::Object::new()))
+}
+
+fn length_sentence(min: Option<Value>, max: Option<Value>, input: &Value) -> Sentence {
     let list = input.is_array();
     let (thing, unit) = if list {
         ("list", "items")
@@ -354,69 +367,54 @@ fn limit_sentence(
         Value::String(text) => text.chars().count() as u64,
         _ => 0,
     };
-    match fault.code.as_ref() {
-        "length" => match (bound("min"), bound("max")) {
-            (Some(min), _) if min.as_u64().is_some_and(|min| size < min) => {
-                let kind = if list {
-                    "too_short"
-                } else {
-                    "string_too_short"
-                };
-                (
-                    kind,
-                    format!("{thing} should have at least {min} {unit}"),
-                    serde_json::json!({ "min_length": min }),
-                )
-            }
-            (_, Some(max)) => {
-                let kind = if list { "too_long" } else { "string_too_long" };
-                (
-                    kind,
-                    format!("{thing} should have at most {max} {unit}"),
-                    serde_json::json!({ "max_length": max }),
-                )
-            }
-            _ => (
-                "value_error",
-                format!("{thing} has a wrong length"),
-                Value::Object(loupe_wire::Object::new()),
-            ),
-        },
-        "range" => {
-            let number = input.as_f64().unwrap_or_default();
-            if let Some(min) =
-                bound("min").filter(|min| min.as_f64().is_some_and(|min| number < min))
-            {
-                return (
-                    "greater_than_equal",
-                    format!("input should be greater than or equal to {min}"),
-                    serde_json::json!({ "ge": min }),
-                );
-            }
-            if let Some(max) =
-                bound("max").filter(|max| max.as_f64().is_some_and(|max| number > max))
-            {
-                return (
-                    "less_than_equal",
-                    format!("input should be less than or equal to {max}"),
-                    serde_json::json!({ "le": max }),
-                );
-            }
+    match (min, max) {
+        (Some(min), _) if min.as_u64().is_some_and(|min| size < min) => {
+            let kind = if list {
+                "too_short"
+            } else {
+                "string_too_short"
+            };
             (
-                "value_error",
-                "input is out of range".into(),
-                Value::Object(loupe_wire::Object::new()),
+                kind,
+                format!("{thing} should have at least {min} {unit}"),
+                serde_json::json!({ "min_length": min }),
             )
         }
-        "regex" => (
-            "string_pattern_mismatch",
-            "string does not match the pattern".into(),
-            Value::Object(loupe_wire::Object::new()),
-        ),
+        (_, Some(max)) => {
+            let kind = if list { "too_long" } else { "string_too_long" };
+            (
+                kind,
+                format!("{thing} should have at most {max} {unit}"),
+                serde_json::json!({ "max_length": max }),
+            )
+        }
         _ => (
             "value_error",
-            fault.to_string(),
+            format!("{thing} has a wrong length"),
             Value::Object(loupe_wire::Object::new()),
         ),
     }
+}
+
+fn range_sentence(min: Option<Value>, max: Option<Value>, input: &Value) -> Sentence {
+    let number = input.as_f64().unwrap_or_default();
+    if let Some(min) = min.filter(|min| min.as_f64().is_some_and(|min| number < min)) {
+        return (
+            "greater_than_equal",
+            format!("input should be greater than or equal to {min}"),
+            serde_json::json!({ "ge": min }),
+        );
+    }
+    if let Some(max) = max.filter(|max| max.as_f64().is_some_and(|max| number > max)) {
+        return (
+            "less_than_equal",
+            format!("input should be less than or equal to {max}"),
+            serde_json::json!({ "le": max }),
+        );
+    }
+    (
+        "value_error",
+        "input is out of range".into(),
+        Value::Object(loupe_wire::Object::new()),
+    )
 }

@@ -4,14 +4,14 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use figment::{
     Figment,
-    providers::{Env, Format, Serialized, Toml},
+    providers::{Env, Format, Serialized},
 };
 use loupe_engine::{
     embed::{Endpoint, Language, RerankEndpoint, Transcription},
     stage::{CodeConfig, ReverseImageConfig, WebSearchConfig},
 };
 use secrecy::{ExposeSecret, SecretString};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer, de::DeserializeOwned};
 
 /// Settings of one process. Nested members are set from the environment with two underscores:
 /// `LOUPE_LIMITS__BODY_BYTES=1000000`.
@@ -384,10 +384,71 @@ impl Config {
     }
 }
 
+/// The format of `loupe.toml`. figment's own brings a second parser of it.
+struct Toml;
+
+impl Format for Toml {
+    type Error = toml::de::Error;
+
+    const NAME: &'static str = "TOML";
+
+    fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, Self::Error> {
+        toml::from_str(text)
+    }
+}
+
 fn redacted<S: Serializer>(secret: &SecretString, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(if secret.expose_secret().is_empty() {
         ""
     } else {
         "[redacted]"
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Config, String> {
+        Figment::from(Serialized::defaults(Config::default()))
+            .merge(Toml::string(text))
+            .extract()
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_file_sets_members_tables_and_lists_of_tables() {
+        let config = read(
+            r#"
+            listen = "127.0.0.1:9000" # beside the default
+            limits.body_bytes = 5_000
+            [outbound]
+            allow = ["10.1.0.0/16"]
+            [[models.rerankers]]
+            name = "own"
+            protocol = "tei"
+            url = "http://10.1.0.2"
+            "#,
+        )
+        .unwrap();
+        assert_eq!(config.listen.port(), 9000);
+        assert_eq!(config.limits.body_bytes, 5_000);
+        assert_eq!(config.limits.request_seconds, 60);
+        assert_eq!(config.outbound.allow, ["10.1.0.0/16"]);
+        let reranker = config.models.rerankers.first().unwrap();
+        assert_eq!(reranker.name, "own");
+        assert_eq!(reranker.timeout_seconds, 30);
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_file_is_named() {
+        for (text, named) in [
+            ("log = \"info\"\nlisten = ", "line 2"),
+            ("[limits]\nbody_bytes = \"many\"", "limits.body_bytes"),
+            ("[limits]\nbody = 1", "`body`"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(named), "{error}");
+        }
+    }
 }

@@ -113,17 +113,14 @@ pub fn count(
     let mut took = i64::try_from(took.as_micros()).ok();
     let mut counts = app.usage.0.lock().unwrap_or_else(PoisonError::into_inner);
     // What was answered from memory is told apart: it is no search that costs.
-    let parts = [
-        (path.to_owned(), made, errors),
-        (format!("{path}{KEPT}"), kept, 0),
-    ];
-    for (path, requests, errors) in parts.into_iter().filter(|part| part.1 > 0) {
+    let parts = [("", made, errors), (KEPT, kept, 0)];
+    for (kind, requests, errors) in parts.into_iter().filter(|part| part.1 > 0) {
         let slot = Slot {
             org_id: caller.org_id.clone(),
             key_id: caller.actor().to_owned(),
             hour: now - now.rem_euclid(HOUR),
             method: method.to_string(),
-            path,
+            path: [path, kind].concat(),
         };
         let tally = counts.entry(slot).or_default();
         tally.requests += requests;

@@ -163,12 +163,15 @@ fn row(key: Record) -> AnyView {
     };
     let prefix = key.text("key_prefix");
     let prefix = format!("{}…{kind}", prefix.trim_end_matches('…'));
+    let note = key.opt("description");
+    let note = note.map(|note| view! { <span class="sub">{note}</span> });
     let level = key.strings("permissions").pop().unwrap_or_default();
     let expires = key
         .opt("expires_at")
         .map_or_else(|| "never".into(), |at| text::moment(&at));
     line(vec![
-        name(None, key.text("name"), prefix),
+        view! { <th scope="row">{key.text("name")}<span class="sub mono">{prefix}</span>{note}</th> }
+            .into_any(),
         two(level, scopes(&key)),
         cell("", badge(&key.text("status"))),
         requests(&key),

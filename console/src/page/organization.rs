@@ -121,7 +121,7 @@ fn plan(org: Record) -> AnyView {
             {stat("Plan", tier.into_any())}
             <div class="stat"><dt>"Bills go to"</dt><dd class="truncate">{mail}</dd></div>
         </dl>
-        <div class="uri"><span class="muted">"Since "{when(org.opt("created_at"))}</span><span class="row nowrap"><code>{id.clone()}</code><Copy text=Signal::stored(id)/></span></div>
+        <div class="uri"><span class="muted">"Created "{when(org.opt("created_at"))}</span><span class="row nowrap"><code>{id.clone()}</code><Copy text=Signal::stored(id)/></span></div>
     }
     .into_any()
 }

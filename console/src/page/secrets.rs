@@ -43,7 +43,7 @@ pub fn secrets() -> AnyView {
     let title =
         Signal::derive(move || format!("Another value for {}", rows.of.get().text("secret_name")));
     view! {
-        <ListPage title="Secrets" text="What other services are asked with. Values are never told." load columns=COLUMNS row blank=BLANK rows
+        <ListPage title="Secrets" text="Credentials for other services, used by their names. A value is never shown again." load columns=COLUMNS row blank=BLANK rows
             create=Create::Dialog("Create secret", create)/>
         <Fill open=create title="Create a secret".to_owned() label="Create" form=Form::plain("secret") schema=FORM
             start=Callback::new(|()| json!({})) send=Callback::new(move |body| session.api().post(LIST, &body)) done=saved/>

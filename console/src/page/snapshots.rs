@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::{
     load::{Change, Load, navigator},
     part::{schema::Form, *},
-    record::{Record, plain},
+    record::Record,
     route::param,
     session::use_session,
     text,
@@ -79,7 +79,7 @@ pub fn snapshots() -> AnyView {
     };
     let remove = move |one: Record| session.api().delete(&one_path(&ns.get_untracked(), &one));
     view! {
-        <ListPage title="Snapshots" text="This namespace as it was, to go back to." load columns=COLUMNS row blank=BLANK rows
+        <ListPage title="Snapshots" text="Earlier states of this namespace, to go back to." load columns=COLUMNS row blank=BLANK rows
             create=Create::Dialog("Take a snapshot", take)>
             <button type="button" class="btn" on:click=move |_| copy.set(true)>"Copy the namespace as it is"</button>
         </ListPage>
@@ -171,9 +171,11 @@ fn holds(one: &Record) -> String {
         return String::new();
     };
     let rows = manifest.record("mongo_collections").members().into_iter();
-    let rows = rows.filter(|(_, n)| n.0.as_i64().unwrap_or(0) > 0);
-    let rows = rows.map(|(name, n)| format!("{} {}", plain(&n.0), text::words(&name)));
-    let mut all: Vec<String> = rows.collect();
+    // The documents of each collection are counted with the points.
+    let rows = rows.filter(|(name, _)| !name.starts_with("col_"));
+    let rows = rows.map(|(name, n)| (name, n.0.as_i64().unwrap_or(0)));
+    let rows = rows.filter(|(_, n)| *n > 0);
+    let mut all: Vec<String> = rows.map(|(name, n)| text::counted_as(n, &name)).collect();
     all.push(text::counted(points, "point", "points"));
     if one.flag("s3_objects_copied") {
         let files = manifest.int("s3_object_count").unwrap_or(0);
@@ -242,11 +244,11 @@ mod tests {
 
     #[test]
     fn what_a_snapshot_holds_is_told() {
-        let one = json!({"s3_objects_copied": true, "manifest": {"mongo_collections": {"buckets": 2, "clusters": 0}, "vector_point_count": 1200,
+        let one = json!({"s3_objects_copied": true, "manifest": {"mongo_collections": {"buckets": 2, "clusters": 0, "col_1": 1200, "taxonomies": 1}, "vector_point_count": 1200,
             "s3_object_count": 1, "s3_total_bytes": 1536}});
         assert_eq!(
             holds(&Record(one)),
-            "2 buckets, 1,200 points, 1 file of 1.5 KB"
+            "2 buckets, 1 taxonomy, 1,200 points, 1 file of 1.5 KB"
         );
         // One that is not taken yet holds nothing to tell of.
         assert_eq!(holds(&Record(json!({"status": "pending"}))), "");

@@ -3,7 +3,7 @@
 mod limits;
 
 use leptos::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     api::{Api, Problem},
@@ -50,13 +50,13 @@ pub fn spending() -> AnyView {
     let month = Query::new("month");
     let sum = Load::of(move || session.api(), || USAGE.to_owned());
     let days = Load::new(move || by_day(session.api()));
-    let parts = Load::of(
-        move || session.api(),
-        move || match month.value.get() {
+    let parts = Load::new(move || {
+        let path = match month.value.get() {
             now if now.is_empty() => BREAKDOWN.to_owned(),
             month => format!("{BREAKDOWN}?billing_month={}", text::escape(&month)),
-        },
-    );
+        };
+        broken_down(session.api(), path)
+    });
     let save = move |_| {
         if let Some(parts) = parts.good() {
             let name = format!("spending-{}.csv", parts.text("billing_month"));
@@ -79,6 +79,21 @@ pub fn spending() -> AnyView {
         </section>
     }
     .into_any()
+}
+
+/// What it went to, with the names of namespaces where they can be had.
+async fn broken_down(api: Api, path: String) -> Result<Record, Problem> {
+    let mut parts = api.get(&path).await?;
+    let spaces = api
+        .post("/v1/namespaces/list?limit=100", &json!({}))
+        .await
+        .map(|all| all.list("results"))
+        .unwrap_or_default();
+    parts.0["names"] = spaces
+        .into_iter()
+        .map(|one| (one.text("namespace_id"), one.text("namespace_name")))
+        .collect::<Value>();
+    Ok(parts)
 }
 
 /// Which month is broken down.
@@ -219,6 +234,7 @@ fn csv(lines: &[Line]) -> String {
 
 fn went_to(parts: Record) -> AnyView {
     let all = parts.int("total_credits").unwrap_or(0);
+    let names = parts.record("names");
     let lines = lines_of(&parts);
     if lines.is_empty() {
         return view! { <Empty icon="chart" title="Nothing was spent" text="Once files are processed or searched in this month, what that cost stands here."/> }.into_any();
@@ -228,7 +244,10 @@ fn went_to(parts: Record) -> AnyView {
         let link =
             (of == "Namespace").then(|| format!("/console/ns/{}/collections", text::escape(&name)));
         let name = match link {
-            Some(href) => view! { <a class="mono" href=href>{name}</a> }.into_any(),
+            Some(href) => {
+                let known = names.opt(&name).unwrap_or(name);
+                view! { <a href=href>{known}</a> }.into_any()
+            }
             None => view! { <span class="mono">{name}</span> }.into_any(),
         };
         line(vec![
@@ -241,7 +260,7 @@ fn went_to(parts: Record) -> AnyView {
     let rows: Vec<AnyView> = rows.collect();
     view! {
         {table("Credits by what they went to", COLUMNS, rows, Signal::stored(false))}
-        <p class="muted">"A thousand credits are a dollar. The same credits stand under each kind of thing once."</p>
+        <p class="muted">"A thousand credits are a dollar. Each kind of thing shares out the same credits anew."</p>
     }
     .into_any()
 }

@@ -22,11 +22,14 @@ const HEIGHT: f64 = 180.0;
 const LEFT: f64 = 48.0;
 const GROUND: f64 = 156.0;
 
-/// The least round number that is not below `n`: 1, 2 or 5 with zeros.
+/// The room that a name takes at least, a day of the year.
+const NAMED: f64 = 40.0;
+
+/// The least round number that is not below `n`, whose half is round, too: 1, 2 or 4 with zeros.
 fn ceiling(n: i64) -> i64 {
     let mut step = 1;
     loop {
-        for round in [step, 2 * step, 5 * step] {
+        for round in [step, 2 * step, 4 * step] {
             if round >= n {
                 return round;
             }
@@ -61,6 +64,8 @@ fn picture(label: &str, names: &[&str], bars: &[Bar], wide: f64, unit: Unit) -> 
     }
     let room = (wide - LEFT) / bars.len().max(1) as f64;
     let thick = (room * 0.62).min(56.0);
+    // Where bars stand close, only some are named, the last one always.
+    let every = (NAMED / room).ceil().max(1.0);
     for (at, (name, parts)) in bars.iter().enumerate() {
         let middle = LEFT + room * (at as f64 + 0.5);
         let mut ground = GROUND;
@@ -73,7 +78,9 @@ fn picture(label: &str, names: &[&str], bars: &[Bar], wide: f64, unit: Unit) -> 
                 middle - thick / 2.0,
             );
         }
-        out += &named(name, middle, room);
+        if (bars.len() - 1 - at).is_multiple_of(every as usize) {
+            out += &named(name, middle, room * every);
+        }
     }
     out + "</svg>"
 }
@@ -273,7 +280,7 @@ mod tests {
 
     #[test]
     fn the_axis_ends_at_a_round_number() {
-        assert_eq!([1, 7, 20, 21, 999].map(ceiling), [1, 10, 20, 50, 1000]);
+        assert_eq!([1, 7, 20, 21, 999].map(ceiling), [1, 10, 20, 40, 1000]);
     }
 
     #[test]
@@ -286,6 +293,20 @@ mod tests {
         let bars = [("11-20".to_owned(), vec![31_000])];
         let svg = picture("Spending", &["search"], &bars, 400.0, MONEY);
         assert!(svg.contains("in all $0.03 search"), "{svg}");
-        assert!(svg.contains(">$0.05<"), "{svg}");
+        assert!(svg.contains(">$0.04<") && svg.contains(">$0.02<"), "{svg}");
+    }
+
+    #[test]
+    fn bars_that_stand_close_are_not_all_named() {
+        let bars = (10..24).map(|day| (format!("11-{day}"), vec![1]));
+        let bars = bars.collect::<Vec<Bar>>();
+        let near = picture("Requests", &["search"], &bars, 330.0, COUNT);
+        assert!(
+            near.contains(">11-23<") && near.contains(">11-21<"),
+            "{near}"
+        );
+        assert!(!near.contains(">11-22<"), "{near}");
+        let far = picture("Requests", &["search"], &bars, 940.0, COUNT);
+        assert!(far.contains(">11-22<") && far.contains(">11-10<"), "{far}");
     }
 }

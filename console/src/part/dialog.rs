@@ -31,7 +31,7 @@ pub fn Modal(
             });
             view! {
                 <div class="body">
-                    <header><h2>{move || title.get()}</h2>{close}</header>
+                    <div class="head"><h2>{move || title.get()}</h2>{close}</div>
                     {children()}
                 </div>
             }

@@ -127,7 +127,10 @@ pub fn Explain(problem: Problem, #[prop(optional, into)] retry: Option<Callback<
         notes,
         ..
     } = problem;
-    let lines = notes.into_iter().filter(|(_, value)| !value.is_empty());
+    // When to try again is said below, in words.
+    let lines = notes
+        .into_iter()
+        .filter(|(place, value)| !value.is_empty() && !place.starts_with("retry"));
     let lines =
         lines.map(|(place, what)| view! { <li><code>{place}</code>": "{what}</li> }.into_any());
     view! {

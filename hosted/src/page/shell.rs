@@ -142,6 +142,7 @@ fn sheet(id: String, label: &str, content: AnyView) -> (AnyView, AnyView) {
     let sheet = view! {
         <div id=own class="sheet prose" popover="auto" role="dialog" aria-label=label.to_owned()>
             <button class="close" type="button" popovertarget=id popovertargetaction="hide" aria-label="Close">"×"</button>
+            <h2>{label.to_owned()}</h2>
             {content}
         </div>
     };

@@ -1,6 +1,6 @@
 //! Which field fills which place: what the owner says, else what the names of fields suggest.
 
-use loupe_wire::{DisplayConfig, FieldFormatType};
+use loupe_wire::{DisplayConfig, FieldFormatType, ResultCardProperties};
 
 use super::template::Own;
 
@@ -35,135 +35,22 @@ pub struct Around {
 impl Slots {
     /// Places of a page.
     pub fn of(display: &DisplayConfig, own: Option<&Own>) -> Self {
-        let card = display
-            .components
-            .as_ref()
-            .and_then(|components| components.result_card.as_ref());
-        let exposed = |name: &String| display.exposed_fields.contains(name);
-        let mapped = |names: &[&str]| -> Vec<String> {
-            let mappings = display.field_mappings.as_ref();
-            names
-                .iter()
-                .filter_map(|name| mappings?.get(*name).cloned())
-                .filter(exposed)
-                .collect()
-        };
-        let named = |names: &[&str]| -> Vec<String> {
-            names
-                .iter()
-                .map(|name| (*name).to_owned())
-                .filter(exposed)
-                .collect()
-        };
-        let format = |name: &String| display.field_config.get(name).map(|config| config.format);
-        let mut title: Vec<String> = card
-            .and_then(|card| card.title_field.clone())
-            .into_iter()
-            .filter(exposed)
-            .collect();
-        title.extend(mapped(&["title", "name", "heading"]));
-        title.extend(named(&[
-            "title",
-            "name",
-            "headline",
-            "subject",
-            "filename",
-            "file_name",
-            "label",
-        ]));
-        let mut text = mapped(&[
-            "description",
-            "subtitle",
-            "snippet",
-            "text",
-            "body",
-            "caption",
-        ]);
-        text.extend(named(&[
-            "description",
-            "summary",
-            "caption",
-            "snippet",
-            "text",
-            "content",
-            "body",
-            "transcription",
-            "ocr_text",
-        ]));
-        if title.is_empty() {
-            title.extend(
-                display
-                    .exposed_fields
-                    .iter()
-                    .find(|name| {
-                        format(name).is_none_or(|format| format == FieldFormatType::Text)
-                            && !text.contains(name)
-                    })
-                    .cloned(),
-            );
-        }
+        let fields = Fields::of(display);
+        let mut text = fields.texts();
+        let title = fields.title(&text);
         text.retain(|name| !title.contains(name));
-        let thumbnail = card
-            .and_then(|card| card.thumbnail_field.clone())
-            .filter(exposed)
-            .or_else(|| {
-                mapped(&["thumbnail", "image", "picture", "poster", "cover"])
-                    .into_iter()
-                    .next()
-            })
-            .or_else(|| {
-                display
-                    .exposed_fields
-                    .iter()
-                    .find(|name| format(name) == Some(FieldFormatType::Image))
-                    .cloned()
-            });
-        let badge = mapped(&["badge", "duration"]).into_iter().take(1).collect();
-        let mut link = mapped(&["url", "link", "href"]);
-        link.extend(
-            display
-                .exposed_fields
-                .iter()
-                .filter(|name| format(name) == Some(FieldFormatType::Url))
-                .cloned(),
-        );
         let mut slots = Self {
             title,
             reading: text.clone(),
             texts: 1,
             text,
-            thumbnail,
-            badge,
-            link,
+            thumbnail: fields.thumbnail(),
+            badge: fields.badge(),
+            link: fields.links(),
+            card: fields.ordered(fields.chosen()),
+            item: fields.ordered(fields.card.and_then(|card| card.modal_fields.clone())),
             ..Self::default()
         };
-        let order = card
-            .map(|card| card.field_order.clone())
-            .unwrap_or_default();
-        let ordered = |wanted: Option<Vec<String>>| -> Vec<String> {
-            let wanted = wanted.unwrap_or_else(|| display.exposed_fields.clone());
-            let mut fields: Vec<String> = order
-                .iter()
-                .filter(|name| wanted.contains(name))
-                .cloned()
-                .collect();
-            fields.extend(wanted.into_iter().filter(|name| !order.contains(name)));
-            fields.retain(exposed);
-            fields
-        };
-        // Unless the owner lists fields, a card shows only what the owner gave a format or an order: the rest is on the item's page.
-        let chosen = card.and_then(|card| card.card_fields.clone()).or_else(|| {
-            Some(
-                display
-                    .exposed_fields
-                    .iter()
-                    .filter(|name| order.contains(name) || display.field_config.contains_key(*name))
-                    .cloned()
-                    .collect(),
-            )
-        });
-        slots.card = ordered(chosen);
-        slots.item = ordered(card.and_then(|card| card.modal_fields.clone()));
         if let Some(own) = own {
             slots.follow(own);
         }
@@ -187,5 +74,164 @@ impl Slots {
             (self.reading, self.item) = (item.text, item.facts);
             (self.around_item.eyebrow, self.around_item.line) = (item.eyebrow, item.line);
         }
+    }
+}
+
+/// The fields that a page may show, and what the owner says of them.
+struct Fields<'a> {
+    display: &'a DisplayConfig,
+    card: Option<&'a ResultCardProperties>,
+}
+
+impl<'a> Fields<'a> {
+    fn of(display: &'a DisplayConfig) -> Self {
+        let components = display.components.as_ref();
+        Self {
+            display,
+            card: components.and_then(|components| components.result_card.as_ref()),
+        }
+    }
+
+    fn is_exposed(&self, name: &String) -> bool {
+        self.display.exposed_fields.contains(name)
+    }
+
+    fn format(&self, name: &str) -> Option<FieldFormatType> {
+        let config = self.display.field_config.get(name);
+        config.map(|config| config.format)
+    }
+
+    /// The fields that the owner gave these places.
+    fn mapped(&self, places: &[&str]) -> Vec<String> {
+        let mappings = self.display.field_mappings.as_ref();
+        places
+            .iter()
+            .filter_map(|place| mappings?.get(*place).cloned())
+            .filter(|name| self.is_exposed(name))
+            .collect()
+    }
+
+    /// Those of the fields that have such names.
+    fn named(&self, names: &[&str]) -> Vec<String> {
+        names
+            .iter()
+            .map(|name| (*name).to_owned())
+            .filter(|name| self.is_exposed(name))
+            .collect()
+    }
+
+    fn texts(&self) -> Vec<String> {
+        let mut text = self.mapped(&[
+            "description",
+            "subtitle",
+            "snippet",
+            "text",
+            "body",
+            "caption",
+        ]);
+        text.extend(self.named(&[
+            "description",
+            "summary",
+            "caption",
+            "snippet",
+            "text",
+            "content",
+            "body",
+            "transcription",
+            "ocr_text",
+        ]));
+        text
+    }
+
+    /// Where nothing says what the title is, the first text that is no running one.
+    fn title(&self, texts: &[String]) -> Vec<String> {
+        let own = self.card.and_then(|card| card.title_field.clone());
+        let own = own.into_iter().filter(|name| self.is_exposed(name));
+        let mut title: Vec<String> = own.collect();
+        title.extend(self.mapped(&["title", "name", "heading"]));
+        title.extend(self.named(&[
+            "title",
+            "name",
+            "headline",
+            "subject",
+            "filename",
+            "file_name",
+            "label",
+        ]));
+        if title.is_empty() {
+            let is_text = |name: &str| {
+                let format = self.format(name);
+                format.is_none_or(|format| format == FieldFormatType::Text)
+            };
+            let mut exposed = self.display.exposed_fields.iter();
+            title.extend(
+                exposed
+                    .find(|name| is_text(name) && !texts.contains(name))
+                    .cloned(),
+            );
+        }
+        title
+    }
+
+    fn thumbnail(&self) -> Option<String> {
+        let own = self.card.and_then(|card| card.thumbnail_field.clone());
+        own.filter(|name| self.is_exposed(name))
+            .or_else(|| {
+                let places = ["thumbnail", "image", "picture", "poster", "cover"];
+                self.mapped(&places).into_iter().next()
+            })
+            .or_else(|| {
+                let mut exposed = self.display.exposed_fields.iter();
+                exposed
+                    .find(|name| self.format(name) == Some(FieldFormatType::Image))
+                    .cloned()
+            })
+    }
+
+    fn badge(&self) -> Vec<String> {
+        let mapped = self.mapped(&["badge", "duration"]);
+        mapped.into_iter().take(1).collect()
+    }
+
+    fn links(&self) -> Vec<String> {
+        let mut links = self.mapped(&["url", "link", "href"]);
+        let exposed = self.display.exposed_fields.iter();
+        let urls = exposed.filter(|name| self.format(name) == Some(FieldFormatType::Url));
+        links.extend(urls.cloned());
+        links
+    }
+
+    /// The owner's order.
+    fn order(&self) -> &'a [String] {
+        match self.card {
+            Some(card) => &card.field_order,
+            None => &[],
+        }
+    }
+
+    /// Unless the owner lists fields, a card shows only what the owner gave a format or an order: the rest is on the item's page.
+    fn chosen(&self) -> Option<Vec<String>> {
+        let listed = self.card.and_then(|card| card.card_fields.clone());
+        listed.or_else(|| {
+            let exposed = self.display.exposed_fields.iter();
+            let told = exposed.filter(|name| {
+                self.order().contains(name) || self.display.field_config.contains_key(*name)
+            });
+            Some(told.cloned().collect())
+        })
+    }
+
+    /// Those that are wanted, of all where nobody says which, as the owner orders them.
+    fn ordered(&self, wanted: Option<Vec<String>>) -> Vec<String> {
+        let order = self.order();
+        let wanted = wanted.unwrap_or_else(|| self.display.exposed_fields.clone());
+        let mut fields: Vec<String> = order
+            .iter()
+            .filter(|name| wanted.contains(name))
+            .cloned()
+            .collect();
+        fields.extend(wanted.into_iter().filter(|name| !order.contains(name)));
+        fields.retain(|name| self.is_exposed(name));
+        fields
     }
 }

@@ -1,5 +1,7 @@
 //! Files over HTTP, by addresses that carry a signature.
 
+use std::ops::Range;
+
 use axum::{
     body::Body,
     extract::{Path, State},
@@ -38,40 +40,14 @@ async fn get_blob(
     let meta = blobs.0.store.head(&location).await.map_err(failed)?;
     let etag = etag(&meta);
     let mut answer = file_headers(&key, &signed, &etag);
-    let known = headers
-        .get(header::IF_NONE_MATCH)
-        .and_then(|value| value.to_str().ok());
-    if known.is_some_and(|known| known == "*" || known.split(',').any(|one| one.trim() == etag)) {
+    if is_known(&headers, &etag) {
         return Ok((StatusCode::NOT_MODIFIED, answer).into_response());
     }
-    let asked = headers
-        .get(header::RANGE)
-        .and_then(|value| value.to_str().ok())
-        .and_then(range);
-    let (status, window) = match asked {
-        None => (StatusCode::OK, 0..meta.size),
-        Some(asked) => match asked.as_range(meta.size) {
-            Ok(window) if window.start < meta.size => (StatusCode::PARTIAL_CONTENT, window),
-            _ => {
-                let value = format!("bytes */{}", meta.size);
-                return Ok((
-                    StatusCode::RANGE_NOT_SATISFIABLE,
-                    [(header::CONTENT_RANGE, value)],
-                )
-                    .into_response());
-            }
-        },
+    let Some((status, window)) = window(&headers, meta.size) else {
+        let place = [(header::CONTENT_RANGE, format!("bytes */{}", meta.size))];
+        return Ok((StatusCode::RANGE_NOT_SATISFIABLE, place).into_response());
     };
-    if status == StatusCode::PARTIAL_CONTENT {
-        let value = format!("bytes {}-{}/{}", window.start, window.end - 1, meta.size);
-        if let Ok(value) = value.parse() {
-            answer.insert(header::CONTENT_RANGE, value);
-        }
-    }
-    answer.insert(
-        header::CONTENT_LENGTH,
-        HeaderValue::from(window.end - window.start),
-    );
+    place(&mut answer, status, &window, meta.size);
     let mut options = GetOptions::default();
     if meta.size > 0 {
         options.range = Some(GetRange::Bounded(window));
@@ -83,6 +59,41 @@ async fn get_blob(
         .await
         .map_err(failed)?;
     Ok((status, answer, Body::from_stream(found.into_stream())).into_response())
+}
+
+/// Whether the caller has the file already.
+fn is_known(headers: &HeaderMap, etag: &str) -> bool {
+    let known = headers
+        .get(header::IF_NONE_MATCH)
+        .and_then(|value| value.to_str().ok());
+    known.is_some_and(|known| known == "*" || known.split(',').any(|one| one.trim() == etag))
+}
+
+/// The bytes that are answered of a file of this size; none where it has no such part.
+fn window(headers: &HeaderMap, size: u64) -> Option<(StatusCode, Range<u64>)> {
+    let asked = headers
+        .get(header::RANGE)
+        .and_then(|value| value.to_str().ok())
+        .and_then(range);
+    let Some(asked) = asked else {
+        return Some((StatusCode::OK, 0..size));
+    };
+    let window = asked.as_range(size).ok()?;
+    (window.start < size).then_some((StatusCode::PARTIAL_CONTENT, window))
+}
+
+/// Tells which bytes of the file are answered, and how many.
+fn place(answer: &mut HeaderMap, status: StatusCode, window: &Range<u64>, size: u64) {
+    if status == StatusCode::PARTIAL_CONTENT {
+        let value = format!("bytes {}-{}/{size}", window.start, window.end - 1);
+        if let Ok(value) = value.parse() {
+            answer.insert(header::CONTENT_RANGE, value);
+        }
+    }
+    answer.insert(
+        header::CONTENT_LENGTH,
+        HeaderValue::from(window.end - window.start),
+    );
 }
 
 fn etag(meta: &ObjectMeta) -> String {

@@ -68,6 +68,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     43 "0043_latency",
     44 "0044_created",
     45 "0045_upload_parts",
+    46 "0046_expiry",
 ];
 
 const SCHEMA: &str =

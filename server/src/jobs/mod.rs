@@ -25,8 +25,8 @@ use crate::{
     error::{ApiError, Result},
     hosting, id,
     v1::{
-        alerts, apps, batches, billing, events, exports, interactions, notifications, publishing,
-        removal, retrievers, syncs, triggers, uploads, webhooks,
+        alerts, apps, batches, billing, events, exports, interactions, namespaces, notifications,
+        publishing, removal, retrievers, syncs, triggers, uploads, webhooks,
     },
 };
 
@@ -356,6 +356,7 @@ async fn round(app: &App, swept: &mut i64) {
     *swept = now;
     step("batches that stand still", batches::supervise(app)).await;
     step("ended tasks", async { archive(app).await.map(drop) }).await;
+    step("namespaces whose time is over", namespaces::sweep(app)).await;
     step("old uploads", uploads::sweep(app)).await;
     step("old events", events::sweep(app)).await;
     step("old notifications", notifications::sweep(app)).await;

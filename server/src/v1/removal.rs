@@ -410,7 +410,8 @@ async fn remove_bucket(app: &App, org_id: &str, namespace_id: &str, bucket_id: &
         .await
 }
 
-async fn remove_namespace(app: &App, org_id: &str, namespace_id: &str) -> Result<()> {
+/// The collections of a namespace that is removed, one after another.
+async fn remove_collections(app: &App, org_id: &str, namespace_id: &str) -> Result<()> {
     for collection in COLLECTIONS.all(app.db(), namespace_id).await? {
         app.store()
             .drop_collection(namespace_id, &collection.id)
@@ -437,6 +438,11 @@ async fn remove_namespace(app: &App, org_id: &str, namespace_id: &str) -> Result
             })
             .await?;
     }
+    Ok(())
+}
+
+async fn remove_namespace(app: &App, org_id: &str, namespace_id: &str) -> Result<()> {
+    remove_collections(app, org_id, namespace_id).await?;
     app.store()
         .drop_collection(namespace_id, signal::SIGNAL)
         .await?;

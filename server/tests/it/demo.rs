@@ -46,6 +46,13 @@ both! {
         assert_eq!(progress["processed"], progress["total"], "{task:#}");
         assert_eq!(progress["failed"], 0, "{task:#}");
 
+        // Its objects fill two collections, and are paid for once.
+        let spent = server.call("GET", "/v1/organizations/billing/usage/breakdown", Value::Null).await.ok();
+        let extractors = spent["by_extractor"].as_object().unwrap().values();
+        let extractors = extractors.map(|credits| credits.as_i64().unwrap()).sum::<i64>();
+        let ingestion = spent["by_operation"]["ingestion"].as_i64().unwrap();
+        assert!(ingestion > 4 && (extractors - ingestion).abs() <= 2, "{spent:#}");
+
         let again = server.call("POST", "/v1/quickstart/demo", Value::Null).await.ok();
         assert_eq!(again, demo, "asked again, it answers what is there");
 

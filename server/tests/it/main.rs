@@ -51,6 +51,7 @@ mod endpoint_limits;
 mod evaluations;
 mod examples;
 mod executions;
+mod expiring;
 mod exports;
 mod extractors;
 mod failpoints;

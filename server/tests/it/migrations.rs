@@ -20,6 +20,7 @@ both! {
         let text = json!({"property": "text", "type": "text", "data": "A slow river of ice."});
         object(&server, &namespace, &bucket, "Glacier", text).await;
         process(&server, &namespace, &bucket).await;
+        server.call("PATCH", &format!("/v1/namespaces/{namespace}"), json!({"ttl_seconds": 86_400})).await.ok();
         let checked = server.call("POST", &format!("{MIGRATIONS}/validate"), json!({"config": copy(&namespace, "moved")})).await.ok();
         let result = &checked["validation_result"];
         assert_eq!((&result["valid"], &result["estimated_resources"]["documents"]), (&json!(true), &json!(1)), "{result:#}");
@@ -36,6 +37,8 @@ both! {
         assert_eq!((&done["status"], &done["progress"]["overall_progress_percent"]), (&json!("completed"), &json!(100.0)), "{done:#}");
         assert_eq!(done["progress"]["resources"][0]["status"], "completed");
         let target = done["additional_data"]["target_namespace_id"].as_str().unwrap();
+        let moved = server.call("GET", &format!("/v1/namespaces/{target}"), Value::Null).await.ok();
+        assert_eq!(moved["expires_at"], Value::Null, "{moved:#}");
         let collections = server.call_in(target, "POST", "/v1/collections/list", json!({})).await.ok();
         let copied = collections["results"][0]["collection_id"].as_str().unwrap();
         let count = server.call_in(target, "GET", &format!("/v1/collections/{copied}/documents/count"), Value::Null).await.ok();

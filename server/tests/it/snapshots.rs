@@ -55,6 +55,7 @@ both! {
         let root = object(&server, &namespace, &bucket, "red", picture).await;
         process(&server, &namespace, &bucket).await;
         let before = document(&server, &namespace, &collection).await;
+        server.call("PATCH", &format!("/v1/namespaces/{namespace}"), json!({"ttl_seconds": 86_400})).await.ok();
         let snapshot = take(&server, &namespace, json!({"copy_s3_objects": true})).await;
         let detail = server.call("GET", &format!("{snapshot}?download=true"), Value::Null).await.ok();
         assert_eq!((&detail["status"], &detail["manifest"]["vector_point_count"]), (&json!("completed"), &json!(1)));
@@ -90,6 +91,7 @@ both! {
         let other = other["target_namespace_id"].as_str().unwrap();
         let found = server.call("GET", &format!("/v1/namespaces/{other}"), Value::Null).await.ok();
         assert_eq!((&found["namespace_name"], &found["namespace_ready"]), (&json!("yesterday"), &json!(true)));
+        assert_eq!(found["expires_at"], Value::Null, "it lasts longer than what it was made of: {found:#}");
         let collections = server.call_in(other, "POST", "/v1/collections/list", json!({})).await.ok();
         let copied = collections["results"][0]["collection_id"].as_str().unwrap();
         assert_ne!(copied, collection);

@@ -222,8 +222,13 @@ pub struct PatchNamespaceRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub tiering: Option<TieringOverride>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<DateTime<Utc>>,
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<DateTime<Utc>>))]
+    pub expires_at: Option<Option<DateTime<Utc>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 60)))]
     pub ttl_seconds: Option<i64>,

@@ -93,7 +93,7 @@ pub fn everywhere() -> AnyView {
     };
     let fresh = || json!({"source": "system", "system_condition": {"params": {}}, "notification_config": {"channels": [{"channel_type": "webhook", "config": {}}]}});
     view! {
-        <ListPage title="Organization alerts" text="States of all namespaces that are looked at every five minutes, and who is told." load search offset columns=COLUMNS row
+        <ListPage title="Organization alerts" text="The state of all namespaces, or of chosen ones, is looked at every five minutes." load search offset columns=COLUMNS row
             blank=BLANK rows create=Create::Dialog("Create alert", create)/>
         <Fill open=create title="Create an alert of the organization".to_owned() label="Create" form schema=FORM
             start=Callback::new(move |()| filled(fresh())) send=Callback::new(move |body| session.api().post(LIST, &sent(body))) done=saved/>

@@ -102,9 +102,11 @@ fn told(one: &Record) -> Vec<String> {
         false => "Use by contract".to_owned(),
     };
     let limits = one.record("resource_limits").members().into_iter();
-    let limits = limits.map(|(name, n)| {
-        let n = n.0.as_i64().map_or_else(|| plain(&n.0), text::count);
-        format!("{n} {}", text::words(&name))
+    let limits = limits.map(|(name, n)| match (n.0.as_i64(), name.as_str()) {
+        (Some(n), "api_keys") => text::counted(n, "API key", "API keys"),
+        (Some(n), "batch_objects") => text::counted(n, "object a batch", "objects a batch"),
+        (Some(n), name) => text::counted_as(n, name),
+        (None, name) => format!("{} {}", plain(&n.0), text::words(name)),
     });
     let limits = match limits.collect::<Vec<_>>().join(", ") {
         none if none.is_empty() => "No limit on what there is".to_owned(),
@@ -133,7 +135,12 @@ mod tests {
             usage_pool_usd: Some(10.0),
             ..Default::default()
         };
-        let limits = [("buckets", 5), ("documents", 10_000)];
+        let limits = [
+            ("namespaces", 1),
+            ("documents", 10_000),
+            ("api_keys", 2),
+            ("batch_objects", 100),
+        ];
         let limits = limits.map(|(name, n)| (name.to_owned(), n.into()));
         one.resource_limits = limits.into_iter().collect();
         one.rate_limits
@@ -142,7 +149,7 @@ mod tests {
             told(&sent(&one)),
             [
                 "$10.00 of use a month",
-                "Up to 5 buckets, 10,000 documents",
+                "Up to 1 namespace, 10,000 documents, 2 API keys, 100 objects a batch",
                 "60 requests a minute, each key"
             ]
         );

@@ -129,7 +129,7 @@ pub fn estimate() -> AnyView {
             Some(found) => worth(&found),
             None => "Tell how much there is to process, and what it costs stands here.".to_owned(),
         };
-        view! { <p>{words}</p> }.into_any()
+        view! { <p class="muted">{words}</p> }.into_any()
     };
     view! {
         <div class="row between"><h2 id="estimate">"Estimate"</h2>

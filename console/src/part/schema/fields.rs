@@ -319,6 +319,10 @@ fn list(form: Form, path: &str, name: &str, item: &Record) -> AnyView {
         .into_any()
     });
     let items = items.collect::<Vec<_>>();
+    let article = match single.starts_with(['a', 'e', 'i', 'o']) {
+        true => "an",
+        false => "a",
+    };
     let add = {
         let (path, first) = (path.to_owned(), item.value("default").cloned());
         move |_| {
@@ -330,7 +334,7 @@ fn list(form: Form, path: &str, name: &str, item: &Record) -> AnyView {
     view! {
         <div class="whole stack-sm">
             {items}
-            <div><button type="button" class="btn small" on:click=add><Icon name="plus" size=14/>{format!("Add a {single}")}</button></div>
+            <div><button type="button" class="btn small" on:click=add><Icon name="plus" size=14/>{format!("Add {article} {single}")}</button></div>
         </div>
     }
     .into_any()

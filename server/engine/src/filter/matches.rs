@@ -6,8 +6,8 @@ use geo::{
     Contains as _, Coord, Distance as _, Haversine, Intersects as _, LineString, Point, Polygon,
     Rect,
 };
+use qdrant_rust_stemmers::{Algorithm, Stemmer};
 use regex::Regex;
-use rust_stemmers::{Algorithm, Stemmer};
 use serde_json::Value;
 
 use super::{

@@ -156,111 +156,98 @@ const DOCUMENT_MS: f64 = 0.01;
 /// The stages whose words need nothing but their parameters.
 fn other(step: &Step, input: u64) -> Estimate {
     let p = Parameters::new(step.definition.members, step.parameters.clone());
-    let known = step.parameters.len();
-    let (output, note) = match step.definition.id {
-        "sort_relevance" => (input, format!("orders by {}", p.word("score_field"))),
-        "score_normalize" => (
-            input,
-            format!("brings scores to a common scale ({})", p.word("method")),
-        ),
-        "maxsim_rerank" => (
-            input,
-            format!(
-                "orders by how well parts answer each sentence of the query, by `{}`",
-                p.word("feature_uri")
-            ),
-        ),
+    let output = match step.definition.id {
+        "aggregate" if p.objects("group_by").is_empty() => 1,
         "aggregate" => {
-            let by: Vec<String> = p
-                .objects("group_by")
-                .iter()
-                .map(|g| g.word("field"))
-                .collect();
-            let figures = p.objects("aggregations").len();
-            match by.is_empty() {
-                true => (1, format!("computes {figures} figures over all documents")),
-                false => (
-                    ((input as f64).sqrt().ceil() as u64)
-                        .min(p.count("limit").unwrap_or(usize::MAX) as u64),
-                    format!("computes {figures} figures for each {}", by.join(", ")),
-                ),
-            }
+            ((input as f64).sqrt().ceil() as u64).min(p.count("limit").unwrap_or(usize::MAX) as u64)
         }
-        "cluster" => (
-            p.count("n_clusters")
-                .map_or((input as f64 / 2.0).sqrt().ceil() as u64, |n| n as u64),
-            format!("gathers documents that are alike ({})", p.word("algorithm")),
-        ),
-        "moment_group" => (
-            input,
-            format!("tells the moments of each {}", p.word("group_by_field")),
-        ),
-        "json_transform" => (input, "gives each document another shape".to_owned()),
-        "rag_prepare" => (
-            if p.word("output_mode") == "single_context" {
-                1
-            } else {
-                input
-            },
-            format!(
-                "makes a context of up to {} tokens ({})",
-                p.count("max_tokens").unwrap_or(8000),
-                p.word("tokenizer")
-            ),
-        ),
-        "document_enrich" => (
-            input,
-            match (p.text("retriever_id"), &step.inner) {
-                (Some(named), _) => {
-                    format!("adds members of what the retriever `{named}` finds for each document")
-                }
-                (None, Some(_)) => {
-                    "adds members of what its own retriever finds for each document".to_owned()
-                }
-                (None, None) => format!(
-                    "adds members of documents whose {} has the value of {}",
-                    p.word("target_field"),
-                    p.word("source_field")
-                ),
-            },
-        ),
-        "traverse_edge" => (
-            input,
-            match p.text("source_field") {
-                Some(source) => format!(
-                    "gives the documents linked by {source} and {}, up to {} steps away",
-                    p.word("target_field"),
-                    p.count("max_depth").unwrap_or(1)
-                ),
-                None => format!(
-                    "gives the documents linked by edges of their objects ({}), up to {} steps away",
-                    p.word("direction"),
-                    p.count("max_depth").unwrap_or(1)
-                ),
-            },
-        ),
-        "cross_compare" => (
-            input,
-            format!(
-                "compares {} with `{}`",
-                p.word("source_field"),
-                p.word("reference_collection_id")
-            ),
-        ),
-        "unwind" => (
-            input,
-            format!("makes a document of each member of {}", p.word("field")),
-        ),
-        _ => (
-            input,
-            format!("{} ({known} parameters)", step.definition.about),
-        ),
+        "cluster" => p
+            .count("n_clusters")
+            .map_or((input as f64 / 2.0).sqrt().ceil() as u64, |n| n as u64),
+        "rag_prepare" if p.word("output_mode") == "single_context" => 1,
+        _ => input,
     };
     Estimate {
         output: output.min(input.max(1)),
         millis: STAGE_MS + input.min(10_000) as f64 * DOCUMENT_MS,
-        notes: vec![note],
+        notes: vec![words(step, &p)],
         warnings: Vec::new(),
+    }
+}
+
+fn words(step: &Step, p: &Parameters) -> String {
+    match step.definition.id {
+        "sort_relevance" => format!("orders by {}", p.word("score_field")),
+        "score_normalize" => format!("brings scores to a common scale ({})", p.word("method")),
+        "maxsim_rerank" => format!(
+            "orders by how well parts answer each sentence of the query, by `{}`",
+            p.word("feature_uri")
+        ),
+        "aggregate" => aggregated(p),
+        "cluster" => format!("gathers documents that are alike ({})", p.word("algorithm")),
+        "moment_group" => format!("tells the moments of each {}", p.word("group_by_field")),
+        "json_transform" => "gives each document another shape".to_owned(),
+        "rag_prepare" => format!(
+            "makes a context of up to {} tokens ({})",
+            p.count("max_tokens").unwrap_or(8000),
+            p.word("tokenizer")
+        ),
+        "document_enrich" => joined(step, p),
+        "traverse_edge" => linked(p),
+        "cross_compare" => format!(
+            "compares {} with `{}`",
+            p.word("source_field"),
+            p.word("reference_collection_id")
+        ),
+        "unwind" => format!("makes a document of each member of {}", p.word("field")),
+        _ => format!(
+            "{} ({} parameters)",
+            step.definition.about,
+            step.parameters.len()
+        ),
+    }
+}
+
+fn aggregated(p: &Parameters) -> String {
+    let by: Vec<String> = p
+        .objects("group_by")
+        .iter()
+        .map(|g| g.word("field"))
+        .collect();
+    let figures = p.objects("aggregations").len();
+    match by.is_empty() {
+        true => format!("computes {figures} figures over all documents"),
+        false => format!("computes {figures} figures for each {}", by.join(", ")),
+    }
+}
+
+fn joined(step: &Step, p: &Parameters) -> String {
+    match (p.text("retriever_id"), &step.inner) {
+        (Some(named), _) => {
+            format!("adds members of what the retriever `{named}` finds for each document")
+        }
+        (None, Some(_)) => {
+            "adds members of what its own retriever finds for each document".to_owned()
+        }
+        (None, None) => format!(
+            "adds members of documents whose {} has the value of {}",
+            p.word("target_field"),
+            p.word("source_field")
+        ),
+    }
+}
+
+fn linked(p: &Parameters) -> String {
+    let steps = p.count("max_depth").unwrap_or(1);
+    match p.text("source_field") {
+        Some(source) => format!(
+            "gives the documents linked by {source} and {}, up to {steps} steps away",
+            p.word("target_field")
+        ),
+        None => format!(
+            "gives the documents linked by edges of their objects ({}), up to {steps} steps away",
+            p.word("direction")
+        ),
     }
 }
 

@@ -116,82 +116,17 @@ fn object(
 }
 
 fn one(field: &Field, sent: &Value, loc: &[String], out: &mut Vec<Violation>) -> Value {
-    let mut refuse = |r#type, msg: String| {
-        out.push(Violation {
-            loc: loc.to_vec(),
-            msg,
-            r#type,
-            input: sent.clone(),
-        });
-        Value::Null
+    let fault = |r#type, msg: String| Violation {
+        loc: loc.to_vec(),
+        msg,
+        r#type,
+        input: sent.clone(),
     };
-    let value = match (field.r#type, sent) {
-        (Type::String | Type::Text, Value::String(_)) => sent.clone(),
-        (Type::String | Type::Text, _) => return refuse("string_type", "must be a text".into()),
-        (Type::Number | Type::Float, _) => match number(sent) {
-            Some(n) => n,
-            None => return refuse("float_type", "must be a number".into()),
-        },
-        (Type::Integer, _) => match number(sent).as_ref().and_then(whole) {
-            Some(n) => json!(n),
-            None => return refuse("int_type", "must be a whole number".into()),
-        },
-        (Type::Boolean, Value::Bool(_)) => sent.clone(),
-        (Type::Boolean, Value::String(s)) if s == "true" || s == "false" => json!(s == "true"),
-        (Type::Boolean, _) => return refuse("bool_type", "must be true or false".into()),
-        (Type::Date, Value::String(s)) if NaiveDate::parse_from_str(s, "%Y-%m-%d").is_ok() => {
-            sent.clone()
-        }
-        (Type::Date, _) => return refuse("date_type", "must be a date such as 2026-11-21".into()),
-        (Type::Datetime, Value::String(s)) if DateTime::parse_from_rfc3339(s).is_ok() => {
-            sent.clone()
-        }
-        (Type::Datetime, _) => {
-            return refuse(
-                "datetime_type",
-                "must be a moment such as 2026-11-21T12:00:00Z".into(),
-            );
-        }
-        (Type::Array, Value::Array(items)) => match &field.items {
-            Some(of) => {
-                let at = |i: usize| -> Vec<String> {
-                    loc.iter().cloned().chain([i.to_string()]).collect()
-                };
-                items
-                    .iter()
-                    .enumerate()
-                    .map(|(i, item)| one(of, item, &at(i), out))
-                    .collect()
-            }
-            None => sent.clone(),
-        },
-        (Type::Array, _) => return refuse("list_type", "must be a list".into()),
-        (Type::Object, Value::Object(members)) => match &field.properties {
-            Some(properties) => Value::Object(object(properties, members, loc, false, out)),
-            None => sent.clone(),
-        },
-        (Type::Object, _) => return refuse("dict_type", "must be an object".into()),
-        (Type::DocumentReference, Value::Object(o))
-            if o.get("document_id").is_some_and(Value::is_string) =>
-        {
-            sent.clone()
-        }
-        (Type::DocumentReference, Value::String(_)) => sent.clone(),
-        (Type::DocumentReference, _) => {
-            return refuse(
-                "document_reference_type",
-                "must be {collection_id, document_id} or a document id".into(),
-            );
-        }
-        (
-            Type::Image | Type::Audio | Type::Video | Type::Pdf | Type::Excel,
-            Value::String(_) | Value::Object(_),
-        ) => sent.clone(),
-        (Type::Image | Type::Audio | Type::Video | Type::Pdf | Type::Excel, _) => {
-            return refuse(
-                "file_type",
-                "must be a URL, base64 text, or {url} or {base64}".into(),
-            );
+    let value = match typed(field, sent, loc, out) {
+        Ok(value) => value,
+        Err((r#type, msg)) => {
+            out.push(fault(r#type, msg.to_owned()));
+            return Value::Null;
         }
     };
     if let Some(allowed) = field.r#enum.as_ref().filter(|list| !list.is_empty()) {
@@ -201,15 +136,81 @@ fn one(field: &Field, sent: &Value, loc: &[String], out: &mut Vec<Violation>) ->
         if !fits {
             let words: Vec<String> = allowed.iter().map(Value::to_string).collect();
             let msg = format!("must be one of {}", words.join(", "));
-            out.push(Violation {
-                loc: loc.to_vec(),
-                msg,
-                r#type: "enum",
-                input: sent.clone(),
-            });
+            out.push(fault("enum", msg));
         }
     }
     value
+}
+
+/// The value as the field's type has it, or the kind and the words of what is wrong with it.
+fn typed(
+    field: &Field,
+    sent: &Value,
+    loc: &[String],
+    out: &mut Vec<Violation>,
+) -> Result<Value, (&'static str, &'static str)> {
+    match (field.r#type, sent) {
+        (Type::String | Type::Text, Value::String(_)) => {}
+        (Type::String | Type::Text, _) => return Err(("string_type", "must be a text")),
+        (Type::Number | Type::Float, _) => {
+            return number(sent).ok_or(("float_type", "must be a number"));
+        }
+        (Type::Integer, _) => {
+            let number = number(sent).as_ref().and_then(whole);
+            return number
+                .map(|n| json!(n))
+                .ok_or(("int_type", "must be a whole number"));
+        }
+        (Type::Boolean, Value::Bool(_)) => {}
+        (Type::Boolean, Value::String(s)) if s == "true" || s == "false" => {
+            return Ok(json!(s == "true"));
+        }
+        (Type::Boolean, _) => return Err(("bool_type", "must be true or false")),
+        (Type::Date, Value::String(s)) if NaiveDate::parse_from_str(s, "%Y-%m-%d").is_ok() => {}
+        (Type::Date, _) => return Err(("date_type", "must be a date such as 2026-11-21")),
+        (Type::Datetime, Value::String(s)) if DateTime::parse_from_rfc3339(s).is_ok() => {}
+        (Type::Datetime, _) => {
+            let msg = "must be a moment such as 2026-11-21T12:00:00Z";
+            return Err(("datetime_type", msg));
+        }
+        (Type::Array, Value::Array(items)) => {
+            if let Some(of) = &field.items {
+                return Ok(list(of, items, loc, out));
+            }
+        }
+        (Type::Array, _) => return Err(("list_type", "must be a list")),
+        (Type::Object, Value::Object(members)) => {
+            if let Some(properties) = &field.properties {
+                return Ok(Value::Object(object(properties, members, loc, false, out)));
+            }
+        }
+        (Type::Object, _) => return Err(("dict_type", "must be an object")),
+        (Type::DocumentReference, Value::Object(o))
+            if o.get("document_id").is_some_and(Value::is_string) => {}
+        (Type::DocumentReference, Value::String(_)) => {}
+        (Type::DocumentReference, _) => {
+            let msg = "must be {collection_id, document_id} or a document id";
+            return Err(("document_reference_type", msg));
+        }
+        (
+            Type::Image | Type::Audio | Type::Video | Type::Pdf | Type::Excel,
+            Value::String(_) | Value::Object(_),
+        ) => {}
+        (Type::Image | Type::Audio | Type::Video | Type::Pdf | Type::Excel, _) => {
+            let msg = "must be a URL, base64 text, or {url} or {base64}";
+            return Err(("file_type", msg));
+        }
+    }
+    Ok(sent.clone())
+}
+
+fn list(of: &Field, items: &[Value], loc: &[String], out: &mut Vec<Violation>) -> Value {
+    let at = |i: usize| -> Vec<String> { loc.iter().cloned().chain([i.to_string()]).collect() };
+    items
+        .iter()
+        .enumerate()
+        .map(|(i, item)| one(of, item, &at(i), out))
+        .collect()
 }
 
 fn number(sent: &Value) -> Option<Value> {

@@ -19,6 +19,7 @@ mod compile;
 mod cross_compare;
 mod decision;
 mod decompose;
+mod dispatching;
 mod document_enrich;
 mod execution;
 mod explain;

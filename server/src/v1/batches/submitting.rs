@@ -31,41 +31,21 @@ pub async fn create(
     app: &App,
     scope: &Scope<Write>,
     bucket: &str,
-    request: CreateBatchRequest,
+    mut request: CreateBatchRequest,
 ) -> Result<BatchModel> {
+    let (org_id, namespace_id) = (&scope.caller.org_id, &scope.namespace_id);
     let bucket_id = bucket_id(app, scope, bucket, NamespaceOperation::ExecuteJob).await?;
-    let most = app.config().limits.batch_objects;
-    let named = request.object_ids.is_some();
-    let object_ids = match request.object_ids {
-        Some(_) if request.filters.is_some() => {
-            let msg = "send object_ids or filters, not both";
-            return Err(Violation::body(&["filters"], "value_error", msg, Value::Null).into());
-        }
-        Some(ids) => ids,
-        None => {
-            // One more than a batch may have tells whether something would be left out.
-            let all = i64::try_from(most).unwrap_or(i64::MAX).saturating_add(1);
-            let limit = request.limit.unwrap_or(all);
-            select(app, scope, &bucket_id, request.filters.as_ref(), limit).await?
-        }
-    };
-    if object_ids.len() > most {
-        let member = if named { "object_ids" } else { "limit" };
-        let msg = format!("a batch has at most {most} objects: bulk-submit splits a bucket");
-        return Err(Violation::body(&[member], "too_long", msg, Value::Null).into());
-    }
+    let are_named = request.object_ids.is_some();
+    let object_ids = chosen(app, scope, &bucket_id, &mut request).await?;
     quota::check_batch(app, &scope.caller, object_ids.len()).await?;
     let mut collection_ids = request.collection_ids;
     for identifier in collection_ids.iter_mut().flatten() {
-        let (db, namespace_id) = (app.db(), &scope.namespace_id);
-        let found = COLLECTIONS.known(db, namespace_id, identifier).await?;
+        let found = COLLECTIONS
+            .known(app.db(), namespace_id, identifier)
+            .await?;
         identifier.clone_from(&found.id);
     }
-    let (org_id, namespace_id, now) = (
-        scope.caller.org_id.clone(),
-        scope.namespace_id.clone(),
-        app.clock().micros(),
-    );
+    let now = app.clock().micros();
     let batch = BatchModel {
         batch_id: Some(id::new("btch_")),
         bucket_id: bucket_id.clone(),
@@ -79,42 +59,68 @@ pub async fn create(
         updated_at: Some(clock::time(now)),
         ..Default::default()
     };
-    let batch = app
-        .db()
-        .write(move |tx| {
-            Box::pin(async move {
-                let id = batch.batch_id.clone().unwrap_or_default();
-                if named {
-                    check_objects(tx, &namespace_id, &bucket_id, &object_ids).await?;
-                }
-                store::insert(tx, &org_id, &batch, now).await?;
-                store::add_objects(tx, &id, &object_ids, now).await?;
-                Ok(batch)
-            })
-        })
-        .await?;
-    let batch_id = batch.batch_id.clone().unwrap_or_default();
+    let batch_id = insert_draft(app, scope, batch, object_ids, are_named, now).await?;
     // Two names for one thing.
     let asked = [request.auto_submit, request.trigger_processing];
     if asked.contains(&Some(true)) {
-        submit(
-            app,
-            scope,
-            &batch.bucket_id,
-            &batch_id,
-            SubmitBatchRequest::default(),
-            Again::Unfinished,
-        )
-        .await?;
+        let ask = SubmitBatchRequest::default();
+        submit(app, scope, &bucket_id, &batch_id, ask, Again::Unfinished).await?;
     }
-    get(
-        app,
-        &scope.caller.org_id,
-        &scope.namespace_id,
-        "",
-        &batch_id,
-    )
-    .await
+    get(app, org_id, namespace_id, "", &batch_id).await
+}
+
+/// The objects that a new batch is to have.
+async fn chosen(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket_id: &str,
+    request: &mut CreateBatchRequest,
+) -> Result<Vec<String>> {
+    let most = app.config().limits.batch_objects;
+    let (object_ids, member) = match request.object_ids.take() {
+        Some(_) if request.filters.is_some() => {
+            let msg = "send object_ids or filters, not both";
+            return Err(Violation::body(&["filters"], "value_error", msg, Value::Null).into());
+        }
+        Some(ids) => (ids, "object_ids"),
+        None => {
+            // One more than a batch may have tells whether something would be left out.
+            let all = i64::try_from(most).unwrap_or(i64::MAX).saturating_add(1);
+            let limit = request.limit.unwrap_or(all);
+            let found = select(app, scope, bucket_id, request.filters.as_ref(), limit).await?;
+            (found, "limit")
+        }
+    };
+    if object_ids.len() > most {
+        let msg = format!("a batch has at most {most} objects: bulk-submit splits a bucket");
+        return Err(Violation::body(&[member], "too_long", msg, Value::Null).into());
+    }
+    Ok(object_ids)
+}
+
+/// Writes a draft with its objects, of which those that were named have to be there; answers with its id.
+async fn insert_draft(
+    app: &App,
+    scope: &Scope<Write>,
+    batch: BatchModel,
+    object_ids: Vec<String>,
+    are_named: bool,
+    now: i64,
+) -> Result<String> {
+    let (org_id, namespace_id) = (scope.caller.org_id.clone(), scope.namespace_id.clone());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                if are_named {
+                    check_objects(tx, &namespace_id, &batch.bucket_id, &object_ids).await?;
+                }
+                store::insert(tx, &org_id, &batch, now).await?;
+                let id = batch.batch_id.unwrap_or_default();
+                store::add_objects(tx, &id, &object_ids, now).await?;
+                Ok(id)
+            })
+        })
+        .await
 }
 
 /// Ids of the bucket's objects that match the filter (of all without one), oldest first.

@@ -57,8 +57,12 @@ pub(super) async fn of_month(
         operations.add(name, usd);
     }
     let known = collections(app, org_id).await?;
-    for (id, objects) in store::processed_by_collection(db, org_id, from, to).await? {
-        let usd = float(objects) * card::OBJECT_USD;
+    let processed = store::processed_by_collection(db, org_id, from, to).await?;
+    // An object that fills several collections is paid for once: they share its price.
+    let all = processed.iter().map(|(_, objects)| objects).sum::<i64>();
+    let each = (spend.ingestion_usd / float(all.max(1))).min(card::OBJECT_USD);
+    for (id, objects) in processed {
+        let usd = float(objects) * each;
         if let Some((namespace_id, extractor)) = known.get(&id) {
             extractors.add(extractor, usd);
             namespaces.add(namespace_id, usd);

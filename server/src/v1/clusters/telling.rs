@@ -90,7 +90,7 @@ pub async fn tell(
 /// Fills in the figures.
 pub fn measure(run: &mut Run, computed: &Computed, before: Option<&Run>, was: Option<&Members>) {
     let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-    let (gathered, quality) = (&computed.gathered, &computed.quality);
+    let gathered = &computed.gathered;
     let noise = computed
         .found
         .labels
@@ -106,6 +106,25 @@ pub fn measure(run: &mut Run, computed: &Computed, before: Option<&Run>, was: Op
     result.index_gap = i64::try_from(gathered.without).ok();
     result.pipeline_drop = Some(count(noise));
     result.pipeline_drop_expected_as_noise = Some(computed.finds_noise);
+    let reasons = reasons(computed);
+    if let Some(composed) = &gathered.composed {
+        result.source_execution_ids.clone_from(&composed.run_ids);
+        result.composite_mapping = composed.mapping(&computed.found);
+    }
+    result.hierarchy_relationships = hierarchy::told(computed);
+    result.input_reconciliation_ok = Some(reasons.is_empty());
+    result.input_reconciliation_reasons = reasons;
+    let asked = run.request.layout_stability.unwrap_or_default();
+    result.layout_stability_applied = Some(LayoutStabilityApplied::None);
+    result.layout_stability_reason = (asked != LayoutStability::None).then(|| {
+        "every execution draws its own picture; the same documents make the same one".into()
+    });
+    result.metrics = Some(metrics(computed, before, was));
+}
+
+/// Why clusters are not of all documents that the filter finds.
+fn reasons(computed: &Computed) -> Vec<String> {
+    let gathered = &computed.gathered;
     let mut reasons = computed.said.clone();
     if gathered.read < gathered.source {
         reasons.push(format!(
@@ -126,18 +145,16 @@ pub fn measure(run: &mut Run, computed: &Computed, before: Option<&Run>, was: Op
         };
         reasons.push(said(gathered.without, "document", why));
     }
-    if let Some(composed) = &gathered.composed {
-        result.source_execution_ids.clone_from(&composed.run_ids);
-        result.composite_mapping = composed.mapping(&computed.found);
-    }
-    result.hierarchy_relationships = hierarchy::told(computed);
-    result.input_reconciliation_ok = Some(reasons.is_empty());
-    result.input_reconciliation_reasons = reasons;
-    let asked = run.request.layout_stability.unwrap_or_default();
-    result.layout_stability_applied = Some(LayoutStabilityApplied::None);
-    result.layout_stability_reason = (asked != LayoutStability::None).then(|| {
-        "every execution draws its own picture; the same documents make the same one".into()
-    });
+    reasons
+}
+
+/// How good the clusters are, and how far they have moved since the execution before.
+fn metrics(
+    computed: &Computed,
+    before: Option<&Run>,
+    was: Option<&Members>,
+) -> ClusterExecutionMetrics {
+    let (gathered, quality) = (&computed.gathered, &computed.quality);
     let members = |pick: fn(&(f64, f64)) -> f64| quality.cosines.iter().map(pick);
     let by_vectors = !gathered.vectors.is_empty() && !quality.cosines.is_empty();
     let mut metrics = ClusterExecutionMetrics {
@@ -166,7 +183,7 @@ pub fn measure(run: &mut Run, computed: &Computed, before: Option<&Run>, was: Op
             metrics.extra.insert("drift".into(), told);
         }
     }
-    result.metrics = Some(metrics);
+    metrics
 }
 
 fn moved(before: &Run, was: &Members, computed: &Computed) -> Drift {

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     app::App,
-    auth::{Delete, Scope, Write},
+    auth::{Caller, Delete, Scope, Write},
     clock,
     db::{Record, Tx},
     error::{ApiError, Result, Violation},
@@ -78,31 +78,7 @@ pub async fn update(
                     clusters::apply(tx, &caller, &namespace_id, &collection, now).await?;
                 }
                 collection.updated_at = Some(clock::time(now));
-                COLLECTIONS
-                    .update(
-                        tx,
-                        &namespace_id,
-                        &id,
-                        &collection.collection_name,
-                        now,
-                        &collection,
-                    )
-                    .await?;
-                let change = Change {
-                    action: AuditAction::CollectionUpdated,
-                    resource: (ResourceType::Collection, &id),
-                    changes: audit::difference(&before, &collection),
-                };
-                audit::record(tx, &caller, change, now).await?;
-                push_event(
-                    tx,
-                    &caller.org_id,
-                    &namespace_id,
-                    "collection.updated",
-                    json!({"collection_id": id}),
-                    now,
-                )
-                .await?;
+                write(tx, &caller, &namespace_id, (&before, &collection), now).await?;
                 Ok(collection)
             })
         })
@@ -111,6 +87,39 @@ pub async fn update(
     count_documents(app, scope, &mut changed).await?;
     let [changed] = changed;
     Ok(changed)
+}
+
+/// Writes a collection that is other than before, its record and its event.
+async fn write(
+    tx: &mut Tx,
+    caller: &Caller,
+    namespace_id: &str,
+    (before, collection): (&CollectionResponse, &CollectionResponse),
+    now: i64,
+) -> Result<()> {
+    let (id, name) = (
+        collection.collection_id.as_deref().unwrap_or_default(),
+        &collection.collection_name,
+    );
+    COLLECTIONS
+        .update(tx, namespace_id, id, name, now, collection)
+        .await?;
+    let change = Change {
+        action: AuditAction::CollectionUpdated,
+        resource: (ResourceType::Collection, id),
+        changes: audit::difference(before, collection),
+    };
+    audit::record(tx, caller, change, now).await?;
+    let payload = json!({ "collection_id": id });
+    push_event(
+        tx,
+        &caller.org_id,
+        namespace_id,
+        "collection.updated",
+        payload,
+        now,
+    )
+    .await
 }
 
 /// Refuses a schema that documents cannot be checked against.

@@ -277,24 +277,11 @@ impl Step<'_> {
 
     /// Puts what the retriever said into the record of a document, in place of what it said before.
     fn note(&self, document: &mut Document, said: &Value) {
-        let internal = document
-            .payload
-            .entry("_internal")
-            .or_insert_with(|| json!({}));
-        if !internal["processing"].is_object() {
-            internal["processing"] = json!({});
-        }
-        let place = &mut internal["processing"]["retriever_enrichments"];
-        let mut list = match place.take() {
-            Value::Array(list) => list,
-            _ => Vec::new(),
-        };
-        let id = &self.config.retriever_id;
-        list.retain(|one| one["retriever_id"] != id.as_str());
+        let id = self.config.retriever_id.as_str();
         let mut said = said.clone();
-        said["retriever_id"] = id.as_str().into();
-        list.push(said);
-        *place = Value::Array(list);
+        said["retriever_id"] = id.into();
+        let whose = ("retriever_id", id);
+        documents::note_processing(document, "retriever_enrichments", whose, [said]);
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod archiving;
 mod changing;
 mod cloning;
+mod configuring;
 mod enriching;
 mod extractors;
 mod features;
@@ -28,11 +29,9 @@ use loupe_engine::{
     store::CollectionSpec,
 };
 use loupe_wire::{
-    AlertApplicationConfig, AuditAction, BucketSchema, BucketSchemaFieldType,
-    CollectionFeatureDescriptor, CollectionResponse, CollectionVectorIndex,
-    CreateCollectionRequest, DescribeCollectionFeaturesResponse, FeatureExtractorConfigInput,
-    FeatureExtractorConfigOutput, NamespaceOperation, ResourceType, Value, VectorIndex, VectorType,
-    reading,
+    AlertApplicationConfig, AuditAction, CollectionFeatureDescriptor, CollectionResponse,
+    CollectionVectorIndex, CreateCollectionRequest, DescribeCollectionFeaturesResponse,
+    NamespaceOperation, ResourceType, Value, VectorIndex, VectorType,
 };
 use serde_json::json;
 
@@ -58,7 +57,7 @@ use crate::{
     auth::{Caller, Level, Scope, Write},
     clock,
     db::{Record, Tx},
-    error::{ApiError, Result, Violation},
+    error::{Result, Violation},
     id,
     limits::quota::{self, Resource},
 };
@@ -68,80 +67,6 @@ pub use extractors::{describe, router as extractors_router};
 
 /// The member of an index that names the model which questions are asked by.
 pub const INFERENCE: &str = "inference_service";
-
-/// An extractor with its parameters checked: what a collection needs to know of it.
-fn check_extractor(
-    app: &App,
-    config: &FeatureExtractorConfigInput,
-    is_new: bool,
-) -> Result<(FeatureExtractorConfigOutput, Vec<IndexInfo>)> {
-    let at = |field: &str, kind: &str, msg: String, input: Value| {
-        ApiError::from(Violation::body(
-            &["feature_extractor", field],
-            kind,
-            msg,
-            input,
-        ))
-    };
-    let name = &config.feature_extractor_name;
-    let info = extract::find(name, &config.version).ok_or_else(|| {
-        let known: Vec<String> = extract::catalogue()
-            .iter()
-            .map(|info| format!("{}@{}", info.name, info.version))
-            .collect();
-        let msg = format!(
-            "there is no extractor {name}@{}; known: {}",
-            config.version,
-            known.join(", ")
-        );
-        at(
-            "feature_extractor_name",
-            "feature_extractor_not_found",
-            msg,
-            name.clone().into(),
-        )
-    })?;
-    let params = (!config.params.is_empty()).then(|| Value::Object(config.params.clone()));
-    let sent = config.parameters.clone().or(params).unwrap_or(Value::Null);
-    if let Some(msg) = info.unavailable(app.outputs()) {
-        let field = "feature_extractor_name";
-        return Err(at(
-            field,
-            "feature_extractor_unavailable",
-            msg,
-            name.clone().into(),
-        ));
-    }
-    let checked = info.check_params(&sent, app.outputs()).and_then(|params| {
-        info.check_available(&params, app.outputs())?;
-        Ok(params)
-    });
-    let refused = |fault: extract::Violation, kind: &str| {
-        let mut path = vec!["feature_extractor", "parameters"];
-        path.extend(fault.loc.iter().map(String::as_str));
-        Violation::body(&path, kind, fault.msg.clone(), sent.clone())
-    };
-    let params = checked.map_err(|fault| refused(fault, "value_error"))?;
-    if is_new {
-        info.check_built(&sent, &params)
-            .map_err(|fault| refused(fault, "not_enabled"))?;
-    }
-    let output = FeatureExtractorConfigOutput {
-        feature_extractor_name: info.name.into(),
-        version: info.version.into(),
-        params: config.params.clone(),
-        parameters: Some(if sent.is_null() {
-            info.default_parameters()
-        } else {
-            sent
-        }),
-        input_mappings: config.input_mappings.clone(),
-        field_passthrough: config.field_passthrough.clone(),
-        include_all_source_fields: config.include_all_source_fields,
-        feature_extractor_id: info.feature_extractor_id.into(),
-    };
-    Ok((output, params.indexes().to_vec()))
-}
 
 pub fn vector_index(index: &IndexInfo) -> CollectionVectorIndex {
     let described = json!({
@@ -257,7 +182,7 @@ async fn draft_copy(
     check_name(&request.collection_name)?;
     let source = sources::check(app, scope, request.source).await?;
     let config = features::extractor(app, request.feature_extractor, request.features)?;
-    let (feature_extractor, indexes) = check_extractor(app, &config, is_new)?;
+    let (feature_extractor, indexes) = configuring::check(app, &config, is_new)?;
     let schemas = sources::schemas(app, &scope.namespace_id, &source).await?;
     mappings::check(&config, &schemas)?;
     check_alerts(app, scope, request.alert_applications.as_deref()).await?;
@@ -265,7 +190,7 @@ async fn draft_copy(
         Some(schema) => Some(schema),
         None => schemas.into_iter().next().flatten(),
     };
-    let output_schema = output_schema(app, &feature_extractor, input_schema.as_ref());
+    let output_schema = configuring::output_schema(app, &feature_extractor, input_schema.as_ref());
     let applications = request.taxonomy_applications;
     let taxonomy_applications = taxonomies::check_applications(app, scope, applications).await?;
     let applied = request.cluster_applications;
@@ -362,33 +287,6 @@ pub async fn create(
             })
         })
         .await
-}
-
-/// What documents will hold, known before any processing.
-fn output_schema(
-    app: &App,
-    extractor: &FeatureExtractorConfigOutput,
-    input: Option<&BucketSchema>,
-) -> BucketSchema {
-    let info = extract::find(&extractor.feature_extractor_name, &extractor.version);
-    let sent = extractor.parameters.clone().unwrap_or(Value::Null);
-    let mut schema = info.map_or(Value::Null, |info| {
-        match info.check_params(&sent, app.outputs()) {
-            Ok(params) => info.output_schema_with(&params),
-            Err(_) => info.output_schema(),
-        }
-    });
-    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-        for field in &extractor.field_passthrough {
-            let target = field.target_path.as_ref().unwrap_or(&field.source_path);
-            let known = input.and_then(|input| input.properties.get(&field.source_path));
-            let kind = known.map_or(BucketSchemaFieldType::String, |known| known.r#type);
-            properties
-                .entry(target.clone())
-                .or_insert_with(|| json!({"type": kind}));
-        }
-    }
-    reading::from_value(&schema).unwrap_or_default()
 }
 
 /// With the number of its documents.

@@ -4,7 +4,9 @@ use loupe_wire::{CreateCollectionRequest, TieringOverride, Value};
 
 use crate::error::{Result, Violation};
 
-fn refuse(member: &str, msg: &str) -> Result<()> {
+/// # Errors
+/// 422, always.
+pub fn refuse(member: &str, msg: &str) -> Result<()> {
     Err(Violation::body(&[member], "not_enabled", msg, Value::Null).into())
 }
 

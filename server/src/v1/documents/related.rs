@@ -339,15 +339,7 @@ async fn download_document(
         .get("_internal")
         .cloned()
         .unwrap_or_default();
-    let of = |member: &str, role: &str| {
-        let blobs = internal[member].as_array()?;
-        blobs.iter().find(|blob| blob["role"] == role).cloned()
-    };
-    // What was cut out for the document, before the whole that it was made from.
-    let blob = of("document_blobs", "processed")
-        .or_else(|| of("document_blobs", "source"))
-        .or_else(|| of("source_blobs", "source"));
-    let Some(mut blob) = blob else {
+    let Some(mut blob) = own_file(&internal) else {
         return Err(ApiError::not_found(
             "file of the document",
             &document.document_id,
@@ -358,6 +350,22 @@ async fn download_document(
         .as_str()
         .unwrap_or_default()
         .to_owned();
+    Ok(Json(scene(&document, &internal, url)))
+}
+
+/// What was cut out for a document, before the whole that it was made from.
+fn own_file(internal: &Value) -> Option<Value> {
+    let of = |member: &str, role: &str| {
+        let blobs = internal[member].as_array()?;
+        blobs.iter().find(|blob| blob["role"] == role).cloned()
+    };
+    of("document_blobs", "processed")
+        .or_else(|| of("document_blobs", "source"))
+        .or_else(|| of("source_blobs", "source"))
+}
+
+/// The address of a file, and where the document lies in it.
+fn scene(document: &Document, internal: &Value, url: String) -> SceneDownloadResponse {
     let at = |name: &str| {
         let own = document.payload.get(name).and_then(Value::as_f64);
         own.or_else(|| internal["metadata"][name].as_f64())
@@ -366,7 +374,7 @@ async fn download_document(
         at("start_time").unwrap_or(0.0),
         at("end_time").unwrap_or(0.0),
     );
-    Ok(Json(SceneDownloadResponse {
+    SceneDownloadResponse {
         // Players read the fragment of an address as the part that is meant.
         download_url: if end > start {
             format!("{url}#t={start},{end}")
@@ -376,5 +384,5 @@ async fn download_document(
         cached: true,
         start_time: start,
         end_time: end,
-    }))
+    }
 }

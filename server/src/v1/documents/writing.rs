@@ -74,21 +74,7 @@ async fn write_and_leave(
         Entry::Upsert { collection, .. } => collection.collection_id.clone(),
         Entry::Delete { collection_id, .. } => collection_id.clone(),
     };
-    let payload = |ids: &[String]| {
-        let mut payload = match ids {
-            [one] => json!({"collection_id": collection_id, "document_id": one}),
-            many => {
-                json!({"collection_id": collection_id, "document_ids": many, "count": many.len()})
-            }
-        };
-        if !readers.is_empty() {
-            payload[events::READERS] = Value::Object(readers.clone());
-        }
-        payload
-    };
-    let told = told.iter().filter(|(_, ids)| !ids.is_empty());
-    let events: Vec<(&'static str, Value)> =
-        told.map(|(kind, ids)| (*kind, payload(ids))).collect();
+    let events = told_events(&collection_id, told, &readers);
     let deleted = match &entry {
         Entry::Delete { document_ids, .. } => document_ids.clone(),
         Entry::Upsert { .. } => Vec::new(),
@@ -128,6 +114,28 @@ async fn write_and_leave(
         tracing::warn!(%error, collection_id, "annotations of removed documents are still mirrored");
     }
     Ok(())
+}
+
+/// The events of a write, with what each tells.
+fn told_events(
+    collection_id: &str,
+    told: &[(&'static str, &[String])],
+    readers: &Object,
+) -> Vec<(&'static str, Value)> {
+    let payload = |ids: &[String]| {
+        let mut payload = match ids {
+            [one] => json!({"collection_id": collection_id, "document_id": one}),
+            many => {
+                json!({"collection_id": collection_id, "document_ids": many, "count": many.len()})
+            }
+        };
+        if !readers.is_empty() {
+            payload[events::READERS] = Value::Object(readers.clone());
+        }
+        payload
+    };
+    let told = told.iter().filter(|(_, ids)| !ids.is_empty());
+    told.map(|(kind, ids)| (*kind, payload(ids))).collect()
 }
 
 /// The text that keyword search reads: every text member, in order.
@@ -173,21 +181,10 @@ pub async fn create(
         let own = [collection.id.as_str(), collection.name.as_str()];
         check_id(sent, "collection_id", &own)?;
     }
-    // The store numbers the documents of everybody by their ids: one that a caller chose could be somebody else's.
-    if let Some(chosen) = request.extra.get("document_id") {
-        let msg =
-            "ids are given by the server: change a document at its own address, with PATCH or PUT";
-        return Err(Violation::body(&["document_id"], "value_error", msg, chosen.clone()).into());
-    }
+    check_unnamed(&request)?;
     let document_id = format!("doc_{}", uuid::Uuid::new_v4().simple());
     let at = app.clock().now().to_rfc3339();
-    let mut lineage = json!({"source_type": request.source_type, "path": request.lineage_path});
-    for member in LINEAGE {
-        lineage[member] = sent.get(member).cloned().unwrap_or(Value::Null);
-    }
-    if lineage["source_type"].is_null() {
-        lineage["source_type"] = "direct_upsert".into();
-    }
+    let lineage = lineage(&request, &sent);
     let mut payload: Object = request
         .extra
         .into_iter()
@@ -214,16 +211,9 @@ pub async fn create(
         keywords: Some(text),
     };
     let mut documents = [checking::admit(&collection, document).await?];
-    let (caller, namespace_id) = (&scope.caller, &scope.namespace_id);
-    let copies = taxonomies::at_ingest(
-        app,
-        caller,
-        namespace_id,
-        &collection,
-        &mut documents,
-        false,
-    )
-    .await?;
+    let (caller, made) = (&scope.caller, &mut documents);
+    let copies =
+        taxonomies::at_ingest(app, caller, &scope.namespace_id, &collection, made, false).await?;
     let [document] = documents;
     let ids = [document.document_id.clone()];
     let entry = Entry::Upsert {
@@ -234,6 +224,29 @@ pub async fn create(
     write(app, scope, entry, &told, Object::new()).await?;
     taxonomies::keep(app, &caller.org_id, copies).await?;
     Ok(document)
+}
+
+/// Refuses a document that its caller gave an id. The store numbers the documents of everybody by their ids: a chosen one could
+/// be somebody else's.
+fn check_unnamed(request: &DocumentCreateRequest) -> Result<()> {
+    let Some(chosen) = request.extra.get("document_id") else {
+        return Ok(());
+    };
+    let msg =
+        "ids are given by the server: change a document at its own address, with PATCH or PUT";
+    Err(Violation::body(&["document_id"], "value_error", msg, chosen.clone()).into())
+}
+
+/// Where a document comes from, as its caller says.
+fn lineage(request: &DocumentCreateRequest, sent: &Value) -> Value {
+    let mut lineage = json!({"source_type": request.source_type, "path": request.lineage_path});
+    for member in LINEAGE {
+        lineage[member] = sent.get(member).cloned().unwrap_or(Value::Null);
+    }
+    if lineage["source_type"].is_null() {
+        lineage["source_type"] = "direct_upsert".into();
+    }
+    lineage
 }
 
 /// Refuses an id in a body that is not the one of the address. What was read may be sent back whole.

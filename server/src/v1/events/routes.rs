@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     app::App,
-    auth::{OptionalScope, Read},
+    auth::{Caller, OptionalScope, Read},
     clock,
     error::{ApiError, Result, Violation},
     list,
@@ -64,20 +64,8 @@ async fn list_events(
     scope: OptionalScope<Read>,
     query: EventsQuery,
 ) -> Result<Json<ListEventsResponse>> {
-    let limit = query.limit.or(query.page_size).unwrap_or(100);
-    if !(1..=1000).contains(&limit) {
-        return Err(
-            Violation::query("limit", "range", "must be between 1 and 1000", limit.into()).into(),
-        );
-    }
-    if let (Some(header), Some(asked)) = (&scope.caller.within, &query.namespace_id)
-        && **header != **asked
-    {
-        return Err(ApiError::bad_request(
-            "namespace_mismatch",
-            "X-Namespace and namespace_id name different namespaces",
-        ));
-    }
+    let limit = limit(&query)?;
+    check_namespace(&scope.caller, &query)?;
     let namespace = scope
         .namespace_id
         .or(query.namespace_id)
@@ -85,20 +73,8 @@ async fn list_events(
     let cursor = list::cursor([query.cursor, query.next_cursor, query.after]);
     let after = cursor.as_deref().map_or(Ok(0), decode)?;
     let kind = query.event_type.map(name_of).unwrap_or_default();
-    let (rows, place, has_more) = match scope.caller.principal() {
-        Some(principal) => {
-            let wanted = own::Wanted {
-                org_id: &scope.caller.org_id,
-                principal,
-                after,
-                namespace: &namespace,
-                kind: &kind,
-                limit,
-            };
-            own::list(&app, wanted).await?
-        }
-        None => all(&app, &scope.caller.org_id, after, &namespace, &kind, limit).await?,
-    };
+    let (rows, place, has_more) =
+        page(&app, &scope.caller, after, &namespace, &kind, limit).await?;
     // A page at the end of the feed without an event answers the cursor that was sent.
     let next_cursor = if rows.is_empty() && !has_more {
         cursor
@@ -111,6 +87,53 @@ async fn list_events(
         has_more,
         ..Default::default()
     }))
+}
+
+fn limit(query: &EventsQuery) -> Result<i64> {
+    let limit = query.limit.or(query.page_size).unwrap_or(100);
+    if !(1..=1000).contains(&limit) {
+        return Err(
+            Violation::query("limit", "range", "must be between 1 and 1000", limit.into()).into(),
+        );
+    }
+    Ok(limit)
+}
+
+/// Refuses a request whose header and query name different namespaces.
+fn check_namespace(caller: &Caller, query: &EventsQuery) -> Result<()> {
+    if let (Some(header), Some(asked)) = (&caller.within, &query.namespace_id)
+        && **header != **asked
+    {
+        return Err(ApiError::bad_request(
+            "namespace_mismatch",
+            "X-Namespace and namespace_id name different namespaces",
+        ));
+    }
+    Ok(())
+}
+
+/// A page of the events that the caller may see, the place of its last one, and whether more follow.
+async fn page(
+    app: &App,
+    caller: &Caller,
+    after: i64,
+    namespace: &str,
+    kind: &str,
+    limit: i64,
+) -> Result<(Vec<EventRow>, i64, bool)> {
+    let org_id = &caller.org_id;
+    let Some(principal) = caller.principal() else {
+        return all(app, org_id, after, namespace, kind, limit).await;
+    };
+    let wanted = own::Wanted {
+        org_id,
+        principal,
+        after,
+        namespace,
+        kind,
+        limit,
+    };
+    own::list(app, wanted).await
 }
 
 /// A page of all events, the place of its last one, and whether more follow.

@@ -58,6 +58,8 @@ pub(super) async fn begin(
         namespace_ready: false,
         created_at: at,
         updated_at: at,
+        // The time of what it is made of is not its own.
+        expires_at: None,
         ..source.data.0
     };
     let mut clone = Clone::of(namespace, checked.pattern)?;

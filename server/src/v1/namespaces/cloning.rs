@@ -9,7 +9,7 @@ use loupe_wire::{
 };
 use serde::de::DeserializeOwned;
 
-use super::{NAMESPACES, check_name};
+use super::{NAMESPACES, check_name, store};
 use crate::{
     app::App,
     auth::Caller,
@@ -123,10 +123,18 @@ fn sources(source: &mut SourceConfig, ids: &ClonedResourceSummary) {
         .collect();
 }
 
+/// What the stages of a retriever are told.
+fn parameters(retriever: &mut RetrieverModelOutput) -> impl Iterator<Item = &mut Value> {
+    let stages = retriever.stages.iter_mut();
+    stages.flat_map(|stage| {
+        let config = stage.config.values_mut();
+        config.chain(stage.parameters.values_mut())
+    })
+}
+
 impl Clone {
     /// Gives everything new ids.
     pub fn of(namespace: NamespaceModel, pattern: Pattern) -> Result<Self> {
-        let at = namespace.created_at;
         let mut clone = Self {
             namespace,
             buckets: Vec::new(),
@@ -135,24 +143,38 @@ impl Clone {
             taxonomies: Vec::new(),
             ids: ClonedResourceSummary::default(),
         };
-        for bucket in pattern.buckets {
+        clone.take_buckets(pattern.buckets);
+        // Their new ids come first: collections and retrievers name them.
+        for taxonomy in &pattern.taxonomies {
+            let old = taxonomy.taxonomy_id.clone().unwrap_or_default();
+            renamed(&mut clone.ids.taxonomies, old, "tax_");
+        }
+        clone.take_collections(pattern.collections);
+        clone.take_retrievers(pattern.retrievers);
+        clone.name_retrievers();
+        clone.take_taxonomies(pattern.taxonomies)?;
+        Ok(clone)
+    }
+
+    fn take_buckets(&mut self, buckets: Vec<BucketResponse>) {
+        let at = self.namespace.created_at;
+        for bucket in buckets {
             let old = bucket.bucket_id.clone().unwrap_or_default();
-            let new = renamed(&mut clone.ids.buckets, old, "bkt_");
-            clone.buckets.push(BucketResponse {
+            let new = renamed(&mut self.ids.buckets, old, "bkt_");
+            self.buckets.push(BucketResponse {
                 bucket_id: Some(new),
                 created_at: at,
                 updated_at: at,
                 ..bucket
             });
         }
-        // Their new ids come first: collections and retrievers name them.
-        for taxonomy in &pattern.taxonomies {
-            let old = taxonomy.taxonomy_id.clone().unwrap_or_default();
-            renamed(&mut clone.ids.taxonomies, old, "tax_");
-        }
-        for collection in pattern.collections {
+    }
+
+    fn take_collections(&mut self, collections: Vec<CollectionResponse>) {
+        let at = self.namespace.created_at;
+        for collection in collections {
             let old = collection.collection_id.clone().unwrap_or_default();
-            let new = renamed(&mut clone.ids.collections, old, "col_");
+            let new = renamed(&mut self.ids.collections, old, "col_");
             let mut collection = CollectionResponse {
                 collection_id: Some(new),
                 created_at: at,
@@ -161,73 +183,74 @@ impl Clone {
             };
             remap(
                 collection.source.bucket_ids.iter_mut().flatten(),
-                &clone.ids.buckets,
+                &self.ids.buckets,
             );
-            clone.collections.push(collection);
+            self.collections.push(collection);
         }
-        for collection in &mut clone.collections {
-            applications(collection, &clone.ids);
-            sources(&mut collection.source, &clone.ids);
+        // A collection may read one that comes after it.
+        for collection in &mut self.collections {
+            applications(collection, &self.ids);
+            sources(&mut collection.source, &self.ids);
         }
-        for retriever in pattern.retrievers {
+    }
+
+    fn take_retrievers(&mut self, retrievers: Vec<RetrieverModelOutput>) {
+        let at = self.namespace.created_at;
+        for retriever in retrievers {
             let old = retriever.retriever_id.clone().unwrap_or_default();
-            let new = renamed(&mut clone.ids.retrievers, old, "ret_");
+            let new = renamed(&mut self.ids.retrievers, old, "ret_");
             let mut retriever = RetrieverModelOutput {
                 retriever_id: Some(new),
                 created_at: at,
                 updated_at: at,
                 ..retriever
             };
-            remap(&mut retriever.collection_ids, &clone.ids.collections);
-            remap(
-                &mut retriever.collection_identifiers,
-                &clone.ids.collections,
-            );
-            for stage in &mut retriever.stages {
-                let config = stage.config.values_mut();
-                for value in config.chain(stage.parameters.values_mut()) {
-                    remap_inside(value, &clone.ids.collections);
-                    remap_inside(value, &clone.ids.taxonomies);
-                }
+            remap(&mut retriever.collection_ids, &self.ids.collections);
+            remap(&mut retriever.collection_identifiers, &self.ids.collections);
+            for value in parameters(&mut retriever) {
+                remap_inside(value, &self.ids.collections);
+                remap_inside(value, &self.ids.taxonomies);
             }
-            clone.retrievers.push(retriever);
+            self.retrievers.push(retriever);
         }
+    }
+
+    /// What names retrievers names those of the clone.
+    fn name_retrievers(&mut self) {
         // A retriever may run one that comes after it.
-        for retriever in &mut clone.retrievers {
-            for stage in &mut retriever.stages {
-                let config = stage.config.values_mut();
-                for value in config.chain(stage.parameters.values_mut()) {
-                    remap_inside(value, &clone.ids.retrievers);
-                }
-            }
+        for value in self.retrievers.iter_mut().flat_map(parameters) {
+            remap_inside(value, &self.ids.retrievers);
         }
-        for bucket in &mut clone.buckets {
-            ingest_filter(bucket, &clone.ids);
+        for bucket in &mut self.buckets {
+            ingest_filter(bucket, &self.ids);
         }
-        for collection in &mut clone.collections {
+        for collection in &mut self.collections {
             let applied = collection.retriever_enrichments.iter_mut().flatten();
             remap(
                 applied.map(|one| &mut one.retriever_id),
-                &clone.ids.retrievers,
+                &self.ids.retrievers,
             );
         }
-        for taxonomy in pattern.taxonomies {
+    }
+
+    fn take_taxonomies(&mut self, taxonomies: Vec<TaxonomyResponse>) -> Result<()> {
+        for taxonomy in taxonomies {
             let mut value = serde_json::to_value(&taxonomy).map_err(ApiError::internal)?;
             for ids in [
-                &clone.ids.collections,
-                &clone.ids.retrievers,
-                &clone.ids.taxonomies,
+                &self.ids.collections,
+                &self.ids.retrievers,
+                &self.ids.taxonomies,
             ] {
                 remap_inside(&mut value, ids);
             }
             let copy: TaxonomyResponse = reading::from_value(&value).map_err(ApiError::internal)?;
-            clone.taxonomies.push(TaxonomyResponse {
+            self.taxonomies.push(TaxonomyResponse {
                 version: 1,
-                created_at: at,
+                created_at: self.namespace.created_at,
                 ..copy
             });
         }
-        Ok(clone)
+        Ok(())
     }
 
     /// Writes the namespace with its rows, and the audit log's record of it.
@@ -241,10 +264,7 @@ impl Clone {
         let namespace = &self.namespace;
         let namespace_id = namespace.namespace_id.as_deref().unwrap_or_default();
         quota::check(tx, &caller.org_id, Resource::Namespaces).await?;
-        let name = &namespace.namespace_name;
-        NAMESPACES
-            .insert(tx, &caller.org_id, namespace_id, name, now, namespace)
-            .await?;
+        store::insert(tx, &caller.org_id, namespace, now).await?;
         for bucket in &self.buckets {
             let id = bucket.bucket_id.as_deref().unwrap_or_default();
             quota::check(tx, &caller.org_id, Resource::Buckets).await?;

@@ -1,6 +1,7 @@
 //! Namespaces: isolation boundaries inside an organization.
 
 mod cloning;
+mod expiring;
 mod indexes;
 mod own_vectors;
 mod promoting;
@@ -17,6 +18,7 @@ use loupe_wire::{
 };
 
 pub use cloning::{Clone, Pattern, clone, set_clone_status};
+pub use expiring::sweep;
 pub use routes::router;
 pub use store::{NAMESPACES, only_one};
 
@@ -29,7 +31,7 @@ use crate::{
     app::App,
     auth::Caller,
     clock,
-    db::Tx,
+    db::{Record, Tx},
     error::{ApiError, Result, Violation},
     id,
     limits::quota::{self, Resource},
@@ -85,6 +87,22 @@ fn expiry(from: DateTime<Utc>, ttl_seconds: Option<i64>) -> Result<Option<DateTi
         }
         Some(seconds) => Ok(Some(from + Duration::seconds(seconds))),
         None => Ok(None),
+    }
+}
+
+/// When a namespace is to expire from now on, if the change says so; never, by a null.
+fn new_expiry(request: &PatchNamespaceRequest, now: i64) -> Result<Option<Option<DateTime<Utc>>>> {
+    match request.expires_at {
+        Some(Some(at)) if at.timestamp_micros() <= now => {
+            let msg = "expires_at lies in the past: DELETE removes the namespace at once";
+            let sent = serde_json::json!(at);
+            Err(Violation::body(&["expires_at"], "value_error", msg, sent).into())
+        }
+        Some(Some(at)) => Ok(Some(Some(at))),
+        sent => {
+            let at = expiry(clock::time(now), request.ttl_seconds)?;
+            Ok(at.map(Some).or(sent))
+        }
     }
 }
 
@@ -152,9 +170,7 @@ async fn insert(tx: &mut Tx, caller: &Caller, namespace: &NamespaceModel, now: i
     }
     let (org_id, name) = (&caller.org_id, &namespace.namespace_name);
     quota::check(tx, org_id, Resource::Namespaces).await?;
-    NAMESPACES
-        .insert(tx, org_id, id, name, now, namespace)
-        .await?;
+    store::insert(tx, org_id, namespace, now).await?;
     let change = Change {
         action: AuditAction::NamespaceCreated,
         resource: (ResourceType::Namespace, id),
@@ -199,10 +215,7 @@ pub async fn update(
     let name = name.transpose()?;
     unbuilt::check_change(&request)?;
     let (acting, identifier, now) = (caller.clone(), identifier.to_owned(), app.clock().micros());
-    let expires_at = match request.expires_at {
-        Some(at) => Some(at),
-        None => expiry(clock::time(now), request.ttl_seconds)?,
-    };
+    let expires_at = new_expiry(&request, now)?;
     let namespace = app
         .db()
         .write(move |tx| {
@@ -224,7 +237,10 @@ pub async fn update(
                 namespace.adaptive_indexing = request
                     .adaptive_indexing
                     .unwrap_or(namespace.adaptive_indexing);
-                namespace.expires_at = expires_at.or(namespace.expires_at);
+                if let Some(at) = expires_at {
+                    namespace.expires_at = at;
+                    store::set_expiry(tx, &acting.org_id, &record.id, at).await?;
+                }
                 namespace.updated_at = Some(clock::time(now));
                 NAMESPACES
                     .update(
@@ -269,32 +285,48 @@ pub async fn delete(
         .db()
         .write(move |tx| {
             Box::pin(async move {
-                removal::close_batches(tx, &record.id, "", force, now).await?;
-                removal::unpublish(tx, &record.id).await?;
-                NAMESPACES.delete(tx, &acting.org_id, &record.id).await?;
-                let change = Change {
-                    action: AuditAction::NamespaceDeleted,
-                    resource: (ResourceType::Namespace, &record.id),
-                    changes: serde_json::json!({ "namespace_name": record.name }),
-                };
-                audit::record(tx, &acting, change, now).await?;
-                let (kind, task_type) = (removal::REMOVE_NAMESPACE, TaskType::ApiNamespacesDelete);
-                let task = removal::task(&acting.org_id, &record.id, task_type, kind, &record.id);
-                let task = tasks::insert(tx, task, now).await?;
-                Ok(NamespaceDeleteResponse {
-                    task_id: task.task_id,
-                    status: task.status,
-                    namespace_id: record.id,
-                    namespace_name: Some(record.name),
-                })
+                let record = NAMESPACES.hold(tx, &acting.org_id, &record.id).await?;
+                remove(tx, &acting, record, force, now).await
             })
         })
         .await?;
-    app.namespaces
-        .invalidate(&(caller.org_id.clone(), id))
-        .await;
-    app.work.notify_one();
+    removed(app, &caller.org_id, id).await;
     Ok(answer)
+}
+
+/// Takes a namespace out of reach, and leaves the task that frees what it held. Whoever calls holds the namespace: all take
+/// the locks in this order.
+async fn remove(
+    tx: &mut Tx,
+    caller: &Caller,
+    record: Record<NamespaceModel>,
+    force: bool,
+    now: i64,
+) -> Result<NamespaceDeleteResponse> {
+    removal::close_batches(tx, &record.id, "", force, now).await?;
+    removal::unpublish(tx, &record.id).await?;
+    NAMESPACES.delete(tx, &caller.org_id, &record.id).await?;
+    let change = Change {
+        action: AuditAction::NamespaceDeleted,
+        resource: (ResourceType::Namespace, &record.id),
+        changes: serde_json::json!({ "namespace_name": record.name }),
+    };
+    audit::record(tx, caller, change, now).await?;
+    let (kind, task_type) = (removal::REMOVE_NAMESPACE, TaskType::ApiNamespacesDelete);
+    let task = removal::task(&caller.org_id, &record.id, task_type, kind, &record.id);
+    let task = tasks::insert(tx, task, now).await?;
+    Ok(NamespaceDeleteResponse {
+        task_id: task.task_id,
+        status: task.status,
+        namespace_id: record.id,
+        namespace_name: Some(record.name),
+    })
+}
+
+/// What a process does once a namespace is out of reach.
+async fn removed(app: &App, org_id: &str, id: String) {
+    app.namespaces.invalidate(&(org_id.to_owned(), id)).await;
+    app.work.notify_one();
 }
 
 /// Pushes an event of a resource inside a namespace.

@@ -2,12 +2,12 @@
 
 use loupe_wire::{
     CreateNamespaceRequest, NamespaceCostCapOverride, NamespaceInfrastructure,
-    NamespaceSpendBudgetUpdate, NamespaceTrustedIssuer, PatchNamespaceRequest, Value,
+    NamespaceSpendBudgetUpdate, NamespaceTrustedIssuer, PatchNamespaceRequest,
 };
 
 use crate::{
-    error::{Result, Violation},
-    v1::collections::unbuilt::check_tiering,
+    error::Result,
+    v1::collections::unbuilt::{check_tiering, refuse},
 };
 
 /// # Errors
@@ -90,8 +90,4 @@ fn check_costs(
         }
         None => Ok(()),
     }
-}
-
-fn refuse(member: &str, msg: &str) -> Result<()> {
-    Err(Violation::body(&[member], "not_enabled", msg, Value::Null).into())
 }

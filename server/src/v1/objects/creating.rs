@@ -225,21 +225,7 @@ async fn decide(
                 return Ok(None);
             };
             let files: Vec<String> = blobs::keys(&found).collect();
-            let object = ObjectResponse {
-                object_id: found.object_id,
-                created_at: found.created_at,
-                updated_at: Some(clock::time(now)),
-                ..draft.object.clone()
-            };
-            // What is soft deleted is taken back by name alone.
-            let object = match is_shelved(found.status) {
-                true => ObjectResponse {
-                    status: found.status,
-                    error: found.error,
-                    ..object
-                },
-                false => object,
-            };
+            let object = over(found, draft, now);
             if !store::update(tx, namespace_id, &object, &draft.columns, now).await? {
                 return Ok(None);
             }
@@ -257,6 +243,25 @@ async fn decide(
             let written = store::insert(tx, namespace_id, &object, &draft.columns, now).await?;
             Ok(written.then_some((object, Outcome::Created)))
         }
+    }
+}
+
+/// The draft in the place of an object that is there.
+fn over(found: ObjectResponse, draft: &Draft, now: i64) -> ObjectResponse {
+    let object = ObjectResponse {
+        object_id: found.object_id,
+        created_at: found.created_at,
+        updated_at: Some(clock::time(now)),
+        ..draft.object.clone()
+    };
+    // What is soft deleted is taken back by name alone.
+    match is_shelved(found.status) {
+        true => ObjectResponse {
+            status: found.status,
+            error: found.error,
+            ..object
+        },
+        false => object,
     }
 }
 

@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use loupe_engine::filter::Filter;
 use loupe_wire::{
-    BucketResponse, NamespaceOperation, Object, ObjectResponse, PatchObjectRequest, ResourceType,
-    UpdateObjectRequest, Value,
+    BlobModel, BucketResponse, NamespaceOperation, Object, ObjectResponse, PatchObjectRequest,
+    ResourceType, UpdateObjectRequest, Value,
 };
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -215,40 +215,9 @@ pub async fn update(
                 }
                 let unique_key = unique_key(&bucket, &fields)?;
                 if let Some(key) = &unique_key {
-                    let same = store::Same::UniqueKey(key);
-                    let other = store::find_same(tx, &namespace_id, &bucket_id, same).await?;
-                    if other.is_some_and(|other| other.object_id != object.object_id) {
-                        return Err(ApiError::conflict(
-                            "unique_key_conflict",
-                            "another object has this unique key",
-                        ));
-                    }
+                    check_unique(tx, &namespace_id, &bucket_id, &object, key).await?;
                 }
-                let details =
-                    |blob: &loupe_wire::BlobModel| blob.details.clone().unwrap_or_default();
-                let files: Vec<(String, String)> = object
-                    .blobs
-                    .iter()
-                    .map(|blob| {
-                        (
-                            blob.property.clone(),
-                            details(blob).hash.unwrap_or_default(),
-                        )
-                    })
-                    .collect();
-                let columns = store::Columns {
-                    unique_key,
-                    content_hash: content_hash(
-                        &fields,
-                        files.iter().map(|(name, hash)| (name, hash)),
-                    ),
-                    idempotency_key: None,
-                    size_bytes: object
-                        .blobs
-                        .iter()
-                        .filter_map(|blob| details(blob).size_bytes)
-                        .sum(),
-                };
+                let columns = columns(&object, &fields, unique_key);
                 object.extra = fields;
                 object.key_prefix = change.key_prefix.or(object.key_prefix);
                 object.updated_at = Some(clock::time(now));
@@ -261,6 +230,50 @@ pub async fn update(
             })
         })
         .await
+}
+
+/// Refuses a unique key that another object of the bucket has.
+async fn check_unique(
+    tx: &mut Tx,
+    namespace_id: &str,
+    bucket_id: &str,
+    object: &ObjectResponse,
+    key: &str,
+) -> Result<()> {
+    let same = store::Same::UniqueKey(key);
+    let other = store::find_same(tx, namespace_id, bucket_id, same).await?;
+    if other.is_some_and(|other| other.object_id != object.object_id) {
+        return Err(ApiError::conflict(
+            "unique_key_conflict",
+            "another object has this unique key",
+        ));
+    }
+    Ok(())
+}
+
+/// The columns of an object that keeps its files and has other fields.
+fn columns(object: &ObjectResponse, fields: &Object, unique_key: Option<String>) -> store::Columns {
+    let details = |blob: &BlobModel| blob.details.clone().unwrap_or_default();
+    let files: Vec<(String, String)> = object
+        .blobs
+        .iter()
+        .map(|blob| {
+            (
+                blob.property.clone(),
+                details(blob).hash.unwrap_or_default(),
+            )
+        })
+        .collect();
+    let sizes = object
+        .blobs
+        .iter()
+        .filter_map(|blob| details(blob).size_bytes);
+    store::Columns {
+        unique_key,
+        content_hash: content_hash(fields, files.iter().map(|(name, hash)| (name, hash))),
+        idempotency_key: None,
+        size_bytes: sizes.sum(),
+    }
 }
 
 /// Removes objects in the transaction of what they lost; files and documents go right after, by a task. Ids of objects that

@@ -1,10 +1,17 @@
 //! Running a retriever: inputs checked, plan run, answer shaped, execution recorded.
 
-use std::{collections::HashMap, sync::Arc, time::Instant};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+    time::Instant,
+};
 
-use loupe_engine::stage::{
-    Around as _, Keeping, Outcome, Outside, Plan, Run, RunError, Searchable, StageEvent,
-    check_inputs, taxonomy::Finder,
+use loupe_engine::{
+    filter::Filter,
+    stage::{
+        Around as _, Keeping, Outcome, Outside, Plan, Run, RunError, Searchable, StageEvent,
+        check_inputs, taxonomy::Finder,
+    },
 };
 use loupe_wire::{
     CollectionResponse, ExecuteRetrieverResponse, Object, RetrieverModelOutput,
@@ -102,81 +109,75 @@ async fn search<L: Level>(
     app: &App,
     scope: &Scope<L>,
     retriever: &RetrieverModelOutput,
-    ask: Execute,
+    mut ask: Execute,
     begun: &Begun,
 ) -> Result<ExecuteRetrieverResponse> {
+    let (org_id, namespace_id) = (&scope.caller.org_id, &scope.namespace_id);
     let plan = compile(&stage_inputs(&retriever.stages), &retriever.input_schema)?;
-    let collections =
-        collections::searched(app, &scope.namespace_id, &retriever.collection_ids).await?;
-    let references = collections::searched(app, &scope.namespace_id, &plan.references()).await?;
+    let collections = collections::searched(app, namespace_id, &retriever.collection_ids).await?;
+    let references = collections::searched(app, namespace_id, &plan.references()).await?;
     let mut fields = filtered::fields(retriever);
-    let filter = match ask.filters.filter(|filters| !filters.is_empty()) {
-        Some(filters) => {
-            let filter = parse_filter(&Value::Object(filters), "filters")?;
-            filter.for_each_condition(&mut |one| {
-                fields.insert(one.field.clone());
-            });
-            Some(filter)
-        }
-        None => None,
-    };
-    let max_time_ms = [budget_ms(retriever), ask.max_time_ms]
-        .into_iter()
-        .flatten()
-        .min();
-    let retriever_id = retriever.retriever_id.as_deref().unwrap_or_default();
+    let filter = asked_filter(ask.filters.take(), &mut fields)?;
+    let budgets = [budget_ms(retriever), ask.max_time_ms];
     // Before anything is read: a write that comes in between leaves another version behind.
     let keeping = (!ask.skip_cache).then(|| keeping(app, scope));
     let turn = app.turns.take().await?;
-    let held = Arc::new(Held::new(app, &scope.caller.org_id, turn));
-    let run = Run {
-        store: app.store().clone(),
-        encoders: app.encoders(),
-        namespace_id: scope.namespace_id.clone(),
-        principal: scope.caller.principal().map(ToOwned::to_owned),
+    let held = Arc::new(Held::new(app, org_id, turn));
+    let mut run = Run {
         collections: searchable(app, &collections),
         references: searchable(app, &references),
-        taxonomies: taxonomies::ready(
-            app,
-            &scope.caller.org_id,
-            &scope.namespace_id,
-            &plan.taxonomies(),
-        )
-        .await?,
         inputs: begun.inputs.clone(),
         filter,
-        now: app.clock().now(),
-        max_time_ms,
-        pagination: ask.pagination,
+        max_time_ms: budgets.into_iter().flatten().min(),
+        pagination: ask.pagination.take(),
         limit: ask.limit,
         return_vectors: ask.vectors,
-        secrets: secrets_of(app, &scope.caller.org_id, &plan).await?,
-        web: Some(Arc::new(app.outbound().clone())),
-        web_search: app.web_search.clone(),
-        outside: Outside {
-            // Evaluations measure the retriever as it is when nothing is held back.
-            fallen: match plan.datasets() {
-                named if ask.unrecorded || named.is_empty() => Arc::default(),
-                named => evaluations::fallen(app, &scope.namespace_id, retriever_id, named).await?,
-            },
-            ..outside(app, &scope.caller.org_id, &scope.namespace_id)
-        },
         keeping,
-        watch: ask.watch,
-        acts: match plan.learns() {
-            Some(patience) => {
-                learned::acts_within(app, &scope.namespace_id, retriever_id, patience).await?
-            }
-            None => Arc::default(),
-        },
+        watch: ask.watch.take(),
         around: Some(held.clone()),
-        shown: ask.shown,
+        shown: ask.shown.take(),
+        ..bare(app, scope)
     };
+    run.taxonomies = taxonomies::ready(app, org_id, namespace_id, &plan.taxonomies()).await?;
+    run.secrets = secrets_of(app, org_id, &plan).await?;
+    // Evaluations measure the retriever as it is when nothing is held back.
+    if !ask.unrecorded {
+        run.outside.fallen = fallen(app, namespace_id, retriever, &plan).await?;
+    }
+    if let Some(patience) = plan.learns() {
+        let retriever_id = retriever.retriever_id.as_deref().unwrap_or_default();
+        run.acts = learned::acts_within(app, namespace_id, retriever_id, patience).await?;
+    }
     let mut outcome = plan.run(run).await.map_err(run_error)?;
     held.leave();
     let searched = collections.iter().map(|record| &record.data.0);
     let left_out = collections::lifecycle::warnings(searched);
     outcome.warnings.extend(left_out);
+    finish(app, scope, retriever, &ask, begun, outcome, fields).await
+}
+
+/// The filter of the request; its fields are told with those of the stages.
+fn asked_filter(asked: Option<Object>, fields: &mut BTreeSet<String>) -> Result<Option<Filter>> {
+    let Some(asked) = asked.filter(|filters| !filters.is_empty()) else {
+        return Ok(None);
+    };
+    let filter = parse_filter(&Value::Object(asked), "filters")?;
+    filter.for_each_condition(&mut |one| {
+        fields.insert(one.field.clone());
+    });
+    Ok(Some(filter))
+}
+
+/// The answer with what the request asks for beside the documents, put into the history.
+async fn finish<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    retriever: &RetrieverModelOutput,
+    ask: &Execute,
+    begun: &Begun,
+    mut outcome: Outcome,
+    fields: BTreeSet<String>,
+) -> Result<ExecuteRetrieverResponse> {
     if ask.presigned_urls {
         outcome
             .documents
@@ -241,6 +242,14 @@ pub async fn ground<L: Level>(app: &App, scope: &Scope<L>) -> Run {
     let turn = app.turns.again().await;
     let held = turn.map(|turn| Arc::new(Held::new(app, &scope.caller.org_id, turn)));
     Run {
+        around: held.map(|held| held as _),
+        ..bare(app, scope)
+    }
+}
+
+/// What every search of this caller has, before it is told what to look for.
+fn bare<L: Level>(app: &App, scope: &Scope<L>) -> Run {
+    Run {
         store: app.store().clone(),
         encoders: app.encoders(),
         namespace_id: scope.namespace_id.clone(),
@@ -262,7 +271,7 @@ pub async fn ground<L: Level>(app: &App, scope: &Scope<L>) -> Run {
         keeping: None,
         watch: None,
         acts: Arc::default(),
-        around: held.map(|held| held as _),
+        around: None,
         shown: None,
     }
 }
@@ -314,15 +323,20 @@ pub async fn finder(
         input_schema: retriever.input_schema.clone(),
         references: searchable(app, &references),
         secrets: secrets_of(app, org_id, &plan).await?,
-        fallen: match plan.datasets() {
-            named if named.is_empty() => Arc::default(),
-            named => {
-                let id = retriever.retriever_id.as_deref().unwrap_or_default();
-                evaluations::fallen(app, namespace_id, id, named).await?
-            }
-        },
+        fallen: fallen(app, namespace_id, retriever, &plan).await?,
         plan,
     })
+}
+
+/// The datasets over which the retriever fell behind, of those that its stages name.
+async fn fallen(
+    app: &App,
+    namespace_id: &str,
+    retriever: &RetrieverModelOutput,
+    plan: &Plan,
+) -> Result<Arc<[String]>> {
+    let retriever_id = retriever.retriever_id.as_deref().unwrap_or_default();
+    evaluations::fallen(app, namespace_id, retriever_id, plan.datasets()).await
 }
 
 /// The values of the secrets that the stages name. One that is gone is told by the stage that needs it.

@@ -58,17 +58,7 @@ async fn get_typeahead(
     scope: Scope<Read>,
     query: TypeaheadQuery,
 ) -> Result<Json<TypeaheadResponse>> {
-    let typed = query.q.trim().to_owned();
-    if typed.is_empty() || typed.chars().count() > 200 {
-        let msg = "must have 1 to 200 characters";
-        return Err(Violation::query("q", "string_length", msg, query.q.into()).into());
-    }
-    let limit = query.limit.unwrap_or(10);
-    if !(1..=50).contains(&limit) {
-        let msg = "must be between 1 and 50";
-        return Err(Violation::query("limit", "out_of_range", msg, limit.into()).into());
-    }
-    let most = limit as usize;
+    let (typed, most) = (typed(&query)?, most(&query)?);
     let (fields, warnings) = fields(query.fields.as_deref());
     let records = COLLECTIONS.all(app.db(), &scope.namespace_id).await?;
     let (kind, operation) = (ResourceType::Collection, NamespaceOperation::ReadData);
@@ -89,22 +79,45 @@ async fn get_typeahead(
         })
         .collect();
     let recent_searches = recent(&app, &scope, &typed, most).await?;
-    let mut seen = HashSet::new();
-    let suggestions = recent_searches
-        .iter()
-        .chain(values.iter().map(|one| &one.value))
-        .filter(|text| seen.insert(text.to_lowercase()))
-        .take(most)
-        .cloned()
-        .collect();
     Ok(Json(TypeaheadResponse {
         query: typed,
-        suggestions,
+        suggestions: suggestions(&recent_searches, &values, most),
         values,
         collections,
         recent_searches,
         warnings,
     }))
+}
+
+fn typed(query: &TypeaheadQuery) -> Result<String> {
+    let typed = query.q.trim();
+    if typed.is_empty() || typed.chars().count() > 200 {
+        let msg = "must have 1 to 200 characters";
+        return Err(Violation::query("q", "string_length", msg, query.q.clone().into()).into());
+    }
+    Ok(typed.to_owned())
+}
+
+/// How many of each kind are answered.
+fn most(query: &TypeaheadQuery) -> Result<usize> {
+    let limit = query.limit.unwrap_or(10);
+    if !(1..=50).contains(&limit) {
+        let msg = "must be between 1 and 50";
+        return Err(Violation::query("limit", "out_of_range", msg, limit.into()).into());
+    }
+    Ok(limit as usize)
+}
+
+/// What was searched for lately before what documents have, each text once.
+fn suggestions(recent: &[String], values: &[TypeaheadValueSuggestion], most: usize) -> Vec<String> {
+    let mut seen = HashSet::new();
+    recent
+        .iter()
+        .chain(values.iter().map(|one| &one.value))
+        .filter(|text| seen.insert(text.to_lowercase()))
+        .take(most)
+        .cloned()
+        .collect()
 }
 
 fn fields(named: Option<&str>) -> (Vec<String>, Vec<String>) {

@@ -120,6 +120,8 @@ async fn into_new(
         namespace_ready: false,
         created_at: at,
         updated_at: at,
+        // The time of what it is made of is not its own.
+        expires_at: None,
         ..resources.namespace
     };
     let pattern = Pattern {

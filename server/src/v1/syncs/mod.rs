@@ -9,9 +9,9 @@ mod running;
 mod store;
 
 use loupe_wire::{
-    ListSyncConfigurationsRequest, ListSyncJobsRequest, NamespaceOperation, ReconcileSettings,
-    ResourceType, SyncConfigurationModel, SyncCreateRequest, SyncJobModel, SyncJobTrigger,
-    SyncUpdateRequest, TaskResponse, TaskStatusEnum, Value,
+    IngestFilter, ListSyncConfigurationsRequest, ListSyncJobsRequest, NamespaceOperation, Object,
+    ReconcileSettings, ResourceType, SyncConfigurationModel, SyncCreateRequest, SyncJobModel,
+    SyncJobTrigger, SyncUpdateRequest, TaskResponse, TaskStatusEnum, Value,
 };
 
 pub use ending::give_up;
@@ -38,6 +38,23 @@ const FILES: i64 = 100_000;
 
 fn not_yet(member: &str, msg: &str) -> ApiError {
     Violation::body(&[member], "not_enabled", msg, Value::Null).into()
+}
+
+/// Refuses filters that syncs do not have.
+fn check_filters(own: Option<&IngestFilter>, of_provider: Option<&Object>) -> Result<()> {
+    if own.is_some() {
+        return Err(not_yet(
+            "ingest_filter",
+            "a sync has no filter of its own: set the bucket's ingest_filter, or use file_filters",
+        ));
+    }
+    if of_provider.is_some_and(|filters| !filters.is_empty()) {
+        return Err(not_yet(
+            "provider_filters",
+            "this storage has no filters of its own: use file_filters",
+        ));
+    }
+    Ok(())
 }
 
 /// What changed is extracted anew, all of it.
@@ -93,18 +110,10 @@ pub async fn create(
     request: SyncCreateRequest,
 ) -> Result<SyncConfigurationModel> {
     let bucket = objects::bucket(app, scope, bucket, NamespaceOperation::WriteData).await?;
-    if request.ingest_filter.is_some() {
-        return Err(not_yet(
-            "ingest_filter",
-            "a sync has no filter of its own: set the bucket's ingest_filter, or use file_filters",
-        ));
-    }
-    if !request.provider_filters.unwrap_or_default().is_empty() {
-        return Err(not_yet(
-            "provider_filters",
-            "this storage has no filters of its own: use file_filters",
-        ));
-    }
+    check_filters(
+        request.ingest_filter.as_ref(),
+        request.provider_filters.as_ref(),
+    )?;
     reextracts(request.reconcile.as_ref())?;
     // Whether it may be read is known before anything is kept.
     connections::for_s3(app, &scope.caller, Some(&request.connection_id)).await?;
@@ -146,22 +155,28 @@ pub async fn create(
     allow(&scope.caller, &model)?;
     Rules::read(&model)?;
     ending::plan(&mut model, now, 0);
-    let kept = model.clone();
+    let place = Place::of(&model);
+    insert(app, model, now).await?;
+    store::find(app.db(), &place).await
+}
+
+/// Writes a new sync and begins its first look.
+async fn insert(app: &App, model: SyncConfigurationModel, now: i64) -> Result<()> {
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                if store::count_in(tx, &kept.namespace_id).await? >= MOST {
+                if store::count_in(tx, &model.namespace_id).await? >= MOST {
                     let message = format!("a namespace has at most {MOST} syncs");
                     return Err(ApiError::conflict("", message).with("limit", MOST));
                 }
-                store::insert(tx, &kept, now).await?;
+                store::insert(tx, &model, now).await?;
                 let trigger = SyncJobTrigger::Scheduled;
-                running::begin(tx, &Place::of(&kept), trigger, false, now).await
+                running::begin(tx, &Place::of(&model), trigger, false, now).await
             })
         })
         .await?;
     app.work.notify_one();
-    store::find(app.db(), &Place::of(&model)).await
+    Ok(())
 }
 
 async fn collection_ids(
@@ -212,22 +227,10 @@ pub async fn update(
     sync_id: &str,
     request: SyncUpdateRequest,
 ) -> Result<SyncConfigurationModel> {
-    if request.ingest_filter.is_some() {
-        return Err(not_yet(
-            "ingest_filter",
-            "a sync has no filter of its own: set the bucket's ingest_filter, or use file_filters",
-        ));
-    }
-    if request
-        .provider_filters
-        .as_ref()
-        .is_some_and(|filters| !filters.is_empty())
-    {
-        return Err(not_yet(
-            "provider_filters",
-            "this storage has no filters of its own: use file_filters",
-        ));
-    }
+    check_filters(
+        request.ingest_filter.as_ref(),
+        request.provider_filters.as_ref(),
+    )?;
     if request.status.is_some() {
         return Err(not_yet(
             "status",

@@ -5,11 +5,8 @@ use std::time::Instant;
 use futures::StreamExt as _;
 use loupe_engine::{
     filter::Filter,
-    stage::{
-        RunError,
-        taxonomy::{Match, Taxonomy},
-    },
-    store::{CollectionSpec, Document, ListQuery, WithVectors, document_id},
+    stage::{RunError, taxonomy::Taxonomy},
+    store::{CollectionSpec, Document, ListQuery, WithVectors},
 };
 use loupe_wire::{
     HierarchicalEnrichmentStyle, JoinStats, NamespaceOperation, NotificationPriority,
@@ -20,6 +17,7 @@ use serde_json::json;
 
 use super::{
     building,
+    enriched::{copied, is_done, put},
     executing::{self, Candidate, classify_timed},
     store::{self, TAXONOMIES},
 };
@@ -391,90 +389,6 @@ pub async fn keep(
         tell(app, org_id, &spec.namespace_id, kind, payload).await?;
     }
     Ok(())
-}
-
-/// Puts what a taxonomy says into the record of a document, in place of what it said before.
-pub(super) fn note(
-    document: &mut Document,
-    taxonomy_id: &str,
-    said: impl IntoIterator<Item = Value>,
-) {
-    let internal = document
-        .payload
-        .entry("_internal")
-        .or_insert_with(|| json!({}));
-    if !internal["processing"].is_object() {
-        internal["processing"] = json!({});
-    }
-    let place = &mut internal["processing"]["taxonomy_lineage"];
-    let mut list = match place.take() {
-        Value::Array(list) => list,
-        _ => Vec::new(),
-    };
-    list.retain(|one| one["taxonomy_id"] != taxonomy_id);
-    list.extend(said);
-    *place = Value::Array(list);
-}
-
-/// Whether this version of the taxonomy was applied to the document before.
-fn is_done(document: &Document, taxonomy: &Taxonomy) -> bool {
-    let internal = document.payload.get("_internal");
-    let list = internal.and_then(|internal| internal["processing"]["taxonomy_lineage"].as_array());
-    list.into_iter().flatten().any(|one| {
-        one["taxonomy_id"] == taxonomy.taxonomy_id.as_str() && one["version"] == taxonomy.version
-    })
-}
-
-/// Writes what the nodes give into the document, and into its record where it belongs, when that was and how long it took.
-pub(super) fn put(
-    taxonomy: &Taxonomy,
-    document: &mut Document,
-    matches: &[Match],
-    style: HierarchicalEnrichmentStyle,
-    (at, took_ms): (&str, f64),
-) {
-    let mut value = Value::from(std::mem::take(&mut document.payload));
-    let written = taxonomy.enrich(&mut value, matches, None, style);
-    if let Value::Object(payload) = value {
-        document.payload = payload.into();
-    }
-    if let Some(internal) = document.payload.get_mut("_internal") {
-        internal["updated_at"] = at.into();
-    }
-    let said = matches.iter().map(|one| {
-        let mut said = taxonomy.assignment(one, &written, at);
-        said["took_ms"] = took_ms.into();
-        said
-    });
-    note(document, &taxonomy.taxonomy_id, said);
-}
-
-/// The document as one of another collection: the same one again when it is copied again.
-pub(super) fn copied(
-    mut document: Document,
-    spec: &CollectionSpec,
-    taxonomy: &Taxonomy,
-) -> Document {
-    let part = format!("taxonomy/{}", taxonomy.taxonomy_id);
-    let id = document_id(&spec.collection_id, &document.document_id, &part);
-    if let Some(internal) = document.payload.get_mut("_internal") {
-        internal["document_id"] = id.as_str().into();
-        internal["collection_id"] = spec.collection_id.as_str().into();
-        if internal["lineage"].is_object() {
-            internal["lineage"]["source_document_id"] = document.document_id.as_str().into();
-        }
-    }
-    // Vectors that the other collection has no index for stay behind.
-    let fits = |name: &String, vector: &Vec<f32>| {
-        spec.vectors
-            .iter()
-            .any(|index| index.name == *name && index.dims == vector.len())
-    };
-    document.vectors.retain(|name, vector| fits(name, vector));
-    document.keywords = Some(documents::keywords(&document.payload));
-    document.collection_id.clone_from(&spec.collection_id);
-    document.document_id = id;
-    document
 }
 
 /// Tells people of a task that was given up.

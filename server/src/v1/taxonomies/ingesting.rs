@@ -9,8 +9,8 @@ use loupe_wire::{CollectionResponse, NamespaceOperation, TaxonomyApplicationConf
 use serde_json::json;
 
 use super::{
-    applying::{copied, note, put},
     building,
+    enriched::{copied, note, put},
     executing::{AT_ONCE, Candidate, classify_timed},
     store::TAXONOMIES,
 };

@@ -4,6 +4,7 @@
 mod applying;
 mod building;
 mod config;
+mod enriched;
 mod executing;
 mod ingesting;
 pub mod nodes;
