@@ -1,5 +1,7 @@
 //! The way to everything by a few letters: pages, what is there by its name, anything by its id. One key opens it.
 
+use std::time::Duration;
+
 use gloo_storage::{LocalStorage, Storage};
 use leptos::{html, prelude::*};
 use serde_json::{Value, json};
@@ -23,6 +25,9 @@ const SINGLE: &str = "loupe.single_key";
 /// Milliseconds of rest before names are asked for, and how many places are offered.
 const REST: u32 = 200;
 const AT_MOST: usize = 10;
+
+/// After the first page, what was not asked for may be fetched.
+const AT_REST: Duration = Duration::from_secs(4);
 
 /// What is found by its name: the word in the address, the member of its id, and what it is called.
 const KINDS: [(&str, &str, &str); 5] = [
@@ -70,7 +75,8 @@ impl Entry {
     }
 }
 
-/// The button in the top bar and the dialog that it opens. What is in the dialog comes when it is wanted first.
+/// The button in the top bar and the dialog that it opens. What is in the dialog comes after the first page, or when it is
+/// wanted.
 #[component]
 pub fn Jump(namespace: Memo<Option<String>>) -> AnyView {
     let open = RwSignal::new(false);
@@ -89,13 +95,23 @@ pub fn Jump(namespace: Memo<Option<String>>) -> AnyView {
     });
     on_cleanup(move || keys.remove());
     let inside = RwSignal::new(None::<Page>);
-    Effect::new(move |_| {
-        if open.get() && inside.get_untracked().is_none() {
+    let fetch = move || {
+        if inside
+            .try_get_untracked()
+            .is_some_and(|page| page.is_none())
+        {
             spawn_local(async move {
                 let _ = inside.try_set(Some(route::palette().await));
             });
         }
+    };
+    Effect::new(move |_| {
+        if open.get() {
+            fetch();
+        }
     });
+    // Letters that are typed before it is there would be lost, so it comes when the first page has long been.
+    set_timeout(fetch, AT_REST);
     let shown = move || match inside.get() {
         None => view! { <Skeletons lines=3/> }.into_any(),
         Some(page) => untrack(page),

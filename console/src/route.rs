@@ -91,7 +91,7 @@ piece!(insight, INSIGHT:
     "ns/:ns/evaluations" => evaluations::evaluations,
 );
 
-/// What the palette shows is no page, and not fetched before somebody opens it.
+/// What the palette shows is no page, and not part of the first one.
 #[wasm_split(jump, wasm_split_path = leptos::wasm_split, fallible)]
 fn jump(at: usize) -> Result<Page, SplitLoaderError> {
     const PAGES: &[Page] = &[palette::inside];

@@ -115,6 +115,9 @@ pub fn when(at: Option<String>) -> AnyView {
     }
 }
 
+/// Details that say when to try again, or whether.
+const AGAIN: [&str; 3] = ["retry_after", "retry_after_seconds", "retryable"];
+
 /// What went wrong, where, and what to do about it.
 #[component]
 pub fn Explain(problem: Problem, #[prop(optional, into)] retry: Option<Callback<()>>) -> AnyView {
@@ -130,7 +133,7 @@ pub fn Explain(problem: Problem, #[prop(optional, into)] retry: Option<Callback<
     // When to try again is said below, in words.
     let lines = notes
         .into_iter()
-        .filter(|(place, value)| !value.is_empty() && !place.starts_with("retry"));
+        .filter(|(place, value)| !value.is_empty() && !AGAIN.contains(&place.as_str()));
     let lines =
         lines.map(|(place, what)| view! { <li><code>{place}</code>": "{what}</li> }.into_any());
     view! {

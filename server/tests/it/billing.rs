@@ -251,6 +251,34 @@ both! {
         server.call("GET", &format!("{path}?billing_month=soon"), Value::Null).await.invalid(&["query", "billing_month"], "string_pattern_mismatch");
     }
 
+    async fn a_namespace_pays_for_its_objects_however_many_collections_they_fill(server) {
+        let objects: Vec<Value> = (0..14).map(|number| json!({"note": format!("note {number}")})).collect();
+        let mut namespaces = Vec::new();
+        for (name, collections) in [("once", 1), ("thrice", 3)] {
+            let namespace = server.namespace(name).await;
+            let bucket = json!({"bucket_name": "notes", "bucket_schema": {"properties": {"note": {"type": "string"}}}});
+            let bucket = server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok()["bucket_id"].as_str().unwrap().to_owned();
+            for number in 0..collections {
+                let collection = json!({"collection_name": format!("notes{number}"), "source": {"type": "bucket", "bucket_ids": [bucket]},
+                    "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"}});
+                server.call_in(&namespace, "POST", "/v1/collections", collection).await.ok();
+            }
+            server.call_in(&namespace, "POST", &format!("/v1/buckets/{bucket}/objects/batch"), json!({"objects": objects})).await.ok();
+            let batches = format!("/v1/buckets/{bucket}/batches");
+            let batch = server.call_in(&namespace, "POST", &batches, json!({"auto_submit": true})).await.ok();
+            crate::batches::ended(&server, &namespace, &format!("{batches}/{}", batch["batch_id"].as_str().unwrap())).await;
+            namespaces.push(namespace);
+        }
+        let parts = server.call("GET", "/v1/organizations/billing/usage/breakdown", Value::Null).await.ok();
+        assert_eq!(parts["by_operation"]["ingestion"], 3, "{parts:#}");
+        // More than a credit each: begun ones are whole.
+        for namespace in namespaces {
+            assert_eq!(parts["by_namespace"][namespace], 2, "{parts:#}");
+        }
+        let extractors: Vec<&Value> = parts["by_extractor"].as_object().unwrap().values().collect();
+        assert_eq!(extractors, [3], "{parts:#}");
+    }
+
     async fn a_plan_is_chosen_and_its_credits_are_counted(server) {
         let (namespace, retriever) = crate::harness::retriever(&server, "plans").await;
         search(&server, &namespace, &retriever).await.ok();

@@ -2,7 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use loupe_server::v1::namespaces::sweep;
+use loupe_server::{
+    args,
+    v1::namespaces::{NAMESPACES, sweep},
+};
+use loupe_wire::NamespaceModel;
 use serde_json::{Value, json};
 
 use crate::{
@@ -29,6 +33,26 @@ async fn is_there(server: &Server, namespace: &str) -> bool {
 async fn removals(server: &Server) -> Value {
     let path = "/v1/organizations/audit/logs?action=namespace_deleted";
     server.call("GET", path, Value::Null).await.ok()
+}
+
+/// As while a namespace is made of another, or once it is.
+async fn set_clone_status(server: &Server, id: &str, status: &'static str) {
+    let owner = "SELECT owner FROM namespaces WHERE id = $1";
+    let owners: Vec<(String,)> = server.app.db().all(owner, args![id]).await.unwrap();
+    let (owner, id) = (owners[0].0.clone(), id.to_owned());
+    let changed = server.app.db().write(move |tx| {
+        Box::pin(async move {
+            let record = NAMESPACES.hold(tx, &owner, &id).await?;
+            let namespace = NamespaceModel {
+                clone_status: Some(status.into()),
+                ..record.data.0
+            };
+            NAMESPACES
+                .update(tx, &owner, &id, &record.name, 1, &namespace)
+                .await
+        })
+    });
+    changed.await.unwrap();
 }
 
 both! {
@@ -111,7 +135,7 @@ both! {
         let batch = server.call_in(&namespace, "POST", &batches, json!({})).await.ok();
         let id = batch["batch_id"].as_str().unwrap().to_owned();
         let running = "UPDATE batches SET status = 'PROCESSING' WHERE batch_id = $1";
-        server.app.db().write(move |tx| Box::pin(async move { tx.run(running, loupe_server::args![id]).await })).await.unwrap();
+        server.app.db().write(move |tx| Box::pin(async move { tx.run(running, args![id]).await })).await.unwrap();
         server.call("PATCH", &format!("/v1/namespaces/{namespace}"), json!({"ttl_seconds": 3600})).await.ok();
         server.app.clock().advance(3601);
         sweep(&server.app).await.unwrap();
@@ -120,6 +144,34 @@ both! {
         server.app.clock().advance(86_400);
         sweep(&server.app).await.unwrap();
         assert!(!is_there(&server, &namespace).await);
+    }
+
+    async fn what_is_shown_of_the_end_counts(server) {
+        server.app.clock().hold();
+        let (good, brief) = (server.namespace("good").await, lasting(&server, "brief", 3600).await);
+        // A process of an older version changes only what is shown.
+        let early = "UPDATE namespaces SET expires_at = 1";
+        server.app.db().write(move |tx| Box::pin(async move { tx.run(early, vec![]).await })).await.unwrap();
+        sweep(&server.app).await.unwrap();
+        assert!(is_there(&server, &good).await && is_there(&server, &brief).await);
+        server.app.clock().advance(3600);
+        sweep(&server.app).await.unwrap();
+        assert!(is_there(&server, &good).await && !is_there(&server, &brief).await);
+    }
+
+    async fn a_namespace_stays_while_another_is_made_of_it(server) {
+        let source = lasting(&server, "source", 3600).await;
+        let body = json!({"namespace_name": "copy"});
+        let made = server.call("POST", &format!("/v1/namespaces/{source}/clone"), body).await.ok();
+        server.task_end(made["task_id"].as_str().unwrap()).await;
+        let copy = made["namespace"]["namespace_id"].as_str().unwrap();
+        set_clone_status(&server, copy, "cloning").await;
+        server.app.clock().advance(3601);
+        sweep(&server.app).await.unwrap();
+        assert!(is_there(&server, &source).await);
+        set_clone_status(&server, copy, "ready").await;
+        sweep(&server.app).await.unwrap();
+        assert!(!is_there(&server, &source).await && is_there(&server, copy).await);
     }
 
     async fn each_namespace_goes_once_however_many_sweep(server) {

@@ -56,18 +56,7 @@ pub(super) async fn of_month(
     ] {
         operations.add(name, usd);
     }
-    let known = collections(app, org_id).await?;
-    let processed = store::processed_by_collection(db, org_id, from, to).await?;
-    // An object that fills several collections is paid for once: they share its price.
-    let all = processed.iter().map(|(_, objects)| objects).sum::<i64>();
-    let each = (spend.ingestion_usd / float(all.max(1))).min(card::OBJECT_USD);
-    for (id, objects) in processed {
-        let usd = float(objects) * each;
-        if let Some((namespace_id, extractor)) = known.get(&id) {
-            extractors.add(extractor, usd);
-            namespaces.add(namespace_id, usd);
-        }
-    }
+    add_ingestion(app, org_id, (from, to), &mut namespaces, &mut extractors).await?;
     for (namespace_id, retriever_id, searches) in
         store::searches_by_retriever(db, org_id, from, to).await?
     {
@@ -86,6 +75,40 @@ pub(super) async fn of_month(
         period_start: month.start,
         period_end: month.end,
     })
+}
+
+/// What namespaces paid for objects, and the extractors of their collections. An object that fills several collections is paid
+/// for once: the collections of a namespace share what it paid.
+async fn add_ingestion(
+    app: &App,
+    org_id: &str,
+    (from, to): (i64, i64),
+    namespaces: &mut Sums,
+    extractors: &mut Sums,
+) -> Result<()> {
+    let paid = store::processed_by_namespace(app.db(), org_id, from, to).await?;
+    let paid: HashMap<String, i64> = paid.into_iter().collect();
+    for (namespace_id, objects) in &paid {
+        namespaces.add(namespace_id, float(*objects) * card::OBJECT_USD);
+    }
+    let known = collections(app, org_id).await?;
+    let processed = store::processed_by_collection(app.db(), org_id, from, to).await?;
+    let mut filled: HashMap<&str, i64> = HashMap::new();
+    for (id, objects) in &processed {
+        if let Some((namespace_id, _)) = known.get(id) {
+            *filled.entry(namespace_id).or_default() += objects;
+        }
+    }
+    for (id, objects) in &processed {
+        if let Some((namespace_id, extractor)) = known.get(id) {
+            let all = filled.get(namespace_id.as_str()).copied().unwrap_or(1);
+            let own = paid.get(namespace_id).copied().unwrap_or_default();
+            // What filled collections that are gone is nobody's.
+            let share = (float(own) / float(all.max(1))).min(1.0);
+            extractors.add(extractor, float(*objects) * share * card::OBJECT_USD);
+        }
+    }
+    Ok(())
 }
 
 /// Namespace and extractor of every collection of the organization.

@@ -9,6 +9,7 @@ crate::sql! {
     const PROCESSED = "SELECT CAST(COALESCE(SUM(objects), 0) AS BIGINT) FROM ingestion_usage WHERE org_id = $1 AND hour >= $2 AND hour < $3";
     const WRITTEN = "SELECT CAST(COALESCE(SUM(documents), 0) AS BIGINT) FROM ingestion_usage WHERE org_id = $1 AND hour >= $2 AND hour < $3";
     const BY_COLLECTION = "SELECT collection_id, CAST(COUNT(*) AS BIGINT) AS objects FROM processed WHERE collection_id IN (SELECT id FROM collections WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)) AND updated_at >= $2 AND updated_at < $3 GROUP BY collection_id";
+    const BY_NAMESPACE = "SELECT namespace_id, CAST(SUM(objects) AS BIGINT) AS objects FROM ingestion_usage WHERE org_id = $1 AND namespace_id IN (SELECT id FROM namespaces WHERE owner = $1) AND hour >= $2 AND hour < $3 GROUP BY namespace_id";
     const BY_RETRIEVER = "SELECT namespace_id, retriever_id, CAST(COUNT(*) AS BIGINT) AS searches FROM executions WHERE namespace_id IN (SELECT id FROM namespaces WHERE owner = $1) AND created_at >= $2 AND created_at < $3 AND status <> 'failed' AND NOT cached GROUP BY namespace_id, retriever_id";
     // Ingestion by batch, searches by key and hour, those of strangers by retriever and hour. An hour that has begun counts with
     // what it has.
@@ -63,6 +64,16 @@ pub(super) async fn written(db: &Db, org_id: &str, from: i64, to: i64) -> Result
 /// Bytes of the objects that were there before a moment and still are.
 pub(super) async fn stored_bytes(db: &Db, org_id: &str, before: i64) -> Result<i64> {
     db.number(STORED, args![org_id, before]).await
+}
+
+/// How many objects batches processed in each namespace that is still there between two moments. Whole hours are counted.
+pub(super) async fn processed_by_namespace(
+    db: &Db,
+    org_id: &str,
+    from: i64,
+    to: i64,
+) -> Result<Vec<(String, i64)>> {
+    db.all(BY_NAMESPACE, args![org_id, from, to]).await
 }
 
 /// How many objects each collection was filled from between two moments.

@@ -6,14 +6,15 @@ use super::{NAMESPACES, remove, removed, store};
 use crate::{
     app::App,
     auth::{Caller, Via},
+    db::Tx,
     error::Result,
 };
 
 /// Namespaces of one sweep; what is left is for the next.
 const ROUND: i64 = 100;
 
-/// How long batches may go on in a namespace whose time is over, in microseconds: no batch takes longer. Then they are
-/// canceled, so that nobody keeps a namespace by beginning one after the other.
+/// How long batches may go on in a namespace whose time is over, and copies of it be made, in microseconds: nothing takes
+/// longer. Then batches are canceled, so that nobody keeps a namespace by beginning one after the other.
 const GRACE: i64 = 86_400_000_000;
 
 /// Takes namespaces that expired out of everybody's reach; tasks free what they held. Each goes once, however many
@@ -30,7 +31,7 @@ pub async fn sweep(app: &App) -> Result<()> {
                 tracing::info!(namespace_id = id, "a namespace expired");
                 removed(app, &org_id, id).await;
             }
-            // Prolonged or removed meanwhile.
+            // Prolonged or removed meanwhile, or copied from still.
             Ok(false) => {}
             // A batch began meanwhile.
             Err(error) if error.is_conflict() => {}
@@ -52,11 +53,31 @@ async fn expire(app: &App, org_id: &str, id: &str, force: bool, now: i64) -> Res
                     return Ok(false);
                 }
                 let record = NAMESPACES.find_in(tx, &caller.org_id, &id).await?;
+                // What is shown counts. A process of an older version, beside this one, changes nothing else.
+                let ended = record
+                    .expires_at
+                    .is_some_and(|at| at.timestamp_micros() <= now);
+                if !ended {
+                    store::set_expiry(tx, &caller.org_id, &id, record.expires_at).await?;
+                    return Ok(false);
+                }
+                if !force && is_copied(tx, &caller.org_id, &id).await? {
+                    return Ok(false);
+                }
                 remove(tx, &caller, record, force, now).await?;
                 Ok(true)
             })
         })
         .await
+}
+
+/// Whether another namespace is being made of this one: it would have a part of the documents, and look whole.
+async fn is_copied(tx: &mut Tx, org_id: &str, id: &str) -> Result<bool> {
+    let all = NAMESPACES.all_in(tx, org_id).await?;
+    Ok(all.iter().any(|one| {
+        one.source_namespace_id.as_deref() == Some(id)
+            && one.clone_status.as_deref() == Some("cloning")
+    }))
 }
 
 /// The server itself: the audit log says why.

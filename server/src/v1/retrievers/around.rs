@@ -208,7 +208,7 @@ mod tests {
         for _ in 0..10 {
             assert_eq!(spend("a", 1, 5_000_000), Ok(()));
         }
-        assert_eq!(spend("a", 1, 35_000_000), Err(31));
+        assert_eq!(spend("a", 1, 35_000_000), Err(30));
         assert_eq!(spend("b", 1, 35_000_000), Ok(()));
         assert_eq!(spend("a", 1, 65_000_000), Ok(()));
         let tokens = |amount, now| used.spend("a", Metered::LanguageTokens, amount, now);
@@ -220,7 +220,8 @@ mod tests {
             (pace("a", 0), pace("a", 1), pace("b", 1)),
             (Ok(()), Ok(()), Ok(()))
         );
-        assert_eq!(pace("a", 60_000_000), Err(3_541));
+        assert_eq!(pace("a", 60_000_000), Err(3_540));
+        assert_eq!(pace("a", 60_000_001), Err(3_540));
         assert_eq!(pace("a", 3_600_000_000), Ok(()));
     }
 }
