@@ -2,6 +2,7 @@
 //! origins of browsers, the figures and the line of the log.
 
 use std::{
+    borrow::Cow,
     net::{IpAddr, SocketAddr},
     panic::AssertUnwindSafe,
     sync::{
@@ -241,7 +242,7 @@ fn log(method: &Method, uri: &Uri, status: u16, took: Duration, id: &HeaderValue
         ($level:ident) => {
             tracing::$level!(
                 %method,
-                path = uri.path(),
+                path = &*told(uri.path()),
                 status,
                 ms = took.as_secs_f64() * 1e3,
                 request_id = id.to_str().unwrap_or_default(),
@@ -256,6 +257,23 @@ fn log(method: &Method, uri: &Uri, status: u16, took: Duration, id: &HeaderValue
     } else {
         line!(debug);
     }
+}
+
+/// A path without the keys that somebody may have put into it.
+fn told(path: &str) -> Cow<'_, str> {
+    const MARK: &str = "_sk_";
+    if !path.contains(MARK) {
+        return path.into();
+    }
+    let mut told = String::with_capacity(path.len());
+    let mut rest = path;
+    while let Some(at) = rest.find(MARK) {
+        let (before, secret) = rest.split_at(at + MARK.len());
+        told.push_str(before);
+        told.push('…');
+        rest = secret.trim_start_matches(|char: char| char.is_ascii_alphanumeric());
+    }
+    (told + rest).into()
 }
 
 /// Counts the requests under way.
@@ -280,5 +298,19 @@ impl Shield {
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_in_a_path_are_not_told() {
+        assert_eq!(told("/v1/buckets/bkt_1"), "/v1/buckets/bkt_1");
+        assert_eq!(
+            told("/v1/blobs/loupe_sk_a1B2/ret_sk_c3.txt"),
+            "/v1/blobs/loupe_sk_…/ret_sk_….txt"
+        );
     }
 }
