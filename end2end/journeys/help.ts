@@ -81,8 +81,13 @@ export async function picture(page: Page, name: string): Promise<void> {
   await page.emulateMedia({ colorScheme: null, reducedMotion: null });
 }
 
-/** Colours that are still on their way from one scheme to the other have no contrast worth measuring. */
+/**
+ * What is still being fetched is about to be replaced, and colours that are still on their way from one scheme to the
+ * other have no contrast worth measuring. A page that follows something live may stay busy, and is then looked at so.
+ */
 async function settled(page: Page): Promise<void> {
+  const busy = page.locator('[aria-busy="true"]:visible');
+  await expect(busy).toHaveCount(0, { timeout: 3000 }).catch(() => undefined);
   await page.evaluate(async () => {
     await new Promise(requestAnimationFrame);
     // In what is not rendered, as the inside of closed details, time stands still: nothing there ever finishes.

@@ -153,7 +153,7 @@ pub fn Listing(
     empty: ViewFn,
     offset: Option<Query>,
 ) -> AnyView {
-    let faded = Signal::derive(move || load.busy.get() && load.value.with(Option::is_some));
+    let fetching = Signal::derive(move || load.busy.get() && load.value.with(Option::is_some));
     let wait = move || {
         let lines = (0..5).map(|_| {
             let cells = columns
@@ -161,7 +161,7 @@ pub fn Listing(
                 .map(|_| cell("", view! { <span class="skeleton"></span> }.into_any()));
             line(cells.collect())
         });
-        table(label, columns, lines.collect(), faded)
+        table(label, columns, lines.collect(), fetching)
     };
     let rows = move |answer: Record| {
         if let Some(step) = nowhere(&answer) {
@@ -174,7 +174,7 @@ pub fn Listing(
         let shown = rows.len() as i64;
         let rows = rows.into_iter().map(row).collect();
         let pages = offset.map(|offset| pager(offset, shown, total));
-        view! { {table(label, columns, rows, faded)}{pages} }.into_any()
+        view! { {table(label, columns, rows, fetching)}{pages} }.into_any()
     };
     loaded(load, ViewFn::from(wait), rows)
 }
@@ -203,7 +203,7 @@ pub fn table(
     label: &'static str,
     columns: &[Column],
     rows: Vec<AnyView>,
-    faded: Signal<bool>,
+    fetching: Signal<bool>,
 ) -> AnyView {
     let heads = columns.iter().map(|Column(name, class)| {
         let name = match *name {
@@ -213,7 +213,7 @@ pub fn table(
         view! { <th scope="col" class=*class>{name}</th> }.into_any()
     });
     view! {
-        <div class="table-wrap" tabindex="0" role="region" aria-label=label class:refetching=move || faded.get()>
+        <div class="table-wrap" tabindex="0" role="region" aria-label=label class:refetching=move || fetching.get() aria-busy=move || fetching.get().to_string()>
             <table class="table">
                 <caption class="sr-only">{label}</caption>
                 <thead><tr>{heads.collect::<Vec<_>>()}</tr></thead>
