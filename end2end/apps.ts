@@ -74,4 +74,6 @@ export async function signUp(page: Page, server: Owner, email: string): Promise<
   await expect(page.getByRole("heading", { name: "Look into your mail" })).toBeVisible();
   await page.goto(await linkTo(server, email));
   await page.getByRole("button", { name: "Confirm and sign in" }).click();
+  // What is asked of a page on its way to another one is asked of none.
+  await page.waitForURL((address) => !address.pathname.startsWith("/_auth/"));
 }

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -46,9 +47,15 @@ def shell(*commands):
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nobody listens on, below those that connections of this machine take for themselves."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def postgres():
@@ -88,11 +95,11 @@ class Server:
         } | settings
         self.local = threading.local()
 
-    def start(self, seconds=60):
-        """Starts and answers the seconds until the first answer."""
+    def start(self, seconds=60, under=()):
+        """Starts, maybe under another program, and answers the seconds until the first answer."""
         began = time.perf_counter()
         self.process = subprocess.Popen(
-            [binary(), "serve"], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
+            [*under, binary(), "serve"], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
             stderr=(self.folder / "log").open("ab"))
         threading.Thread(target=self._read, args=(self.process,), daemon=True).start()
         while time.perf_counter() - began < seconds:

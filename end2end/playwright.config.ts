@@ -5,11 +5,12 @@ export default defineConfig({
   // Files beside one another, each worker with a server of its own (setup.ts); `workers: 1` has them one after the other.
   workers: 2,
   fullyParallel: false,
-  // Two browsers and two servers share the machine: what comes comes, and what does not is waited for only once.
-  timeout: 240_000,
-  expect: { timeout: 20_000 },
-  globalTimeout: 25 * 60_000,
-  // One more chance, in a new browser: what passes only then is told apart from what passed at once (reporter.ts).
+  // Two browsers and two servers share the machine, which may be busy with other things: what comes comes.
+  timeout: 480_000,
+  expect: { timeout: 45_000 },
+  globalTimeout: 50 * 60_000,
+  // One more chance, in a new browser and on a new server (help.ts): what passes only then is told apart from what passed
+  // at once (reporter.ts).
   retries: 1,
   forbidOnly: true,
   globalSetup: "./setup.ts",

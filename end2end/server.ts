@@ -42,7 +42,7 @@ async function ready(child: ChildProcess, url: string): Promise<string> {
     key = /loupe_sk_[A-Za-z0-9]+/.exec(said)?.[0] ?? key;
   });
   child.stderr?.on("data", (text: Buffer) => (said += text.toString()));
-  for (let tries = 0; tries < 600; tries += 1) {
+  for (let tries = 0; tries < 1800; tries += 1) {
     if (child.exitCode !== null) break;
     const answer = await fetch(`${url}/readyz`).catch(() => undefined);
     if (answer?.ok && key) return key;
@@ -62,7 +62,7 @@ export interface Wanted {
 
 /** Runs `loupe demo` against a server, and answers the address of the page that it makes. */
 async function load(url: string, key: string, folder: string, env: NodeJS.ProcessEnv): Promise<string> {
-  const child = spawn(binary(), ["demo", "--url", url, "--key", key], { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"], timeout: 5 * 60_000 });
+  const child = spawn(binary(), ["demo", "--url", url, "--key", key], { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"], timeout: 10 * 60_000 });
   let said = "";
   for (const from of [child.stdout, child.stderr]) from.on("data", (text: Buffer) => (said += text.toString()));
   const status = await new Promise<number | null>((resolve, reject) => child.once("error", reject).once("close", resolve));

@@ -28,7 +28,7 @@ def script(server):
 def main():
     with Server() as server:
         server.start()
-        told = subprocess.run(["bash", "-c", script(server)], capture_output=True, text=True, timeout=300, env=os.environ)
+        told = subprocess.run(["bash", "-c", script(server)], capture_output=True, text=True, timeout=900, env=os.environ)
         print(told.stdout[-3000:], told.stderr[-3000:])
         answer = told.stdout[told.stdout.rindex("\n{") :] if "\n{" in told.stdout else "{}"
         titles = [document.get("title") for document in json.loads(answer).get("documents", [])]

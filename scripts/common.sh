@@ -65,6 +65,10 @@ need_wrk() {
     command -v wrk >/dev/null || install_packages wrk
 }
 
+need_valgrind() {
+    command -v valgrind >/dev/null || install_packages valgrind
+}
+
 # Films, sounds and scans are read by programs of the machine; the tests of them need those.
 need_media() {
     local missing=()

@@ -1,5 +1,5 @@
-import { expect, test } from "@playwright/test";
-import { accessible, open, phone, picture, signIn, steady, watch } from "./help.ts";
+import { expect } from "@playwright/test";
+import { accessible, open, phone, picture, signIn, steady, test, watch } from "./help.ts";
 
 test("an alert is told as a sentence, tried, switched off and on, changed and removed", async ({ page }) => {
   const faults = watch(page);
@@ -29,7 +29,7 @@ test("an alert is told as a sentence, tried, switched off and on, changed and re
   const look = history.locator("tbody tr").first();
   await expect(look).toContainText("fired");
   // This server has no mail.
-  await expect(look).toContainText("not configured", { timeout: 20_000 });
+  await expect(look).toContainText("not configured");
   await accessible(page);
   await picture(page, "alert-history");
   await phone(page);

@@ -1,7 +1,7 @@
-import { expect, test } from "@playwright/test";
+import { expect } from "@playwright/test";
 import { readFileSync } from "node:fs";
 import { PASSWORD, linkTo, origin, type Owner, visit } from "../apps.ts";
-import { accessible, key, log, noSideways, open, phone, picture, signIn, steady, url, watch } from "./help.ts";
+import { accessible, key, log, noSideways, open, phone, picture, signIn, steady, test, url, watch } from "./help.ts";
 
 const server = (): Owner => ({ url: url(), key: key(), log: log() });
 
@@ -31,7 +31,7 @@ test("an app is made, the starter is deployed, and a stranger signs up and searc
   await picture(page, "app-empty");
   await phone(page);
   await page.getByRole("button", { name: "Deploy the starter" }).click();
-  await expect(page.getByLabel("Log of the deploy")).toContainText("version 1 is live in production", { timeout: 30_000 });
+  await expect(page.getByLabel("Log of the deploy")).toContainText("version 1 is live in production");
   const row = page.getByRole("row", { name: /Version 1/ });
   await expect(row).toContainText("the starter");
   await expect(row).toContainText("production");
@@ -51,6 +51,7 @@ test("an app is made, the starter is deployed, and a stranger signs up and searc
   await accessible(visit);
   await noSideways(visit);
   await visit.getByRole("button", { name: "Make an account" }).click();
+  await expect(visit.getByLabel("E-mail")).toBeVisible();
   await accessible(visit);
   await visit.getByLabel("E-mail").fill("ada@example.com");
   await visit.getByLabel("Name").fill("Ada");
@@ -60,7 +61,7 @@ test("an app is made, the starter is deployed, and a stranger signs up and searc
   await visit.getByRole("button", { name: "Confirm and sign in" }).click();
   await visit.getByLabel("Words").fill("striped animal");
   await visit.getByRole("button", { name: "Search" }).click();
-  await expect(visit.getByRole("listitem").first()).toBeVisible({ timeout: 20_000 });
+  await expect(visit.getByRole("listitem").first()).toBeVisible();
   await expect(visit.getByRole("status")).toHaveText(/\d+ results/);
   const image = visit.getByRole("listitem").locator("img").first();
   await expect.poll(() => image.evaluate((one: HTMLImageElement) => one.complete && one.naturalWidth > 0)).toBe(true);
@@ -148,14 +149,14 @@ test("a bundle is uploaded, looked at in staging, promoted and taken back, and t
 
   const deployed = page.getByLabel("Log of the deploy");
   await page.locator("#files").setInputFiles(bundle("Spring"));
-  await expect(deployed).toContainText("version 1 is live in production", { timeout: 30_000 });
+  await expect(deployed).toContainText("version 1 is live in production");
   await page.getByLabel("A deploy goes to").selectOption("staging");
   await page.locator("#files").setInputFiles(bundle("Summer"));
-  await expect(deployed).toContainText("version 2 is live in staging", { timeout: 30_000 });
+  await expect(deployed).toContainText("version 2 is live in staging");
   const heading = async (address: string): Promise<string> => (await visit(address)).text.match(/<h1>(.*?)<\/h1>/)?.[1] ?? "";
-  expect([await heading(home), await heading(home.replace("shop-window", "shop-window--staging"))]).toEqual(["Spring", "Summer"]);
-  const preview = await page.getByRole("link", { name: "Preview Version 2" }).getAttribute("href");
-  expect(await heading(preview ?? "")).toBe("Summer");
+  await expect.poll(async () => [await heading(home), await heading(home.replace("shop-window", "shop-window--staging"))]).toEqual(["Spring", "Summer"]);
+  const preview = (await page.getByRole("link", { name: "Preview Version 2" }).getAttribute("href")) ?? "";
+  await expect.poll(() => heading(preview)).toBe("Summer");
 
   await page.getByRole("button", { name: "Promote staging Shop window" }).click();
   await expect(page.getByRole("row", { name: /Version 2/ })).toContainText("production");
@@ -173,7 +174,7 @@ test("a bundle is uploaded, looked at in staging, promoted and taken back, and t
 
   // What is no bundle says why.
   await page.locator("#files").setInputFiles({ name: "notes.zip", mimeType: "application/zip", buffer: Buffer.from("no archive") });
-  await expect(page.getByRole("main").getByRole("alert")).toContainText(/archive|zip/i, { timeout: 30_000 });
+  await expect(page.getByRole("main").getByRole("alert")).toContainText(/archive|zip/i);
   await accessible(page);
   await picture(page, "app-failed");
 

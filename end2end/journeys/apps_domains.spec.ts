@@ -1,9 +1,9 @@
-import { expect, test } from "@playwright/test";
+import { expect } from "@playwright/test";
 import { decode, encode, RECURSION_AVAILABLE, RECURSION_DESIRED } from "dns-packet";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { call, type Owner, serve, visit } from "../apps.ts";
-import { accessible, key, log, open, phone, picture, resolver, signIn, steady, url, watch } from "./help.ts";
+import { accessible, key, log, open, phone, picture, resolver, signIn, steady, test, url, watch } from "./help.ts";
 
 const server = (): Owner => ({ url: url(), key: key(), log: log() });
 

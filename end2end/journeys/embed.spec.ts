@@ -1,7 +1,7 @@
-import { expect, test } from "@playwright/test";
+import { expect } from "@playwright/test";
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { accessible, demoPage, picture, url, watch } from "./help.ts";
+import { accessible, demoPage, picture, test, url, watch } from "./help.ts";
 
 const name = (): string => new URL(demoPage()).pathname.split("/").at(-1) ?? "";
 
@@ -34,7 +34,8 @@ test("a page of another site shows the search in a frame that is as high as what
   };
   await expect.poll(fits).toBeLessThan(3);
   // Not the height that it has before its page tells one.
-  expect((await frame.boundingBox())?.height).toBeGreaterThan(400);
+  await expect.poll(async () => (await frame.boundingBox())?.height).toBeGreaterThan(400);
+  await expect.poll(fits).toBeLessThan(3);
 
   await inside.getByRole("searchbox").fill("striped animal of the african savanna");
   await inside.getByRole("searchbox").press("Enter");

@@ -1,5 +1,5 @@
-import { expect, test, type Page } from "@playwright/test";
-import { accessible, inDemo, open, phone, picture, send, steady, watch } from "./help.ts";
+import { expect, type Page } from "@playwright/test";
+import { accessible, inDemo, open, phone, picture, send, steady, test, watch } from "./help.ts";
 
 interface Hit {
   document_id: string;
@@ -63,11 +63,11 @@ test("retrievers are measured with a dataset, their searches are looked into, an
   };
   await evaluate();
   const rows = page.getByRole("main").locator("tbody tr");
-  await expect(rows.first()).toContainText("completed", { timeout: 30_000 });
+  await expect(rows.first()).toContainText("completed");
   await expect(rows.first()).toContainText("1.000");
   await evaluate();
   await expect(rows).toHaveCount(2);
-  await expect(rows.first()).toContainText("as good or better", { timeout: 30_000 });
+  await expect(rows.first()).toContainText("as good or better");
   await accessible(page);
   await steady(page);
   await picture(page, "evaluations");
@@ -123,7 +123,7 @@ test("retrievers are measured with a dataset, their searches are looked into, an
   await expect(page.getByText("second-best was not measured with this dataset")).toBeVisible();
   await accessible(page);
   await page.getByRole("button", { name: "Measure now" }).click();
-  await expect(page.getByText(/^picture-book-search puts right documents higher than second-best/)).toBeVisible({ timeout: 30_000 });
+  await expect(page.getByText(/^picture-book-search puts right documents higher than second-best/)).toBeVisible();
   await expect(page.getByRole("img", { name: "Two retrievers compared" })).toBeVisible();
   await page.getByLabel("Results that are looked at").selectOption("1");
   await expect(page).toHaveURL(/k=1/);

@@ -11,8 +11,8 @@ test("an empty console loads the demo with one button", async ({ page }) => {
     await expect(page.getByRole("heading", { name: "No namespace yet" })).toBeVisible();
     await accessible(page);
     await page.getByRole("button", { name: "Load the demo" }).click();
-    await expect(page.getByRole("progressbar", { name: "Progress of the demo" })).toBeVisible({ timeout: 20_000 });
-    await expect(page.getByRole("link", { name: "Open the search page" })).toBeVisible({ timeout: 120_000 });
+    await expect(page.getByRole("progressbar", { name: "Progress of the demo" })).toBeVisible();
+    await expect(page.getByRole("link", { name: "Open the search page" })).toBeVisible({ timeout: 300_000 });
     await accessible(page);
     const opened = page.waitForEvent("popup");
     await page.getByRole("link", { name: "Open the search page" }).click();

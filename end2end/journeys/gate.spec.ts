@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { expect, test, type Page } from "@playwright/test";
-import { accessible, key, open, phone, signIn, url, watch } from "./help.ts";
+import { expect, type Page } from "@playwright/test";
+import { accessible, fetched, key, open, phone, signIn, test, url, watch } from "./help.ts";
 
 const secretOf = (page: Page) => page.getByRole("dialog", { name: "Copy this secret now" });
 
@@ -69,6 +69,7 @@ test("a key in use is revoked only after its name is typed, and its use is drawn
   await form.getByLabel("Name", { exact: true }).fill("in-use");
   await form.getByRole("button", { name: "Create key" }).click();
   const secret = secretOf(page);
+  await expect(secret).toContainText(/loupe_sk_\w{30,}/);
   const text = await secret.locator("code").innerText();
   await secret.getByRole("button", { name: "I have stored it" }).click();
   await secret.getByRole("button", { name: "Close without a copy" }).click();
@@ -80,8 +81,8 @@ test("a key in use is revoked only after its name is typed, and its use is drawn
   // Counts are written every few seconds.
   await expect(async () => {
     await page.reload();
-    await expect(page.getByRole("row", { name: /in-use/ }).locator("td.num")).toHaveText("3", { timeout: 2000 });
-  }).toPass({ timeout: 40_000 });
+    await expect(page.getByRole("row", { name: /in-use/ }).locator("td.num")).toHaveText("3", { timeout: 10_000 });
+  }).toPass({ timeout: 120_000 });
   await page.getByRole("button", { name: "Usage in-use" }).click();
   const usage = page.getByRole("dialog", { name: "Usage of in-use" });
   await expect(usage.getByRole("img", { name: "Requests over time" })).toBeVisible();
@@ -165,6 +166,8 @@ test("the audit log is narrowed, opened and exported", async ({ page }) => {
   await expect(page.getByText("retriever created")).toHaveCount(1); // only the choice of the filter
   await page.getByLabel("Action", { exact: true }).selectOption("user_updated");
   await page.getByLabel("Within").selectOption("hour");
+  await expect(page).toHaveURL(/hour/);
+  await fetched(page);
   await expect(rows.first()).toContainText("user updated");
   await rows.first().getByRole("button").click();
   const record = page.getByRole("dialog", { name: "Audit record" });

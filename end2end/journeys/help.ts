@@ -1,9 +1,32 @@
+import { get, type IncomingMessage } from "node:http";
+import { text as whole } from "node:stream/consumers";
 import AxeBuilder from "@axe-core/playwright";
-import { expect, type Locator, type Page } from "@playwright/test";
+import { expect, test as base, type Locator, type Page } from "@playwright/test";
 import type { Served } from "../setup.ts";
+
+/** The server that took the place of this worker's first one. */
+let another: Served | undefined;
+
+/** Journeys on the server of the worker. One that is tried a second time finds a new one: nothing is left of the first try. */
+export const test = base.extend<{ begun: void }>({
+  begun: [
+    async ({}, use, about) => {
+      if (about.retry > 0) {
+        const address = `${process.env.LOUPE_JOURNEY_ANOTHER}/${process.env.TEST_PARALLEL_INDEX}`;
+        const answer = await new Promise<IncomingMessage>((resolve, reject) => get(address, resolve).once("error", reject));
+        const said = await whole(answer);
+        if (answer.statusCode !== 200) throw new Error(said);
+        another = JSON.parse(said) as Served;
+      }
+      await use();
+    },
+    { auto: true, timeout: 10 * 60_000 },
+  ],
+});
 
 /** The server of this worker. */
 const served = (): Served => {
+  if (another) return another;
   const value = process.env.LOUPE_JOURNEY_SERVERS;
   if (!value) throw new Error("LOUPE_JOURNEY_SERVERS is set by setup.ts");
   return (JSON.parse(value) as Served[])[Number(process.env.TEST_PARALLEL_INDEX)];
@@ -45,6 +68,7 @@ export async function inDemo(page: Page, name: string): Promise<string> {
   await signIn(page);
   await page.getByRole("main").getByRole("link", { name: "demo", exact: true }).click();
   await open(page, name);
+  await expect(page).toHaveURL(/\/ns\/[^/]+\//);
   return /\/ns\/([^/]+)\//.exec(page.url())?.[1] ?? "";
 }
 
@@ -81,6 +105,11 @@ export async function picture(page: Page, name: string): Promise<void> {
   await page.emulateMedia({ colorScheme: null, reducedMotion: null });
 }
 
+/** What is shown is what was asked for last: nothing is being fetched that will take its place. */
+export async function fetched(page: Page): Promise<void> {
+  await expect(page.locator('[aria-busy="true"]:visible')).toHaveCount(0);
+}
+
 /**
  * What is still being fetched is about to be replaced, and colours that are still on their way from one scheme to the
  * other have no contrast worth measuring. A page that follows something live may stay busy, and is then looked at so.
@@ -90,24 +119,32 @@ async function settled(page: Page): Promise<void> {
   await expect(busy).toHaveCount(0, { timeout: 3000 }).catch(() => undefined);
   await page.evaluate(async () => {
     await new Promise(requestAnimationFrame);
-    // In what is not rendered, as the inside of closed details, time stands still: nothing there ever finishes.
-    const moving = document.getAnimations().filter(({ effect }) => (effect as KeyframeEffect).target?.checkVisibility());
+    // In what is not rendered, as the inside of closed details, time stands still: nothing there ever finishes. What turns
+    // for ever does not, either.
+    const moving = document.getAnimations().filter(({ effect }) => {
+      const isSeen = (effect as KeyframeEffect).target?.checkVisibility();
+      return isSeen && effect?.getComputedTiming().endTime !== Infinity;
+    });
     await Promise.allSettled(moving.map((animation) => animation.finished));
   });
 }
 
-/** No violation of the accessibility rules, in light and in dark. */
+/** What the accessibility rules say of the page as it is. */
+async function violations(page: Page, colorScheme: string): Promise<string[]> {
+  await settled(page);
+  // What a frame of the console shows is a page of its own, and looked at there.
+  const found = await new AxeBuilder({ page })
+    .exclude("iframe[sandbox]")
+    .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"])
+    .analyze();
+  return found.violations.map((rule) => `${colorScheme} ${rule.id}: ${rule.nodes.map((node) => `${node.target}: ${node.any[0]?.message ?? ""}`).join(" | ")}`);
+}
+
+/** No violation of the accessibility rules, in light and in dark. What is seen while a page changes has to be gone at rest. */
 export async function accessible(page: Page): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    await settled(page);
-    // What a frame of the console shows is a page of its own, and looked at there.
-    const found = await new AxeBuilder({ page })
-      .exclude("iframe[sandbox]")
-      .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"])
-      .analyze();
-    const faults = found.violations.map((rule) => `${colorScheme} ${rule.id}: ${rule.nodes.map((node) => `${node.target}: ${node.any[0]?.message ?? ""}`).join(" | ")}`);
-    expect(faults, page.url()).toEqual([]);
+    await expect.poll(() => violations(page, colorScheme), { message: page.url(), timeout: 60_000, intervals: [500, 2000, 5000] }).toEqual([]);
   }
   await page.emulateMedia({ colorScheme: null, reducedMotion: null });
 }
@@ -116,14 +153,14 @@ export async function accessible(page: Page): Promise<void> {
 export async function noSideways(page: Page): Promise<void> {
   // A page whose styles are still on their way is as wide as it likes.
   await page.waitForLoadState("load");
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-  expect(wide, `${page.url()} scrolls sideways by ${wide} px`).toBeLessThanOrEqual(0);
+  const wide = (): Promise<number> => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  await expect.poll(wide, { message: `${page.url()} scrolls sideways`, timeout: 15_000 }).toBeLessThanOrEqual(0);
 }
 
 /** Every picture that was asked for arrived. */
 export async function picturesLoaded(page: Page): Promise<void> {
   const images = page.locator("main img");
-  expect(await images.count()).toBeGreaterThan(0);
+  await expect(images).not.toHaveCount(0);
   await images.first().scrollIntoViewIfNeeded();
   await expect
     .poll(() => images.first().evaluate((image: HTMLImageElement) => image.complete && image.naturalWidth > 0))
@@ -133,13 +170,15 @@ export async function picturesLoaded(page: Page): Promise<void> {
 /** A reload of the page moves nothing that was already to be seen. */
 export async function steady(page: Page): Promise<void> {
   await page.addInitScript(() => {
-    const seen = window as unknown as { shifted: number; moved: string[] };
+    const seen = window as unknown as { shifted: number; moved?: string[] };
+    // A page that is looked at more than once has this more than once; each move is counted once.
+    if (seen.moved) return;
     seen.shifted = 0;
     seen.moved = [];
     new PerformanceObserver((list) => {
       for (const entry of list.getEntries() as (PerformanceEntry & { value: number; sources: { node?: Element }[] })[]) {
         seen.shifted += entry.value;
-        seen.moved.push(...entry.sources.map(({ node }) => `${node?.nodeName}.${node?.className}`));
+        seen.moved?.push(...entry.sources.map(({ node }) => `${node?.nodeName}.${node?.className}`));
       }
     }).observe({ type: "layout-shift", buffered: true });
   });

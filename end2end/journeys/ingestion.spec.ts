@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test, type Page } from "@playwright/test";
-import { accessible, inDemo, phone, picture, picturesLoaded, send, url, watch } from "./help.ts";
+import { expect, type Page } from "@playwright/test";
+import { accessible, inDemo, phone, picture, picturesLoaded, send, test, url, watch } from "./help.ts";
 
 /** What only says that it is a picture. */
 const BROKEN = Buffer.from("%PDF-1.4 not a picture").toString("base64");
@@ -105,12 +105,12 @@ test("what a batch could not read is found, tried again, and seen object by obje
   await main.getByRole("button", { name: "Process" }).click();
   await expect(page.getByRole("heading", { level: 1, name: /^Batch/ })).toBeVisible();
   const ended = main.getByText("completed with errors", { exact: true }).first();
-  await expect(ended).toBeVisible({ timeout: 60_000 });
+  await expect(ended).toBeVisible({ timeout: 120_000 });
   const batch = /\/batches\/[^/]+\/([^/?]+)/.exec(page.url())?.[1] ?? "";
   /** Waits until the batch has ended once more, and looks at it. */
   const again = async (): Promise<void> => {
     const status = async () => (await send(page, "GET", `/v1/buckets/${bucket}/batches/${batch}`, undefined, namespace)).status;
-    await expect.poll(status, { timeout: 60_000 }).toBe("COMPLETED_WITH_ERRORS");
+    await expect.poll(status, { timeout: 120_000 }).toBe("COMPLETED_WITH_ERRORS");
     await page.reload();
     await expect(ended).toBeVisible();
   };

@@ -1,5 +1,5 @@
-import { expect, test } from "@playwright/test";
-import { accessible, demoPage, noSideways, picturesLoaded, url } from "./help.ts";
+import { expect } from "@playwright/test";
+import { accessible, demoPage, noSideways, picturesLoaded, test, url } from "./help.ts";
 
 const search = (words: string): string => `${demoPage()}?q=${encodeURIComponent(words)}`;
 
@@ -63,6 +63,7 @@ test.describe("on a phone", () => {
       await noSideways(page);
     }
     await page.getByRole("article").first().getByRole("link").first().click();
+    await expect(page).toHaveURL(/\/item\//);
     await noSideways(page);
   });
 });

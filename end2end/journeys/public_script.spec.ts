@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test, type Locator, type Page } from "@playwright/test";
-import { accessible, noSideways, picture, send, url, watch } from "./help.ts";
+import { expect, type Locator, type Page } from "@playwright/test";
+import { accessible, noSideways, picture, send, test, url, watch } from "./help.ts";
 
 type Members = Record<string, unknown>;
 
@@ -273,7 +273,7 @@ test("a moment of a recording plays at once", async ({ page }) => {
     // Before its script is there, the link is one.
     await page.waitForLoadState("load");
     await page.getByRole("link", { name: "0:42" }).click();
-    expect(await page.locator("audio").evaluate((player: HTMLAudioElement) => player.currentTime)).toBe(42);
+    await expect.poll(() => page.locator("audio").evaluate((player: HTMLAudioElement) => player.currentTime)).toBe(42);
     await expect(page.getByRole("link", { name: "0:42" })).toHaveAttribute("aria-current", "true");
     expect(page.url()).toBe(before);
   });

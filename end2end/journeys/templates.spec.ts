@@ -1,5 +1,5 @@
-import { expect, test, type Page } from "@playwright/test";
-import { accessible, demoPage, inDemo, noSideways, send, steady } from "./help.ts";
+import { expect, type Page } from "@playwright/test";
+import { accessible, demoPage, inDemo, noSideways, send, steady, test } from "./help.ts";
 
 type Display = Record<string, unknown>;
 

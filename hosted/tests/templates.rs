@@ -243,3 +243,25 @@ async fn sections_are_folded_side_by_side_or_behind_buttons() {
     assert_eq!(modal.attributes(".about [popover]", "id"), targets);
     assert_eq!(modal.texts(".about [popover] em"), ["How"]);
 }
+
+#[tokio::test]
+async fn a_text_that_begins_with_a_heading_has_no_other() {
+    let page = async |manner: Value| {
+        let mut display = display();
+        display["markdowns"] = json!([
+            {"title": "Help", "content": "# How to *ask*\n\n### In words\n\nAnything."},
+            {"title": "Terms", "content": "## Terms\n\nBe kind."}]);
+        display["extensions"] = json!({ "markdowns": manner });
+        get(&Arc::new(fake(display, &[])), "/r/books").await
+    };
+    let modal = page(json!("modal")).await;
+    assert_eq!(modal.texts(".about > button"), ["Help", "Terms"]);
+    let headings = |level: &str| modal.texts(&format!(".about [popover] {level}"));
+    assert_eq!(headings("h2"), ["How to ask", "Terms"]);
+    assert_eq!(headings("h3"), ["In words"]);
+    assert!(headings("h1").is_empty());
+    let folded = page(Value::Null).await;
+    assert_eq!(folded.texts(".about summary"), ["Help", "Terms"]);
+    assert_eq!(folded.texts(".about h3"), ["How to ask"]);
+    assert_eq!(folded.texts(".about h4"), ["In words"]);
+}

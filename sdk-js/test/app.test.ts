@@ -55,7 +55,7 @@ class Browser {
 
 /** The link in the newest mail: a server without a mail server shows its mails in its log. */
 async function token(log: string): Promise<string> {
-  for (let tries = 0; tries < 100; tries += 1) {
+  for (let tries = 0; tries < 600; tries += 1) {
     const found = [...readFileSync(log, "utf8").matchAll(/_auth\/verify\?token=([A-Za-z0-9]+)/g)].at(-1);
     if (found?.[1]) return found[1];
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -116,7 +116,7 @@ describe("an app on a real server", () => {
     const files = { "index.html": "<!doctype html><h1>Reading room</h1>" };
     const { data: deploy } = await admin.api.POST("/v1/apps/{app_id}/deploy", { params: { path }, body: { source_files: files } });
     const place = { params: { path: { ...path, deploy_id: deploy?.deploy_id ?? "" } } };
-    for (let tries = 0; tries < 200; tries += 1) {
+    for (let tries = 0; tries < 1200; tries += 1) {
       const { data } = await admin.api.GET("/v1/apps/{app_id}/deploys/{deploy_id}", place);
       if (data?.status === "complete") return;
       await new Promise((resolve) => setTimeout(resolve, 50));

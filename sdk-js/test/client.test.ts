@@ -16,7 +16,7 @@ describe("the client on a real server", () => {
   });
   after(() => server.stop());
 
-  it("uploads, processes, searches and follows the change feed", { timeout: 120_000 }, async () => {
+  it("uploads, processes, searches and follows the change feed", { timeout: 300_000 }, async () => {
     const { data: bucket } = await loupe.api.POST("/v1/buckets", {
       body: { bucket_name: "stories", bucket_schema: { properties: { title: { type: "string" }, story: { type: "text" } } } },
     });

@@ -214,7 +214,7 @@ impl App {
             journal_seq: AtomicI64::new(0),
             journal_applied: Mutex::new(Vec::new()),
             // Another process may revoke a key; it must be refused everywhere within a second, and a read takes a while.
-            keys: lasting(Duration::from_millis(if several { 900 } else { 5_000 })),
+            keys: lasting(Duration::from_millis(if several { 600 } else { 5_000 })),
             keys_changed: AtomicU64::new(0),
             limits: Limits::default(),
             usage: Usage::default(),

@@ -149,7 +149,8 @@ async fn answer(front: &Front, request: Request, next: Next) -> Response {
     match hosting::split(&front.app, request.headers(), request.uri()).await {
         Ok(Split::Server) => {}
         Ok(Split::App(site)) => {
-            let answering = hosting::answer(&front.app, &front.api, site, request);
+            // In a box: every request's state would have room for it, and be moved with it, though few ask an app.
+            let answering = Box::pin(hosting::answer(&front.app, &front.api, site, request));
             let mut response = bounded(&front.app, answering).await;
             response.extensions_mut().insert(AtApp);
             return response;

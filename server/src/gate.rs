@@ -162,7 +162,8 @@ async fn known(
                 request.extensions_mut().insert(nowhere);
             }
             if method == Method::POST && request.headers().contains_key(idempotency::HEADER) {
-                idempotency::run(app, &caller, request, next).await
+                // In a box, as it is larger than all the rest of this state, which every request moves.
+                Box::pin(idempotency::run(app, &caller, request, next)).await
             } else {
                 tolerance::run(app, request, next).await
             }

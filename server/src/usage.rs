@@ -31,6 +31,9 @@ const KEPT: &str = " (cached)";
 /// What searches of strangers are counted under, whichever page or app they were made on.
 const OF_PAGES: &str = "/v1/public/retrievers/{public_name}/execute";
 
+/// What searches of batches are counted under, whichever retriever they are of.
+const OF_BATCHES: &str = "/v1/retrievers/{retriever_id}/execute";
+
 crate::sql! {
     const ADD = "INSERT INTO key_usage (org_id, key_id, hour, method, path, requests, errors, micros, last_used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (org_id, key_id, hour, method, path) DO UPDATE SET requests = key_usage.requests + excluded.requests, errors = key_usage.errors + excluded.errors, micros = key_usage.micros + excluded.micros, last_used_at = excluded.last_used_at";
     const ADD_LATENCY = "INSERT INTO key_latency (org_id, key_id, hour, method, path, micros, answers) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (org_id, key_id, hour, method, path, micros) DO UPDATE SET answers = key_latency.answers + excluded.answers";
@@ -148,6 +151,25 @@ pub fn count_public(app: &App, org_id: &str, retriever_id: &str) {
     let mut counts = app.usage.0.lock().unwrap_or_else(PoisonError::into_inner);
     let tally = counts.entry(slot).or_default();
     tally.requests += 1;
+    tally.last_used_at = now;
+}
+
+/// Counts searches that a batch made of a retriever: one that makes documents is paid for as one that people ask.
+pub fn count_inside(app: &App, org_id: &str, retriever_id: &str, searches: usize) {
+    if searches == 0 {
+        return;
+    }
+    let now = app.clock().micros();
+    let slot = Slot {
+        org_id: org_id.to_owned(),
+        key_id: retriever_id.to_owned(),
+        hour: now - now.rem_euclid(HOUR),
+        method: Method::POST.to_string(),
+        path: OF_BATCHES.to_owned(),
+    };
+    let mut counts = app.usage.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let tally = counts.entry(slot).or_default();
+    tally.requests += i64::try_from(searches).unwrap_or(i64::MAX);
     tally.last_used_at = now;
 }
 

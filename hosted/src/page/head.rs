@@ -38,6 +38,25 @@ pub struct Head {
     pub json_ld: Vec<Value>,
 }
 
+/// What schema.org has search engines read of a page that searches.
+fn web_site(name: &str, address: &str, description: Option<&str>) -> Value {
+    let mut site = json!({
+        "@context": "https://schema.org",
+        "@type": "WebSite",
+        "name": name,
+        "url": address,
+        "potentialAction": {
+            "@type": "SearchAction",
+            "target": { "@type": "EntryPoint", "urlTemplate": format!("{address}?q={{search_term_string}}") },
+            "query-input": "required name=search_term_string"
+        }
+    });
+    if let Some(description) = description {
+        site["description"] = json!(description);
+    }
+    site
+}
+
 impl Head {
     /// Head of a view that tells nothing: refused, missing, protected.
     pub fn bare(title: &str) -> Self {
@@ -75,20 +94,7 @@ impl Head {
         } else {
             robots(&seo.robots)
         };
-        let mut site = json!({
-            "@context": "https://schema.org",
-            "@type": "WebSite",
-            "name": display.title,
-            "url": address,
-            "potentialAction": {
-                "@type": "SearchAction",
-                "target": { "@type": "EntryPoint", "urlTemplate": format!("{address}?q={{search_term_string}}") },
-                "query-input": "required name=search_term_string"
-            }
-        });
-        if let Some(description) = &description {
-            site["description"] = json!(description);
-        }
+        let mut site = web_site(&display.title, &address, description.as_deref());
         let logo = seo.logo_url.as_deref().or(display.logo_url.as_deref());
         if let Some(logo) = logo.and_then(safe_url) {
             let origin = if logo.starts_with('/') { base_url } else { "" };

@@ -1,6 +1,8 @@
 //! How one page looks: the template's character, with the owner's words over it.
 
-use loupe_wire::{ComponentsConfig, DisplayConfig, FieldConfig, LayoutConfig, Object, Value};
+use loupe_wire::{
+    ComponentsConfig, DisplayConfig, FieldConfig, LayoutConfig, Object, ThemeConfig, Value,
+};
 
 use super::slots::{Around, Slots};
 use super::template::{Side, built_in, own};
@@ -145,11 +147,7 @@ impl Look {
             .or(named)
             .unwrap_or(Template::Custom);
         let side = own.as_ref().map(|own| own.side).unwrap_or_default();
-        let (mode, columns, ratio) = match template {
-            Template::PortraitGallery => (Mode::Grid, 4, Ratio(4, 5)),
-            Template::DocumentSearch => (Mode::List, 1, Ratio(3, 4)),
-            Template::MediaSearch | Template::Custom => (Mode::Grid, 3, Ratio(16, 9)),
-        };
+        let (mode, columns, ratio) = arrangement(template);
         let card = given.cloned().unwrap_or_default();
         let layout = display.layout.as_ref();
         let theme = display.theme.as_ref();
@@ -170,25 +168,13 @@ impl Look {
                 .or_else(|| own.as_ref()?.ratio)
                 .unwrap_or(ratio),
             fit: fit(&card.thumbnail_fit),
-            card: card_style(
-                card.card_style
-                    .as_deref()
-                    // The others are the templates' own.
-                    .filter(|style| ["elevated", "flat", "bordered", "glass"].contains(style))
-                    // A theme that says nothing of its cards has them stand out.
-                    .or_else(|| Some(theme?.card_style.as_deref().unwrap_or("elevated"))),
-            ),
+            card: card_style(chosen_style(card.card_style.as_deref(), theme)),
             hover: hover(theme.and_then(|theme| theme.card_hover_effect.as_deref())),
             horizontal: card.layout == "horizontal" || side == Side::Beside,
             thumbnail: card.show_thumbnail && side != Side::Nowhere,
             score: card.show_score,
             find_similar: card.show_find_similar,
-            click: match card.card_click_action.as_str() {
-                "none" => Click::Nowhere,
-                "findSimilar" => Click::Similar,
-                "openUrl" | "openLink" | "openExternal" | "link" => Click::Link,
-                _ => Click::Item,
-            },
+            click: click(&card.card_click_action),
             title_chars: chars(card.truncate_title, 120),
             text_chars: chars(
                 card.truncate_description,
@@ -283,6 +269,32 @@ fn of_card(style: &str) -> Option<Template> {
     match style {
         "portrait-discovery" => Some(Template::PortraitGallery),
         other => built_in(other),
+    }
+}
+
+/// How a template lays its cards out: in which mode, in how many columns, their pictures in which proportions.
+fn arrangement(template: Template) -> (Mode, u32, Ratio) {
+    match template {
+        Template::PortraitGallery => (Mode::Grid, 4, Ratio(4, 5)),
+        Template::DocumentSearch => (Mode::List, 1, Ratio(3, 4)),
+        Template::MediaSearch | Template::Custom => (Mode::Grid, 3, Ratio(16, 9)),
+    }
+}
+
+/// The style of cards that the owner chose, else the theme's.
+fn chosen_style<'a>(given: Option<&'a str>, theme: Option<&'a ThemeConfig>) -> Option<&'a str> {
+    // The others are the templates' own.
+    let given = given.filter(|style| ["elevated", "flat", "bordered", "glass"].contains(style));
+    // A theme that says nothing of its cards has them stand out.
+    given.or_else(|| Some(theme?.card_style.as_deref().unwrap_or("elevated")))
+}
+
+fn click(action: &str) -> Click {
+    match action {
+        "none" => Click::Nowhere,
+        "findSimilar" => Click::Similar,
+        "openUrl" | "openLink" | "openExternal" | "link" => Click::Link,
+        _ => Click::Item,
     }
 }
 

@@ -10,6 +10,7 @@ mod head;
 mod icon;
 mod input;
 mod item;
+mod item_page;
 mod lock;
 mod look;
 mod media;
@@ -67,7 +68,7 @@ pub fn router(host: Arc<dyn Host>) -> Router {
         .route("/r/{public_name}/icon", get(icon_file))
         .route("/r/{public_name}/preview.png", get(preview::picture))
         .route("/r/{public_name}/unlock", post(lock::unlock))
-        .route("/r/{public_name}/item/{document_id}", get(item_page))
+        .route("/r/{public_name}/item/{document_id}", get(item_page::show))
         .route("/sitemap.xml", get(sitemap))
         .route("/robots.txt", get(robots))
         .with_state(host)
@@ -264,6 +265,13 @@ fn expose(page: &Page, hit: &mut Hit) {
     parts.for_each(|part| expose(page, part));
 }
 
+/// Titles and addresses of the first items of an answer, as search engines are told.
+fn first_items(look: &Look, query: &Query, hits: &[Hit]) -> Vec<(String, String)> {
+    let first = hits.iter().take(12);
+    let told = first.map(|hit| (card::title(look, hit), query.item(&hit.document_id)));
+    told.collect()
+}
+
 fn render_search(
     host: &dyn Host,
     page: &Page,
@@ -272,18 +280,12 @@ fn render_search(
     outcome: &Outcome,
     told: bool,
 ) -> Document {
-    let base_url = host.base_url();
     let asked = !query.is_empty() || query.page > 1;
     let theme = Theme::of(&page.display_config, look);
+    let base_url = host.base_url();
     let mut head = Head::of_page(page, &base_url, asked, &query.words());
     if let (Outcome::Answer(answer), false) = (outcome, asked) {
-        let items: Vec<_> = answer
-            .documents
-            .iter()
-            .take(12)
-            .map(|hit| (card::title(look, hit), query.item(&hit.document_id)))
-            .collect();
-        head.add_list(&base_url, &items);
+        head.add_list(&base_url, &first_items(look, query, &answer.documents));
     }
     let framed = query.is_framed();
     let mut class = body_class(look, asked);
@@ -300,14 +302,10 @@ fn render_search(
             marks: Marks::of(&query.words()),
             now: host.now(),
         };
-        let hero = if framed {
-            "hero sr"
-        } else if look.hero && !asked {
-            "hero"
-        } else if look.hero {
-            "hero small"
-        } else {
-            "hero sr"
+        let hero = match (look.hero && !framed, asked) {
+            (false, _) => "hero sr",
+            (true, false) => "hero",
+            (true, true) => "hero small",
         };
         let waiting = matches!(outcome, Outcome::Waiting);
         // What was searched for stays on the visitor's machine, and not even there behind a password.
@@ -337,103 +335,6 @@ fn render_search(
     }
     document.ancestors = framed.then(|| frame::ancestors(page));
     document
-}
-
-async fn item_page(
-    State(host): Shared,
-    Path((public_name, document_id)): Path<(String, String)>,
-    RawQuery(raw): RawQuery,
-    visitor: Visitor,
-    address: Uri,
-    headers: HeaderMap,
-) -> Response {
-    let page = match open(&*host, &public_name, &visitor, &address).await {
-        Ok(page) => page,
-        Err(reply) => return *reply,
-    };
-    let look = Look::of_page(&page);
-    let raw = raw.as_deref().unwrap_or_default();
-    let query = Query::read(&page, &look, raw, View::Page);
-    let mut hit = match host.item(&page.public_name, &visitor, &document_id).await {
-        Ok(Some(hit)) => hit,
-        Ok(None) => {
-            let missing = notice(
-                &*host,
-                "Item not found",
-                "It may have been removed from this page.",
-            );
-            return reply::page(StatusCode::NOT_FOUND, missing, Cache::Never, &headers);
-        }
-        Err(HostError::Busy { retry_after_s }) => {
-            let (title, text) = (
-                "Too many searches just now",
-                "Wait a moment, then try again.",
-            );
-            let mut reply = refuse(&*host, StatusCode::TOO_MANY_REQUESTS, title, text);
-            reply
-                .headers_mut()
-                .insert(axum::http::header::RETRY_AFTER, retry_after_s.into());
-            return reply;
-        }
-        Err(error) => {
-            tracing::error!(%error, public_name, "an item could not be read");
-            let failed = notice(
-                &*host,
-                "Something went wrong",
-                "The item could not be loaded. Try again in a moment.",
-            );
-            return reply::page(
-                StatusCode::SERVICE_UNAVAILABLE,
-                failed,
-                Cache::Never,
-                &headers,
-            );
-        }
-    };
-    expose(&page, &mut hit);
-    // The way to the neighbours costs one search, and only for visitors who came from one.
-    let neighbours = if query.is_empty() {
-        item::Neighbours::default()
-    } else {
-        match ask(&*host, &page, &visitor, &look, &query).await {
-            Outcome::Answer(answer) => {
-                item::Neighbours::of(&look, &query, &answer.documents, &document_id)
-            }
-            _ => item::Neighbours::default(),
-        }
-    };
-    let title = card::title(&look, &hit);
-    let text = look.texts(&hit.fields).into_iter().next();
-    let text = text.map(|(_, text)| text);
-    let picture = card::picture(&look, &hit).map(|(picture, _)| picture.url);
-    let mut head = Head::of_item(
-        &page,
-        &host.base_url(),
-        &hit,
-        &title,
-        text.as_deref(),
-        picture.as_deref(),
-    );
-    if !query.is_empty() && !page.is_protected {
-        head.robots = "noindex, follow".to_owned();
-    }
-    let theme = Theme::of(&page.display_config, &look);
-    let document = document(
-        &*host,
-        head,
-        &theme,
-        format!("{} item-page", body_class(&look, true)),
-        || {
-            let told = !visitor.unfollowed;
-            item::item(&page, &look, &query, &hit, neighbours, host.now(), told)
-        },
-    );
-    let cache = if page.is_protected {
-        Cache::Never
-    } else {
-        Cache::Revalidate
-    };
-    reply::page(StatusCode::OK, document, cache, &headers)
 }
 
 async fn icon_file(

@@ -5,7 +5,7 @@ use loupe_wire::Value;
 
 use super::head::{Assets, Head};
 use super::look::{CardStyle, Hover, Look, Mode, Template};
-use super::text::{markdown, safe_link, safe_url};
+use super::text::{markdown, safe_link, safe_url, titled};
 use super::theme::{Scheme, Theme};
 use crate::{Host, Page};
 
@@ -122,7 +122,7 @@ pub fn top(page: &Page, path: &str) -> AnyView {
     let (button, sheet) = display
         .custom_cta
         .as_ref()
-        .map(|cta| sheet("cta".to_owned(), &cta.label, prose(&cta.markdown_content)))
+        .map(|cta| text_sheet("cta".to_owned(), &cta.label, &cta.markdown_content))
         .unzip();
     view! {
         <a class="skip" href="#content">"Skip to the results"</a>
@@ -137,20 +137,43 @@ pub fn top(page: &Page, path: &str) -> AnyView {
 
 /// A button and the sheet that it opens.
 fn sheet(id: String, label: &str, content: AnyView) -> (AnyView, AnyView) {
+    let heading = view! { <h2>{label.to_owned()}</h2> };
+    headed_sheet(id, label, heading.into_any(), content)
+}
+
+/// The same with a text of the owner's, whose own heading stands in the place of the button's words.
+fn text_sheet(id: String, label: &str, text: &str) -> (AnyView, AnyView) {
+    let text = titled(text);
+    let content = view! { <div inner_html=text.rest></div> }.into_any();
+    match text.heading {
+        Some(own) => {
+            let heading = view! { <h2 inner_html=own.html></h2> };
+            headed_sheet(id, label, heading.into_any(), content)
+        }
+        None => sheet(id, label, content),
+    }
+}
+
+fn headed_sheet(id: String, label: &str, heading: AnyView, content: AnyView) -> (AnyView, AnyView) {
     let button = view! { <button class="button" type="button" popovertarget=id.clone()>{label.to_owned()}</button> };
     let own = id.clone();
     let sheet = view! {
         <div id=own class="sheet prose" popover="auto" role="dialog" aria-label=label.to_owned()>
             <button class="close" type="button" popovertarget=id popovertargetaction="hide" aria-label="Close">"×"</button>
-            <h2>{label.to_owned()}</h2>
+            {heading}
             {content}
         </div>
     };
     (button.into_any(), sheet.into_any())
 }
 
-fn prose(markdown_content: &str) -> AnyView {
-    view! { <div inner_html=markdown(markdown_content)></div> }.into_any()
+/// A text beneath its title, which it does not say again.
+fn beneath(title: &str, text: &str) -> String {
+    let parts = titled(text);
+    match parts.heading {
+        Some(own) if own.words == title.trim() => parts.rest,
+        _ => markdown(text),
+    }
 }
 
 /// The owner's Markdown sections: one beneath the other to fold out, side by side of which one is open
@@ -166,11 +189,8 @@ pub fn sections(page: &Page) -> Option<AnyView> {
         let sheets = sections.iter().enumerate();
         let sheets: Vec<_> = sheets
             .map(|(index, section)| {
-                sheet(
-                    format!("about-{index}"),
-                    &section.title,
-                    prose(&section.content),
-                )
+                let id = format!("about-{index}");
+                text_sheet(id, &section.title, &section.content)
             })
             .collect();
         return Some(
@@ -189,10 +209,11 @@ pub fn sections(page: &Page) -> Option<AnyView> {
         .enumerate()
         .map(|(index, section)| {
             let open = is_tabs && index == 0;
+            let text = beneath(&section.title, &section.content);
             view! {
                 <details name=name open=open>
                     <summary>{section.title.clone()}</summary>
-                    <div class="prose" inner_html=markdown(&section.content)></div>
+                    <div class="prose" inner_html=text></div>
                 </details>
             }
         })

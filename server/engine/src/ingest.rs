@@ -82,6 +82,8 @@ pub struct ObjectInput {
     pub edges: Vec<Value>,
     /// Where the document comes from; none for an object.
     pub origin: Option<Origin>,
+    /// Tells what is made of it apart where several things are made from one object: results of a retriever that ran for it.
+    pub result: Option<String>,
 }
 
 /// A file made on the way, to be stored under `key` before its document is.

@@ -67,6 +67,7 @@ mod content;
 mod namespaces;
 mod organization;
 mod retrieval;
+mod templates;
 mod whole;
 
 /// The rows of each area.
@@ -75,6 +76,7 @@ const AREAS: &[&[Row]] = &[
     namespaces::ROWS,
     content::ROWS,
     retrieval::ROWS,
+    templates::ROWS,
     whole::ROWS,
     organization::ROWS,
 ];

@@ -69,6 +69,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     44 "0044_created",
     45 "0045_upload_parts",
     46 "0046_expiry",
+    47 "0047_templates",
 ];
 
 const SCHEMA: &str =

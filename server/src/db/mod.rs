@@ -157,14 +157,12 @@ impl Db {
     /// Of an erased type, like every future here that reaches a driver: the compiler would otherwise look through both
     /// drivers for each place that waits for the database, which is a third of its time.
     fn fetch(&self, sql: &'static str, args: Args, most: usize) -> BoxFuture<'_, Result<Rows>> {
-        Box::pin(async move {
-            match &self.opened().link {
-                Link::Sqlite { read, .. } => read.fetch(sql, args, most).await,
-                Link::Postgres(pool) => {
-                    postgres::fetch(&mut *pool.acquire().await?, sql, args, most).await
-                }
-            }
-        })
+        match &self.opened().link {
+            Link::Sqlite { read, .. } => Box::pin(read.fetch(sql, args, most)),
+            Link::Postgres(pool) => Box::pin(async move {
+                postgres::fetch(&mut *pool.acquire().await?, sql, args, most).await
+            }),
+        }
     }
 
     /// The single number of a `SELECT CAST(COUNT(*) AS BIGINT) …`.

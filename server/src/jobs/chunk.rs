@@ -187,7 +187,9 @@ async fn process(app: &App, claim: &Claim, chunk: &Chunk, holding: &Holding) -> 
         };
         let strategy = chunk.batch.effective_dedup_strategy;
         let is_done = |id: &str, hash: &str| {
-            strategy.unwrap_or(DedupStrategy::Skip) == DedupStrategy::Skip
+            // What a retriever finds changes without what it is run for.
+            collection.retriever_transform.is_none()
+                && strategy.unwrap_or(DedupStrategy::Skip) == DedupStrategy::Skip
                 && before
                     .iter()
                     .any(|(done, content)| done == id && content == hash)

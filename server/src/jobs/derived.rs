@@ -142,14 +142,14 @@ impl Filling<'_> {
             let size = sizes(&document);
             let mut input = ObjectInput::of_document(document);
             self.map_fields(&mut input);
-            let read = plan.files_read(&input);
+            let read = self.files_read(plan, &input);
             let bytes = read
                 .iter()
                 .filter_map(|place| size.get(*place))
                 .sum::<i64>();
             (input, bytes)
         });
-        let groups = reading::groups(sized.collect(), |(_, bytes)| reading::weight(plan, *bytes));
+        let groups = reading::groups(sized.collect(), |(_, bytes)| self.weight(plan, *bytes));
         let inputs = |group: Vec<(ObjectInput, i64)>| {
             let bytes = group.iter().map(|one| one.1).fold(0, i64::saturating_add);
             (bytes, group.into_iter().map(|one| one.0).collect())
@@ -182,7 +182,8 @@ impl Filling<'_> {
         let mut read = Vec::with_capacity(inputs.len());
         for input in inputs {
             let id = input.object_id.clone();
-            match reading::document(self.app, plan, input).await {
+            let wanted = self.files_read(plan, &input);
+            match reading::document(self.app, &wanted, input).await {
                 Ok(input) => read.push(input),
                 Err(error) if error.is_not_found() => {
                     let root = roots.get(&id).map_or(id.as_str(), String::as_str);

@@ -112,13 +112,13 @@ impl Filling<'_> {
         let plan = self.plan()?;
         let collection_id = plan.spec.collection_id.clone();
         let (mut ids, mut done) = (Vec::new(), Vec::new());
-        let weight = |object: &ObjectResponse| reading::weight(&plan, reading::size(object));
+        let weight = |object: &ObjectResponse| self.weight(&plan, self.size(object));
         for group in reading::groups(objects, |(object, _)| weight(object)) {
             let hashes: BTreeMap<String, String> = group
                 .iter()
                 .map(|(object, hash)| (object.object_id.clone().unwrap_or_default(), hash.clone()))
                 .collect();
-            let files = group.iter().map(|(object, _)| reading::size(object));
+            let files = group.iter().map(|(object, _)| self.size(object));
             let _room = reading::room(files.fold(0, i64::saturating_add)).await;
             let inputs = self.read_files(group, &mut end.objects).await?;
             let made = self.make(&plan, inputs, &BTreeMap::new(), end).await?;
@@ -200,11 +200,7 @@ impl Filling<'_> {
             Try::Apart if end.processed.iter().any(|one| one.documents > 0) => Try::Last,
             attempt => attempt,
         };
-        let mut outcomes = app
-            .ingest()
-            .run(plan, inputs, &app.clock().now().to_rfc3339(), attempt)
-            .await
-            .map_err(nothing_made)?;
+        let mut outcomes = self.run(plan, inputs, attempt).await?;
         crate::fail_point!("batch.after_extract");
         documents::hold_back(self.collection, &mut outcomes)?;
         quota::hold_back(app, &self.claim.org_id, &plan.spec, &mut outcomes).await?;
@@ -339,10 +335,9 @@ impl Filling<'_> {
         objects: Vec<(ObjectResponse, String)>,
         ends: &mut [ObjectEnd],
     ) -> Result<Vec<ObjectInput>> {
-        let app = self.app;
         let mut read = futures::stream::iter(objects)
             .map(|(object, hash)| async move {
-                let input = reading::object(app, object.clone(), hash).await;
+                let input = self.read_object(object.clone(), hash).await;
                 (object, input)
             })
             .buffered(READING);
@@ -390,7 +385,7 @@ impl Filling<'_> {
 
     /// Refuses to write for a chunk that was canceled or given to another worker: asked right before each write, so that
     /// what is told to stop goes on for one step at most.
-    async fn check_held(&self) -> Result<()> {
+    pub async fn check_held(&self) -> Result<()> {
         match is_held(self.app.db(), self.claim).await? {
             true => Ok(()),
             false => Err(ApiError::conflict("", "the lease of this chunk was lost")),

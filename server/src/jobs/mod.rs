@@ -8,6 +8,7 @@ mod holding;
 mod reading;
 mod slicing;
 mod store;
+mod transforming;
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 

@@ -1,5 +1,6 @@
 //! Files of objects and documents: small ones in memory, as far as they fit into it together, large ones on the disk.
 
+use bytes::Bytes;
 use futures::StreamExt;
 use loupe_engine::{
     extract::{Data, Folder, Place},
@@ -142,9 +143,25 @@ pub(super) async fn object(app: &App, object: ObjectResponse, hash: String) -> R
     let mut files = Files::new(app);
     let mut blobs = Vec::with_capacity(object.blobs.len());
     for blob in &object.blobs {
-        blobs.push(read_blob(&mut files, blob).await?);
+        let key =
+            objects::blobs::key(blob).ok_or_else(|| ApiError::not_found("blob", &blob.property))?;
+        blobs.push(blob_input(blob, key, files.read(key).await?));
     }
-    Ok(ObjectInput {
+    Ok(input(object, hash, blobs))
+}
+
+/// An object whose files are named and not read.
+pub(super) fn named(object: ObjectResponse, hash: String) -> ObjectInput {
+    let blobs = object.blobs.iter().filter_map(|blob| {
+        let key = objects::blobs::key(blob)?;
+        Some(blob_input(blob, key, Data::from(Bytes::new())))
+    });
+    let blobs = blobs.collect();
+    input(object, hash, blobs)
+}
+
+fn input(object: ObjectResponse, hash: String, blobs: Vec<BlobInput>) -> ObjectInput {
+    ObjectInput {
         object_id: object.object_id.unwrap_or_default(),
         bucket_id: object.bucket_id,
         fields: object.extra,
@@ -152,32 +169,30 @@ pub(super) async fn object(app: &App, object: ObjectResponse, hash: String) -> R
         content_hash: Some(hash),
         blobs,
         origin: None,
-    })
+        result: None,
+    }
 }
 
-async fn read_blob(files: &mut Files<'_>, blob: &BlobModel) -> Result<BlobInput> {
-    let key =
-        objects::blobs::key(blob).ok_or_else(|| ApiError::not_found("blob", &blob.property))?;
+fn blob_input(blob: &BlobModel, key: &str, bytes: Data) -> BlobInput {
     let details = blob.details.clone().unwrap_or_default();
-    Ok(BlobInput {
+    BlobInput {
         blob_id: blob.blob_id.clone().unwrap_or_default(),
         property: blob.property.clone(),
         kind: tasks::name_of(blob.r#type),
         filename: details.filename,
         mime: details.mime_type,
         url: format!("blob://{key}"),
-        bytes: files.read(key).await?,
+        bytes,
         role: BlobRole::Source,
-    })
+    }
 }
 
-/// A document in place of an object, with the bytes of those files that the extractor reads; the others it keeps by name.
+/// A document in place of an object, with the bytes of the files that are to be `read`; the others it keeps by name.
 pub(super) async fn document(
     app: &App,
-    plan: &CollectionPlan,
+    read: &[usize],
     mut document: ObjectInput,
 ) -> Result<ObjectInput> {
-    let read = plan.files_read(&document);
     let mut files = Files::new(app);
     let mut blobs = Vec::with_capacity(read.len());
     for (place, mut blob) in document.blobs.into_iter().enumerate() {

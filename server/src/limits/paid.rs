@@ -29,6 +29,7 @@ const OPERATIONS: &[&str] = &[
     "POST /v1/collections/{collection_identifier}/trigger",
     "POST /v1/features/search",
     "POST /v1/inference",
+    "POST /v1/manifest/generate",
     "POST /v1/namespaces",
     "POST /v1/namespaces/migrations/{migration_id}/start",
     "POST /v1/namespaces/standalone",

@@ -16,10 +16,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::{ApiError, Result};
 
-/// Whoever comes so soon after an idle moment is part of a burst.
+/// Whoever comes so soon after an idle moment is part of a burst, and later yet where turns last long.
 const BURST: Duration = Duration::from_millis(80);
-/// What a turn is taken to last before any has ended.
-const GUESS: Duration = Duration::from_millis(60);
+/// What a turn is taken to last before any has ended: the first load models, for a second or so, and whoever searches beside
+/// them waits for that.
+const GUESS: Duration = Duration::from_secs(4);
 /// Each turn moves the mean by so small a part of the difference.
 const INERTIA: u64 = 8;
 
@@ -42,12 +43,25 @@ pub struct Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let took = u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX);
         let mean = self.mean.load(Ordering::Relaxed);
         // Of two that end at once one may be lost: it is a mean.
-        let mean = mean - mean / INERTIA + took / INERTIA;
+        let mean = learned(mean, micros(self.since.elapsed()));
         self.mean.store(mean, Ordering::Relaxed);
     }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// The mean after a turn that took so long.
+const fn learned(mean: u64, took: u64) -> u64 {
+    mean - mean / INERTIA + took / INERTIA
+}
+
+/// How long after an idle moment a burst lasts, where turns last so long.
+fn burst(mean: Duration) -> Duration {
+    BURST.max(mean / 3)
 }
 
 impl Turns {
@@ -58,9 +72,7 @@ impl Turns {
             free: Arc::new(Semaphore::new(at_once)),
             began: Instant::now(),
             idle_at: AtomicU64::new(0),
-            mean: Arc::new(AtomicU64::new(
-                u64::try_from(GUESS.as_micros()).unwrap_or(0),
-            )),
+            mean: Arc::new(AtomicU64::new(micros(GUESS))),
         }
     }
 
@@ -68,9 +80,19 @@ impl Turns {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
+    fn mean(&self) -> Duration {
+        Duration::from_micros(self.mean.load(Ordering::Relaxed))
+    }
+
     fn is_burst(&self) -> bool {
         let idle_at = self.idle_at.load(Ordering::Relaxed);
-        Duration::from_millis(self.now().saturating_sub(idle_at)) <= BURST
+        Duration::from_millis(self.now().saturating_sub(idle_at)) <= burst(self.mean())
+    }
+
+    /// How long somebody who comes now waits at most.
+    fn patience(&self) -> Duration {
+        let part = if self.is_burst() { 3 } else { 8 };
+        self.mean() / part
     }
 
     /// Refuses before anything was done for the request, when there is no turn and has not been enough of them for a while.
@@ -103,9 +125,7 @@ impl Turns {
             }
             return Ok(self.turn(turn));
         }
-        let mean = Duration::from_micros(self.mean.load(Ordering::Relaxed));
-        let patience = if self.is_burst() { mean / 3 } else { mean / 8 };
-        match tokio::time::timeout(patience, self.free.clone().acquire_owned()).await {
+        match tokio::time::timeout(self.patience(), self.free.clone().acquire_owned()).await {
             Ok(Ok(turn)) => Ok(self.turn(turn)),
             // Nobody closes the semaphore; either way there is no turn.
             _ => Err(overloaded()),
@@ -139,20 +159,45 @@ mod tests {
             let _turn = turns.take().await.unwrap();
         };
         let end = async {
-            tokio::time::sleep(GUESS / 20).await;
+            tokio::time::sleep(Duration::from_millis(3)).await;
             drop(turn);
         };
         tokio::join!(second, end);
 
         let held = turns.take().await.unwrap();
         assert!(turns.check().is_ok());
+        turns.mean.store(micros(BURST), Ordering::Relaxed);
         tokio::time::sleep(BURST * 2).await;
         assert!(turns.check().is_err());
         let began = Instant::now();
         let refused = turns.take().await.err().unwrap();
         assert_eq!(refused.kind(), "ServiceUnavailableError");
-        assert!(began.elapsed() < BURST, "{:?}", began.elapsed());
+        assert!(began.elapsed() < GUESS / 8, "{:?}", began.elapsed());
         drop(held);
         assert!(turns.check().is_ok());
+    }
+
+    #[test]
+    fn a_cold_server_waits_for_its_models_and_learns_its_pace() {
+        const LOADING: Duration = Duration::from_secs(1);
+        let turns = Turns::new(2);
+        assert!(turns.is_burst() && turns.patience() > LOADING);
+        let after = |mean: u64, turns: usize, took: Duration| {
+            (0..turns).fold(mean, |mean, _| learned(mean, micros(took)))
+        };
+        // Whoever comes while the models load is part of the burst, also beside searches that need none.
+        let loaded = after(micros(GUESS), 2, LOADING);
+        assert!(burst(Duration::from_micros(loaded)) > LOADING);
+        let mixed = after(micros(GUESS), 2, Duration::from_millis(5));
+        assert!(Duration::from_micros(mixed) / 3 > LOADING);
+        // Some fifty searches later it is told by what they took alone, and by nothing else after a hundred.
+        let pace = Duration::from_millis(20);
+        assert!(after(loaded, 48, pace) < micros(pace * 3 / 2));
+        let settled = after(loaded, 100, pace);
+        assert!(settled.abs_diff(micros(pace)) < 100, "{settled}");
+        assert_eq!(burst(pace), BURST);
+        // One that is slow for a moment does not undo it.
+        let slow = after(settled, 1, LOADING);
+        assert!(slow < micros(LOADING) / 5, "{slow}");
     }
 }

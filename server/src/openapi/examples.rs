@@ -12,8 +12,8 @@ use utoipa::openapi::{
 
 use super::operations;
 
-/// The story. `path`, `query` and `body` (or `text`) are sent; `save` keeps members of the answer for the examples after it,
-/// which name them as `{{bucket_id}}`; a `bucket_identifier` or `bucket_id` of a path that says nothing is that one.
+/// The story. `path`, `query` and `body` (or `text`, or the fields of a `form`) are sent; `save` keeps members of the answer for
+/// the examples after it, which name them as `{{bucket_id}}`; a `bucket_identifier` or `bucket_id` of a path that says nothing is that one.
 pub const STORY: &str = include_str!("examples.json");
 
 #[derive(Debug, Deserialize)]
@@ -24,6 +24,7 @@ struct Example {
     #[serde(default)]
     query: Object,
     body: Option<Value>,
+    form: Option<Value>,
     text: Option<String>,
 }
 
@@ -63,7 +64,8 @@ fn show(example: &Example, operation: &mut Operation) {
             *parameter = RefOr::T(described.example(value).build());
         }
     }
-    let body = match (&example.body, &example.text) {
+    let sent = example.body.as_ref().or(example.form.as_ref());
+    let body = match (sent, &example.text) {
         (Some(body), _) => serde_json::from_str(&filled(&body.to_string())).ok(),
         (None, text) => text.clone().map(Value::String),
     };

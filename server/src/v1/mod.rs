@@ -24,6 +24,7 @@ pub mod features;
 pub mod health;
 pub mod inference;
 pub mod interactions;
+pub mod manifest;
 pub mod marketplace;
 pub mod migrations;
 pub mod namespaces;
@@ -40,6 +41,7 @@ pub mod snapshots;
 pub mod syncs;
 pub mod tasks;
 pub mod taxonomies;
+pub mod templates;
 pub mod triggers;
 pub mod uploads;
 pub mod usage;
@@ -88,6 +90,7 @@ pub fn operations() -> OpenApiRouter<App> {
         .merge(inference::router())
         .merge(interactions::router())
         .merge(exports::router())
+        .merge(manifest::router())
         .merge(marketplace::router())
         .merge(migrations::router())
         .merge(namespaces::router())
@@ -103,6 +106,7 @@ pub fn operations() -> OpenApiRouter<App> {
         .merge(syncs::router())
         .merge(tasks::router())
         .merge(taxonomies::router())
+        .merge(templates::router())
         .merge(triggers::router())
         .merge(uploads::router())
         .merge(usage::router())

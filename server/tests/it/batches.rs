@@ -94,7 +94,7 @@ pub async fn ended(server: &Server, namespace: &str, path: &str) -> Value {
             return batch;
         }
         assert!(
-            start.elapsed() < Duration::from_secs(120),
+            start.elapsed() < Duration::from_secs(300),
             "the batch does not end: {batch:#}"
         );
         tokio::time::sleep(Duration::from_millis(100)).await;

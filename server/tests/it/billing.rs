@@ -58,7 +58,7 @@ both! {
         let start = std::time::Instant::now();
         let parts = loop {
             let parts = server.call("GET", path, Value::Null).await.ok();
-            if parts["by_retriever"] != json!({}) || start.elapsed().as_secs() > 60 {
+            if parts["by_retriever"] != json!({}) || start.elapsed().as_secs() > 180 {
                 break parts;
             }
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
@@ -213,7 +213,7 @@ both! {
         let start = std::time::Instant::now();
         let caps = loop {
             let caps = server.call("GET", path, Value::Null).await.ok();
-            if caps["spending_alerts_sent"] == json!([50, 90]) || start.elapsed().as_secs() > 60 {
+            if caps["spending_alerts_sent"] == json!([50, 90]) || start.elapsed().as_secs() > 180 {
                 break caps;
             }
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;

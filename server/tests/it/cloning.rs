@@ -24,7 +24,7 @@ async fn filled(server: &Server, namespace: &str, collection: &str, count: i64) 
             return;
         }
         assert!(
-            start.elapsed().as_secs() < 60,
+            start.elapsed().as_secs() < 180,
             "expected {count} documents: {found:#}"
         );
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;

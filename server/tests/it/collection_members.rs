@@ -35,7 +35,7 @@ async fn filled(server: &Server, namespace: &str, collection: &str, count: usize
     let start = Instant::now();
     while documents(server, namespace, collection).await.len() < count {
         assert!(
-            start.elapsed() < Duration::from_secs(60),
+            start.elapsed() < Duration::from_secs(180),
             "the documents do not come"
         );
         tokio::time::sleep(Duration::from_millis(100)).await;

@@ -198,6 +198,12 @@ async fn documents_are_rated_by_criteria() {
 /// has none.
 async fn illustrated(pictures: bool) -> (Server, Seen, String, String) {
     let (address, seen) = machine().await;
+    let (server, namespace, things) = illustrated_by(&address, pictures).await;
+    (server, seen, namespace, things)
+}
+
+/// The same with the language model at this address.
+pub async fn illustrated_by(address: &str, pictures: bool) -> (Server, String, String) {
     let folder = tempfile::tempdir().unwrap();
     let mut config = harness::config(Database::Sqlite, &folder).await;
     let language = json!({"url": format!("{address}/v1"), "model": "small", "pictures": pictures});
@@ -211,7 +217,7 @@ async fn illustrated(pictures: bool) -> (Server, Seen, String, String) {
     server.call_in(&namespace, "POST", &path, plain).await.ok();
     let batch = process(&server, &namespace, &bucket).await;
     assert_eq!(batch["status"], "COMPLETED", "{batch:#}");
-    (server, seen, namespace, things)
+    (server, namespace, things)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

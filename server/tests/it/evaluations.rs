@@ -167,7 +167,7 @@ both! {
             if made["query_count"] == 2 {
                 break made;
             }
-            assert!(start.elapsed().as_secs() < 60, "{made:#}");
+            assert!(start.elapsed().as_secs() < 180, "{made:#}");
         };
         let queries = &made["queries"];
         assert_eq!((&queries[0]["query_input"], &queries[0]["relevance_scores"]), (&json!({"least": 0}), &json!({ids[0].clone(): 1, ids[1].clone(): 3})));

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     both,
-    harness::{Answer, Server},
+    harness::{Answer, Server, form},
 };
 
 /// The text with what answers gave; templates of retrievers stay.
@@ -67,6 +67,13 @@ async fn send(server: &Server, example: &Value, saved: &BTreeMap<String, String>
             serde_json::from_str(&filled(&example["body"].to_string(), saved)).unwrap();
         request = request.json(&body);
     }
+    if let Some(fields) = example["form"].as_object() {
+        let fields = fields.iter();
+        let fields: Vec<(&str, &str)> = fields
+            .map(|(name, value)| (name.as_str(), value.as_str().unwrap()))
+            .collect();
+        request = form(request, &fields);
+    }
     Server::send(request).await
 }
 
@@ -83,7 +90,7 @@ async fn settle(server: &Server) {
         if !tasks.any(|task| task["status"] == "QUEUED" || task["status"] == "PROCESSING") {
             return;
         }
-        assert!(began.elapsed().as_secs() < 60, "the tasks do not end");
+        assert!(began.elapsed().as_secs() < 180, "the tasks do not end");
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
 }

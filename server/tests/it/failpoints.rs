@@ -25,7 +25,7 @@ use crate::{
 const OBJECTS: usize = 4;
 
 /// How long a batch may take, with all its failures.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The names of all places, from the source: one that is added is tried with the others.
 fn places() -> Vec<String> {
@@ -74,7 +74,7 @@ impl Process {
         let _ = rustls::crypto::ring::default_provider().install_default();
         #[expect(clippy::disallowed_methods, reason = "a test asks its own server")]
         let http = reqwest::Client::builder()
-            .timeout(Duration::from_secs(60))
+            .timeout(Duration::from_secs(180))
             .build()
             .unwrap();
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! A small S3: files, files in parts, copies, lists of a page at a time. It holds one bucket, `files`.
+//! A small S3: files, files in parts, copies, lists of a page at a time. It holds one bucket, `files`, for one key.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 
 use crate::fetching::serve;
 
-const KEY: &str = "AKIAFILES";
+pub const KEY: &str = "AKIAFILES";
 
 /// Real stores take no smaller part, but for the last one.
 const LEAST: usize = 5 << 20;
@@ -31,6 +31,8 @@ struct Inner {
     direct: Vec<String>,
     /// Nothing is answered but that.
     down: bool,
+    /// So many of the next requests are answered like that.
+    failing: usize,
     /// Uploads in parts that began, and those that ended as a file.
     begun: usize,
     joined: usize,
@@ -44,9 +46,13 @@ pub struct Bucket {
 
 impl Bucket {
     pub async fn start() -> Self {
+        Self::start_at("127.0.0.1").await
+    }
+
+    pub async fn start_at(at: &str) -> Self {
         let mut bucket = Self::default();
         let router = Router::new().fallback(answer).with_state(bucket.clone());
-        bucket.address = serve(router, "127.0.0.1").await;
+        bucket.address = serve(router, at).await;
         bucket
     }
 
@@ -75,8 +81,18 @@ impl Bucket {
         found.cloned().collect()
     }
 
+    /// Every file by its key.
+    pub fn files(&self) -> BTreeMap<String, Bytes> {
+        self.inner().files.clone()
+    }
+
     pub fn set_down(&self, down: bool) {
         self.inner().down = down;
+    }
+
+    /// Answers so many requests with a failure before it works again.
+    pub fn fail(&self, requests: usize) {
+        self.inner().failing = requests;
     }
 
     pub fn direct(&self) -> Vec<String> {
@@ -136,7 +152,9 @@ async fn answer(State(bucket): State<Bucket>, request: Request) -> Response {
         return refused(StatusCode::FORBIDDEN, "AccessDenied");
     }
     let mut inner = bucket.inner();
-    if inner.down {
+    let failing = inner.failing > 0;
+    inner.failing = inner.failing.saturating_sub(1);
+    if inner.down || failing {
         return refused(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable");
     }
     if direct {

@@ -184,7 +184,7 @@ impl Server {
         #[expect(clippy::disallowed_methods, reason = "a test asks its own server")]
         let http = reqwest::Client::builder()
             .tls_certs_only([])
-            .timeout(Duration::from_secs(60))
+            .timeout(Duration::from_secs(180))
             .build()
             .unwrap();
         Self {
@@ -299,7 +299,7 @@ impl Server {
             while self.files(prefix).len() != count {
                 let files = self.files(prefix);
                 assert!(
-                    start.elapsed() < Duration::from_secs(60),
+                    start.elapsed() < Duration::from_secs(180),
                     "{caller}: expected {count} files, found {files:#?}"
                 );
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -317,7 +317,7 @@ impl Server {
                 return task;
             }
             assert!(
-                start.elapsed() < Duration::from_secs(60),
+                start.elapsed() < Duration::from_secs(180),
                 "the task does not end: {task:#}"
             );
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -339,6 +339,17 @@ impl Server {
             .ok();
         namespace["namespace_id"].as_str().unwrap().to_owned()
     }
+}
+
+/// The request with a form of these fields.
+pub fn form(request: reqwest::RequestBuilder, fields: &[(&str, &str)]) -> reqwest::RequestBuilder {
+    let part = |(name, value): &(&str, &str)| {
+        format!("--BOUNDARY\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+    };
+    let body: String = fields.iter().map(part).collect();
+    request
+        .header("content-type", "multipart/form-data; boundary=BOUNDARY")
+        .body(body + "--BOUNDARY--\r\n")
 }
 
 /// A namespace with a collection of own vectors of three numbers and a retriever over it; answers namespace and retriever.

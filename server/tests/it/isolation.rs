@@ -181,6 +181,8 @@ async fn tenant(server: &Server, key: &str, email: &str, word: &str) -> Tenant {
     .await;
     ended(server, key, &text(&begun, "task_id")).await;
     let gathering = text(&begun["additional_data"], "run_id");
+    let path = format!("/v1/templates/retrievers/from-retriever/{retriever}");
+    let template = inside("POST", path, json!({"template_name": word})).await;
     let keys = format!("/v1/organizations/users/{email}/api-keys");
     let minted = inside("POST", keys, json!({"name": format!("{word}-robot")})).await;
     inside(
@@ -238,6 +240,8 @@ async fn tenant(server: &Server, key: &str, email: &str, word: &str) -> Tenant {
         .collect();
     let ids = BTreeMap::from([
         ("namespace_identifier", namespace.clone()),
+        ("namespace_id", namespace.clone()),
+        ("template_id", text(&template, "template_id")),
         ("bucket_id", bucket.clone()),
         ("bucket_identifier", bucket),
         ("sync_config_id", text(&sync, "sync_config_id")),
@@ -297,7 +301,7 @@ async fn ended(server: &Server, key: &str, task: &str) {
         {
             return;
         }
-        assert!(start.elapsed().as_secs() < 60, "{:#}", answer.body);
+        assert!(start.elapsed().as_secs() < 180, "{:#}", answer.body);
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
 }

@@ -206,6 +206,7 @@ async fn three_processes_let_through_what_the_reference_does() {
 /// Three processes on one database let through what one would, and at most 5 % more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn three_processes_share_one_bucket() {
+    const LASTS: Duration = Duration::from_secs(4);
     let servers = three().await;
     let (per_minute, burst) = (120.0, 120.0);
     let key = limited(&servers[0], "shared", 120).await;
@@ -213,7 +214,7 @@ async fn three_processes_share_one_bucket() {
     let counts = servers.iter().map(|server| async {
         let (mut passed, mut refused) = (0_u32, false);
         // Also on a busy machine until there is nothing left.
-        while start.elapsed() < Duration::from_secs(4) || !refused {
+        while start.elapsed() < LASTS || !refused {
             let answers = futures::future::join_all((0..8).map(|_| me(server, &key))).await;
             refused |= answers.iter().any(|one| one.status == 429);
             passed += answers
@@ -231,5 +232,7 @@ async fn three_processes_share_one_bucket() {
         passed <= allowed * 1.05,
         "{passed} of {allowed}: {counts:?}"
     );
-    assert!(passed >= allowed * 0.9, "{passed} of {allowed}: {counts:?}");
+    // A machine that stands still at the end asks for nothing that comes meanwhile.
+    let owed = burst + per_minute / 60.0 * LASTS.as_secs_f64();
+    assert!(passed >= owed * 0.9, "{passed} of {owed}: {counts:?}");
 }

@@ -237,7 +237,7 @@ impl Listener {
 
     /// The first number that is this one.
     async fn until(&mut self, count: i64) -> i64 {
-        let wait = std::time::Duration::from_secs(20);
+        let wait = std::time::Duration::from_secs(120);
         let found = tokio::time::timeout(wait, async {
             while self.next().await != count {}
             count

@@ -69,7 +69,7 @@ async fn three_processes_do_every_piece_of_work_once() {
     }
     let start = Instant::now();
     while number(&first, LEFT, &namespace).await > 0 {
-        assert!(start.elapsed().as_secs() < 120, "work is left");
+        assert!(start.elapsed().as_secs() < 300, "work is left");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     // Whoever claims a piece counts its attempts up.
@@ -95,7 +95,7 @@ both! {
             Ok(task.task_id)
         })).await.unwrap();
         while number(&server, LEFT, &namespace).await > 0 {
-            assert!(start.elapsed().as_secs() < 30, "the lease of two seconds is long over");
+            assert!(start.elapsed().as_secs() < 180, "the lease of two seconds is long over");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         assert!(start.elapsed().as_millis() >= 1_900, "the lease was not waited for");
@@ -173,7 +173,7 @@ both! {
             if status == "FAILED" {
                 break;
             }
-            assert!(start.elapsed().as_secs() < 60, "{status} after {tries} tries");
+            assert!(start.elapsed().as_secs() < 180, "{status} after {tries} tries");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         // Each pause is twice the one before.
@@ -183,7 +183,7 @@ both! {
             if status != "QUEUED" && status != "PROCESSING" {
                 break (status, tries);
             }
-            assert!(start.elapsed().as_secs() < 60, "{status} after {tries} tries");
+            assert!(start.elapsed().as_secs() < 180, "{status} after {tries} tries");
             server.app.work.notify_waiters();
             tokio::time::sleep(Duration::from_millis(20)).await;
         };

@@ -28,7 +28,7 @@ async fn until_there(server: &Server, namespace: &str, collection: &str, expecte
     let start = Instant::now();
     while titles(server, namespace, collection).await != expected {
         assert!(
-            start.elapsed().as_secs() < 60,
+            start.elapsed().as_secs() < 180,
             "the documents do not become {expected:?}"
         );
         tokio::time::sleep(Duration::from_millis(50)).await;

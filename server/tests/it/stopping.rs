@@ -75,7 +75,7 @@ impl Place {
         let path = format!("{batches}/{}", made["batch_id"].as_str().unwrap());
         let start = std::time::Instant::now();
         while self.call(server, "GET", &path, Value::Null).await["status"] != "PROCESSING" {
-            assert!(start.elapsed().as_secs() < 60, "the batch is not admitted");
+            assert!(start.elapsed().as_secs() < 180, "the batch is not admitted");
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         }
         path

@@ -55,7 +55,7 @@ impl Receiver {
         let start = Instant::now();
         while self.received.lock().unwrap().len() < count {
             assert!(
-                start.elapsed() < Duration::from_secs(60),
+                start.elapsed() < Duration::from_secs(180),
                 "{} of {count} messages came",
                 self.received.lock().unwrap().len()
             );
@@ -159,7 +159,7 @@ async fn tried(server: &Server, name: &str, attempts: i64) -> Value {
         if newest["attempts"].as_i64() >= Some(attempts) && over {
             return newest.clone();
         }
-        assert!(start.elapsed() < Duration::from_secs(60), "{log:#}");
+        assert!(start.elapsed() < Duration::from_secs(180), "{log:#}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -176,7 +176,7 @@ async fn ended(server: &Server, name: &str, status: &str, count: i64) -> Value {
         if i64::try_from(there).unwrap() >= count {
             return log;
         }
-        assert!(start.elapsed() < Duration::from_secs(60), "{log:#}");
+        assert!(start.elapsed() < Duration::from_secs(180), "{log:#}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

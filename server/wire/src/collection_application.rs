@@ -191,21 +191,31 @@ impl Default for RetrieverEnrichmentConfig {
     }
 }
 
+/// What a collection's documents are made of in place of its source's own fields: the results of a retriever, or of stages, that
+/// run for each object or document of the source. Every result goes through the collection's extractor, which without a word
+/// about it is `passthrough_extractor`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct RetrieverTransformConfigInput {
+    /// A stored retriever, by id or name, that searches its own collections. Either this or `stages`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retriever_id: Option<String>,
+    /// The version of the retriever that is meant. It never changes: with other stages it is another retriever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 1)))]
     pub retriever_version: Option<i64>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Stages that work on the object or document itself: it is the one row that they begin with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(length(min = 1), nested))]
-    pub stages: Vec<StageConfigInput>,
+    pub stages: Option<Vec<StageConfigInput>>,
+    /// Without any, the fields of the source that have the names of inputs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub input_mappings: Vec<EnrichmentInputMapping>,
+    /// Without any, a document has the fields of its result. With some, it has those of its source, and of the result only these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub write_back_fields: Vec<WriteBackFieldMapping>,
+    /// The field, or fields, by which a result is the same as one of an earlier run, among those for the same object or document.
+    /// Without any, the document that was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unique_id_field: Option<Value>,
 }

@@ -23,8 +23,10 @@ pub struct CollectionExportRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 1, max = 1000000)))]
     pub sample_size: Option<i64>,
+    /// The documents' files beside their rows, in a webdataset.
     #[serde(default)]
     pub include_media: bool,
+    /// Documents of each tar file of a webdataset.
     #[serde(default = "crate::defaults::i64_1000")]
     #[cfg_attr(feature = "schema", validate(range(min = 1, max = 100000)))]
     pub samples_per_shard: i64,
@@ -82,7 +84,9 @@ pub struct CollectionExportResponse {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct ExportDestination {
+    /// Of a storage connection that is `write_enabled`; or its name.
     pub connection_id: String,
+    /// `s3://BUCKET/FOLDER`, or a folder of the `bucket` of the connection's `provider_config`.
     #[serde(default)]
     pub prefix: String,
 }
@@ -91,9 +95,12 @@ pub struct ExportDestination {
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct ExportDestinationResult {
     pub connection_id: String,
+    /// The folder of this export, `s3://BUCKET/FOLDER`.
     pub prefix: String,
+    /// Keys in the bucket, as `manifest_key` is one.
     pub files: Vec<String>,
     pub manifest_key: String,
+    /// Of `files`.
     #[cfg_attr(feature = "schema", validate(range(min = 0)))]
     pub bytes_written: i64,
 }

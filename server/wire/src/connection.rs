@@ -39,7 +39,8 @@ pub struct StorageConnectionCreateRequest {
     #[cfg_attr(feature = "schema", validate(length(min = 1, max = 100)))]
     pub name: String,
     pub provider_type: StorageProvider,
-    /// For `s3`: `credentials` {type: access_key, access_key_id, secret_access_key, session_token}, `region`, `endpoint_url`.
+    /// For `s3`: `credentials` {type: access_key, access_key_id, secret_access_key, session_token}, `region`, `endpoint_url`,
+    /// and `bucket` where exports go to one alone.
     #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
     pub provider_config: Object,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,6 +49,7 @@ pub struct StorageConnectionCreateRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::HashMap<String, serde_json::Value>>))]
     pub metadata: Option<Object>,
+    /// Whether exports may be written through it.
     #[serde(default)]
     pub write_enabled: bool,
     /// Refuses a connection that does not work.

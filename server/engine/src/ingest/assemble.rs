@@ -110,6 +110,9 @@ impl Making<'_> {
 
     fn document(&mut self, passed: Object, mut part: Part) -> Document {
         let collection = &self.plan.spec.collection_id;
+        if let Some(result) = &self.object.result {
+            part.key = format!("{result}/{}", part.key);
+        }
         let id = document_id(collection, &self.object.object_id, &part.key);
         let blobs = self.blobs(&id, &mut part);
         let internal = payload::internal(

@@ -83,6 +83,7 @@ impl ObjectInput {
             }),
             object_id: document_id,
             fields: payload.into(),
+            result: None,
         }
     }
 }

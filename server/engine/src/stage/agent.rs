@@ -127,7 +127,7 @@ pub(crate) async fn work(
         for (place, said) in open.into_iter().zip(said) {
             match said {
                 Err(error) => agents[place].ended = Some(Ended::Failed(error)),
-                Ok(said) => take(at, tools, bounds, &mut agents[place], said).await?,
+                Ok(said) => take(at, tools, bounds, deadline, &mut agents[place], said).await?,
             }
         }
         if Instant::now() >= deadline {
@@ -149,22 +149,13 @@ async fn take(
     at: &mut Execution,
     tools: &Toolbox,
     bounds: &Bounds,
+    deadline: Instant,
     agent: &mut Agent,
     said: Said,
 ) -> Result<(), RunError> {
     agent.turns += 1;
     if said.calls.is_empty() {
-        // Models without a hand for tools write their answer down.
-        match object_in(&said.words).map(|object| (conforms(&bounds.shape, &json!(object)), object))
-        {
-            Some((Ok(()), object)) => answered(agent, object),
-            _ => {
-                agent
-                    .messages
-                    .push(json!({"role": "assistant", "content": said.words}));
-                agent.tell(format!("Call a tool; `{}` ends the work.", bounds.finish));
-            }
-        }
+        take_words(bounds, agent, &said.words);
         return Ok(());
     }
     let calls: Vec<_> = said.calls.into_iter().take(MOST_CALLS).collect();
@@ -189,7 +180,13 @@ async fn take(
                 Err(fault) => Err(fault),
             }
         } else {
-            match tools.call(at, agent, &call.name, &arguments).await {
+            let gave = tools.call(at, agent, &call.name, &arguments);
+            let Ok(gave) = tokio::time::timeout_at(deadline, gave).await else {
+                at.back().await;
+                agent.ended = Some(Ended::Time);
+                return Ok(());
+            };
+            match gave {
                 Ok(value) => Ok(value),
                 Err(RunError::Invalid(reason)) => Err(reason),
                 Err(error) => return Err(error),
@@ -207,6 +204,19 @@ async fn take(
             .push(json!({"role": "tool", "tool_call_id": call.id, "content": text}));
     }
     Ok(())
+}
+
+/// Models without a hand for tools write their answer down.
+fn take_words(bounds: &Bounds, agent: &mut Agent, words: &str) {
+    match object_in(words).map(|object| (conforms(&bounds.shape, &json!(object)), object)) {
+        Some((Ok(()), object)) => answered(agent, object),
+        _ => {
+            agent
+                .messages
+                .push(json!({"role": "assistant", "content": words}));
+            agent.tell(format!("Call a tool; `{}` ends the work.", bounds.finish));
+        }
+    }
 }
 
 fn answered(agent: &mut Agent, answer: Object) {

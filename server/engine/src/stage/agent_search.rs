@@ -133,7 +133,7 @@ pub(crate) async fn run(
     let material = material(at, &place).await?;
     let tools = Toolbox {
         places: vec![place],
-        taxonomy: None,
+        ..Toolbox::default()
     };
     language::tell_provider(at, p);
     let bounds = Bounds {

@@ -6,17 +6,23 @@ use loupe_wire::{Object, StageCategory, Value};
 use serde_json::json;
 
 use super::agent::{Agent, Bounds, Ended, object_shape, work};
+use super::analysis::Analysis;
 use super::api_call::MAX_CALLS;
 use super::execution::Execution;
 use super::parameters::Parameters;
 use super::schema::{Kind, inside, member, problem, required};
 use super::toolbox::{Place, Toolbox, shown};
 use super::working::{Row, Working};
-use super::{Definition, RunError, StageProblem, language, taxonomy_enrich};
+use super::{Definition, RunError, StageProblem, analysis, language, taxonomy_enrich};
 use crate::template::{is_template, render_text};
 
 /// What `enabled_tools` may name.
-const TOOLS: [&str; 3] = ["search_documents", "search_examples", "taxonomy_nodes"];
+const TOOLS: [&str; 4] = [
+    "search_documents",
+    "search_examples",
+    "taxonomy_nodes",
+    analysis::NAME,
+];
 /// Characters of the document.
 const MOST_CHARACTERS: usize = 20_000;
 
@@ -62,7 +68,7 @@ pub(crate) static DEFINITION: Definition = Definition {
             "enabled_tools",
             Kind::Texts,
             "",
-            "search_documents, search_examples, taxonomy_nodes; all that there is something for where not given",
+            "search_documents, search_examples, taxonomy_nodes, analyze_content; all that there is something for where not given",
         ),
         member(
             "max_turns",
@@ -96,7 +102,12 @@ pub(crate) static DEFINITION: Definition = Definition {
             "Another model of the configured endpoint",
         ),
         language::API_KEY,
-        member("analysis_provider", Kind::NotBuilt, "", ""),
+        member(
+            "analysis_provider",
+            Kind::Object(analysis::MEMBERS),
+            "",
+            "The model that analyze_content asks about the content of a document, with its picture where it looks at pictures",
+        ),
     ],
 };
 
@@ -172,7 +183,7 @@ fn agent(wanted: &str, row: &Row) -> Agent {
     Agent::new(&task, &material, Some(row.clone()))
 }
 
-async fn toolbox(at: &Execution, p: &Parameters) -> Result<Toolbox, RunError> {
+async fn toolbox(at: &mut Execution, p: &Parameters) -> Result<Toolbox, RunError> {
     let named = p.get("enabled_tools").map(|_| p.texts("enabled_tools"));
     let on = |name: &str| {
         named
@@ -198,6 +209,11 @@ async fn toolbox(at: &Execution, p: &Parameters) -> Result<Toolbox, RunError> {
     }
     if let (Some(named), true) = (p.text("taxonomy_id"), on(TOOLS[2])) {
         tools.taxonomy = Some(taxonomy_enrich::find(at, &named)?);
+    }
+    // Whoever names neither the tool nor a model for it pays for no second one.
+    let told = named.is_some() || p.get("analysis_provider").is_some();
+    if told && on(analysis::NAME) {
+        tools.analysis = Some(Analysis::new(at, p)?);
     }
     Ok(tools)
 }

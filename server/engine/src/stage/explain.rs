@@ -78,69 +78,12 @@ struct Estimate {
 }
 
 fn estimate(step: &Step, input: u64, around: Surroundings<'_>) -> Estimate {
-    let number = |name: &str, default: u64| {
-        step.parameters
-            .get(name)
-            .and_then(Value::as_u64)
-            .unwrap_or(default)
-    };
-    let text = |name: &str, default: &str| {
-        step.parameters
-            .get(name)
-            .and_then(Value::as_str)
-            .unwrap_or(default)
-            .to_owned()
-    };
-    let (output, note) = match step.definition.id {
-        "feature_search" => return search(step, input, around),
-        "attribute_filter" => (
-            (input as f64 * FILTER_SHARE).ceil() as u64,
-            format!("keeps documents where {}", condition(step)),
-        ),
-        "sort_attribute" => (
-            input,
-            format!(
-                "orders by {}, {}",
-                text("field", "metadata.created_at"),
-                text("direction", "desc")
-            ),
-        ),
-        "limit" => {
-            let offset = number("offset", 0);
-            (
-                input.saturating_sub(offset).min(number("limit", 10)),
-                format!(
-                    "keeps {} documents from number {offset} on",
-                    number("limit", 10)
-                ),
-            )
-        }
-        "sample" => (
-            input.min(number("count", 10)),
-            format!("keeps {} documents by chance", number("count", 10)),
-        ),
-        "mmr" => (
-            input.min(number("top_k", 25)),
-            format!(
-                "keeps the {} that are relevant and unlike each other",
-                number("top_k", 25)
-            ),
-        ),
-        "group_by" => (
-            input,
-            format!(
-                "gathers documents by {}",
-                text("group_by_field", "source_object_id")
-            ),
-        ),
-        "deduplicate" => (
-            input,
-            format!(
-                "leaves out documents of the same {}",
-                text("strategy", "field")
-            ),
-        ),
-        _ => return other(step, input),
+    if step.definition.id == feature_table::DEFINITION.id {
+        return search(step, input, around);
+    }
+    let known = kept(step, input).or_else(|| Some((input, arranged(step)?)));
+    let Some((output, note)) = known else {
+        return other(step, input);
     };
     Estimate {
         output,
@@ -148,6 +91,62 @@ fn estimate(step: &Step, input: u64, around: Surroundings<'_>) -> Estimate {
         notes: vec![note],
         warnings: Vec::new(),
     }
+}
+
+/// How many documents a stage keeps that leaves others out, and that in words.
+fn kept(step: &Step, input: u64) -> Option<(u64, String)> {
+    let number = |name: &str, default: u64| {
+        let given = step.parameters.get(name).and_then(Value::as_u64);
+        given.unwrap_or(default)
+    };
+    Some(match step.definition.id {
+        "attribute_filter" => (
+            (input as f64 * FILTER_SHARE).ceil() as u64,
+            format!("keeps documents where {}", condition(step)),
+        ),
+        "limit" => {
+            let (offset, limit) = (number("offset", 0), number("limit", 10));
+            (
+                input.saturating_sub(offset).min(limit),
+                format!("keeps {limit} documents from number {offset} on"),
+            )
+        }
+        "sample" => {
+            let count = number("count", 10);
+            let note = format!("keeps {count} documents by chance");
+            (input.min(count), note)
+        }
+        "mmr" => {
+            let most = number("top_k", 25);
+            let note = format!("keeps the {most} that are relevant and unlike each other");
+            (input.min(most), note)
+        }
+        _ => return None,
+    })
+}
+
+/// What a stage does, in words, that keeps every document.
+fn arranged(step: &Step) -> Option<String> {
+    let text = |name: &str, default: &'static str| {
+        let given = step.parameters.get(name).and_then(Value::as_str);
+        given.unwrap_or(default).to_owned()
+    };
+    Some(match step.definition.id {
+        "sort_attribute" => format!(
+            "orders by {}, {}",
+            text("field", "metadata.created_at"),
+            text("direction", "desc")
+        ),
+        "group_by" => format!(
+            "gathers documents by {}",
+            text("group_by_field", "source_object_id")
+        ),
+        "deduplicate" => format!(
+            "leaves out documents of the same {}",
+            text("strategy", "field")
+        ),
+        _ => return None,
+    })
 }
 
 /// Milliseconds of work on one document, measured on two cores.
@@ -275,70 +274,66 @@ fn condition(step: &Step) -> String {
 }
 
 fn search(step: &Step, input: u64, around: Surroundings<'_>) -> Estimate {
-    let searches = step
-        .parameters
-        .get("searches")
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let (mut notes, mut warnings, mut millis, mut lists) = (Vec::new(), Vec::new(), 0.0, 0);
-    let mut found = false;
-    for search in searches {
-        let member = |name: &str| search.get(name).and_then(Value::as_str);
-        let uri = member("feature_uri").unwrap_or_default();
-        let mode = search
-            .pointer("/query/input_mode")
-            .and_then(Value::as_str)
-            .unwrap_or("text");
-        let lexical = search
-            .get("lexical")
-            .and_then(Value::as_bool)
-            .unwrap_or(false);
-        let top_k = search.get("top_k").and_then(Value::as_u64).unwrap_or(100);
-        let matched = !targets(around.collections, uri, &[]).is_empty();
-        if !matched && !is_template(uri) {
-            warnings.push(format!(
-                "no collection in reach has the feature `{uri}`: this search finds nothing"
-            ));
-        }
-        found |= matched || is_template(uri);
-        lists += 1 + usize::from(lexical);
-        millis += LIST_MS * (1.0 + f64::from(u8::from(lexical)));
-        if !matches!(mode, "vector" | "document") {
-            millis += EMBED_MS;
-        }
-        let words = if lexical { " and by keywords" } else { "" };
-        notes.push(format!(
-            "finds up to {top_k} documents by `{uri}` from a {mode} query{words}"
-        ));
-    }
-    let most = step
-        .parameters
-        .get("final_top_k")
-        .and_then(Value::as_u64)
-        .unwrap_or(25);
+    let own = &step.parameters;
+    let searches = own.get("searches").and_then(Value::as_array);
+    let searches = searches.map(Vec::as_slice).unwrap_or_default();
+    let legs: Vec<Leg> = searches.iter().map(|one| leg(one, around)).collect();
+    let mut notes: Vec<String> = legs.iter().map(|leg| leg.note.clone()).collect();
+    let most = own.get("final_top_k").and_then(Value::as_u64).unwrap_or(25);
+    let lists: u32 = legs.iter().map(|leg| leg.lists).sum();
     if lists > 1 {
-        let fusion = step
-            .parameters
-            .get("fusion")
-            .and_then(Value::as_str)
-            .unwrap_or("rrf");
+        let fusion = own.get("fusion").and_then(Value::as_str).unwrap_or("rrf");
         notes.push(format!(
             "makes one ranking of {lists} lists ({fusion}) and keeps {most}"
         ));
     }
-    if let Some(field) = step
-        .parameters
-        .get("group_by")
-        .and_then(|g| g.get("field"))
-        .and_then(Value::as_str)
-    {
+    let group = own.get("group_by").and_then(|group| group.get("field"));
+    if let Some(field) = group.and_then(Value::as_str) {
         notes.push(format!("gathers documents by {field}"));
     }
+    let finds = legs.iter().any(|leg| leg.finds);
     Estimate {
-        output: if found { input.min(most) } else { 0 },
-        millis,
+        output: if finds { input.min(most) } else { 0 },
+        millis: legs.iter().fold(0.0, |sum, leg| sum + leg.millis),
         notes,
-        warnings,
+        warnings: legs.into_iter().filter_map(|leg| leg.warning).collect(),
+    }
+}
+
+/// One of the searches of a stage.
+struct Leg {
+    /// Whether it may find anything.
+    finds: bool,
+    /// Rankings that the store gives for it.
+    lists: u32,
+    millis: f64,
+    note: String,
+    warning: Option<String>,
+}
+
+fn leg(search: &Value, around: Surroundings<'_>) -> Leg {
+    let uri = search.get("feature_uri").and_then(Value::as_str);
+    let uri = uri.unwrap_or_default();
+    let mode = search.pointer("/query/input_mode").and_then(Value::as_str);
+    let mode = mode.unwrap_or("text");
+    let is_lexical = search.get("lexical").and_then(Value::as_bool) == Some(true);
+    let top_k = search.get("top_k").and_then(Value::as_u64).unwrap_or(100);
+    let finds = is_template(uri) || !targets(around.collections, uri, &[]).is_empty();
+    let (lists, words) = match is_lexical {
+        true => (2, " and by keywords"),
+        false => (1, ""),
+    };
+    let embedding = match mode {
+        "vector" | "document" => 0.0,
+        _ => EMBED_MS,
+    };
+    Leg {
+        finds,
+        lists,
+        millis: LIST_MS * f64::from(lists) + embedding,
+        note: format!("finds up to {top_k} documents by `{uri}` from a {mode} query{words}"),
+        warning: (!finds).then(|| {
+            format!("no collection in reach has the feature `{uri}`: this search finds nothing")
+        }),
     }
 }

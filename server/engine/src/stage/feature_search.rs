@@ -293,22 +293,32 @@ impl Prepared {
                 )
             }));
         }
-        match query.text {
-            Some(text) if search.lexical => {
-                let mut keywords = job(at, (i, "_lexical"), asked, &filter, &|_| {
-                    (Ranking::Keywords { text: text.clone() }, None)
-                });
-                one_reach(&mut keywords);
-                self.jobs.push(keywords);
-            }
-            None if search.lexical => {
-                at.warn(format!(
-                    "search {i} has no text, so no keywords were searched for"
-                ));
-            }
-            _ => {}
+        if search.lexical {
+            self.add_keywords(at, i, asked, query.text, &filter);
         }
         Ok(())
+    }
+
+    /// Adds the list of keywords of one search.
+    fn add_keywords(
+        &mut self,
+        at: &mut Execution,
+        i: usize,
+        asked: (&FeatureSearchConfig, &[Target]),
+        text: Option<String>,
+        filter: &Option<Filter>,
+    ) {
+        let Some(text) = text else {
+            at.warn(format!(
+                "search {i} has no text, so no keywords were searched for"
+            ));
+            return;
+        };
+        let mut keywords = job(at, (i, "_lexical"), asked, filter, &|_| {
+            (Ranking::Keywords { text: text.clone() }, None)
+        });
+        one_reach(&mut keywords);
+        self.jobs.push(keywords);
     }
 
     /// Documents by chance, for a search without a query.

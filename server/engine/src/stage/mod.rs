@@ -9,6 +9,7 @@ mod agent;
 mod agent_search;
 mod agentic_enrich;
 mod aggregate;
+mod analysis;
 mod api_call;
 mod around;
 mod attribute_filter;

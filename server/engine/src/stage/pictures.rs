@@ -70,7 +70,9 @@ pub(super) async fn read(
             None
         }));
     }
-    let count = pictures.iter().flatten().count();
+    let count = pictures.iter().flatten().count() as u64;
+    let before = at.report.metadata.get("pictures").and_then(Value::as_u64);
+    let count = before.unwrap_or(0) + count;
     at.report.metadata.insert("pictures".into(), json!(count));
     pictures.resize(wanted.len(), None);
     Ok(pictures)

@@ -19,7 +19,7 @@ use super::compile::compile_stage;
 use super::execution::Execution;
 use super::schema::{inside, problem};
 use super::taxonomy::Taxonomy;
-use super::working::Working;
+use super::working::{Row, Working};
 use super::{
     Act, Around, CodeConfig, Definition, Files, Keeping, Retrievers, ReverseImage, RunError,
     Searchable, StageProblem, Tables, WebSearch, language, page,
@@ -232,12 +232,23 @@ impl Plan {
 
     /// Runs the stages and cuts the page.
     pub async fn run(&self, run: Run) -> Result<Outcome, RunError> {
-        let size = page::size(&run.pagination, run.limit, self.default_page())?;
-        let mut at = Execution::new(run);
-        let mut set = Working::Unread {
-            filter: at.run.filter.clone(),
+        let set = Working::Unread {
+            filter: run.filter.clone(),
             sort: None,
         };
+        self.run_from(run, set).await
+    }
+
+    /// The same over one row that is there already, in place of what the collections hold.
+    pub async fn run_on(&self, run: Run, row: Object) -> Result<Outcome, RunError> {
+        let value = Value::Object(row);
+        let set = Working::Rows(vec![Row { value }]);
+        self.run_from(run, set).await
+    }
+
+    async fn run_from(&self, run: Run, mut set: Working) -> Result<Outcome, RunError> {
+        let size = page::size(&run.pagination, run.limit, self.default_page())?;
+        let mut at = Execution::new(run);
         let mut statistics = IndexMap::new();
         let mut timed_out = false;
         for (index, step) in self.steps.iter().enumerate() {
@@ -392,15 +403,17 @@ impl Plan {
 
     /// The names of the secrets that stages send to other services. Who makes such a retriever could read them.
     pub fn secrets(&self) -> Vec<String> {
-        let named = self.every_step().into_iter().filter_map(|step| {
-            let own = step.parameters.get("api_key").and_then(Value::as_str);
-            if let Some(own) = own {
-                return Some(language::secret_named(own).to_owned());
-            }
-            let auth = step.parameters.get("auth")?;
-            auth.get("secret_ref")?.as_str().map(str::to_owned)
+        let named = self.every_step().into_iter().flat_map(|step| {
+            let own = &step.parameters;
+            let inside = |object: &str, name: &str| own.get(object)?.get(name)?.as_str();
+            let key = own.get("api_key").and_then(Value::as_str);
+            let keys = key
+                .into_iter()
+                .chain(inside("analysis_provider", "api_key"));
+            let sent = inside("auth", "secret_ref");
+            keys.map(language::secret_named).chain(sent)
         });
-        let mut list: Vec<String> = named.collect();
+        let mut list: Vec<String> = named.map(str::to_owned).collect();
         list.sort();
         list.dedup();
         list

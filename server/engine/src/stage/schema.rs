@@ -39,8 +39,6 @@ pub(crate) enum Kind {
     Map,
     /// An object with any members whose texts are rendered later, once a document.
     Templates,
-    /// Part of the interface, but nothing runs it: refused, saying so.
-    NotBuilt,
 }
 
 /// An optional parameter; `const fn`s keep the tables short.
@@ -143,88 +141,96 @@ fn check_kind(
     let text = value
         .as_str()
         .filter(|t| when == When::Written && template::is_template(t));
-    if let (Some(text), false) = (
-        text,
-        matches!(kind, Kind::Filter | Kind::Verbatim | Kind::NotBuilt),
-    ) {
+    if let (Some(text), false) = (text, matches!(kind, Kind::Filter | Kind::Verbatim)) {
         if let Err(e) = template::check(text) {
             out.push(problem(here, "invalid_template", e.to_string()));
         }
         return;
     }
-    let mut refuse = |r#type, msg: String| out.push(problem(here.clone(), r#type, msg));
     match kind {
-        Kind::Text | Kind::Template | Kind::Verbatim if !value.is_string() => {
-            refuse("string_type", "must be a text".into())
-        }
-        Kind::Boolean if !value.is_boolean() => refuse("bool_type", "must be true or false".into()),
-        Kind::Integer(min, max) => match value.as_i64() {
-            None => refuse("int_type", "must be a whole number".into()),
-            Some(n) if n < *min || n > *max => {
-                refuse("out_of_range", format!("must be between {min} and {max}"))
-            }
-            Some(_) => {}
-        },
-        Kind::Number(min, max) => match value.as_f64() {
-            None => refuse("float_type", "must be a number".into()),
-            Some(n) if n < *min || n > *max => {
-                refuse("out_of_range", format!("must be between {min} and {max}"))
-            }
-            Some(_) => {}
-        },
-        Kind::Choice(words) if !value.as_str().is_some_and(|w| words.contains(&w)) => {
-            refuse("enum", format!("must be one of {}", words.join(", ")));
-        }
-        Kind::Texts => match value.as_array() {
-            Some(items) if items.iter().all(Value::is_string) => {}
-            _ => refuse("list_type", "must be a list of texts".into()),
-        },
-        Kind::Object(members) => match value.as_object() {
-            Some(object) => check(members, object, when, &here, out),
-            None => refuse("dict_type", "must be an object".into()),
-        },
+        Kind::Object(members) => check_object(members, value, when, here, out),
         Kind::Objects(members, most) => match value.as_array() {
             Some(items) if items.len() > *most => {
-                refuse("too_long", format!("must have {most} members at most"))
+                let msg = format!("must have {most} members at most");
+                out.push(problem(here, "too_long", msg));
             }
-            Some(items) => items
-                .iter()
-                .enumerate()
-                .for_each(|(i, item)| match item.as_object() {
-                    Some(object) => {
-                        check(members, object, when, &inside(&here, &i.to_string()), out);
-                    }
-                    None => out.push(problem(
-                        inside(&here, &i.to_string()),
-                        "dict_type",
-                        "must be an object".into(),
-                    )),
-                }),
-            None => refuse("list_type", "must be a list".into()),
+            Some(items) => items.iter().enumerate().for_each(|(place, item)| {
+                check_object(members, item, when, inside(&here, &place.to_string()), out);
+            }),
+            None => out.push(problem(here, "list_type", "must be a list".into())),
         },
         Kind::Filter if when == When::Written => check_filter(value, &here, out),
         Kind::Query => check_query(value, when, &here, out),
-        Kind::NotBuilt => refuse(
-            "not_implemented",
-            "is part of the interface, but this version does not run it yet".into(),
-        ),
-        Kind::Map | Kind::Templates => match value {
-            Value::Object(_) if when == When::Written => {
-                if let Err((path, e)) = template::check_value(value) {
-                    let loc = here.into_iter().chain(path).collect();
-                    out.push(problem(loc, "invalid_template", e.to_string()));
-                }
-            }
-            Value::Object(_) => {}
-            _ => refuse("dict_type", "must be an object".into()),
+        Kind::Map | Kind::Templates => check_map(value, when, here, out),
+        Kind::Filter | Kind::Operand => {}
+        Kind::Texts => match value.as_array() {
+            Some(items) if items.iter().all(Value::is_string) => {}
+            _ => out.push(problem(here, "list_type", "must be a list of texts".into())),
         },
-        Kind::Filter
-        | Kind::Operand
-        | Kind::Text
+        Kind::Text
         | Kind::Template
         | Kind::Verbatim
         | Kind::Boolean
-        | Kind::Choice(_) => {}
+        | Kind::Integer(..)
+        | Kind::Number(..)
+        | Kind::Choice(_) => {
+            if let Some((r#type, msg)) = wrong_scalar(kind, value) {
+                out.push(problem(here, r#type, msg));
+            }
+        }
+    }
+}
+
+/// What is wrong with one text, number, truth or word of a list.
+fn wrong_scalar(kind: &Kind, value: &Value) -> Option<(&'static str, String)> {
+    let range = |min: String, max: String| {
+        let msg = format!("must be between {min} and {max}");
+        Some(("out_of_range", msg))
+    };
+    match kind {
+        Kind::Text | Kind::Template | Kind::Verbatim if !value.is_string() => {
+            Some(("string_type", "must be a text".into()))
+        }
+        Kind::Boolean if !value.is_boolean() => Some(("bool_type", "must be true or false".into())),
+        Kind::Integer(min, max) => match value.as_i64() {
+            None => Some(("int_type", "must be a whole number".into())),
+            Some(n) if n < *min || n > *max => range(min.to_string(), max.to_string()),
+            Some(_) => None,
+        },
+        Kind::Number(min, max) => match value.as_f64() {
+            None => Some(("float_type", "must be a number".into())),
+            Some(n) if n < *min || n > *max => range(min.to_string(), max.to_string()),
+            Some(_) => None,
+        },
+        Kind::Choice(words) if !value.as_str().is_some_and(|w| words.contains(&w)) => {
+            Some(("enum", format!("must be one of {}", words.join(", "))))
+        }
+        _ => None,
+    }
+}
+
+fn check_object(
+    members: &[Member],
+    value: &Value,
+    when: When,
+    here: Vec<String>,
+    out: &mut Vec<StageProblem>,
+) {
+    match value.as_object() {
+        Some(object) => check(members, object, when, &here, out),
+        None => out.push(problem(here, "dict_type", "must be an object".into())),
+    }
+}
+
+/// An object with any members.
+fn check_map(value: &Value, when: When, here: Vec<String>, out: &mut Vec<StageProblem>) {
+    if !value.is_object() {
+        out.push(problem(here, "dict_type", "must be an object".into()));
+    } else if when == When::Written
+        && let Err((path, e)) = template::check_value(value)
+    {
+        let loc = here.into_iter().chain(path).collect();
+        out.push(problem(loc, "invalid_template", e.to_string()));
     }
 }
 
@@ -394,7 +400,7 @@ pub(crate) const WHEN: Member = member(
 /// The table as a JSON schema.
 pub(crate) fn json_schema(members: &[Member]) -> Object {
     let mut properties = Object::new();
-    for member in members.iter().filter(|m| !matches!(m.kind, Kind::NotBuilt)) {
+    for member in members {
         let mut schema = kind_schema(&member.kind);
         schema.insert("description".into(), json!(member.about));
         if let Ok(default) = serde_json::from_str::<Value>(member.default) {
@@ -443,7 +449,7 @@ fn kind_schema(kind: &Kind) -> Object {
         Kind::Filter => json!({"type": "object", "format": "filter"}),
         Kind::Query => json!({"type": "object", "format": "query", "properties": {
             "input_mode": {"type": "string", "enum": QUERY_MODES.map(|(word, _)| word), "default": "text"}}}),
-        Kind::Operand | Kind::NotBuilt => json!({}),
+        Kind::Operand => json!({}),
     };
     match schema {
         Value::Object(object) => object,

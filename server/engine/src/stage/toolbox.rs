@@ -9,6 +9,7 @@ use loupe_wire::{Object, StageConfigInput, Value, reading};
 use serde_json::json;
 
 use super::agent::Agent;
+use super::analysis::{self, Analysis};
 use super::execution::Execution;
 use super::taxonomy::{Subject, Taxonomy};
 use super::working::{Row, list};
@@ -33,6 +34,7 @@ pub(crate) struct Toolbox {
     /// By the word that the names of tools end with.
     pub places: Vec<Place>,
     pub taxonomy: Option<Arc<Taxonomy>>,
+    pub analysis: Option<Analysis>,
 }
 
 /// Documents that tools read.
@@ -108,7 +110,7 @@ impl Place {
     }
 }
 
-fn tool(name: &str, about: &str, properties: Value, required: &[&str]) -> Value {
+pub(super) fn tool(name: &str, about: &str, properties: Value, required: &[&str]) -> Value {
     json!({"type": "function", "function": {"name": name, "description": about,
         "parameters": {"type": "object", "properties": properties, "required": required}}})
 }
@@ -128,6 +130,7 @@ impl Toolbox {
                 &[],
             ));
         }
+        offered.extend(self.analysis.iter().map(Analysis::offered));
         offered
     }
 
@@ -141,6 +144,9 @@ impl Toolbox {
     ) -> Result<Value, RunError> {
         if let (Some(taxonomy), "taxonomy_nodes") = (&self.taxonomy, name) {
             return nodes(at, taxonomy, agent.row.as_ref(), limit(arguments)).await;
+        }
+        if let (Some(analysis), analysis::NAME) = (&self.analysis, name) {
+            return analysis.ask(at, agent.row.as_ref(), arguments).await;
         }
         let (does, word) = name.split_once('_').unwrap_or((name, ""));
         let place = self.places.iter().find(|place| place.word == word);

@@ -36,6 +36,13 @@ pub(super) const ROWS: &[Row] = rows! {
         "POST /v1/namespaces/{namespace_identifier}/snapshots/{snapshot_id}/restore" ADMIN,
         "GET /v1/namespaces/{namespace_identifier}/snapshots/{snapshot_id}/verify" ADMIN,
 
+        "POST /v1/manifest/apply" WRITE,
+        "POST /v1/manifest/diff" READ,
+        "GET /v1/manifest/export" READ,
+        "POST /v1/manifest/export" READ,
+        "POST /v1/manifest/lint" READ,
+        "POST /v1/manifest/validate" READ,
+
         "POST /v1/annotations" WRITE,
         "POST /v1/annotations/bulk" WRITE,
         "POST /v1/annotations/list" READ,

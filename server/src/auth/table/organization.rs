@@ -57,6 +57,7 @@ pub(super) const ROWS: &[Row] = rows! {
         "GET /v1/apps/{app_id}/users/invitations" ADMIN,
         "DELETE /v1/apps/{app_id}/users/invitations/{invitation_id}" ADMIN,
         "POST /v1/quickstart/demo" ADMIN,
+        "POST /v1/manifest/generate" READ,
         "POST /v1/notifications/list" READ,
         "POST /v1/notifications/read/all" READ,
         "GET /v1/notifications/unread/count" READ,

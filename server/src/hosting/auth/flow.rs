@@ -171,22 +171,24 @@ pub(super) async fn sign_up(asked: &Asked<'_>) -> Result<Response> {
         })
         .await?;
     let name = &asked.site.hosted.page().meta.title;
-    let text = if exists {
-        format!(
-            "Somebody asked for an account of {name} with this address. You have one already: sign in, or choose a new password, at\n\n{}/_auth/sign-in\n\nIf that was not you, nothing has to be done.\n",
-            asked.site.home
-        )
-    } else {
-        format!(
-            "Somebody asked for an account of {name} with this address. If that was you, confirm it within 30 minutes:\n\n{}/_auth/verify?token={token}\n\nIf not, nothing has to be done.\n",
-            asked.site.home
-        )
-    };
+    let text = sign_up_mail(name, &asked.site.home, (!exists).then_some(token.as_str()));
     mail::send(asked.app, &email, &format!("Your account of {name}"), text);
     let mut response = views::mail_sent(asked, &email);
     let cookie = Cookie::Flow.set(asked.app, &browser);
     response.headers_mut().append(header::SET_COOKIE, cookie);
     Ok(response)
+}
+
+/// What is mailed to whoever asked for an account; without a token to whoever has one.
+fn sign_up_mail(name: &str, home: &str, token: Option<&str>) -> String {
+    match token {
+        None => format!(
+            "Somebody asked for an account of {name} with this address. You have one already: sign in, or choose a new password, at\n\n{home}/_auth/sign-in\n\nIf that was not you, nothing has to be done.\n"
+        ),
+        Some(token) => format!(
+            "Somebody asked for an account of {name} with this address. If that was you, confirm it within 30 minutes:\n\n{home}/_auth/verify?token={token}\n\nIf not, nothing has to be done.\n"
+        ),
+    }
 }
 
 /// Makes the account that a link asks for, in the browser that asked, or for whoever knows the password.

@@ -32,7 +32,7 @@ use super::{
 };
 use crate::{
     app::App,
-    auth::{Caller, Level, Org, Scope},
+    auth::{Caller, Level, Org, Scope, Write},
     clock,
     db::{Record, Tx},
     error::{ApiError, Result},
@@ -143,6 +143,40 @@ async fn tell(
         now,
     )
     .await
+}
+
+/// Makes an alert of a namespace.
+///
+/// # Errors
+/// 403 for who may not, the 422 list for what cannot be told or looked for, 409 for a name that is taken and for too many.
+pub async fn create_in(
+    app: &App,
+    scope: &Scope<Write>,
+    request: CreateAlertRequest,
+) -> Result<AlertResponse> {
+    create(app, scope.into(), request).await
+}
+
+/// Changes an alert of a namespace.
+///
+/// # Errors
+/// As [`create_in`]; 404 for one that is not there.
+pub async fn update_in(
+    app: &App,
+    scope: &Scope<Write>,
+    identifier: &str,
+    request: PatchAlertRequest,
+) -> Result<AlertResponse> {
+    update(app, scope.into(), identifier, request).await
+}
+
+/// The alerts of a namespace, with their secrets masked.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn all_in(app: &App, scope: &Scope<Write>) -> Result<Vec<AlertResponse>> {
+    let all = ALERTS.all(app.db(), &scope.namespace_id).await?;
+    Ok(all.into_iter().map(|record| record.data.0.alert).collect())
 }
 
 async fn create(app: &App, place: Place, request: CreateAlertRequest) -> Result<AlertResponse> {

@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// What the collection is called, and its id, in every namespace.
-const NAME: &str = "loupe_document_annotations";
+pub const NAME: &str = "loupe_document_annotations";
 pub const SIGNAL: &str = "col_loupe_document_annotations";
 
 /// Members of the mirrored documents that say what was annotated: `document_id` is their own.

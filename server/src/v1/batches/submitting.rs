@@ -253,38 +253,8 @@ pub async fn queue(
     request: SubmitBatchRequest,
     again: Again,
 ) -> Result<(TaskResponse, u64)> {
-    quota::check_work(app, &scope.caller).await?;
-    let webhook_url = callbacks::read(app, request.webhook_url)?;
+    let submission = submission(app, scope, bucket_id, batch_id, request, &again).await?;
     let (org_id, namespace_id) = (scope.caller.org_id.clone(), scope.namespace_id.clone());
-    let draft = store::find(app.db(), &org_id, &namespace_id, bucket_id, batch_id).await?;
-    let named = request.collection_ids.or(draft.collection_ids);
-    let tiers = match draft.r#type {
-        BatchType::Bucket => {
-            tiers::of_bucket(app, &namespace_id, &draft.bucket_id, named.as_ref()).await?
-        }
-        BatchType::Collection => {
-            tiers::of_collections(app, &namespace_id, &named.unwrap_or_default()).await?
-        }
-    };
-    let object_ids = store::object_ids(app.db(), batch_id).await?;
-    if object_ids.is_empty() {
-        return Err(ApiError::bad_request("", "the batch has no objects"));
-    }
-    let submission = Submission {
-        tiers,
-        objects: i64::try_from(object_ids.len()).unwrap_or(i64::MAX),
-        sample: object_ids.into_iter().take(SAMPLE).collect(),
-        actor: scope.caller.actor().to_owned(),
-        webhook_url,
-        is_forced: match again {
-            Again::Everything => true,
-            // What is retried is done as it was to be done.
-            Again::Retry | Again::Asked { .. } | Again::Failed { .. } | Again::Missing(_) => {
-                draft.effective_dedup_strategy == Some(DedupStrategy::Force)
-            }
-            Again::Unfinished | Again::Resubmitted | Again::From(_) => false,
-        },
-    };
     let pause = i64::try_from(app.config().jobs.resubmit_seconds).unwrap_or(60) * 1_000_000;
     let (id, bucket_id, now) = (
         batch_id.to_owned(),
@@ -311,6 +281,49 @@ pub async fn queue(
     let wait = waiting::expected_wait(app, task.queue_position.unwrap_or(1)).await;
     task.estimated_wait_minutes = wait.ok().flatten();
     Ok((task, put_back))
+}
+
+/// What the request makes of the batch as it is; refused where nothing can be done.
+async fn submission(
+    app: &App,
+    scope: &Scope<Write>,
+    bucket_id: &str,
+    batch_id: &str,
+    request: SubmitBatchRequest,
+    again: &Again,
+) -> Result<Submission> {
+    quota::check_work(app, &scope.caller).await?;
+    let webhook_url = callbacks::read(app, request.webhook_url)?;
+    let (org_id, namespace_id) = (&scope.caller.org_id, &scope.namespace_id);
+    let draft = store::find(app.db(), org_id, namespace_id, bucket_id, batch_id).await?;
+    let named = request.collection_ids.or(draft.collection_ids);
+    let tiers = match draft.r#type {
+        BatchType::Bucket => {
+            tiers::of_bucket(app, namespace_id, &draft.bucket_id, named.as_ref()).await?
+        }
+        BatchType::Collection => {
+            tiers::of_collections(app, namespace_id, &named.unwrap_or_default()).await?
+        }
+    };
+    let object_ids = store::object_ids(app.db(), batch_id).await?;
+    if object_ids.is_empty() {
+        return Err(ApiError::bad_request("", "the batch has no objects"));
+    }
+    Ok(Submission {
+        tiers,
+        objects: i64::try_from(object_ids.len()).unwrap_or(i64::MAX),
+        sample: object_ids.into_iter().take(SAMPLE).collect(),
+        actor: scope.caller.actor().to_owned(),
+        webhook_url,
+        is_forced: match again {
+            Again::Everything => true,
+            // What is retried is done as it was to be done.
+            Again::Retry | Again::Asked { .. } | Again::Failed { .. } | Again::Missing(_) => {
+                draft.effective_dedup_strategy == Some(DedupStrategy::Force)
+            }
+            Again::Unfinished | Again::Resubmitted | Again::From(_) => false,
+        },
+    })
 }
 
 /// Refuses a batch that is queued, runs, or was submitted less than `pause` microseconds ago.

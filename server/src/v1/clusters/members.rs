@@ -179,21 +179,14 @@ async fn write(
     documents::settle(app, namespace_id, collection_id).await?;
     let stored = app.store().get(&reach, &ids, WithVectors::Yes).await?;
     let at = app.clock().now().to_rfc3339();
-    let mut changed = Vec::with_capacity(stored.len());
-    for mut document in stored {
-        let member = step
-            .iter()
-            .find(|one| one.document_id == document.document_id);
+    let documents = stored.into_iter().filter_map(|mut document| {
+        let mut members = step.iter();
+        let member = members.find(|one| one.document_id == document.document_id);
         let cluster = member.and_then(|one| told.get(one.cluster?));
-        if put(&mut document, mappings, run, cluster) {
-            if let Some(internal) = document.payload.get_mut("_internal") {
-                internal["updated_at"] = at.as_str().into();
-            }
-            // A document that was read comes without the text that keyword search reads.
-            document.keywords = Some(documents::keywords(&document.payload));
-            changed.push(document);
-        }
-    }
+        let is_other = put(&mut document, mappings, run, cluster);
+        is_other.then(|| touched(document, &at))
+    });
+    let changed: Vec<Document> = documents.collect();
     if changed.is_empty() {
         return Ok(());
     }
@@ -212,6 +205,16 @@ async fn write(
             })
         })
         .await
+}
+
+/// The document as it is stored after a change.
+fn touched(mut document: Document, at: &str) -> Document {
+    if let Some(internal) = document.payload.get_mut("_internal") {
+        internal["updated_at"] = at.into();
+    }
+    // A document that was read comes without the text that keyword search reads.
+    document.keywords = Some(documents::keywords(&document.payload));
+    document
 }
 
 /// Whether the document says something else than before.

@@ -127,7 +127,7 @@ pub async fn create(
 ) -> Result<ClusterMetadata> {
     let operation = NamespaceOperation::CreateCluster;
     scope.caller.allow(ResourceType::Cluster, "*", operation)?;
-    let mut model = config::check(app, scope, request).await?;
+    let model = config::check(app, scope, request).await?;
     if members::is_told(&model) {
         may_write(
             app,
@@ -137,25 +137,7 @@ pub async fn create(
         .await?;
     }
     let now = app.clock().micros();
-    let cluster_id = id::new("clust_");
-    let name = model.cluster_name.take().map(|name| name.trim().to_owned());
-    let name = name.unwrap_or_else(|| cluster_id.clone());
-    model.cluster_name = Some(name.clone());
-    model.cluster_id = Some(cluster_id.clone());
-    model.created_at = Some(clock::time(now));
-    model.updated_at = model.created_at;
-    let mut stored = Stored {
-        told: ClusterMetadata {
-            cluster_id: Some(cluster_id),
-            cluster_name: name,
-            namespace_id: scope.namespace_id.clone(),
-            created_at: model.created_at,
-            updated_at: model.created_at,
-            ..Default::default()
-        },
-        model,
-    };
-    describe(&mut stored);
+    let stored = first_state(model, &scope.namespace_id, now);
     let (caller, namespace_id) = (scope.caller.clone(), scope.namespace_id.clone());
     app.db()
         .write(move |tx| {
@@ -187,6 +169,30 @@ pub async fn create(
             })
         })
         .await
+}
+
+/// A new cluster with its id, named by that where its maker has no name for it.
+fn first_state(mut model: ClusterModel, namespace_id: &str, now: i64) -> Stored {
+    let cluster_id = id::new("clust_");
+    let name = model.cluster_name.take().map(|name| name.trim().to_owned());
+    let name = name.unwrap_or_else(|| cluster_id.clone());
+    model.cluster_name = Some(name.clone());
+    model.cluster_id = Some(cluster_id.clone());
+    model.created_at = Some(clock::time(now));
+    model.updated_at = model.created_at;
+    let mut stored = Stored {
+        told: ClusterMetadata {
+            cluster_id: Some(cluster_id),
+            cluster_name: name,
+            namespace_id: namespace_id.to_owned(),
+            created_at: model.created_at,
+            updated_at: model.created_at,
+            ..Default::default()
+        },
+        model,
+    };
+    describe(&mut stored);
+    stored
 }
 
 /// Whoever lets documents be told of their clusters could write them.

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{
     find,
-    members::{self, Members},
+    members::{self, Member, Members},
     running::MAX_RUNS,
     store::{self, Run},
 };
@@ -276,29 +276,7 @@ pub async fn picture(
         .filter(|one| !one.at.is_empty())
         .collect();
     let dims = drawn.first().map_or(0, |one| one.at.len());
-    let mut sums =
-        vec![(vec![0.0_f64; dims], 0_usize); run.result.centroids.iter().flatten().count()];
-    for one in &drawn {
-        if let Some((sum, count)) = one.cluster.and_then(|place| sums.get_mut(place)) {
-            *count += 1;
-            sum.iter_mut()
-                .zip(&one.at)
-                .for_each(|(sum, x)| *sum += f64::from(*x));
-        }
-    }
-    let centroids = run
-        .result
-        .centroids
-        .iter()
-        .flatten()
-        .zip(sums)
-        .map(|(one, (sum, count))| ClusterVisualizationCentroid {
-            cluster_id: one.cluster_id.clone(),
-            label: label(&run.result, &one.cluster_id, one.label.as_ref()),
-            num_members: one.num_members,
-            position: sum.iter().map(|sum| sum / count.max(1) as f64).collect(),
-        });
-    let centroids = centroids.collect();
+    let centroids = centres(&run.result, &drawn, dims);
     let step = drawn.len().div_ceil(asked.most.max(1)).max(1);
     let points = drawn.iter().step_by(step).map(|one| {
         let cluster = one.cluster.map(|place| format!("cl_{place}"));
@@ -324,6 +302,32 @@ pub async fn picture(
         points,
         centroids,
     })
+}
+
+/// The clusters of a picture, each in the middle of its members.
+fn centres(
+    result: &ClusterExecutionResult,
+    drawn: &[&Member],
+    dims: usize,
+) -> Vec<ClusterVisualizationCentroid> {
+    let clusters = || result.centroids.iter().flatten();
+    let mut sums = vec![(vec![0.0_f64; dims], 0_usize); clusters().count()];
+    for one in drawn {
+        if let Some((sum, count)) = one.cluster.and_then(|place| sums.get_mut(place)) {
+            *count += 1;
+            sum.iter_mut()
+                .zip(&one.at)
+                .for_each(|(sum, x)| *sum += f64::from(*x));
+        }
+    }
+    let centres = clusters().zip(sums);
+    let centres = centres.map(|(one, (sum, count))| ClusterVisualizationCentroid {
+        cluster_id: one.cluster_id.clone(),
+        label: label(result, &one.cluster_id, one.label.as_ref()),
+        num_members: one.num_members,
+        position: sum.iter().map(|sum| sum / count.max(1) as f64).collect(),
+    });
+    centres.collect()
 }
 
 /// Gives clusters of an execution other labels; an empty one takes the label that was given back.

@@ -1,6 +1,6 @@
 //! What an execution tells: its clusters with their names, and its figures.
 
-use loupe_engine::cluster::{Drift, drift};
+use loupe_engine::cluster::{Cluster, Drift, drift};
 use loupe_wire::{
     ClusterExecutionCentroid, ClusterExecutionMetrics, ClusterModel, LayoutStability,
     LayoutStabilityApplied, RepresentativeDocument,
@@ -31,46 +31,12 @@ pub async fn tell(
     let known = before
         .and_then(|before| before.result.centroids.clone())
         .unwrap_or_default();
-    let mut told: Vec<ClusterExecutionCentroid> = Vec::with_capacity(words.len());
-    for (place, (one, words)) in computed.found.clusters.iter().zip(words).enumerate() {
-        let (mean, least) = computed
-            .quality
-            .cosines
-            .get(place)
-            .copied()
-            .unwrap_or_default();
-        let by_vectors = !computed.gathered.vectors.is_empty() && !one.members.is_empty();
-        let label = match one.members.first() {
-            Some(first) if !by_vectors => computed.gathered.points[*first].attributes.join(" / "),
-            _ => labels::label_of(&words, place),
-        };
+    let clusters = computed.found.clusters.iter().zip(words).enumerate();
+    let told = clusters.map(|(place, (one, words))| {
         let named = known.get(place).filter(|_| is_assigned);
-        let point = |place: &usize| {
-            let point = &computed.gathered.points[*place];
-            RepresentativeDocument {
-                document_id: point.document_id.clone(),
-                collection_id: Some(point.collection_id.clone()),
-            }
-        };
-        told.push(ClusterExecutionCentroid {
-            cluster_id: format!("cl_{place}"),
-            num_members: i64::try_from(one.members.len()).unwrap_or(i64::MAX),
-            label: named.and_then(|named| named.label.clone()).or(Some(label)),
-            summary: named.and_then(|named| named.summary.clone()),
-            keywords: named
-                .and_then(|named| named.keywords.clone())
-                .or(Some(words)),
-            mean_cosine_similarity: by_vectors.then_some(mean),
-            min_cosine_similarity: by_vectors.then_some(least),
-            representative_ids: one
-                .members
-                .iter()
-                .take(REPRESENTATIVES)
-                .map(point)
-                .collect(),
-            ..Default::default()
-        });
-    }
+        centroid(computed, place, one, words, named)
+    });
+    let mut told: Vec<ClusterExecutionCentroid> = told.collect();
     let asked = run
         .request
         .llm_labeling
@@ -85,6 +51,44 @@ pub async fn tell(
     };
     run.result.centroids = Some(told);
     errors
+}
+
+/// One cluster: with the name that it had before, or one of its own words or of the attributes that its members share.
+fn centroid(
+    computed: &Computed,
+    place: usize,
+    one: &Cluster,
+    words: Vec<String>,
+    named: Option<&ClusterExecutionCentroid>,
+) -> ClusterExecutionCentroid {
+    let (gathered, cosines) = (&computed.gathered, &computed.quality.cosines);
+    let (mean, least) = cosines.get(place).copied().unwrap_or_default();
+    let by_vectors = !gathered.vectors.is_empty() && !one.members.is_empty();
+    let label = match one.members.first() {
+        Some(first) if !by_vectors => gathered.points[*first].attributes.join(" / "),
+        _ => labels::label_of(&words, place),
+    };
+    let document = |place: &usize| {
+        let point = &gathered.points[*place];
+        RepresentativeDocument {
+            document_id: point.document_id.clone(),
+            collection_id: Some(point.collection_id.clone()),
+        }
+    };
+    let members = one.members.iter();
+    ClusterExecutionCentroid {
+        cluster_id: format!("cl_{place}"),
+        num_members: i64::try_from(one.members.len()).unwrap_or(i64::MAX),
+        label: named.and_then(|named| named.label.clone()).or(Some(label)),
+        summary: named.and_then(|named| named.summary.clone()),
+        keywords: named
+            .and_then(|named| named.keywords.clone())
+            .or(Some(words)),
+        mean_cosine_similarity: by_vectors.then_some(mean),
+        min_cosine_similarity: by_vectors.then_some(least),
+        representative_ids: members.take(REPRESENTATIVES).map(document).collect(),
+        ..Default::default()
+    }
 }
 
 /// Fills in the figures.

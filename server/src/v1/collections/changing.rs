@@ -32,12 +32,7 @@ pub async fn update(
     identifier: &str,
     mut request: UpdateCollectionRequest,
 ) -> Result<CollectionResponse> {
-    if let Some(name) = &request.collection_name {
-        check_name(name)?;
-    }
-    unbuilt::check_tiering(request.tiering.as_ref())?;
-    check_schema(&request)?;
-    check_alerts(app, scope, request.alert_applications.as_deref()).await?;
+    check_alone(app, scope, &request).await?;
     let found = find(app, scope, identifier, NamespaceOperation::WriteData).await?;
     let names = request.index_map.take();
     request.index_map = names
@@ -87,6 +82,20 @@ pub async fn update(
     count_documents(app, scope, &mut changed).await?;
     let [changed] = changed;
     Ok(changed)
+}
+
+/// What is wrong with a request whatever its collection is.
+async fn check_alone(
+    app: &App,
+    scope: &Scope<Write>,
+    request: &UpdateCollectionRequest,
+) -> Result<()> {
+    if let Some(name) = &request.collection_name {
+        check_name(name)?;
+    }
+    unbuilt::check_tiering(request.tiering.as_ref())?;
+    check_schema(request)?;
+    check_alerts(app, scope, request.alert_applications.as_deref()).await
 }
 
 /// Writes a collection that is other than before, its record and its event.

@@ -2,7 +2,8 @@
 
 use loupe_wire::{
     CloneCollectionRequest, CloneCollectionResponse, CollectionResponse, CreateCollectionRequest,
-    FeatureExtractorConfigInput, FeatureExtractorConfigOutput, NamespaceOperation, Value, reading,
+    FeatureExtractorConfigInput, FeatureExtractorConfigOutput, NamespaceOperation,
+    RetrieverTransformConfigInput, RetrieverTransformConfigOutput, Value, reading,
 };
 
 use super::{draft, draft_copy, find, headers, insert, lifecycle};
@@ -10,7 +11,10 @@ use crate::{
     app::App,
     auth::{Scope, Write},
     error::{ApiError, Result, Violation},
-    v1::copying::{self, Copy},
+    v1::{
+        copying::{self, Copy},
+        retrievers,
+    },
 };
 
 fn as_sent(extractor: FeatureExtractorConfigOutput) -> FeatureExtractorConfigInput {
@@ -22,6 +26,18 @@ fn as_sent(extractor: FeatureExtractorConfigOutput) -> FeatureExtractorConfigInp
         input_mappings: extractor.input_mappings,
         field_passthrough: extractor.field_passthrough,
         include_all_source_fields: extractor.include_all_source_fields,
+    }
+}
+
+fn transform_as_sent(transform: RetrieverTransformConfigOutput) -> RetrieverTransformConfigInput {
+    let stages = retrievers::stage_inputs(&transform.stages);
+    RetrieverTransformConfigInput {
+        retriever_id: transform.retriever_id,
+        retriever_version: transform.retriever_version,
+        stages: (!stages.is_empty()).then_some(stages),
+        input_mappings: transform.input_mappings,
+        write_back_fields: transform.write_back_fields,
+        unique_id_field: transform.unique_id_field,
     }
 }
 
@@ -46,6 +62,7 @@ fn wanted(pattern: CollectionResponse, request: CloneCollectionRequest) -> Creat
         cluster_applications: pattern.cluster_applications,
         schedule: pattern.schedule,
         retriever_enrichments: pattern.retriever_enrichments,
+        retriever_transform: pattern.retriever_transform.map(transform_as_sent),
         embedding_task: pattern.embedding_task,
         ..Default::default()
     }

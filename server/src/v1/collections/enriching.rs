@@ -1,6 +1,7 @@
 //! Retrievers that a collection runs for documents as they come, and what the documents take over of the answers.
 
 use futures::StreamExt as _;
+use indexmap::IndexMap;
 use loupe_engine::{
     filter::{value_at, values_at},
     stage::RunError,
@@ -8,7 +9,7 @@ use loupe_engine::{
 };
 use loupe_wire::{
     CollectionResponse, EnrichmentInputMapping, InputMappingSourceSourceType as Source, Object,
-    RetrieverEnrichmentConfig, RetrieverModelOutput, Value, WriteBackFieldMapping,
+    RetrieverEnrichmentConfig, RetrieverInputSchemaField, Value, WriteBackFieldMapping,
     WriteBackFieldMappingMode as Mode,
 };
 use serde_json::json;
@@ -22,6 +23,8 @@ use crate::{
     v1::{documents, retrievers, taxonomies},
 };
 
+/// The member of a collection that this is about.
+const MEMBER: &str = "retriever_enrichments";
 /// Retrievers that one collection runs.
 const MAX_RETRIEVERS: usize = 10;
 /// Inputs, and fields, of one of them.
@@ -54,22 +57,24 @@ pub(super) async fn check(
     };
     if enrichments.len() > MAX_RETRIEVERS {
         let msg = format!("a collection runs at most {MAX_RETRIEVERS} retrievers");
-        return Err(fault(&[], "too_long", msg, enrichments.len().into()));
+        let sent = enrichments.len().into();
+        return Err(fault(&[MEMBER], &[], "too_long", msg, sent));
     }
     for (place, one) in enrichments.iter_mut().enumerate() {
         let place = place.to_string();
+        let base = [MEMBER, place.as_str()];
         let retriever = retrievers::known(app, scope, &one.retriever_id).await?;
         one.retriever_id.clone_from(&retriever.id);
         if one
             .execution_phase
             .is_some_and(|phase| !(1..=LAST).contains(&phase))
         {
-            let path = [place.as_str(), "execution_phase"];
             let input = one.execution_phase.into();
-            return Err(fault(&path, "range", "must be between 1 and 4", input));
+            let msg = "must be between 1 and 4";
+            return Err(fault(&base, &["execution_phase"], "range", msg, input));
         }
-        check_inputs_of(&place, &one.input_mappings, &retriever)?;
-        check_fields(&place, &one.write_back_fields)?;
+        check_inputs_of(&base, &one.input_mappings, &retriever.input_schema)?;
+        check_fields(&base, &one.write_back_fields)?;
         if let Some(filter) = &one.scroll_filters {
             parse_filter(&filter.0, "retriever_enrichments")?;
         }
@@ -77,33 +82,42 @@ pub(super) async fn check(
     Ok(Some(enrichments))
 }
 
-fn fault(path: &[&str], kind: &str, msg: impl Into<String>, input: Value) -> ApiError {
-    let path = [&["retriever_enrichments"][..], path].concat();
-    Violation::body(&path, kind, msg, input).into()
+/// A fault at a place below the member that `base` leads to.
+fn fault(
+    base: &[&str],
+    path: &[&str],
+    kind: &str,
+    msg: impl Into<String>,
+    input: Value,
+) -> ApiError {
+    Violation::body(&[base, path].concat(), kind, msg, input).into()
 }
 
-fn check_inputs_of(
-    place: &str,
+/// Whether inputs with these names can be made of a document.
+///
+/// # Errors
+/// The 422 list, below `base`.
+pub(super) fn check_inputs_of(
+    base: &[&str],
     mappings: &[EnrichmentInputMapping],
-    retriever: &RetrieverModelOutput,
+    known: &IndexMap<String, RetrieverInputSchemaField>,
 ) -> Result<()> {
     if mappings.is_empty() || mappings.len() > MAX_FIELDS {
         let msg = format!("map 1 to {MAX_FIELDS} inputs of the retriever");
-        let path = [place, "input_mappings"];
-        return Err(fault(&path, "value_error", msg, mappings.len().into()));
+        let sent = mappings.len().into();
+        return Err(fault(base, &["input_mappings"], "value_error", msg, sent));
     }
     for (number, mapping) in mappings.iter().enumerate() {
         let number = number.to_string();
-        let known = &retriever.input_schema;
         if !known.is_empty() && !known.contains_key(&mapping.input_key) {
             let names: Vec<&str> = known.keys().map(String::as_str).collect();
             let msg = format!(
                 "the retriever has no such input; it has: {}",
                 names.join(", ")
             );
-            let path = [place, "input_mappings", &number, "input_key"];
+            let path = ["input_mappings", &number, "input_key"];
             let input = mapping.input_key.as_str().into();
-            return Err(fault(&path, "value_error", msg, input));
+            return Err(fault(base, &path, "value_error", msg, input));
         }
         let source = &mapping.source;
         let (member, kind, msg) = match source.source_type {
@@ -119,24 +133,31 @@ fn check_inputs_of(
             }
             Source::DocumentField | Source::Constant => continue,
         };
-        let path = [place, "input_mappings", &number, "source", member];
-        return Err(fault(&path, kind, msg, Value::Null));
+        let path = ["input_mappings", &number, "source", member];
+        return Err(fault(base, &path, kind, msg, Value::Null));
     }
     Ok(())
 }
 
-fn check_fields(place: &str, fields: &[WriteBackFieldMapping]) -> Result<()> {
+/// Whether what is found can be written into these fields.
+///
+/// # Errors
+/// The 422 list, below `base`.
+pub(super) fn check_fields(base: &[&str], fields: &[WriteBackFieldMapping]) -> Result<()> {
     if fields.is_empty() || fields.len() > MAX_FIELDS {
         let msg = format!("write 1 to {MAX_FIELDS} fields");
-        let path = [place, "write_back_fields"];
-        return Err(fault(&path, "value_error", msg, fields.len().into()));
+        let path = ["write_back_fields"];
+        return Err(fault(base, &path, "value_error", msg, fields.len().into()));
     }
     for (number, field) in fields.iter().enumerate() {
         let number = number.to_string();
-        let path = |member: &'static str| [place, "write_back_fields", &number, member];
+        let path = |member: &'static str| ["write_back_fields", number.as_str(), member];
         if is_empty(Some(&field.source_field)) {
-            let msg = "name the field of what the retriever finds";
-            return Err(fault(&path("source_field"), "missing", msg, Value::Null));
+            let (path, msg) = (
+                path("source_field"),
+                "name the field of what the retriever finds",
+            );
+            return Err(fault(base, &path, "missing", msg, Value::Null));
         }
         let target = field.target_field.as_str();
         let mut steps = target.split('.');
@@ -147,7 +168,7 @@ fn check_fields(place: &str, fields: &[WriteBackFieldMapping]) -> Result<()> {
         {
             let msg = "a field of the document's own, its pieces between dots";
             let path = path("target_field");
-            return Err(fault(&path, "value_error", msg, target.into()));
+            return Err(fault(base, &path, "value_error", msg, target.into()));
         }
     }
     Ok(())
@@ -294,7 +315,7 @@ fn row(document: &Document) -> Value {
 }
 
 /// The inputs that the mappings make of a document; none where it has no field of those that are named.
-fn inputs(mappings: &[EnrichmentInputMapping], document: &Value) -> Option<Object> {
+pub(super) fn inputs(mappings: &[EnrichmentInputMapping], document: &Value) -> Option<Object> {
     let (mut inputs, mut named, mut there) = (Object::new(), 0, 0);
     for mapping in mappings {
         let source = &mapping.source;
@@ -318,7 +339,7 @@ fn inputs(mappings: &[EnrichmentInputMapping], document: &Value) -> Option<Objec
 }
 
 /// What a field becomes: of the first document found that has it, or of all. Nothing where that is too large to be kept.
-fn value_of(field: &WriteBackFieldMapping, found: &[Value]) -> Option<Value> {
+pub(super) fn value_of(field: &WriteBackFieldMapping, found: &[Value]) -> Option<Value> {
     let each = found
         .iter()
         .flat_map(|one| values_at(one, &field.source_field));
@@ -342,7 +363,7 @@ fn value_of(field: &WriteBackFieldMapping, found: &[Value]) -> Option<Value> {
 }
 
 /// Sets a member by its dot path, making the objects on the way.
-fn put(payload: &mut Object, path: &str, value: Value) {
+pub(super) fn put(payload: &mut Object, path: &str, value: Value) {
     match path.split_once('.') {
         None => {
             payload.insert(path.to_owned(), value);

@@ -1,6 +1,6 @@
 //! Collections made from names of features: what `GET /v1/collections/features` lists, by the name, the id or an address.
 
-use loupe_engine::extract::{self, ExtractorInfo};
+use loupe_engine::extract::{self, ExtractorInfo, passthrough};
 use loupe_wire::{FeatureExtractorConfigInput, Value};
 
 use super::extractors;
@@ -10,7 +10,8 @@ use crate::{
 };
 
 /// The extractor that a new collection names, or the one that its features are of: as it is without parameters, and with all
-/// fields of the source, as there is no word about either beside the features.
+/// fields of the source, as there is no word about either beside the features. A collection that `transforms` may go without:
+/// it has what was found as it is.
 ///
 /// # Errors
 /// 422 for neither or both, for features that are not known or not to be had here, and for those of several extractors.
@@ -18,11 +19,13 @@ pub(super) fn extractor(
     app: &App,
     sent: Option<FeatureExtractorConfigInput>,
     features: Option<Vec<String>>,
+    transforms: bool,
 ) -> Result<FeatureExtractorConfigInput> {
     let features = features.unwrap_or_default();
     let (member, kind, msg) = match (sent, features.is_empty()) {
         (Some(config), true) => return Ok(config),
         (None, false) => return of(app, &features),
+        (None, true) if transforms => return Ok(as_it_is()),
         (Some(_), false) => (
             "features",
             "value_error",
@@ -35,6 +38,14 @@ pub(super) fn extractor(
         ),
     };
     Err(Violation::body(&[member], kind, msg, Value::Null).into())
+}
+
+fn as_it_is() -> FeatureExtractorConfigInput {
+    FeatureExtractorConfigInput {
+        feature_extractor_name: passthrough::INFO.name.into(),
+        version: passthrough::INFO.version.into(),
+        ..Default::default()
+    }
 }
 
 fn of(app: &App, features: &[String]) -> Result<FeatureExtractorConfigInput> {

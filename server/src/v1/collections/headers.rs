@@ -53,6 +53,17 @@ pub(super) fn are_sealed(extractor: &FeatureExtractorConfigOutput) -> bool {
     headers(&mut extractor.clone()).any(|(_, value)| value.starts_with(SEALED))
 }
 
+/// Takes the headers out, for what is made elsewhere; answers whether there were some.
+pub fn leave_out(extractor: &mut FeatureExtractorConfigOutput) -> bool {
+    let is_sending = headers(extractor).next().is_some();
+    let parameters = extractor.parameters.iter_mut();
+    let parameters = parameters.filter_map(Value::as_object_mut);
+    for one in parameters.chain([&mut extractor.params]) {
+        one.retain(|name, _| name != HEADERS);
+    }
+    is_sending
+}
+
 /// The extractor with the values as they are to be sent.
 ///
 /// # Errors

@@ -19,6 +19,7 @@ mod schemas;
 mod searching;
 mod sources;
 pub mod store;
+mod transforming;
 pub mod unbuilt;
 
 use std::sync::Arc;
@@ -43,6 +44,7 @@ pub use routes::router;
 pub use scheduling::{hold_scheduled, unschedule};
 pub use searching::Ready;
 pub use store::COLLECTIONS;
+pub use transforming::{Results, Transform};
 
 use super::{
     alerts,
@@ -181,9 +183,16 @@ async fn draft_copy(
         .allow(ResourceType::Collection, "*", NamespaceOperation::WriteData)?;
     check_name(&request.collection_name)?;
     let source = sources::check(app, scope, request.source).await?;
-    let config = features::extractor(app, request.feature_extractor, request.features)?;
+    let about = (request.collection_name.as_str(), &source);
+    let transform = transforming::check(app, scope, request.retriever_transform, about).await?;
+    let (sent, features) = (request.feature_extractor, request.features);
+    let config = features::extractor(app, sent, features, transform.is_some())?;
     let (feature_extractor, indexes) = configuring::check(app, &config, is_new)?;
-    let schemas = sources::schemas(app, &scope.namespace_id, &source).await?;
+    let schemas = match &transform {
+        // What a retriever finds may have any field.
+        Some(_) => vec![None],
+        None => sources::schemas(app, &scope.namespace_id, &source).await?,
+    };
     mappings::check(&config, &schemas)?;
     check_alerts(app, scope, request.alert_applications.as_deref()).await?;
     let input_schema = match request.input_schema {
@@ -214,6 +223,7 @@ async fn draft_copy(
         trigger_id: triggers::new_id(schedule.as_ref()),
         schedule,
         retriever_enrichments: enrichments,
+        retriever_transform: transform,
         taxonomy_applications,
         cluster_applications,
         document_count: Some(0),
@@ -272,7 +282,6 @@ pub async fn create(
     scope: &Scope<Write>,
     request: CreateCollectionRequest,
 ) -> Result<CollectionResponse> {
-    unbuilt::check_new(&request)?;
     let collection = draft(app, scope, request).await?;
     let (caller, namespace_id, now) = (
         scope.caller.clone(),

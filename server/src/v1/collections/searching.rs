@@ -6,11 +6,11 @@ use indexmap::IndexMap;
 use loupe_engine::{
     filter::Filter,
     stage::{
-        Outcome, RunError, Searchable, check_inputs,
+        Outcome, Run, RunError, Searchable, check_inputs,
         taxonomy::{Finder, Taxonomy},
     },
 };
-use loupe_wire::{Object, RetrieverInputSchemaField};
+use loupe_wire::{Object, RetrieverInputSchemaField, RetrieverModelOutput};
 
 use super::lifecycle;
 use crate::{
@@ -42,18 +42,31 @@ impl Ready {
         retriever_id: &str,
         longest_ms: u64,
     ) -> Result<Self> {
-        let (namespace_id, org_id) = (&scope.namespace_id, &scope.caller.org_id);
         let stored = RETRIEVERS
-            .known(app.db(), namespace_id, retriever_id)
+            .known(app.db(), &scope.namespace_id, retriever_id)
             .await?;
-        let finder = retrievers::finder(app, org_id, namespace_id, &stored).await?;
-        let found = super::resolve(app, namespace_id, &stored.collection_ids).await?;
+        Self::made_of(app, scope, &stored, longest_ms).await
+    }
+
+    /// The same of a retriever that is at hand.
+    ///
+    /// # Errors
+    /// 404 for a collection that it reads and that is gone; the database does not answer.
+    pub async fn made_of(
+        app: &App,
+        scope: &Scope<Write>,
+        retriever: &RetrieverModelOutput,
+        longest_ms: u64,
+    ) -> Result<Self> {
+        let (namespace_id, org_id) = (&scope.namespace_id, &scope.caller.org_id);
+        let finder = retrievers::finder(app, org_id, namespace_id, retriever).await?;
+        let found = super::resolve(app, namespace_id, &retriever.collection_ids).await?;
         let here = found.iter().filter(|one| !lifecycle::is_away(one));
         let named = finder.plan.taxonomies();
         Ok(Self {
             collections: here.map(|one| super::searchable(app, one)).collect(),
             taxonomies: taxonomies::ready(app, org_id, namespace_id, &named).await?,
-            max_time_ms: retrievers::budget_ms(&stored)
+            max_time_ms: retrievers::budget_ms(retriever)
                 .map_or(longest_ms, |own| own.min(longest_ms)),
             finder,
         })
@@ -76,6 +89,34 @@ impl Ready {
         filter: Option<Filter>,
         most: usize,
     ) -> Result<Outcome, RunError> {
+        let run = self.run(app, scope, sent, filter, most).await?;
+        self.finder.plan.run(run).await
+    }
+
+    /// What its stages make of one row that is there already: the first documents of that.
+    ///
+    /// # Errors
+    /// As [`Self::search`].
+    pub async fn pass(
+        &self,
+        app: &App,
+        scope: &Scope<Write>,
+        sent: &Object,
+        row: Object,
+        most: usize,
+    ) -> Result<Outcome, RunError> {
+        let run = self.run(app, scope, sent, None, most).await?;
+        self.finder.plan.run_on(run, row).await
+    }
+
+    async fn run(
+        &self,
+        app: &App,
+        scope: &Scope<Write>,
+        sent: &Object,
+        filter: Option<Filter>,
+        most: usize,
+    ) -> Result<Run, RunError> {
         let finder = &self.finder;
         let inputs = check_inputs(&finder.input_schema, sent).map_err(|faults| {
             let told = faults.into_iter();
@@ -92,6 +133,6 @@ impl Ready {
         run.filter = filter;
         run.limit = i64::try_from(most).ok();
         run.max_time_ms = Some(self.max_time_ms);
-        finder.plan.run(run).await
+        Ok(run)
     }
 }

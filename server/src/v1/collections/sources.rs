@@ -184,6 +184,7 @@ fn of_documents(collection: CollectionResponse) -> Option<BucketSchema> {
     );
     let extractor = &collection.feature_extractor;
     if makes_any
+        || collection.retriever_transform.is_some()
         || extractor.feature_extractor_name == "passthrough_extractor"
         || collection.taxonomy_applications.is_some()
         || collection.input_schema.is_none()

@@ -1,6 +1,6 @@
 //! Members of collections that this version does not act on: that is said, not passed over. What asks for nothing is taken.
 
-use loupe_wire::{CreateCollectionRequest, TieringOverride, Value};
+use loupe_wire::{TieringOverride, Value};
 
 use crate::error::{Result, Violation};
 
@@ -8,18 +8,6 @@ use crate::error::{Result, Violation};
 /// 422, always.
 pub fn refuse(member: &str, msg: &str) -> Result<()> {
     Err(Violation::body(&[member], "not_enabled", msg, Value::Null).into())
-}
-
-/// # Errors
-/// 422 for what a new collection would not do.
-pub(super) fn check_new(request: &CreateCollectionRequest) -> Result<()> {
-    match request.retriever_transform {
-        Some(_) => refuse(
-            "retriever_transform",
-            "objects are not transformed by a retriever yet: name a feature_extractor",
-        ),
-        None => Ok(()),
-    }
 }
 
 /// Of a collection, or of all those of a namespace.

@@ -55,7 +55,8 @@ impl Tables for Databases {
     }
 }
 
-fn active(connection: &StorageConnectionModel) -> Result<()> {
+/// Refuses a connection that is switched off.
+pub(super) fn active(connection: &StorageConnectionModel) -> Result<()> {
     if connection.is_active {
         return Ok(());
     }

@@ -15,7 +15,7 @@ use object_store::client::{
 /// Bytes of a list, or of what a storage says of a failure. A list has at most 1,000 files.
 const MOST: usize = 8 << 20;
 
-/// A list, or the head of a file, from the question to the last byte.
+/// A list, the head of a file or a part that is written, from the question to the last byte.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// From the private part of Unicode: no key has it.

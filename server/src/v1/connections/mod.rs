@@ -1,5 +1,5 @@
-//! Storage connections of an organization: where files outside are fetched from. Secrets are encrypted at rest, each for
-//! its own connection, and are never answered.
+//! Storage connections of an organization: where files outside are fetched from and exports are written to. Secrets are
+//! encrypted at rest, each for its own connection, and are never answered.
 
 mod databases;
 mod marking;
@@ -7,6 +7,7 @@ mod postgres;
 mod routes;
 mod s3;
 mod store;
+mod writing;
 
 use loupe_wire::{
     AuditAction, ListStorageConnectionsRequest, NamespaceOperation, Object, ResourceType,
@@ -19,6 +20,7 @@ pub use databases::{Databases, check_database};
 pub use routes::router;
 pub use s3::{Access, Entry, Opened};
 pub use store::CONNECTIONS;
+pub use writing::{Folder, for_writing};
 
 use super::audit::{self, Change};
 use crate::{

@@ -8,7 +8,7 @@ use std::{
 use loupe_wire::{ManifestSchemaDiscovery, Object, Value};
 use serde_json::json;
 
-use crate::openapi;
+use crate::{openapi, v1::manifest};
 
 /// A type of resource, the operation that makes one, and the types that are made before it.
 const TYPES: [(&str, &str, &[&str]); 9] = [
@@ -27,7 +27,7 @@ const TYPES: [(&str, &str, &[&str]); 9] = [
     ),
 ];
 
-const STEPS: [&str; 7] = [
+const STEPS: [&str; 8] = [
     "GET /v1/discovery/schema: choose an extractor and stages from the catalogues",
     "POST /v1/namespaces: its id is the header X-Namespace of everything after it",
     "POST /v1/buckets with the members that its objects have, then POST /v1/collections over it",
@@ -35,6 +35,7 @@ const STEPS: [&str; 7] = [
     "POST /v1/buckets/{bucket_identifier}/batches with auto_submit, then GET /v1/batches/{batch_id} until it has ended",
     "POST /v1/retrievers with stages over the collections, then POST /v1/retrievers/{retriever_id}/execute",
     "what is refused with 422 names the member and the reason: mend it and send it again",
+    "or all of it in one file, as example_manifest: POST /v1/manifest/validate, then POST /v1/manifest/apply",
 ];
 
 const COMPONENT: &str = "#/components/schemas/";
@@ -47,7 +48,8 @@ pub(super) fn all() -> &'static ManifestSchemaDiscovery {
         let schema = |path: &str| schema(&document, path);
         let named = |(name, path, _): &(&str, &str, _)| Some(((*name).to_owned(), schema(path)?));
         ManifestSchemaDiscovery {
-            manifest_version: openapi::INTERFACE_VERSION.into(),
+            manifest_version: manifest::VERSION.into(),
+            example_manifest: Some(manifest::EXAMPLE.into()),
             resource_types: TYPES.iter().map(|(name, ..)| (*name).to_owned()).collect(),
             schemas: TYPES.iter().filter_map(named).collect(),
             dependency_graph: TYPES

@@ -97,43 +97,8 @@ pub(super) struct DocumentQuery {
 query_extractor!(DocumentQuery);
 
 pub(super) fn listing(query: &DocumentsQuery, request: &ListDocumentsRequest) -> Result<Listing> {
-    let limit = request
-        .limit
-        .or(query.limit)
-        .or(query.page_size)
-        .unwrap_or(10);
-    if let Some(page) = query.page {
-        list::bounded("page", page, 1, i64::MAX)?;
-    }
-    let page = query.page.map(|page| (page - 1).saturating_mul(limit));
-    let offset = request
-        .offset
-        .or(query.offset)
-        .filter(|offset| *offset != 0)
-        .or(page)
-        .unwrap_or(0);
-    if !(1..=1000).contains(&limit) {
-        return Err(
-            Violation::query("limit", "range", "must be between 1 and 1000", limit.into()).into(),
-        );
-    }
-    if !(0..=10_000).contains(&offset) {
-        let msg = "must be between 0 and 10000; go on with the cursor";
-        return Err(Violation::query("offset", "range", msg, offset.into()).into());
-    }
-    let filter = match (&request.filters, &query.filters) {
-        (Some(filter), _) => Some(filter.0.clone()),
-        (None, Some(text)) => Some(serde_json::from_str(text).map_err(|error| {
-            Violation::query(
-                "filters",
-                "json_invalid",
-                format!("not valid JSON: {error}"),
-                text.clone().into(),
-            )
-        })?),
-        (None, None) => None,
-    };
-    let filter = filter.filter(|filter| {
+    let (limit, offset) = part(query, request)?;
+    let filter = filter_sent(query, request)?.filter(|filter| {
         !filter.is_null() && filter.as_object().is_none_or(|tree| !tree.is_empty())
     });
     let sort = match &request.sort {
@@ -170,6 +135,46 @@ pub(super) fn listing(query: &DocumentsQuery, request: &ListDocumentsRequest) ->
             WithVectors::No
         },
     })
+}
+
+/// How many documents are asked for, from which on.
+fn part(query: &DocumentsQuery, request: &ListDocumentsRequest) -> Result<(i64, i64)> {
+    let limit = request
+        .limit
+        .or(query.limit)
+        .or(query.page_size)
+        .unwrap_or(10);
+    if let Some(page) = query.page {
+        list::bounded("page", page, 1, i64::MAX)?;
+    }
+    let page = query.page.map(|page| (page - 1).saturating_mul(limit));
+    let offset = request
+        .offset
+        .or(query.offset)
+        .filter(|offset| *offset != 0)
+        .or(page)
+        .unwrap_or(0);
+    if !(1..=1000).contains(&limit) {
+        return Err(
+            Violation::query("limit", "range", "must be between 1 and 1000", limit.into()).into(),
+        );
+    }
+    if !(0..=10_000).contains(&offset) {
+        let msg = "must be between 0 and 10000; go on with the cursor";
+        return Err(Violation::query("offset", "range", msg, offset.into()).into());
+    }
+    Ok((limit, offset))
+}
+
+fn filter_sent(query: &DocumentsQuery, request: &ListDocumentsRequest) -> Result<Option<Value>> {
+    match (&request.filters, &query.filters) {
+        (Some(filter), _) => Ok(Some(filter.0.clone())),
+        (None, Some(text)) => serde_json::from_str(text).map(Some).map_err(|error| {
+            let msg = format!("not valid JSON: {error}");
+            Violation::query("filters", "json_invalid", msg, text.clone().into()).into()
+        }),
+        (None, None) => Ok(None),
+    }
 }
 
 pub(super) fn shape(query: &DocumentsQuery, request: &ListDocumentsRequest) -> Shape {

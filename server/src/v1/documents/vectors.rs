@@ -32,31 +32,11 @@ pub(super) fn check_vectors(
             );
             return Err(fault("value_error", msg));
         };
-        let sparse = value.is_object();
-        if sparse
-            || value
-                .as_array()
-                .is_some_and(|items| items.iter().any(Value::is_array))
-        {
-            let what = if sparse {
-                "sparse vectors"
-            } else {
-                "several vectors of one document"
-            };
+        if let Some(what) = other_kind(value) {
             let msg = format!("{what} are not kept by this server: send one list of numbers");
             return Err(fault("vector_kind", msg));
         }
-        let numbers: Option<Vec<f32>> = value.as_array().map(|items| {
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "vectors are kept in single precision"
-            )]
-            items
-                .iter()
-                .map(|item| item.as_f64().map_or(f32::NAN, |number| number as f32))
-                .collect()
-        });
-        let numbers = numbers.unwrap_or_default();
+        let numbers = numbers(value);
         if numbers.len() != index.dims {
             let msg = format!(
                 "the vector has {} numbers, the index '{name}' takes {}",
@@ -74,4 +54,29 @@ pub(super) fn check_vectors(
         checked.insert(name.clone(), numbers);
     }
     Ok(checked)
+}
+
+/// What a value is that is another kind of vector.
+fn other_kind(value: &Value) -> Option<&'static str> {
+    let items = value.as_array();
+    match value.is_object() {
+        true => Some("sparse vectors"),
+        false if items.is_some_and(|items| items.iter().any(Value::is_array)) => {
+            Some("several vectors of one document")
+        }
+        false => None,
+    }
+}
+
+/// The numbers of a list; what is none in their place is not finite.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "vectors are kept in single precision"
+)]
+fn numbers(value: &Value) -> Vec<f32> {
+    let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    items
+        .iter()
+        .map(|item| item.as_f64().map_or(f32::NAN, |number| number as f32))
+        .collect()
 }

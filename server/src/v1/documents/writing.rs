@@ -1,6 +1,6 @@
 //! Writing documents: journalled, applied, told of.
 
-use loupe_engine::store::{Document, WithVectors};
+use loupe_engine::store::{CollectionSpec, Document, WithVectors};
 use loupe_wire::{CollectionResponse, DocumentCreateRequest, NamespaceOperation, Object, Value};
 use serde_json::json;
 
@@ -172,19 +172,39 @@ pub async fn create(
     quota::check_documents(app, &scope.caller, 1).await?;
     let spec = collections::spec(app, &scope.namespace_id, &collection);
     let sent = serde_json::to_value(&request).map_err(ApiError::internal)?;
-    let vectors = sent
-        .get("vectors")
-        .and_then(Value::as_object)
-        .cloned()
-        .unwrap_or_default();
     if let Some(sent) = sent.as_object() {
         let own = [collection.id.as_str(), collection.name.as_str()];
         check_id(sent, "collection_id", &own)?;
     }
     check_unnamed(&request)?;
+    let document = first_state(app, scope, &spec, request, &sent)?;
+    let mut documents = [checking::admit(&collection, document).await?];
+    let (caller, made) = (&scope.caller, &mut documents);
+    let copies =
+        taxonomies::at_ingest(app, caller, &scope.namespace_id, &collection, made, false).await?;
+    let [document] = documents;
+    let ids = [document.document_id.clone()];
+    let entry = Entry::Upsert {
+        collection: spec,
+        documents: vec![document.clone()],
+    };
+    let told = [("document.created", ids.as_slice())];
+    write(app, scope, entry, &told, Object::new()).await?;
+    taxonomies::keep(app, &caller.org_id, copies).await?;
+    Ok(document)
+}
+
+/// The document of a create request, with an id and with what the server writes of it.
+fn first_state(
+    app: &App,
+    scope: &Scope<Write>,
+    spec: &CollectionSpec,
+    request: DocumentCreateRequest,
+    sent: &Value,
+) -> Result<Document> {
     let document_id = format!("doc_{}", uuid::Uuid::new_v4().simple());
     let at = app.clock().now().to_rfc3339();
-    let lineage = lineage(&request, &sent);
+    let lineage = lineage(&request, sent);
     let mut payload: Object = request
         .extra
         .into_iter()
@@ -203,27 +223,14 @@ pub async fn create(
         internal["_acl"] = json!({"owner": principal, "read": [], "write": [], "public": false});
     }
     payload.insert("_internal".into(), internal);
-    let document = Document {
+    let vectors = sent.get("vectors").and_then(Value::as_object).cloned();
+    Ok(Document {
         document_id,
         collection_id: spec.collection_id.clone(),
         payload: payload.into(),
-        vectors: check_vectors(&spec, &vectors, &["vectors"])?,
+        vectors: check_vectors(spec, &vectors.unwrap_or_default(), &["vectors"])?,
         keywords: Some(text),
-    };
-    let mut documents = [checking::admit(&collection, document).await?];
-    let (caller, made) = (&scope.caller, &mut documents);
-    let copies =
-        taxonomies::at_ingest(app, caller, &scope.namespace_id, &collection, made, false).await?;
-    let [document] = documents;
-    let ids = [document.document_id.clone()];
-    let entry = Entry::Upsert {
-        collection: spec,
-        documents: vec![document.clone()],
-    };
-    let told = [("document.created", ids.as_slice())];
-    write(app, scope, entry, &told, Object::new()).await?;
-    taxonomies::keep(app, &caller.org_id, copies).await?;
-    Ok(document)
+    })
 }
 
 /// Refuses a document that its caller gave an id. The store numbers the documents of everybody by their ids: a chosen one could

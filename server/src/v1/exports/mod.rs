@@ -1,17 +1,22 @@
-//! Exports: the documents of a collection as one file to download, written by a task in flat memory.
+//! Exports: the documents of a collection as a file to download, or as several, written by a task in flat memory, and copied
+//! into a storage of the organization's own where it says so.
 
 mod columns;
+mod delivering;
+mod pages;
 mod parquet;
 mod routes;
 mod rows;
 mod running;
+mod samples;
 mod store;
+mod tar;
 
 use std::time::Duration;
 
 use loupe_wire::{
     CollectionExportRequest, CollectionExportResponse, ExportFormat, NamespaceOperation,
-    TaskResponse, TaskStatusEnum, TaskType, Value, reading,
+    TaskResponse, TaskStatusEnum, TaskType, reading,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -37,7 +42,7 @@ use crate::{
 /// The queue's word for an export.
 pub const EXPORT: &str = "export_collection";
 
-/// Seconds that a file stays, and its address with it.
+/// Seconds that files stay, and their addresses with them.
 const KEPT_SECONDS: u64 = 86_400;
 
 /// How long a request waits for its file before it answers with the task.
@@ -59,7 +64,7 @@ struct Work {
     only: Option<Vec<String>>,
 }
 
-/// The folder of an export's file. It lies with the files of the namespace, and goes with them.
+/// The folder of an export's files. It lies with the files of the namespace, and goes with them.
 fn folder(namespace_id: &str, export_id: &str) -> String {
     format!("{namespace_id}/exports/{export_id}")
 }
@@ -71,25 +76,10 @@ pub enum Exported {
 }
 
 fn check(request: &CollectionExportRequest) -> Result<()> {
-    let not_yet = |member: &str, msg: &str| {
-        let fault = Violation::body(&[member], "not_enabled", msg, Value::Null);
-        Err(ApiError::from(fault))
-    };
-    if request.format == ExportFormat::Webdataset {
-        return not_yet(
-            "format",
-            "webdataset is not written yet: ask for json, csv or parquet",
-        );
-    }
-    if request.include_media {
-        let msg = "files are not exported yet: documents name theirs, list them with return_presigned_urls";
-        return not_yet("include_media", msg);
-    }
-    if request.destination.is_some() {
-        return not_yet(
-            "destination",
-            "exports are downloaded: destinations are not served yet",
-        );
+    if request.include_media && request.format != ExportFormat::Webdataset {
+        let msg = "a table holds no files: ask for the format webdataset";
+        let fault = Violation::body(&["include_media"], "value_error", msg, true.into());
+        return Err(fault.into());
     }
     let fields = request.select_fields.as_ref().map_or(0, Vec::len);
     if fields > MAX_FIELDS {
@@ -105,12 +95,12 @@ fn check(request: &CollectionExportRequest) -> Result<()> {
 /// Leaves the task of an export and waits a while for its file.
 ///
 /// # Errors
-/// 404 for an unknown collection, 422 for what is not written, what the task ended in.
+/// 404 for an unknown collection or connection, 422 for what is not written, what the task ended in.
 pub async fn export(
     app: &App,
     scope: &Scope<Read>,
     collection: &str,
-    request: CollectionExportRequest,
+    mut request: CollectionExportRequest,
 ) -> Result<Exported> {
     let operation = NamespaceOperation::ReadData;
     // The signal of annotations is no collection that the task would find.
@@ -119,6 +109,9 @@ pub async fn export(
     let (collection, sight) = documents::open(app, scope, &id, operation).await?;
     lifecycle::check_here(&collection)?;
     check(&request)?;
+    if let Some(destination) = &mut request.destination {
+        delivering::check(app, &scope.caller, destination).await?;
+    }
     app.blobs()
         .check_room(app.config().limits.free_disk_bytes)?;
     let work = Work {

@@ -20,8 +20,9 @@ pub fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(export_collection))
 }
 
-/// The documents of a collection as a file to download, which is kept for a day. What takes longer than 20 seconds is
-/// answered with the task that makes the file: its output is the same answer.
+/// The documents of a collection as a file to download, which is kept for a day, or as shards of a web dataset. With a
+/// `destination`, for which the key needs the level `write`, the files are also written into that storage, where they stay. What
+/// takes longer than 20 seconds is answered with the task that makes the files: its output is the same answer.
 #[utoipa::path(post, path = "/v1/collections/{collection_identifier}/export", tag = "collections", request_body = CollectionExportRequest, responses((status = 200, body = CollectionExportResponse), (status = 202, body = TaskResponse)))]
 async fn export_collection(
     State(app): State<App>,

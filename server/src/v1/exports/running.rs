@@ -1,37 +1,39 @@
-//! The task of an export: documents page by page into the blob store.
+//! The task of an export: documents page by page into the blob store, and from there to where they are wanted.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicI64, Ordering},
-};
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use futures::{Stream, TryStreamExt, stream::try_unfold};
-use loupe_engine::{
-    filter::Filter,
-    store::{ListQuery, Reach, WithVectors},
-};
-use loupe_wire::{CollectionExportRequest, CollectionExportResponse, ExportFormat, Object};
+use loupe_engine::store::Reach;
+use loupe_wire::{CollectionExportResponse, ExportFormat, ExportMediaSummary, ExportShard, Object};
 use serde::Deserialize;
 
-use super::{KEPT_SECONDS, Work, columns::Columns, folder, parquet, rows};
+use super::{
+    KEPT_SECONDS, Work, columns::Columns, delivering, folder, pages::Pages, parquet, rows, samples,
+};
 use crate::{
     app::App,
     blob::safe_name,
     clock,
     error::{ApiError, Result},
     jobs::Claim,
-    list::parse_filter,
     v1::{
         collections::{COLLECTIONS, lifecycle},
-        documents, tasks,
+        tasks,
     },
 };
 
-/// Documents read at once; with vectors of a thousand numbers a page is some megabytes.
-const PAGE: usize = 500;
+/// A file of an export as the store keeps it.
+pub(super) struct Written {
+    pub name: String,
+    pub key: String,
+    pub size: u64,
+    /// In hex.
+    pub sha256: String,
+    pub documents: i64,
+}
 
-/// Writes the file and ends the task with what tells of it.
+/// Writes the files and ends the task with what tells of them.
 ///
 /// # Errors
 /// The collection is gone or put away, or a store fails.
@@ -42,129 +44,115 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
         .find(app.db(), &namespace_id, &work.collection_id)
         .await?;
     lifecycle::check_here(&collection)?;
+    // Where nothing may be written any more, nothing is read.
+    let destination = delivering::open(app, claim, &work).await?;
     let reach = Reach {
         namespace_id: namespace_id.clone(),
         collection_ids: vec![collection.id.clone()],
         principal: work.principal.clone(),
     };
     let pages = Pages::new(app, reach, &work)?;
-    let file = match work.request.format {
-        ExportFormat::Csv => File::Csv(columns(pages.clone()).await?),
+    let folder = folder(&namespace_id, &work.export_id);
+    let (files, media) = match work.request.format {
+        ExportFormat::Webdataset => samples::write(app, pages, &folder, &collection.name).await?,
+        _ => (
+            vec![table(app, pages, &folder, &collection.name).await?],
+            None,
+        ),
+    };
+    // What was put away in between was not read whole. A namespace that is removed loses its collections before its files, so
+    // a file that came behind its removal is known by that.
+    if let Err(error) = lifecycle::still_here(app, &namespace_id, &collection.id).await {
+        app.blobs().delete_all(&folder).await?;
+        return Err(error);
+    }
+    let mut made = told(app, &work, &files, media);
+    if let Some(destination) = destination {
+        made.destination =
+            Some(delivering::deliver(app, &work, &destination, &made, &files).await?);
+    }
+    let made = serde_json::to_value(made).map_err(ApiError::internal)?;
+    tasks::succeed(app, claim, vec![made]).await
+}
+
+/// What the answer says of the files: of several, the first one stands for itself, and all are shards.
+fn told(
+    app: &App,
+    work: &Work,
+    files: &[Written],
+    media: Option<ExportMediaSummary>,
+) -> CollectionExportResponse {
+    let address = |file: &Written| {
+        let blobs = app.blobs();
+        blobs.signed_get_url(&file.key, Some(&file.name), KEPT_SECONDS)
+    };
+    let format = work.request.format;
+    let mut made = CollectionExportResponse {
+        download_url: files.first().map(address).unwrap_or_default(),
+        s3_path: files
+            .first()
+            .map(|file| file.key.clone())
+            .unwrap_or_default(),
+        format,
+        document_count: files.iter().map(|file| file.documents).sum(),
+        file_size_bytes: signed(files.iter().map(|file| file.size).sum()),
+        exported_at: clock::time(app.clock().micros()),
+        media,
+        ..Default::default()
+    };
+    if format == ExportFormat::Webdataset {
+        let shard = |file: &Written| ExportShard {
+            filename: file.name.clone(),
+            s3_path: file.key.clone(),
+            download_url: address(file),
+            sample_count: file.documents,
+            file_size_bytes: signed(file.size),
+        };
+        made.shards = files.iter().map(shard).collect();
+        made.shard_count = i64::try_from(files.len()).ok();
+        made.shard_pattern = files
+            .first()
+            .map(|file| samples::pattern(&file.name, files.len()));
+    }
+    made
+}
+
+pub(super) fn signed(size: u64) -> i64 {
+    i64::try_from(size).unwrap_or(i64::MAX)
+}
+
+/// All documents as one file.
+async fn table(app: &App, pages: Pages, folder: &str, collection: &str) -> Result<Written> {
+    let format = pages.request.format;
+    let file = match format {
+        ExportFormat::Csv => File::Csv(columns(pages.again()).await?),
         ExportFormat::Parquet => {
-            let columns = columns(pages.clone()).await?;
+            let columns = columns(pages.again()).await?;
             File::Parquet(Box::new(parquet::Writer::new(columns)))
         }
         _ => File::Json,
     };
-    let extension = tasks::name_of(work.request.format);
-    let name = safe_name(&format!("{}.{extension}", collection.name));
-    let key = format!("{}/{name}", folder(&namespace_id, &work.export_id));
+    let name = safe_name(&format!("{collection}.{}", tasks::name_of(format)));
+    let key = format!("{folder}/{name}");
     let count = pages.count.clone();
     let pieces = std::pin::pin!(pieces(pages, file));
     let kept = app
         .blobs()
         .put_stream(&key, pieces, u64::MAX, |_, _| Ok(()))
         .await?;
-    // What was put away in between was not read whole. A namespace that is removed loses its collections before its files, so
-    // a file that came behind its removal is known by that.
-    if let Err(error) = lifecycle::still_here(app, &namespace_id, &collection.id).await {
-        let folder = folder(&namespace_id, &work.export_id);
-        app.blobs().delete_all(&folder).await?;
-        return Err(error);
-    }
-    let made = CollectionExportResponse {
-        download_url: app.blobs().signed_get_url(&key, Some(&name), KEPT_SECONDS),
-        s3_path: key,
-        format: work.request.format,
-        document_count: count.load(Ordering::Relaxed),
-        file_size_bytes: i64::try_from(kept.size).unwrap_or(i64::MAX),
-        exported_at: clock::time(app.clock().micros()),
-        ..Default::default()
-    };
-    let made = serde_json::to_value(made).map_err(ApiError::internal)?;
-    tasks::succeed(app, claim, vec![made]).await
-}
-
-/// The rows that are asked for, page by page.
-#[derive(Clone)]
-struct Pages {
-    app: App,
-    reach: Reach,
-    request: CollectionExportRequest,
-    /// None when the last page was read.
-    query: Option<ListQuery>,
-    left: usize,
-    /// Rows of this walk so far.
-    count: Arc<AtomicI64>,
-}
-
-impl Pages {
-    fn new(app: &App, reach: Reach, work: &Work) -> Result<Self> {
-        let request = &work.request;
-        let asked: Option<Filter> = request
-            .filters
-            .as_ref()
-            .map(|filter| parse_filter(&filter.0, "filters"))
-            .transpose()?;
-        let filter = match (asked, only(work)) {
-            (Some(asked), Some(only)) => Some(asked.and(only)),
-            (asked, only) => asked.or(only),
-        };
-        let query = ListQuery {
-            filter,
-            limit: PAGE,
-            vectors: match request.include_vectors {
-                true => WithVectors::Yes,
-                false => WithVectors::No,
-            },
-            ..Default::default()
-        };
-        let most = request.sample_size.map(usize::try_from);
-        Ok(Self {
-            app: app.clone(),
-            reach,
-            request: request.clone(),
-            query: Some(query),
-            left: most.and_then(std::result::Result::ok).unwrap_or(usize::MAX),
-            count: Arc::default(),
-        })
-    }
-
-    async fn next(&mut self) -> Result<Option<Vec<Object>>> {
-        let Some(query) = self.query.take().filter(|_| self.left > 0) else {
-            return Ok(None);
-        };
-        let page = self.app.store().list(&self.reach, query.clone()).await?;
-        self.query = page.next.map(|next| ListQuery {
-            cursor: Some(next),
-            ..query
-        });
-        let documents = page.documents.into_iter().take(self.left);
-        let found: Vec<Object> = documents
-            .map(|document| rows::row(document, &self.request))
-            .collect();
-        self.left -= found.len();
-        let added = i64::try_from(found.len()).unwrap_or(0);
-        self.count.fetch_add(added, Ordering::Relaxed);
-        Ok(Some(found))
-    }
-}
-
-/// What the key's scopes leave of the collection; nothing where they cover it.
-fn only(work: &Work) -> Option<Filter> {
-    let patterns = work.only.as_ref()?.iter().map(String::as_str);
-    // What names no document covers none.
-    Some(documents::of_patterns(patterns).unwrap_or(Filter::Any(Vec::new())))
+    Ok(Written {
+        name,
+        key,
+        size: kept.size,
+        sha256: kept.sha256,
+        documents: count.load(Ordering::Relaxed),
+    })
 }
 
 /// The columns of everything that is asked for.
-async fn columns(pages: Pages) -> Result<Columns> {
-    let mut pages = Pages {
-        count: Arc::default(),
-        ..pages
-    };
+async fn columns(mut pages: Pages) -> Result<Columns> {
     let mut columns = Columns::default();
-    while let Some(rows) = pages.next().await? {
+    while let Some(rows) = pages.rows().await? {
         rows.iter().try_for_each(|row| columns.add(row))?;
     }
     Ok(columns)
@@ -218,7 +206,7 @@ fn pieces(pages: Pages, mut file: File) -> impl Stream<Item = Result<Bytes>> {
         let Some((mut pages, mut file, is_first)) = state else {
             return Ok(None);
         };
-        Ok::<_, ApiError>(match pages.next().await? {
+        Ok::<_, ApiError>(match pages.rows().await? {
             Some(rows) => {
                 let bytes = Bytes::from(file.rows(&rows, is_first));
                 let is_first = is_first && rows.is_empty();

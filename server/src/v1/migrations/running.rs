@@ -62,7 +62,7 @@ pub(super) async fn begin(
         expires_at: None,
         ..source.data.0
     };
-    let mut clone = Clone::of(namespace, checked.pattern)?;
+    let clone = Clone::of(namespace, checked.pattern)?;
     let work = Work {
         migration_id: migration.migration_id.clone(),
         copy: Copy {
@@ -73,37 +73,45 @@ pub(super) async fn begin(
     };
     let started = app
         .db()
-        .write(move |tx| {
-            Box::pin(async move {
-                let target = clone.namespace.namespace_id.clone().unwrap_or_default();
-                let body = serde_json::to_value(&work).map_err(ApiError::internal)?;
-                let task_type = TaskType::ApiNamespacesMigrationsRun;
-                let mut task = NewTask::work(&caller.org_id, &target, task_type, MIGRATE, body);
-                task.inputs = vec![work.migration_id.clone().into()];
-                task.description = format!("migration into {}", clone.namespace.namespace_name);
-                let task = tasks::insert(tx, task, now).await?;
-                clone.namespace.clone_task_id = Some(task.task_id.clone());
-                let changes = json!({ "migrated_from": work.copy.from_namespace });
-                clone.insert(tx, &caller, changes, now).await?;
-                change(tx, &caller.org_id, &work.migration_id, now, |migration| {
-                    if migration.status != MigrationStatus::Draft {
-                        return Err(ApiError::conflict("", "the migration was started already"));
-                    }
-                    migration.status = MigrationStatus::Pending;
-                    migration.progress = progress(&work.copy, at);
-                    migration.task_id = Some(task.task_id);
-                    migration.started_at = at;
-                    migration
-                        .additional_data
-                        .insert("target_namespace_id".into(), target.into());
-                    Ok(())
-                })
-                .await
-            })
-        })
+        .write(move |tx| Box::pin(async move { start(tx, &caller, clone, work, now).await }))
         .await?;
     app.work.notify_one();
     Ok(started)
+}
+
+/// Writes the rows, the task that goes on with the documents, and how far the migration is.
+async fn start(
+    tx: &mut Tx,
+    caller: &Caller,
+    mut clone: Clone,
+    work: Work,
+    now: i64,
+) -> Result<GetMigrationResponse> {
+    let at = Some(clock::time(now));
+    let target = clone.namespace.namespace_id.clone().unwrap_or_default();
+    let body = serde_json::to_value(&work).map_err(ApiError::internal)?;
+    let task_type = TaskType::ApiNamespacesMigrationsRun;
+    let mut task = NewTask::work(&caller.org_id, &target, task_type, MIGRATE, body);
+    task.inputs = vec![work.migration_id.clone().into()];
+    task.description = format!("migration into {}", clone.namespace.namespace_name);
+    let task = tasks::insert(tx, task, now).await?;
+    clone.namespace.clone_task_id = Some(task.task_id.clone());
+    let changes = json!({ "migrated_from": work.copy.from_namespace });
+    clone.insert(tx, caller, changes, now).await?;
+    change(tx, &caller.org_id, &work.migration_id, now, |migration| {
+        if migration.status != MigrationStatus::Draft {
+            return Err(ApiError::conflict("", "the migration was started already"));
+        }
+        migration.status = MigrationStatus::Pending;
+        migration.progress = progress(&work.copy, at);
+        migration.task_id = Some(task.task_id);
+        migration.started_at = at;
+        migration
+            .additional_data
+            .insert("target_namespace_id".into(), target.into());
+        Ok(())
+    })
+    .await
 }
 
 async fn end_dry(app: &App, caller: &Caller, id: &str, now: i64) -> Result<GetMigrationResponse> {

@@ -4,8 +4,8 @@ use indexmap::IndexMap;
 use loupe_wire::{
     AuditAction, BucketResponse, CloneNamespaceRequest, CloneNamespaceRequestMode,
     CloneNamespaceResponse, ClonedResourceSummary, CollectionResponse, NamespaceModel,
-    NamespaceOperation, ResourceType, RetrieverModelOutput, SourceConfig, TaxonomyResponse, Value,
-    reading,
+    NamespaceOperation, ResourceType, RetrieverModelOutput, SourceConfig, StageConfigOutput,
+    TaxonomyResponse, Value, reading,
 };
 use serde::de::DeserializeOwned;
 
@@ -125,11 +125,12 @@ fn sources(source: &mut SourceConfig, ids: &ClonedResourceSummary) {
 
 /// What the stages of a retriever are told.
 fn parameters(retriever: &mut RetrieverModelOutput) -> impl Iterator<Item = &mut Value> {
-    let stages = retriever.stages.iter_mut();
-    stages.flat_map(|stage| {
-        let config = stage.config.values_mut();
-        config.chain(stage.parameters.values_mut())
-    })
+    retriever.stages.iter_mut().flat_map(parameters_of)
+}
+
+fn parameters_of(stage: &mut StageConfigOutput) -> impl Iterator<Item = &mut Value> {
+    let config = stage.config.values_mut();
+    config.chain(stage.parameters.values_mut())
 }
 
 impl Clone {
@@ -230,6 +231,18 @@ impl Clone {
                 applied.map(|one| &mut one.retriever_id),
                 &self.ids.retrievers,
             );
+            if let Some(transform) = &mut collection.retriever_transform {
+                remap(&mut transform.retriever_id, &self.ids.retrievers);
+                for value in transform.stages.iter_mut().flat_map(parameters_of) {
+                    for ids in [
+                        &self.ids.collections,
+                        &self.ids.taxonomies,
+                        &self.ids.retrievers,
+                    ] {
+                        remap_inside(value, ids);
+                    }
+                }
+            }
         }
     }
 

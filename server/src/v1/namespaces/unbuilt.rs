@@ -2,7 +2,7 @@
 
 use loupe_wire::{
     CreateNamespaceRequest, NamespaceCostCapOverride, NamespaceInfrastructure,
-    NamespaceSpendBudgetUpdate, NamespaceTrustedIssuer, PatchNamespaceRequest,
+    NamespaceSpendBudgetUpdate, NamespaceTrustedIssuer, PatchNamespaceRequest, TieringOverride,
 };
 
 use crate::{
@@ -13,12 +13,10 @@ use crate::{
 /// # Errors
 /// 422 for what a new namespace would not do.
 pub(super) fn check_new(request: &CreateNamespaceRequest) -> Result<()> {
-    check_tiering(request.tiering.as_ref())?;
-    check_access(
+    check_own(
+        request.tiering.as_ref(),
         request.trusted_issuers.as_deref(),
         request.infrastructure.as_ref(),
-    )?;
-    check_costs(
         request.spend_budget.as_ref(),
         request.cost_cap_override.as_ref(),
     )?;
@@ -34,12 +32,10 @@ pub(super) fn check_new(request: &CreateNamespaceRequest) -> Result<()> {
 /// # Errors
 /// 422 for what a namespace would not do.
 pub(super) fn check_change(request: &PatchNamespaceRequest) -> Result<()> {
-    check_tiering(request.tiering.as_ref())?;
-    check_access(
+    check_own(
+        request.tiering.as_ref(),
         request.trusted_issuers.as_deref(),
         request.infrastructure.as_ref(),
-    )?;
-    check_costs(
         request.spend_budget.as_ref(),
         request.cost_cap_override.as_ref(),
     )?;
@@ -50,6 +46,19 @@ pub(super) fn check_change(request: &PatchNamespaceRequest) -> Result<()> {
         ),
         _ => Ok(()),
     }
+}
+
+/// What new namespaces and changed ones may ask for alike.
+fn check_own(
+    tiering: Option<&TieringOverride>,
+    issuers: Option<&[NamespaceTrustedIssuer]>,
+    infrastructure: Option<&NamespaceInfrastructure>,
+    budget: Option<&NamespaceSpendBudgetUpdate>,
+    cap: Option<&NamespaceCostCapOverride>,
+) -> Result<()> {
+    check_tiering(tiering)?;
+    check_access(issuers, infrastructure)?;
+    check_costs(budget, cap)
 }
 
 /// Who would be let in, or kept out, and what the work would run on.

@@ -43,6 +43,7 @@ pub use profile::stages_of;
 pub use recording::AT_FAULT;
 pub use routes::router;
 pub use store::{Execution, RETRIEVERS, insert_execution, namespace_of};
+pub use writing::fields as fields_of;
 
 use super::{
     api_keys,
@@ -72,9 +73,22 @@ pub fn compile(
     stages: &[StageConfigInput],
     schema: &IndexMap<String, loupe_wire::RetrieverInputSchemaField>,
 ) -> Result<Plan> {
+    compile_in(&[], stages, schema)
+}
+
+/// The same of stages that are sent inside of the member that `base` leads to.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_in(
+    base: &[&str],
+    stages: &[StageConfigInput],
+    schema: &IndexMap<String, loupe_wire::RetrieverInputSchemaField>,
+) -> Result<Plan> {
     Plan::compile(stages, schema).map_err(|problems| {
         let violations = problems.into_iter().map(|problem| {
-            let path: Vec<&str> = problem.loc.iter().map(String::as_str).collect();
+            let within = problem.loc.iter().map(String::as_str);
+            let path: Vec<&str> = base.iter().copied().chain(within).collect();
             Violation::body(&path, problem.r#type, problem.msg, Value::Null)
         });
         ApiError::Validation(violations.collect())
@@ -204,7 +218,10 @@ pub fn configured(app: &App) -> Configured {
 
 /// The ids of the collections that a plan is to read, where the caller may read everything that it reads: these, those that
 /// its stages name, taxonomies, retrievers, databases, and secrets that it sends.
-async fn readable<L: Level>(
+///
+/// # Errors
+/// 404 for what is not there, 403 for what the caller may not read.
+pub async fn readable<L: Level>(
     app: &App,
     scope: &Scope<L>,
     plan: &Plan,

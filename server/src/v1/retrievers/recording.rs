@@ -142,10 +142,19 @@ fn told(
         data["error"] = error.clone().into();
     }
     // What people did with the answer says something of its query; a picture or a vector is too long to keep.
-    let asked = Value::Object(begun.inputs.clone());
-    let text = asked.to_string();
-    if text.len() <= LONGEST_INPUTS && !text.contains("\\u0000") {
-        data["inputs"] = asked;
+    if is_short(&begun.inputs) {
+        data["inputs"] = Value::Object(begun.inputs.clone());
     }
     data
+}
+
+/// Whether the history keeps these inputs: short ones, without what one of the databases cannot keep. What is too long is
+/// written no further than that.
+fn is_short(inputs: &Object) -> bool {
+    let mut room = [0_u8; LONGEST_INPUTS];
+    let mut rest = room.as_mut_slice();
+    let fits = serde_json::to_writer(&mut rest, inputs).is_ok();
+    let used = LONGEST_INPUTS - rest.len();
+    let escaped = b"\\u0000";
+    fits && !room[..used].windows(escaped.len()).any(|at| at == escaped)
 }

@@ -272,7 +272,8 @@ fn hash_of(payload: &Object) -> Result<String> {
     Ok(hash(&bytes))
 }
 
-fn fields(row: &Object) -> Object {
+/// What a row says of its own, without what tells of the search.
+pub fn fields(row: &Object) -> Object {
     let mut fields = row.clone();
     fields.retain(|name, _| !LEFT_OUT.contains(&name.as_str()));
     fields

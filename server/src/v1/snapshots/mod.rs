@@ -107,30 +107,13 @@ async fn create(
         .db()
         .write(move |tx| {
             Box::pin(async move {
-                if SNAPSHOTS.count_in(tx, &namespace.id).await? >= MOST {
-                    let message = format!("a namespace has at most {MOST} snapshots");
-                    return Err(ApiError::conflict("", message).with("limit", MOST));
-                }
-                let task_type = TaskType::ApiNamespacesSnapshotCreate;
-                let work = json!({ "snapshot_id": id });
-                let mut task =
-                    NewTask::work(&caller.org_id, &namespace.id, task_type, CAPTURE, work);
-                task.inputs = vec![id.clone().into()];
-                task.description = format!("snapshot of {}", namespace.name);
-                let task = tasks::insert(tx, task, now).await?;
-                snapshot.task_id = Some(task.task_id.clone());
+                snapshot.task_id = Some(queue(tx, &caller, &namespace, &id, now).await?);
                 SNAPSHOTS
                     .insert(tx, &namespace.id, &id, &id, now, &snapshot)
                     .await?;
-                record_change(
-                    tx,
-                    &caller,
-                    &namespace.id,
-                    json!({ "snapshot_created": id }),
-                    now,
-                )
-                .await?;
-                Ok(task.task_id)
+                let changes = json!({ "snapshot_created": id });
+                record_change(tx, &caller, &namespace.id, changes, now).await?;
+                Ok(snapshot.task_id.unwrap_or_default())
             })
         })
         .await?;
@@ -140,6 +123,26 @@ async fn create(
         snapshot_id,
         message: "the snapshot is being taken: its task tells when it is complete".into(),
     })
+}
+
+/// Leaves the task of one snapshot more, where the namespace has room for it; answers its id.
+async fn queue(
+    tx: &mut crate::db::Tx,
+    caller: &Caller,
+    namespace: &Record<NamespaceModel>,
+    snapshot_id: &str,
+    now: i64,
+) -> Result<String> {
+    if SNAPSHOTS.count_in(tx, &namespace.id).await? >= MOST {
+        let message = format!("a namespace has at most {MOST} snapshots");
+        return Err(ApiError::conflict("", message).with("limit", MOST));
+    }
+    let task_type = TaskType::ApiNamespacesSnapshotCreate;
+    let work = json!({ "snapshot_id": snapshot_id });
+    let mut task = NewTask::work(&caller.org_id, &namespace.id, task_type, CAPTURE, work);
+    task.inputs = vec![snapshot_id.into()];
+    task.description = format!("snapshot of {}", namespace.name);
+    Ok(tasks::insert(tx, task, now).await?.task_id)
 }
 
 async fn record_change(

@@ -99,8 +99,18 @@ async fn check_tree<L: Level>(
         (None, Some(nodes)) => {
             check_tree_shape(nodes)?;
             let mappings = tree.input_mappings.clone();
+            let mut ids: HashMap<String, String> = HashMap::new();
             for (place, node) in nodes.iter_mut().enumerate() {
+                let named = node.collection_id.clone();
                 check_level(app, scope, place, node, own.as_ref(), mappings.as_deref()).await?;
+                ids.insert(named, node.collection_id.clone());
+            }
+            // A parent is named as its own node is, by id or name.
+            let parents = nodes.iter_mut();
+            for parent in parents.filter_map(|node| node.parent_collection_id.as_mut()) {
+                if let Some(id) = ids.get(parent.as_str()) {
+                    parent.clone_from(id);
+                }
             }
             Ok(())
         }

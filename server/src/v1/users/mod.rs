@@ -16,6 +16,7 @@ use super::{
     api_keys,
     audit::{self, Change},
     organizations::Clearing,
+    templates,
 };
 use crate::{
     app::App,
@@ -159,6 +160,7 @@ pub async fn delete(app: &App, caller: &Caller, email: &str) -> Result<()> {
                 let user = store::find_in(tx, &caller.org_id, &email).await?;
                 allow(&caller, &user.user_id)?;
                 let hashes = api_keys::revoke_all_of_user(tx, &caller, &user.user_id, now).await?;
+                templates::forget_user(tx, &caller.org_id, &user.user_id).await?;
                 store::delete(tx, &user, now).await?;
                 let change = Change {
                     action: AuditAction::UserDeleted,

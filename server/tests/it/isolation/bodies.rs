@@ -196,6 +196,58 @@ pub fn bodies() -> Vec<(&'static str, Value)> {
             json!({"inputs": {}, "pagination": {"method": "cursor", "limit": 5, "cursor": "$cursor"}}),
         ),
         (
+            "POST /v1/templates/buckets/from-bucket/$bucket_id",
+            json!({"template_name": "theirs"}),
+        ),
+        (
+            "POST /v1/templates/collections/from-collection/$collection_id",
+            json!({"template_name": "theirs"}),
+        ),
+        (
+            "POST /v1/templates/retrievers/from-retriever/$retriever_id",
+            json!({"template_name": "theirs"}),
+        ),
+        (
+            "POST /v1/templates/taxonomies/from-taxonomy/$taxonomy_id",
+            json!({"template_name": "theirs"}),
+        ),
+        (
+            "POST /v1/templates/clusters/from-cluster/$cluster_id",
+            json!({"template_name": "theirs"}),
+        ),
+        (
+            "POST /v1/templates/namespaces/from-namespace/$namespace_id",
+            json!({"template_name": "theirs"}),
+        ),
+        (
+            "POST /v1/templates/retrievers/$template_id/instantiate",
+            json!({"retriever_name": "of their template", "collection_identifiers": ["@collection_identifier"]}),
+        ),
+        (
+            "POST /v1/templates/retrievers/@template_id/instantiate",
+            json!({"retriever_name": "on theirs", "collection_identifiers": ["$collection_identifier"]}),
+        ),
+        (
+            "POST /v1/templates/collections/tmpl_collection_texts/instantiate",
+            json!({"collection_name": "of theirs", "bucket_ids": ["$bucket_id"]}),
+        ),
+        (
+            "POST /v1/templates/collections/tmpl_collection_texts/instantiate",
+            json!({"collection_name": "over theirs", "collection_id": "$collection_id"}),
+        ),
+        (
+            "POST /v1/templates/clusters/tmpl_cluster_shelves/instantiate",
+            json!({"cluster_name": "of theirs", "collection_ids": ["$collection_id"]}),
+        ),
+        (
+            "POST /v1/templates/taxonomies/tmpl_taxonomy_topics/instantiate",
+            json!({"taxonomy_name": "of theirs", "collection_config": {"source_collection": "$collection_id", "retriever": "@retriever_id"}}),
+        ),
+        (
+            "POST /v1/templates/taxonomies/tmpl_taxonomy_topics/instantiate",
+            json!({"taxonomy_name": "by theirs", "collection_config": {"source_collection": "@collection_identifier", "retriever": "$retriever_id"}}),
+        ),
+        (
             "POST /v1/clusters",
             json!({"cluster_name": "of theirs", "collection_ids": ["$collection_identifier"], "cluster_type": "attribute", "attribute_config": {"attributes": ["title"]}}),
         ),
@@ -300,6 +352,14 @@ pub fn bodies() -> Vec<(&'static str, Value)> {
             json!({"vector_mappings": [{"existing_index": "own", "inference_service": "all_minilm_l6_v2_v1"}]}),
         ),
         ("POST /v1/tasks/list", json!({"search": "$task_id"})),
+        (
+            "GET /v1/manifest/export?namespace_id=$namespace_identifier",
+            Value::Null,
+        ),
+        (
+            "POST /v1/manifest/export",
+            json!({"namespace_ids": ["$namespace_identifier"]}),
+        ),
         (
             "POST /v1/namespaces/list",
             json!({"search": "$namespace_identifier"}),

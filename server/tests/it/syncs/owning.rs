@@ -22,7 +22,7 @@ impl Place {
         while self.names(server).await != names {
             let found = self.names(server).await;
             assert!(
-                began.elapsed() < Duration::from_secs(60),
+                began.elapsed() < Duration::from_secs(180),
                 "{found:?}, not {names:?}"
             );
             tokio::time::sleep(Duration::from_millis(50)).await;

@@ -38,7 +38,7 @@ async fn a_request_that_is_cut_off_leaves_a_whole_taxonomy() {
     let began = Instant::now();
     while call("/v1/collections/subjects%20nodes").await.status != 200 {
         assert!(
-            began.elapsed() < Duration::from_secs(60),
+            began.elapsed() < Duration::from_secs(180),
             "nothing is begun"
         );
         tokio::time::sleep(Duration::from_millis(50)).await;
@@ -47,7 +47,7 @@ async fn a_request_that_is_cut_off_leaves_a_whole_taxonomy() {
     let began = Instant::now();
     while call("/v1/taxonomies/subjects").await.status != 200 {
         assert!(
-            began.elapsed() < Duration::from_secs(60),
+            began.elapsed() < Duration::from_secs(180),
             "what was begun is not finished"
         );
         tokio::time::sleep(Duration::from_millis(50)).await;

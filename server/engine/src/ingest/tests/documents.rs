@@ -222,3 +222,20 @@ async fn what_is_mapped_twice_is_one_document() {
     let ids: std::collections::HashSet<&String> = made.iter().map(|d| &d.document_id).collect();
     assert_eq!(ids.len(), 3);
 }
+
+#[tokio::test]
+async fn results_for_one_object_are_documents_of_their_own() {
+    let plan = plan("passthrough_extractor", json!({}));
+    let of = |result: &str| ObjectInput {
+        result: Some(result.to_owned()),
+        ..object(0, json!({"title": "one"}))
+    };
+    let mut made = Vec::new();
+    for result in ["result/a", "result/b", "result/a"] {
+        made.extend(documents(&plan, of(result)).await.unwrap());
+    }
+    assert_ne!(made[0].document_id, made[1].document_id);
+    assert_eq!(made[0].document_id, made[2].document_id);
+    let root = |number: usize| &made[number].payload["_internal"]["lineage"]["root_object_id"];
+    assert_eq!((root(0), root(1)), (&json!("obj_0"), &json!("obj_0")));
+}

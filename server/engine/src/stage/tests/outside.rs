@@ -266,6 +266,24 @@ fn what_cannot_run_is_refused_with_its_reason() {
     let tools =
         json!({"system_prompt": "x", "output_schema": {"a": "string"}, "enabled_tools": ["shell"]});
     assert_eq!(of("agentic_enrich", tools)[0].0, "enabled_tools.0");
+    let looked_at = |provider: Value| {
+        let parameters = json!({"system_prompt": "x", "output_schema": {"a": "string"},
+            "enabled_tools": ["analyze_content"], "analysis_provider": provider});
+        let found = of("agentic_enrich", parameters).into_iter();
+        found.map(|one| (one.0, one.1)).collect::<Vec<_>>()
+    };
+    let own = json!({"provider": "google", "model_name": "large", "api_key": "{{ secret.mine }}"});
+    assert!(looked_at(own).is_empty());
+    let wrong = json!({"provider": "nobody", "url": "https://a.example"});
+    let here = |name: &str| format!("analysis_provider.{name}");
+    assert_eq!(
+        looked_at(wrong),
+        [(here("provider"), "enum"), (here("url"), "extra_forbidden")]
+    );
+    assert_eq!(
+        looked_at(json!("google")),
+        [("analysis_provider".to_owned(), "dict_type")]
+    );
 }
 
 #[tokio::test]

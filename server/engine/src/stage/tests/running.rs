@@ -156,3 +156,14 @@ async fn a_run_out_of_time_says_so_and_a_skipped_error_is_told() {
         .unwrap();
     assert_eq!(out.documents.len(), 1);
 }
+
+#[tokio::test]
+async fn stages_begin_with_a_row_that_is_there() {
+    let row = json!({"document_id": "own", "list": [1, 2]});
+    let row = row.as_object().unwrap().clone();
+    let plan = plan(json!({"unwind": {"field": "list"}}));
+    let out = plan.run_on(run(store(), json!({})), row).await.unwrap();
+    assert_eq!(ids(&out), ["own", "own"]);
+    let members: Vec<&Value> = out.documents.iter().map(|one| &one["list"]).collect();
+    assert_eq!(members, [&json!(1), &json!(2)]);
+}
