@@ -184,6 +184,17 @@ both! {
         let key = answer["destination"]["files"][0].as_str().unwrap();
         assert_eq!(&storage.files()[key][..], &file[..]);
         assert_eq!(storage.files().keys().filter(|key| key.starts_with("late/")).count(), 2);
+
+        // The documents of a collection that is called as the manifest is are not written over.
+        let collection = json!({"collection_name": "manifest", "source": {"type": "direct_upsert"},
+            "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"}});
+        server.call_in(&namespace, "POST", "/v1/collections", collection).await.ok();
+        let path = "/v1/collections/manifest/export";
+        let answer = server.call_in(&namespace, "POST", path, to("own", "s3://files/same")).await.ok();
+        let told = &answer["destination"];
+        let files = storage.files();
+        assert_eq!(&files[told["files"][0].as_str().unwrap()][..], b"[]\n");
+        assert!(told["manifest_key"] != told["files"][0] && files.contains_key(told["manifest_key"].as_str().unwrap()), "{answer:#}");
     }
 
     async fn an_export_goes_only_where_it_may(server) {

@@ -53,7 +53,7 @@ async fn thing(server: &Server, namespace: &str, bucket: &str, body: Value) -> S
     made["object_id"].as_str().unwrap().to_owned()
 }
 
-fn body(name: &str, source: &Value, transform: &Value) -> Value {
+fn asked(name: &str, source: &Value, transform: &Value) -> Value {
     json!({"collection_name": name, "source": source, "retriever_transform": transform})
 }
 
@@ -64,7 +64,7 @@ async fn transformed(
     source: Value,
     transform: Value,
 ) -> Value {
-    let body = body(name, &source, &transform);
+    let body = asked(name, &source, &transform);
     server
         .call_in(namespace, "POST", "/v1/collections", body)
         .await
@@ -271,7 +271,7 @@ both! {
         let bucket = bucket(&server, &namespace).await;
         let source = json!({"type": "bucket", "bucket_ids": [bucket]});
         let send = async |name: &str, source: &Value, transform: Value| {
-            server.call_in(&namespace, "POST", "/v1/collections", body(name, source, &transform)).await
+            server.call_in(&namespace, "POST", "/v1/collections", asked(name, source, &transform)).await
         };
         let mapped = |key: &str| json!({"retriever_id": finder, "input_mappings": [{"input_key": key, "source": {"source_type": "document_field", "path": "code"}}]});
         let written = |target: &str| json!({"retriever_id": finder, "write_back_fields": [{"source_field": "label", "target_field": target}]});

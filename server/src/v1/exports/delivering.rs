@@ -21,6 +21,8 @@ use crate::{
 };
 
 const MANIFEST: &str = "manifest.json";
+/// What it is called where the documents' file is called that.
+const OTHER: &str = "export-manifest.json";
 
 /// Whether the caller may have an export written there. The connection is known by its id from then on.
 ///
@@ -78,12 +80,16 @@ pub(super) async fn deliver(
     let manifest = manifest(work, folder, made, files);
     let bytes = serde_json::to_vec_pretty(&manifest).map_err(ApiError::internal)?;
     let whole = futures::stream::iter([Ok(Bytes::from(bytes))]);
-    folder.write(MANIFEST, whole).await?;
+    let name = match files.iter().any(|file| file.name == MANIFEST) {
+        true => OTHER,
+        false => MANIFEST,
+    };
+    folder.write(name, whole).await?;
     Ok(ExportDestinationResult {
         connection_id: folder.connection_id.clone(),
         prefix: folder.address(),
         files: files.iter().map(|file| folder.key(&file.name)).collect(),
-        manifest_key: folder.key(MANIFEST),
+        manifest_key: folder.key(name),
         bytes_written: signed(written),
     })
 }
