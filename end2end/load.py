@@ -55,7 +55,8 @@ class Others:
     """What others use of the processors while something is measured: beside this process and the server."""
 
     def __init__(self, server):
-        self.server, self.first = server, self._now()
+        self.server = server
+        self.first = self._now()
 
     def _now(self):
         fields = [int(field) for field in pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]

@@ -110,6 +110,11 @@ pub struct Overspent {
     pub limit_usd: f64,
 }
 
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+const WINDOW: HeaderName = HeaderName::from_static("x-ratelimit-window");
+
 /// The four headers that every answer carries.
 #[derive(Debug, Clone, Copy)]
 pub struct Figures {
@@ -123,17 +128,18 @@ pub struct Figures {
 
 impl Figures {
     pub fn are_in(headers: &HeaderMap) -> bool {
-        headers.contains_key("x-ratelimit-limit")
+        headers.contains_key(LIMIT)
     }
 
     pub fn write(&self, headers: &mut HeaderMap) {
+        headers.reserve(4);
         for (name, value) in [
-            ("x-ratelimit-limit", self.limit),
-            ("x-ratelimit-remaining", self.remaining),
-            ("x-ratelimit-reset", self.reset),
-            ("x-ratelimit-window", self.window),
+            (LIMIT, self.limit),
+            (REMAINING, self.remaining),
+            (RESET, self.reset),
+            (WINDOW, self.window),
         ] {
-            headers.insert(HeaderName::from_static(name), HeaderValue::from(value));
+            headers.insert(name, HeaderValue::from(value));
         }
     }
 }

@@ -275,6 +275,13 @@ both! {
         assert_eq!(Server::send(export).await.ok()["namespaces"], Value::Null);
         let path = format!("/v1/manifest/export?namespace_id={namespace}");
         Server::send(server.request("GET", &path).bearer_auth(&narrow)).await.error(404, "NotFoundError");
+        // Nor does a comparison tell whether it guessed what it may not read.
+        server.call("PATCH", &format!("/v1/namespaces/{namespace}"), json!({"description": "hidden"})).await.ok();
+        let guess = |text: &str| format!("version: '1.0'\nnamespaces: [{{name: book shop, description: {text}}}]");
+        let (right, wrong) = (guess("hidden"), guess("open"));
+        let right = send(&server, &narrow, "diff", &[("manifest_file", right.as_str())]).await.ok();
+        let wrong = send(&server, &narrow, "diff", &[("manifest_file", wrong.as_str())]).await.ok();
+        assert_eq!(right, wrong, "{right:#}");
         // Another organization's namespace of this name is not there.
         let other = other_organization(&server).await;
         let diff = send(&server, &other.key, "diff", &file).await.ok();

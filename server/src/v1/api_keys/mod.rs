@@ -229,6 +229,10 @@ pub async fn touch(app: &App, key: &APIKeyModel) {
     let Some(key_id) = key.key_id.clone() else {
         return;
     };
+    if app.touched.contains_key(&key_id) {
+        return;
+    }
+    // Of several requests at once, one finds that nobody was before it.
     let entry = app.touched.entry_by_ref(&key_id).or_insert(()).await;
     if !entry.is_fresh() {
         return;

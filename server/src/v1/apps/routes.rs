@@ -220,7 +220,7 @@ async fn get_deploy(
 }
 
 /// The log of a deploy as it is written: `log` events, and one `end`.
-#[utoipa::path(get, path = "/v1/apps/{app_id}/deploys/{deploy_id}/logs/stream", tag = "apps", responses((status = 200, content_type = "text/event-stream", body = String)))]
+#[utoipa::path(get, path = "/v1/apps/{app_id}/deploys/{deploy_id}/logs/stream", tag = "apps", responses((status = 200, content_type = "text/event-stream", body = loupe_wire::Value)))]
 async fn stream_deploy_logs(
     State(app): State<App>,
     org: Org<Read>,

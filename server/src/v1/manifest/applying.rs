@@ -320,6 +320,8 @@ impl Applying<'_> {
         let mut said = Value::Object(said);
         let (mut open, mut values) = (Vec::new(), Object::new());
         placeholders::names(&said, Of::Secrets, &mut open);
+        open.sort();
+        open.dedup();
         for name in open {
             secrets::check_sender(self.app, self.caller, &name).await?;
             let value = secrets::value(self.app, &self.caller.org_id, &name).await?;
@@ -349,7 +351,7 @@ impl Applying<'_> {
         }
         let state = self.state;
         let names = self.names.entry(namespace.clone());
-        let names = names.or_insert_with(|| state.names_in(namespace));
+        let names = names.or_insert_with(|| state.names_in(namespace).into_owned());
         names.add(resource.kind.name(), id, &resource.name);
     }
 

@@ -1,6 +1,6 @@
 //! A manifest as it is read: its grammar, its parameters, and the resources that it describes.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use loupe_wire::{ManifestParameterSpec, ManifestParameterType, Object, Value};
 
@@ -259,6 +259,11 @@ impl Manifest {
     fn fill(&mut self, sections: &mut Value, values: &Object) {
         let mut open = Vec::new();
         placeholders::names(sections, Of::Parameters, &mut open);
+        let sizes = values.iter();
+        let sizes: HashMap<&String, usize> = sizes
+            .map(|(name, value)| (name, value.to_string().len()))
+            .collect();
+        let added: usize = open.iter().filter_map(|name| sizes.get(name)).sum();
         self.used = open.into_iter().collect();
         let mut unknown: Vec<&String> = self.used.iter().collect();
         unknown.retain(|name| !values.contains_key(*name));
@@ -268,7 +273,20 @@ impl Manifest {
             Fault::new(&["parameters"], "value_error", message)
         });
         self.faults.extend(faults);
-        placeholders::fill(sections, Of::Parameters, values);
+        // A value may be long, and stand in many places.
+        let weighed = match added > MOST_BYTES {
+            true => Err(format!(
+                "the values that are filled in have at most {MOST_BYTES} bytes in all"
+            )),
+            false => {
+                placeholders::fill(sections, Of::Parameters, values);
+                yaml::weigh(sections)
+            }
+        };
+        if let Err(message) = weighed {
+            self.fault(&[], "too_long", message);
+            *sections = Value::Null;
+        }
     }
 
     fn take_sections(&mut self, mut sections: Object) {
@@ -519,5 +537,30 @@ mod tests {
             assert!(found, "{start} {part}: {told:#?}");
         }
         assert_eq!(told.len(), 6, "{told:#?}");
+    }
+
+    #[test]
+    fn what_would_be_far_larger_than_its_text_is_refused() {
+        let filled = format!(
+            "version: '1.0'\nparameters:\n  - {{name: p, default: {}}}\nnamespaces:\n  - name: one\n    description: \"{}\"\n",
+            "a".repeat(60_000),
+            "${{ parameters.p }}".repeat(10),
+        );
+        let long =
+            json!({"version": "1.0", "namespaces": [{"name": "one", "k".repeat(3_000): [1]}]});
+        let many = json!({"version": "1.0", "namespaces": vec![1; 20_000]});
+        for (text, part) in [
+            (filled, "filled in"),
+            (long.to_string(), "names around"),
+            (many.to_string(), "parts"),
+        ] {
+            let manifest = Manifest::read(&text, &Object::new());
+            let told: Vec<String> = manifest.faults.iter().map(Fault::sentence).collect();
+            assert!(
+                told.len() == 1 && told[0].contains(part),
+                "{part}: {told:#?}"
+            );
+            assert!(manifest.resources.is_empty());
+        }
     }
 }

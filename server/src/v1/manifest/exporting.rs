@@ -1,5 +1,7 @@
 //! Writes what is there as a manifest: with names and not ids, and without secrets.
 
+use std::collections::HashSet;
+
 use loupe_engine::extract;
 use loupe_wire::{Object, Value};
 use serde_json::json;
@@ -54,7 +56,8 @@ impl Written {
         let comments = self
             .left_out
             .iter()
-            .map(|one| format!("# left out: {one}\n"));
+            // A name that has lines goes on in its comment.
+            .map(|one| format!("# left out: {}\n", one.replace(['\n', '\r'], " ")));
         comments.collect::<String>() + &yaml::write(&self.manifest)
     }
 }
@@ -73,7 +76,8 @@ pub async fn export(
     let mut all = state.namespaces.clone();
     all.retain(|one| Kind::Namespace.is_readable(caller, &one.id, &one.id));
     let mut wanted: Vec<Current> = Vec::new();
-    for name in named {
+    let mut seen = HashSet::new();
+    for name in named.iter().filter(|name| seen.insert(*name)) {
         let found = all.iter().find(|one| one.id == *name || one.name == *name);
         let found = found.ok_or_else(|| ApiError::not_found("namespace", name))?;
         if !wanted.iter().any(|one| one.id == found.id) {

@@ -1,6 +1,8 @@
 //! The types of resources that a manifest describes: what each is called, which members it takes, and the operations that
 //! make, change and read it.
 
+use std::{collections::HashMap, sync::LazyLock};
+
 use loupe_wire::{
     BucketCreateRequest, BucketUpdateRequest, CreateAlertRequest, CreateClusterRequest,
     CreateCollectionRequest, CreateNamespaceRequest, CreateRetrieverRequest, CreateTaxonomyRequest,
@@ -192,10 +194,17 @@ impl Kind {
     }
 
     /// The members that can be changed in place.
-    pub fn changeable(self) -> Vec<String> {
-        let mut members = with_requests!(self, members_of()).1;
-        members.retain(|name| !self.fixed().contains(&name.as_str()));
-        members
+    pub fn changeable(self) -> &'static [String] {
+        // The descriptions of types are large: they are asked once.
+        static ALL: LazyLock<HashMap<Kind, Vec<String>>> = LazyLock::new(|| {
+            let members = Kind::ALL.into_iter().map(|kind| {
+                let mut members = with_requests!(kind, members_of()).1;
+                members.retain(|name| !kind.fixed().contains(&name.as_str()));
+                (kind, members)
+            });
+            members.collect()
+        });
+        ALL.get(&self).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// What is said of a resource as its requests understand it.

@@ -52,16 +52,20 @@ impl Checked {
         let read = tokio::task::spawn_blocking(reading).await;
         let mut manifest = read.map_err(ApiError::internal)?;
         let state = State::of(app, caller, &manifest).await?;
-        // What is left out for its faults would be missing everywhere.
-        let steps = match manifest.faults.is_empty() {
-            true => checking::check(&mut manifest, &state),
-            false => Vec::new(),
+        let checking = move || {
+            // What is left out for its faults would be missing everywhere.
+            let steps = match manifest.faults.is_empty() {
+                true => checking::check(&mut manifest, &state),
+                false => Vec::new(),
+            };
+            Self {
+                manifest,
+                state,
+                steps,
+            }
         };
-        Ok(Self {
-            manifest,
-            state,
-            steps,
-        })
+        let checked = tokio::task::spawn_blocking(checking).await;
+        checked.map_err(ApiError::internal)
     }
 
     /// # Errors

@@ -20,24 +20,25 @@ pub fn steps(resources: &[Resource]) -> Result<Vec<Step>, Vec<usize>> {
     let (mut made, mut steps, mut finishing) = (HashSet::new(), Vec::new(), Vec::new());
     let mut left: Vec<usize> = (0..resources.len()).collect();
     while !left.is_empty() {
-        let lacks = |place: usize| {
-            let lacking = needs[place].iter().filter(|(_, to)| !made.contains(to));
-            lacking
-                .map(|(member, _)| member.clone())
-                .collect::<Vec<_>>()
-        };
-        let ready = left.iter().position(|place| lacks(*place).is_empty());
-        let (at, without) = match ready {
-            Some(at) => (at, Vec::new()),
+        let lacks = |need: &(String, usize)| !made.contains(&need.1);
+        let ready = left
+            .iter()
+            .position(|place| !needs[*place].iter().any(lacks));
+        let at = match ready {
+            Some(at) => at,
             None => left
                 .iter()
-                .enumerate()
-                .map(|(at, place)| (at, resources[*place].kind, lacks(*place)))
-                .find(|(_, kind, lacking)| can_wait(*kind, lacking))
-                .map(|(at, _, lacking)| (at, lacking))
+                .position(|place| {
+                    // Whether what it lacks may be set after it was made.
+                    let changeable = resources[*place].kind.changeable();
+                    let mut lacking = needs[*place].iter().filter(|need| lacks(need));
+                    lacking.all(|(member, _)| changeable.contains(member))
+                })
                 .ok_or_else(|| left.clone())?,
         };
         let place = left.remove(at);
+        let lacking = needs[place].iter().filter(|need| lacks(need));
+        let without: Vec<String> = lacking.map(|(member, _)| member.clone()).collect();
         made.insert(place);
         if !without.is_empty() {
             finishing.push(Step::Finish {
@@ -49,12 +50,6 @@ pub fn steps(resources: &[Resource]) -> Result<Vec<Step>, Vec<usize>> {
     }
     steps.extend(finishing);
     Ok(steps)
-}
-
-/// Whether members may be set after a resource was made.
-fn can_wait(kind: Kind, members: &[String]) -> bool {
-    let changeable = kind.changeable();
-    members.iter().all(|member| changeable.contains(member))
 }
 
 /// By which member each resource needs which others of the manifest.

@@ -150,7 +150,7 @@ struct ExportQuery {
 const EXPORTED: &str = "exported-manifest";
 
 /// A manifest of what is there, which makes the same elsewhere: names in place of ids, placeholders in place of secrets.
-#[utoipa::path(get, path = "/v1/manifest/export", tag = "manifest", params(ExportQuery), responses((status = 200, content_type = "application/yaml", body = String)))]
+#[utoipa::path(get, path = "/v1/manifest/export", tag = "manifest", params(ExportQuery), responses((status = 200, content((Value = "application/yaml"), (Value = "application/json")))))]
 async fn export_manifest(
     State(app): State<App>,
     org: Org<Read>,

@@ -1,6 +1,9 @@
 //! What an organization has already of what a manifest describes.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashMap},
+};
 
 use loupe_wire::{NamespaceOperation, Permission, ResourceType};
 
@@ -75,19 +78,24 @@ impl State {
     pub async fn everywhere(app: &App, caller: &Caller) -> Result<Self> {
         let org_id = caller.org_id.as_str();
         let mut state = Self::default();
+        let reads = |kind, id: &str| caller.covers(kind, id, NamespaceOperation::ReadData);
         for record in NAMESPACES.all(app.db(), org_id).await? {
             state
                 .names
                 .add(Kind::Namespace.name(), &record.id, &record.name);
             let data = serde_json::to_value(&record.data.0).map_err(ApiError::internal)?;
+            let mut data = data.as_object().cloned().unwrap_or_default();
+            if !reads(ResourceType::Namespace, &record.id) {
+                // A comparison would tell whether somebody guessed it.
+                data.clear();
+            }
             state.namespaces.push(Current {
                 kind: Kind::Namespace,
-                data: data.as_object().cloned().unwrap_or_default(),
+                data,
                 id: record.id,
                 name: record.name,
             });
         }
-        let reads = |kind, id: &str| caller.covers(kind, id, NamespaceOperation::ReadData);
         for record in CONNECTIONS.all(app.db(), org_id).await? {
             if reads(ResourceType::StorageConnection, &record.id) {
                 state.names.add_connection(&record.id, &record.name);
@@ -145,13 +153,13 @@ impl State {
     }
 
     /// What can be named in a namespace that may not be there yet.
-    pub fn names_in(&self, namespace: &str) -> Names {
+    pub fn names_in(&self, namespace: &str) -> Cow<'_, Names> {
         match self.spaces.get(namespace) {
-            Some(space) => space.names.clone(),
+            Some(space) => Cow::Borrowed(&space.names),
             None => {
                 let mut names = self.names.clone();
                 names.add(Kind::Collection.name(), SIGNAL, SIGNAL_NAME);
-                names
+                Cow::Owned(names)
             }
         }
     }

@@ -9,6 +9,10 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 /// How deep a manifest may nest, and how many parts it may have.
 const DEEPEST: usize = 48;
 const MOST: usize = 20_000;
+/// Bytes of the names around a part: every one that names another resource has a path of its own.
+const LONGEST: usize = 2_048;
+/// Bytes of the paths whose lines are remembered.
+const MOST_NOTED: usize = 8 << 20;
 
 /// A text as it was read.
 #[derive(Debug)]
@@ -54,6 +58,35 @@ pub fn read(text: &str) -> Result<Text, Fault> {
     }
 }
 
+/// Refuses what has too many parts, or names so long that the paths of its parts would be far larger than itself.
+///
+/// # Errors
+/// What there is too much of.
+pub fn weigh(value: &Value) -> Result<(), String> {
+    weigh_part(value, 0, &mut 0)
+}
+
+fn weigh_part(value: &Value, around: usize, parts: &mut usize) -> Result<(), String> {
+    *parts += 1;
+    if *parts > MOST {
+        return Err(format!("a manifest has at most {MOST} parts"));
+    }
+    if around > LONGEST {
+        return Err(format!(
+            "the names around a part have at most {LONGEST} bytes"
+        ));
+    }
+    match value {
+        Value::Object(members) => members
+            .iter()
+            .try_for_each(|(name, member)| weigh_part(member, around + name.len(), parts)),
+        Value::Array(items) => items
+            .iter()
+            .try_for_each(|item| weigh_part(item, around, parts)),
+        _ => Ok(()),
+    }
+}
+
 fn parse(text: &str) -> Result<Text, Fault> {
     let mut parser = Parser::new_from_str(text);
     let mut tree = Tree::default();
@@ -93,6 +126,8 @@ struct Tree {
     open: Vec<Open>,
     root: Option<Value>,
     lines: HashMap<String, usize>,
+    /// Bytes of their paths.
+    noted: usize,
     parts: usize,
 }
 
@@ -179,11 +214,16 @@ impl Tree {
 
     /// Remembers where the part begins that is read now.
     fn note(&mut self, line: usize) {
+        // A part without a line has that of what is around it.
+        if self.noted > MOST_NOTED {
+            return;
+        }
         let pieces = self.open.iter().map_while(|part| match part {
             Open::List(items) => Some(items.len().to_string()),
             Open::Map(_, key) => key.clone(),
         });
         let path = pieces.collect::<Vec<_>>().join(".");
+        self.noted += path.len();
         self.lines.entry(path).or_insert(line);
     }
 }
@@ -302,8 +342,28 @@ fn word(text: &str) -> String {
         );
     match is_bare {
         true => text.to_owned(),
-        false => Value::from(text).to_string(),
+        false => quoted(text),
     }
+}
+
+/// A text as JSON writes it, with what may not stand in YAML as it is escaped, too: control characters of the second block,
+/// ends of lines of older versions, and marks of byte order.
+fn quoted(text: &str) -> String {
+    let is_hidden = |c: char| {
+        matches!(
+            c,
+            '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+        )
+    };
+    let json = Value::from(text).to_string();
+    let mut written = String::with_capacity(json.len());
+    for c in json.chars() {
+        match is_hidden(c) {
+            true => written.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => written.push(c),
+        }
+    }
+    written
 }
 
 #[cfg(test)]
@@ -316,12 +376,15 @@ mod tests {
     fn what_is_written_is_read_again() {
         let value = json!({
             "version": "1.0", "empty": {}, "none": [], "null": null, "yes": "no", "007": "007", "a: b": "c # d",
-            "texts": ["", " ", "two\nlines", "{{INPUT.query}}", "${{ secrets.KEY }}", "üñí", "- x", "1e5", "0x1f", "~"],
+            "texts": ["", " ", "two\nlines", "{{INPUT.query}}", "${{ secrets.KEY }}", "üñí", "- x", "1e5", "0x1f", "~", "\u{7f}\u{85}\u{96} \u{2028}\u{feff}\u{ffff} \u{1f40b}"],
             "numbers": [0, -1, 1.5, 1e21, u64::MAX],
             "lists": [[1, [2, []]], [{"a": [{"b": true}], "c": {}}]],
         });
         let text = write(&value);
         assert_eq!(parse(&text).unwrap().value, value, "{text}");
+        assert!(!text.contains([
+            '\u{7f}', '\u{85}', '\u{96}', '\u{2028}', '\u{feff}', '\u{ffff}'
+        ]));
         assert_eq!(read(&value.to_string()).unwrap().value, value);
         assert_eq!(read("plain").unwrap().value, json!("plain"));
     }
