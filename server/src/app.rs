@@ -41,7 +41,7 @@ use crate::{
     v1::{
         audit::repeats::Repeats,
         notifications::Listeners,
-        retrievers::{Acts, Answers, History, Used},
+        retrievers::{Acts, Answers, History, ReadyRetrievers, Used},
     },
     vault::Vault,
     watched::{Versions, Watched},
@@ -120,6 +120,8 @@ pub struct Inner {
     pub listeners: Listeners,
     /// How often documents of each namespace have changed.
     versions: Versions,
+    /// Retrievers that were executed lately.
+    pub ready: ReadyRetrievers,
     /// Answers of retrievers that are kept.
     pub answers: Answers,
     /// What searches and models gave lately.
@@ -175,40 +177,25 @@ fn searches_at_once(config: &Config) -> usize {
 
 impl App {
     pub fn new(parts: Parts) -> Self {
-        let Parts {
-            config,
-            db,
-            clock,
-            store,
-            blobs,
-            models,
-            outputs,
-            extraction,
-            vault,
-            outbound,
-            mailer,
-            web_search,
-            reverse_image,
-        } = parts;
         let ingest = Ingest {
-            extraction,
-            encoders: Arc::new(models.clone()),
-            web: Some(Arc::new(outbound.clone())),
+            extraction: parts.extraction,
+            encoders: Arc::new(parts.models.clone()),
+            web: Some(Arc::new(parts.outbound.clone())),
         };
-        let several = config.is_postgres();
-        let searches = searches_at_once(&config);
+        let several = parts.config.is_postgres();
+        let searches = searches_at_once(&parts.config);
         let stop = CancellationToken::new();
-        let hosting = Hosting::new(&config);
+        let hosting = Hosting::new(&parts.config);
         let versions = Versions::default();
-        let store: Arc<dyn DocStore> = Arc::new(Watched::new(store, versions.clone()));
+        let store: Arc<dyn DocStore> = Arc::new(Watched::new(parts.store, versions.clone()));
         Self(Arc::new(Inner {
-            config,
-            db,
-            clock,
+            config: parts.config,
+            db: parts.db,
+            clock: parts.clock,
             store,
-            blobs,
-            models,
-            outputs,
+            blobs: parts.blobs,
+            models: parts.models,
+            outputs: parts.outputs,
             ingest,
             history: History::default(),
             journal_seq: AtomicI64::new(0),
@@ -221,9 +208,9 @@ impl App {
             touched: lasting(Duration::from_secs(60)),
             repeats: Repeats::default(),
             alert_moment: AtomicI64::new(-1),
-            vault,
-            outbound,
-            mailer,
+            vault: parts.vault,
+            outbound: parts.outbound,
+            mailer: parts.mailer,
             namespaces: lasting(Duration::from_secs(5)),
             work: Notify::new(),
             leaving: stop.child_token(),
@@ -236,11 +223,12 @@ impl App {
             passwords: Passwords::default(),
             listeners: Listeners::default(),
             versions,
+            ready: ReadyRetrievers::default(),
             answers: Answers::new(several),
             kept: Arc::new(Kept::new(Answers::lasting(several))),
             acts: Acts::default(),
-            web_search,
-            reverse_image,
+            web_search: parts.web_search,
+            reverse_image: parts.reverse_image,
             metrics: Metrics::default(),
             hosting,
         }))

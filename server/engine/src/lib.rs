@@ -13,6 +13,7 @@ pub mod crawl;
 pub mod embed;
 pub mod extract;
 pub mod filter;
+pub mod fingerprint;
 #[cfg(test)]
 mod hostile;
 pub mod ingest;

@@ -247,7 +247,8 @@ async fn known(app: &App, host: &str, label: Option<&str>) -> Result<Known> {
     if let Some(known) = app.hosting.sites.get(host).await {
         return Ok(known);
     }
-    let known = read(app, host, label).await?;
+    // In a box: every request has room for it, and few ask an app.
+    let known = Box::pin(read(app, host, label)).await?;
     app.hosting
         .sites
         .insert(host.to_owned(), known.clone())

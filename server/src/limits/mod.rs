@@ -190,6 +190,11 @@ pub async fn standing(app: &App, org_id: &str) -> Result<Standing> {
     if let Some(standing) = app.limits.standings.get(org_id).await {
         return Ok(standing);
     }
+    // In a box: every request has room for it, and few read it anew.
+    Box::pin(read_standing(app, org_id)).await
+}
+
+async fn read_standing(app: &App, org_id: &str) -> Result<Standing> {
     let organization = organizations::find(app.db(), org_id).await?;
     let standing = Standing {
         tier: organization.account_type,

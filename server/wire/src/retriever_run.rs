@@ -1,5 +1,7 @@
 //! Wire types of the interface: executions of retrievers.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -47,6 +49,28 @@ pub struct ExecuteRetrieverRequest {
     pub explain: bool,
 }
 
+/// A list that has several owners, as a list.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::Object;
+
+    pub fn serialize<S: Serializer>(
+        list: &Arc<Vec<Object>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        list.as_ref().serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Arc<Vec<Object>>, D::Error> {
+        Vec::deserialize(deserializer).map(Arc::new)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct ExecuteRetrieverResponse {
@@ -58,9 +82,10 @@ pub struct ExecuteRetrieverResponse {
     pub degraded: Vec<DegradedEntry>,
     #[serde(default)]
     pub limits: Vec<LimitEntry>,
-    #[serde(default)]
+    // Shared: an answer is sent and remembered.
+    #[serde(default, with = "shared")]
     #[cfg_attr(feature = "schema", schema(value_type = Vec<std::collections::HashMap<String, serde_json::Value>>))]
-    pub documents: Vec<Object>,
+    pub documents: Arc<Vec<Object>>,
     /// By document and field: a piece of its text in runs, `{text, marked}`. Only where asked for.
     #[serde(default, skip_serializing_if = "Object::is_empty")]
     #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]

@@ -326,7 +326,7 @@ fn told(at: &mut Execution, outcome: Outcome) -> Vec<Row> {
     }
     let documents = outcome.documents.into_iter();
     let rows = documents.map(|document| Row {
-        value: Value::Object(document),
+        value: document.into(),
     });
     rows.collect()
 }

@@ -171,14 +171,15 @@ fn told(p: &Parameters, rows: &[Row], places: &[usize], clusters: Vec<Cluster>) 
         }
         row.insert("cluster_id".into(), json!(label));
         row.insert("size".into(), json!(members.len()));
-        let listed = members.iter().take(most).map(|row| row.value.clone());
+        let listed = members
+            .iter()
+            .take(most)
+            .map(|row| Value::from(row.value.clone()));
         row.insert("documents".into(), listed.collect());
         if p.flag("include_centroids") {
             row.insert("centroid".into(), json!(cluster.centroid));
         }
-        Row {
-            value: Value::Object(row),
-        }
+        Row { value: row.into() }
     };
     clusters.into_iter().enumerate().map(one).collect()
 }

@@ -176,7 +176,7 @@ pub(crate) async fn run(
         now: at.run.now.timestamp_millis(),
         stop,
     };
-    let documents: Vec<Value> = rows.iter().map(|row| row.value.clone()).collect();
+    let documents: Vec<Value> = rows.iter().map(|row| row.value.clone().into()).collect();
     let answers = offload(move || job.all(&documents)).await?;
     drop(leash);
     let mut out = settle(at, p, rows, answers)?;

@@ -182,7 +182,9 @@ pub(crate) async fn run(
         .metadata
         .insert("references".into(), json!(references.len()));
     if p.word("output_mode") == "findings" {
-        let row = |(_, value)| Row { value };
+        let row = |(_, value): (usize, Value)| Row {
+            value: value.into(),
+        };
         return Ok(Working::Rows(findings.into_iter().map(row).collect()));
     }
     let mut lists: Vec<Vec<Value>> = rows.iter().map(|_| Vec::new()).collect();

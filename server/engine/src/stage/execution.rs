@@ -186,7 +186,7 @@ impl Execution {
     /// What a template may read about one document: `DOC`, and its place as `CONTEXT.INDEX`.
     pub fn context_of(&self, row: &Row, index: usize) -> Context {
         let mut context = self.context.clone();
-        context.set("DOC", &row.value);
+        context.set("DOC", &*row.value);
         context.extend("CONTEXT", &json!({"INDEX": index}));
         context
     }
@@ -325,7 +325,7 @@ impl Execution {
                 Working::Rows(rows) => rows.as_slice(),
                 Working::Unread { .. } => &[],
             };
-            let documents: Vec<&Value> = rows.iter().take(MAX_EXPOSED).map(|r| &r.value).collect();
+            let documents: Vec<&Value> = rows.iter().take(MAX_EXPOSED).map(|r| &*r.value).collect();
             context[alias] =
                 json!({"input_count": input, "output_count": output, "documents": documents});
         }
@@ -349,7 +349,7 @@ impl Execution {
         if !self.report.relaxations.is_empty() {
             interpretation.insert("relaxations".into(), json!(self.report.relaxations));
         }
-        let object = |row: Row| match row.value {
+        let object = |row: Row| match Value::from(row.value) {
             Value::Object(object) => Some(object),
             _ => None,
         };

@@ -128,12 +128,15 @@ impl Group {
                 let Some((document_id, collection_id, score)) = best else {
                     return Vec::new();
                 };
-                let documents: Vec<Value> = self.rows.into_iter().map(|row| row.value).collect();
+                let documents: Vec<Value> =
+                    self.rows.into_iter().map(|row| row.value.into()).collect();
                 let value = json!({
                     "document_id": document_id, "collection_id": collection_id, "score": score,
                     "group_field": field, "group_value": self.value, "count": self.count, "documents": documents,
                 });
-                vec![Row { value }]
+                vec![Row {
+                    value: value.into(),
+                }]
             }
         }
     }

@@ -83,6 +83,6 @@ fn transform(at: &Execution, row: &Row, index: usize, template: &str) -> Result<
     }
     object.extend(made);
     Ok(Row {
-        value: Value::Object(object),
+        value: object.into(),
     })
 }

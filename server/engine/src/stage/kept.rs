@@ -10,13 +10,13 @@ use loupe_wire::{Object, Value, reading};
 use moka::sync::Cache;
 use serde::Serialize;
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 use super::RunError;
 use super::execution::Execution;
 use super::parameters::Parameters;
 use super::working::{Row, Working};
 use crate::embed::EmbedError;
+use crate::fingerprint::Fingerprint;
 use crate::weight;
 
 /// Bytes in memory of all searches together, of one, and of all that models said.
@@ -26,14 +26,9 @@ const ROOM_OF_MODELS: u64 = 16 << 20;
 /// How long what models said is known.
 const OF_MODELS: Duration = Duration::from_secs(600);
 /// Words of templates that give another value from one moment, or stage, to the next.
-const PASSING: [&str; 6] = [
-    "context",
-    "stage",
-    "now",
-    "time_ago",
-    "\"random\"",
-    "\"learned\"",
-];
+const PASSING: [&str; 4] = ["context", "stage", "now", "time_ago"];
+/// Values of parameters by which answers differ from one search to the next.
+const CHANGING: [&str; 2] = ["random", "learned"];
 
 type Key = [u8; 32];
 
@@ -83,13 +78,6 @@ pub struct Keeping {
     pub version: (u64, u64),
 }
 
-/// Of parts as JSON. What could not be written must not share a key with what is another's.
-fn key(parts: &impl Serialize) -> Key {
-    let text =
-        serde_json::to_vec(parts).expect("maps have text for keys, and memory is written to");
-    Sha256::digest(text).into()
-}
-
 /// Where a search's rows are kept.
 pub(crate) struct Place {
     keeping: Keeping,
@@ -103,31 +91,53 @@ pub(crate) fn place(at: &Execution, parameters: &Object, set: &Working) -> Optio
     let Working::Unread { filter, sort } = set else {
         return None;
     };
-    let text = serde_json::to_string(parameters).ok()?;
-    let told = text.to_lowercase();
     let behavior = parameters.get("cache_behavior").and_then(Value::as_str);
     let seconds = parameters.get("cache_ttl_seconds").and_then(Value::as_u64);
-    let passing =
-        |word: &&str| told.contains(*word) && (word.starts_with('"') || told.contains("{{"));
-    if behavior == Some("disabled") || seconds == Some(0) || PASSING.iter().any(passing) {
+    if behavior == Some("disabled") || seconds == Some(0) || is_of_the_moment(parameters) {
         return None;
     }
     let run = &at.run;
-    let key = key(&(
-        &keeping.whose,
-        &run.namespace_id,
-        format!("{:?}", run.collections),
-        filter.as_ref().map(ToString::to_string),
-        format!("{sort:?}"),
-        text,
-        &run.inputs,
-        run.return_vectors,
-    ));
+    let key = Fingerprint::default()
+        .text(&keeping.whose)
+        .text(&run.namespace_id)
+        .text(&format!("{:?}", run.collections))
+        .part(&filter.as_ref().map(ToString::to_string))
+        .text(&format!("{sort:?}"))
+        .object(parameters)
+        .object(&run.inputs)
+        .part(&run.return_vectors)
+        .finish();
     Some(Place {
         keeping,
         key,
         most: seconds.map(Duration::from_secs),
     })
+}
+
+/// Whether the same parameters may find something else in the next moment.
+fn is_of_the_moment(parameters: &Object) -> bool {
+    let is_changing = |text: &str| CHANGING.iter().any(|one| text.eq_ignore_ascii_case(one));
+    let is_passing = |text: &str| {
+        let text = text.to_lowercase();
+        PASSING.iter().any(|word| text.contains(word))
+    };
+    says(parameters, &is_changing)
+        || says(parameters, &|text| text.contains("{{")) && says(parameters, &is_passing)
+}
+
+/// Whether a name or a text anywhere in an object is one of these.
+fn says(object: &Object, is: &dyn Fn(&str) -> bool) -> bool {
+    fn within(value: &Value, is: &dyn Fn(&str) -> bool) -> bool {
+        match value {
+            Value::String(text) => is(text),
+            Value::Array(items) => items.iter().any(|item| within(item, is)),
+            Value::Object(object) => says(object, is),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+    object
+        .iter()
+        .any(|(name, value)| is(name) || within(value, is))
 }
 
 impl Place {
@@ -180,17 +190,24 @@ impl Place {
     }
 }
 
+fn key_of(keeping: &Keeping, question: &Value) -> Key {
+    Fingerprint::default()
+        .text(&keeping.whose)
+        .value(question)
+        .finish()
+}
+
 /// What a model said to this question of the same caller.
 pub(crate) fn said(at: &Execution, question: &Value) -> Option<Value> {
     let keeping = at.run.keeping.as_ref()?;
-    let key = key(&(&keeping.whose, question));
+    let key = key_of(keeping, question);
     keeping.kept.models.get(&key).map(|said| (*said).clone())
 }
 
 /// Keeps what a model said.
 pub(crate) fn keep_said(at: &Execution, question: &Value, said: Value) {
     if let Some(keeping) = &at.run.keeping {
-        let key = key(&(&keeping.whose, question));
+        let key = key_of(keeping, question);
         keeping.kept.models.insert(key, Arc::new(said));
     }
 }
@@ -235,7 +252,12 @@ pub(crate) fn time_of(p: &Parameters) -> Option<Option<Duration>> {
 pub(crate) fn beside(at: &Execution, p: &Parameters, asked: &Value) -> Option<Place> {
     let keeping = at.run.keeping.clone()?;
     let most = time_of(p)?;
-    let key = key(&("beside", &keeping.whose, &at.run.namespace_id, asked));
+    let key = Fingerprint::default()
+        .text("beside")
+        .text(&keeping.whose)
+        .text(&at.run.namespace_id)
+        .value(asked)
+        .finish();
     Some(Place { keeping, key, most })
 }
 

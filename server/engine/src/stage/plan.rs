@@ -241,8 +241,7 @@ impl Plan {
 
     /// The same over one row that is there already, in place of what the collections hold.
     pub async fn run_on(&self, run: Run, row: Object) -> Result<Outcome, RunError> {
-        let value = Value::Object(row);
-        let set = Working::Rows(vec![Row { value }]);
+        let set = Working::Rows(vec![Row { value: row.into() }]);
         self.run_from(run, set).await
     }
 

@@ -194,7 +194,7 @@ fn whole(
         .map(|part| citation_of(part, citation))
         .collect();
     let mut row = Row {
-        value: Value::Object(Object::new()),
+        value: Object::new().into(),
     };
     row.set(&p.word("context_field"), json!(texts.join(separator)));
     row.set(&p.word("citations_field"), json!(citations));

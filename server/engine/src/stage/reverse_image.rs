@@ -144,7 +144,5 @@ fn row(rank: usize, page: &Value) -> Row {
     }
     row.insert("site".into(), of("source"));
     row.insert("source".into(), json!("reverse_image"));
-    Row {
-        value: Value::Object(row),
-    }
+    Row { value: row.into() }
 }

@@ -233,9 +233,7 @@ fn document((number, mut row): (usize, Object)) -> Row {
     };
     row.insert("document_id".into(), json!(id));
     row.insert("collection_id".into(), json!("sql"));
-    Row {
-        value: Value::Object(row),
-    }
+    Row { value: row.into() }
 }
 
 /// The statement with `$1`, `$2`, … in place of its `:name`s, and the names in their order.

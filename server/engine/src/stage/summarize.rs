@@ -237,7 +237,7 @@ fn plain(row: &Row) -> String {
 
 fn row(p: &Parameters, group: Group, used: usize, answer: Value) -> Row {
     let mut row = Row {
-        value: Value::Object(Object::new()),
+        value: Object::new().into(),
     };
     let answer = match answer {
         Value::String(text) => json!(text.trim()),

@@ -156,7 +156,7 @@ impl Taxonomy {
             depth: path.len() - 1,
             path,
             level: place,
-            document: row.value,
+            document: row.value.into(),
         }
     }
 
@@ -176,7 +176,7 @@ impl Taxonomy {
             depth: path.len() - 1,
             path,
             level: 0,
-            document: row.value,
+            document: row.value.into(),
         })
     }
 
@@ -212,7 +212,7 @@ impl Taxonomy {
         let outcome = search(&finder.plan, run).await?;
         let own = subject.value.get("document_id");
         let rows = outcome.documents.into_iter().map(|document| Row {
-            value: Value::Object(document),
+            value: document.into(),
         });
         let others = rows.filter(|row| own.is_none() || row.value.get("document_id") != own);
         Ok(others.take(most).collect())
@@ -227,7 +227,7 @@ impl Taxonomy {
         style: HierarchicalEnrichmentStyle,
     ) -> Vec<String> {
         let mut row = Row {
-            value: std::mem::take(document),
+            value: std::mem::take(document).into(),
         };
         let mut written = Vec::new();
         if self.shape == Shape::Levels {
@@ -241,7 +241,7 @@ impl Taxonomy {
                 &mut written,
             );
         }
-        *document = row.value;
+        *document = row.value.into();
         written
     }
 
@@ -335,7 +335,7 @@ fn input(mapping: &InputMapping, subject: &Subject<'_>) -> Option<Value> {
         InputSourceType::Literal => path.map(Into::into),
         InputSourceType::Payload => {
             let row = Row {
-                value: subject.value.clone(),
+                value: subject.value.clone().into(),
             };
             row.at(path.unwrap_or(&mapping.input_key)).cloned()
         }
@@ -370,7 +370,7 @@ fn take(
     let found: Vec<Row> = matches
         .iter()
         .map(|found| Row {
-            value: found.document.clone(),
+            value: found.document.clone().into(),
         })
         .collect();
     let Some(fields) = fields else {
@@ -416,7 +416,7 @@ fn take_lists<'f>(
     let mut lists: IndexMap<String, Vec<Value>> = IndexMap::new();
     for found in chain {
         let one = Row {
-            value: found.document.clone(),
+            value: found.document.clone().into(),
         };
         for field in of(found).into_iter().flatten() {
             if let Some(value) = one.at(&field.field_path).filter(|value| !value.is_null()) {

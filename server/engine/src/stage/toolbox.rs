@@ -242,7 +242,7 @@ async fn searched(
     run.filter = filter;
     let outcome = search(&plan, run).await?;
     let rows = outcome.documents.into_iter().map(|document| Row {
-        value: Value::Object(document),
+        value: document.into(),
     });
     Ok(rows.collect())
 }

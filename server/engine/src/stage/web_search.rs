@@ -245,7 +245,5 @@ fn row(rank: usize, page: &Value) -> Row {
         text(&["publishedDate", "published_date"]),
     );
     row.insert("source".into(), json!("web"));
-    Row {
-        value: Value::Object(row),
-    }
+    Row { value: row.into() }
 }

@@ -1,5 +1,8 @@
 //! The working set that stages hand on.
 
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
 use loupe_wire::{Object, Value};
 use serde_json::json;
 
@@ -22,7 +25,43 @@ const LINEAGE: [&str; 3] = ["source_object_id", "root_object_id", "root_bucket_i
 /// One row: an object with `document_id`, `collection_id`, `score`, the user's fields and `_internal`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row {
-    pub value: Value,
+    pub value: Shared,
+}
+
+/// A value that stages, memory and answers hold in common. Whoever changes it has a copy of its own from then on.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Shared(Arc<Value>);
+
+impl From<Value> for Shared {
+    fn from(value: Value) -> Self {
+        Self(Arc::new(value))
+    }
+}
+
+impl From<Object> for Shared {
+    fn from(object: Object) -> Self {
+        Value::Object(object).into()
+    }
+}
+
+impl From<Shared> for Value {
+    fn from(shared: Shared) -> Self {
+        Arc::unwrap_or_clone(shared.0)
+    }
+}
+
+impl Deref for Shared {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.0
+    }
+}
+
+impl DerefMut for Shared {
+    fn deref_mut(&mut self) -> &mut Value {
+        Arc::make_mut(&mut self.0)
+    }
 }
 
 impl Row {
@@ -37,9 +76,7 @@ impl Row {
             // The system's words win over a user's field of the same name.
             row.entry(name).or_insert(value);
         }
-        Row {
-            value: Value::Object(row),
-        }
+        Row { value: row.into() }
     }
 
     pub fn id(&self) -> &str {
@@ -69,7 +106,7 @@ impl Row {
 
     /// Sets a member by its dot path, making the objects on the way.
     pub fn set(&mut self, path: &str, value: Value) {
-        let mut at = &mut self.value;
+        let mut at = &mut *self.value;
         for step in path.splitn(MAX_STEPS, '.') {
             if !at.is_object() {
                 *at = Value::Object(Object::new());

@@ -62,7 +62,7 @@ pub async fn search(
     };
     let answer = retrievers::execute(app, scope, &retriever, ask).await?;
     let told = json!({
-        "feature_uri": request.feature_uri, "results": answer.documents, "total": answer.documents.len(),
+        "feature_uri": request.feature_uri, "results": *answer.documents, "total": answer.documents.len(),
         "degraded": answer.degraded, "warnings": answer.warnings, "budget": answer.budget,
     });
     Ok(told.as_object().cloned().unwrap_or_default())

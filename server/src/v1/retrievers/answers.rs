@@ -14,14 +14,13 @@ use axum::{
     http::{HeaderMap, HeaderValue, header},
     response::Response,
 };
-use loupe_engine::weight;
+use loupe_engine::{fingerprint::Fingerprint, weight};
 use loupe_wire::{ExecuteRetrieverResponse, RetrieverModelOutput, Value};
 use moka::sync::Cache;
-use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 use super::{
     Execute, execute,
+    ready::ready,
     recording::{self, Begun},
 };
 use crate::{
@@ -172,7 +171,7 @@ pub async fn answer<L: Level>(
     // An object changes without any document.
     let shows_objects = ask.expand.iter().any(|field| field == documents::ROOT);
     let passes = ask.skip_cache || ask.explain || ask.watch.is_some() || shows_objects;
-    if passes || !is_repeatable(retriever) {
+    if passes || !ready(app, retriever)?.is_repeatable {
         let answer = execute(app, scope, retriever, ask).await?;
         let mark = Mark::passing(&answer);
         return Ok(Answered { answer, mark });
@@ -279,7 +278,7 @@ impl Mark {
         let tags: Vec<String> = parts.iter().map(tag).collect();
         Self {
             source,
-            tag: weak(&tags),
+            tag: weak(Fingerprint::default().part(&tags)),
         }
     }
 
@@ -313,36 +312,28 @@ impl Mark {
 
 fn tag(answer: &ExecuteRetrieverResponse) -> String {
     let lasting = (
-        &answer.documents,
         &answer.pagination,
         &answer.facets,
         &answer.status,
         &answer.warnings,
     );
-    weak(&lasting)
+    let documents = answer.documents.iter();
+    weak(documents.fold(Fingerprint::default().part(&lasting), Fingerprint::object))
 }
 
-fn weak(parts: &impl Serialize) -> String {
-    format!("W/\"{}\"", hex::encode(&digest(parts)[..12]))
-}
-
-/// Of parts as JSON. What could not be written must not share a key with what is another's.
-fn digest(parts: &impl Serialize) -> Key {
-    let text =
-        serde_json::to_vec(parts).expect("maps have text for keys, and memory is written to");
-    Sha256::digest(text).into()
+fn weak(of: Fingerprint) -> String {
+    format!("W/\"{}\"", hex::encode(&of.finish()[..12]))
 }
 
 /// Everything that an answer depends on besides the documents. Of what references name a key is told what its scopes cover.
 fn key<L: Level>(scope: &Scope<L>, retriever: &Record<RetrieverModelOutput>, ask: &Execute) -> Key {
-    digest(&(
+    let asked = (
         &scope.caller.org_id,
         &scope.namespace_id,
         scope.caller.principal(),
         &scope.caller.key.scopes,
         &retriever.id,
         &retriever.updated_at,
-        &ask.inputs,
         &ask.filters,
         &ask.pagination,
         &ask.limit,
@@ -350,10 +341,14 @@ fn key<L: Level>(scope: &Scope<L>, retriever: &Record<RetrieverModelOutput>, ask
         &ask.presigned_urls,
         &ask.vectors,
         &ask.highlights,
-    ))
+    );
+    Fingerprint::default()
+        .part(&asked)
+        .object(&ask.inputs)
+        .finish()
 }
 
-fn is_repeatable(retriever: &RetrieverModelOutput) -> bool {
+pub(super) fn is_repeatable(retriever: &RetrieverModelOutput) -> bool {
     retriever.stages.iter().all(|stage| {
         let id = stage.config.get("stage_id").and_then(Value::as_str);
         let told = serde_json::to_string(&stage.config).unwrap_or_default();

@@ -1,5 +1,7 @@
 //! Several questions of one retriever at once.
 
+use std::sync::Arc;
+
 use axum::{
     Json,
     extract::{FromRef, FromRequest, Path, Request, State},
@@ -166,7 +168,7 @@ fn item(index: usize, answered: Result<Answered>) -> ExecuteBatchItem {
             index,
             execution_id: Some(answered.answer.execution_id),
             status: answered.answer.status,
-            documents: answered.answer.documents,
+            documents: Arc::unwrap_or_clone(answered.answer.documents),
             error: None,
         },
         Err(error) => ExecuteBatchItem {

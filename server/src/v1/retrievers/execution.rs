@@ -23,7 +23,9 @@ use tokio::sync::mpsc;
 use super::{
     around::Held,
     called::Stored,
-    compile, filtered, learned, record,
+    compile, learned,
+    ready::ready,
+    record,
     recording::{self, Begun},
     stage_inputs,
 };
@@ -113,10 +115,11 @@ async fn search<L: Level>(
     begun: &Begun,
 ) -> Result<ExecuteRetrieverResponse> {
     let (org_id, namespace_id) = (&scope.caller.org_id, &scope.namespace_id);
-    let plan = compile(&stage_inputs(&retriever.stages), &retriever.input_schema)?;
+    let ready = ready(app, retriever)?;
+    let plan = &ready.plan;
     let collections = collections::searched(app, namespace_id, &retriever.collection_ids).await?;
-    let references = collections::searched(app, namespace_id, &plan.references()).await?;
-    let mut fields = filtered::fields(retriever);
+    let references = collections::searched(app, namespace_id, &ready.references).await?;
+    let mut fields = ready.fields.clone();
     let filter = asked_filter(ask.filters.take(), &mut fields)?;
     let budgets = [budget_ms(retriever), ask.max_time_ms];
     // Before anything is read: a write that comes in between leaves another version behind.
@@ -138,11 +141,11 @@ async fn search<L: Level>(
         shown: ask.shown.take(),
         ..bare(app, scope)
     };
-    run.taxonomies = taxonomies::ready(app, org_id, namespace_id, &plan.taxonomies()).await?;
-    run.secrets = secrets_of(app, org_id, &plan).await?;
+    run.taxonomies = taxonomies::ready(app, org_id, namespace_id, &ready.taxonomies).await?;
+    run.secrets = secrets_of(app, org_id, &ready.secrets).await?;
     // Evaluations measure the retriever as it is when nothing is held back.
     if !ask.unrecorded {
-        run.outside.fallen = fallen(app, namespace_id, retriever, &plan).await?;
+        run.outside.fallen = fallen(app, namespace_id, retriever, plan).await?;
     }
     if let Some(patience) = plan.learns() {
         let retriever_id = retriever.retriever_id.as_deref().unwrap_or_default();
@@ -322,7 +325,7 @@ pub async fn finder(
     Ok(Finder {
         input_schema: retriever.input_schema.clone(),
         references: searchable(app, &references),
-        secrets: secrets_of(app, org_id, &plan).await?,
+        secrets: secrets_of(app, org_id, &plan.secrets()).await?,
         fallen: fallen(app, namespace_id, retriever, &plan).await?,
         plan,
     })
@@ -340,12 +343,12 @@ async fn fallen(
 }
 
 /// The values of the secrets that the stages name. One that is gone is told by the stage that needs it.
-async fn secrets_of(app: &App, org_id: &str, plan: &Plan) -> Result<HashMap<String, String>> {
+async fn secrets_of(app: &App, org_id: &str, names: &[String]) -> Result<HashMap<String, String>> {
     let mut values = HashMap::new();
-    for name in plan.secrets() {
-        match secrets::value(app, org_id, &name).await {
+    for name in names {
+        match secrets::value(app, org_id, name).await {
             Ok(value) => {
-                values.insert(name, value);
+                values.insert(name.clone(), value);
             }
             Err(error) if error.kind() == "NotFoundError" => {}
             Err(error) => return Err(error),
@@ -405,7 +408,7 @@ fn answer(
         retriever_id: retriever.retriever_id.clone().unwrap_or_default(),
         status: status.into(),
         degraded: outcome.degraded,
-        documents: outcome.documents,
+        documents: Arc::new(outcome.documents),
         pagination: outcome.pagination,
         stage_statistics: Some(statistics),
         facets: outcome.facets,

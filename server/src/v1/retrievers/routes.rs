@@ -227,7 +227,7 @@ async fn execute_retriever(
         target.write(&app, &retriever, &mut answered.answer).await?;
     }
     if query.include_legacy_results.unwrap_or(false) {
-        answered.answer.results = answered.answer.documents.clone();
+        answered.answer.results = answered.answer.documents.to_vec();
     }
     // What was written is told, whether or not the caller has the documents.
     let is_known = target.is_none() && answered.mark.is_known(&headers);

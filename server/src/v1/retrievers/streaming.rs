@@ -133,7 +133,7 @@ impl Telling {
                 event_type: StreamStageEventType::ExecutionComplete,
                 execution_id,
                 budget_used: answer.budget,
-                documents: answer.documents,
+                documents: Arc::unwrap_or_clone(answer.documents),
                 status: Some(answer.status),
                 degraded: answer.degraded,
                 warnings: answer.warnings,

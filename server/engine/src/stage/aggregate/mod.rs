@@ -188,12 +188,10 @@ fn compute(
                 made.insert(operation.alias.clone(), operation.compute(&members));
             }
             if documents {
-                let list = members.into_iter().map(|row| row.value).collect();
+                let list = members.into_iter().map(|row| row.value.into()).collect();
                 made.insert("documents".into(), Value::Array(list));
             }
-            Row {
-                value: Value::Object(made),
-            }
+            Row { value: made.into() }
         })
         .collect()
 }

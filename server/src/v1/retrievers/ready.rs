@@ -1,0 +1,63 @@
+//! What of a retriever is the same from one execution to the next, made once: its stages never change.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use loupe_engine::stage::Plan;
+use loupe_wire::RetrieverModelOutput;
+use moka::sync::Cache;
+
+use super::{answers, compile, filtered, stage_inputs};
+use crate::{app::App, error::Result};
+
+/// Retrievers that are kept ready.
+const MOST: u64 = 1_000;
+
+/// Its id, and the microsecond in which it was changed last.
+type Key = (String, i64);
+
+/// A stored retriever as executions use it.
+pub(super) struct Ready {
+    pub plan: Plan,
+    /// The collections and taxonomies that stages name, and the secrets that they send.
+    pub references: Vec<String>,
+    pub taxonomies: Vec<String>,
+    pub secrets: Vec<String>,
+    /// The fields that its stages filter on.
+    pub fields: BTreeSet<String>,
+    /// The same question has the same answer, while the documents are the same.
+    pub is_repeatable: bool,
+}
+
+/// The retrievers that were executed lately.
+pub struct ReadyRetrievers(Cache<Key, Arc<Ready>>);
+
+impl Default for ReadyRetrievers {
+    fn default() -> Self {
+        Self(Cache::new(MOST))
+    }
+}
+
+/// The retriever made ready, from memory if it was before. One that nobody has stored is made ready anew.
+///
+/// # Errors
+/// The 422 list of [`compile`], for stages that were stored by another version.
+pub(super) fn ready(app: &App, retriever: &RetrieverModelOutput) -> Result<Arc<Ready>> {
+    let stored = retriever.retriever_id.clone().zip(retriever.updated_at);
+    let key = stored.map(|(id, at)| (id, at.timestamp_micros()));
+    if let Some(ready) = key.as_ref().and_then(|key| app.ready.0.get(key)) {
+        return Ok(ready);
+    }
+    let plan = compile(&stage_inputs(&retriever.stages), &retriever.input_schema)?;
+    let ready = Arc::new(Ready {
+        references: plan.references(),
+        taxonomies: plan.taxonomies(),
+        secrets: plan.secrets(),
+        fields: filtered::fields(retriever),
+        is_repeatable: answers::is_repeatable(retriever),
+        plan,
+    });
+    if let Some(key) = key {
+        app.ready.0.insert(key, ready.clone());
+    }
+    Ok(ready)
+}
