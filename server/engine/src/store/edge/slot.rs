@@ -21,6 +21,9 @@ use super::{convert, log};
 /// The file by which the engine says that a shard was made.
 const MADE: &str = "edge_config.json";
 
+/// Passes in which what is apart is brought together at most.
+const PASSES: usize = 3;
+
 /// A place for a shard. Every call holds the lock for reading, so none works on a shard that is being replaced.
 #[derive(Debug)]
 pub struct Slot {
@@ -135,16 +138,31 @@ impl Slot {
         if info.indexed_vectors_count == 0 || apart * 10 < info.points_count as u64 {
             return Ok(false);
         }
-        let together = q::EdgeOptimizersConfig {
-            default_segment_number: Some(1),
-            indexing_threshold: Some(self.worth_an_index(&info)),
-            ..Default::default()
-        };
-        self.with(|shard| shard.set_optimizers_config(together))?;
-        let changed = self.with(|shard| shard.optimize_with_budget(budget.clone()));
+        let changed = self.bring_together(info, budget);
         self.with(|shard| shard.set_optimizers_config(self.optimizers()))?;
         let changed = changed?;
         self.apart.fetch_sub(apart, Ordering::Relaxed);
+        Ok(changed)
+    }
+
+    /// One pass joins what is apart, but may leave out the segment that is written to, which is small beside all of that: it is
+    /// worth a pass of its own then.
+    fn bring_together(&self, mut info: q::ShardInfo, budget: &q::ResourceBudget) -> Result<bool> {
+        let mut changed = false;
+        for _ in 0..PASSES {
+            let together = q::EdgeOptimizersConfig {
+                default_segment_number: Some(1),
+                indexing_threshold: Some(self.worth_an_index(&info)),
+                ..Default::default()
+            };
+            self.with(|shard| shard.set_optimizers_config(together))?;
+            changed |= self.with(|shard| shard.optimize_with_budget(budget.clone()))?;
+            info = self.with(q::EdgeShard::info)?;
+            let bare = info.points_count.saturating_sub(self.indexed(&info));
+            if bare * 100 <= info.points_count {
+                break;
+            }
+        }
         Ok(changed)
     }
 
