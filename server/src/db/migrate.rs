@@ -70,6 +70,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     45 "0045_upload_parts",
     46 "0046_expiry",
     47 "0047_templates",
+    48 "0048_filled",
 ];
 
 const SCHEMA: &str =

@@ -1,5 +1,7 @@
 //! What a bucket lets in: its `ingest_filter` judges objects before they are processed.
 
+use std::sync::atomic::Ordering;
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -7,6 +9,8 @@ use crate::{
     both,
     harness::Server,
     stages::{collection, stage},
+    supervising::{submit, through},
+    transforming::{asking, moody},
 };
 
 /// A namespace, a bucket that a collection is filled from, and that collection.
@@ -164,6 +168,41 @@ both! {
         place.note(&server, "d", "sweet").await;
         place.process(&server).await;
         assert_eq!(place.titles(&server).await, [json!("a"), json!("b"), json!("c")]);
+    }
+
+    async fn a_filter_whose_answer_is_not_whole_refuses_nothing(server) {
+        let place = Place::new(&server).await;
+        let known = ["apple", "pear", "plum"].map(|name| json!({ "name": name }));
+        collection(&server, &place.namespace, "known", &known).await;
+        let (address, failures) = moody().await;
+        let by_title = json!({"AND": [{"field": "name", "operator": "eq", "value": "{{INPUT.title}}"}]});
+        let finder = json!({
+            "retriever_name": "known titles", "collection_identifiers": ["known"], "input_schema": {"title": {"type": "text", "required": true}},
+            "stages": [stage("attribute_filter", json!({"conditions": by_title})), asking(&address, Some("remove"))],
+        });
+        place.call(&server, "POST", "/v1/retrievers", finder).await.ok();
+        place.filter(&server, json!({"retriever_id": "known titles", "on_error": "drop"})).await;
+        place.note(&server, "apple", "round").await;
+        // What was found is left out, as the service is away; it has come back when it is asked again.
+        failures.store(1, Ordering::SeqCst);
+        let path = submit(&server, &place.namespace, &place.bucket).await;
+        let (batch, pauses) = through(&server, &place.namespace, &path).await;
+        assert_eq!((&batch["status"], pauses.len()), (&json!("COMPLETED"), 1), "{batch:#}");
+        assert_eq!(place.titles(&server).await, [json!("apple")]);
+        // It stays away: the filter says what becomes of what cannot be judged.
+        failures.store(usize::MAX, Ordering::SeqCst);
+        place.note(&server, "pear", "long").await;
+        let path = submit(&server, &place.namespace, &place.bucket).await;
+        let (batch, _) = through(&server, &place.namespace, &path).await;
+        assert_eq!(place.titles(&server).await, [json!("apple")], "{batch:#}");
+        place.filter(&server, json!({"retriever_id": "known titles", "on_error": "keep"})).await;
+        place.note(&server, "plum", "blue").await;
+        let path = submit(&server, &place.namespace, &place.bucket).await;
+        through(&server, &place.namespace, &path).await;
+        let told = place.documents(&server).await;
+        let of = |title: &str| told.iter().find(|one| one["title"] == title).cloned().unwrap_or_default();
+        let said = of("plum")["_internal"]["ingest_filter"]["error"].to_string();
+        assert!(said.contains("not whole"), "{told:#?}");
     }
 
     async fn a_filter_that_cannot_run_is_refused(server) {

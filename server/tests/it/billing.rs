@@ -1,5 +1,6 @@
 //! Usage in dollars, the rate card, estimates, and the limits that an organization sets itself.
 
+use chrono::Datelike as _;
 use serde_json::{Value, json};
 
 use crate::{both, harness::Server};
@@ -9,6 +10,14 @@ const THINGS: &str = "/v1/collections/things/documents";
 fn close(value: &Value, expected: f64) {
     let value = value.as_f64().unwrap();
     assert!((value - expected).abs() < 1e-9, "{value} is not {expected}");
+}
+
+/// Moves the clock away from the end of a month: what is spent in one is not told of in the next.
+pub fn amid_a_month(server: &Server) {
+    let (clock, day) = (server.app.clock(), std::time::Duration::from_secs(86_400));
+    if (clock.now() + day).month() != clock.now().month() {
+        clock.advance(86_400);
+    }
 }
 
 async fn search(server: &Server, namespace: &str, retriever: &str) -> crate::harness::Answer {
@@ -25,6 +34,7 @@ async fn search(server: &Server, namespace: &str, retriever: &str) -> crate::har
 
 both! {
     async fn spend_is_told_by_category_with_what_is_left_of_the_pool(server) {
+        amid_a_month(&server);
         let (namespace, retriever) = crate::harness::retriever(&server, "spend").await;
         for number in 0..4 {
             let vectors = json!({"own": [1.0, number, 0.0]});
@@ -89,6 +99,7 @@ both! {
     }
 
     async fn searches_of_strangers_are_the_owners_to_pay_for(server) {
+        amid_a_month(&server);
         let (namespace, retriever) = crate::harness::retriever(&server, "shown").await;
         let publish = format!("/v1/retrievers/{retriever}/publish");
         server.call_in(&namespace, "POST", &publish, json!({"public_name": "shown"})).await.ok();
@@ -117,6 +128,7 @@ both! {
     }
 
     async fn the_rate_card_is_public_and_estimates_follow_it(server) {
+        amid_a_month(&server);
         let card = Server::send(server.request("GET", "/v1/billing/pricing")).await.ok();
         assert_eq!(card["usage_pools"], json!({"build": 10.0, "scale": 100.0, "enterprise": 0.0}));
         close(&card["mvs_usage_rates"]["storage_gb_month_usd"], 0.33);
@@ -138,6 +150,7 @@ both! {
     }
 
     async fn what_an_organization_lets_itself_spend_is_held(server) {
+        amid_a_month(&server);
         let (namespace, retriever) = crate::harness::retriever(&server, "frugal").await;
         search(&server, &namespace, &retriever).await.ok();
         let changed = server.call("PATCH", "/v1/organizations", json!({"spend_limits": {"monthly_usd": 1.5e-6}})).await.ok();
@@ -154,6 +167,7 @@ both! {
     }
 
     async fn limits_by_kind_of_operation_are_held(server) {
+        amid_a_month(&server);
         let limits = json!({"metadata": 1000, "data": 1000, "search": 2, "upload": 1000, "compute": 1000});
         let (namespace, retriever) = crate::harness::retriever(&server, "slow").await;
         let changed = server.call("PATCH", "/v1/organizations", json!({"rate_limit_overrides": limits})).await.ok();
@@ -170,6 +184,7 @@ both! {
     }
 
     async fn a_hard_cap_holds_and_a_budget_is_told_of(server) {
+        amid_a_month(&server);
         let (namespace, retriever) = crate::harness::retriever(&server, "capped").await;
         search(&server, &namespace, &retriever).await.ok();
         let path = "/v1/organizations/billing/spending-caps";
@@ -252,6 +267,7 @@ both! {
     }
 
     async fn a_namespace_pays_for_its_objects_however_many_collections_they_fill(server) {
+        amid_a_month(&server);
         let objects: Vec<Value> = (0..14).map(|number| json!({"note": format!("note {number}")})).collect();
         let mut namespaces = Vec::new();
         for (name, collections) in [("once", 1), ("thrice", 3)] {
@@ -279,7 +295,37 @@ both! {
         assert_eq!(extractors, [3], "{parts:#}");
     }
 
+    async fn an_extractor_is_told_of_what_is_processed_again_as_it_is_paid_again(server) {
+        amid_a_month(&server);
+        let namespace = server.namespace("again").await;
+        let bucket = json!({"bucket_name": "notes", "bucket_schema": {"properties": {"note": {"type": "string"}}}});
+        let bucket = server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok()["bucket_id"].as_str().unwrap().to_owned();
+        for name in ["kept", "gone"] {
+            let collection = json!({"collection_name": name, "source": {"type": "bucket", "bucket_ids": [bucket]},
+                "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"}});
+            server.call_in(&namespace, "POST", "/v1/collections", collection).await.ok();
+        }
+        let objects: Vec<Value> = (0..14).map(|number| json!({"note": format!("note {number}")})).collect();
+        server.call_in(&namespace, "POST", &format!("/v1/buckets/{bucket}/objects/batch"), json!({"objects": objects})).await.ok();
+        let batches = format!("/v1/buckets/{bucket}/batches");
+        for _ in 0..3 {
+            let batch = json!({"auto_submit": true, "dedup_strategy": "force"});
+            let batch = server.call_in(&namespace, "POST", &batches, batch).await.ok();
+            crate::batches::ended(&server, &namespace, &format!("{batches}/{}", batch["batch_id"].as_str().unwrap())).await;
+        }
+        let path = "/v1/organizations/billing/usage/breakdown";
+        let parts = async || server.call("GET", path, Value::Null).await.ok();
+        // 42 objects are 4.2 credits, and a credit that is begun is whole.
+        let told = parts().await;
+        assert_eq!((&told["by_operation"]["ingestion"], &told["by_extractor"]), (&json!(5), &json!({"passthrough_extractor": 5})), "{told:#}");
+        // What filled a collection that is gone is nobody's.
+        server.call_in(&namespace, "DELETE", "/v1/collections/gone", Value::Null).await.ok();
+        let told = parts().await;
+        assert_eq!((&told["by_operation"]["ingestion"], &told["by_extractor"]), (&json!(5), &json!({"passthrough_extractor": 3})), "{told:#}");
+    }
+
     async fn a_plan_is_chosen_and_its_credits_are_counted(server) {
+        amid_a_month(&server);
         let (namespace, retriever) = crate::harness::retriever(&server, "plans").await;
         search(&server, &namespace, &retriever).await.ok();
         let balance = server.call("GET", "/v1/organizations/billing/balance", Value::Null).await.ok();

@@ -2,16 +2,24 @@
 
 use std::{
     collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
+use axum::{Router, http::StatusCode};
 use serde_json::{Value, json};
 
 use crate::{
     batches::ended,
+    billing::amid_a_month,
     both,
+    fetching::serve,
     harness::{Answer, Server},
     stages::{collection, stage},
+    supervising::through,
 };
 
 /// A namespace with a collection of kinds by their codes, and a retriever that finds those of one code.
@@ -71,13 +79,53 @@ async fn transformed(
         .ok()
 }
 
-/// Processes the whole source of a collection and waits for the end of that.
-async fn triggered(server: &Server, namespace: &str, collection: &str) -> Value {
+/// Begins to process the whole source of a collection; answers the path of the batch.
+async fn begun(server: &Server, namespace: &str, collection: &str) -> String {
     let path = format!("/v1/collections/{collection}/trigger");
     let answer = server.call_in(namespace, "POST", &path, json!({})).await;
     assert_eq!(answer.status, 202, "{:#}", answer.body);
     let batch = answer.body["batch_id"].as_str().unwrap();
-    ended(server, namespace, &format!("/v1/batches/{batch}")).await
+    format!("/v1/batches/{batch}")
+}
+
+/// Processes the whole source of a collection and waits for the end of that.
+async fn triggered(server: &Server, namespace: &str, collection: &str) -> Value {
+    let path = begun(server, namespace, collection).await;
+    ended(server, namespace, &path).await
+}
+
+/// The same, past the pauses between tries; answers how many those were, too.
+async fn tried(server: &Server, namespace: &str, collection: &str) -> (Value, usize) {
+    let path = begun(server, namespace, collection).await;
+    let (batch, pauses) = through(server, namespace, &path).await;
+    (batch, pauses.len())
+}
+
+/// A service that knows everything, once it has failed so many times; its address.
+pub async fn moody() -> (String, Arc<AtomicUsize>) {
+    let failures = Arc::new(AtomicUsize::new(0));
+    let left = failures.clone();
+    let answer = move || {
+        let (set, read) = (Ordering::SeqCst, Ordering::SeqCst);
+        let fails = left.fetch_update(set, read, |left| left.checked_sub(1));
+        async move {
+            match fails {
+                Ok(_) => (StatusCode::SERVICE_UNAVAILABLE, String::new()),
+                Err(_) => (StatusCode::OK, json!("known").to_string()),
+            }
+        }
+    };
+    let address = serve(Router::new().fallback(answer), "127.0.0.2").await;
+    (address, failures)
+}
+
+/// A stage that asks such a service about each document.
+pub fn asking(address: &str, on_error: Option<&str>) -> Value {
+    let mut parameters = json!({"url": format!("{address}/facts"), "allowed_domains": ["127.0.0.2"], "output_field": "facts"});
+    if let Some(on_error) = on_error {
+        parameters["on_error"] = on_error.into();
+    }
+    stage("api_call", parameters)
 }
 
 /// The documents of a collection, by one of their fields.
@@ -131,6 +179,7 @@ async fn user(server: &Server, name: &str) -> String {
 
 both! {
     async fn what_a_retriever_finds_for_objects_becomes_documents(server) {
+        amid_a_month(&server);
         let (namespace, finder) = kinds(&server).await;
         let bucket = bucket(&server, &namespace).await;
         let mut apple = String::new();
@@ -184,6 +233,52 @@ both! {
         let reason = batch["failed_objects"].as_array().unwrap().iter().map(|one| one["error"].as_str().unwrap()).find(|one| one.contains("keeps the documents"));
         assert!(reason.is_some_and(|reason| reason.contains("retriever_transform")), "{batch:#}");
         assert_eq!(documents(&server, &namespace, "offers", "label").await.len(), 3);
+    }
+
+    async fn an_answer_that_is_not_whole_is_tried_again_and_takes_nothing_away(server) {
+        let (namespace, _) = kinds(&server).await;
+        let (address, failures) = moody().await;
+        let by_code = json!({"AND": [{"field": "code", "operator": "eq", "value": "{{INPUT.code}}"}]});
+        for (name, on_error) in [("strict", None), ("patient", Some("skip"))] {
+            let finder = json!({
+                "retriever_name": name, "collection_identifiers": ["kinds"], "input_schema": {"code": {"type": "string", "required": true}},
+                "stages": [stage("attribute_filter", json!({"conditions": by_code})), asking(&address, on_error)],
+            });
+            server.call_in(&namespace, "POST", "/v1/retrievers", finder).await.ok();
+        }
+        let bucket = bucket(&server, &namespace).await;
+        thing(&server, &namespace, &bucket, json!({"title": "apple", "code": "f"})).await;
+        let source = json!({"type": "bucket", "bucket_ids": [bucket]});
+        transformed(&server, &namespace, "offers", source.clone(), json!({"retriever_id": "strict"})).await;
+        let (batch, pauses) = tried(&server, &namespace, "offers").await;
+        assert_eq!((&batch["status"], pauses), (&json!("COMPLETED"), 0), "{batch:#}");
+        let ids = |documents: &[Value]| all(documents, "document_id");
+        let whole = documents(&server, &namespace, "offers", "label").await;
+        assert_eq!(all(&whole, "facts"), [json!("known"), json!("known")]);
+
+        // The service fails for one of the two documents, and has come back when it is asked again.
+        failures.store(1, Ordering::SeqCst);
+        let (batch, pauses) = tried(&server, &namespace, "offers").await;
+        assert_eq!((&batch["status"], pauses), (&json!("COMPLETED"), 1), "{batch:#}");
+        let same = documents(&server, &namespace, "offers", "label").await;
+        assert_eq!((ids(&same), all(&same, "facts")), (ids(&whole), all(&whole, "facts")));
+        // It stays away: the object fails, and its documents are there still.
+        failures.store(usize::MAX, Ordering::SeqCst);
+        let (batch, pauses) = tried(&server, &namespace, "offers").await;
+        assert_eq!((&batch["status"], pauses), (&json!("FAILED"), 2), "{batch:#}");
+        let reason = batch["failed_objects"][0]["error"].as_str().unwrap();
+        for part in ["not whole", "api_call", "503", "keeps the documents"] {
+            assert!(reason.contains(part), "{part}: {reason}");
+        }
+        let same = documents(&server, &namespace, "offers", "label").await;
+        assert_eq!((ids(&same), all(&same, "facts")), (ids(&whole), all(&whole, "facts")));
+
+        // Who wrote that documents stay as they are where the call fails gets them.
+        transformed(&server, &namespace, "guesses", source, json!({"retriever_id": "patient"})).await;
+        let (batch, pauses) = tried(&server, &namespace, "guesses").await;
+        assert_eq!((&batch["status"], pauses), (&json!("COMPLETED"), 0), "{batch:#}");
+        let made = documents(&server, &namespace, "guesses", "label").await;
+        assert_eq!((all(&made, "label"), made[0].get("facts")), (vec![json!("Food"), json!("Fruit")], None));
     }
 
     async fn results_are_written_onto_documents_of_another_collection(server) {

@@ -77,10 +77,27 @@ fn links_and_twins_are_refused() {
     assert!(refusal(both).contains("folder"));
 }
 
+/// The same, torn where its first file's bytes are: whoever unpacks that notices.
+fn torn(make: impl FnOnce(&mut ZipWriter<File>)) -> Result<Bundle, BundleError> {
+    let mut writer = ZipWriter::new(tempfile::tempfile().unwrap());
+    make(&mut writer);
+    let mut archive = writer.finish().unwrap();
+    // Behind the file's head and its name.
+    archive.seek(SeekFrom::Start(100)).unwrap();
+    archive.write_all(&[0xff; 1000]).unwrap();
+    Bundle::open(archive, Limits::default())
+}
+
 #[test]
 fn bombs_are_refused_before_they_are_unpacked() {
-    let started = std::time::Instant::now();
-    let big = bundle(|writer| {
+    let small = torn(|writer| {
+        let stored = SimpleFileOptions::default();
+        let stored = stored.compression_method(zip::CompressionMethod::Stored);
+        writer.start_file("index.html", stored).unwrap();
+        writer.write_all(&[0; 4000]).unwrap();
+    });
+    assert!(small.unwrap().read(0).is_err());
+    let big = torn(|writer| {
         let zeros = vec![0; 1 << 20];
         writer
             .start_file("zeros.bin", SimpleFileOptions::default())
@@ -90,7 +107,7 @@ fn bombs_are_refused_before_they_are_unpacked() {
         }
     });
     assert!(refusal(big).contains("larger than"));
-    let tight = bundle(|writer| {
+    let tight = torn(|writer| {
         let zeros = vec![0; 12 << 20];
         file(writer, "zeros.bin", &zeros);
     });
@@ -101,7 +118,6 @@ fn bombs_are_refused_before_they_are_unpacked() {
         }
     });
     assert!(refusal(many).contains("more than 5000 files"));
-    assert!(started.elapsed().as_secs() < 20);
 }
 
 /// An archive of so many empty files, written by hand: a library would take minutes, and say how many there are.
@@ -140,11 +156,15 @@ fn empty_files_are_counted_before_there_is_room_for_them() {
     let count = if long { 1_000_000 } else { 60_000 };
     for said in [60_000, u16::MAX] {
         let many = of_empty_files(count, said);
-        let started = std::time::Instant::now();
         let refused = refusal(Bundle::open(many, Limits::default()));
         assert!(refused.contains("more than 5000 files"), "{refused}");
-        assert!(started.elapsed().as_secs() < 2);
+        // Their list is not looked at: here there is none, and that is not what is wrong.
+        let bare = of_empty_files(0, said);
+        let refused = refusal(Bundle::open(bare, Limits::default()));
+        assert!(refused.contains("more than 5000 files"), "{refused}");
     }
+    let bare = refusal(Bundle::open(of_empty_files(0, 60), Limits::default()));
+    assert!(!bare.contains("5000"), "{bare}");
     // What it says of itself is all that is read: fewer than there are.
     let hidden = Bundle::open(of_empty_files(count, 2), Limits::default());
     assert!(hidden.is_err() || hidden.is_ok_and(|made| made.entries().len() <= 2));

@@ -1,6 +1,6 @@
 //! How a batch moves: admitted, its chunks ended, itself ended. Every step is one transaction.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loupe_engine::extract::web_scraper;
 use loupe_wire::{BatchModel, BatchType, TaskStatusEnum, TaskType, TierTaskInfo};
@@ -338,6 +338,7 @@ async fn note_end(
         batch_id: &batch_id,
         objects: 0,
         documents: 0,
+        filled: filled(&end.processed),
     };
     for object in &end.objects {
         let processed = store::end_object(tx, namespace_id, &batch_id, object, step, now).await?;
@@ -368,20 +369,31 @@ async fn note_end(
     }
     dropping::note(batch, end.tier, &end.left_out);
     crate::fail_point!("batch.after_event");
-    let tiers = batch.tier_tasks.iter_mut();
-    for tier in tiers.filter(|one| one.tier_num == end.tier && one.source_type == "collection") {
-        let add = |figure: &mut Option<i64>, more| *figure = Some(figure.unwrap_or(0) + more);
-        add(&mut tier.source_documents_fetched, end.documents.found);
-        add(
-            &mut tier.documents_submitted_to_engine,
-            end.documents.submitted,
-        );
-        add(
-            &mut tier.documents_missing_input_fields,
-            end.documents.without_input,
-        );
-    }
+    count_sources(batch, end.tier, end.documents);
     Ok(())
+}
+
+/// How many objects each collection was filled from. Those that its bucket does not let in any more were not.
+fn filled(processed: &[Processed]) -> BTreeMap<&str, i64> {
+    let mut filled: BTreeMap<&str, i64> = BTreeMap::new();
+    let made = processed
+        .iter()
+        .filter(|one| one.documents > 0 || !one.content_hash.is_empty());
+    for one in made {
+        *filled.entry(one.collection_id.as_str()).or_default() += 1;
+    }
+    filled
+}
+
+/// Adds to the figures of a tier the documents that one of its chunks was made from.
+fn count_sources(batch: &mut BatchModel, tier: i64, read: SourceDocuments) {
+    let add = |figure: &mut Option<i64>, more| *figure = Some(figure.unwrap_or(0) + more);
+    let tiers = batch.tier_tasks.iter_mut();
+    for tier in tiers.filter(|one| one.tier_num == tier && one.source_type == "collection") {
+        add(&mut tier.source_documents_fetched, read.found);
+        add(&mut tier.documents_submitted_to_engine, read.submitted);
+        add(&mut tier.documents_missing_input_fields, read.without_input);
+    }
 }
 
 /// Tells of documents that are safely stored, and counts them.

@@ -78,7 +78,7 @@ pub(super) async fn of_month(
 }
 
 /// What namespaces paid for objects, and the extractors of their collections. An object that fills several collections is paid
-/// for once: the collections of a namespace share what it paid.
+/// for once, and each time that it is processed: the collections of a namespace share what it paid.
 async fn add_ingestion(
     app: &App,
     org_id: &str,
@@ -94,16 +94,14 @@ async fn add_ingestion(
     let known = collections(app, org_id).await?;
     let processed = store::processed_by_collection(app.db(), org_id, from, to).await?;
     let mut filled: HashMap<&str, i64> = HashMap::new();
-    for (id, objects) in &processed {
-        if let Some((namespace_id, _)) = known.get(id) {
-            *filled.entry(namespace_id).or_default() += objects;
-        }
+    for (namespace_id, _, objects) in &processed {
+        *filled.entry(namespace_id).or_default() += objects;
     }
-    for (id, objects) in &processed {
-        if let Some((namespace_id, extractor)) = known.get(id) {
+    for (namespace_id, collection_id, objects) in &processed {
+        if let Some(extractor) = known.get(collection_id) {
             let all = filled.get(namespace_id.as_str()).copied().unwrap_or(1);
             let own = paid.get(namespace_id).copied().unwrap_or_default();
-            // What filled collections that are gone is nobody's.
+            // What filled collections that are gone is nobody's, nor what filled none.
             let share = (float(own) / float(all.max(1))).min(1.0);
             extractors.add(extractor, float(*objects) * share * card::OBJECT_USD);
         }
@@ -111,13 +109,13 @@ async fn add_ingestion(
     Ok(())
 }
 
-/// Namespace and extractor of every collection of the organization.
-async fn collections(app: &App, org_id: &str) -> Result<HashMap<String, (String, String)>> {
+/// The extractor of every collection of the organization.
+async fn collections(app: &App, org_id: &str) -> Result<HashMap<String, String>> {
     let mut known = HashMap::new();
     for namespace in NAMESPACES.all(app.db(), org_id).await? {
         let told = |record: Record<CollectionResponse>| {
             let extractor = record.feature_extractor.feature_extractor_name.clone();
-            (record.id, (namespace.id.clone(), extractor))
+            (record.id, extractor)
         };
         let all = COLLECTIONS.all(app.db(), &namespace.id).await?;
         known.extend(all.into_iter().map(told));

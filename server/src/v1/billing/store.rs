@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use crate::{
     args,
     db::{Db, Tx},
@@ -8,7 +10,8 @@ crate::sql! {
     const ADD = "INSERT INTO ingestion_usage (org_id, hour, batch_id, namespace_id, objects, documents, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (org_id, hour, batch_id) DO UPDATE SET objects = ingestion_usage.objects + excluded.objects, documents = ingestion_usage.documents + excluded.documents, updated_at = excluded.updated_at";
     const PROCESSED = "SELECT CAST(COALESCE(SUM(objects), 0) AS BIGINT) FROM ingestion_usage WHERE org_id = $1 AND hour >= $2 AND hour < $3";
     const WRITTEN = "SELECT CAST(COALESCE(SUM(documents), 0) AS BIGINT) FROM ingestion_usage WHERE org_id = $1 AND hour >= $2 AND hour < $3";
-    const BY_COLLECTION = "SELECT collection_id, CAST(COUNT(*) AS BIGINT) AS objects FROM processed WHERE collection_id IN (SELECT id FROM collections WHERE owner IN (SELECT id FROM namespaces WHERE owner = $1)) AND updated_at >= $2 AND updated_at < $3 GROUP BY collection_id";
+    const ADD_FILLED = "INSERT INTO ingestion_by_collection (org_id, hour, batch_id, collection_id, namespace_id, objects) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (org_id, hour, batch_id, collection_id) DO UPDATE SET objects = ingestion_by_collection.objects + excluded.objects";
+    const BY_COLLECTION = "SELECT namespace_id, collection_id, CAST(SUM(objects) AS BIGINT) AS objects FROM ingestion_by_collection WHERE org_id = $1 AND hour >= $2 AND hour < $3 GROUP BY namespace_id, collection_id";
     const BY_NAMESPACE = "SELECT namespace_id, CAST(SUM(objects) AS BIGINT) AS objects FROM ingestion_usage WHERE org_id = $1 AND namespace_id IN (SELECT id FROM namespaces WHERE owner = $1) AND hour >= $2 AND hour < $3 GROUP BY namespace_id";
     const BY_RETRIEVER = "SELECT namespace_id, retriever_id, CAST(COUNT(*) AS BIGINT) AS searches FROM executions WHERE namespace_id IN (SELECT id FROM namespaces WHERE owner = $1) AND created_at >= $2 AND created_at < $3 AND status <> 'failed' AND NOT cached GROUP BY namespace_id, retriever_id";
     // Ingestion by batch, searches by key and hour, those of strangers by retriever and hour. An hour that has begun counts with
@@ -25,6 +28,8 @@ pub struct Ingested<'a> {
     pub batch_id: &'a str,
     pub objects: i64,
     pub documents: i64,
+    /// How many objects each collection was filled from.
+    pub filled: BTreeMap<&'a str, i64>,
 }
 
 const HOUR: i64 = 3_600_000_000;
@@ -35,19 +40,30 @@ const HOUR: i64 = 3_600_000_000;
 /// # Errors
 /// The database does not answer.
 pub async fn note(tx: &mut Tx, did: &Ingested<'_>, now: i64) -> Result<()> {
-    if did.objects == 0 && did.documents == 0 {
-        return Ok(());
+    let hour = now - now.rem_euclid(HOUR);
+    if did.objects != 0 || did.documents != 0 {
+        let args = args![
+            did.org_id,
+            hour,
+            did.batch_id,
+            did.namespace_id,
+            did.objects,
+            did.documents,
+            now
+        ];
+        tx.run(ADD, args).await?;
     }
-    let args = args![
-        did.org_id,
-        now - now.rem_euclid(HOUR),
-        did.batch_id,
-        did.namespace_id,
-        did.objects,
-        did.documents,
-        now
-    ];
-    tx.run(ADD, args).await?;
+    for (collection_id, objects) in &did.filled {
+        let args = args![
+            did.org_id,
+            hour,
+            did.batch_id,
+            *collection_id,
+            did.namespace_id,
+            *objects
+        ];
+        tx.run(ADD_FILLED, args).await?;
+    }
     Ok(())
 }
 
@@ -76,13 +92,13 @@ pub(super) async fn processed_by_namespace(
     db.all(BY_NAMESPACE, args![org_id, from, to]).await
 }
 
-/// How many objects each collection was filled from between two moments.
+/// The same by collections and their namespaces, of those that are gone, too. An object counts for each that it filled.
 pub(super) async fn processed_by_collection(
     db: &Db,
     org_id: &str,
     from: i64,
     to: i64,
-) -> Result<Vec<(String, i64)>> {
+) -> Result<Vec<(String, String, i64)>> {
     db.all(BY_COLLECTION, args![org_id, from, to]).await
 }
 

@@ -10,13 +10,15 @@ use loupe_engine::{
         taxonomy::{Finder, Taxonomy},
     },
 };
-use loupe_wire::{Object, RetrieverInputSchemaField, RetrieverModelOutput};
+use loupe_wire::{
+    Object, RetrieverInputSchemaField, RetrieverModelOutput, StageConfigOutput, Value,
+};
 
 use super::lifecycle;
 use crate::{
     app::App,
     auth::{Scope, Write},
-    error::Result,
+    error::{ApiError, Result},
     v1::{
         retrievers::{self, RETRIEVERS},
         taxonomies,
@@ -29,6 +31,34 @@ pub struct Ready {
     collections: Vec<Searchable>,
     taxonomies: Vec<Arc<Taxonomy>>,
     max_time_ms: u64,
+    /// Names of the stages of which somebody wrote that their errors are passed over.
+    skipping: Vec<String>,
+}
+
+/// Why an answer is not all that there is to be found: something was in the way of a search, and may be gone at the next try.
+pub fn hindered(outcome: &Outcome) -> Option<ApiError> {
+    let entry = outcome.degraded.first();
+    let message = match entry {
+        _ if outcome.timed_out => "the time of the retriever ran out".to_owned(),
+        Some(entry) => {
+            let stage = entry.stage.as_deref().unwrap_or_default();
+            let reason = &entry.reason;
+            format!("the answer of the retriever is not whole: stage `{stage}`: {reason}")
+        }
+        None => return None,
+    };
+    Some(ApiError::unavailable("", message))
+}
+
+/// Whether it is written of a stage that documents stay as they are where it fails. What it does without a word is for those
+/// who look at an answer.
+fn is_skipping(stage: &StageConfigOutput) -> bool {
+    let inside = stage.config.get("parameters");
+    let inside = inside.and_then(|parameters| parameters.get("on_error"));
+    matches!(
+        stage.on_error.as_deref(),
+        Some("skip" | "continue" | "ignore")
+    ) || inside.and_then(Value::as_str) == Some("skip")
 }
 
 impl Ready {
@@ -63,11 +93,14 @@ impl Ready {
         let found = super::resolve(app, namespace_id, &retriever.collection_ids).await?;
         let here = found.iter().filter(|one| !lifecycle::is_away(one));
         let named = finder.plan.taxonomies();
+        let skipping = retriever.stages.iter().filter(|stage| is_skipping(stage));
+        let skipping = skipping.map(|stage| stage.stage_name.clone()).collect();
         Ok(Self {
             collections: here.map(|one| super::searchable(app, one)).collect(),
             taxonomies: taxonomies::ready(app, org_id, namespace_id, &named).await?,
             max_time_ms: retrievers::budget_ms(retriever)
                 .map_or(longest_ms, |own| own.min(longest_ms)),
+            skipping,
             finder,
         })
     }
@@ -75,6 +108,24 @@ impl Ready {
     /// The inputs that it knows; without any it takes what it is given.
     pub fn input_schema(&self) -> &IndexMap<String, RetrieverInputSchemaField> {
         &self.finder.input_schema
+    }
+
+    /// Refuses an answer that something hindered, as what is missing in it would look as if it were gone. Where it gives
+    /// documents all the same, stages may have failed of which it is written that this is passed over.
+    ///
+    /// # Errors
+    /// Why it is not whole, which may pass.
+    pub fn check_whole(&self, outcome: &Outcome) -> Result<()> {
+        let is_wanted =
+            |stage: Option<&String>| stage.is_some_and(|one| self.skipping.contains(one));
+        let mut entries = outcome.degraded.iter();
+        let is_chosen = !outcome.timed_out
+            && !outcome.documents.is_empty()
+            && entries.all(|entry| entry.resource == "stage" && is_wanted(entry.stage.as_ref()));
+        match hindered(outcome) {
+            Some(error) if !is_chosen => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// The first documents that it finds, of those that the filter lets through.

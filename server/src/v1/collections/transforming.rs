@@ -274,8 +274,8 @@ impl<'a> Transform<'a> {
     /// Runs the retriever for one object or document.
     ///
     /// # Errors
-    /// It has none of the fields that inputs are mapped from, see [`NO_INPUT`]; whatever ends a search; the time ran out, as
-    /// part of the results would look as if the rest were gone; a result that has not what it is known by.
+    /// It has none of the fields that inputs are mapped from, see [`NO_INPUT`]; whatever ends a search; an answer that is not
+    /// whole, as the rest would look as if it were gone; a result that has not what it is known by.
     pub async fn results(&self, source: &ObjectInput) -> Result<Results> {
         let row = row(source);
         let Some(sent) = self.inputs(source, &row) else {
@@ -289,10 +289,7 @@ impl<'a> Transform<'a> {
             false => self.ready.pass(app, &scope, &sent, row, MOST).await,
         };
         let outcome = found.map_err(retrievers::run_error)?;
-        if outcome.timed_out {
-            let message = "the time of the retriever ran out";
-            return Err(ApiError::bad_request("", message));
-        }
+        self.ready.check_whole(&outcome)?;
         self.taken(source, outcome)
     }
 

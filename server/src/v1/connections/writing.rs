@@ -20,6 +20,12 @@ use crate::{
 /// Bytes that go to the storage at once; a file of fewer is sent whole.
 const PART: usize = 5 << 20;
 
+/// Parts of one file, as S3 has it.
+const MOST_PARTS: u64 = 10_000;
+
+/// Parts that are larger go one after the other: two of them are much to keep in memory.
+const LARGE: usize = 64 << 20;
+
 /// Letters of a prefix.
 const MOST: usize = 500;
 
@@ -93,6 +99,12 @@ fn place<'p>(prefix: &'p str, own: Option<&'p str>) -> Option<(&'p str, &'p str)
     (begins && bucket.chars().all(is_name) && is_its).then(|| (bucket, folder.trim_matches('/')))
 }
 
+/// Bytes of the parts of a file: as few as may be, and the same of all, as some storages want it.
+fn part_of(size: u64) -> usize {
+    let least = size.div_ceil(MOST_PARTS);
+    usize::try_from(least).unwrap_or(usize::MAX).max(PART)
+}
+
 impl Folder {
     /// A folder in this one.
     #[must_use]
@@ -111,16 +123,18 @@ impl Folder {
         self.folder.clone().join(name).to_string()
     }
 
-    /// Writes a file as its bytes come, in flat memory; answers its size. A file that does not come whole is not there.
+    /// Writes a file of this size as its bytes come, a few parts of it in memory; answers how many came. A file that does not
+    /// come whole is not there.
     ///
     /// # Errors
     /// What the bytes end in, or that the storage does not take them.
     pub async fn write(
         &self,
-        name: &str,
+        (name, size): (&str, u64),
         mut pieces: impl Stream<Item = Result<Bytes>> + Unpin,
     ) -> Result<u64> {
         let key = self.folder.clone().join(name);
+        let part = part_of(size);
         let mut start = BytesMut::new();
         while start.len() < PART {
             let Some(piece) = pieces.try_next().await? else {
@@ -130,15 +144,16 @@ impl Folder {
             };
             start.extend_from_slice(&piece);
         }
-        let size = start.len() as u64;
+        let begun = start.len() as u64;
         let upload = self.store.put_multipart(&key).await;
         let upload = upload.map_err(|error| refused(&error))?;
-        let mut writer = WriteMultipart::new_with_chunk_size(upload, PART);
+        let mut writer = WriteMultipart::new_with_chunk_size(upload, part);
         writer.put(start.freeze());
-        match send(&mut writer, &mut pieces).await {
+        let at_once = if part > LARGE { 1 } else { 2 };
+        match send(&mut writer, at_once, &mut pieces).await {
             Ok(rest) => {
                 let whole = writer.finish().await;
-                whole.map(|_| size + rest).map_err(|error| refused(&error))
+                whole.map(|_| begun + rest).map_err(|error| refused(&error))
             }
             Err(error) => {
                 if let Err(error) = writer.abort().await {
@@ -152,12 +167,13 @@ impl Folder {
 
 async fn send(
     writer: &mut WriteMultipart,
+    at_once: usize,
     pieces: &mut (impl Stream<Item = Result<Bytes>> + Unpin),
 ) -> Result<u64> {
     let mut size = 0;
     while let Some(piece) = pieces.try_next().await? {
         size += piece.len() as u64;
-        let free = writer.wait_for_capacity(2).await;
+        let free = writer.wait_for_capacity(at_once).await;
         free.map_err(|error| refused(&error))?;
         writer.put(piece);
     }
@@ -182,6 +198,17 @@ fn refused(error: &object_store::Error) -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_largest_file_that_a_storage_takes_goes_in_as_many_parts_as_it_takes() {
+        assert_eq!((part_of(0), part_of(40 << 30)), (PART, PART));
+        // Files of 100 GB, and of 5 TiB.
+        for size in [100_000_000_000, 5_u64 << 40] {
+            let part = part_of(size);
+            assert!(size.div_ceil(part as u64) <= MOST_PARTS, "{size} {part}");
+            assert!(part < 600 << 20, "{size} {part}");
+        }
+    }
 
     #[test]
     fn a_prefix_names_a_bucket_or_a_folder_of_the_connections_own() {

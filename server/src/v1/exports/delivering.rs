@@ -75,16 +75,19 @@ pub(super) async fn deliver(
     for file in files {
         let pieces = app.blobs().stream(&file.key, None).await?;
         let pieces = std::pin::pin!(pieces.map_err(ApiError::internal));
-        written += folder.write(&file.name, pieces).await?;
+        written += folder
+            .write((file.name.as_str(), file.size), pieces)
+            .await?;
     }
     let manifest = manifest(work, folder, made, files);
     let bytes = serde_json::to_vec_pretty(&manifest).map_err(ApiError::internal)?;
+    let size = bytes.len() as u64;
     let whole = futures::stream::iter([Ok(Bytes::from(bytes))]);
     let name = match files.iter().any(|file| file.name == MANIFEST) {
         true => OTHER,
         false => MANIFEST,
     };
-    folder.write(name, whole).await?;
+    folder.write((name, size), whole).await?;
     Ok(ExportDestinationResult {
         connection_id: folder.connection_id.clone(),
         prefix: folder.address(),

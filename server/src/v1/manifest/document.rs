@@ -23,6 +23,9 @@ pub const EXAMPLE: &str = include_str!("example.yaml");
 /// What is told of a parameter without a value.
 pub const NEEDS_VALUE: &str = "this parameter needs a value";
 
+/// What is told of names that the server would change.
+const BLANKS: &str = "begins or ends with blanks: leave them out";
+
 /// Bytes of a manifest, and resources in it.
 pub const MOST_BYTES: usize = 512 << 10;
 const MOST_RESOURCES: usize = 500;
@@ -321,31 +324,16 @@ impl Manifest {
 
     fn take_resource(&mut self, kind: Kind, place: usize, item: Value, only: Option<&str>) {
         let path = [kind.section().to_owned(), place.to_string()];
-        let at = |member: &str| [path[0].clone(), path[1].clone(), member.to_owned()];
         let Value::Object(mut said) = item else {
             let message = "a resource is a mapping of its members";
             return self.fault(&[&path[0], &path[1]], "dict_type", message);
         };
-        let name =
-            take_text(&mut said, "name").or_else(|| take_text(&mut said, kind.name_member()));
-        let Some(name) = name else {
-            return self.fault(
-                &at("name").each_ref().map(String::as_str),
-                "missing",
-                "give it a name",
-            );
-        };
-        let namespace = match kind {
-            Kind::Namespace => Some(name.clone()),
-            _ => take_text(&mut said, "namespace").or_else(|| only.map(str::to_owned)),
-        };
-        let Some(namespace) = namespace else {
-            let message = "name the namespace that it is in";
-            return self.fault(
-                &at("namespace").each_ref().map(String::as_str),
-                "missing",
-                message,
-            );
+        let (name, namespace) = match names(kind, &mut said, only) {
+            Ok(names) => names,
+            Err(fault) => {
+                let path = path.iter().cloned().chain(fault.path).collect();
+                return self.faults.push(Fault { path, ..fault });
+            }
         };
         if kind == Kind::Bucket
             && let Some(schema) = said.shift_remove("schema")
@@ -359,11 +347,7 @@ impl Manifest {
             .find(|one| (one.kind, &one.name, &one.namespace) == (kind, &name, &namespace));
         if let Some(twin) = twin {
             let message = format!("{} is called the same", twin.path.join("."));
-            return self.fault(
-                &at("name").each_ref().map(String::as_str),
-                "value_error",
-                message,
-            );
+            return self.fault(&[&path[0], &path[1], "name"], "value_error", message);
         }
         match checked(kind, &name, &said) {
             Ok(said) => self.resources.push(Resource {
@@ -420,10 +404,42 @@ fn only_namespace(found: &[(Kind, usize, Value)]) -> Option<String> {
     name.as_str().map(str::to_owned)
 }
 
+/// The name of a resource, and that of its namespace.
+fn names(kind: Kind, said: &mut Object, only: Option<&str>) -> Result<(String, String), Fault> {
+    let name = take_text(said, "name").or_else(|| take_text(said, kind.name_member()));
+    let Some(name) = name else {
+        return Err(Fault::new(&["name"], "missing", "give it a name"));
+    };
+    if !kind.keeps_blanks() && has_blanks(&name) {
+        let message = format!("a {} has no name that {BLANKS}", kind.name());
+        return Err(Fault::new(&["name"], "value_error", message));
+    }
+    if kind == Kind::Namespace {
+        return Ok((name.clone(), name));
+    }
+    match (take_text(said, "namespace"), only) {
+        (Some(named), _) if has_blanks(&named) => {
+            let message = format!("a namespace has no name that {BLANKS}");
+            Err(Fault::new(&["namespace"], "value_error", message))
+        }
+        (Some(named), _) => Ok((name, named)),
+        (None, Some(only)) => Ok((name, only.to_owned())),
+        (None, None) => {
+            let message = "name the namespace that it is in";
+            Err(Fault::new(&["namespace"], "missing", message))
+        }
+    }
+}
+
+fn has_blanks(name: &str) -> bool {
+    name.trim() != name
+}
+
+/// A text as it is written: names that differ by blanks are different ones.
 fn take_text(members: &mut Object, name: &str) -> Option<String> {
     match members.get(name) {
         Some(Value::String(text)) if !text.trim().is_empty() => {
-            let text = text.trim().to_owned();
+            let text = text.clone();
             members.shift_remove(name);
             Some(text)
         }

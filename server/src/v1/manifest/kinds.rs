@@ -125,6 +125,11 @@ impl Kind {
         }
     }
 
+    /// Whether the operation that makes a resource keeps blanks at the ends of its name.
+    pub fn keeps_blanks(self) -> bool {
+        !matches!(self, Self::Namespace | Self::Taxonomy | Self::Cluster)
+    }
+
     fn operations(self) -> [&'static str; 2] {
         match self {
             Self::Namespace => [

@@ -47,6 +47,27 @@ fn every_fault_says_where_it_is() {
 }
 
 #[test]
+fn names_are_as_they_are_written_or_refused() {
+    let text = "version: '1.0'\nnamespaces:\n  - name: one\nbuckets:\n  - {name: ' a ', bucket_schema: {properties: {}}}\n  - {name: a, bucket_schema: {properties: {}}}\n";
+    let manifest = Manifest::read(text, &Object::new());
+    assert!(manifest.faults.is_empty(), "{:?}", manifest.faults);
+    let names = manifest.resources.iter().map(|one| one.name.as_str());
+    assert_eq!(names.collect::<Vec<_>>(), ["one", " a ", "a"]);
+
+    let text = "version: '1.0'\nnamespaces:\n  - name: ' one'\nbuckets:\n  - {name: a, bucket_schema: {properties: {}}}\n  - {name: b, namespace: 'two ', bucket_schema: {properties: {}}}\n";
+    let manifest = Manifest::read(text, &Object::new());
+    let told: Vec<String> = manifest.faults.iter().map(Fault::sentence).collect();
+    let places = ["line 3, namespaces.0.name:", "line 6, buckets.1.namespace:"];
+    assert_eq!(told.len(), places.len(), "{told:#?}");
+    for (place, one) in places.iter().zip(&told) {
+        assert!(
+            one.starts_with(place) && one.contains("blanks"),
+            "{told:#?}"
+        );
+    }
+}
+
+#[test]
 fn what_would_be_far_larger_than_its_text_is_refused() {
     let filled = format!(
         "version: '1.0'\nparameters:\n  - {{name: p, default: {}}}\nnamespaces:\n  - name: one\n    description: \"{}\"\n",
