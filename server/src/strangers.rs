@@ -70,6 +70,17 @@ fn hostile_cursors_of_lists_are_read_or_refused() {
     });
 }
 
+/// What a schedule calls for from a moment on is not before it.
+fn follow(schedule: &Schedule, now: i64) {
+    match (schedule.first(now), schedule.next(now)) {
+        (Ok(first), Ok(next)) => {
+            assert!(first.is_none_or(|first| first >= now));
+            assert!(next.is_none_or(|next| next > now));
+        }
+        (Err(error), _) | (_, Err(error)) => refused(error),
+    }
+}
+
 #[test]
 fn hostile_schedules_are_followed_or_refused() {
     let corpus: [&[u8]; 7] = [
@@ -120,17 +131,7 @@ fn hostile_schedules_are_followed_or_refused() {
         for kind in kinds {
             match Schedule::read(kind, &config) {
                 Err(error) => refused(error),
-                Ok(schedule) => {
-                    for now in moments {
-                        match (schedule.first(now), schedule.next(now)) {
-                            (Ok(first), Ok(next)) => {
-                                assert!(first.is_none_or(|first| first >= now));
-                                assert!(next.is_none_or(|next| next > now));
-                            }
-                            (Err(error), _) | (_, Err(error)) => refused(error),
-                        }
-                    }
-                }
+                Ok(schedule) => moments.iter().for_each(|now| follow(&schedule, *now)),
             }
         }
     });

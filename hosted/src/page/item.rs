@@ -66,31 +66,17 @@ pub fn item(
     let name = title(look, hit);
     let texts = look.texts(&hit.fields);
     let picture = picture(look, hit);
-    let mut shown: Vec<String> = look
-        .title(&hit.fields)
-        .map(|(name, _)| name.to_owned())
-        .into_iter()
-        .collect();
-    shown.extend(texts.iter().map(|(name, _)| (*name).to_owned()));
+    let mut shown: Vec<String> = texts.iter().map(|(name, _)| (*name).to_owned()).collect();
+    shown.extend(look.title(&hit.fields).map(|(name, _)| name.to_owned()));
     shown.extend(picture.as_ref().and_then(|(_, name)| name.clone()));
-    let rows: Vec<_> = look
-        .item_fields()
-        .iter()
-        .filter(|name| !shown.contains(name))
-        .filter_map(|name| Some((name, field(&drawing, name, get(&hit.fields, name))?)))
-        .map(|(name, value)| view! { <div><dt>{label(display, name)}</dt><dd>{value}</dd></div> })
-        .collect();
+    let particulars = particulars(&drawing, look, hit, &shown);
     let file = media::of(display, hit);
     let moments = file.as_ref().and_then(|file| {
         let shown = (file, hit.document_id.as_str());
         moments(look, query, &marks, shown, &neighbours.found)
     });
-    let image = figure(
-        look,
-        file.as_ref(),
-        picture.map(|(picture, _)| picture),
-        &name,
-    );
+    let picture = picture.map(|(picture, _)| picture);
+    let image = figure(look, file.as_ref(), picture, &name);
     let beacon = told.then(|| beacon(page));
     let document = told.then(|| hit.document_id.clone());
     let back = if query.is_empty() {
@@ -98,11 +84,7 @@ pub fn item(
     } else {
         "Back to the results"
     };
-    let class = if image.is_some() {
-        "item"
-    } else {
-        "item words"
-    };
+    let class = image.as_ref().map_or("item words", |_| "item");
     view! {
         {top(page, &query.home)}
         <main id="content" class="shell" data-item=document data-beacon=beacon>
@@ -114,7 +96,7 @@ pub fn item(
                     {readings(page, &texts, &marks)}
                     {file.as_ref().map(media::link)}
                     {source(look, hit)}
-                    {(!rows.is_empty()).then(|| view! { <dl class="particulars full">{rows}</dl> })}
+                    {particulars}
                 </div>
             </article>
             {moments}
@@ -170,6 +152,21 @@ fn heading(drawing: &Drawing<'_>, look: &Look, hit: &Hit, name: &str) -> AnyView
         </div>
     }
     .into_any()
+}
+
+/// The fields that are not `shown` elsewhere, each with its name.
+fn particulars(drawing: &Drawing<'_>, look: &Look, hit: &Hit, shown: &[String]) -> Option<AnyView> {
+    let rows: Vec<_> = look
+        .item_fields()
+        .iter()
+        .filter(|name| !shown.contains(name))
+        .filter_map(|name| Some((name, field(drawing, name, get(&hit.fields, name))?)))
+        .map(|(name, value)| {
+            view! { <div><dt>{label(drawing.display, name)}</dt><dd>{value}</dd></div> }
+        })
+        .collect();
+    let some = !rows.is_empty();
+    some.then(|| view! { <dl class="particulars full">{rows}</dl> }.into_any())
 }
 
 /// The way to where the document points.

@@ -148,6 +148,7 @@ impl Look {
             .unwrap_or(Template::Custom);
         let side = own.as_ref().map(|own| own.side).unwrap_or_default();
         let (mode, columns, ratio) = arrangement(template);
+        let (text_chars, page_size) = amounts(template);
         let card = given.cloned().unwrap_or_default();
         let layout = display.layout.as_ref();
         let theme = display.theme.as_ref();
@@ -176,23 +177,12 @@ impl Look {
             find_similar: card.show_find_similar,
             click: click(&card.card_click_action),
             title_chars: chars(card.truncate_title, 120),
-            text_chars: chars(
-                card.truncate_description,
-                if template == Template::DocumentSearch {
-                    320
-                } else {
-                    140
-                },
-            ),
+            text_chars: chars(card.truncate_description, text_chars),
             hero: components.show_hero,
             search: components.show_search,
             filters: components.show_filters,
             header: components.show_results_header,
-            page_size: if template == Template::DocumentSearch {
-                10
-            } else {
-                24
-            },
+            page_size,
             slots: Slots::of(display, own.as_ref()),
             is_own: own.is_some(),
         }
@@ -278,6 +268,14 @@ fn arrangement(template: Template) -> (Mode, u32, Ratio) {
         Template::PortraitGallery => (Mode::Grid, 4, Ratio(4, 5)),
         Template::DocumentSearch => (Mode::List, 1, Ratio(3, 4)),
         Template::MediaSearch | Template::Custom => (Mode::Grid, 3, Ratio(16, 9)),
+    }
+}
+
+/// How much a template shows at once: letters of a text, and results.
+fn amounts(template: Template) -> (usize, u32) {
+    match template {
+        Template::DocumentSearch => (320, 10),
+        Template::PortraitGallery | Template::MediaSearch | Template::Custom => (140, 24),
     }
 }
 

@@ -272,6 +272,24 @@ fn first_items(look: &Look, query: &Query, hits: &[Hit]) -> Vec<(String, String)
     told.collect()
 }
 
+/// The page's title, and what is said of it until something is asked.
+fn hero(page: &Page, seen: bool, asked: bool) -> AnyView {
+    let display = &page.display_config;
+    let class = match (seen, asked) {
+        (false, _) => "hero sr",
+        (true, false) => "hero",
+        (true, true) => "hero small",
+    };
+    let description = display.description.clone().filter(|_| !asked);
+    view! {
+        <div class=class>
+            <h1>{display.title.clone()}</h1>
+            {description.map(|text| view! { <p class="lede">{text}</p> })}
+        </div>
+    }
+    .into_any()
+}
+
 fn render_search(
     host: &dyn Host,
     page: &Page,
@@ -302,11 +320,6 @@ fn render_search(
             marks: Marks::of(&query.words()),
             now: host.now(),
         };
-        let hero = match (look.hero && !framed, asked) {
-            (false, _) => "hero sr",
-            (true, false) => "hero",
-            (true, true) => "hero small",
-        };
         let waiting = matches!(outcome, Outcome::Waiting);
         // What was searched for stays on the visitor's machine, and not even there behind a password.
         let remembers = told && !framed && !page.is_protected;
@@ -316,10 +329,7 @@ fn render_search(
             // The page around a frame has a main part of its own.
             <main class="shell" aria-label=framed.then(|| display.title.clone())>
                 <div class="intro">
-                    <div class=hero>
-                        <h1>{display.title.clone()}</h1>
-                        {display.description.clone().filter(|_| !asked).map(|text| view! { <p class="lede">{text}</p> })}
-                    </div>
+                    {hero(page, look.hero && !framed, asked)}
                     {look.search.then(|| form::form(query, waiting && !framed, remembers, tells))}
                     {(!asked).then(|| form::suggestions(query))}
                 </div>

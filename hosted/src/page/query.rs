@@ -40,6 +40,24 @@ pub enum View {
     Frame,
 }
 
+/// What an address gives, by name, as far as anything is read of it.
+fn given(raw: &str) -> IndexMap<String, Vec<String>> {
+    let mut given: IndexMap<String, Vec<String>> = IndexMap::new();
+    for (name, value) in url::form_urlencoded::parse(raw.as_bytes()).take(200) {
+        let value: String = value
+            .trim()
+            .chars()
+            .filter(|c| !c.is_control())
+            .take(LONGEST_VALUE)
+            .collect();
+        let values = given.entry(name.into_owned()).or_default();
+        if !value.is_empty() && values.len() < MOST_VALUES && !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    given
+}
+
 impl Query {
     /// Whether it is shown in a frame of another site.
     pub fn is_framed(&self) -> bool {
@@ -49,19 +67,7 @@ impl Query {
     /// Reads the address. Undeclared names are ignored; a filter on a field the page does not offer as a facet is too,
     /// so that nobody can ask about fields they may not see.
     pub fn read(page: &Page, look: &Look, raw: &str, view: View) -> Self {
-        let mut given: IndexMap<String, Vec<String>> = IndexMap::new();
-        for (name, value) in url::form_urlencoded::parse(raw.as_bytes()).take(200) {
-            let value: String = value
-                .trim()
-                .chars()
-                .filter(|c| !c.is_control())
-                .take(LONGEST_VALUE)
-                .collect();
-            let values = given.entry(name.into_owned()).or_default();
-            if !value.is_empty() && values.len() < MOST_VALUES && !values.contains(&value) {
-                values.push(value);
-            }
-        }
+        let mut given = given(raw);
         let mut inputs = inputs_of(page);
         // `q` is the short name of the first text, so that one address works for every page.
         if let Some(values) = given.get("q").cloned()

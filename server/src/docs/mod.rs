@@ -202,39 +202,8 @@ impl Pages {
     ) -> Entry {
         let verb = method.to_uppercase();
         let body = members(&operation["requestBody"]["content"]).next();
-        let parameters = items(&operation["parameters"]).map(|parameter| {
-            let (kind, link) = kind(&parameter["schema"]);
-            let required = if parameter["required"] == true {
-                "Required. "
-            } else {
-                ""
-            };
-            Row {
-                name: text(&parameter["name"]),
-                kind: format!("{kind}, {}", text(&parameter["in"])),
-                link,
-                about: required.to_owned() + &text(&parameter["description"]),
-            }
-        });
-        let answers = members(&operation["responses"]).map(|(status, answer)| {
-            let content = members(&answer["content"]).next();
-            let (kind, link) = match content {
-                Some((kind, content)) if content["schema"].is_null() => (kind.clone(), None),
-                Some((_, content)) => kind(&content["schema"]),
-                None => ("no body".to_owned(), None),
-            };
-            let about = text(&answer["description"]);
-            Row {
-                name: status.clone(),
-                kind,
-                link,
-                about: if status.starts_with('2') && about.is_empty() {
-                    "Done".into()
-                } else {
-                    about
-                },
-            }
-        });
+        let parameters = items(&operation["parameters"]).map(parameter);
+        let answers = members(&operation["responses"]);
         Entry {
             id: text(&operation["operationId"]),
             label: text(&operation["summary"])
@@ -252,7 +221,7 @@ impl Pages {
                 let schema = document.pointer(name.trim_start_matches('#'));
                 fields(schema.unwrap_or(&body["schema"]))
             }),
-            answers: answers.collect(),
+            answers: answers.map(|(status, told)| answer(status, told)).collect(),
             verb,
             fields: Vec::new(),
         }
@@ -387,6 +356,41 @@ fn limits(schema: &Value) -> String {
         .map(|(name, before, after)| format!("{before} {} {after}", text(&schema[*name])));
     let said: Vec<String> = said.map(|one| one.trim_end().to_owned()).collect();
     said.join(", ")
+}
+
+fn parameter(parameter: &Value) -> Row {
+    let (kind, link) = kind(&parameter["schema"]);
+    let required = if parameter["required"] == true {
+        "Required. "
+    } else {
+        ""
+    };
+    Row {
+        name: text(&parameter["name"]),
+        kind: format!("{kind}, {}", text(&parameter["in"])),
+        link,
+        about: required.to_owned() + &text(&parameter["description"]),
+    }
+}
+
+fn answer(status: &str, answer: &Value) -> Row {
+    let content = members(&answer["content"]).next();
+    let (kind, link) = match content {
+        Some((kind, content)) if content["schema"].is_null() => (kind.clone(), None),
+        Some((_, content)) => kind(&content["schema"]),
+        None => ("no body".to_owned(), None),
+    };
+    let about = text(&answer["description"]);
+    Row {
+        name: status.to_owned(),
+        kind,
+        link,
+        about: if status.starts_with('2') && about.is_empty() {
+            "Done".into()
+        } else {
+            about
+        },
+    }
 }
 
 /// How a type is called, and the model that it is.

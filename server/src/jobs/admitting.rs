@@ -15,7 +15,11 @@ use crate::{
     app::App,
     auth::{Caller, Scope, Write},
     error::{ApiError, Result},
-    v1::{buckets::BUCKETS, collections::Ready, objects, retrievers},
+    v1::{
+        buckets::BUCKETS,
+        collections::{Ready, hindered},
+        objects, retrievers,
+    },
 };
 
 /// Objects that the retriever runs for at once.
@@ -163,11 +167,9 @@ impl<'a> Admission<'a> {
         let search = ready.search(self.app, &self.scope, &inputs, others, 1);
         let outcome = search.await.map_err(retrievers::run_error)?;
         match outcome.documents.is_empty() {
-            true if outcome.timed_out => {
-                let message = "the time of the retriever ran out";
-                Err(ApiError::bad_request("", message))
-            }
-            is_empty => Ok(!is_empty),
+            // Nobody knows whether there is one.
+            true => hindered(&outcome).map_or(Ok(false), Err),
+            false => Ok(true),
         }
     }
 

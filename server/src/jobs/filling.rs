@@ -7,7 +7,9 @@ use loupe_engine::{
     embed::EmbedError,
     extract::Dropped,
     filter::Filter,
-    ingest::{CollectionPlan, IngestError, NO_INPUT, ObjectInput, ObjectOutcome, Try, root},
+    ingest::{
+        CollectionPlan, Failure, IngestError, NO_INPUT, ObjectInput, ObjectOutcome, Try, root,
+    },
     store::{CollectionSpec, Document, ListQuery, Reach, Selection},
 };
 use loupe_wire::{CollectionResponse, ObjectResponse, Value};
@@ -288,14 +290,7 @@ impl Filling<'_> {
                 Ok(None)
             }
             Err(failure) => {
-                let mut error = failure.error;
-                if self.again.contains(&object_id) {
-                    error += "; the collection keeps the documents of the object as it was before";
-                }
-                object.status = "FAILED";
-                object.error = Some(error);
-                object.error_type = Some(failure.error_type.to_owned());
-                object.collection_id = Some(plan.spec.collection_id.clone());
+                self.fail(object, failure);
                 object.document_id = document_id;
                 Ok(None)
             }
@@ -327,6 +322,18 @@ impl Filling<'_> {
                 Ok(Some((outcome.object_id, documents)))
             }
         }
+    }
+
+    /// Notes that the collection got nothing of an object.
+    fn fail(&self, object: &mut ObjectEnd, failure: Failure) {
+        let mut error = failure.error;
+        if self.again.contains(&object.object_id) {
+            error += "; the collection keeps the documents of the object as it was before";
+        }
+        object.status = "FAILED";
+        object.error = Some(error);
+        object.error_type = Some(failure.error_type.to_owned());
+        object.collection_id = Some(self.collection_id().to_owned());
     }
 
     /// Objects with their files' bytes; an object whose file is gone fails by itself.

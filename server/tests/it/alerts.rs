@@ -1,5 +1,7 @@
 //! Alerts: told once for each rise of their condition, through every channel, whatever made them look.
 
+mod conditions;
+
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -77,6 +79,49 @@ async fn fired(server: &Server, count: usize) -> Vec<Value> {
         }
         assert!(start.elapsed() < Duration::from_secs(180), "{told:?}");
         tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// One without an address, or whose settings are none.
+async fn no_channel_is_taken_that_leads_nowhere(server: &Server, namespace: &str, alert: &Value) {
+    for (channel, member, kind) in [
+        (
+            json!({"channel_type": "slack"}),
+            Some("webhook_url"),
+            "missing",
+        ),
+        (
+            json!({"channel_type": "webhook", "config": {"url": ""}}),
+            Some("url"),
+            "missing",
+        ),
+        (
+            json!({"channel_type": "batch", "config": {"bucket_id": "bkt_1"}}),
+            Some("collection_id"),
+            "missing",
+        ),
+        (
+            json!({"channel_type": "email", "config": {"to_addresses": "desk@example.com"}}),
+            None,
+            "value_error",
+        ),
+        (
+            json!({"channel_type": "webhook", "config": {"url": "http://127.0.0.2:4321/", "timeout": "soon"}}),
+            None,
+            "value_error",
+        ),
+        (
+            json!({"channel_type": "email", "config": {"to_addresses": ["desk@example.com"], "subject_template": "{{ INPUT.text"}}),
+            None,
+            "value_error",
+        ),
+    ] {
+        let mut loc = vec!["body", "notification_config", "channels", "0", "config"];
+        loc.extend(member);
+        let mut nowhere = alert.clone();
+        nowhere["notification_config"]["channels"] = json!([channel]);
+        let refused = server.call_in(namespace, "POST", "/v1/alerts", nowhere);
+        refused.await.invalid(&loc, kind);
     }
 }
 
@@ -296,90 +341,6 @@ both! {
         receiver.wait(1).await;
     }
 
-    async fn what_a_condition_holds_for_besides_is_news(server) {
-        let (namespace, _) = retriever(&server, "besides").await;
-        let empty = make(&server, &namespace, json!({
-            "name": "empty", "source": "system", "system_condition": {"type": "collection_empty"},
-            "notification_config": {"channels": [{"channel_type": "email", "config": {"to_addresses": ["a@example.com"]}}]},
-        })).await;
-        server.app.clock().advance(301);
-        fired(&server, 1).await;
-        let collection = json!({
-            "collection_name": "more", "source": {"type": "direct_upsert"},
-            "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"},
-        });
-        server.call_in(&namespace, "POST", "/v1/collections", collection).await.ok();
-        server.app.clock().advance(301);
-        let told = fired(&server, 2).await;
-        assert!(told[1]["payload"]["text"].as_str().unwrap().contains("collection more is empty"), "{told:?}");
-        // Both are known now.
-        server.app.clock().advance(301);
-        results(&server, &namespace, &id(&empty), |one| one["triggered"] == false).await;
-        assert_eq!(fired(&server, 2).await.len(), 2);
-    }
-
-    async fn the_state_of_the_server_is_watched(server) {
-        let (namespace, nothing) = retriever(&server, "state").await;
-        let condition = |kind: &str, params: Value| json!({
-            "name": kind, "source": "system", "system_condition": {"type": kind, "params": params},
-            "notification_config": {"channels": [{"channel_type": "email", "config": {"to_addresses": ["a@example.com"]}}]},
-        });
-        let empty = make(&server, &namespace, condition("collection_empty", json!({}))).await;
-        assert_eq!(empty["execution_mode"], "scheduled");
-        for kind in [
-            "batch_failed", "batch_stalled", "retriever_latency", "retriever_no_results", "batch_error_rate", "collection_drift",
-            "task_queue_degraded", "dlq_growth", "provider_quota_exhausted", "collection_stale", "budget_threshold", "ingest_stalled",
-            "retriever_no_interactions", "retriever_accuracy", "retriever_alignment_regression",
-        ] {
-            let made = make(&server, &namespace, condition(kind, json!({}))).await;
-            let found = execute(&server, &namespace, &id(&made)).await;
-            assert_eq!(found["triggered"], false, "{kind}: {found}");
-        }
-        server.app.clock().advance(301);
-        let id = id(&empty);
-        results(&server, &namespace, &id, |one| one["triggered"] == true).await;
-        let told = server.events("alert.triggered").await;
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0]["payload"]["text"].as_str().unwrap().contains("collection things is empty"), "{told:?}");
-
-        // Ten searches that find nothing are what the alert waits for.
-        for _ in 0..10 {
-            let path = format!("/v1/retrievers/{nothing}/execute");
-            server.call_in(&namespace, "POST", &path, json!({"inputs": {}})).await.ok();
-        }
-        let start = Instant::now();
-        while execute(&server, &namespace, "retriever_no_results").await["triggered"] != true {
-            assert!(start.elapsed() < Duration::from_secs(180));
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        let bad = condition("batch_stalled", json!({"mood": 1}));
-        server.call_in(&namespace, "POST", "/v1/alerts", bad).await
-            .invalid(&["body", "system_condition", "params", "mood"], "value_error");
-        // Nor a parameter that another condition has, or a collection that would never hold it.
-        let bad = condition("batch_failed", json!({"budget_fraction": 0.5}));
-        server.call_in(&namespace, "POST", "/v1/alerts", bad).await
-            .invalid(&["body", "system_condition", "params", "budget_fraction"], "value_error");
-        // Those of the interface may be sent with any.
-        let mut all = condition("batch_failed", json!({"stall_minutes": 5, "latency_multiplier": 2, "error_rate_threshold": 0.1, "drop_fraction": 0.5}));
-        all["name"] = json!("all of them");
-        make(&server, &namespace, all).await;
-        let elsewhere = server.namespace("elsewhere").await;
-        for (kind, params) in [
-            ("collection_stale", json!({"collection_id": "col_none"})),
-            ("retriever_latency", json!({"retriever_id": "ret_none"})),
-        ] {
-            let mut bad = condition(kind, params);
-            bad["name"] = json!("bad");
-            server.call_in(&namespace, "POST", "/v1/alerts", bad.clone()).await.error(404, "NotFoundError");
-            server.call("POST", "/v1/organizations/alerts", bad).await.error(404, "NotFoundError");
-        }
-        let mut of_one = condition("retriever_latency", json!({"retriever_id": nothing}));
-        of_one["name"] = json!("of one");
-        server.call_in(&elsewhere, "POST", "/v1/alerts", of_one.clone()).await.error(404, "NotFoundError");
-        server.call("POST", "/v1/organizations/alerts", of_one.clone()).await.ok();
-        make(&server, &namespace, of_one).await;
-    }
-
     async fn an_organization_watches_its_namespaces(server) {
         let (namespace, retriever) = retriever(&server, "over").await;
         let body = json!({
@@ -390,11 +351,7 @@ both! {
         let made = server.call("POST", "/v1/organizations/alerts", body).await.ok();
         assert_eq!((&made["namespace_id"], &made["namespace_selector"]["mode"]), (&Value::Null, &json!("selected")));
         server.app.clock().advance(301);
-        let start = Instant::now();
-        while server.events("alert.triggered").await.is_empty() {
-            assert!(start.elapsed() < Duration::from_secs(180));
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        fired(&server, 1).await;
         // It is not an alert of the namespace.
         let path = format!("/v1/alerts/{}", id(&made));
         server.call_in(&namespace, "GET", &path, Value::Null).await.error(404, "NotFoundError");
@@ -414,32 +371,11 @@ both! {
         let mut inside = watch("inside", &retriever, "http://169.254.169.254/latest");
         server.call_in(&namespace, "POST", "/v1/alerts", inside.clone()).await
             .invalid(&["body", "notification_config", "channels", "0", "config", "url"], "value_error");
-        // Nor is a channel taken that leads nowhere.
-        for (channel, member) in [
-            (json!({"channel_type": "slack"}), "webhook_url"),
-            (json!({"channel_type": "webhook", "config": {"url": ""}}), "url"),
-            (json!({"channel_type": "batch", "config": {"bucket_id": "bkt_1"}}), "collection_id"),
-        ] {
-            let mut nowhere = inside.clone();
-            nowhere["notification_config"]["channels"] = json!([channel]);
-            server.call_in(&namespace, "POST", "/v1/alerts", nowhere).await
-                .invalid(&["body", "notification_config", "channels", "0", "config", member], "missing");
-        }
+        no_channel_is_taken_that_leads_nowhere(&server, &namespace, &inside).await;
         let mut from_elsewhere = inside.clone();
         from_elsewhere["notification_config"]["template_id"] = json!("tmpl_1");
         server.call_in(&namespace, "POST", "/v1/alerts", from_elsewhere).await
             .invalid(&["body", "notification_config", "template_id"], "not_enabled");
-        // Nor one whose settings are none.
-        for channel in [
-            json!({"channel_type": "email", "config": {"to_addresses": "desk@example.com"}}),
-            json!({"channel_type": "webhook", "config": {"url": "http://127.0.0.2:4321/", "timeout": "soon"}}),
-            json!({"channel_type": "email", "config": {"to_addresses": ["desk@example.com"], "subject_template": "{{ INPUT.text"}}),
-        ] {
-            let mut nowhere = inside.clone();
-            nowhere["notification_config"]["channels"] = json!([channel]);
-            server.call_in(&namespace, "POST", "/v1/alerts", nowhere).await
-                .invalid(&["body", "notification_config", "channels", "0", "config"], "value_error");
-        }
         inside["notification_config"]["channels"][0]["channel_type"] = json!("pigeon");
         server.call_in(&namespace, "POST", "/v1/alerts", inside).await
             .invalid(&["body", "notification_config", "channels", "0", "channel_type"], "enum");

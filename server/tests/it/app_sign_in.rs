@@ -39,74 +39,91 @@ pub async fn sign_up(browser: &mut Browser<'_>, mails: &Mails, email: &str, coun
     assert_eq!(again.status, 410, "a link opens once");
 }
 
-async fn mail_and_password(database: Database) {
-    let (server, mails) = server_with_mail(database).await;
-    let id = app(&server, "club", json!({"mode": "clerk"})).await;
-    let other = app(&server, "elsewhere", json!({"mode": "clerk"})).await;
+const NEW: &str = "a new lamp there";
 
-    // The script is in every page, with the configuration, and answers without anybody signed in.
-    let page = visit(&server, "club", "/").await;
+async fn sign_in(browser: &mut Browser<'_>, email: &str, password: &str) -> Answer {
+    let form = [("email", email), ("password", password)];
+    browser.post("/_auth/sign-in", &form).await
+}
+
+async fn forgot(browser: &mut Browser<'_>, email: &str) {
+    browser
+        .post("/_auth/forgot", &[("email", email)])
+        .await
+        .ok();
+}
+
+async fn reset(browser: &mut Browser<'_>, token: &str, password: &str) -> u16 {
+    let form = [("token", token), ("password", password)];
+    browser.post("/_auth/reset", &form).await.status
+}
+
+/// A page but for the address in it and the policy's number.
+fn page_without(answer: &Answer, email: &str) -> String {
+    let page = answer.body.as_str().unwrap().replace(email, "EMAIL");
+    let start = page.find("nonce=").unwrap();
+    let end = start + page[start..].find('>').unwrap();
+    format!("{}{}", &page[..start], &page[end..])
+}
+
+/// The script is in every page, with the configuration, and answers without anybody signed in.
+async fn a_script_comes_with_every_page(server: &Server) {
+    let page = visit(server, "club", "/").await;
     let text = page.body.as_str().unwrap().to_owned();
     assert!(text.contains(r#"<head><script src="/_auth/sdk.js" data-config="{&quot;app&quot;:&quot;club&quot;}"></script><title>"#), "{text}");
-    let script = visit(&server, "club", "/_auth/sdk.js").await;
+    let script = visit(server, "club", "/_auth/sdk.js").await;
     assert_eq!(
         script.headers["content-type"],
         "text/javascript; charset=utf-8"
     );
     let script = script.body.as_str().unwrap();
     assert!(script.contains("LoupeAuth") && script.contains("window.__LOUPE__ = config;"));
-    let mut ada = Browser::new(&server, "club");
-    ada.get("/_auth/me").await.error(401, "AuthenticationError");
-    ada.get("/_auth/users")
-        .await
-        .error(401, "AuthenticationError");
+}
+
+async fn nobody_is_told_anything(ada: &mut Browser<'_>) {
+    for path in ["/_auth/me", "/_auth/users", "/api/retrievers"] {
+        ada.get(path).await.error(401, "AuthenticationError");
+    }
     assert_eq!(
         ada.get("/_auth/session").await.ok(),
         json!({"is_signed_in": false, "user": null})
     );
-    ada.get("/api/retrievers")
-        .await
-        .error(401, "AuthenticationError");
+}
 
-    // An account, by a link in a mail.
+/// An account, by a link in a mail.
+async fn an_account_is_made(ada: &mut Browser<'_>, mails: &Mails) {
     for (password, why) in [
         ("short", "at least 8"),
         ("password123", "guessed first"),
         (&*"x".repeat(129), "at most 128"),
     ] {
-        let refused = ada
-            .post(
-                "/_auth/sign-up",
-                &[("email", "ada@example.com"), ("password", password)],
-            )
-            .await;
+        let form = [("email", "ada@example.com"), ("password", password)];
+        let refused = ada.post("/_auth/sign-up", &form).await;
         assert_eq!(refused.status, 422, "{password}");
-        assert!(
-            refused.body.as_str().unwrap().contains(why),
-            "{}",
-            refused.body
-        );
+        let page = refused.body.as_str().unwrap();
+        assert!(page.contains(why), "{page}");
     }
-    sign_up(&mut ada, &mails, "Ada@Example.com", 1).await;
+    sign_up(ada, mails, "Ada@Example.com", 1).await;
     assert_eq!(ada.who().await, "ada@example.com");
     let me = ada.get("/_auth/me").await.ok();
     assert_eq!((&me["name"], me.get("password")), (&json!("Ada"), None));
     assert_eq!(me.get("avatar_url"), Some(&Value::Null), "{me:#}");
     let users = ada.get("/_auth/users").await.ok();
     assert_eq!(users, json!([me]));
+}
 
-    // Signing out and in: a new session each time, the old one is dead.
+/// Signing out and in: a new session each time, the old one is dead. Answers the second one.
+async fn each_session_is_another(server: &Server, ada: &mut Browser<'_>) -> String {
+    let is_dead = async |session: &str| {
+        let asked =
+            at(server, "club", "GET", "/_auth/me").header("cookie", format!("loupe_app={session}"));
+        assert_eq!(Server::send(asked).await.status, 401);
+    };
     let first = ada.session().unwrap().clone();
-    ada.post(
-        "/_auth/sign-in",
-        &[("email", "ada@example.com"), ("password", GOOD)],
-    )
-    .await;
+    sign_in(ada, "ada@example.com", GOOD).await;
     let second = ada.session().unwrap().clone();
     assert_ne!(first, second);
-    let old =
-        at(&server, "club", "GET", "/_auth/me").header("cookie", format!("loupe_app={first}"));
-    assert_eq!(Server::send(old).await.status, 401);
+    is_dead(&first).await;
     let out = ada
         .post("/_auth/sign-out", &[("return_to", "//evil.example")])
         .await;
@@ -114,209 +131,137 @@ async fn mail_and_password(database: Database) {
         (out.status, out.headers["location"].to_str().unwrap()),
         (303, "/")
     );
-    let dead =
-        at(&server, "club", "GET", "/_auth/me").header("cookie", format!("loupe_app={second}"));
-    assert_eq!(Server::send(dead).await.status, 401);
-    let wrong = ada
-        .post(
-            "/_auth/sign-in",
-            &[
-                ("email", "ada@example.com"),
-                ("password", "a lamp in the cove"),
-            ],
-        )
-        .await;
-    let nobody = ada
-        .post(
-            "/_auth/sign-in",
-            &[("email", "bob@example.com"), ("password", GOOD)],
-        )
-        .await;
-    assert_eq!((wrong.status, nobody.status), (401, 401));
-    // The same page but for the address and the policy's number.
-    let same = |answer: &Answer, email: &str| {
-        let page = answer.body.as_str().unwrap().replace(email, "EMAIL");
-        let start = page.find("nonce=").unwrap();
-        let end = start + page[start..].find('>').unwrap();
-        format!("{}{}", &page[..start], &page[end..])
-    };
-    assert_eq!(
-        same(&wrong, "ada@example.com"),
-        same(&nobody, "bob@example.com")
-    );
+    is_dead(&second).await;
+    second
+}
 
-    // Nothing of the account works at another app, and no other page signs anybody in or out.
-    ada.post(
-        "/_auth/sign-in",
-        &[("email", "ada@example.com"), ("password", GOOD)],
-    )
-    .await;
+async fn a_wrong_password_is_answered_as_an_unknown_address(ada: &mut Browser<'_>) {
+    let wrong = sign_in(ada, "ada@example.com", "a lamp in the cove").await;
+    let nobody = sign_in(ada, "bob@example.com", GOOD).await;
+    assert_eq!((wrong.status, nobody.status), (401, 401));
+    assert_eq!(
+        page_without(&wrong, "ada@example.com"),
+        page_without(&nobody, "bob@example.com")
+    );
+}
+
+/// Nothing of the account works at another app, and no other page signs anybody in or out.
+async fn a_session_is_of_one_app(server: &Server, ada: &mut Browser<'_>) {
+    sign_in(ada, "ada@example.com", GOOD).await;
     let cookie = format!("loupe_app={}", ada.session().unwrap());
-    let there = at(&server, "elsewhere", "GET", "/_auth/me").header("cookie", &cookie);
+    let there = at(server, "elsewhere", "GET", "/_auth/me").header("cookie", &cookie);
     assert_eq!(Server::send(there).await.status, 401);
     for origin in [
         "https://evil.example",
         "null",
-        &format!("http://{}", host(&server, "elsewhere")),
+        &format!("http://{}", host(server, "elsewhere")),
         &server.url,
     ] {
-        let crossed = at(&server, "club", "POST", "/_auth/sign-out")
+        let crossed = at(server, "club", "POST", "/_auth/sign-out")
             .header("cookie", &cookie)
             .header("origin", origin);
         let crossed = filled(crossed, &[("a", "b")]);
         assert_eq!(Server::send(crossed).await.status, 403, "{origin}");
     }
-    let silent = at(&server, "club", "POST", "/_auth/sign-out").header("cookie", &cookie);
+    let silent = at(server, "club", "POST", "/_auth/sign-out").header("cookie", &cookie);
     let silent = filled(silent, &[("a", "b")]);
     assert_eq!(Server::send(silent).await.status, 403);
     assert_eq!(ada.who().await, "ada@example.com");
+}
 
-    // Asking for an account that exists tells the page nothing and the owner of the address something.
-    let mut eve = Browser::new(&server, "club");
-    let form = [
-        ("email", "ada@example.com"),
-        ("password", "another password"),
-        ("name", "Eve"),
-    ];
-    let known = eve.post("/_auth/sign-up", &form).await;
+/// Asking for an account that exists tells the page nothing and the owner of the address something.
+async fn strangers_learn_nothing_of_accounts(server: &Server, mails: &Mails) {
+    let mut eve = Browser::new(server, "club");
+    let form = |email| {
+        [
+            ("email", email),
+            ("password", "another password"),
+            ("name", "Eve"),
+        ]
+    };
+    let known = eve.post("/_auth/sign-up", &form("ada@example.com")).await;
     assert!(mails.wait(2).await.contains("You have one already"));
-    let form = [
-        ("email", "new@example.com"),
-        ("password", "another password"),
-        ("name", "Eve"),
-    ];
-    let unknown = eve.post("/_auth/sign-up", &form).await;
+    let unknown = eve.post("/_auth/sign-up", &form("new@example.com")).await;
     assert_eq!(
-        same(&known, "ada@example.com"),
-        same(&unknown, "new@example.com")
+        page_without(&known, "ada@example.com"),
+        page_without(&unknown, "new@example.com")
     );
     // The link of an account that somebody else asked for needs the password that they chose.
     let token = token_of(&mails.wait(3).await);
-    let mut victim = Browser::new(&server, "club");
-    assert_eq!(
-        victim
-            .post("/_auth/verify", &[("token", &token)])
-            .await
-            .status,
-        401
-    );
+    let mut victim = Browser::new(server, "club");
+    let verified = victim.post("/_auth/verify", &[("token", &token)]).await;
+    assert_eq!(verified.status, 401);
     assert_eq!(victim.who().await, Value::Null);
+}
 
-    // A forgotten password: one link, half an hour, and every session is over.
-    let mut lost = Browser::new(&server, "club");
-    lost.post("/_auth/forgot", &[("email", "nobody@example.com")])
-        .await
-        .ok();
-    lost.post("/_auth/forgot", &[("email", "ada@example.com")])
-        .await
-        .ok();
+/// A forgotten password: one link, half an hour, and every session is over.
+async fn a_forgotten_password_is_replaced(
+    server: &Server,
+    mails: &Mails,
+    ada: &mut Browser<'_>,
+    lost: &mut Browser<'_>,
+) {
+    forgot(lost, "nobody@example.com").await;
+    forgot(lost, "ada@example.com").await;
     let token = token_of(&mails.wait(4).await);
     server.app.clock().advance(31 * 60);
-    let late = lost
-        .post(
-            "/_auth/reset",
-            &[("token", &token), ("password", "a new lamp there")],
-        )
-        .await;
-    assert_eq!(late.status, 410);
-    lost.post("/_auth/forgot", &[("email", "ada@example.com")])
-        .await
-        .ok();
+    assert_eq!(reset(lost, &token, NEW).await, 410);
+    forgot(lost, "ada@example.com").await;
     let token = token_of(&mails.wait(5).await);
-    let weak = lost
-        .post(
-            "/_auth/reset",
-            &[("token", &token), ("password", "12345678")],
-        )
-        .await;
-    assert_eq!(weak.status, 422);
-    let changed = lost
-        .post(
-            "/_auth/reset",
-            &[("token", &token), ("password", "a new lamp there")],
-        )
-        .await;
-    assert_eq!(changed.status, 303);
+    assert_eq!(reset(lost, &token, "12345678").await, 422);
+    assert_eq!(reset(lost, &token, NEW).await, 303);
     assert!(mails.wait(6).await.contains("was changed"));
     assert_eq!(ada.who().await, Value::Null);
     assert_eq!(lost.who().await, "ada@example.com");
-    assert_eq!(
-        lost.post(
-            "/_auth/reset",
-            &[("token", &token), ("password", "once more again")]
-        )
-        .await
-        .status,
-        410
-    );
+    assert_eq!(reset(lost, &token, "once more again").await, 410);
+}
 
-    // Everywhere at once.
-    ada.post(
-        "/_auth/sign-in",
-        &[
-            ("email", "ada@example.com"),
-            ("password", "a new lamp there"),
-        ],
-    )
-    .await;
+async fn one_signs_out_everywhere_at_once(ada: &mut Browser<'_>, lost: &mut Browser<'_>) {
+    sign_in(ada, "ada@example.com", NEW).await;
     assert_eq!(ada.who().await, "ada@example.com");
     lost.post("/_auth/sign-out", &[("everywhere", "true")])
         .await;
     assert_eq!(ada.who().await, Value::Null);
+}
 
-    // The owner sees people, gives roles, closes the list, and removes them.
+/// The owner sees people, gives roles, closes the list, and removes them.
+async fn the_owner_looks_after_people(
+    server: &Server,
+    ada: &mut Browser<'_>,
+    id: &str,
+    other: &str,
+) {
     let path = format!("/v1/apps/{id}/users");
     let users = server.call("GET", &path, Value::Null).await.ok();
     assert_eq!(
         (&users["total"], &users["users"][0]["role"]),
         (&json!(1), &json!("org:member"))
     );
-    let user = users["users"][0]["user_id"].as_str().unwrap().to_owned();
-    let role = server
-        .call(
-            "PATCH",
-            &format!("{path}/{user}/role"),
-            json!({"role": "editor"}),
-        )
-        .await
-        .ok();
-    assert_eq!(role["role"], "editor");
+    let user = users["users"][0]["user_id"].as_str().unwrap();
+    let of_user = format!("{path}/{user}");
+    let role = json!({"role": "editor"});
+    let role = server.call("PATCH", &format!("{of_user}/role"), role).await;
+    assert_eq!(role.ok()["role"], "editor");
     let theirs = format!("/v1/apps/{other}/users/{user}");
-    server
-        .call("DELETE", &theirs, Value::Null)
-        .await
-        .error(404, "NotFoundError");
-    ada.post(
-        "/_auth/sign-in",
-        &[
-            ("email", "ada@example.com"),
-            ("password", "a new lamp there"),
-        ],
-    )
-    .await;
+    let theirs = server.call("DELETE", &theirs, Value::Null).await;
+    theirs.error(404, "NotFoundError");
+    sign_in(ada, "ada@example.com", NEW).await;
     let build = json!({"build_config": {"env_vars": {"LOUPE_LIST_USERS": "off"}}});
-    server
-        .call("PATCH", &format!("/v1/apps/{id}"), build)
-        .await
-        .ok();
+    let path = format!("/v1/apps/{id}");
+    server.call("PATCH", &path, build).await.ok();
     ada.get("/_auth/users").await.error(403, "ForbiddenError");
-    server
-        .call("DELETE", &format!("{path}/{user}"), Value::Null)
-        .await
-        .ok();
+    server.call("DELETE", &of_user, Value::Null).await.ok();
     assert_eq!(ada.who().await, Value::Null);
+}
 
-    // A session ends after a week without a visit, and after a month in any case.
-    server
-        .call(
-            "POST",
-            &format!("{path}/invite"),
-            json!({"email_address": "ada@example.com", "role": "curator"}),
-        )
-        .await
-        .ok();
+/// A session ends after a week without a visit, and after a month in any case.
+async fn a_session_ends(server: &Server, mails: &Mails, ada: &mut Browser<'_>, id: &str) {
+    let path = format!("/v1/apps/{id}/users");
+    let invited = json!({"email_address": "ada@example.com", "role": "curator"});
+    let invite = format!("{path}/invite");
+    server.call("POST", &invite, invited).await.ok();
     assert!(mails.wait(7).await.contains("invited"));
-    sign_up(&mut ada, &mails, "ada@example.com", 8).await;
+    sign_up(ada, mails, "ada@example.com", 8).await;
     let users = server.call("GET", &path, Value::Null).await.ok();
     assert_eq!(users["users"][0]["role"], "curator");
     for days in [6, 6, 6, 6, 5] {
@@ -325,13 +270,28 @@ async fn mail_and_password(database: Database) {
     }
     server.app.clock().advance(86_400);
     assert_eq!(ada.who().await, Value::Null);
-    ada.post(
-        "/_auth/sign-in",
-        &[("email", "ada@example.com"), ("password", GOOD)],
-    )
-    .await;
+    sign_in(ada, "ada@example.com", GOOD).await;
     server.app.clock().advance(7 * 86_400 + 1);
     assert_eq!(ada.who().await, Value::Null);
+}
+
+async fn mail_and_password(database: Database) {
+    let (server, mails) = server_with_mail(database).await;
+    let id = app(&server, "club", json!({"mode": "clerk"})).await;
+    let other = app(&server, "elsewhere", json!({"mode": "clerk"})).await;
+    let mut ada = Browser::new(&server, "club");
+    let mut lost = Browser::new(&server, "club");
+    a_script_comes_with_every_page(&server).await;
+    nobody_is_told_anything(&mut ada).await;
+    an_account_is_made(&mut ada, &mails).await;
+    let session = each_session_is_another(&server, &mut ada).await;
+    a_wrong_password_is_answered_as_an_unknown_address(&mut ada).await;
+    a_session_is_of_one_app(&server, &mut ada).await;
+    strangers_learn_nothing_of_accounts(&server, &mails).await;
+    a_forgotten_password_is_replaced(&server, &mails, &mut ada, &mut lost).await;
+    one_signs_out_everywhere_at_once(&mut ada, &mut lost).await;
+    the_owner_looks_after_people(&server, &mut ada, &id, &other).await;
+    a_session_ends(&server, &mails, &mut ada, &id).await;
     // No secret is in the database.
     let rows: Vec<(String, String)> = server
         .app
@@ -341,7 +301,7 @@ async fn mail_and_password(database: Database) {
         .unwrap();
     assert!(
         rows.iter()
-            .all(|(hash, _)| hash.len() == 64 && *hash != second)
+            .all(|(hash, _)| hash.len() == 64 && *hash != session)
     );
 }
 

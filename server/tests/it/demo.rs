@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::{both, harness::Server};
+use crate::{billing::amid_a_month, both, harness::Server};
 
 /// The task once it has ended.
 async fn ended(server: &Server, task_id: &str) -> Value {
@@ -39,6 +39,7 @@ async fn titles(server: &Server, name: &str, body: Value) -> Vec<String> {
 
 both! {
     async fn the_demo_goes_from_nothing_to_a_page_that_answers(server) {
+        amid_a_month(&server);
         let demo = server.call("POST", "/v1/quickstart/demo", Value::Null).await.ok();
         let task = ended(&server, demo["task_id"].as_str().unwrap()).await;
         assert_eq!(task["status"], "COMPLETED", "{task:#}");

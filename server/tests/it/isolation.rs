@@ -2,6 +2,7 @@
 //! other organization changes.
 
 mod bodies;
+mod tenant;
 
 use std::collections::BTreeMap;
 
@@ -9,20 +10,14 @@ use loupe_server::auth::table::{Access, TABLE};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use self::bodies::bodies;
+use self::{
+    bodies::bodies,
+    tenant::{Tenant, tenant},
+};
 use crate::{
     both,
     harness::{Answer, Server, other_organization},
 };
-
-/// One of everything that an organization can hold, by the name that addresses give it.
-struct Tenant {
-    key: String,
-    namespace: String,
-    ids: BTreeMap<&'static str, String>,
-    /// A page's end in its lists and in its feed.
-    cursors: Vec<String>,
-}
 
 async fn call(
     server: &Server,
@@ -49,263 +44,6 @@ fn text(value: &Value, member: &str) -> String {
         .to_owned()
 }
 
-async fn tenant(server: &Server, key: &str, email: &str, word: &str) -> Tenant {
-    let send = |namespace: String, method: &'static str, path: String, body: Value| async move {
-        call(server, key, &namespace, method, &path, body)
-            .await
-            .ok()
-    };
-    let namespace = text(
-        &send(
-            String::new(),
-            "POST",
-            "/v1/namespaces".into(),
-            json!({"namespace_name": format!("{word} space")}),
-        )
-        .await,
-        "namespace_id",
-    );
-    let inside = |method: &'static str, path: String, body: Value| {
-        send(namespace.clone(), method, path, body)
-    };
-    let schema = json!({"properties": {"title": {"type": "string"}, "text": {"type": "text"}}});
-    let bucket = text(
-        &inside(
-            "POST",
-            "/v1/buckets".into(),
-            json!({"bucket_name": format!("{word} bucket"), "bucket_schema": schema}),
-        )
-        .await,
-        "bucket_id",
-    );
-    let object =
-        json!({"title": word, "blobs": [{"property": "text", "type": "text", "data": "words"}]});
-    let object = text(
-        &inside("POST", format!("/v1/buckets/{bucket}/objects"), object).await,
-        "object_id",
-    );
-    let batch = text(
-        &inside(
-            "POST",
-            format!("/v1/buckets/{bucket}/batches"),
-            json!({"object_ids": [object]}),
-        )
-        .await,
-        "batch_id",
-    );
-    let upload = inside(
-        "POST",
-        format!("/v1/buckets/{bucket}/uploads"),
-        json!({"filename": "a.txt", "content_type": "text/plain"}),
-    )
-    .await;
-    let collection = json!({
-        "collection_name": format!("{word}-things"), "source": {"type": "direct_upsert"},
-        "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1",
-            "parameters": {"vector_fields": [{"field": "embedding", "name": "own", "dimensions": 3}]}},
-    });
-    let collection = text(
-        &inside("POST", "/v1/collections".into(), collection).await,
-        "collection_id",
-    );
-    let documents = format!("/v1/collections/{collection}/documents");
-    let mut made = Vec::new();
-    for number in 0..3 {
-        let body =
-            json!({"title": format!("{word} {number}"), "vectors": {"own": [1.0, number, 0.0]}});
-        made.push(text(
-            &inside("POST", documents.clone(), body).await,
-            "document_id",
-        ));
-    }
-    let retriever = json!({
-        "retriever_name": format!("{word} search"), "collection_identifiers": [collection], "input_schema": {},
-        "stages": [{"stage_name": "all", "stage_type": "filter", "config": {"stage_id": "attribute_filter", "parameters": {
-            "conditions": {"AND": [{"field": "title", "operator": "exists", "value": true}]}}}}],
-    });
-    let retriever = text(
-        &inside("POST", "/v1/retrievers".into(), retriever).await,
-        "retriever_id",
-    );
-    let found = inside(
-        "POST",
-        format!("/v1/retrievers/{retriever}/execute"),
-        json!({"inputs": {}}),
-    )
-    .await;
-    inside(
-        "POST",
-        format!("/v1/retrievers/{retriever}/publish"),
-        json!({"public_name": format!("{word}-page"), "display_name": word}),
-    )
-    .await;
-    let taxonomy = json!({"taxonomy_name": format!("{word} kinds"), "config": {"taxonomy_type": "flat", "retriever_id": retriever,
-        "input_mappings": [{"input_key": "title", "path": "title"}], "source_collection": {"collection_id": collection}}});
-    let taxonomy = text(
-        &inside("POST", "/v1/taxonomies".into(), taxonomy).await,
-        "taxonomy_id",
-    );
-    let candidate = json!({"retriever_name": format!("{word} candidate")});
-    let candidate = inside(
-        "POST",
-        format!("/v1/retrievers/{retriever}/clone"),
-        candidate,
-    )
-    .await;
-    let benchmark = json!({"benchmark_name": word, "baseline_retriever_id": retriever, "candidate_retriever_ids": [candidate["retriever_id"]]});
-    let path = "/v1/retrievers/benchmarks".to_owned();
-    let benchmark = text(&inside("POST", path, benchmark).await, "benchmark_id");
-    let queries = json!([{"query_id": "q", "query_input": {}, "relevant_documents": [made[0]]}]);
-    let dataset = json!({"dataset_name": format!("{word}-judgements"), "queries": queries});
-    let path = "/v1/retrievers/evaluations/datasets".to_owned();
-    let dataset = text(&inside("POST", path, dataset).await, "dataset_id");
-    let run = json!({"dataset_name": dataset});
-    let path = format!("/v1/retrievers/{retriever}/evaluations");
-    let mut run = call(server, key, &namespace, "POST", &path, run).await;
-    assert_eq!(run.status, 202, "{:#}", run.body);
-    let run = run.body.take();
-    ended(server, key, &text(&run, "task_id")).await;
-    let told = json!({"feature_id": made[0], "interaction_type": ["click"], "position": 0, "retriever_id": retriever});
-    let told = inside("POST", "/v1/retrievers/interactions".into(), told).await;
-    let cluster = json!({"cluster_name": format!("{word} groups"), "collection_ids": [collection],
-        "vector_config": {"feature_uri": "own", "clustering_method": "kmeans", "algorithm_params": {"n_clusters": 2}}});
-    let cluster = text(
-        &inside("POST", "/v1/clusters".into(), cluster).await,
-        "cluster_id",
-    );
-    let begun = inside(
-        "POST",
-        format!("/v1/clusters/{cluster}/execute"),
-        Value::Null,
-    )
-    .await;
-    ended(server, key, &text(&begun, "task_id")).await;
-    let gathering = text(&begun["additional_data"], "run_id");
-    let path = format!("/v1/templates/retrievers/from-retriever/{retriever}");
-    let template = inside("POST", path, json!({"template_name": word})).await;
-    let keys = format!("/v1/organizations/users/{email}/api-keys");
-    let minted = inside("POST", keys, json!({"name": format!("{word}-robot")})).await;
-    inside(
-        "POST",
-        format!("/v1/retrievers/{retriever}/api-keys"),
-        json!({"name": format!("{word}-widget")}),
-    )
-    .await;
-    let user = format!("{word}@people.example");
-    inside(
-        "POST",
-        "/v1/organizations/users".into(),
-        json!({"email": user, "user_name": word}),
-    )
-    .await;
-    inside(
-        "POST",
-        "/v1/organizations/secrets".into(),
-        json!({"secret_name": format!("{word}-secret"), "secret_value": "v"}),
-    )
-    .await;
-    let connection = json!({
-        "name": format!("{word}-storage"), "provider_type": "s3", "test_before_save": false, "provider_config": {
-            "credentials": {"access_key_id": word, "secret_access_key": "s"}, "endpoint_url": "http://127.0.0.2:39999"},
-    });
-    let path = "/v1/organizations/connections".to_owned();
-    let connection = inside("POST", path, connection).await;
-    // The storage does not answer: the look ends, and nothing of the sync moves after it.
-    let follow =
-        json!({"connection_id": connection["connection_id"], "source_path": "s3://media/new"});
-    let path = format!("/v1/buckets/{bucket}/syncs");
-    let sync = inside("POST", path, follow).await;
-    ended(server, key, sync["task_ids"][0].as_str().unwrap()).await;
-    let app = json!({"slug": format!("{word}-app"), "meta": {"title": word}});
-    let app = inside("POST", "/v1/apps".into(), app).await;
-    let clone = inside(
-        "POST",
-        format!("/v1/collections/{collection}/clone"),
-        json!({"collection_name": format!("{word}-copy")}),
-    )
-    .await;
-    let task = inside("GET", "/v1/tasks".into(), Value::Null).await["results"][0]["task_id"]
-        .as_str()
-        .map(ToOwned::to_owned);
-    assert!(clone.is_object());
-    if let Some(task) = &task {
-        ended(server, key, task).await;
-    }
-    let log = inside("GET", "/v1/organizations/audit/logs".into(), Value::Null).await;
-    let page = inside("GET", format!("{documents}?limit=1"), Value::Null).await;
-    let feed = inside("GET", "/v1/events?limit=1".into(), Value::Null).await;
-    let cursors = [&page["pagination"]["next_cursor"], &feed["next_cursor"]]
-        .into_iter()
-        .map(|cursor| cursor.as_str().unwrap().to_owned())
-        .collect();
-    let ids = BTreeMap::from([
-        ("namespace_identifier", namespace.clone()),
-        ("namespace_id", namespace.clone()),
-        ("template_id", text(&template, "template_id")),
-        ("bucket_id", bucket.clone()),
-        ("bucket_identifier", bucket),
-        ("sync_config_id", text(&sync, "sync_config_id")),
-        ("sync_job_id", text(&sync, "current_sync_run_id")),
-        ("object_identifier", object.clone()),
-        ("object_id", object),
-        ("batch_id", batch),
-        ("upload_id", text(&upload, "upload_id")),
-        ("collection_id", collection.clone()),
-        ("collection_identifier", collection),
-        ("document_id", made.remove(0)),
-        ("retriever_id", retriever),
-        ("taxonomy_identifier", taxonomy.clone()),
-        ("taxonomy_id", taxonomy),
-        ("cluster_identifier", cluster.clone()),
-        ("cluster_id", cluster),
-        ("run_id", gathering),
-        ("execution_id", text(&found, "execution_id")),
-        ("interaction_id", text(&told, "interaction_id")),
-        ("dataset_identifier", dataset),
-        ("benchmark_id", benchmark),
-        ("evaluation_id", text(&run, "evaluation_id")),
-        ("key_name", format!("{word}-robot")),
-        ("key_id", text(&minted, "key_id")),
-        ("user_email", user),
-        ("secret_name", format!("{word}-secret")),
-        ("connection_identifier", text(&connection, "connection_id")),
-        ("app_id", text(&app, "app_id")),
-        ("task_id", task.unwrap_or_else(|| "task".into())),
-        ("audit_id", text(&log["results"][0], "audit_id")),
-    ]);
-    Tenant {
-        key: key.to_owned(),
-        namespace,
-        ids,
-        cursors,
-    }
-}
-
-async fn ended(server: &Server, key: &str, task: &str) {
-    let start = std::time::Instant::now();
-    loop {
-        let answer = call(
-            server,
-            key,
-            "",
-            "GET",
-            &format!("/v1/tasks/{task}"),
-            Value::Null,
-        )
-        .await;
-        if answer.status != 200
-            || !matches!(
-                answer.body["status"].as_str(),
-                Some("QUEUED" | "PROCESSING" | "PENDING" | "IN_PROGRESS")
-            )
-        {
-            return;
-        }
-        assert!(start.elapsed().as_secs() < 180, "{:#}", answer.body);
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-}
-
 /// An id of the same form that nothing has.
 fn unknown(id: &str) -> String {
     match id.split_once('@') {
@@ -330,7 +68,7 @@ fn unknown(id: &str) -> String {
 }
 
 /// An answer without what differs from request to request: the id that was sent, new ids and moments.
-fn masked(answer: &Answer, sent: &[&str]) -> String {
+fn masked(answer: &Answer, sent: &[String]) -> String {
     fn mask(value: &mut Value) {
         match value {
             Value::Array(items) => items.iter_mut().for_each(mask),
@@ -431,20 +169,141 @@ fn filled(template: &str, own: &Tenant, theirs: &BTreeMap<&'static str, String>)
     text
 }
 
-async fn probe(
-    server: &Server,
-    own: &Tenant,
-    operation: &str,
-    body: &Value,
-    ids: &BTreeMap<&'static str, String>,
-    masks: &[&str],
-) -> String {
-    let operation = filled(operation, own, ids);
-    let body = filled(&body.to_string(), own, ids);
-    let (method, path) = operation.split_once(' ').unwrap();
-    let body: Value = serde_json::from_str(&body).unwrap();
-    let answer = call(server, &own.key, &own.namespace, method, path, body).await;
-    masked(&answer, masks)
+/// Requests with ids of another organization, each beside the same with ids of nothing.
+struct Probes<'a> {
+    server: &'a Server,
+    own: &'a Tenant,
+    theirs: &'a Tenant,
+    foreign: BTreeMap<&'static str, String>,
+    nothing: BTreeMap<&'static str, String>,
+    /// Every id that is sent, the longest first.
+    sent: Vec<String>,
+    count: usize,
+    faults: Vec<String>,
+}
+
+impl<'a> Probes<'a> {
+    fn new(server: &'a Server, own: &'a Tenant, theirs: &'a Tenant) -> Self {
+        let foreign = theirs.ids.clone();
+        let nothing: BTreeMap<&'static str, String> = foreign
+            .iter()
+            .map(|(name, id)| (*name, unknown(id)))
+            .collect();
+        let mut sent: Vec<String> = foreign.values().chain(nothing.values()).cloned().collect();
+        sent.sort_by_key(|id| std::cmp::Reverse(id.len()));
+        Self {
+            server,
+            own,
+            theirs,
+            foreign,
+            nothing,
+            sent,
+            count: 0,
+            faults: Vec::new(),
+        }
+    }
+
+    async fn ask(
+        &self,
+        operation: &str,
+        body: &Value,
+        ids: &BTreeMap<&'static str, String>,
+    ) -> String {
+        let (server, own) = (self.server, self.own);
+        let operation = filled(operation, own, ids);
+        let body = filled(&body.to_string(), own, ids);
+        let (method, path) = operation.split_once(' ').unwrap();
+        let body: Value = serde_json::from_str(&body).unwrap();
+        let answer = call(server, &own.key, &own.namespace, method, path, body).await;
+        masked(&answer, &self.sent)
+    }
+
+    /// What is answered to their ids, and to those of nothing.
+    async fn ask_both(&mut self, operation: &str, body: &Value) -> (String, String) {
+        self.count += 1;
+        (
+            self.ask(operation, body, &self.foreign).await,
+            self.ask(operation, body, &self.nothing).await,
+        )
+    }
+
+    fn note(&mut self, asked: &str, theirs: &str, nothing: &str) {
+        let fault = format!("{asked}\n  theirs: {theirs}\n  nothing: {nothing}");
+        self.faults.push(fault);
+    }
+
+    /// Every id in the address: all of them theirs, or the last one theirs behind parents of one's own.
+    async fn in_addresses(&mut self) {
+        let rows = TABLE.iter().filter(|row| row.access != Access::Public);
+        for row in rows.filter(|row| row.operation.contains('{')) {
+            let ids_of = |text: &str, mark: &str| text.replace('{', mark).replace('}', "");
+            let (parents, last) = row.operation.split_at(row.operation.rfind('{').unwrap());
+            let behind = ids_of(parents, "@") + &ids_of(last, "$");
+            for template in [ids_of(row.operation, "$"), behind] {
+                if template.contains("$feature_extractor_id") {
+                    continue;
+                }
+                for body in [json!({}), json!({"title": "x", "description": "x"})] {
+                    let body = match row.operation.starts_with("GET") {
+                        true => Value::Null,
+                        false => body,
+                    };
+                    let (one, other) = self.ask_both(&template, &body).await;
+                    let is_told = one.starts_with("200")
+                        && !template.contains("/list")
+                        && !template.contains("availability");
+                    if one != other || is_told {
+                        self.note(&template, &one, &other);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Their namespace in the header. What is read stays read: the second of two askings finds nothing left.
+    async fn in_headers(&mut self) {
+        let rows = TABLE.iter().filter(|row| row.access != Access::Public);
+        for row in rows.filter(|row| {
+            !row.operation.contains("quickstart") && !row.operation.ends_with("/read/all")
+        }) {
+            let (method, path) = row.operation.split_once(' ').unwrap();
+            let path = path.replace('{', "$").replace('}', "");
+            let path = filled(&path, self.own, &self.foreign);
+            let body = match method {
+                "GET" => Value::Null,
+                _ => json!({}),
+            };
+            let ask = async |namespace: &str| {
+                let (server, key) = (self.server, &self.own.key);
+                let answer = call(server, key, namespace, method, &path, body.clone()).await;
+                masked(&answer, &self.sent)
+            };
+            let one = ask(&self.theirs.namespace).await;
+            let other = ask(&self.nothing["namespace_identifier"]).await;
+            self.count += 1;
+            if one != other {
+                let asked = format!("{} in their namespace", row.operation);
+                self.note(&asked, &one, &other);
+            }
+        }
+    }
+
+    /// Bodies, filters, scopes, clones and queries.
+    async fn in_bodies(&mut self) {
+        self.foreign
+            .insert("cursor", self.theirs.cursors[0].clone());
+        self.nothing.insert("cursor", self.own.cursors[0].clone());
+        for (operation, body) in bodies() {
+            let (one, other) = self.ask_both(operation, &body).await;
+            // A cursor is a place, not an id: theirs may lead elsewhere in one's own list, never into theirs.
+            let leaks = ["theirs 0", "theirs 1", "theirs 2"];
+            let leaks = leaks.iter().any(|title| one.contains(title));
+            let asked = format!("{operation} {body}");
+            if leaks || (one != other && !asked.contains("cursor")) {
+                self.note(&asked, &one, &other);
+            }
+        }
+    }
 }
 
 both! {
@@ -454,69 +313,19 @@ both! {
         let theirs = tenant(&server, &elsewhere.key, "owner@elsewhere.example", "theirs").await;
         let mut marks: Vec<String> = theirs.ids.values().filter(|id| id.contains('_')).cloned().collect();
         marks.push(elsewhere.org_id.clone());
-        let mut foreign = theirs.ids.clone();
-        let mut nothing: BTreeMap<&'static str, String> = foreign.iter().map(|(name, id)| (*name, unknown(id))).collect();
         let organization = server.call("GET", "/v1/organizations", Value::Null).await.ok();
         let mine = [text(&organization, "organization_id"), own.namespace.clone()];
-        let tested: Vec<String> = foreign.values().chain(nothing.values()).cloned().collect();
-        let mut masks: Vec<&str> = tested.iter().map(String::as_str).collect();
-        masks.sort_by_key(|id| std::cmp::Reverse(id.len()));
         let before = rows(&server, &marks, &mine).await;
-        let (mut probes, mut faults) = (0, Vec::new());
-
-        // Every id in the address: all of them theirs, or the last one theirs behind parents of one's own.
-        for row in TABLE.iter().filter(|row| row.access != Access::Public && row.operation.contains('{')) {
-            let last = row.operation.rfind('{').unwrap();
-            let all = row.operation.replace('{', "$").replace('}', "");
-            let behind = format!("{}{}", row.operation[..last].replace('{', "@").replace('}', ""), row.operation[last..].replace('{', "$").replace('}', ""));
-            for template in [all, behind] {
-                if template.contains("$feature_extractor_id") {
-                    continue;
-                }
-                for body in [json!({}), json!({"title": "x", "description": "x"})] {
-                    let body = if row.operation.starts_with("GET") { Value::Null } else { body };
-                    let one = probe(&server, &own, &template, &body, &foreign, &masks).await;
-                    let other = probe(&server, &own, &template, &body, &nothing, &masks).await;
-                    probes += 1;
-                    if one != other || one.starts_with("200") && !template.contains("/list") && !template.contains("availability") {
-                        faults.push(format!("{template}\n  theirs: {one}\n  nothing: {other}"));
-                    }
-                }
-            }
-        }
-        // Their namespace in the header. What is read stays read: the second of two askings finds nothing left.
-        for row in TABLE.iter().filter(|row| row.access != Access::Public && !row.operation.contains("quickstart") && !row.operation.ends_with("/read/all")) {
-            let (method, path) = row.operation.split_once(' ').unwrap();
-            let path = filled(&path.replace('{', "$").replace('}', ""), &own, &foreign);
-            let body = if method == "GET" { Value::Null } else { json!({}) };
-            let mut answers = Vec::new();
-            for namespace in [&theirs.namespace, &nothing["namespace_identifier"]] {
-                let answer = call(&server, &own.key, namespace, method, &path, body.clone()).await;
-                answers.push(masked(&answer, &masks));
-            }
-            probes += 1;
-            if answers[0] != answers[1] {
-                faults.push(format!("{} in their namespace\n  theirs: {}\n  nothing: {}", row.operation, answers[0], answers[1]));
-            }
-        }
-        // Bodies, filters, scopes, clones and queries.
-        foreign.insert("cursor", theirs.cursors[0].clone());
-        nothing.insert("cursor", own.cursors[0].clone());
-        for (operation, body) in bodies() {
-            let one = probe(&server, &own, operation, &body, &foreign, &masks).await;
-            let other = probe(&server, &own, operation, &body, &nothing, &masks).await;
-            probes += 1;
-            // A cursor is a place, not an id: theirs may lead elsewhere in one's own list, never into theirs.
-            let leaks = one.contains("theirs 0") || one.contains("theirs 1") || one.contains("theirs 2");
-            if leaks || (one != other && !operation.contains("cursor") && !body.to_string().contains("cursor")) {
-                faults.push(format!("{operation} {body}\n  theirs: {one}\n  nothing: {other}"));
-            }
-        }
+        let mut probes = Probes::new(&server, &own, &theirs);
+        probes.in_addresses().await;
+        probes.in_headers().await;
+        probes.in_bodies().await;
+        let (count, faults) = (probes.count, probes.faults);
         let feed = call(&server, &own.key, "", "GET", &format!("/v1/events?limit=1000&cursor={}", theirs.cursors[1]), Value::Null).await.ok();
         assert!(!feed.to_string().contains(&theirs.namespace));
-        println!("{probes} probes");
-        assert!(faults.is_empty(), "{} of {probes}:\n{}", faults.len(), faults.join("\n"));
-        assert!(probes > 200, "{probes}");
+        println!("{count} probes");
+        assert!(faults.is_empty(), "{} of {count}:\n{}", faults.len(), faults.join("\n"));
+        assert!(count > 200, "{count}");
         assert!(before == rows(&server, &marks, &mine).await, "a row of the other organization changed");
     }
 

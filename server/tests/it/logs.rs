@@ -81,137 +81,118 @@ pub async fn talkative(folder: &Path, log: &Path) -> (String, String, std::proce
     panic!("{}", std::fs::read_to_string(log).unwrap());
 }
 
+/// A caller with the first key.
+struct Caller<'a> {
+    http: reqwest::Client,
+    url: &'a str,
+    key: String,
+}
+
+impl<'a> Caller<'a> {
+    fn new(url: &'a str, said: &str) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        #[expect(clippy::disallowed_methods, reason = "a test asks its own server")]
+        let http = reqwest::Client::builder()
+            .timeout(Duration::from_secs(60))
+            .build()
+            .unwrap();
+        let mut words = said.split_whitespace();
+        let key = words.find(|word| word.starts_with("loupe_sk_"));
+        let key = key.unwrap().to_owned();
+        Self { http, url, key }
+    }
+
+    async fn post(&self, path: &str, namespace: &str, body: Value) -> Value {
+        let request = self
+            .http
+            .post(format!("{}{path}", self.url))
+            .header("x-namespace", namespace)
+            .header("x-request-id", "my-own-id")
+            .bearer_auth(&self.key)
+            .header("idempotency-key", format!("TheIdempotencyKeyPOST{path}"))
+            .json(&body);
+        let answer = request.send().await.unwrap();
+        answer.json().await.unwrap_or_default()
+    }
+
+    /// Documents with secrets in what is written, searched and refused.
+    async fn write(&self, namespace: &str) {
+        let collection = json!({
+            "collection_name": "things", "source": {"type": "direct_upsert"},
+            "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1",
+                "parameters": {"vector_fields": [{"field": "embedding", "name": "own", "dimensions": 3}]}},
+        });
+        let collection = self.post("/v1/collections", namespace, collection).await;
+        let collection = collection["collection_id"].as_str().unwrap();
+        let documents = format!("/v1/collections/{collection}/documents");
+        let good = json!({"title": "TheDocumentText"});
+        self.post(&documents, namespace, good).await;
+        let list = format!("{documents}/list?search=TheSearchedWords");
+        let unknown = json!({"colour": "TheUnknownValue"});
+        self.post(&list, namespace, unknown).await;
+        let wrong = json!({"title": 7, "vectors": "TheWrongVector"});
+        self.post(&documents, namespace, wrong).await;
+    }
+
+    /// A file by a signed address; answers the signature.
+    async fn upload(&self, namespace: &str) -> String {
+        let schema = json!({"properties": {"title": {"type": "string"}, "text": {"type": "text"}}});
+        let bucket = json!({"bucket_name": "files", "bucket_schema": schema});
+        let bucket = self.post("/v1/buckets", namespace, bucket).await;
+        let path = format!("/v1/buckets/{}", bucket["bucket_id"].as_str().unwrap());
+        let object = json!({"title": "t", "blobs": [{"property": "text", "type": "text", "data": "TheBlobText"}]});
+        self.post(&format!("{path}/objects"), namespace, object)
+            .await;
+        let upload =
+            json!({"filename": "a.txt", "content_type": "text/plain", "file_size_bytes": 3});
+        let upload = self
+            .post(&format!("{path}/uploads"), namespace, upload)
+            .await;
+        let presigned = upload["presigned_url"].as_str().unwrap();
+        let signature = url::Url::parse(presigned)
+            .unwrap()
+            .query_pairs()
+            .find(|(name, _)| name.contains("sig"))
+            .unwrap()
+            .1
+            .into_owned();
+        let put = self
+            .http
+            .put(presigned)
+            .header("content-type", "text/plain");
+        let put = put.body("abc").send().await.unwrap();
+        assert!(put.status().is_success(), "{:?}", put.text().await);
+        let wrong = presigned.replace(&signature, "TheWrongSignature");
+        let wrong = self.http.get(wrong).header("x-request-id", "my-own-id");
+        wrong.send().await.unwrap();
+        signature
+    }
+
+    /// Secrets of every other kind that a request may have.
+    async fn sign_in_wrongly(&self) {
+        let wrong = self
+            .http
+            .get(format!("{}/v1/me?api_key=TheKeyInTheQuery", self.url))
+            .bearer_auth("loupe_sk_TheWrongBearer")
+            .header("cookie", "session=TheCookie")
+            .header("x-retriever-password", "ThePassword");
+        assert_eq!(wrong.send().await.unwrap().status(), 401);
+        let metrics = self.http.get(format!("{}/metrics", self.url));
+        let metrics = metrics.bearer_auth("TheMetricsToken");
+        metrics.send().await.unwrap();
+    }
+}
+
 /// Calls with secrets in every place that has one; answers what the log must not hold, and the admin key.
 async fn speak(url: &str, said: &str) -> (Vec<String>, String) {
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    #[expect(clippy::disallowed_methods, reason = "a test asks its own server")]
-    let http = reqwest::Client::builder()
-        .timeout(Duration::from_secs(60))
-        .build()
-        .unwrap();
-    let key = said
-        .split_whitespace()
-        .find(|word| word.starts_with("loupe_sk_"))
-        .unwrap()
-        .to_owned();
-    let call = async |method: &str, path: &str, namespace: &str, body: Value| -> Value {
-        let address = if path.starts_with("http") {
-            path.to_owned()
-        } else {
-            format!("{url}{path}")
-        };
-        let mut request = http
-            .request(method.parse().unwrap(), address)
-            .header("x-namespace", namespace)
-            .header("x-request-id", "my-own-id");
-        if !path.starts_with("http") {
-            request = request.bearer_auth(&key).header(
-                "idempotency-key",
-                format!("TheIdempotencyKey{method}{path}"),
-            );
-        }
-        if !body.is_null() {
-            request = request.json(&body);
-        }
-        request
-            .send()
-            .await
-            .unwrap()
-            .json()
-            .await
-            .unwrap_or_default()
-    };
-    let namespace = call(
-        "POST",
-        "/v1/namespaces",
-        "",
-        json!({"namespace_name": "logged"}),
-    )
-    .await;
+    let caller = Caller::new(url, said);
+    let namespace = json!({"namespace_name": "logged"});
+    let namespace = caller.post("/v1/namespaces", "", namespace).await;
     let namespace = namespace["namespace_id"].as_str().unwrap();
-    let made = call("POST", KEYS, "", json!({"name": "second"})).await;
-    let bucket = json!({"bucket_name": "files", "bucket_schema": {"properties": {"title": {"type": "string"}, "text": {"type": "text"}}}});
-    let bucket = call("POST", "/v1/buckets", namespace, bucket).await;
-    let bucket = bucket["bucket_id"].as_str().unwrap();
-    let collection = json!({
-        "collection_name": "things", "source": {"type": "direct_upsert"},
-        "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1",
-            "parameters": {"vector_fields": [{"field": "embedding", "name": "own", "dimensions": 3}]}},
-    });
-    let collection = call("POST", "/v1/collections", namespace, collection).await;
-    let collection = collection["collection_id"].as_str().unwrap();
-    let documents = format!("/v1/collections/{collection}/documents");
-    call(
-        "POST",
-        &documents,
-        namespace,
-        json!({"title": "TheDocumentText"}),
-    )
-    .await;
-    call(
-        "POST",
-        &format!("{documents}/list?search=TheSearchedWords"),
-        namespace,
-        json!({"colour": "TheUnknownValue"}),
-    )
-    .await;
-    call(
-        "POST",
-        &documents,
-        namespace,
-        json!({"title": 7, "vectors": "TheWrongVector"}),
-    )
-    .await;
-    let object = json!({"title": "t", "blobs": [{"property": "text", "type": "text", "data": "TheBlobText"}]});
-    call(
-        "POST",
-        &format!("/v1/buckets/{bucket}/objects"),
-        namespace,
-        object,
-    )
-    .await;
-    let upload = json!({"filename": "a.txt", "content_type": "text/plain", "file_size_bytes": 3});
-    let upload = call(
-        "POST",
-        &format!("/v1/buckets/{bucket}/uploads"),
-        namespace,
-        upload,
-    )
-    .await;
-    let presigned = upload["presigned_url"].as_str().unwrap().to_owned();
-    let signature = url::Url::parse(&presigned)
-        .unwrap()
-        .query_pairs()
-        .find(|(name, _)| name.contains("sig"))
-        .unwrap()
-        .1
-        .into_owned();
-    let put = http
-        .put(&presigned)
-        .header("content-type", "text/plain")
-        .body("abc")
-        .send()
-        .await
-        .unwrap();
-    assert!(put.status().is_success(), "{:?}", put.text().await);
-    call(
-        "GET",
-        &presigned.replace(&signature, "TheWrongSignature"),
-        "",
-        Value::Null,
-    )
-    .await;
-    let wrong = http
-        .get(format!("{url}/v1/me?api_key=TheKeyInTheQuery"))
-        .bearer_auth("loupe_sk_TheWrongBearer")
-        .header("cookie", "session=TheCookie")
-        .header("x-retriever-password", "ThePassword");
-    assert_eq!(wrong.send().await.unwrap().status(), 401);
-    http.get(format!("{url}/metrics"))
-        .bearer_auth("TheMetricsToken")
-        .send()
-        .await
-        .unwrap();
+    let made = caller.post(KEYS, "", json!({"name": "second"})).await;
+    caller.write(namespace).await;
+    let signature = caller.upload(namespace).await;
+    caller.sign_in_wrongly().await;
     let sent = [
         made["key"].as_str().unwrap(),
         &signature,
@@ -228,5 +209,5 @@ async fn speak(url: &str, said: &str) -> (Vec<String>, String) {
         "TheMetricsToken",
         "TheIdempotencyKey",
     ];
-    (sent.map(ToOwned::to_owned).to_vec(), key)
+    (sent.map(ToOwned::to_owned).to_vec(), caller.key)
 }

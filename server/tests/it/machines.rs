@@ -1,5 +1,7 @@
 //! Stages that ask other machines, against a small server that speaks their protocols.
 
+mod calling;
+
 use loupe_engine::{
     embed::{RerankEndpoint, RerankProtocol},
     stage::{WebSearchConfig, WebSearchProtocol},
@@ -64,116 +66,117 @@ pub fn titles(answer: &Value) -> Vec<&str> {
         .collect()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_language_model_filters_enriches_and_summarizes() {
-    let (server, seen, namespace, films, _) = server().await;
-    server.app.clock().hold();
-    let run = async |stages: Vec<Value>| {
-        let one = retriever(&server, &namespace, &films, stages).await;
-        execute(&server, &namespace, &one, json!({"query": "vampire"})).await
-    };
-    let filter = stage(
-        "llm_filter",
-        json!({"criteria": "about {{INPUT.query}}s", "include_reasoning": true}),
-    );
-    let answer = run(vec![sorted(), filter]).await;
-    assert_eq!(titles(&answer), ["Nosferatu"]);
-    assert_eq!(
-        answer["documents"][0]["llm_filter"]["reason"],
-        "a vampire or not"
-    );
-    let told = &answer["stage_statistics"]["stages"]["llm_filter"];
-    assert_eq!(told["llm_calls"], 1);
-    assert!(told["tokens_used"].as_i64().unwrap() > 1000);
-    {
-        let seen = seen.lock().unwrap();
+/// The three films, asked by a retriever made for each question.
+struct Films<'a> {
+    server: &'a Server,
+    seen: &'a Seen,
+    namespace: &'a str,
+    films: &'a str,
+}
+
+impl Films<'_> {
+    async fn ask(&self, stages: Vec<Value>) -> Value {
+        let one = retriever(self.server, self.namespace, self.films, stages).await;
+        let inputs = json!({"query": "vampire"});
+        execute(self.server, self.namespace, &one, inputs).await
+    }
+
+    async fn are_filtered(&self) {
+        let filter = stage(
+            "llm_filter",
+            json!({"criteria": "about {{INPUT.query}}s", "include_reasoning": true}),
+        );
+        let answer = self.ask(vec![sorted(), filter]).await;
+        assert_eq!(titles(&answer), ["Nosferatu"]);
+        assert_eq!(
+            answer["documents"][0]["llm_filter"]["reason"],
+            "a vampire or not"
+        );
+        let told = &answer["stage_statistics"]["stages"]["llm_filter"];
+        assert_eq!(told["llm_calls"], 1);
+        assert!(told["tokens_used"].as_i64().unwrap() > 1000);
+        let seen = self.seen.lock().unwrap();
         let (_, headers, body) = &seen[0];
         assert_eq!(
             (headers["authorization"].to_str().unwrap(), &body["model"]),
             ("Bearer sk-test", &json!("small"))
         );
-        assert!(
-            body["messages"][1]["content"]
-                .as_str()
-                .unwrap()
-                .starts_with("Criteria: about vampires\n")
-        );
+        let asked = body["messages"][1]["content"].as_str().unwrap();
+        assert!(asked.starts_with("Criteria: about vampires\n"), "{asked}");
         assert!(!body.to_string().contains("_internal"));
     }
-    let enrich = stage(
-        "llm_enrich",
-        json!({"prompt": "Rate {{ DOC.title }}", "output_field": "rating", "when": {"decade": 1920}, "model_name": "large"}),
-    );
-    let answer = run(vec![sorted(), enrich]).await;
-    assert_eq!(titles(&answer), ["Faust", "M", "Nosferatu"]);
-    assert_eq!(
-        (
-            &answer["documents"][0]["rating"],
-            answer["documents"][1].get("rating")
-        ),
-        (&json!("said of: Rate Faust"), None)
-    );
-    assert_eq!(seen.lock().unwrap().last().unwrap().2["model"], "large");
-    let shaped = stage(
-        "llm_enrich",
-        json!({"prompt": "Mood of {{ DOC.title }}", "output_field": "mood", "schema": {"type": "object"}}),
-    );
-    assert_eq!(
-        run(vec![shaped]).await["documents"][0]["mood"],
-        json!({"mood": "dark"})
-    );
-    let groups = stage(
-        "summarize",
-        json!({"group_by": "decade", "prompt": "{{GROUP_VALUE}}: {{DOCUMENTS}} ({{DOC_COUNT}})", "document_template": "{{INDEX}} {{DOC.title}}"}),
-    );
-    let answer = run(vec![sorted(), groups]).await;
-    let summaries: Vec<&Value> = answer["documents"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|d| &d["summary"])
-        .collect();
-    assert_eq!(
-        summaries,
-        [
-            &json!("said of: 1920: 0 Faust\n\n1 Nosferatu (2)"),
-            &json!("said of: 1930: 0 M (1)")
-        ]
-    );
-    assert_eq!(
-        answer["documents"][0]["sources"].as_array().unwrap().len(),
-        2
-    );
-    // 100,000 tokens a minute are the organization's: a stage that wants more is told when to come again.
-    let much = stage("summarize", json!({"max_output_tokens": 16000}));
-    let much = retriever(
-        &server,
-        &namespace,
-        &films,
-        vec![
-            much.clone(),
-            much.clone(),
-            much.clone(),
-            much.clone(),
-            much.clone(),
-            much.clone(),
-            much,
-        ],
-    )
-    .await;
-    let path = format!("/v1/retrievers/{much}/execute");
-    let refused = server
-        .call_in(&namespace, "POST", &path, json!({"inputs": {}}))
-        .await;
-    assert!(
-        refused.headers["retry-after"]
-            .to_str()
-            .unwrap()
-            .parse::<u64>()
-            .unwrap()
-            <= 60
-    );
-    refused.error(429, "TooManyRequestsError");
+
+    async fn are_enriched(&self) {
+        let enrich = stage(
+            "llm_enrich",
+            json!({"prompt": "Rate {{ DOC.title }}", "output_field": "rating", "when": {"decade": 1920}, "model_name": "large"}),
+        );
+        let answer = self.ask(vec![sorted(), enrich]).await;
+        assert_eq!(titles(&answer), ["Faust", "M", "Nosferatu"]);
+        let documents = &answer["documents"];
+        assert_eq!(
+            (&documents[0]["rating"], documents[1].get("rating")),
+            (&json!("said of: Rate Faust"), None)
+        );
+        assert_eq!(
+            self.seen.lock().unwrap().last().unwrap().2["model"],
+            "large"
+        );
+        let shaped = stage(
+            "llm_enrich",
+            json!({"prompt": "Mood of {{ DOC.title }}", "output_field": "mood", "schema": {"type": "object"}}),
+        );
+        let answer = self.ask(vec![shaped]).await;
+        assert_eq!(answer["documents"][0]["mood"], json!({"mood": "dark"}));
+    }
+
+    async fn are_summarized(&self) {
+        let groups = stage(
+            "summarize",
+            json!({"group_by": "decade", "prompt": "{{GROUP_VALUE}}: {{DOCUMENTS}} ({{DOC_COUNT}})", "document_template": "{{INDEX}} {{DOC.title}}"}),
+        );
+        let answer = self.ask(vec![sorted(), groups]).await;
+        let documents = answer["documents"].as_array().unwrap();
+        let summaries: Vec<&Value> = documents.iter().map(|one| &one["summary"]).collect();
+        assert_eq!(
+            summaries,
+            [
+                &json!("said of: 1920: 0 Faust\n\n1 Nosferatu (2)"),
+                &json!("said of: 1930: 0 M (1)")
+            ]
+        );
+        assert_eq!(documents[0]["sources"].as_array().unwrap().len(), 2);
+    }
+
+    /// 100,000 tokens a minute are the organization's: a stage that wants more is told when to come again.
+    async fn cost_no_more_than_a_minute_has(&self) {
+        let much = stage("summarize", json!({"max_output_tokens": 16000}));
+        let much = vec![much; 7];
+        let much = retriever(self.server, self.namespace, self.films, much).await;
+        let path = format!("/v1/retrievers/{much}/execute");
+        let body = json!({"inputs": {}});
+        let refused = self.server.call_in(self.namespace, "POST", &path, body);
+        let refused = refused.await;
+        let wait = refused.headers["retry-after"].to_str().unwrap();
+        assert!(wait.parse::<u64>().unwrap() <= 60, "{wait}");
+        refused.error(429, "TooManyRequestsError");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_language_model_filters_enriches_and_summarizes() {
+    let (server, seen, namespace, films, _) = server().await;
+    server.app.clock().hold();
+    let films = Films {
+        server: &server,
+        seen: &seen,
+        namespace: &namespace,
+        films: &films,
+    };
+    films.are_filtered().await;
+    films.are_enriched().await;
+    films.are_summarized().await;
+    films.cost_no_more_than_a_minute_has().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -269,224 +272,85 @@ async fn a_search_service_is_asked_once_more_where_its_trouble_may_pass() {
     assert_eq!(seen.lock().unwrap().len(), 3, "what lasts is asked once");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn other_services_are_called_for_each_document_within_their_domains() {
-    let (server, seen, namespace, films, address) = server().await;
-    server.app.clock().hold();
-    server
-        .call(
-            "POST",
-            "/v1/organizations/secrets",
-            json!({"secret_name": "facts", "secret_value": "s3cret"}),
-        )
-        .await
-        .ok();
-    let call = |more: Value| {
-        let mut parameters = json!({"url": format!("{address}/facts/{{{{ DOC.title }}}}"), "allowed_domains": ["127.0.0.2"],
-            "auth": {"type": "bearer", "secret_ref": "facts"}, "headers": {"X-Decade": "{{ DOC.decade }}"}, "output_field": "facts",
-            "response_path": "data.minutes"});
-        for (name, value) in more.as_object().unwrap() {
-            parameters[name] = value.clone();
-        }
-        vec![sorted(), stage("api_call", parameters)]
-    };
-    let one = retriever(&server, &namespace, &films, call(json!({}))).await;
-    let answer = execute(&server, &namespace, &one, json!({})).await;
-    assert_eq!(
-        (
-            titles(&answer),
-            answer["documents"][0].get("facts"),
-            &answer["documents"][1]["facts"]
-        ),
-        (vec!["Faust", "M", "Nosferatu"], None, &json!(94))
-    );
-    assert!(
-        answer["degraded"][0]["reason"]
-            .as_str()
-            .unwrap()
-            .contains("404"),
-        "{answer:#}"
-    );
-    assert!(!answer.to_string().contains("s3cret"));
-    {
-        let seen = seen.lock().unwrap();
-        let (_, headers, _) = seen.iter().find(|(path, ..)| path == "/facts/M").unwrap();
-        assert_eq!(
-            (
-                headers["authorization"].to_str().unwrap(),
-                headers["x-decade"].to_str().unwrap()
-            ),
-            ("Bearer s3cret", "1930")
-        );
-    }
-    let posted = call(
-        json!({"on_error": "remove", "method": "POST", "body": {"name": "{{ DOC.title }}"}, "auth": {"type": "api_key", "secret_ref": "facts", "location": "query", "key": "k"}}),
-    );
-    let one = retriever(&server, &namespace, &films, posted).await;
-    assert_eq!(
-        titles(&execute(&server, &namespace, &one, json!({})).await),
-        ["M", "Nosferatu"]
-    );
-    assert!(
-        seen.lock()
-            .unwrap()
-            .iter()
-            .any(|(path, _, body)| path == "/facts/M?k=s3cret" && body == &json!({"name": "M"}))
-    );
-    // No more often than the stage says, whoever asks.
-    let paced = call(
-        json!({"url": format!("{address}/facts/M"), "rate_limit": {"requests_per_minute": 2}}),
-    );
-    let one = retriever(&server, &namespace, &films, paced).await;
-    for (count, told) in [(2, "1 documents"), (0, "3 documents")] {
-        let answer = execute(&server, &namespace, &one, json!({})).await;
-        let documents = answer["documents"].as_array().unwrap();
-        let has = documents.iter().filter(|one| one["facts"] == 94).count();
-        assert_eq!((documents.len(), has), (3, count), "{answer:#}");
-        let reason = answer["degraded"][0]["reason"].as_str().unwrap();
-        assert!(
-            reason.contains(told) && reason.contains("2 calls a minute"),
-            "{reason}"
-        );
-    }
-    server.app.clock().advance(61);
-    let answer = execute(&server, &namespace, &one, json!({})).await;
-    assert_eq!(answer["documents"][1]["facts"], 94, "{answer:#}");
-    // Another domain, and an address of this machine that is not open, are not asked.
-    let asked = seen.lock().unwrap().len();
-    for parameters in [
-        json!({"allowed_domains": ["*.example.com"]}),
-        json!({"url": "http://127.0.0.1:1/x", "allowed_domains": ["127.0.0.1"]}),
-    ] {
-        let one = retriever(&server, &namespace, &films, call(parameters)).await;
-        let answer = execute(&server, &namespace, &one, json!({})).await;
-        assert_eq!(answer["degraded"][0]["resource"], "stage", "{answer:#}");
-    }
-    assert_eq!(seen.lock().unwrap().len(), asked);
-    // Only keys that manage secrets make stages that send them.
-    let missing = json!({"retriever_name": "n", "collection_identifiers": [films], "stages": call(json!({"auth": {"type": "bearer", "secret_ref": "nothing"}}))});
-    server
-        .call_in(&namespace, "POST", "/v1/retrievers", missing)
-        .await
-        .error(404, "NotFoundError");
-    let users = server
-        .call("GET", "/v1/organizations/users", Value::Null)
-        .await
-        .ok();
-    let email = users["results"][0]["email"].as_str().unwrap().to_owned();
-    let key = server
-        .call(
-            "POST",
-            &format!("/v1/organizations/users/{email}/api-keys"),
-            json!({"name": "writer", "permissions": ["write"]}),
-        )
-        .await
-        .ok();
-    let body = json!({"retriever_name": "w", "collection_identifiers": [films], "stages": call(json!({}))});
+/// What an execution tells, event by event.
+async fn streamed(server: &Server, namespace: &str, retriever: &str, inputs: Value) -> Vec<Value> {
+    let path = format!("/v1/retrievers/{retriever}/execute");
     let request = server
-        .request("POST", "/v1/retrievers")
-        .bearer_auth(key["key"].as_str().unwrap())
-        .header("X-Namespace", &namespace)
-        .json(&body);
-    Server::send(request).await.error(403, "ForbiddenError");
+        .request("POST", &path)
+        .bearer_auth(&server.key)
+        .header("X-Namespace", namespace)
+        .json(&json!({"inputs": inputs, "stream": true}));
+    let answer = request.send().await.unwrap();
+    assert_eq!(answer.headers()["content-type"], "text/event-stream");
+    let text = answer.text().await.unwrap();
+    let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+    data.map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_execution_tells_its_stages_as_they_go() {
-    let (server, _, namespace, films, _) = server().await;
-    let enrich = stage(
-        "llm_enrich",
-        json!({"prompt": "{{ DOC.title }}", "output_field": "said"}),
-    );
-    let broken = stage("limit", json!({"limit": "{{INPUT.k}}"}));
-    let one = retriever(
-        &server,
-        &namespace,
-        &films,
-        vec![
-            sorted(),
-            stage("sample", json!({"count": 3, "seed": 1})),
-            enrich,
-            broken,
-        ],
-    )
-    .await;
-    let ask = async |inputs: Value| {
-        let path = format!("/v1/retrievers/{one}/execute");
-        let request = server
-            .request("POST", &path)
-            .bearer_auth(&server.key)
-            .header("X-Namespace", &namespace);
-        let answer = request
-            .json(&json!({"inputs": inputs, "stream": true}))
-            .send()
-            .await
-            .unwrap();
-        assert_eq!(answer.headers()["content-type"], "text/event-stream");
-        let text = answer.text().await.unwrap();
-        let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
-        data.map(|line| serde_json::from_str::<Value>(line).unwrap())
-            .collect::<Vec<_>>()
-    };
-    let told = ask(json!({"k": 2})).await;
+/// Of each stage the start and the end, then the answer.
+fn check_events(told: &[Value]) {
+    let kind = |event: &Value, member: &str| event[member].as_str().unwrap_or("-").to_owned();
     let kinds: Vec<_> = told
         .iter()
-        .map(|e| {
-            (
-                e["event_type"].as_str().unwrap(),
-                e["stage_name"].as_str().unwrap_or("-"),
-            )
-        })
+        .map(|event| (kind(event, "event_type"), kind(event, "stage_name")))
         .collect();
     let expected: Vec<_> = ["sort_attribute", "sample", "llm_enrich", "limit"]
         .into_iter()
         .flat_map(|name| [("stage_start", name), ("stage_complete", name)])
         .chain([("execution_complete", "-")])
+        .map(|(kind, name)| (kind.to_owned(), name.to_owned()))
         .collect();
     assert_eq!(kinds, expected);
-    assert!(
-        told.iter()
-            .all(|e| e["execution_id"] == told[0]["execution_id"])
-    );
+    let id = &told[0]["execution_id"];
+    assert!(told.iter().all(|event| event["execution_id"] == *id));
+    let documents = |event: usize| told[event]["documents"].as_array().unwrap();
     assert_eq!(
         (
             &told[5]["total_stages"],
             &told[5]["statistics"]["output_count"],
-            told[5]["documents"].as_array().unwrap().len()
+            documents(5).len()
         ),
         (&json!(4), &json!(3), 3)
     );
     assert_eq!(
-        (
-            told[8]["documents"].as_array().unwrap().len(),
-            &told[8]["documents"][0]["said"]
-        ),
+        (documents(8).len(), &documents(8)[0]["said"]),
         (2, &json!("said of: Faust"))
     );
     assert!(told[8]["budget_used"]["time_ms"].as_f64().unwrap() > 0.0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_execution_tells_its_stages_as_they_go() {
+    let (server, _, namespace, films, _) = server().await;
+    let stages = vec![
+        sorted(),
+        stage("sample", json!({"count": 3, "seed": 1})),
+        stage(
+            "llm_enrich",
+            json!({"prompt": "{{ DOC.title }}", "output_field": "said"}),
+        ),
+        stage("limit", json!({"limit": "{{INPUT.k}}"})),
+    ];
+    let one = retriever(&server, &namespace, &films, stages).await;
+    check_events(&streamed(&server, &namespace, &one, json!({"k": 2})).await);
     // What a stage refuses is told; the execution is in the history under the same id where it ended.
-    let failed = ask(json!({"k": "many"})).await;
-    let last: Vec<_> = failed
-        .iter()
-        .rev()
-        .take(2)
-        .map(|e| e["event_type"].as_str().unwrap())
-        .collect();
-    assert_eq!(last, ["execution_error", "stage_error"]);
-    assert!(
-        failed.last().unwrap()["error"]
-            .as_str()
-            .unwrap()
-            .contains("whole number")
+    let failed = streamed(&server, &namespace, &one, json!({"k": "many"})).await;
+    let [.., before, last] = failed.as_slice() else {
+        panic!("{failed:#?}");
+    };
+    assert_eq!(
+        (&last["event_type"], &before["event_type"]),
+        (&json!("execution_error"), &json!("stage_error"))
     );
+    let error = last["error"].as_str().unwrap();
+    assert!(error.contains("whole number"), "{error}");
     // What is refused before a stage is an answer like any other.
     let path = format!("/v1/retrievers/{one}/execute");
     let body =
         json!({"filters": {"field": "x", "operator": "resembles", "value": 1}, "stream": true});
-    assert_eq!(
-        server.call_in(&namespace, "POST", &path, body).await.status,
-        422
-    );
+    let refused = server.call_in(&namespace, "POST", &path, body).await;
+    assert_eq!(refused.status, 422);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -86,7 +86,7 @@ async fn with_model(server: Server, embeds: bool) -> (Server, Model) {
 }
 
 /// Submits a batch of everything in the bucket; answers its path.
-async fn submit(server: &Server, namespace: &str, bucket: &str) -> String {
+pub async fn submit(server: &Server, namespace: &str, bucket: &str) -> String {
     let batches = format!("/v1/buckets/{bucket}/batches");
     let body = json!({"auto_submit": true});
     let batch = server.call_in(namespace, "POST", &batches, body).await.ok();
@@ -132,7 +132,7 @@ fn has_ended(batch: &Value) -> bool {
 }
 
 /// Moves the clock to each next try of the batch's work until the batch has ended; answers it, and the pauses in seconds.
-async fn through(server: &Server, namespace: &str, path: &str) -> (Value, Vec<i64>) {
+pub async fn through(server: &Server, namespace: &str, path: &str) -> (Value, Vec<i64>) {
     let waits = "SELECT run_after, run_after - updated_at FROM tasks WHERE namespace_id = $1 AND kind = 'batch_chunk' AND status = 'QUEUED' AND run_after > $2";
     let (start, mut pauses) = (Instant::now(), Vec::new());
     loop {

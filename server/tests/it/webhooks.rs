@@ -1,92 +1,22 @@
 //! Webhooks: events that reach their receivers, signed, more than once if need be, and never after the receiver is gone.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex},
-    time::{Duration, Instant},
-};
+mod receiver;
+mod trying;
 
-use axum::{Router, body::Bytes, extract::State, http::HeaderMap, response::IntoResponse};
+use std::time::{Duration, Instant};
+
 use base64::{Engine, engine::general_purpose::STANDARD};
-use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
-use sha2::Sha256;
 
+pub use receiver::{HANG, Receiver, is_signed};
+
+use self::receiver::talkative;
 use crate::{
     both,
     harness::{Server, other_organization},
 };
 
 const WEBHOOKS: &str = "/v1/organizations/webhooks";
-
-/// What came: headers and body.
-type Message = (HeaderMap, Vec<u8>);
-
-/// What was received, and the statuses that are answered next; 200 when there is none, and no answer for [`HANG`].
-#[derive(Clone, Default)]
-pub struct Receiver {
-    received: Arc<Mutex<Vec<Message>>>,
-    answers: Arc<Mutex<VecDeque<u16>>>,
-    pub url: String,
-}
-
-/// In place of a status: the receiver does not answer.
-pub const HANG: u16 = 0;
-
-impl Receiver {
-    /// Listens where the tests' servers may send to.
-    pub async fn start() -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.2:0").await.unwrap();
-        let receiver = Self {
-            url: format!("http://{}/hook", listener.local_addr().unwrap()),
-            ..Self::default()
-        };
-        let router = Router::new().fallback(receive).with_state(receiver.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        receiver
-    }
-
-    pub fn answer(&self, statuses: &[u16]) {
-        self.answers.lock().unwrap().extend(statuses);
-    }
-
-    /// Waits for so many messages, and that no more come.
-    pub async fn wait(&self, count: usize) -> Vec<Message> {
-        let start = Instant::now();
-        while self.received.lock().unwrap().len() < count {
-            assert!(
-                start.elapsed() < Duration::from_secs(180),
-                "{} of {count} messages came",
-                self.received.lock().unwrap().len()
-            );
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        tokio::time::sleep(Duration::from_millis(400)).await;
-        let received = self.received.lock().unwrap().clone();
-        assert_eq!(received.len(), count, "more came than should");
-        received
-    }
-}
-
-async fn receive(
-    State(receiver): State<Receiver>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> impl IntoResponse {
-    receiver
-        .received
-        .lock()
-        .unwrap()
-        .push((headers, body.to_vec()));
-    let status = receiver.answers.lock().unwrap().pop_front().unwrap_or(200);
-    if status == HANG {
-        tokio::time::sleep(Duration::from_secs(60)).await;
-    }
-    let status = axum::http::StatusCode::from_u16(status).unwrap_or_default();
-    // A redirect that is followed is one message more.
-    let elsewhere = format!("{}/elsewhere", receiver.url);
-    (status, [("location", elsewhere)], "what the receiver says")
-}
 
 pub fn webhook(name: &str, url: &str) -> Value {
     json!({
@@ -105,33 +35,6 @@ pub async fn happen(server: &Server, namespace: &str, name: &str) {
         .call_in(namespace, "POST", "/v1/collections", collection)
         .await
         .ok();
-}
-
-fn mac(key: &[u8], text: &[u8]) -> Vec<u8> {
-    let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key).unwrap();
-    mac.update(text);
-    mac.finalize().into_bytes().to_vec()
-}
-
-/// Whether the message carries this secret's signatures, in both forms.
-pub fn is_signed(headers: &HeaderMap, body: &[u8], secret: &str) -> bool {
-    let text = |name: &str| headers[name].to_str().unwrap().to_owned();
-    let (id, at) = (text("webhook-id"), text("webhook-timestamp"));
-    let key = STANDARD
-        .decode(secret.trim_start_matches("whsec_"))
-        .unwrap();
-    let standard = mac(
-        &key,
-        &[id.as_bytes(), b".", at.as_bytes(), b".", body].concat(),
-    );
-    let own = mac(secret.as_bytes(), &[at.as_bytes(), b".", body].concat());
-    text("webhook-signature")
-        .split(' ')
-        .any(|one| one == format!("v1,{}", STANDARD.encode(&standard)))
-        && text("x-loupe-signature").starts_with(&format!("t={at},"))
-        && text("x-loupe-signature")
-            .split(',')
-            .any(|one| one == format!("v1={}", hex::encode(&own)))
 }
 
 /// The signing secret that a new webhook's answer tells.
@@ -179,21 +82,6 @@ async fn ended(server: &Server, name: &str, status: &str, count: i64) -> Value {
         assert!(start.elapsed() < Duration::from_secs(180), "{log:#}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-}
-
-/// A receiver that takes everything, and says more than anybody reads, or packs it.
-async fn talkative() -> String {
-    let listener = tokio::net::TcpListener::bind("127.0.0.2:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let router = Router::new().fallback(talk);
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    url
-}
-
-async fn talk(uri: axum::http::Uri) -> impl IntoResponse {
-    let packed = uri.path() == "/packed";
-    let encoding = if packed { "gzip" } else { "identity" };
-    ([("content-encoding", encoding)], "x".repeat(100_000))
 }
 
 both! {
@@ -353,101 +241,6 @@ both! {
         let log = server.call("GET", &format!("{WEBHOOKS}/dead/deliveries?status=pending"), Value::Null).await.ok();
         assert_eq!(log["total"], EVENTS);
         assert!(dead.received.lock().unwrap().len() <= 8, "a few at a time");
-    }
-
-    async fn channels_are_tried_out_and_what_came_of_it_is_told(server) {
-        let receiver = Receiver::start().await;
-        let namespace = server.namespace("shop").await;
-        let mut body = webhook("shop", &receiver.url);
-        body["is_active"] = json!(false);
-        let channels = body["channels"].as_array_mut().unwrap();
-        channels.push(json!({"channel": "slack", "configs": {"webhook_url": receiver.url}}));
-        channels.push(json!({"channel": "email", "configs": {"to_addresses": ["shop@example.com"]}}));
-        let made = server.call("POST", WEBHOOKS, body).await.ok();
-        let id = made["webhook_id"].as_str().unwrap();
-        // Six in a minute of the clock, all of them in one.
-        let second = server.app.clock().micros() / 1_000_000 % 60;
-        server.app.clock().advance(60 - second);
-        server.app.clock().hold();
-        let test = format!("{WEBHOOKS}/{id}/test");
-        let tested = async || server.call("POST", &test, Value::Null).await;
-        let told = tested().await.ok();
-        assert_eq!(told["success"], false, "no mail server is set up");
-        let of = |told: &Value, place: usize| {
-            let one = &told["results"][place];
-            (one["channel"].clone(), one["channel_type"].clone(), one["status"].clone(), one["response_status"].clone())
-        };
-        assert_eq!(of(&told, 0), (json!(0), json!("webhook"), json!("delivered"), json!(200)));
-        assert_eq!(of(&told, 1), (json!(1), json!("slack"), json!("delivered"), json!(200)));
-        assert_eq!(of(&told, 2), (json!(2), json!("email"), json!("not_configured"), Value::Null));
-        assert!(told["results"][2]["message"].as_str().unwrap().contains("no mail server"));
-        let received = receiver.wait(2).await;
-        let signed = received.iter().find(|(headers, _)| headers.contains_key("webhook-id")).unwrap();
-        assert!(is_signed(&signed.0, &signed.1, &secret(&made)));
-        let message: Value = serde_json::from_slice(&signed.1).unwrap();
-        assert_eq!(message["event_type"], "test");
-
-        // What goes wrong is told in words, and a receiver that hangs is not waited for.
-        receiver.answer(&[503, 503, HANG]);
-        let told = tested().await.ok();
-        assert_eq!(of(&told, 0).2, "failed");
-        assert_eq!(of(&told, 0).3, 503);
-        assert!(told["results"][0]["message"].as_str().unwrap().contains("what the receiver says"), "{told:#}");
-        let mut alone = webhook("shop", &receiver.url);
-        alone["channels"][0]["configs"]["timeout"] = json!(0.3);
-        server.call("PUT", &format!("{WEBHOOKS}/shop"), alone.clone()).await.ok();
-        let told = tested().await.ok();
-        assert_eq!((&told["results"][0]["status"], told["results"].as_array().unwrap().len()), (&json!("failed"), 1), "{told:#}");
-        // Who answers has time enough, also on a busy machine.
-        server.call("PUT", &format!("{WEBHOOKS}/shop"), webhook("shop", &receiver.url)).await.ok();
-        assert_eq!(tested().await.ok()["success"], true);
-
-        // A template that no message can be made of is refused when it is sent.
-        let mut broken = webhook("broken", &receiver.url);
-        broken["channels"][0]["configs"]["payload_template"] = json!({"said": "{{ INPUT.event_type"});
-        server.call("POST", WEBHOOKS, broken).await.invalid(&["body", "channels", "0", "configs", "payload_template"], "value_error");
-        // What no event of it is about would silence it.
-        let mut silent = webhook("silent", &receiver.url);
-        silent["resource_types"] = json!(["zebra"]);
-        server.call("POST", WEBHOOKS, silent.clone()).await.invalid(&["body", "resource_types", "0"], "value_error");
-        server.call("PUT", &format!("{WEBHOOKS}/shop"), silent.clone()).await.invalid(&["body", "resource_types", "0"], "value_error");
-        // What tells of several, or of what was executed, is about their kind.
-        silent["event_types"] = json!(["documents.deleted.batch", "resource.executed"]);
-        silent["resource_types"] = json!(["document", "taxonomy"]);
-        server.call("POST", WEBHOOKS, silent).await.ok();
-
-        // Nothing of it is in the log or counts for the health, and it is not for sending many.
-        let log = server.call("GET", &format!("{WEBHOOKS}/shop/deliveries"), Value::Null).await.ok();
-        assert_eq!(log["total"], 0);
-        assert_eq!(server.call("GET", &format!("{WEBHOOKS}/shop"), Value::Null).await.ok()["delivery_health"], made["delivery_health"]);
-        for _ in 0..2 {
-            tested().await.ok();
-        }
-        tested().await.error(429, "TooManyRequestsError");
-        server.call("POST", &format!("{WEBHOOKS}/unknown/test"), Value::Null).await.error(404, "NotFoundError");
-
-        // An alert's channels, one of them this webhook.
-        let bucket = json!({"bucket_name": "files", "bucket_schema": {"properties": {}}});
-        server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok();
-        let collection = json!({"collection_name": "notes", "source": {"type": "direct_upsert"}, "feature_extractor": {
-            "feature_extractor_name": "passthrough_extractor", "version": "v1"}});
-        server.call_in(&namespace, "POST", "/v1/collections", collection).await.ok();
-        let mut alert = json!({"name": "failing", "source": "system", "system_condition": {"type": "batch_failed"}, "notification_config": {"channels": [
-            {"channel_type": "webhook", "channel_id": id},
-            {"channel_type": "slack", "config": {"webhook_url": receiver.url}},
-            {"channel_type": "batch", "config": {"bucket_id": "files", "collection_id": "notes"}},
-        ]}});
-        server.call_in(&namespace, "POST", "/v1/alerts", alert.clone()).await.ok();
-        let told = server.call_in(&namespace, "POST", "/v1/alerts/failing/test", Value::Null).await.ok();
-        let statuses: Vec<&Value> = told["results"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
-        assert_eq!((statuses, &told["success"]), (vec![&json!("delivered"), &json!("delivered"), &json!("skipped")], &json!(true)), "{told:#}");
-        assert_eq!(server.events("alert.triggered").await.len(), 0, "it did not fire");
-        // Over all namespaces there is no bucket.
-        alert["notification_config"]["channels"].as_array_mut().unwrap().pop();
-        server.call("POST", "/v1/organizations/alerts", alert).await.ok();
-        receiver.answer(&[500, 500]);
-        let told = server.call("POST", "/v1/organizations/alerts/failing/test", Value::Null).await.ok();
-        assert_eq!(told["success"], false);
     }
 
     async fn what_is_said_beside_the_status_and_a_missing_mail_server_pause_nothing(server) {

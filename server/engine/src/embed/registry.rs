@@ -138,17 +138,7 @@ impl Models {
             |output, files| Ok(Arc::new(EfficientNetEncoder::load(output, files)?)),
         )];
         for endpoint in config.endpoints {
-            let (output, dims) = (endpoint.output.clone(), endpoint.dims);
-            let (address, pictures) = (endpoint.url.clone(), endpoint.pictures);
-            let remote = Arc::new(RemoteEncoder::new(endpoint, client.clone())?);
-            if pictures {
-                let slot = Slot::remote(&output, dims, &address, Arc::clone(&remote) as _);
-                put(&mut image, slot);
-            }
-            put(
-                &mut text,
-                Slot::remote(&output, dims, &address, remote as _),
-            );
+            put_remote(endpoint, client.clone(), &mut text, &mut image)?;
         }
         let language = config
             .language
@@ -222,6 +212,24 @@ impl Models {
 fn put<T: ?Sized>(slots: &mut Vec<Arc<Slot<T>>>, slot: Arc<Slot<T>>) {
     slots.retain(|other| other.output != slot.output);
     slots.push(slot);
+}
+
+/// Puts a model behind HTTP among the encoders of texts, and of pictures if it reads those.
+fn put_remote(
+    endpoint: Endpoint,
+    client: reqwest::Client,
+    text: &mut Vec<Arc<Slot<dyn TextEncoder>>>,
+    image: &mut Vec<Arc<Slot<dyn ImageEncoder>>>,
+) -> Result<()> {
+    let (output, dims) = (endpoint.output.clone(), endpoint.dims);
+    let (address, pictures) = (endpoint.url.clone(), endpoint.pictures);
+    let remote = Arc::new(RemoteEncoder::new(endpoint, client)?);
+    if pictures {
+        let slot = Slot::remote(&output, dims, &address, Arc::clone(&remote) as _);
+        put(image, slot);
+    }
+    put(text, Slot::remote(&output, dims, &address, remote as _));
+    Ok(())
 }
 
 #[async_trait]

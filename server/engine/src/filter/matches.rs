@@ -106,11 +106,6 @@ impl Test {
         if dynamic_input(value).is_some() {
             return None;
         }
-        let text = || {
-            value
-                .as_str()
-                .map(|s| if fold { s.to_lowercase() } else { s.to_owned() })
-        };
         let order = |accept| {
             Some(Test::Order {
                 than: value.clone(),
@@ -146,32 +141,50 @@ impl Test {
                 what: value.clone(),
                 fold,
             },
-            Operator::StartsWith => Test::Text {
-                what: text()?,
-                fold,
-                find: |s, w| s.starts_with(w),
-            },
-            Operator::EndsWith => Test::Text {
-                what: text()?,
-                fold,
-                find: |s, w| s.ends_with(w),
-            },
-            Operator::Text => Test::Text {
-                what: value.as_str()?.to_lowercase(),
-                fold: true,
-                find: |s, w| s.contains(w),
-            },
-            Operator::Regex => {
-                Test::Regex(compile_regex(value.as_str()?, condition.case_sensitive).ok()?)
-            }
+            Operator::StartsWith
+            | Operator::EndsWith
+            | Operator::Text
+            | Operator::Regex
+            | Operator::Phrase
+            | Operator::Words => Test::of_text(condition, value.as_str()?)?,
             Operator::Exists => Test::Exists(value.as_bool()?),
             Operator::IsNull => Test::IsNull(value.as_bool()?),
-            Operator::Phrase => Test::Phrase(words_of(value.as_str()?)),
-            Operator::Words => Test::Words(stems_of(value.as_str()?)),
             Operator::GeoRadius | Operator::GeoBoundingBox | Operator::GeoPolygon => {
                 Test::Inside(Shape::parse(condition.operator, value).ok()?)
             }
         })
+    }
+
+    /// What is asked of texts; none for an operator that asks something else.
+    fn of_text(condition: &Condition, what: &str) -> Option<Test> {
+        let fold = !condition.case_sensitive;
+        let folded = || match fold {
+            true => what.to_lowercase(),
+            false => what.to_owned(),
+        };
+        match condition.operator {
+            Operator::StartsWith => Some(Test::Text {
+                what: folded(),
+                fold,
+                find: |s, w| s.starts_with(w),
+            }),
+            Operator::EndsWith => Some(Test::Text {
+                what: folded(),
+                fold,
+                find: |s, w| s.ends_with(w),
+            }),
+            Operator::Text => Some(Test::Text {
+                what: what.to_lowercase(),
+                fold: true,
+                find: |s, w| s.contains(w),
+            }),
+            Operator::Regex => compile_regex(what, condition.case_sensitive)
+                .ok()
+                .map(Test::Regex),
+            Operator::Phrase => Some(Test::Phrase(words_of(what))),
+            Operator::Words => Some(Test::Words(stems_of(what))),
+            _ => None,
+        }
     }
 
     fn holds(&self, found: &[&Value]) -> bool {

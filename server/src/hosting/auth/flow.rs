@@ -11,10 +11,11 @@ use super::{
     Asked, Failed, hash, password, provider,
     requests::{address, cookie},
     session::{self, Cookie, place},
-    store::{self, NewToken, Profile, User},
+    store::{self, NewToken, Place, Profile, User},
     views,
 };
 use crate::{
+    db::Tx,
     error::{ApiError, Result},
     id, mail,
     password::hashing::is_outdated,
@@ -220,41 +221,42 @@ pub(super) async fn verify(asked: &Asked<'_>) -> Result<Response> {
     let return_to = wanted.return_to.clone();
     let made = app
         .db()
-        .write(move |tx| {
-            Box::pin(async move {
-                let taken: Option<(String, Wanted)> =
-                    store::take_token(tx, &place, SIGN_UP, &token_hash, now).await?;
-                let Some((_, wanted)) = taken else {
-                    return Ok(None);
-                };
-                // Somebody with this address came meanwhile, or was there all the time.
-                if store::by_email_in(tx, &place, &wanted.email)
-                    .await?
-                    .is_some()
-                {
-                    return Ok(None);
-                }
-                let role = store::invited(tx, &place, &wanted.email).await?;
-                let user = User {
-                    user_id: id::new("eu_"),
-                    email: wanted.email,
-                    created_at: now,
-                    profile: Profile {
-                        name: (!wanted.name.is_empty()).then_some(wanted.name),
-                        role: role.unwrap_or_else(|| ROLE.into()),
-                        password: Some(wanted.password),
-                        ..Default::default()
-                    },
-                };
-                store::insert(tx, &place, &user).await?;
-                Ok(Some(user))
-            })
-        })
+        .write(move |tx| Box::pin(async move { open(tx, &place, &token_hash, now).await }))
         .await?;
     match made {
         Some(user) => session::begin(asked, &user, &return_to).await,
         None => Ok(over()),
     }
+}
+
+/// Opens the account that a link asks for, once; none where the link is over or the address has an account.
+async fn open(tx: &mut Tx, place: &Place, token_hash: &str, now: i64) -> Result<Option<User>> {
+    let taken: Option<(String, Wanted)> =
+        store::take_token(tx, place, SIGN_UP, token_hash, now).await?;
+    let Some((_, wanted)) = taken else {
+        return Ok(None);
+    };
+    // Somebody with this address came meanwhile, or was there all the time.
+    if store::by_email_in(tx, place, &wanted.email)
+        .await?
+        .is_some()
+    {
+        return Ok(None);
+    }
+    let role = store::invited(tx, place, &wanted.email).await?;
+    let user = User {
+        user_id: id::new("eu_"),
+        email: wanted.email,
+        created_at: now,
+        profile: Profile {
+            name: (!wanted.name.is_empty()).then_some(wanted.name),
+            role: role.unwrap_or_else(|| ROLE.into()),
+            password: Some(wanted.password),
+            ..Default::default()
+        },
+    };
+    store::insert(tx, place, &user).await?;
+    Ok(Some(user))
 }
 
 /// The role of those who were not given another.
@@ -361,15 +363,15 @@ pub(super) async fn reset(asked: &Asked<'_>) -> Result<Response> {
         return Ok(over());
     };
     let name = &asked.site.hosted.page().meta.title;
-    let text = format!(
-        "The password of your account of {name} was changed, and every other session is over. If that was not you, ask for a new one at\n\n{}/_auth/forgot\n",
-        asked.site.home
-    );
-    mail::send(
-        app,
-        &user.email,
-        &format!("Your password of {name} was changed"),
-        text,
-    );
+    let (subject, text) = changed_mail(name, &asked.site.home);
+    mail::send(app, &user.email, &subject, text);
     session::begin(asked, &user, &found.return_to).await
+}
+
+/// What is mailed to whoever has another password now: subject and text.
+fn changed_mail(name: &str, home: &str) -> (String, String) {
+    let text = format!(
+        "The password of your account of {name} was changed, and every other session is over. If that was not you, ask for a new one at\n\n{home}/_auth/forgot\n"
+    );
+    (format!("Your password of {name} was changed"), text)
 }

@@ -11,7 +11,7 @@ use loupe_wire::{
 };
 use serde_json::json;
 
-use super::{Alert, conditions, delivery::DELIVER, namespaces_of, store, tell};
+use super::{Alert, conditions, delivery::DELIVER, selecting::namespaces_of, store, tell};
 use crate::{
     app::App,
     auth::{Caller, Scope, Write},

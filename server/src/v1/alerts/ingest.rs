@@ -20,8 +20,8 @@ use serde_json::json;
 use super::{
     Alert, READER,
     evaluation::{self, Cause},
+    selecting::watching,
     store::{self, ALERTS},
-    watching,
 };
 use crate::{
     app::App,

@@ -4,6 +4,7 @@ use loupe_wire::{
     ApiAllowRule, AuthConfigInput, AuthConfigInputMode, AuthConfigOutput, BuildConfig,
     NamespaceOperation, ResourceType, UpdateAppRequest, Value,
 };
+use serde::Serialize;
 use serde_json::json;
 
 use super::{Hosted, NAMESPACE, auth_config::mode_fault, store};
@@ -54,8 +55,9 @@ pub fn provider(name: &str) -> Option<&'static str> {
     found.map(|(_, provider)| *provider)
 }
 
-pub(super) fn size(bytes: usize) -> Result<()> {
-    if bytes > LARGEST {
+pub(super) fn size(request: &impl Serialize) -> Result<()> {
+    let written = serde_json::to_vec(request).map_err(ApiError::internal)?;
+    if written.len() > LARGEST {
         let message = format!("the description of an app is larger than {LARGEST} bytes");
         return Err(ApiError::payload_too_large("", message));
     }
@@ -216,16 +218,7 @@ pub(super) async fn auth(
             return Err(mode_fault(message, other));
         }
     }
-    for (number, name) in sent.clerk_allowed_providers.iter().enumerate() {
-        if provider(name).is_none() {
-            let number = number.to_string();
-            let path = ["auth_config", "clerk_allowed_providers", &number];
-            let message = "providers are google, github, oidc and email";
-            return Err(
-                Violation::body(&path, "value_error", message, name.as_str().into()).into(),
-            );
-        }
-    }
+    has_providers(&sent)?;
     if let Some(issuer) = sent
         .oidc_issuer
         .as_ref()
@@ -279,6 +272,20 @@ pub(super) async fn changed_auth(
             auth(app, caller, Some(sent), old).await.map(Some)
         }
     }
+}
+
+fn has_providers(sent: &AuthConfigInput) -> Result<()> {
+    for (number, name) in sent.clerk_allowed_providers.iter().enumerate() {
+        if provider(name).is_none() {
+            let number = number.to_string();
+            let path = ["auth_config", "clerk_allowed_providers", &number];
+            let message = "providers are google, github, oidc and email";
+            return Err(
+                Violation::body(&path, "value_error", message, name.as_str().into()).into(),
+            );
+        }
+    }
+    Ok(())
 }
 
 /// One that is kept need not be sent again.

@@ -192,8 +192,7 @@ pub async fn create(
     request: CreateAppRequest,
 ) -> Result<AppResponse> {
     check::slug(&request.slug)?;
-    let size = serde_json::to_vec(&request).map_err(ApiError::internal)?;
-    check::size(size.len())?;
+    check::size(&request)?;
     let secret = request.password_secret_name.as_deref();
     let auth = check::with_secret(app, caller, request.auth_config, secret, false).await?;
     let auth_config = check::auth(app, caller, auth, None).await?;
@@ -324,18 +323,16 @@ pub async fn update(
     caller: &Caller,
     namespace_id: Option<String>,
     app_id: &str,
-    request: UpdateAppRequest,
+    mut request: UpdateAppRequest,
     dry_run: bool,
 ) -> Result<AppResponse> {
-    let size = serde_json::to_vec(&request).map_err(ApiError::internal)?;
-    check::size(size.len())?;
+    check::size(&request)?;
     if let Some(slug) = &request.slug {
         check::slug(slug)?;
     }
     check::build(request.build_config.as_ref())?;
     let before = find(app, caller, app_id).await?;
     let old_auth = before.auth_config.clone();
-    let mut request = request;
     // What was not sent is left as it is by then.
     let auth = check::changed_auth(app, caller, &mut request, &before).await?;
     let (old_build, old_namespace) = (before.build_config.as_ref(), before.namespace_id.as_ref());

@@ -98,13 +98,7 @@ pub async fn cancel(
                 let canceled = stopped + jobs::cancel_children(tx, &task_id, now).await?;
                 tell_untold(tx, &mut batch, &owner, &held, now).await?;
                 store::cancel_objects(tx, &id, now).await?;
-                batch.status = TaskStatusEnum::Canceled;
-                batch.status_message.clone_from(&reason);
-                batch.updated_at = Some(clock::time(now));
-                let tiers = batch.tier_tasks.iter_mut();
-                tiers
-                    .filter(|tier| !tasks::is_terminal(tier.status))
-                    .for_each(|tier| end_tier(tier, now));
+                end(&mut batch, reason.clone(), now);
                 store::update(tx, &batch, now).await?;
                 tasks::store::change(tx, &task_id, TaskStatusEnum::Canceled, now, |task| {
                     if let Some(reason) = reason {
@@ -123,6 +117,17 @@ pub async fn cancel(
         })
         .await?;
     answer(app, org_id, batch_id, &task_id, canceled).await
+}
+
+/// Ends a batch as canceled, with the tiers of it that have not ended.
+fn end(batch: &mut BatchModel, reason: Option<String>, now: i64) {
+    batch.status = TaskStatusEnum::Canceled;
+    batch.status_message = reason;
+    batch.updated_at = Some(clock::time(now));
+    let tiers = batch.tier_tasks.iter_mut();
+    tiers
+        .filter(|tier| !tasks::is_terminal(tier.status))
+        .for_each(|tier| end_tier(tier, now));
 }
 
 /// The task of a draft that is canceled before it had one.

@@ -6,8 +6,8 @@ mod store;
 
 use loupe_wire::{
     AuditAction, BucketCreateRequest, BucketDeleteResponse, BucketDestination, BucketResponse,
-    BucketSchema, BucketSchemaField, BucketUpdateRequest, NamespaceOperation, ResourceType,
-    SourceAdapterConfig, TaskStatusEnum, TaskType, UniqueKeyConfig, Value,
+    BucketSchema, BucketSchemaField, BucketUpdateRequest, IngestFilter, NamespaceOperation,
+    ResourceType, SourceAdapterConfig, TaskStatusEnum, TaskType, UniqueKeyConfig, Value,
 };
 use serde_json::json;
 
@@ -193,6 +193,26 @@ fn check_schema(bucket: &BucketResponse, new: &BucketSchema, objects: i64) -> Re
     }
 }
 
+/// A bucket with the members that are sent in place of its own.
+fn changed(
+    mut bucket: BucketResponse,
+    request: BucketUpdateRequest,
+    filter: Option<Option<IngestFilter>>,
+) -> Result<BucketResponse> {
+    bucket.bucket_name = request.bucket_name.unwrap_or(bucket.bucket_name);
+    bucket.description = request.description.or(bucket.description);
+    bucket.metadata = request.metadata.unwrap_or(bucket.metadata);
+    bucket.bucket_schema = request.bucket_schema.or(bucket.bucket_schema);
+    bucket.unique_key = request.unique_key.or(bucket.unique_key);
+    bucket.storage_class = request.storage_class.or(bucket.storage_class);
+    bucket.destination = request.destination.or(bucket.destination);
+    bucket.ingest_filter = filter.unwrap_or(bucket.ingest_filter);
+    if let Some(schema) = &bucket.bucket_schema {
+        check_unique_key(schema, bucket.unique_key.as_ref())?;
+    }
+    Ok(bucket)
+}
+
 /// Changes the members that are sent; answers as [`get`]. `force` takes a schema that objects may no longer fit.
 pub async fn update(
     app: &App,
@@ -220,23 +240,12 @@ pub async fn update(
         .db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut bucket = BUCKETS.hold(tx, &namespace_id, &record.id).await?.data.0;
+                let before = BUCKETS.hold(tx, &namespace_id, &record.id).await?.data.0;
                 if let (Some(schema), false) = (&request.bucket_schema, force) {
                     let objects = objects::store::count_in(tx, &namespace_id, &record.id).await?;
-                    check_schema(&bucket, schema, objects)?;
+                    check_schema(&before, schema, objects)?;
                 }
-                let before = bucket.clone();
-                bucket.bucket_name = request.bucket_name.unwrap_or(bucket.bucket_name);
-                bucket.description = request.description.or(bucket.description);
-                bucket.metadata = request.metadata.unwrap_or(bucket.metadata);
-                bucket.bucket_schema = request.bucket_schema.or(bucket.bucket_schema);
-                bucket.unique_key = request.unique_key.or(bucket.unique_key);
-                bucket.storage_class = request.storage_class.or(bucket.storage_class);
-                bucket.destination = request.destination.or(bucket.destination);
-                bucket.ingest_filter = filter.unwrap_or(bucket.ingest_filter);
-                if let Some(schema) = &bucket.bucket_schema {
-                    check_unique_key(schema, bucket.unique_key.as_ref())?;
-                }
+                let mut bucket = changed(before.clone(), request, filter)?;
                 bucket.updated_at = Some(clock::time(now));
                 BUCKETS
                     .update(

@@ -55,7 +55,7 @@ fn not_enabled(path: &[&str], msg: &str) -> ApiError {
 pub async fn check<L: Level>(
     app: &App,
     scope: &Scope<L>,
-    request: CreateClusterRequest,
+    mut request: CreateClusterRequest,
 ) -> Result<ClusterModel> {
     texts(
         request.cluster_name.as_deref(),
@@ -66,25 +66,11 @@ pub async fn check<L: Level>(
         request.auto_execute_min_documents,
         request.auto_execute_cooldown_seconds,
     )?;
-    let (source_cluster_ids, collection_ids) = match request.source_cluster_ids {
-        Some(named) => {
-            only_clusters(
-                &request.collection_ids,
-                &request.filters,
-                request.cluster_type,
-            )?;
-            sources(app, scope, &named, "").await?
-        }
-        None => {
-            let ids = collections_of(app, scope, request.collection_ids).await?;
-            (Vec::new(), ids)
-        }
-    };
+    let (source_cluster_ids, collection_ids) = made_of(app, scope, &mut request).await?;
     if let Some(filters) = &request.filters {
         parse_filter(&filters.0, "filters")?;
     }
-    let mappings = request.source_enrichment_config.as_ref();
-    check_mappings(mappings)?;
+    check_mappings(request.source_enrichment_config.as_ref())?;
     let mut model = ClusterModel {
         collection_ids: Some(collection_ids),
         source_cluster_ids,
@@ -113,6 +99,24 @@ pub async fn check<L: Level>(
         ClusterType::Attribute => model.vector_config = None,
     }
     Ok(model)
+}
+
+/// The clusters that a new one is made of, none as a rule, and the collections, all as ids. Takes them out of the request.
+async fn made_of<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    request: &mut CreateClusterRequest,
+) -> Result<(Vec<String>, Vec<String>)> {
+    let Some(named) = request.source_cluster_ids.take() else {
+        let ids = collections_of(app, scope, request.collection_ids.take()).await?;
+        return Ok((Vec::new(), ids));
+    };
+    only_clusters(
+        &request.collection_ids,
+        &request.filters,
+        request.cluster_type,
+    )?;
+    sources(app, scope, &named, "").await
 }
 
 /// Names, descriptions and metadata within their limits.

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{
     members,
     running::amend,
-    store::{self, Run},
+    store::{self, Run, Stored},
 };
 use crate::{
     app::App,
@@ -50,43 +50,8 @@ pub(super) async fn finish(
                 if !store::advance(tx, &namespace_id, &run, now).await? {
                     return Ok(None);
                 }
-                let result = &run.result;
-                let metrics = match serde_json::to_value(&result.metrics) {
-                    Ok(Value::Object(metrics)) => metrics,
-                    _ => Object::new(),
-                };
-                amend(tx, &namespace_id, &result.cluster_id, now, |stored| {
-                    stored.told.status = TaskStatusEnum::Completed;
-                    stored.told.num_clusters = Some(result.num_clusters);
-                    let relations = result.hierarchy_relationships.iter();
-                    let relations = relations.filter_map(|one| serde_json::to_value(one).ok());
-                    let relations: Vec<Object> = relations
-                        .filter_map(|one| one.as_object().cloned())
-                        .collect();
-                    stored.told.hierarchy_detected = !relations.is_empty();
-                    stored.told.hierarchy_relationships =
-                        (!relations.is_empty()).then_some(relations);
-                    stored.told.num_documents_clustered = result.vectors_clustered;
-                    stored.told.execution_time_seconds = Some(seconds);
-                    stored.told.quality_metrics = metrics;
-                    stored.told.last_executed_at = Some(clock::time(now));
-                    stored.told.completed_at = Some(clock::time(now));
-                    stored
-                        .told
-                        .llm_labeling_errors
-                        .clone_from(&result.llm_labeling_errors);
-                    stored.model.num_clusters = Some(result.num_clusters);
-                    let key = members::key(&namespace_id, &result.cluster_id, &result.run_id);
-                    stored.model.members_key = Some(key);
-                    stored.model.cluster_stats = Some(ClusterStats {
-                        num_clusters: result.num_clusters,
-                        noise_points: result.pipeline_drop,
-                        silhouette_score: result
-                            .metrics
-                            .as_ref()
-                            .and_then(|one| one.silhouette_score),
-                        ..Default::default()
-                    });
+                amend(tx, &namespace_id, &run.result.cluster_id, now, |stored| {
+                    take_over(stored, &namespace_id, &run, seconds, now);
                 })
                 .await?;
                 let kind = "cluster.execution.completed";
@@ -95,6 +60,43 @@ pub(super) async fn finish(
             })
         })
         .await
+}
+
+/// Has a cluster tell what its newest execution found.
+fn take_over(stored: &mut Stored, namespace_id: &str, run: &Run, seconds: f64, now: i64) {
+    let (told, model, result) = (&mut stored.told, &mut stored.model, &run.result);
+    let relations = result.hierarchy_relationships.iter();
+    let relations = relations.filter_map(|one| serde_json::to_value(one).ok());
+    let relations: Vec<Object> = relations
+        .filter_map(|one| one.as_object().cloned())
+        .collect();
+    told.status = TaskStatusEnum::Completed;
+    told.num_clusters = Some(result.num_clusters);
+    told.hierarchy_detected = !relations.is_empty();
+    told.hierarchy_relationships = (!relations.is_empty()).then_some(relations);
+    told.num_documents_clustered = result.vectors_clustered;
+    told.execution_time_seconds = Some(seconds);
+    told.quality_metrics = match serde_json::to_value(&result.metrics) {
+        Ok(Value::Object(metrics)) => metrics,
+        _ => Object::new(),
+    };
+    told.last_executed_at = Some(clock::time(now));
+    told.completed_at = Some(clock::time(now));
+    told.llm_labeling_errors
+        .clone_from(&result.llm_labeling_errors);
+    model.num_clusters = Some(result.num_clusters);
+    model.members_key = Some(members::key(
+        namespace_id,
+        &result.cluster_id,
+        &result.run_id,
+    ));
+    let metrics = result.metrics.as_ref();
+    model.cluster_stats = Some(ClusterStats {
+        num_clusters: result.num_clusters,
+        noise_points: result.pipeline_drop,
+        silhouette_score: metrics.and_then(|one| one.silhouette_score),
+        ..Default::default()
+    });
 }
 
 /// Ends an execution that cannot be done, and tells people of it.

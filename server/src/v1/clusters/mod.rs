@@ -249,6 +249,25 @@ fn stats(clusters: &[ClusterMetadata]) -> ClusterListStats {
     }
 }
 
+/// The clusters that a change names as sources, with their collections; none where it names none. A cluster that tells
+/// documents of itself may do so in those, too.
+async fn new_sources(
+    app: &App,
+    scope: &Scope<Write>,
+    model: &ClusterModel,
+    id: &str,
+    request: &PatchClusterRequest,
+) -> Result<Option<(Vec<String>, Vec<String>)>> {
+    let Some(named) = &request.source_cluster_ids else {
+        return Ok(None);
+    };
+    let sources = config::sources(app, scope, named, id).await?;
+    if members::is_told(model) {
+        may_write(app, scope, &sources.1).await?;
+    }
+    Ok(Some(sources))
+}
+
 /// Changes what is sent; the next execution follows it.
 pub async fn update(
     app: &App,
@@ -260,15 +279,7 @@ pub async fn update(
     let before = find(app, scope, identifier, operation).await?;
     check_patch(&before.model, &request)?;
     let id = before.told.cluster_id.unwrap_or_default();
-    let sources = match &request.source_cluster_ids {
-        Some(named) => Some(config::sources(app, scope, named, &id).await?),
-        None => None,
-    };
-    if let Some((_, collection_ids)) = &sources
-        && members::is_told(&before.model)
-    {
-        may_write(app, scope, collection_ids).await?;
-    }
+    let sources = new_sources(app, scope, &before.model, &id, &request).await?;
     let (caller, namespace_id) = (scope.caller.clone(), scope.namespace_id.clone());
     let now = app.clock().micros();
     app.db()

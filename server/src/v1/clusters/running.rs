@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use loupe_wire::{
-    AuditAction, ClusterRunStatus, ExecuteClusterByIdRequest, NamespaceOperation, ResourceType,
-    TaskResponse, TaskStatusEnum, TaskType, Value,
+    AuditAction, ClusterModel, ClusterRunStatus, ExecuteClusterByIdRequest, NamespaceOperation,
+    ResourceType, TaskResponse, TaskStatusEnum, TaskType, Value,
 };
 use serde_json::json;
 
@@ -300,14 +300,9 @@ pub async fn perform(
         return Err(ApiError::bad_request("", message));
     }
     note(app, claim, "clustering", gathered.points.len()).await?;
-    let picture = !gathered.vectors.is_empty() && run.request.defer_visualization != Some(true);
-    let dims = run
-        .request
-        .vis_n_components
-        .or(model.vector_config.as_ref().map(|one| one.vis_n_components));
     let job = Job {
         how: How::of(&model, &run, was.as_ref().map(|was| was.centroids.clone()))?,
-        dims: picture.then(|| usize::try_from(dims.unwrap_or(2)).unwrap_or(2)),
+        dims: dims(&model, &run).filter(|_| !gathered.vectors.is_empty()),
         gathered,
     };
     let Some(computed) = compute(app, namespace_id, &run, job).await? else {
@@ -328,6 +323,16 @@ pub async fn perform(
     }
     run.result.llm_labeling_errors = (!errors.is_empty()).then_some(errors);
     ending::finish(app, scope, run, began.elapsed().as_secs_f64()).await
+}
+
+/// How many dimensions the picture has; none where it is not wanted now.
+fn dims(model: &ClusterModel, run: &Run) -> Option<usize> {
+    if run.request.defer_visualization == Some(true) {
+        return None;
+    }
+    let own = model.vector_config.as_ref().map(|one| one.vis_n_components);
+    let dims = run.request.vis_n_components.or(own).unwrap_or(2);
+    Some(usize::try_from(dims).unwrap_or(2))
 }
 
 /// Marks the execution as begun, once; false where it was canceled.

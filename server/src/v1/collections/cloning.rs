@@ -68,6 +68,15 @@ fn wanted(pattern: CollectionResponse, request: CloneCollectionRequest) -> Creat
     }
 }
 
+/// Whoever says what is crawled would be sent the secrets that another source was given.
+fn check_headers(made: &CollectionResponse) -> Result<()> {
+    if !headers::are_sealed(&made.feature_extractor) {
+        return Ok(());
+    }
+    let msg = "the headers of this collection are secrets for its own source: send the extractor with its headers";
+    Err(Violation::body(&["source"], "sealed_headers", msg, Value::Null).into())
+}
+
 /// Makes a collection like the named one; members of the request win over its own. With the same source and extractor a
 /// task copies the documents with their vectors, else the new collection is to be triggered.
 pub async fn clone(
@@ -92,10 +101,8 @@ pub async fn clone(
     if own {
         made.index_map = names;
     }
-    if own && made.source != source && headers::are_sealed(&made.feature_extractor) {
-        // Whoever says what is crawled would be sent the secrets.
-        let msg = "the headers of this collection are secrets for its own source: send the extractor with its headers";
-        return Err(Violation::body(&["source"], "sealed_headers", msg, Value::Null).into());
+    if own && made.source != source {
+        check_headers(&made)?;
     }
     let extractor = &made.feature_extractor;
     let same = made.source == source && as_sent(extractor.clone()) == as_sent(own_extractor);

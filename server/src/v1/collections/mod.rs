@@ -42,7 +42,7 @@ pub use enriching::enrich;
 pub use internal::{allow_reading, readable, searched};
 pub use routes::router;
 pub use scheduling::{hold_scheduled, unschedule};
-pub use searching::Ready;
+pub use searching::{Ready, hindered};
 pub use store::COLLECTIONS;
 pub use transforming::{Results, Transform};
 

@@ -151,18 +151,9 @@ async fn chosen(
 ) -> Result<(Pattern, Vec<ValidationError>)> {
     let db = app.db();
     let mut errors = Vec::new();
-    let mut retrievers = Vec::new();
-    for record in RETRIEVERS.all(db, source_id).await? {
-        retrievers.push((record.id, record.data.0));
-    }
-    let mut collections = Vec::new();
-    for record in COLLECTIONS.all(db, source_id).await? {
-        collections.push((record.id, record.data.0));
-    }
-    let mut taxonomies = Vec::new();
-    for record in TAXONOMIES.all(db, source_id).await? {
-        taxonomies.push((record.id, record.data.0));
-    }
+    let mut retrievers = by_id(RETRIEVERS.all(db, source_id).await?);
+    let mut collections = by_id(COLLECTIONS.all(db, source_id).await?);
+    let mut taxonomies = by_id(TAXONOMIES.all(db, source_id).await?);
     keep(
         &mut retrievers,
         filter.retriever_ids.as_ref(),
@@ -209,6 +200,11 @@ async fn chosen(
 
 fn data<T: serde::de::DeserializeOwned>(records: Vec<crate::db::Record<T>>) -> Vec<T> {
     records.into_iter().map(|record| record.data.0).collect()
+}
+
+fn by_id<T: serde::de::DeserializeOwned>(records: Vec<crate::db::Record<T>>) -> Vec<(String, T)> {
+    let records = records.into_iter();
+    records.map(|record| (record.id, record.data.0)).collect()
 }
 
 /// Leaves what is wanted, and tells what is not there.

@@ -191,22 +191,13 @@ async fn decide(
     replaced: &mut Vec<String>,
     now: i64,
 ) -> Result<Option<(ObjectResponse, Outcome)>> {
-    let bucket_id = &draft.object.bucket_id;
-    if let Some(key) = &draft.columns.idempotency_key {
-        let same = store::Same::Idempotency(key);
-        if let Some(found) = store::find_same(tx, namespace_id, bucket_id, same).await? {
-            return Ok(Some((found, Outcome::ReplayedByIdempotencyKey)));
-        }
-    }
-    if draft.skip_duplicates {
-        let same = store::Same::Hash(&draft.columns.content_hash);
-        if let Some(found) = store::find_same(tx, namespace_id, bucket_id, same).await? {
-            return Ok(Some((found, Outcome::Replayed)));
-        }
+    if let Some(replayed) = replayed(tx, namespace_id, draft).await? {
+        return Ok(Some(replayed));
     }
     let existing = match &draft.columns.unique_key {
         Some(key) => {
-            store::find_same(tx, namespace_id, bucket_id, store::Same::UniqueKey(key)).await?
+            let same = store::Same::UniqueKey(key);
+            store::find_same(tx, namespace_id, &draft.object.bucket_id, same).await?
         }
         None => None,
     };
@@ -244,6 +235,27 @@ async fn decide(
             Ok(written.then_some((object, Outcome::Created)))
         }
     }
+}
+
+/// The object that was made of the same before, where the draft asks for that one.
+async fn replayed(
+    tx: &mut Tx,
+    namespace_id: &str,
+    draft: &Draft,
+) -> Result<Option<(ObjectResponse, Outcome)>> {
+    let bucket_id = &draft.object.bucket_id;
+    if let Some(key) = &draft.columns.idempotency_key {
+        let same = store::Same::Idempotency(key);
+        if let Some(found) = store::find_same(tx, namespace_id, bucket_id, same).await? {
+            return Ok(Some((found, Outcome::ReplayedByIdempotencyKey)));
+        }
+    }
+    if draft.skip_duplicates {
+        let same = store::Same::Hash(&draft.columns.content_hash);
+        let found = store::find_same(tx, namespace_id, bucket_id, same).await?;
+        return Ok(found.map(|found| (found, Outcome::Replayed)));
+    }
+    Ok(None)
 }
 
 /// The draft in the place of an object that is there.

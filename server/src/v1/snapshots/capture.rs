@@ -179,12 +179,22 @@ impl Capture<'_> {
         ] {
             held.insert(name.into(), i64::try_from(count).unwrap_or(0));
         }
+        Ok(self.manifest(held, objects, documents))
+    }
+
+    /// What is told of a snapshot that is taken: of how much of which kind, and what its files are to be.
+    fn manifest(
+        &mut self,
+        held: IndexMap<String, i64>,
+        objects: i64,
+        documents: i64,
+    ) -> SnapshotManifest {
         let (files, bytes) = &*self.copied;
-        Ok(SnapshotManifest {
+        SnapshotManifest {
             snapshot_id: self.snapshot.snapshot_id.clone().unwrap_or_default(),
-            namespace_id: id,
+            namespace_id: self.snapshot.namespace_id.clone(),
             namespace_name: self.snapshot.namespace_name.clone(),
-            created_at: app.clock().now(),
+            created_at: self.app.clock().now(),
             snapshot_type: name_of(SnapshotType::Manual),
             mongo_collections: held,
             vector_point_count: if self.snapshot.include_vectors {
@@ -205,7 +215,7 @@ impl Capture<'_> {
                 ..SnapshotFrontier::default()
             }),
             ..SnapshotManifest::default()
-        })
+        }
     }
 
     /// Keeps the documents of a collection, from wherever they are; answers how many. One that is moved meanwhile is read

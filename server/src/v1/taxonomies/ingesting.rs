@@ -120,13 +120,7 @@ impl Step<'_> {
             }
             Err(error) => return Err(error),
         };
-        let target = match &self.application.target_collection_id {
-            None => None,
-            Some(id) => collections::resolve(app, namespace_id, std::slice::from_ref(id))
-                .await
-                .ok(),
-        };
-        let spec = target.map(|found| collections::spec(app, namespace_id, &found[0]));
+        let spec = self.target().await;
         let meant = self.meant(documents)?;
         let candidates: Vec<Candidate> = meant
             .iter()
@@ -165,6 +159,14 @@ impl Step<'_> {
             }
         }
         Ok(spec.map(|spec| (spec, copies)))
+    }
+
+    /// The other collection that copies are for; none where that is gone.
+    async fn target(&self) -> Option<CollectionSpec> {
+        let (app, namespace_id) = (self.app, &self.scope.namespace_id);
+        let id = self.application.target_collection_id.as_ref()?;
+        let found = collections::resolve(app, namespace_id, std::slice::from_ref(id)).await;
+        Some(collections::spec(app, namespace_id, &found.ok()?[0]))
     }
 
     /// Places of the documents that the application's filter lets through.

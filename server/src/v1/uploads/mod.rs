@@ -156,6 +156,18 @@ pub fn check(app: &App, bucket: &BucketResponse, request: &CreateUploadRequest) 
     place(bucket, &upload).map(drop)
 }
 
+/// What is answered in place of another upload of the same file.
+fn duplicate_of(first: UploadResponse) -> UploadResponse {
+    UploadResponse {
+        is_duplicate: true,
+        duplicate_of_upload_id: Some(first.upload_id.clone()),
+        existing_object_id: first.object_id.clone(),
+        message: Some("the same file was uploaded before: nothing to send".into()),
+        presigned_url: None,
+        ..first
+    }
+}
+
 pub async fn create(
     app: &App,
     scope: &Scope<Write>,
@@ -170,14 +182,7 @@ pub async fn create(
     if let (true, Some(hash)) = (request.skip_duplicates, &request.file_hash)
         && let Some(first) = store::find_same(app.db(), &namespace_id, &bucket_id, hash).await?
     {
-        return Ok(UploadResponse {
-            is_duplicate: true,
-            duplicate_of_upload_id: Some(first.upload_id.clone()),
-            existing_object_id: first.object_id.clone(),
-            message: Some("the same file was uploaded before: nothing to send".into()),
-            presigned_url: None,
-            ..first
-        });
+        return Ok(duplicate_of(first));
     }
     let (upload_id, now) = (id::new("upl_"), app.clock().micros());
     let at = crate::clock::time(now);

@@ -14,8 +14,8 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use loupe_wire::{
     AuditAction, ChannelTestResponse, ListWebhooksRequest, NamespaceOperation, NotificationChannel,
-    Object, ResourceType, WebhookDeliveryLog, WebhookDeliveryLogResponse, WebhookEventType,
-    WebhookInput, WebhookOutput,
+    Object, ResourceType, WebhookChannel, WebhookDeliveryLog, WebhookDeliveryLogResponse,
+    WebhookEventType, WebhookInput, WebhookOutput,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -290,6 +290,36 @@ pub async fn channel_to(app: &App, org_id: &str, url: &str) -> Result<Option<Cha
     Ok(None)
 }
 
+/// Signing secrets that are told once, each with the number of its channel.
+type Told = Vec<(usize, String)>;
+
+/// The channels that take the place of a webhook's, and the secrets that new receivers were given.
+fn replaced(
+    app: &App,
+    org_id: &str,
+    before: &Record<Webhook>,
+    sent: Vec<WebhookChannel>,
+    now: i64,
+) -> Result<(Vec<Kept>, Told)> {
+    let (mut channels, mut told) = (Vec::new(), Vec::new());
+    for (number, sent) in sent.into_iter().enumerate() {
+        let sends_secret = channels::sends_secret(&sent);
+        let mut channel = Channel::read(app, sent, number)?;
+        let old = before.channels.get(number);
+        if let Some(old) = old {
+            let old = old.open(app, org_id, &before.id)?;
+            channel = channel.replacing(old, sends_secret, now);
+        }
+        let had_one = old.is_some_and(|old| old.channel == NotificationChannel::Webhook);
+        if !sends_secret && !had_one {
+            let made = channel.secrets(now / 1_000_000).pop();
+            told.extend(made.map(|secret| (number, secret)));
+        }
+        channels.push(channel.seal(app, org_id, &before.id)?);
+    }
+    Ok((channels, told))
+}
+
 /// Puts another webhook in its place: under its id, with its log. A signing secret that is not sent stays; one that is
 /// changed signs alone after a day; one that a new receiver was given is answered, this once. A paused webhook that is set
 /// active sends again.
@@ -307,23 +337,8 @@ pub async fn replace(
     )
     .await?;
     check_resources(&request)?;
-    let (org_id, now) = (caller.org_id.clone(), app.clock().micros());
-    let (mut channels, mut told) = (Vec::new(), Vec::new());
-    for (number, sent) in request.channels.into_iter().enumerate() {
-        let sends_secret = channels::sends_secret(&sent);
-        let mut channel = Channel::read(app, sent, number)?;
-        let old = before.channels.get(number);
-        if let Some(old) = old {
-            let old = old.open(app, &org_id, &before.id)?;
-            channel = channel.replacing(old, sends_secret, now);
-        }
-        let had_one = old.is_some_and(|old| old.channel == NotificationChannel::Webhook);
-        if !sends_secret && !had_one {
-            let made = channel.secrets(now / 1_000_000).pop();
-            told.extend(made.map(|secret| (number, secret)));
-        }
-        channels.push(channel.seal(app, &org_id, &before.id)?);
-    }
+    let now = app.clock().micros();
+    let (channels, told) = replaced(app, &caller.org_id, &before, request.channels, now)?;
     let webhook = Webhook {
         webhook_id: before.id.clone(),
         webhook_name: request.webhook_name,

@@ -257,109 +257,25 @@ pub async fn feed(world: &World<'_>, key: &str, kind: &str) -> BTreeSet<String> 
     }
 }
 
+/// Ids of what the whole world holds of these.
+async fn held(world: &World<'_>, body: Value) -> BTreeSet<String> {
+    let path = format!("{THINGS}/list");
+    let page = world.call(&world.server.key, "POST", &path, body).await;
+    ids(array(&page.ok()["results"]))
+}
+
+async fn marked(world: &World<'_>, mark: &str) -> BTreeSet<String> {
+    let filter = json!({"field": "mark", "operator": "eq", "value": mark});
+    held(world, json!({"filters": filter, "limit": 1000})).await
+}
+
 /// What is changed or deleted in bulk, and what the feed tells of it.
 pub async fn check_bulk(world: &World<'_>, person: usize) {
-    let key = &world.keys[person];
-    let own: BTreeSet<String> = world
-        .documents
-        .iter()
-        .filter(|one| one.changes(person))
-        .map(|one| one.id.clone())
-        .collect();
-    let all: Vec<&str> = world.documents.iter().map(|one| one.id.as_str()).collect();
-    let marked = |mark: &'static str| async move {
-        let body =
-            json!({"filters": {"field": "mark", "operator": "eq", "value": mark}, "limit": 1000});
-        let page = world
-            .call(&world.server.key, "POST", &format!("{THINGS}/list"), body)
-            .await
-            .ok();
-        ids(array(&page["results"]))
-    };
-    let answer = world
-        .call(
-            key,
-            "PATCH",
-            &format!("{THINGS}/bulk"),
-            json!({"update_data": {"mark": "bulk"}}),
-        )
-        .await
-        .ok();
-    assert_eq!(answer["updated_count"], own.len());
-    assert_eq!(marked("bulk").await, own);
-    let updates: Vec<Value> = all
-        .iter()
-        .map(|id| json!({"document_id": id, "update_data": {"mark": "each"}}))
-        .collect();
-    let answer = world
-        .call(
-            key,
-            "POST",
-            &format!("{THINGS}/batch"),
-            json!({"updates": updates}),
-        )
-        .await
-        .ok();
-    assert_eq!(
-        (
-            answer["updated_count"].as_u64(),
-            answer["failed_count"].as_u64()
-        ),
-        (Some(own.len() as u64), Some((all.len() - own.len()) as u64))
-    );
-    assert_eq!(marked("each").await, own);
-
-    let before = ids(array(
-        &world
-            .call(
-                &world.server.key,
-                "POST",
-                &format!("{THINGS}/list"),
-                json!({"limit": 1000}),
-            )
-            .await
-            .ok()["results"],
-    ));
-    let half: BTreeSet<String> = own.iter().take(own.len() / 2).cloned().collect();
-    let others: Vec<&String> = world
-        .documents
-        .iter()
-        .filter(|one| !one.changes(person))
-        .map(|one| &one.id)
-        .collect();
-    let sent: Vec<&String> = half.iter().chain(others).collect();
-    let answer = world
-        .call(
-            key,
-            "DELETE",
-            &format!("{THINGS}/batch"),
-            json!({"document_ids": sent}),
-        )
-        .await
-        .ok();
-    assert_eq!(answer["deleted_count"], half.len());
-    let answer = world
-        .call(
-            key,
-            "DELETE",
-            &format!("{THINGS}/batch"),
-            json!({"filters": {"field": "title", "operator": "exists", "value": true}}),
-        )
-        .await
-        .ok();
-    assert_eq!(answer["deleted_count"], own.len() - half.len());
-    let after = ids(array(
-        &world
-            .call(
-                &world.server.key,
-                "POST",
-                &format!("{THINGS}/list"),
-                json!({"limit": 1000}),
-            )
-            .await
-            .ok()["results"],
-    ));
-    assert_eq!(after, before.difference(&own).cloned().collect());
+    let documents = world.documents.iter();
+    let own = documents.filter(|one| one.changes(person));
+    let own: BTreeSet<String> = own.map(|one| one.id.clone()).collect();
+    check_changes(world, person, &own).await;
+    check_deletions(world, person, &own).await;
     for reader in 0..PEOPLE {
         let told: BTreeSet<String> =
             feed(world, &world.keys[reader], "documents.deleted.batch").await;
@@ -370,4 +286,52 @@ pub async fn check_bulk(world: &World<'_>, person: usize) {
             .collect();
         assert_eq!(told, saw, "person {reader} is told of deletions");
     }
+}
+
+/// All that one may change is changed, by a filter and by name.
+async fn check_changes(world: &World<'_>, person: usize, own: &BTreeSet<String>) {
+    let key = &world.keys[person];
+    let path = format!("{THINGS}/bulk");
+    let body = json!({"update_data": {"mark": "bulk"}});
+    let answer = world.call(key, "PATCH", &path, body).await.ok();
+    assert_eq!(answer["updated_count"], own.len());
+    assert_eq!(&marked(world, "bulk").await, own);
+    let all = world.documents.iter();
+    let updates: Vec<Value> = all
+        .map(|one| json!({"document_id": one.id, "update_data": {"mark": "each"}}))
+        .collect();
+    let others = updates.len() - own.len();
+    let path = format!("{THINGS}/batch");
+    let body = json!({"updates": updates});
+    let answer = world.call(key, "POST", &path, body).await.ok();
+    assert_eq!(
+        (
+            answer["updated_count"].as_u64(),
+            answer["failed_count"].as_u64()
+        ),
+        (Some(own.len() as u64), Some(others as u64))
+    );
+    assert_eq!(&marked(world, "each").await, own);
+}
+
+/// All that one may change is deleted, half of it by name and the rest by a filter.
+async fn check_deletions(world: &World<'_>, person: usize, own: &BTreeSet<String>) {
+    let key = &world.keys[person];
+    let before = held(world, json!({"limit": 1000})).await;
+    let half: Vec<&String> = own.iter().take(own.len() / 2).collect();
+    let others = world.documents.iter().filter(|one| !one.changes(person));
+    let sent: Vec<&String> = half
+        .iter()
+        .copied()
+        .chain(others.map(|one| &one.id))
+        .collect();
+    let path = format!("{THINGS}/batch");
+    let body = json!({"document_ids": sent});
+    let answer = world.call(key, "DELETE", &path, body).await.ok();
+    assert_eq!(answer["deleted_count"], half.len());
+    let body = json!({"filters": {"field": "title", "operator": "exists", "value": true}});
+    let answer = world.call(key, "DELETE", &path, body).await.ok();
+    assert_eq!(answer["deleted_count"], own.len() - half.len());
+    let after = held(world, json!({"limit": 1000})).await;
+    assert_eq!(after, before.difference(own).cloned().collect());
 }

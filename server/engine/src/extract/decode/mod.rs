@@ -288,6 +288,11 @@ fn text(claim: &Claim, bytes: &[u8], attached: bool) -> Result<TextFile> {
         let text = to_utf8(bytes, sniff::html_charset(bytes))?;
         return html::decode(&text);
     }
+    plain(claim, bytes)
+}
+
+/// A text that stands in the file as it is.
+fn plain(claim: &Claim, bytes: &[u8]) -> Result<TextFile> {
     let format = if claims_markdown(claim) {
         Format::Markdown
     } else {

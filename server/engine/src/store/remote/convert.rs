@@ -81,23 +81,12 @@ pub fn shard(name: &str, info: p::GetCollectionInfoResponse) -> Option<Shard> {
     })
 }
 
-/// The indexes of the reserved fields.
-pub fn payload_indexes(collection: &str) -> Vec<p::CreateFieldIndexCollection> {
-    use p::payload_index_params::IndexParams;
-    let keyword = |is_tenant| {
-        let params = p::KeywordIndexParams {
-            is_tenant: Some(is_tenant),
-            ..Default::default()
-        };
-        (
-            p::FieldType::Keyword,
-            IndexParams::KeywordIndexParams(params),
-        )
-    };
+/// How keywords are cut into words, and scored.
+fn words() -> p::TextIndexParams {
     let english = p::SnowballParams {
         language: "english".to_owned(),
     };
-    let text = p::TextIndexParams {
+    p::TextIndexParams {
         tokenizer: p::TokenizerType::Multilingual as i32,
         lowercase: Some(true),
         ascii_folding: Some(true),
@@ -113,7 +102,23 @@ pub fn payload_indexes(collection: &str) -> Vec<p::CreateFieldIndexCollection> {
         }),
         enable_hnsw: Some(false),
         ..Default::default()
+    }
+}
+
+/// The indexes of the reserved fields.
+pub fn payload_indexes(collection: &str) -> Vec<p::CreateFieldIndexCollection> {
+    use p::payload_index_params::IndexParams;
+    let keyword = |is_tenant| {
+        let params = p::KeywordIndexParams {
+            is_tenant: Some(is_tenant),
+            ..Default::default()
+        };
+        (
+            p::FieldType::Keyword,
+            IndexParams::KeywordIndexParams(params),
+        )
     };
+    let text = words();
     let terms = p::IntegerIndexParams {
         lookup: Some(true),
         range: Some(false),
