@@ -17,6 +17,9 @@ pub type Answer = Pin<Box<dyn Future<Output = Result<Record, Problem>>>>;
 const PATIENCE: u32 = 2;
 const WAITS: u32 = 5;
 
+/// A body, behind what it is.
+type Sent = (String, String);
+
 /// A failed call, as a person can use it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Problem {
@@ -110,6 +113,25 @@ fn fault(value: &Value) -> (String, String) {
     (place.unwrap_or_default(), message.to_owned())
 }
 
+fn json(body: &Value) -> Sent {
+    ("application/json".to_owned(), body.to_string())
+}
+
+/// A form as browsers send it. They would write its line ends anew, which mean something in some texts.
+fn form(fields: &[(&str, &str)]) -> Sent {
+    let mut boundary = "form-of-loupe".to_owned();
+    while fields.iter().any(|(_, text)| text.contains(&boundary)) {
+        boundary.push('x');
+    }
+    let parts = fields.iter().map(|(name, text)| {
+        let head = format!("Content-Disposition: form-data; name=\"{name}\"");
+        format!("--{boundary}\r\n{head}\r\n\r\n{text}\r\n")
+    });
+    let parts: String = parts.collect();
+    let media = format!("multipart/form-data; boundary={boundary}");
+    (media, format!("{parts}--{boundary}--\r\n"))
+}
+
 /// Whose calls, and in which namespace.
 #[derive(Clone, Default)]
 pub struct Api {
@@ -134,22 +156,27 @@ impl Api {
     }
 
     pub fn post(&self, path: &str, body: &Value) -> Answer {
-        self.call(Method::POST, path, Some(body.to_string()))
+        self.call(Method::POST, path, Some(json(body)))
+    }
+
+    /// Sends texts by their names, as a form.
+    pub fn form(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+        self.call(Method::POST, path, Some(form(fields)))
     }
 
     pub fn put(&self, path: &str, body: &Value) -> Answer {
-        self.call(Method::PUT, path, Some(body.to_string()))
+        self.call(Method::PUT, path, Some(json(body)))
     }
 
     pub fn patch(&self, path: &str, body: &Value) -> Answer {
-        self.call(Method::PATCH, path, Some(body.to_string()))
+        self.call(Method::PATCH, path, Some(json(body)))
     }
 
     pub fn delete(&self, path: &str) -> Answer {
         self.call(Method::DELETE, path, None)
     }
 
-    fn call(&self, method: Method, path: &str, body: Option<String>) -> Answer {
+    fn call(&self, method: Method, path: &str, body: Option<Sent>) -> Answer {
         let (api, path) = (self.clone(), path.to_owned());
         Box::pin(async move {
             let mut waits = if reads(&method, &path) { WAITS } else { 0 };
@@ -170,13 +197,11 @@ impl Api {
         &self,
         method: Method,
         path: &str,
-        body: Option<String>,
+        body: Option<Sent>,
     ) -> Result<Response, Problem> {
         let request = self.request(method, path);
         let request = match body {
-            Some(body) => request
-                .header("Content-Type", "application/json")
-                .body(body),
+            Some((media, body)) => request.header("Content-Type", &media).body(body),
             None => request.build(),
         };
         received(request).await
@@ -246,7 +271,18 @@ async fn decode(response: Response) -> Result<Record, Problem> {
 mod tests {
     use serde_json::json;
 
-    use super::{Method, Problem, reads};
+    use super::{Method, Problem, form, reads};
+
+    #[test]
+    fn a_form_keeps_its_lines_and_its_boundary_to_itself() {
+        let (media, body) = form(&[("file", "a\nform-of-loupe\n"), ("values", "{}")]);
+        assert_eq!(media, "multipart/form-data; boundary=form-of-loupex");
+        assert_eq!(
+            body,
+            "--form-of-loupex\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\na\nform-of-loupe\n\r\n\
+             --form-of-loupex\r\nContent-Disposition: form-data; name=\"values\"\r\n\r\n{}\r\n--form-of-loupex--\r\n"
+        );
+    }
 
     #[test]
     fn only_what_reads_waits_and_not_for_long() {

@@ -47,6 +47,8 @@ pub const IN_NAMESPACE: [(&str, &[Link]); 3] = [
             ("alerts", "Alerts", "alert"),
             ("review", "Review", "check"),
             ("snapshots", "Snapshots", "layers"),
+            ("templates", "Templates", "copy"),
+            ("configuration", "Configuration", "file"),
         ],
     ),
 ];

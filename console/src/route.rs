@@ -91,6 +91,12 @@ piece!(insight, INSIGHT:
     "ns/:ns/evaluations" => evaluations::evaluations,
 );
 
+piece!(design, DESIGN:
+    "ns/:ns/templates" => templates::templates,
+    "ns/:ns/templates/:kind/:template" => templates::one::template,
+    "ns/:ns/configuration" => manifest::manifest,
+);
+
 /// What the palette shows is no page, and not part of the first one.
 #[wasm_split(jump, wasm_split_path = leptos::wasm_split, fallible)]
 fn jump(at: usize) -> Result<Page, SplitLoaderError> {
@@ -109,7 +115,7 @@ const FIRST: &[&str] = &["namespaces"];
 type Fetch = fn(usize) -> Fetched;
 
 /// The addresses of each piece, and how to get at its pages.
-const PIECES: [(&[&str], Fetch); 5] = [
+const PIECES: [(&[&str], Fetch); 6] = [
     (FIRST, |_| {
         Box::pin(async { Ok(namespaces::namespaces as Page) })
     }),
@@ -117,6 +123,7 @@ const PIECES: [(&[&str], Fetch); 5] = [
     (SEARCH, |at| Box::pin(search(at))),
     (INSIGHT, |at| Box::pin(insight(at))),
     (OPERATE, |at| Box::pin(operate(at))),
+    (DESIGN, |at| Box::pin(design(at))),
 ];
 
 fn pieces(path: &str) -> impl Iterator<Item = &str> {

@@ -11,6 +11,7 @@ mod remove;
 mod rows;
 pub mod schema;
 mod show;
+mod source;
 pub mod stages;
 
 pub use dialog::{Ask, Modal, Secret, Sheet, download};
@@ -28,3 +29,4 @@ pub use show::{
     Copy, Empty, Explain, Progress, Skeletons, ToastList, Toasts, badge, fact, loaded, refusal,
     stat, waiting, when,
 };
+pub use source::{Source, to_line};
