@@ -340,12 +340,14 @@ impl std::ops::Deref for App {
 
 /// Everything that the server answers.
 pub fn router(app: App) -> Router {
-    let api = Router::new()
-        .merge(v1::router().layer(middleware::from_fn_with_state(app.clone(), gate::gate)))
-        .layer(DefaultBodyLimit::max(app.config().limits.body_bytes));
+    let gate = middleware::from_fn_with_state(app.clone(), gate::gate);
+    let bodies = DefaultBodyLimit::max(app.config().limits.body_bytes);
+    // A layer is a box around every route, and copied with all that it holds for every request.
+    let api = v1::router().layer(gate);
     // What apps reach of the API: the operations, behind the same gate.
     let inner = api
         .clone()
+        .layer(bodies)
         .fallback(crate::web::unknown)
         .with_state(app.clone());
     Router::new()
@@ -355,7 +357,7 @@ pub fn router(app: App) -> Router {
             ApiError::method_not_allowed("", "this path does not take this method")
         })
         .with_state(app.clone())
-        .layer(DefaultBodyLimit::max(app.config().limits.body_bytes))
+        .layer(bodies)
         .layer(middleware::from_fn_with_state(
             Front { app, api: inner },
             front::front,

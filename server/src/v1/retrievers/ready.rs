@@ -2,15 +2,18 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use loupe_engine::stage::Plan;
+use loupe_engine::{stage::Plan, weight};
 use loupe_wire::RetrieverModelOutput;
 use moka::sync::Cache;
 
 use super::{answers, compile, filtered, stage_inputs};
 use crate::{app::App, error::Result};
 
-/// Retrievers that are kept ready.
-const MOST: u64 = 1_000;
+/// Bytes in memory of all that are kept ready, and of one.
+const ROOM: u64 = 32 << 20;
+const LARGEST: usize = 4 << 20;
+/// Of one beside the parameters of its stages.
+const REST: usize = 4 << 10;
 
 /// Its id, and the microsecond in which it was changed last.
 type Key = (String, i64);
@@ -26,6 +29,7 @@ pub(super) struct Ready {
     pub fields: BTreeSet<String>,
     /// The same question has the same answer, while the documents are the same.
     pub is_repeatable: bool,
+    bytes: u32,
 }
 
 /// The retrievers that were executed lately.
@@ -33,7 +37,10 @@ pub struct ReadyRetrievers(Cache<Key, Arc<Ready>>);
 
 impl Default for ReadyRetrievers {
     fn default() -> Self {
-        Self(Cache::new(MOST))
+        let ready = Cache::builder()
+            .max_capacity(ROOM)
+            .weigher(|_: &Key, one: &Arc<Ready>| one.bytes);
+        Self(ready.build())
     }
 }
 
@@ -48,16 +55,25 @@ pub(super) fn ready(app: &App, retriever: &RetrieverModelOutput) -> Result<Arc<R
         return Ok(ready);
     }
     let plan = compile(&stage_inputs(&retriever.stages), &retriever.input_schema)?;
+    let bytes = bytes(retriever);
     let ready = Arc::new(Ready {
         references: plan.references(),
         taxonomies: plan.taxonomies(),
         secrets: plan.secrets(),
         fields: filtered::fields(retriever),
         is_repeatable: answers::is_repeatable(retriever),
+        bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
         plan,
     });
-    if let Some(key) = key {
+    if let Some(key) = key.filter(|_| bytes <= LARGEST) {
         app.ready.0.insert(key, ready.clone());
     }
     Ok(ready)
+}
+
+/// Bytes of one, roughly: a plan has the parameters in full, and once more where they are made ready.
+fn bytes(retriever: &RetrieverModelOutput) -> usize {
+    let stages = retriever.stages.iter();
+    let parameters = stages.map(|stage| 2 * weight::of_object(&stage.config));
+    REST + parameters.sum::<usize>()
 }

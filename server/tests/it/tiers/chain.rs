@@ -164,11 +164,9 @@ impl Chain {
         assert_eq!(told["depth"], 2);
         let chain = &told["lineage"]["lineage_chain"];
         assert_eq!(chain[0]["collection_id"], self.pages.as_str());
-        let parent = self.get(server, &format!("{path}?expand=parent")).await;
-        assert_eq!(
-            told["lineage"]["source_document_id"],
-            parent["expanded"]["parent"]["document_id"]
-        );
+        let shown = self.get(server, &format!("{path}?expand=parent")).await;
+        let parent = shown["expanded"]["parent"]["document_id"].as_str();
+        assert_eq!(told["lineage"]["source_document_id"], parent.unwrap());
     }
 
     /// A document is shown with what it was made of, and that one with it.
