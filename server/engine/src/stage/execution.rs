@@ -186,7 +186,7 @@ impl Execution {
     /// What a template may read about one document: `DOC`, and its place as `CONTEXT.INDEX`.
     pub fn context_of(&self, row: &Row, index: usize) -> Context {
         let mut context = self.context.clone();
-        context.set("DOC", &*row.value);
+        context.set("DOC", &row.value);
         context.extend("CONTEXT", &json!({"INDEX": index}));
         context
     }
