@@ -37,6 +37,44 @@ fn ids(documents: &Value) -> Vec<String> {
     ids
 }
 
+/// What is told of the documents of a collection.
+async fn figures_are_told(server: &Server, namespace: &str) {
+    let call = async |what: &str, body: Value| {
+        let path = format!("/v1/collections/others/documents/{what}");
+        server.call_in(namespace, "POST", &path, body).await
+    };
+    let figures = json!({
+        "group_by": [{"field": "color"}], "sort_by": "total",
+        "aggregations": [{"function": "count", "alias": "n"}, {"function": "sum", "field": "size", "alias": "total"}],
+    });
+    let figures = call("aggregate", figures).await.ok();
+    assert_eq!(
+        figures["results"],
+        json!([
+            {"group": {"color": "red"}, "metrics": {"n": 1, "total": 4}},
+            {"group": {"color": "blue"}, "metrics": {"n": 1, "total": 2.5}},
+        ])
+    );
+    let wrong = json!({"aggregations": [{"function": "sum", "alias": "x"}]});
+    call("aggregate", wrong)
+        .await
+        .invalid(&["body", "aggregations", "0", "field"], "value_error");
+    let values = call("distinct", json!({"field": "color"})).await.ok();
+    assert_eq!(
+        (
+            values["values"].as_array().unwrap().len(),
+            values["total_distinct"].as_i64()
+        ),
+        (2, Some(2)),
+        "{values:#}"
+    );
+    let checked = call("schema/validate", json!({"title": "x"})).await.ok();
+    assert_eq!(
+        (checked["valid"].as_bool(), &checked["errors"]),
+        (Some(true), &json!([]))
+    );
+}
+
 both! {
     async fn what_was_made_of_an_object_is_told_from_both_ends(server) {
         let (namespace, bucket, collection) = library(&server, "text_extractor", "text").await;
@@ -124,22 +162,7 @@ both! {
         assert_eq!(ids(&up), std::slice::from_ref(&parent));
         let down = call("GET", format!("/v1/collections/things/documents/{parent}/descendants"), Value::Null).await.ok();
         assert_eq!(ids(&down), { let mut both = vec![child.clone(), grandchild.clone()]; both.sort(); both });
-        // Figures.
-        let figures = json!({
-            "group_by": [{"field": "color"}], "sort_by": "total",
-            "aggregations": [{"function": "count", "alias": "n"}, {"function": "sum", "field": "size", "alias": "total"}],
-        });
-        let figures = call("POST", "/v1/collections/others/documents/aggregate".into(), figures).await.ok();
-        assert_eq!(figures["results"], json!([
-            {"group": {"color": "red"}, "metrics": {"n": 1, "total": 4}},
-            {"group": {"color": "blue"}, "metrics": {"n": 1, "total": 2.5}},
-        ]));
-        let wrong = json!({"aggregations": [{"function": "sum", "alias": "x"}]});
-        call("POST", "/v1/collections/others/documents/aggregate".into(), wrong).await.invalid(&["body", "aggregations", "0", "field"], "value_error");
-        let values = call("POST", "/v1/collections/others/documents/distinct".into(), json!({"field": "color"})).await.ok();
-        assert_eq!((values["values"].as_array().unwrap().len(), values["total_distinct"].as_i64()), (2, Some(2)), "{values:#}");
-        let checked = call("POST", "/v1/collections/others/documents/schema/validate".into(), json!({"title": "x"})).await.ok();
-        assert_eq!((checked["valid"].as_bool(), &checked["errors"]), (Some(true), &json!([])));
+        figures_are_told(&server, &namespace).await;
     }
 
     /// S-6 on the paths that find documents without their collection.

@@ -9,6 +9,8 @@ use crate::{
     harness::{Database, Server, config},
 };
 
+const DENIED: &str = "action=permission_denied&resource_type=user";
+
 async fn logs(server: &Server, query: &str) -> Value {
     let path = format!("/v1/organizations/audit/logs?limit=1000&{query}");
     server.call("GET", &path, Value::Null).await.ok()
@@ -27,22 +29,14 @@ fn failures(page: &Value) -> Vec<(&str, &str)> {
     found
 }
 
-async fn passwords(database: Database) {
-    let (server, mails) = server_with_mail(database).await;
-    let id = app(&server, "club", json!({"mode": "clerk"})).await;
-    let mut ada = Browser::new(&server, "club");
-    sign_up(&mut ada, &mails, "ada@example.com", 1).await;
-    let me = ada.get("/_auth/me").await.ok();
+/// Who was let in is told, with the way.
+async fn ways_in_are_told(server: &Server, me: &Value, app_id: &str) {
     let user = me["id"].as_str().unwrap();
-    server.app.clock().advance(1);
-    let right = [("email", "ada@example.com"), ("password", GOOD)];
-    assert_eq!(ada.post("/_auth/sign-in", &right).await.status, 303);
-
-    let told = logs(&server, &format!("action=user_updated&resource_id={user}")).await;
+    let told = logs(server, &format!("action=user_updated&resource_id={user}")).await;
     assert_eq!(told["total"], 2, "{told:#}");
     let ways = ["POST /_auth/sign-in", "POST /_auth/verify"];
     for (record, way) in told["results"].as_array().unwrap().iter().zip(ways) {
-        let changes = json!({"signed_in": true, "operation": way, "app_id": id});
+        let changes = json!({"signed_in": true, "operation": way, "app_id": app_id});
         assert_eq!(record["changes"], changes);
         assert_eq!(
             (&record["actor_id"], &record["actor_type"]),
@@ -55,8 +49,10 @@ async fn passwords(database: Database) {
         assert_eq!(record["resource_type"], "user");
         assert!(record.get("actor_key_name").is_none(), "{record:#}");
     }
+}
 
-    // What fails says whom it was about where that is known; who it was nobody knows.
+/// What fails says whom it was about where that is known; who it was nobody knows.
+async fn failures_are_told(server: &Server, ada: &mut Browser<'_>, user: &str, app_id: &str) {
     let wrong = [
         ("email", "ada@example.com"),
         ("password", "a lamp in the cove"),
@@ -64,12 +60,11 @@ async fn passwords(database: Database) {
     assert_eq!(ada.post("/_auth/sign-in", &wrong).await.status, 401);
     let nobody = [("email", "bob@example.com"), ("password", GOOD)];
     assert_eq!(ada.post("/_auth/sign-in", &nobody).await.status, 401);
-    let denied = "action=permission_denied&resource_type=user";
-    let told = logs(&server, &format!("{denied}&resource_id={user}")).await;
+    let told = logs(server, &format!("{DENIED}&resource_id={user}")).await;
     assert_eq!(told["total"], 1, "{told:#}");
     let record = &told["results"][0];
     assert_eq!(record["changes"]["code"], "password_wrong");
-    assert_eq!(record["changes"]["app_id"], id);
+    assert_eq!(record["changes"]["app_id"], app_id);
     assert_eq!(
         (&record["actor_id"], &record["actor_type"]),
         (&json!("anonymous"), &json!("anonymous"))
@@ -78,7 +73,7 @@ async fn passwords(database: Database) {
         (&record["status"], &record["ip_address"]),
         (&json!("denied"), &json!("127.0.0.1"))
     );
-    let told = logs(&server, denied).await;
+    let told = logs(server, DENIED).await;
     assert_eq!(
         failures(&told),
         [
@@ -88,6 +83,22 @@ async fn passwords(database: Database) {
             ("POST /_auth/verify", "link_over"),
         ]
     );
+}
+
+async fn passwords(database: Database) {
+    let (server, mails) = server_with_mail(database).await;
+    let id = app(&server, "club", json!({"mode": "clerk"})).await;
+    let mut ada = Browser::new(&server, "club");
+    sign_up(&mut ada, &mails, "ada@example.com", 1).await;
+    let me = ada.get("/_auth/me").await.ok();
+    let user = me["id"].as_str().unwrap();
+    server.app.clock().advance(1);
+    let right = [("email", "ada@example.com"), ("password", GOOD)];
+    assert_eq!(ada.post("/_auth/sign-in", &right).await.status, 303);
+
+    ways_in_are_told(&server, &me, &id).await;
+
+    failures_are_told(&server, &mut ada, user, &id).await;
 
     // An app with one password for everybody.
     app(
@@ -99,7 +110,7 @@ async fn passwords(database: Database) {
     let mut visitor = Browser::new(&server, "vault");
     let wrong = [("password", "sesame")];
     assert_eq!(visitor.post("/_auth/unlock", &wrong).await.status, 401);
-    let told = logs(&server, denied).await;
+    let told = logs(&server, DENIED).await;
     assert!(
         failures(&told).contains(&("POST /_auth/unlock", "password_wrong")),
         "{told:#}"

@@ -172,6 +172,24 @@ async fn google_signs_in_on_postgres() {
     google_signs_in(Database::Postgres).await;
 }
 
+/// Somebody who says no is led back, and not signed in.
+async fn a_refusal_is_taken(server: &Server) {
+    let mut late = Browser::new(server, "club");
+    let mut back = agree(&mut late, "github").await;
+    let state = back.query_pairs().find(|(name, _)| name == "state");
+    let state = state.unwrap().1.into_owned();
+    back.query_pairs_mut()
+        .clear()
+        .append_pair("error", "access_denied")
+        .append_pair(
+            "error_description",
+            "The user has denied your application access.",
+        )
+        .append_pair("state", &state);
+    assert_eq!(come_back(&mut late, &back).await.status, 400);
+    assert_eq!(late.session(), None);
+}
+
 async fn github_signs_in(database: Database) {
     let fake = Fake::start().await;
     let server = server_known_to(&fake, database).await;
@@ -221,20 +239,7 @@ async fn github_signs_in(database: Database) {
     );
 
     no_code_of_another(&server, "github").await;
-    let mut late = Browser::new(&server, "club");
-    let mut back = agree(&mut late, "github").await;
-    let state = back.query_pairs().find(|(name, _)| name == "state");
-    let state = state.unwrap().1.into_owned();
-    back.query_pairs_mut()
-        .clear()
-        .append_pair("error", "access_denied")
-        .append_pair(
-            "error_description",
-            "The user has denied your application access.",
-        )
-        .append_pair("state", &state);
-    assert_eq!(come_back(&mut late, &back).await.status, 400);
-    assert_eq!(late.session(), None);
+    a_refusal_is_taken(&server).await;
     let users = format!("/v1/apps/{id}/users");
     let users = server.call("GET", &users, Value::Null).await.ok();
     assert_eq!(users["total"], 2);

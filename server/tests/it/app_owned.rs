@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     app_sign_in::sign_up,
     apps::{at, host},
-    browser::{Browser, app, server_with_mail},
+    browser::{Browser, Mails, app, server_with_mail},
     harness::{Answer, Database, Server, retriever},
 };
 
@@ -148,6 +148,20 @@ async fn searching(server: &Server, namespace: &str) -> String {
     made["retriever_id"].as_str().unwrap().to_owned()
 }
 
+/// Two people who signed up.
+async fn two<'s>(server: &'s Server, mails: &Mails) -> Vec<Visitor<'s>> {
+    let mut people = Vec::new();
+    for (number, email) in ["ada@example.com", "bob@example.com"].iter().enumerate() {
+        let mut browser = Browser::new(server, "shelf");
+        sign_up(&mut browser, mails, email, number + 1).await;
+        people.push(Visitor {
+            browser,
+            own: BTreeMap::new(),
+        });
+    }
+    people
+}
+
 async fn visitors_see_only_what_is_theirs(database: Database) {
     let (server, mails) = server_with_mail(database).await;
     let (namespace, _) = retriever(&server, "shelf").await;
@@ -173,15 +187,7 @@ async fn visitors_see_only_what_is_theirs(database: Database) {
     };
     with(json!({"LOUPE_NAMESPACE": namespace, "LOUPE_PRINCIPAL": "user"})).await;
 
-    let mut people = Vec::new();
-    for (number, email) in ["ada@example.com", "bob@example.com"].iter().enumerate() {
-        let mut browser = Browser::new(&server, "shelf");
-        sign_up(&mut browser, &mails, email, number + 1).await;
-        people.push(Visitor {
-            browser,
-            own: BTreeMap::new(),
-        });
-    }
+    let mut people = two(&server, &mails).await;
     let [ada, bob] = &mut people[..] else {
         panic!("two people");
     };

@@ -11,6 +11,31 @@ use crate::{
 
 const GIVEN: &str = "sesame, the third";
 
+/// A cookie that somebody changed, that is old, or of another app.
+async fn other_cookies_open_nothing(server: &Server, visitor: &mut Browser<'_>) {
+    let cookie = visitor
+        .cookies
+        .iter()
+        .next()
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .unwrap();
+    let (until, signature) = cookie.1.split_once('.').unwrap();
+    let later = format!("{}.{signature}", until.parse::<i64>().unwrap() + 1);
+    visitor.cookies.insert(cookie.0.clone(), later);
+    assert_eq!(visitor.get("/").await.status, 401);
+    app(
+        server,
+        "other",
+        json!({"mode": "password", "password": GIVEN}),
+    )
+    .await;
+    let mut neighbour = Browser::new(server, "other");
+    neighbour.cookies.insert(cookie.0.clone(), cookie.1.clone());
+    assert_eq!(neighbour.get("/").await.status, 401);
+    visitor.cookies.insert(cookie.0.clone(), cookie.1.clone());
+    assert_eq!(visitor.get("/").await.status, 200);
+}
+
 both! {
     async fn an_app_with_a_password_tells_nothing_before_it(server) {
         let id = app(&server, "vault", json!({"mode": "password", "password": GIVEN})).await;
@@ -54,18 +79,7 @@ both! {
         server.call("PATCH", &path, json!({"meta": {"title": "Another club"}})).await.ok();
         assert_eq!(Browser::new(&server, "vault").get("/").await.status, 401);
 
-        // A cookie that somebody changed, that is old, or of another app.
-        let cookie = visitor.cookies.iter().next().map(|(name, value)| (name.clone(), value.clone())).unwrap();
-        let (until, signature) = cookie.1.split_once('.').unwrap();
-        let later = format!("{}.{signature}", until.parse::<i64>().unwrap() + 1);
-        visitor.cookies.insert(cookie.0.clone(), later);
-        assert_eq!(visitor.get("/").await.status, 401);
-        app(&server, "other", json!({"mode": "password", "password": GIVEN})).await;
-        let mut neighbour = Browser::new(&server, "other");
-        neighbour.cookies.insert(cookie.0.clone(), cookie.1.clone());
-        assert_eq!(neighbour.get("/").await.status, 401);
-        visitor.cookies.insert(cookie.0.clone(), cookie.1.clone());
-        assert_eq!(visitor.get("/").await.status, 200);
+        other_cookies_open_nothing(&server, &mut visitor).await;
 
         // What else changes keeps the password; a new one ends what the old one opened.
         server.call("PATCH", &path, json!({"auth_config": {"mode": "password"}})).await.ok();

@@ -20,6 +20,7 @@ use crate::{
     apps::{host, visit},
     both,
     browser::{Browser, GOOD, app},
+    harness::Server,
 };
 
 /// A provider of OpenID Connect whose tokens are made to order.
@@ -178,6 +179,171 @@ async fn begin(browser: &mut Browser<'_>, return_to: &str) -> BTreeMap<String, S
     asked
 }
 
+/// The good way, twice: one person. Answers its id.
+async fn signs_one_person_in(server: &Server, idp: &Idp) -> Value {
+    let mut names = Vec::new();
+    for _ in 0..2 {
+        let mut ada = Browser::new(server, "club");
+        let asked = begin(&mut ada, "/films#7").await;
+        *idp.order.lock().unwrap() = Order {
+            challenge: asked["code_challenge"].clone(),
+            claims: idp.claims(&asked["nonce"]),
+            ..Order::default()
+        };
+        let back = ada
+            .get(&format!(
+                "/_auth/callback/oidc?code=good&state={}&iss={}",
+                asked["state"], idp.issuer
+            ))
+            .await;
+        assert_eq!(
+            (back.status, back.headers["location"].to_str().unwrap()),
+            (303, "/films#7"),
+            "{:#}",
+            back.body
+        );
+        let me = ada.get("/_auth/me").await.ok();
+        assert_eq!(
+            (&me["email"], &me["avatar_url"]),
+            (
+                &json!("ada@example.com"),
+                &json!("https://pictures.example/ada.png")
+            )
+        );
+        names.push(me["id"].clone());
+        assert_eq!(
+            ada.get("/api/retrievers").await.status,
+            403,
+            "signed in, but the app has no namespace"
+        );
+    }
+    assert_eq!(names[0], names[1]);
+    names.swap_remove(0)
+}
+
+/// Attacks on the way there and back. Each changes one thing.
+fn attacks_on_the_way() -> Vec<(&'static str, Change)> {
+    vec![
+        (
+            "wrong state",
+            by(|_, path, _| *path = path.replace("state=", "state=x")),
+        ),
+        (
+            "no state",
+            by(|_, path, _| *path = "/_auth/callback/oidc?code=good".into()),
+        ),
+        (
+            "another browser",
+            by(|_, _, browser| browser.cookies.clear()),
+        ),
+        (
+            "a planted cookie",
+            by(|_, _, browser| {
+                browser
+                    .cookies
+                    .insert("loupe_flow".into(), "planted".into());
+            }),
+        ),
+        (
+            "another provider's callback",
+            by(|_, path, _| *path = path.replace("/oidc?", "/google?")),
+        ),
+        (
+            "another issuer answers",
+            by(|_, path, _| path.push_str("&iss=https://evil.example")),
+        ),
+        (
+            "another app's callback",
+            by(|_, _, browser| browser.slug = "elsewhere"),
+        ),
+        (
+            "the provider refuses",
+            by(|_, path, _| *path = path.replace("code=good", "error=access_denied")),
+        ),
+        (
+            "another code",
+            by(|_, path, _| *path = path.replace("code=good", "code=swapped")),
+        ),
+    ]
+}
+
+/// Tokens that are not good. Each has one thing that is wrong.
+fn attacks_with_tokens() -> Vec<(&'static str, Change)> {
+    let claim = |name: &'static str, value: Value| {
+        by(move |order, _, _| order.claims[name] = value.clone())
+    };
+    vec![
+        (
+            "another verifier",
+            by(|order, _, _| order.challenge = "other".into()),
+        ),
+        ("another nonce", claim("nonce", json!("other"))),
+        ("no nonce", claim("nonce", Value::Null)),
+        ("another audience", claim("aud", json!("somebody"))),
+        (
+            "one of several audiences",
+            claim("aud", json!(["somebody", "club"])),
+        ),
+        ("given to somebody else", claim("azp", json!("somebody"))),
+        (
+            "another issuer",
+            claim("iss", json!("https://evil.example")),
+        ),
+        ("expired", claim("exp", json!(1_000_000))),
+        ("nobody", claim("sub", json!(""))),
+        (
+            "no signature",
+            by(|order, _, _| order.head = Some(json!({"alg": "none"}))),
+        ),
+        (
+            "a shared secret",
+            by(|order, _, _| order.head = Some(json!({"alg": "HS256", "kid": "one"}))),
+        ),
+        ("another key", by(|order, _, _| order.forged = true)),
+        (
+            "an unknown key",
+            by(|order, _, _| order.head = Some(json!({"alg": "ES256", "kid": "two"}))),
+        ),
+    ]
+}
+
+/// A way is used once, and only for ten minutes; an address that nobody verified is nobody's.
+async fn a_way_is_used_once_and_soon(server: &Server, idp: &Idp) {
+    server.app.clock().advance(61);
+    for (late, again, verified) in [
+        (true, false, true),
+        (false, true, true),
+        (false, false, false),
+    ] {
+        let mut eve = Browser::new(server, "club");
+        let asked = begin(&mut eve, "/").await;
+        let mut claims = idp.claims(&asked["nonce"]);
+        claims["sub"] = if verified {
+            json!("1234")
+        } else {
+            json!("5678")
+        };
+        claims["email_verified"] = verified.into();
+        *idp.order.lock().unwrap() = Order {
+            challenge: asked["code_challenge"].clone(),
+            claims,
+            ..Order::default()
+        };
+        let path = format!("/_auth/callback/oidc?code=good&state={}", asked["state"]);
+        if late {
+            server.app.clock().advance(601);
+        }
+        if again {
+            assert_eq!(eve.get(&path).await.status, 303);
+            let flow = eve.cookies.clone();
+            eve.cookies = flow;
+            eve.cookies.remove("loupe_app");
+        }
+        assert_eq!(eve.get(&path).await.status, 400);
+        assert_eq!(eve.session(), None);
+    }
+}
+
 both! {
     async fn a_provider_signs_people_in_and_no_attack_does(server) {
         let idp = Idp::start().await;
@@ -191,55 +357,18 @@ both! {
         let page = page.body.as_str().unwrap().to_owned();
         assert!(page.contains("Continue with 127.0.0.2") && !page.contains("password"), "{page}");
 
-        // The good way, twice: one person.
-        let mut names = Vec::new();
-        for _ in 0..2 {
-            let mut ada = Browser::new(&server, "club");
-            let asked = begin(&mut ada, "/films#7").await;
-            *idp.order.lock().unwrap() = Order { challenge: asked["code_challenge"].clone(), claims: idp.claims(&asked["nonce"]), ..Order::default() };
-            let back = ada.get(&format!("/_auth/callback/oidc?code=good&state={}&iss={}", asked["state"], idp.issuer)).await;
-            assert_eq!((back.status, back.headers["location"].to_str().unwrap()), (303, "/films#7"), "{:#}", back.body);
-            let me = ada.get("/_auth/me").await.ok();
-            assert_eq!((&me["email"], &me["avatar_url"]), (&json!("ada@example.com"), &json!("https://pictures.example/ada.png")));
-            names.push(me["id"].clone());
-            assert_eq!(ada.get("/api/retrievers").await.status, 403, "signed in, but the app has no namespace");
-        }
-        assert_eq!(names[0], names[1]);
+        let person = signs_one_person_in(&server, &idp).await;
         let logs = async |query: &str| server.call("GET", &format!("/v1/organizations/audit/logs?{query}"), Value::Null).await.ok();
-        let told = logs(&format!("action=user_updated&resource_id={}", names[0].as_str().unwrap())).await;
+        let told = logs(&format!("action=user_updated&resource_id={}", person.as_str().unwrap())).await;
         assert_eq!(told["total"], 2, "{told:#}");
         assert_eq!(told["results"][0]["changes"], json!({"signed_in": true, "operation": "GET /_auth/callback/oidc", "app_id": id}));
         let users = server.call("GET", &format!("/v1/apps/{id}/users"), Value::Null).await.ok();
         assert_eq!(users["total"], 1);
 
-        // Everything else leads to no session. Each attack changes one thing.
-        let claim = |name: &'static str, value: Value| by(move |order, _, _| order.claims[name] = value.clone());
-        let attacks: Vec<(&str, Change)> = vec![
-            ("wrong state", by(|_, path, _| *path = path.replace("state=", "state=x"))),
-            ("no state", by(|_, path, _| *path = "/_auth/callback/oidc?code=good".into())),
-            ("another browser", by(|_, _, browser| browser.cookies.clear())),
-            ("a planted cookie", by(|_, _, browser| { browser.cookies.insert("loupe_flow".into(), "planted".into()); })),
-            ("another provider's callback", by(|_, path, _| *path = path.replace("/oidc?", "/google?"))),
-            ("another issuer answers", by(|_, path, _| path.push_str("&iss=https://evil.example"))),
-            ("another app's callback", by(|_, _, browser| browser.slug = "elsewhere")),
-            ("the provider refuses", by(|_, path, _| *path = path.replace("code=good", "error=access_denied"))),
-            ("another code", by(|_, path, _| *path = path.replace("code=good", "code=swapped"))),
-            ("another verifier", by(|order, _, _| order.challenge = "other".into())),
-            ("another nonce", claim("nonce", json!("other"))),
-            ("no nonce", claim("nonce", Value::Null)),
-            ("another audience", claim("aud", json!("somebody"))),
-            ("one of several audiences", claim("aud", json!(["somebody", "club"]))),
-            ("given to somebody else", claim("azp", json!("somebody"))),
-            ("another issuer", claim("iss", json!("https://evil.example"))),
-            ("expired", claim("exp", json!(1_000_000))),
-            ("nobody", claim("sub", json!(""))),
-            ("no signature", by(|order, _, _| order.head = Some(json!({"alg": "none"})))),
-            ("a shared secret", by(|order, _, _| order.head = Some(json!({"alg": "HS256", "kid": "one"})))),
-            ("another key", by(|order, _, _| order.forged = true)),
-            ("an unknown key", by(|order, _, _| order.head = Some(json!({"alg": "ES256", "kid": "two"})))),
-        ];
-        let count = attacks.len();
-        for (name, change) in attacks {
+        // Everything else leads to no session.
+        let attacks = [attacks_on_the_way(), attacks_with_tokens()];
+        let count: usize = attacks.iter().map(Vec::len).sum();
+        for (name, change) in attacks.into_iter().flatten() {
             server.app.clock().advance(61);
             let mut eve = Browser::new(&server, "club");
             let asked = begin(&mut eve, "/").await;
@@ -258,28 +387,7 @@ both! {
             assert!(told.any(|one| one["changes"]["code"] == code), "{code}");
         }
         assert!(told["total"].as_i64().unwrap() < i64::try_from(count).unwrap(), "what is repeated is counted");
-        // A way is used once, and only for ten minutes; an address that nobody verified is nobody's.
-        server.app.clock().advance(61);
-        for (late, again, verified) in [(true, false, true), (false, true, true), (false, false, false)] {
-            let mut eve = Browser::new(&server, "club");
-            let asked = begin(&mut eve, "/").await;
-            let mut claims = idp.claims(&asked["nonce"]);
-            claims["sub"] = if verified { json!("1234") } else { json!("5678") };
-            claims["email_verified"] = verified.into();
-            *idp.order.lock().unwrap() = Order { challenge: asked["code_challenge"].clone(), claims, ..Order::default() };
-            let path = format!("/_auth/callback/oidc?code=good&state={}", asked["state"]);
-            if late {
-                server.app.clock().advance(601);
-            }
-            if again {
-                assert_eq!(eve.get(&path).await.status, 303);
-                let flow = eve.cookies.clone();
-                eve.cookies = flow;
-                eve.cookies.remove("loupe_app");
-            }
-            assert_eq!(eve.get(&path).await.status, 400);
-            assert_eq!(eve.session(), None);
-        }
+        a_way_is_used_once_and_soon(&server, &idp).await;
         let users = server.call("GET", &format!("/v1/apps/{id}/users"), Value::Null).await.ok();
         assert_eq!(users["total"], 1);
         // Ways that the app does not have.

@@ -8,6 +8,118 @@ use crate::{
     harness::{Database, Server, config, other_organization},
 };
 
+/// Pages, calls of the API, and what pages report.
+async fn visitors_come(server: &Server) {
+    // Three pages; a script, a file that is not there and a preview are none.
+    for place in ["/", "/films/7", "/?q=owl"] {
+        assert_eq!(visit(server, "films", place).await.status, 200);
+    }
+    for place in ["/app.js", "/missing.js"] {
+        Server::send(at(server, "films", "GET", place).header("accept", "*/*")).await;
+    }
+    assert_eq!(visit(server, "films--v1", "/").await.status, 200);
+    // Two calls of the API, both refused: the app has no namespace.
+    for _ in 0..2 {
+        let refused = visit(server, "films", "/api/retrievers").await;
+        assert!((400..500).contains(&refused.status), "{}", refused.status);
+    }
+    // What pages report: errors, measures, and what somebody did.
+    let report = async |body: Value| {
+        server
+            .call("POST", "/v1/public/apps/films/interactions", body)
+            .await
+            .ok();
+    };
+    report(json!({"event_type": "error", "metadata": {"type": "TypeError", "message": "x is undefined", "url": "/films/7"}})).await;
+    for value in 1..=20 {
+        // The pages of twenty visitors do not report within one second.
+        if value % 10 == 1 {
+            server.app.clock().advance(1);
+        }
+        report(json!({"event_type": "web_vital", "metadata": {"name": "LCP", "value": value}}))
+            .await;
+    }
+    report(json!({"event_type": "click", "position": 1})).await;
+}
+
+/// Lines, by kind and level, the newest first.
+async fn lines_are_told_by_kind_and_level(server: &Server, path: &str) {
+    let lines = async |query: &str| {
+        let log = server
+            .call("GET", &format!("{path}/logs{query}"), Value::Null)
+            .await
+            .ok();
+        assert_eq!(log["results"], log["entries"]);
+        log["results"].as_array().unwrap().clone()
+    };
+    let calls = lines("").await;
+    assert_eq!(calls.len(), 2);
+    assert_eq!(
+        (&calls[0]["path"], &calls[0]["level"], &calls[0]["method"]),
+        (&json!("/api/retrievers"), &json!("warn"), &json!("GET"))
+    );
+    assert_eq!(
+        (
+            lines("?level=warn&limit=1").await.len(),
+            lines("?level=error").await.len()
+        ),
+        (1, 0)
+    );
+    assert_eq!(
+        lines("?log_type=errors").await[0]["metadata"]["type"],
+        "TypeError"
+    );
+    assert_eq!(
+        lines("?log_type=interactions").await[0]["event_type"],
+        "click"
+    );
+    let deploys = lines("?log_type=deploys").await;
+    assert_eq!(
+        (&deploys[0]["status"], &deploys[0]["version"]),
+        (&json!("complete"), &json!(1))
+    );
+    // A level is asked for in every kind of line.
+    for (kind, level, count) in [
+        ("deploys", "info", 1),
+        ("deploys", "error", 0),
+        ("deploys", "warn", 0),
+        ("errors", "error", 1),
+        ("errors", "info", 0),
+        ("interactions", "info", 1),
+        ("interactions", "error", 0),
+    ] {
+        assert_eq!(
+            lines(&format!("?log_type={kind}&level={level}"))
+                .await
+                .len(),
+            count,
+            "{kind} {level}"
+        );
+    }
+}
+
+async fn bad_questions_are_refused(server: &Server, path: &str) {
+    for (place, name) in [
+        ("analytics?hours=0", "hours"),
+        ("analytics?hours=721", "hours"),
+        ("error-rate?minutes=1441", "minutes"),
+        ("logs?log_type=all", "log_type"),
+        ("logs?level=loud", "level"),
+        ("logs?limit=1001", "limit"),
+        ("logs?hours=169", "hours"),
+    ] {
+        let refused = server
+            .call("GET", &format!("{path}/{place}"), Value::Null)
+            .await;
+        assert_eq!(refused.status, 422, "{place}");
+        assert_eq!(
+            refused.body["detail"][0]["loc"],
+            json!(["query", name]),
+            "{place}"
+        );
+    }
+}
+
 both! {
     async fn strangers_do_not_fill_the_log(server) {
         let app = make(&server, json!({"slug": "films", "meta": {"title": "Films"}})).await;
@@ -59,32 +171,7 @@ both! {
         assert_eq!((&none["total_pageviews"], &none["total_errors"], &none["period_hours"]), (&json!(0), &json!(0), &json!(24)));
         deploy(&server, &app, "production", json!({"index.html": "<!doctype html><h1>Films</h1>", "app.js": "1"})).await;
 
-        // Three pages; a script, a file that is not there and a preview are none.
-        for place in ["/", "/films/7", "/?q=owl"] {
-            assert_eq!(visit(&server, "films", place).await.status, 200);
-        }
-        for place in ["/app.js", "/missing.js"] {
-            Server::send(at(&server, "films", "GET", place).header("accept", "*/*")).await;
-        }
-        assert_eq!(visit(&server, "films--v1", "/").await.status, 200);
-        // Two calls of the API, both refused: the app has no namespace.
-        for _ in 0..2 {
-            let refused = visit(&server, "films", "/api/retrievers").await;
-            assert!((400..500).contains(&refused.status), "{}", refused.status);
-        }
-        // What pages report: errors, measures, and what somebody did.
-        let report = async |body: Value| {
-            server.call("POST", "/v1/public/apps/films/interactions", body).await.ok();
-        };
-        report(json!({"event_type": "error", "metadata": {"type": "TypeError", "message": "x is undefined", "url": "/films/7"}})).await;
-        for value in 1..=20 {
-            // The pages of twenty visitors do not report within one second.
-            if value % 10 == 1 {
-                server.app.clock().advance(1);
-            }
-            report(json!({"event_type": "web_vital", "metadata": {"name": "LCP", "value": value}})).await;
-        }
-        report(json!({"event_type": "click", "position": 1})).await;
+        visitors_come(&server).await;
 
         let told = server.call("GET", &format!("{path}/analytics?hours=2"), Value::Null).await.ok();
         assert_eq!((&told["total_pageviews"], &told["total_errors"], &told["total_events"]), (&json!(3), &json!(1), &json!(22)));
@@ -99,35 +186,8 @@ both! {
         let rate = server.call("GET", &format!("{path}/error-rate?minutes=10"), Value::Null).await.ok();
         assert_eq!((&rate["error_count"], &rate["rate_per_minute"]), (&json!(1), &json!(0.1)));
 
-        // Lines, by kind and level, the newest first.
-        let lines = async |query: &str| {
-            let log = server.call("GET", &format!("{path}/logs{query}"), Value::Null).await.ok();
-            assert_eq!(log["results"], log["entries"]);
-            log["results"].as_array().unwrap().clone()
-        };
-        let calls = lines("").await;
-        assert_eq!(calls.len(), 2);
-        assert_eq!((&calls[0]["path"], &calls[0]["level"], &calls[0]["method"]), (&json!("/api/retrievers"), &json!("warn"), &json!("GET")));
-        assert_eq!((lines("?level=warn&limit=1").await.len(), lines("?level=error").await.len()), (1, 0));
-        assert_eq!(lines("?log_type=errors").await[0]["metadata"]["type"], "TypeError");
-        assert_eq!(lines("?log_type=interactions").await[0]["event_type"], "click");
-        let deploys = lines("?log_type=deploys").await;
-        assert_eq!((&deploys[0]["status"], &deploys[0]["version"]), (&json!("complete"), &json!(1)));
-        // A level is asked for in every kind of line.
-        for (kind, level, count) in [
-            ("deploys", "info", 1), ("deploys", "error", 0), ("deploys", "warn", 0),
-            ("errors", "error", 1), ("errors", "info", 0), ("interactions", "info", 1), ("interactions", "error", 0),
-        ] {
-            assert_eq!(lines(&format!("?log_type={kind}&level={level}")).await.len(), count, "{kind} {level}");
-        }
-        for (place, name) in [
-            ("analytics?hours=0", "hours"), ("analytics?hours=721", "hours"), ("error-rate?minutes=1441", "minutes"),
-            ("logs?log_type=all", "log_type"), ("logs?level=loud", "level"), ("logs?limit=1001", "limit"), ("logs?hours=169", "hours"),
-        ] {
-            let refused = server.call("GET", &format!("{path}/{place}"), Value::Null).await;
-            assert_eq!(refused.status, 422, "{place}");
-            assert_eq!(refused.body["detail"][0]["loc"], json!(["query", name]), "{place}");
-        }
+        lines_are_told_by_kind_and_level(&server, &path).await;
+        bad_questions_are_refused(&server, &path).await;
 
         // Nobody else's, and gone with the app.
         let other = other_organization(&server).await;

@@ -1,5 +1,8 @@
 //! Hosted apps: a bundle goes up, is served on a host of its own, and can be taken back.
 
+mod serving;
+mod visiting;
+
 use std::io::Write;
 
 use serde_json::{Value, json};
@@ -134,83 +137,14 @@ both! {
         let status = deploy_bundle(&server, &app, one).await;
         assert_eq!((&status["status"], &status["error"]), (&json!("complete"), &Value::Null), "{status:#}");
 
-        // Pages, files, their headers, and the app's own addresses.
-        let page = visit(&server, "films", "/").await;
-        assert_eq!(page.status, 200, "{:#}", page.body);
-        assert!(page.body.as_str().unwrap().contains("<h1>One</h1>"));
-        assert!(!page.body.as_str().unwrap().contains("_auth"), "no sign-in, no script");
-        for (name, value) in [
-            ("content-type", "text/html; charset=utf-8"), ("cache-control", "no-cache"), ("x-content-type-options", "nosniff"),
-            ("content-security-policy", "object-src 'none'; base-uri 'none'; frame-ancestors 'none'"),
-        ] {
-            assert_eq!(page.headers[name], value, "{name}");
-        }
-        let deep = visit(&server, "films", "/films/7?a=b").await;
-        assert_eq!((deep.status, deep.body), (200, page.body.clone()));
-        let missing = Server::send(at(&server, "films", "GET", "/assets/missing.js").header("accept", "*/*")).await;
-        assert_eq!(missing.status, 404);
-        let folder = visit(&server, "films", "/docs").await;
-        assert_eq!((folder.status, folder.headers["location"].to_str().unwrap()), (308, "/docs/"));
-        let drawing = visit(&server, "films", "/drawing.svg").await;
-        assert!(drawing.headers["content-security-policy"].to_str().unwrap().contains("sandbox"));
-
-        let path = "/assets/main-4f2a9c1b.js";
-        let whole = visit(&server, "films", path).await;
-        assert_eq!(whole.body, json!(script));
-        assert_eq!(whole.headers["cache-control"], "public, max-age=31536000, immutable");
-        let small = Server::send(at(&server, "films", "GET", path).header("accept-encoding", "gzip, br")).await;
-        assert_eq!(small.headers["content-encoding"], "br");
-        assert_ne!(small.headers["etag"], whole.headers["etag"]);
-        let length: usize = small.headers["content-length"].to_str().unwrap().parse().unwrap();
-        assert!(length < script.len() / 5, "{length}");
-        let known = at(&server, "films", "GET", path).header("if-none-match", &whole.headers["etag"]);
-        assert_eq!(Server::send(known).await.status, 304);
-        let part = Server::send(at(&server, "films", "GET", path).header("range", "bytes=8-10")).await;
-        assert_eq!((part.status, part.body), (206, json!("log")));
-        assert_eq!(part.headers["content-range"], json!(format!("bytes 8-10/{}", script.len())).as_str().unwrap());
-        let beyond = at(&server, "films", "GET", path).header("range", "bytes=999999-");
-        assert_eq!(Server::send(beyond).await.status, 416);
-        let head = at(&server, "films", "HEAD", path);
-        assert_eq!(Server::send(head).await.headers["content-length"], script.len().to_string().as_str());
-        let posted = at(&server, "films", "POST", path);
-        assert_eq!(Server::send(posted).await.status, 405);
-
-        // A second version is live at once, the first one stays where it was.
-        let two = json!({"index.html": "<h1>Two</h1>", "new.txt": "new"});
-        assert_eq!(deploy(&server, &app, "production", two).await["status"], "complete");
-        assert!(visit(&server, "films", "/").await.body.as_str().unwrap().contains("Two"));
-        assert!(visit(&server, "films--v1", "/").await.body.as_str().unwrap().contains("One"));
-        assert_eq!(visit(&server, "films--v1", "/").await.headers["x-robots-tag"], "noindex");
-        assert_eq!(visit(&server, "films", path).await.body.as_str().unwrap(), "<h1>Two</h1>", "a navigation gets the app");
-        let path = format!("/v1/apps/{app}");
-        let diff = server.call("GET", &format!("{path}/versions/1/diff/2"), Value::Null).await.ok();
-        assert_eq!(diff["summary"], json!({"added": 1, "removed": 3, "modified": 1, "unchanged": 0}));
-        let back = server.call("POST", &format!("{path}/rollback"), json!({})).await.ok();
-        assert_eq!(back["version"], 1);
-        assert!(visit(&server, "films", "/").await.body.as_str().unwrap().contains("One"));
-        server.call("POST", &format!("{path}/rollback"), json!({})).await.error(409, "ConflictError");
-        server.call("POST", &format!("{path}/versions/2/restore"), json!({})).await.ok();
-        assert!(visit(&server, "films", "/").await.body.as_str().unwrap().contains("Two"));
-        server.call("POST", &format!("{path}/versions/9/restore"), json!({})).await.error(404, "NotFoundError");
-
-        // Staging is another host; what is good there is promoted.
-        server.call("POST", &format!("{path}/promote"), json!({})).await.error(409, "ConflictError");
-        deploy(&server, &app, "staging", json!({"index.html": "<h1>Three</h1>"})).await;
-        assert!(visit(&server, "films--staging", "/").await.body.as_str().unwrap().contains("Three"));
-        assert!(visit(&server, "films", "/").await.body.as_str().unwrap().contains("Two"));
-        let promoted = server.call("POST", &format!("{path}/promote"), json!({})).await.ok();
-        assert_eq!(promoted["version"], 3);
-        assert!(visit(&server, "films", "/").await.body.as_str().unwrap().contains("Three"));
-        let versions = server.call("GET", &format!("{path}/versions"), Value::Null).await.ok();
-        assert_eq!(versions["total"], 3);
-        assert_eq!(versions["versions"][0]["is_active"], json!({"production": true, "staging": true}));
-
-        let packed = server.call("GET", &format!("{path}/versions/2/download"), Value::Null).await.ok();
-        let bytes = server.request("GET", packed["download_url"].as_str().unwrap()).send().await.unwrap().bytes().await.unwrap();
-        let mut archive = zip::ZipArchive::new(std::io::Cursor::new(bytes)).unwrap();
-        assert_eq!(std::io::read_to_string(archive.by_name("new.txt").unwrap()).unwrap(), "new");
+        serving::pages_have_their_headers(&server).await;
+        serving::a_script_is_kept_small_and_in_parts(&server, &script).await;
+        serving::versions_come_and_go_back(&server, &app).await;
+        serving::what_is_staged_is_promoted(&server, &app).await;
+        serving::a_version_is_packed(&server, &app).await;
 
         // A restart changes nothing; an app that is off is not there; one that is gone leaves no file.
+        let path = format!("/v1/apps/{app}");
         let server = server.restart().await;
         assert!(visit(&server, "films", "/").await.body.as_str().unwrap().contains("Three"));
         server.call("PATCH", &path, json!({"is_active": false})).await.ok();
@@ -398,74 +332,13 @@ both! {
         let document = json!({"title": "one", "vectors": {"own": [1.0, 0.0, 0.0]}});
         server.call_in(&namespace, "POST", "/v1/collections/things/documents", document).await.ok();
         let ask = |method: &str, path: &str| at(&server, "things", method, path);
-
-        // Reading and searching, with the owner's authority, whatever the visitor sends along.
-        let execute = format!("/api/retrievers/{id}/execute");
-        let found = Server::send(ask("POST", &execute).json(&json!({"inputs": {}}))).await;
-        assert_eq!(found.headers["cache-control"], "private, no-store");
-        assert_eq!(found.ok()["documents"][0]["title"], "one");
-        let spoofed = ask("POST", &execute).bearer_auth("loupe_sk_wrong").header("x-namespace", "ns_other").json(&json!({"inputs": {}}));
-        assert_eq!(Server::send(spoofed).await.ok()["documents"][0]["title"], "one");
-        let list = Server::send(ask("GET", "/api/v1/collections/things/documents")).await.ok();
-        assert_eq!(list["results"][0]["title"], "one");
-        let page = json!({"public_name": "things", "display_name": "Things"});
-        server.call_in(&namespace, "POST", &format!("/v1/retrievers/{id}/publish"), page).await.ok();
-        let catalogue = Server::send(ask("GET", "/api/marketplace/catalog")).await.ok();
-        assert_eq!((catalogue.as_array().unwrap().len(), &catalogue[0]["public_name"]), (1, &json!("things")));
-        let found = Server::send(ask("POST", "/api/marketplace/catalog/things/execute").json(&json!({"inputs": {}}))).await.ok();
-        assert_eq!(found["documents"][0]["title"], "one");
-        let streamed = Server::send(ask("POST", &execute).json(&json!({"inputs": {}, "stream": true}))).await;
-        assert!(streamed.headers["content-type"].to_str().unwrap().starts_with("text/event-stream"), "{:?}", streamed.headers);
-
-        // Everything else is not there, in every method and spelling.
-        let mut refused = 0;
-        for row in loupe_server::auth::table::TABLE {
-            let (method, path) = row.operation.split_once(' ').unwrap();
-            let path = path.replace("{retriever_id}", &id).replace("{*key}", "k").replace("{collection_identifier}", "things");
-            let path: Vec<_> = path.split('/').map(|piece| if piece.starts_with('{') { "x" } else { piece }).collect();
-            let path = path.join("/");
-            let request = at(&server, "things", method, &format!("/api{}", path.strip_prefix("/v1").unwrap())).bearer_auth(&server.key);
-            let request = if method == "GET" { request } else { request.json(&json!({})) };
-            let answer = Server::send(request).await;
-            let reading = (method == "GET" || path.ends_with("/list") || path.ends_with("execute") || path.ends_with("aggregate") || path.ends_with("distinct") || path.ends_with("batch-get"))
-                && ["/v1/retrievers", "/v1/collections", "/v1/documents", "/v1/marketplace"].iter().any(|start| path.starts_with(start));
-            if !reading {
-                // Written as JSON, so that nothing but the list refuses it.
-                assert!(matches!(answer.status, 404 | 429), "{}: {}", row.operation, answer.status);
-                refused += 1;
-            }
-            if answer.status == 429 {
-                server.app.clock().advance(60);
-            }
-        }
-        assert!(refused > 120, "{refused}");
+        visiting::visitors_read_and_search(&server, &namespace, &id).await;
+        visiting::the_rest_is_not_there(&server, &id).await;
         server.app.clock().advance(60);
-        for path in ["/api", "/api/", "/api/../v1/me", "/api//retrievers", "/api/retrievers/%2e%2e/me", "/api/organizations/users", "/api/me"] {
-            let answer = Server::send(ask("GET", path)).await;
-            assert_ne!(answer.status, 200, "{path}: {:#}", answer.body);
-            assert!(!answer.body.to_string().contains("org_"), "{path}");
-        }
-        let publish = format!("/api/retrievers/{id}/publish");
+        visiting::other_spellings_lead_nowhere(&server).await;
         server.app.clock().advance(60);
-        // Rules open what they name, and never keys or pages.
-        let rules = json!({"api_allow": [{"methods": ["POST"], "pattern": "/collections/*/documents"}, {"pattern": "/retrievers/**"}, {"pattern": "/organizations/**"}]});
-        server.call("PATCH", &format!("/v1/apps/{app}"), json!({"build_config": rules})).await.ok();
-        let written = ask("POST", "/api/collections/things/documents").json(&json!({"title": "two", "vectors": {"own": [0.0, 1.0, 0.0]}}));
-        Server::send(written).await.ok();
-        assert_eq!(Server::send(ask("GET", "/api/collections/things/documents")).await.status, 404);
-        for (method, path) in [("POST", format!("/api/retrievers/{id}/api-keys")), ("POST", publish), ("GET", "/api/organizations/users".into())] {
-            let answer = Server::send(ask(method, &path).json(&json!({"name": "mine"}))).await;
-            assert_eq!(answer.status, 404, "{path}");
-        }
-        // A page elsewhere can send forms and text, and gets nothing done.
-        let form = ask("POST", "/api/collections/things/documents").header("content-type", "text/plain").body(r#"{"title": "three"}"#);
-        assert_eq!(Server::send(form).await.status, 400);
-        for origin in ["https://evil.example", "null", "http://things.localhost.evil.example"] {
-            let crossed = ask("POST", &execute).header("origin", origin).json(&json!({"inputs": {}}));
-            Server::send(crossed).await.error(403, "ForbiddenError");
-        }
-        let own = ask("POST", &execute).header("origin", format!("http://{}", host(&server, "things"))).json(&json!({"inputs": {}}));
-        assert_eq!(Server::send(own).await.status, 200);
+        visiting::rules_open_what_they_name(&server, &app, &id).await;
+        visiting::other_pages_get_nothing_done(&server, &id).await;
         // It counts for the owner, under the app.
         loupe_server::usage::flush(&server.app).await.unwrap();
         let used: Vec<(String,)> = server.app.db().all("SELECT key_id FROM key_usage WHERE key_id LIKE 'app_%'", vec![]).await.unwrap();

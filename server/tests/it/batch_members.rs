@@ -201,6 +201,12 @@ both! {
                 send(method, path, body).await.invalid(&["body", "tiering"], "not_enabled");
             }
         }
+        send("PATCH", &path, json!({"schema_validation": "off", "index_map": {}, "tiering": {"enabled": false}, "description": "kept"})).await.ok();
+    }
+
+    async fn members_of_namespaces_that_nothing_acts_on_are_refused(server) {
+        let namespace = server.namespace("members").await;
+        let send = async |method: &str, path: &str, body: Value| server.call_in(&namespace, method, path, body).await;
         let whole = format!("/v1/namespaces/{namespace}");
         let issuer = json!([{"issuer": "https://id.example.com", "jwks_url": "https://id.example.com/keys"}]);
         let cap = json!({"daily_usd": 1, "reason": "a trial of one day", "owner": "desk"});
@@ -222,6 +228,5 @@ both! {
             let body = json!({"namespace_name": "asking", "ttl_seconds": i64::MAX});
             send(method, path, body).await.invalid(&["body", "ttl_seconds"], "less_than_equal");
         }
-        send("PATCH", &path, json!({"schema_validation": "off", "index_map": {}, "tiering": {"enabled": false}, "description": "kept"})).await.ok();
     }
 }

@@ -101,6 +101,45 @@ pub async fn ended(server: &Server, namespace: &str, path: &str) -> Value {
     }
 }
 
+/// The union of the announced ids is what the batch says it wrote, and what its list has. Answers what was told of its end.
+async fn what_was_written_is_told(
+    server: &Server,
+    namespace: &str,
+    collection: &str,
+    batch: &Value,
+) -> Vec<Value> {
+    let written = server.events("collection.documents.written").await;
+    let ids: std::collections::BTreeSet<&str> = written
+        .iter()
+        .flat_map(|event| event["payload"]["document_ids"].as_array().unwrap())
+        .map(|id| id.as_str().unwrap())
+        .collect();
+    let completed = server.events("collection.documents.batch_completed").await;
+    assert_eq!(completed.len(), 1);
+    assert_eq!(completed[0]["payload"]["total_documents"], ids.len());
+    // As its list has them.
+    let list = format!("/v1/collections/{collection}/documents/list");
+    for (filters, count) in [
+        (json!({"batch_id": batch["batch_id"]}), ids.len()),
+        (json!({"batch_id": "btch_none"}), 0),
+        (
+            json!({"AND": [{"field": "batch_id", "operator": "ne", "value": batch["batch_id"]}]}),
+            0,
+        ),
+    ] {
+        let page = server
+            .call_in(namespace, "POST", &list, json!({"filters": filters}))
+            .await
+            .ok();
+        assert_eq!(
+            page["results"].as_array().unwrap().len(),
+            count,
+            "{filters}"
+        );
+    }
+    completed
+}
+
 both! {
     async fn texts_become_documents_that_words_find(server) {
         let (namespace, bucket, collection) = library(&server, "text_extractor", "text").await;
@@ -118,23 +157,7 @@ both! {
         let task = server.call("GET", &format!("/v1/tasks/{}", batch["task_id"].as_str().unwrap()), Value::Null).await.ok();
         assert_eq!(task["status"], "COMPLETED");
 
-        // The union of the announced ids is what the batch says it wrote.
-        let written = server.events("collection.documents.written").await;
-        let ids: std::collections::BTreeSet<&str> =
-            written.iter().flat_map(|event| event["payload"]["document_ids"].as_array().unwrap()).map(|id| id.as_str().unwrap()).collect();
-        let completed = server.events("collection.documents.batch_completed").await;
-        assert_eq!(completed.len(), 1);
-        assert_eq!(completed[0]["payload"]["total_documents"], ids.len());
-        // As its list has them.
-        let list = format!("/v1/collections/{collection}/documents/list");
-        for (filters, count) in [
-            (json!({"batch_id": batch["batch_id"]}), ids.len()),
-            (json!({"batch_id": "btch_none"}), 0),
-            (json!({"AND": [{"field": "batch_id", "operator": "ne", "value": batch["batch_id"]}]}), 0),
-        ] {
-            let page = server.call_in(&namespace, "POST", &list, json!({"filters": filters})).await.ok();
-            assert_eq!(page["results"].as_array().unwrap().len(), count, "{filters}");
-        }
+        let completed = what_was_written_is_told(&server, &namespace, &collection, &batch).await;
 
         let uri = "loupe://text_extractor@v1/all_minilm_l6_v2_v1";
         let found = server.call_in(&namespace, "GET", &format!("/v1/collections/{collection}"), Value::Null).await.ok();

@@ -27,6 +27,90 @@ async fn run_id(server: &Server, namespace: &str, name: &str, parameters: Value)
     run["run_id"].as_str().unwrap().to_owned()
 }
 
+/// So many executions that ended, in the end.
+async fn ran(server: &Server, namespace: &str, id: &str, count: i64) -> Value {
+    for _ in 0..1_200 {
+        loupe_server::v1::triggers::count_events(&server.app)
+            .await
+            .unwrap();
+        loupe_server::v1::triggers::tick(&server.app).await.unwrap();
+        let path = format!("/v1/clusters/{id}/executions/list?include_total=true");
+        let page = server
+            .call_in(namespace, "POST", &path, json!({}))
+            .await
+            .ok();
+        let done = page["stats"]["executions_by_status"]["completed"]
+            .as_i64()
+            .unwrap_or(0);
+        assert!(done <= count, "{page:#}");
+        if done == count && page["total_count"] == count {
+            return page;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("{id} has not {count} executions");
+}
+
+/// One that makes its cluster.
+async fn a_trigger_makes_its_cluster(server: &Server, namespace: &str, id: &str) {
+    let call = async |path: &str, body: Value| {
+        let path = format!("/v1/clusters/triggers{path}");
+        server.call_in(namespace, "POST", &path, body).await
+    };
+    let asked = |config: Value| {
+        json!({"trigger_type": "interval", "schedule_config": {"interval_seconds": 3600, "start_immediately": true},
+            "execution_config": {"collection_ids": ["things"], "config": config}})
+    };
+    assert_eq!(
+        call("", asked(json!({"vector_config": 7}))).await.status,
+        422
+    );
+    call("", asked(json!({"cluster_kind": "round"})))
+        .await
+        .invalid(
+            &["body", "execution_config", "config", "cluster_kind"],
+            "extra_forbidden",
+        );
+    let before = server
+        .call_in(
+            namespace,
+            "GET",
+            "/v1/clusters?include_total=true",
+            Value::Null,
+        )
+        .await
+        .ok();
+    let mut late = asked(
+        json!({"cluster_name": "late", "vector_config": {"feature_uri": "own", "clustering_method": "auto"}}),
+    );
+    late["schedule_config"]["interval_seconds"] = json!("often");
+    call("", late.clone())
+        .await
+        .invalid(&["body", "schedule_config"], "value_error");
+    let after = server
+        .call_in(
+            namespace,
+            "GET",
+            "/v1/clusters?include_total=true",
+            Value::Null,
+        )
+        .await
+        .ok();
+    assert_eq!(before["total_count"], after["total_count"]);
+    late["schedule_config"]["interval_seconds"] = json!(60);
+    let made = call("", late).await.ok();
+    let own = server
+        .call_in(namespace, "GET", "/v1/clusters/late", Value::Null)
+        .await
+        .ok();
+    assert_eq!(own["cluster_id"], made["cluster_id"]);
+    let mut both = asked(json!({}));
+    both["cluster_id"] = json!(id);
+    call("", both)
+        .await
+        .invalid(&["body", "execution_config"], "value_error");
+}
+
 both! {
     async fn executions_are_composed(server) {
         let namespace = things(&server, "composed").await;
@@ -184,33 +268,17 @@ both! {
             }
             process(&server, &namespace, &bucket).await;
         };
-        // So many executions that ended, in the end.
-        let runs = async |id: &str, count: i64| {
-            for _ in 0..1_200 {
-                loupe_server::v1::triggers::count_events(&server.app).await.unwrap();
-                loupe_server::v1::triggers::tick(&server.app).await.unwrap();
-                let path = format!("/v1/clusters/{id}/executions/list?include_total=true");
-                let page = server.call_in(&namespace, "POST", &path, json!({})).await.ok();
-                let done = page["stats"]["executions_by_status"]["completed"].as_i64().unwrap_or(0);
-                assert!(done <= count, "{page:#}");
-                if done == count && page["total_count"] == count {
-                    return page;
-                }
-                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-            }
-            panic!("{id} has not {count} executions");
-        };
         batch(2).await;
-        let page = runs(&applied, 1).await;
+        let page = ran(&server, &namespace, &applied, 1).await;
         assert_eq!(page["results"][0]["num_points"], 2, "{page:#}");
         // Two documents are fewer than four; the batch after it brings all four.
-        runs(&own, 0).await;
+        ran(&server, &namespace, &own, 0).await;
         batch(2).await;
-        runs(&own, 1).await;
+        ran(&server, &namespace, &own, 1).await;
         // The other one rests, and makes up for it when it has rested.
-        runs(&applied, 1).await;
+        ran(&server, &namespace, &applied, 1).await;
         server.app.clock().advance(601);
-        runs(&applied, 2).await;
+        ran(&server, &namespace, &applied, 2).await;
 
         // What is not applied any more is executed no more; a cluster that goes takes its triggers along.
         patch(json!([])).await.ok();
@@ -263,24 +331,7 @@ both! {
         assert_eq!((&changed["description"], &changed["schedule_config"]["interval_seconds"]), (&json!("by day"), &json!(86_400)));
         call("PATCH", &path, json!({"schedule_config": {"interval_seconds": 0}})).await.invalid(&["body", "schedule_config", "interval_seconds"], "value_error");
 
-        // One that makes its cluster.
-        let asked = |config: Value| with("execution_config", json!({"collection_ids": ["things"], "config": config}));
-        assert_eq!(call("POST", "", asked(json!({"vector_config": 7}))).await.status, 422);
-        call("POST", "", asked(json!({"cluster_kind": "round"}))).await
-            .invalid(&["body", "execution_config", "config", "cluster_kind"], "extra_forbidden");
-        let before = server.call_in(&namespace, "GET", "/v1/clusters?include_total=true", Value::Null).await.ok();
-        let mut late = asked(json!({"cluster_name": "late", "vector_config": {"feature_uri": "own", "clustering_method": "auto"}}));
-        late["schedule_config"]["interval_seconds"] = json!("often");
-        call("POST", "", late.clone()).await.invalid(&["body", "schedule_config"], "value_error");
-        let after = server.call_in(&namespace, "GET", "/v1/clusters?include_total=true", Value::Null).await.ok();
-        assert_eq!(before["total_count"], after["total_count"]);
-        late["schedule_config"]["interval_seconds"] = json!(60);
-        let made = call("POST", "", late).await.ok();
-        let own = server.call_in(&namespace, "GET", "/v1/clusters/late", Value::Null).await.ok();
-        assert_eq!(own["cluster_id"], made["cluster_id"]);
-        let mut both = asked(json!({}));
-        both["cluster_id"] = json!(id);
-        call("POST", "", both).await.invalid(&["body", "execution_config"], "value_error");
+        a_trigger_makes_its_cluster(&server, &namespace, &id).await;
 
         // Lists hold those of clusters only; another trigger is none of them.
         let retriever = server.call_in(&namespace, "GET", "/v1/retrievers", Value::Null).await.ok();

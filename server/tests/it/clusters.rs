@@ -57,6 +57,79 @@ pub fn by_vectors(name: &str, method: &str, parameters: Value) -> Value {
         "feature_uri": "own", "clustering_method": method, "algorithm_params": parameters}})
 }
 
+/// Labels and names of one's own.
+async fn labels_are_set(server: &Server, namespace: &str, id: &str, run_id: &str) {
+    let get = async |path: &str| {
+        let path = format!("/v1/clusters/{id}{path}");
+        server.call_in(namespace, "GET", &path, Value::Null).await
+    };
+    let path = format!("/v1/clusters/{id}/executions/{run_id}");
+    server
+        .call_in(
+            namespace,
+            "PATCH",
+            &format!("{path}/labels"),
+            json!({"labels": {"cl_9": "x"}}),
+        )
+        .await
+        .invalid(&["body", "labels", "cl_9"], "value_error");
+    server
+        .call_in(
+            namespace,
+            "PATCH",
+            &format!("{path}/labels"),
+            json!({"labels": {"cl_0": "my own"}}),
+        )
+        .await
+        .ok();
+    server
+        .call_in(
+            namespace,
+            "PATCH",
+            &format!("{path}/name"),
+            json!({"run_name": "the first"}),
+        )
+        .await
+        .ok();
+    assert_eq!(get("/groups").await.ok()["groups"][0]["label"], "my own");
+    assert_eq!(
+        get(&format!("/executions/{run_id}")).await.ok()["run_name"],
+        "the first"
+    );
+}
+
+/// As a file: every document, or those of one label.
+async fn files_hold_documents(server: &Server, namespace: &str, id: &str, run_id: &str) {
+    let get = async |path: &str| {
+        let path = format!("/v1/clusters/{id}{path}");
+        server.call_in(namespace, "GET", &path, Value::Null).await
+    };
+    let file = get(&format!("/executions/{run_id}/export")).await;
+    assert_eq!(file.headers["content-type"], "text/csv; charset=utf-8");
+    let text = file.ok();
+    let lines: Vec<&str> = text.as_str().unwrap().lines().collect();
+    assert_eq!(
+        (lines[0], lines.len()),
+        ("document_id,collection_id,cluster_id,cluster_label,x,y", 31)
+    );
+    let own = get(&format!(
+        "/executions/{run_id}/export?format=json&cluster_label=my%20own"
+    ))
+    .await
+    .ok();
+    assert_eq!(
+        (
+            own.as_array().unwrap().len(),
+            &own[0]["cluster_id"],
+            &own[0]["cluster_label"]
+        ),
+        (10, &json!("cl_0"), &json!("my own"))
+    );
+    get(&format!("/executions/{run_id}/export?format=xml"))
+        .await
+        .invalid(&["query", "format"], "enum");
+}
+
 both! {
     async fn vectors_are_gathered_named_and_drawn(server) {
         let namespace = things(&server, "gathered").await;
@@ -89,23 +162,8 @@ both! {
         let few = get("/visualization?max_points=10&compact=true").await.ok();
         assert_eq!((few["points"].as_array().unwrap().len(), few["points"][0][0].as_array().unwrap().len()), (10, 2));
 
-        // Labels and names of one's own.
-        let path = format!("/v1/clusters/{id}/executions/{run_id}");
-        server.call_in(&namespace, "PATCH", &format!("{path}/labels"), json!({"labels": {"cl_9": "x"}})).await.invalid(&["body", "labels", "cl_9"], "value_error");
-        server.call_in(&namespace, "PATCH", &format!("{path}/labels"), json!({"labels": {"cl_0": "my own"}})).await.ok();
-        server.call_in(&namespace, "PATCH", &format!("{path}/name"), json!({"run_name": "the first"})).await.ok();
-        assert_eq!(get("/groups").await.ok()["groups"][0]["label"], "my own");
-        assert_eq!(get(&format!("/executions/{run_id}")).await.ok()["run_name"], "the first");
-
-        // As a file: every document, or those of one label.
-        let file = get(&format!("/executions/{run_id}/export")).await;
-        assert_eq!(file.headers["content-type"], "text/csv; charset=utf-8");
-        let text = file.ok();
-        let lines: Vec<&str> = text.as_str().unwrap().lines().collect();
-        assert_eq!((lines[0], lines.len()), ("document_id,collection_id,cluster_id,cluster_label,x,y", 31));
-        let own = get(&format!("/executions/{run_id}/export?format=json&cluster_label=my%20own")).await.ok();
-        assert_eq!((own.as_array().unwrap().len(), &own[0]["cluster_id"], &own[0]["cluster_label"]), (10, &json!("cl_0"), &json!("my own")));
-        get(&format!("/executions/{run_id}/export?format=xml")).await.invalid(&["query", "format"], "enum");
+        labels_are_set(&server, &namespace, &id, run_id).await;
+        files_hold_documents(&server, &namespace, &id, run_id).await;
 
         // The same documents make the same clusters; more of them in another direction move them.
         let (_, again) = executed(&server, &namespace, &id, Value::Null).await;

@@ -42,6 +42,79 @@ async fn filled(server: &Server, namespace: &str, collection: &str, count: usize
     }
 }
 
+/// The kinds of a code, which a field of the document has.
+fn enrichment(path: &str) -> Value {
+    json!({
+        "retriever_id": "kinds of a code", "input_mappings": [{"input_key": "code", "source": {"source_type": "document_field", "path": path}}],
+        "write_back_fields": [{"source_field": "label", "target_field": "kind.first"}, {"source_field": "label", "target_field": "kind.all", "mode": "all_as_array"},
+            {"source_field": "label", "target_field": "words", "mode": "concat"}, {"source_field": "none", "target_field": "none"}],
+    })
+}
+
+/// A collection that such retrievers run for.
+fn enriched(enrichments: Value) -> Value {
+    json!({"collection_name": "written", "source": {"type": "direct_upsert"}, "retriever_enrichments": enrichments,
+        "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"}})
+}
+
+/// What cannot be run is refused where it is.
+async fn what_cannot_run_is_refused(server: &Server, namespace: &str) {
+    let call = async |body: Value| {
+        server
+            .call_in(namespace, "POST", "/v1/collections", body)
+            .await
+    };
+    let at = |place: &[&str]| {
+        [&["body", "retriever_enrichments", "0"][..], place]
+            .concat()
+            .iter()
+            .map(|piece| (*piece).to_owned())
+            .collect::<Vec<String>>()
+    };
+    for (place, kind, member, sent) in [
+        (
+            at(&["input_mappings", "0", "input_key"]),
+            "value_error",
+            "/input_mappings/0/input_key",
+            json!("cod"),
+        ),
+        (
+            at(&["input_mappings", "0", "source", "path"]),
+            "missing",
+            "/input_mappings/0/source",
+            json!({"source_type": "document_field"}),
+        ),
+        (
+            at(&["input_mappings", "0", "source", "source_type"]),
+            "not_enabled",
+            "/input_mappings/0/source",
+            json!({"source_type": "source_blob"}),
+        ),
+        (
+            at(&["write_back_fields", "1", "target_field"]),
+            "value_error",
+            "/write_back_fields/1/target_field",
+            json!("_internal.lineage"),
+        ),
+        (
+            at(&["write_back_fields", "0", "target_field"]),
+            "value_error",
+            "/write_back_fields/0/target_field",
+            json!("document_id"),
+        ),
+    ] {
+        let mut wrong = enrichment("article.code");
+        *wrong.pointer_mut(member).unwrap() = sent;
+        let place: Vec<&str> = place.iter().map(String::as_str).collect();
+        call(enriched(json!([wrong]))).await.invalid(&place, kind);
+    }
+    let mut unknown = enrichment("article.code");
+    unknown["retriever_id"] = json!("ret_unknown");
+    call(enriched(json!([unknown])))
+        .await
+        .error(404, "NotFoundError");
+}
+
 both! {
     async fn documents_are_checked_against_the_schema_of_their_collection(server) {
         let namespace = server.namespace("checked").await;
@@ -50,8 +123,7 @@ both! {
         let written = format!("{path}/documents");
         let call = async |method: &str, path: &str, body: Value| server.call_in(&namespace, method, path, body).await;
         call("PATCH", &path, json!({"schema_validation": "strict"})).await.invalid(&["body", "schema_validation"], "value_error");
-        call("PATCH", &path, json!({"document_schema": {"properties": {"year": {"$ref": "#"}}}})).await
-            .invalid(&["body", "document_schema", "properties", "year", "$ref"], "value_error");
+        call("PATCH", &path, json!({"document_schema": {"properties": {"year": {"$ref": "#"}}}})).await.invalid(&["body", "document_schema", "properties", "year", "$ref"], "value_error");
         let many: Vec<usize> = (0..257).collect();
         call("PATCH", &path, json!({"document_schema": {"properties": {"year": {"enum": many}}}})).await
             .invalid(&["body", "document_schema", "properties", "year", "enum"], "value_error");
@@ -158,32 +230,9 @@ both! {
                 stage("sort_attribute", json!({"field": "label", "direction": "desc"}))],
         });
         let finder = call("POST", "/v1/retrievers", finder).await.ok()["retriever_id"].as_str().unwrap().to_owned();
-        let enrichment = |path: &str| json!({
-            "retriever_id": "kinds of a code", "input_mappings": [{"input_key": "code", "source": {"source_type": "document_field", "path": path}}],
-            "write_back_fields": [{"source_field": "label", "target_field": "kind.first"}, {"source_field": "label", "target_field": "kind.all", "mode": "all_as_array"},
-                {"source_field": "label", "target_field": "words", "mode": "concat"}, {"source_field": "none", "target_field": "none"}],
-        });
-        let made = |enrichments: Value| json!({"collection_name": "written", "source": {"type": "direct_upsert"}, "retriever_enrichments": enrichments,
-            "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"}});
-        // What cannot be run is refused where it is.
-        let at = |place: &[&str]| [&["body", "retriever_enrichments", "0"][..], place].concat().iter().map(|piece| (*piece).to_owned()).collect::<Vec<String>>();
-        for (place, kind, member, sent) in [
-            (at(&["input_mappings", "0", "input_key"]), "value_error", "/input_mappings/0/input_key", json!("cod")),
-            (at(&["input_mappings", "0", "source", "path"]), "missing", "/input_mappings/0/source", json!({"source_type": "document_field"})),
-            (at(&["input_mappings", "0", "source", "source_type"]), "not_enabled", "/input_mappings/0/source", json!({"source_type": "source_blob"})),
-            (at(&["write_back_fields", "1", "target_field"]), "value_error", "/write_back_fields/1/target_field", json!("_internal.lineage")),
-            (at(&["write_back_fields", "0", "target_field"]), "value_error", "/write_back_fields/0/target_field", json!("document_id")),
-        ] {
-            let mut wrong = enrichment("article.code");
-            *wrong.pointer_mut(member).unwrap() = sent;
-            let place: Vec<&str> = place.iter().map(String::as_str).collect();
-            call("POST", "/v1/collections", made(json!([wrong]))).await.invalid(&place, kind);
-        }
-        let mut unknown = enrichment("article.code");
-        unknown["retriever_id"] = json!("ret_unknown");
-        call("POST", "/v1/collections", made(json!([unknown]))).await.error(404, "NotFoundError");
+        what_cannot_run_is_refused(&server, &namespace).await;
 
-        let held = call("POST", "/v1/collections", made(json!([enrichment("article.code")]))).await.ok();
+        let held = call("POST", "/v1/collections", enriched(json!([enrichment("article.code")]))).await.ok();
         assert_eq!(held["retriever_enrichments"][0]["retriever_id"], finder, "names become ids");
         let path = "/v1/collections/written/documents";
         let apple = call("POST", path, json!({"name": "apple", "article": {"code": "f"}})).await.ok();

@@ -92,37 +92,40 @@ async fn home(State(visits): State<Visits>) -> Html<String> {
     )
 }
 
+async fn harbour() -> Html<&'static str> {
+    Html(
+        "<!doctype html><html lang=en><head><title>The harbour</title><meta property='og:image' content='/lion.png'></head>\
+          <body><p>Forty boats lie in the harbour, most of them are blue and one of them is red.</p>\
+          <pre><code class='language-sh'>sail --out</code></pre><img src=/lion.png alt='A boat'>\
+          <a href='/'>home</a><a href='/harbour#boats'>boats</a><a href='/tides.zip'>tides</a></body></html>",
+    )
+}
+
+async fn endless(Path(number): Path<u64>) -> Html<String> {
+    let (next, then) = (
+        format!("/endless/{}", number + 1),
+        format!("/endless/{}", number * 2),
+    );
+    page(
+        "Endless",
+        &format!("This is day {number} of a calendar without an end."),
+        &[&next, &then],
+    )
+}
+
+async fn huge() -> impl IntoResponse {
+    let piece = bytes::Bytes::from(vec![b'x'; 1 << 20]);
+    let pieces =
+        futures::stream::iter((0..64).map(move |_| Ok::<_, std::io::Error>(piece.clone())));
+    (
+        [(header::CONTENT_TYPE, "text/html")],
+        Body::from_stream(pieces),
+    )
+}
+
 /// A site with all that sites do to those who crawl them.
 async fn site(visits: &Visits) -> String {
     let robots = || async { "User-agent: *\nDisallow: /private/\n" };
-    let harbour = || async {
-        Html(
-            "<!doctype html><html lang=en><head><title>The harbour</title><meta property='og:image' content='/lion.png'></head>\
-              <body><p>Forty boats lie in the harbour, most of them are blue and one of them is red.</p>\
-              <pre><code class='language-sh'>sail --out</code></pre><img src=/lion.png alt='A boat'>\
-              <a href='/'>home</a><a href='/harbour#boats'>boats</a><a href='/tides.zip'>tides</a></body></html>",
-        )
-    };
-    let endless = |Path(number): Path<u64>| async move {
-        let (next, then) = (
-            format!("/endless/{}", number + 1),
-            format!("/endless/{}", number * 2),
-        );
-        page(
-            "Endless",
-            &format!("This is day {number} of a calendar without an end."),
-            &[&next, &then],
-        )
-    };
-    let huge = || async {
-        let piece = bytes::Bytes::from(vec![b'x'; 1 << 20]);
-        let pieces =
-            futures::stream::iter((0..64).map(move |_| Ok::<_, std::io::Error>(piece.clone())));
-        (
-            [(header::CONTENT_TYPE, "text/html")],
-            Body::from_stream(pieces),
-        )
-    };
     let broken = || async {
         Html("<div><p>A broken page that <b>never <i>closes what it opens, nor <table><td>says why")
     };

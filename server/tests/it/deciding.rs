@@ -12,44 +12,48 @@ use crate::{
     stages::{collection, execute, retriever, stage},
 };
 
+/// A stage that takes its condition in words.
+fn in_words(sentence: &str, more: Value) -> Value {
+    let mut parameters = json!({"natural_language": sentence, "field_hints": ["decade"]});
+    parameters
+        .as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
+    stage("attribute_filter", parameters)
+}
+
+fn the_model_is_told_the_fields(seen: &Seen) {
+    let seen = seen.lock().unwrap();
+    let asked = seen[0].2["messages"][1]["content"].as_str().unwrap();
+    for part in [
+        "- decade (number): ",
+        "1920",
+        "- title (text): ",
+        "\"Faust\"",
+        "likely to be meant: decade\n",
+        "Sentence: silent films",
+    ] {
+        assert!(asked.contains(part), "{part}: {asked}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sentence_becomes_a_filter() {
     let (server, seen, namespace, films, _) = server().await;
-    let told = |sentence: &str, more: Value| {
-        let mut parameters = json!({"natural_language": sentence, "field_hints": ["decade"]});
-        parameters
-            .as_object_mut()
-            .unwrap()
-            .extend(more.as_object().unwrap().clone());
-        stage("attribute_filter", parameters)
-    };
     let ask = async |stages: Vec<Value>, query: &str| {
         let one = retriever(&server, &namespace, &films, stages).await;
         let path = format!("/v1/retrievers/{one}/execute");
         let body = json!({"inputs": {"query": query}});
         server.call_in(&namespace, "POST", &path, body).await
     };
-    let template = || told("{{INPUT.query}} films", json!({}));
+    let template = || in_words("{{INPUT.query}} films", json!({}));
     let answer = ask(vec![template(), sorted()], "silent").await.ok();
     assert_eq!(titles(&answer), ["Faust", "Nosferatu"]);
     let metadata = &answer["stage_statistics"]["stages"]["attribute_filter"]["metadata"];
     assert_eq!(metadata["filter"], "decade lt 1930");
-    {
-        let seen = seen.lock().unwrap();
-        let asked = seen[0].2["messages"][1]["content"].as_str().unwrap();
-        for part in [
-            "- decade (number): ",
-            "1920",
-            "- title (text): ",
-            "\"Faust\"",
-            "likely to be meant: decade\n",
-            "Sentence: silent films",
-        ] {
-            assert!(asked.contains(part), "{part}: {asked}");
-        }
-    }
+    the_model_is_told_the_fields(&seen);
     // Conditions that are written out hold beside it; what it was told before is known.
-    let both = told(
+    let both = in_words(
         "{{INPUT.query}} films",
         json!({"field": "title", "value": "Faust"}),
     );
@@ -80,7 +84,7 @@ async fn a_sentence_becomes_a_filter() {
         assert!(failed.status == 400 && told.contains(reason), "{told}");
     }
     // A sentence that turns out empty is no condition, and is told.
-    let empty = told("{{INPUT.nothing}}", json!({}));
+    let empty = in_words("{{INPUT.nothing}}", json!({}));
     let answer = ask(vec![empty], "x").await.ok();
     assert_eq!(titles(&answer).len(), 3);
     let told = answer["interpretation"]["relaxations"][0].as_str().unwrap();

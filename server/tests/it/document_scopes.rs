@@ -101,10 +101,8 @@ async fn exported(key: &Key<'_>, filters: &Value) -> BTreeSet<String> {
     ids
 }
 
-/// Every path that reads shows exactly these documents: those of `things`, and those of the whole namespace.
-async fn shows(key: &Key<'_>, everything: &[String], seen: &BTreeSet<&str>) {
-    let things: BTreeSet<&str> = everything[..4].iter().map(String::as_str).collect();
-    let things: BTreeSet<&str> = things.intersection(seen).copied().collect();
+/// The paths of `things` show these of them.
+async fn shows_in_things(key: &Key<'_>, things: &BTreeSet<&str>) {
     let listed = format!("{THINGS}?limit=100&include_total=true");
     let list = key.call("GET", &listed, Value::Null).await.ok();
     assert_eq!(
@@ -117,7 +115,7 @@ async fn shows(key: &Key<'_>, everything: &[String], seen: &BTreeSet<&str>) {
         json!({"search": "paper", "limit": 100}),
     ] {
         let list = key.call("POST", &format!("{THINGS}/list"), body).await.ok();
-        assert_eq!(ids_of(&list["results"]), things);
+        assert_eq!(ids_of(&list["results"]), *things);
     }
     for filters in [&Value::Null, &wanted] {
         let ids = exported(key, filters).await;
@@ -143,7 +141,10 @@ async fn shows(key: &Key<'_>, everything: &[String], seen: &BTreeSet<&str>) {
         .await
         .ok();
     assert_eq!(distinct["total_distinct"], things.len());
+}
 
+/// The paths of the whole namespace show these.
+async fn shows_in_the_namespace(key: &Key<'_>, everything: &[String], seen: &BTreeSet<&str>) {
     let list = key
         .call(
             "POST",
@@ -175,6 +176,10 @@ async fn shows(key: &Key<'_>, everything: &[String], seen: &BTreeSet<&str>) {
         some["not_found"].as_array().unwrap().len(),
         everything.len() - seen.len()
     );
+}
+
+/// Each is read, with what it refers to, or is not there.
+async fn shows_each(key: &Key<'_>, everything: &[String], seen: &BTreeSet<&str>) {
     for (place, id) in everything.iter().enumerate() {
         let collection = if place < 4 { "things" } else { "others" };
         let path = format!("/v1/collections/{collection}/documents/{id}");
@@ -203,6 +208,15 @@ async fn shows(key: &Key<'_>, everything: &[String], seen: &BTreeSet<&str>) {
             "{shown}"
         );
     }
+}
+
+/// Every path that reads shows exactly these documents: those of `things`, and those of the whole namespace.
+async fn shows(key: &Key<'_>, everything: &[String], seen: &BTreeSet<&str>) {
+    let things: BTreeSet<&str> = everything[..4].iter().map(String::as_str).collect();
+    let things: BTreeSet<&str> = things.intersection(seen).copied().collect();
+    shows_in_things(key, &things).await;
+    shows_in_the_namespace(key, everything, seen).await;
+    shows_each(key, everything, seen).await;
 }
 
 both! {

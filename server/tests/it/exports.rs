@@ -13,6 +13,8 @@ use crate::{
     harness::{Server, other_organization},
 };
 
+const THINGS: &str = "/v1/collections/things/export";
+
 /// A collection with own vectors and documents of every kind of value.
 async fn things(server: &Server, count: usize) -> String {
     let namespace = server.namespace("exports").await;
@@ -89,6 +91,71 @@ fn members(tar: &[u8]) -> BTreeMap<String, Vec<u8>> {
     }
     assert_eq!(rest, [0; 1024]);
     found
+}
+
+/// An export into a storage.
+fn aimed(connection: &str, prefix: &str) -> Value {
+    json!({"format": "json", "destination": {"connection_id": connection, "prefix": prefix}})
+}
+
+/// Who may only read writes nowhere, nor does a key that is for something else.
+async fn only_keys_that_may_write_there(server: &Server, namespace: &str, own: &str) {
+    let keys = "/v1/organizations/users/owner@localhost/api-keys";
+    let scopes = json!([{"resource_type": "namespace", "resource_id": namespace}]);
+    for (key, code) in [
+        (
+            json!({"name": "reader", "permissions": ["read"]}),
+            "permission_denied",
+        ),
+        (
+            json!({"name": "visitor", "principal_id": "anna", "permissions": ["write"]}),
+            "permission_denied",
+        ),
+        (
+            json!({"name": "inside", "permissions": ["write"], "scopes": [{"resource_type": "collection", "resource_id": "*"}]}),
+            "scope_denied",
+        ),
+        (
+            json!({"name": "whole", "permissions": ["write"], "scopes": scopes}),
+            "",
+        ),
+    ] {
+        let made = server.call("POST", keys, key).await.ok();
+        let request = server
+            .request("POST", THINGS)
+            .bearer_auth(made["key"].as_str().unwrap())
+            .header("x-namespace", namespace);
+        let answer = Server::send(request.json(&aimed(own, "s3://files/by-key"))).await;
+        if code.is_empty() {
+            answer.ok();
+        } else {
+            assert_eq!(answer.error(403, "ForbiddenError")["error"]["code"], code);
+        }
+    }
+}
+
+/// Each document is there once, with its picture.
+fn holds_documents_with(all: &BTreeMap<String, Vec<u8>>, pictures: &BTreeMap<&str, Vec<u8>>) {
+    let mut titles = Vec::new();
+    for (name, json) in all.iter().filter(|(name, _)| name.ends_with(".json")) {
+        let row: Value = serde_json::from_slice(json).unwrap();
+        let id = name.strip_suffix(".json").unwrap();
+        assert_eq!(row["document_id"], id);
+        let title = row["title"].as_str().unwrap();
+        assert!(
+            all.get(&format!("{id}.image.png")) == pictures.get(title),
+            "{title}"
+        );
+        titles.push(title.to_owned());
+    }
+    titles.sort();
+    assert_eq!(
+        (titles, all.len()),
+        (
+            ["Four", "One", "Three", "Two"].map(String::from).to_vec(),
+            7
+        )
+    );
 }
 
 both! {
@@ -200,9 +267,7 @@ both! {
     async fn an_export_goes_only_where_it_may(server) {
         let namespace = things(&server, 1).await;
         let storage = Bucket::start_at("127.0.0.2").await;
-        let path = "/v1/collections/things/export";
-        let body = |connection: &str, prefix: &str| json!({"format": "json", "destination": {"connection_id": connection, "prefix": prefix}});
-        let ask = async |connection: &str, prefix: &str| server.call_in(&namespace, "POST", path, body(connection, prefix)).await;
+        let ask = async |connection: &str, prefix: &str| server.call_in(&namespace, "POST", THINGS, aimed(connection, prefix)).await;
         let own = connect(&server, &storage, "own", json!({})).await;
         for prefix in ["", "out", "s3://", "s3://..", "s3://files/a//b", "s3://files/../b"] {
             ask(&own, prefix).await.invalid(&["body", "destination", "prefix"], "value_error");
@@ -226,24 +291,7 @@ both! {
         let found = ask(theirs["connection_id"].as_str().unwrap(), "s3://files").await.error(404, "NotFoundError");
         assert_eq!(found["error"]["message"], missing["error"]["message"]);
 
-        // Who may only read writes nowhere, nor does a key that is for something else.
-        let keys = "/v1/organizations/users/owner@localhost/api-keys";
-        let scopes = json!([{"resource_type": "namespace", "resource_id": namespace}]);
-        for (key, code) in [
-            (json!({"name": "reader", "permissions": ["read"]}), "permission_denied"),
-            (json!({"name": "visitor", "principal_id": "anna", "permissions": ["write"]}), "permission_denied"),
-            (json!({"name": "inside", "permissions": ["write"], "scopes": [{"resource_type": "collection", "resource_id": "*"}]}), "scope_denied"),
-            (json!({"name": "whole", "permissions": ["write"], "scopes": scopes}), ""),
-        ] {
-            let made = server.call("POST", keys, key).await.ok();
-            let request = server.request("POST", path).bearer_auth(made["key"].as_str().unwrap()).header("x-namespace", &namespace);
-            let answer = Server::send(request.json(&body(&own, "s3://files/by-key"))).await;
-            if code.is_empty() {
-                answer.ok();
-            } else {
-                assert_eq!(answer.error(403, "ForbiddenError")["error"]["code"], code);
-            }
-        }
+        only_keys_that_may_write_there(&server, &namespace, &own).await;
         assert_eq!(storage.files().len(), 2);
 
         // What the storage itself does not take ends the export at once, and says so.
@@ -305,17 +353,7 @@ both! {
         // The shard with the large file came in parts, and is whole.
         assert_eq!((storage.in_parts(), copies.len()), ((1, 0), 3));
         assert_eq!(answer["download_url"], answer["shards"][0]["download_url"]);
-        let mut titles = Vec::new();
-        for (name, json) in all.iter().filter(|(name, _)| name.ends_with(".json")) {
-            let row: Value = serde_json::from_slice(json).unwrap();
-            let id = name.strip_suffix(".json").unwrap();
-            assert_eq!(row["document_id"], id);
-            let title = row["title"].as_str().unwrap();
-            assert!(all.get(&format!("{id}.image.png")) == pictures.get(title), "{title}");
-            titles.push(title.to_owned());
-        }
-        titles.sort();
-        assert_eq!((titles, all.len()), (["Four", "One", "Three", "Two"].map(String::from).to_vec(), 7));
+        holds_documents_with(&all, &pictures);
 
         // A file that is gone, and one that is larger than files may be, are left out and counted.
         let blobs = server.folder.path().join("data/blobs");

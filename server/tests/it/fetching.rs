@@ -80,6 +80,59 @@ async fn bytes(server: &Server, namespace: &str, path: &str) -> Vec<u8> {
     file.bytes().await.unwrap().to_vec()
 }
 
+/// The test tells what the storage says, and the connection remembers it. A secret that is sent as it is shown stays; another one
+/// takes its place.
+async fn connections_are_tested_and_mended(
+    server: &Server,
+    mut config: Value,
+    id: &str,
+    failing: &str,
+) {
+    let tested = server
+        .call("POST", &format!("{CONNECTIONS}/archive/test"), Value::Null)
+        .await
+        .ok();
+    assert_eq!(tested["success"], true, "{tested}");
+    let tested = server
+        .call("POST", &format!("{failing}/test"), Value::Null)
+        .await
+        .ok();
+    assert_eq!(
+        (tested["success"].clone(), tested["message"].clone()),
+        (
+            false.into(),
+            "the storage answered 403 SignatureDoesNotMatch".into()
+        )
+    );
+    let shown = server.call("GET", failing, Value::Null).await.ok();
+    assert_eq!(shown["consecutive_failures"], 1);
+    config["credentials"]["secret_access_key"] = "********".into();
+    server
+        .call(
+            "PATCH",
+            &format!("{CONNECTIONS}/archive"),
+            json!({"provider_config": config, "name": "the archive"}),
+        )
+        .await
+        .ok();
+    let tested = server
+        .call("POST", &format!("{CONNECTIONS}/{id}/test"), Value::Null)
+        .await
+        .ok();
+    assert_eq!(tested["success"], true, "{tested}");
+    config["credentials"]["secret_access_key"] = SECRET.into();
+    let mended = server
+        .call("PATCH", failing, json!({"provider_config": config}))
+        .await
+        .ok();
+    assert_eq!(mended["consecutive_failures"], 0);
+    let tested = server
+        .call("POST", &format!("{failing}/test"), Value::Null)
+        .await
+        .ok();
+    assert_eq!(tested["success"], true, "{tested}");
+}
+
 both! {
     async fn a_file_is_fetched_from_its_address(server) {
         let web = web("127.0.0.2").await;
@@ -177,26 +230,8 @@ both! {
         let from = object("s3://media/deep/er/a picture.png", json!({"connection_id": "archive"}));
         server.call_in(&namespace, "POST", &objects, from).await.ok();
 
-        // The test tells what the storage says, and the connection remembers it.
-        let tested = server.call("POST", &format!("{CONNECTIONS}/archive/test"), Value::Null).await.ok();
-        assert_eq!(tested["success"], true, "{tested}");
         let failing = format!("{CONNECTIONS}/{}", broken["connection_id"].as_str().unwrap());
-        let tested = server.call("POST", &format!("{failing}/test"), Value::Null).await.ok();
-        assert_eq!((tested["success"].clone(), tested["message"].clone()), (false.into(), "the storage answered 403 SignatureDoesNotMatch".into()));
-        let shown = server.call("GET", &failing, Value::Null).await.ok();
-        assert_eq!(shown["consecutive_failures"], 1);
-
-        // A secret that is sent as it is shown stays; another one takes its place.
-        let mut config = config;
-        config["credentials"]["secret_access_key"] = "********".into();
-        server.call("PATCH", &format!("{CONNECTIONS}/archive"), json!({"provider_config": config, "name": "the archive"})).await.ok();
-        let tested = server.call("POST", &format!("{CONNECTIONS}/{id}/test"), Value::Null).await.ok();
-        assert_eq!(tested["success"], true, "{tested}");
-        config["credentials"]["secret_access_key"] = SECRET.into();
-        let mended = server.call("PATCH", &failing, json!({"provider_config": config})).await.ok();
-        assert_eq!(mended["consecutive_failures"], 0);
-        let tested = server.call("POST", &format!("{failing}/test"), Value::Null).await.ok();
-        assert_eq!(tested["success"], true, "{tested}");
+        connections_are_tested_and_mended(&server, config, id, &failing).await;
 
         let list = server.call("POST", &format!("{CONNECTIONS}/list"), json!({"provider_type": "s3"})).await.ok();
         assert_eq!(list["total"], 2);

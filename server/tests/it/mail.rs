@@ -109,6 +109,63 @@ async fn waiting(server: &Server) -> i64 {
     found.unwrap()
 }
 
+/// The letters of a webhook are made by its templates, which name no other receiver.
+async fn a_webhook_is_sent_as_mail(server: &Server, mailbox: &Mailbox, namespace: &str) {
+    let webhook = json!({
+        "webhook_name": "post", "event_types": ["collection.created"],
+        "channels": [{"channel": "email", "configs": {
+            "to_addresses": ["desk@example.com"], "subject_template": "made:\r\nBcc: evil@example.com {{INPUT.event_type}}",
+            "body_template": "<b>{{INPUT.payload.collection_id}}</b>", "content_type": "html",
+        }}],
+    });
+    server
+        .call("POST", "/v1/organizations/webhooks", webhook)
+        .await
+        .ok();
+    let collection = json!({
+        "collection_name": "told", "source": {"type": "direct_upsert"},
+        "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"},
+    });
+    let made = server
+        .call_in(namespace, "POST", "/v1/collections", collection)
+        .await
+        .ok();
+    let letter = mailbox.wait(2).await[1].clone();
+    assert_eq!(
+        letter.0,
+        ["desk@example.com"],
+        "a subject is no place for another receiver"
+    );
+    assert!(letter.1.contains("Content-Type: text/html"), "{}", letter.1);
+    let id = made["collection_id"].as_str().unwrap();
+    assert!(
+        letter
+            .1
+            .replace("=\n", "")
+            .contains(&format!("<b>{id}</b>")),
+        "{}",
+        letter.1
+    );
+}
+
+/// Waits until the newest notification of an alert stands so as mail; answers them.
+async fn delivered(server: &Server, status: &str) -> Value {
+    let start = Instant::now();
+    loop {
+        let list = json!({"notification_type": "custom"});
+        let list = server
+            .call("POST", "/v1/notifications/list", list)
+            .await
+            .ok();
+        let of = |place: usize| &list["results"][place]["delivery_status"]["email"];
+        if of(0) == status {
+            return list;
+        }
+        assert!(start.elapsed() < Duration::from_secs(180), "{list:#}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn alerts_and_webhooks_are_sent_as_mail() {
     let mailbox = Mailbox::start().await;
@@ -156,41 +213,7 @@ async fn alerts_and_webhooks_are_sent_as_mail() {
     }
     assert!(!letters[0].1.contains("boss@example.com"));
 
-    let webhook = json!({
-        "webhook_name": "post", "event_types": ["collection.created"],
-        "channels": [{"channel": "email", "configs": {
-            "to_addresses": ["desk@example.com"], "subject_template": "made:\r\nBcc: evil@example.com {{INPUT.event_type}}",
-            "body_template": "<b>{{INPUT.payload.collection_id}}</b>", "content_type": "html",
-        }}],
-    });
-    server
-        .call("POST", "/v1/organizations/webhooks", webhook)
-        .await
-        .ok();
-    let collection = json!({
-        "collection_name": "told", "source": {"type": "direct_upsert"},
-        "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"},
-    });
-    let made = server
-        .call_in(&namespace, "POST", "/v1/collections", collection)
-        .await
-        .ok();
-    let letter = mailbox.wait(2).await[1].clone();
-    assert_eq!(
-        letter.0,
-        ["desk@example.com"],
-        "a subject is no place for another receiver"
-    );
-    assert!(letter.1.contains("Content-Type: text/html"), "{}", letter.1);
-    let id = made["collection_id"].as_str().unwrap();
-    assert!(
-        letter
-            .1
-            .replace("=\n", "")
-            .contains(&format!("<b>{id}</b>")),
-        "{}",
-        letter.1
-    );
+    a_webhook_is_sent_as_mail(&server, &mailbox, &namespace).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -212,28 +235,12 @@ async fn notifications_are_sent_as_mail_where_the_preferences_say_so() {
         .await
         .ok();
     let path = format!("/v1/alerts/{}/execute", alert["alert_id"].as_str().unwrap());
-    let delivered = async |status: &str| {
-        let start = Instant::now();
-        loop {
-            let list = json!({"notification_type": "custom"});
-            let list = server
-                .call("POST", "/v1/notifications/list", list)
-                .await
-                .ok();
-            let of = |place: usize| &list["results"][place]["delivery_status"]["email"];
-            if of(0) == status {
-                return list;
-            }
-            assert!(start.elapsed() < Duration::from_secs(180), "{list:#}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
     server
         .call_in(&namespace, "POST", &path, Value::Null)
         .await
         .ok();
     // Nobody said where to.
-    let list = delivered("not_configured").await;
+    let list = delivered(&server, "not_configured").await;
     assert_eq!(list["results"][0]["delivery_status"]["in_app"], "off");
     assert_eq!(list["results"][0]["read"], true);
 
@@ -257,7 +264,7 @@ async fn notifications_are_sent_as_mail_where_the_preferences_say_so() {
     assert_eq!(told.len(), 1);
     let text = &told[0].1;
     assert!(text.contains("Subject: Alert nothing there"), "{text}");
-    delivered("delivered").await;
+    delivered(&server, "delivered").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

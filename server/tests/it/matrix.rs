@@ -74,42 +74,25 @@ async fn ring(server: &Server) -> Ring {
             mint(server, level, json!({"permissions": [level]})).await,
         );
     }
-    keys.insert(
-        "revoked",
-        mint(server, "revoked", json!({"permissions": ["admin"]})).await,
-    );
+    let scopes = json!([{"resource_type": "bucket", "resource_id": "bkt_none"}]);
+    for (name, body) in [
+        ("revoked", json!({"permissions": ["admin"]})),
+        (
+            "usr",
+            json!({"permissions": ["admin"], "principal_id": "user-7"}),
+        ),
+        (
+            "origin",
+            json!({"permissions": ["admin"], "allowed_origins": ["https://here.example"]}),
+        ),
+        ("scope", json!({"permissions": ["admin"], "scopes": scopes})),
+    ] {
+        keys.insert(name, mint(server, name, body).await);
+    }
     server
         .call("DELETE", &format!("{KEYS}/the revoked key"), Value::Null)
         .await
         .ok();
-    keys.insert(
-        "usr",
-        mint(
-            server,
-            "usr",
-            json!({"permissions": ["admin"], "principal_id": "user-7"}),
-        )
-        .await,
-    );
-    keys.insert(
-        "origin",
-        mint(
-            server,
-            "origin",
-            json!({"permissions": ["admin"], "allowed_origins": ["https://here.example"]}),
-        )
-        .await,
-    );
-    let scopes = json!([{"resource_type": "bucket", "resource_id": "bkt_none"}]);
-    keys.insert(
-        "scope",
-        mint(
-            server,
-            "scope",
-            json!({"permissions": ["admin"], "scopes": scopes}),
-        )
-        .await,
-    );
     let path = format!("/v1/retrievers/{retriever}/api-keys");
     let made = server
         .call_in(&namespace, "POST", &path, json!({"name": "ret"}))

@@ -173,6 +173,36 @@ async fn bodies_have_a_limit() {
     Server::send(named).await.error(413, "BadRequestError");
 }
 
+/// What browsers ask before they ask.
+async fn preflights_are_answered(server: &Server) {
+    let preflight = async |path: &str, origin: &str| {
+        let request = server
+            .request("OPTIONS", path)
+            .header("origin", origin)
+            .header("access-control-request-method", "POST")
+            .header("access-control-request-headers", "authorization");
+        let answer = Server::send(request).await;
+        assert_eq!(
+            (answer.status, answer.headers["vary"].to_str().unwrap()),
+            (204, "origin")
+        );
+        answer
+            .headers
+            .get("access-control-allow-headers")
+            .is_some_and(|value| value.to_str().unwrap().contains("x-namespace"))
+    };
+    assert!(preflight("/v1/me", "https://shop.example").await);
+    assert!(preflight("/v1/public/retrievers/any/execute", "https://shop.example").await);
+    assert!(!preflight("/v1/me", "null").await);
+    assert!(!preflight("/console/", "https://shop.example").await);
+    // Without an origin nothing about origins is said.
+    let plain = server.call("GET", "/v1/me", Value::Null).await;
+    assert!(
+        !plain.headers.contains_key("access-control-allow-origin")
+            && !plain.headers.contains_key("vary")
+    );
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn origins_read_what_their_key_allows() {
     let server = Server::start(Database::Sqlite).await;
@@ -222,33 +252,7 @@ async fn origins_read_what_their_key_allows() {
         ask("nonsense", "https://anywhere.example").await,
         (401, Some("*".to_owned()))
     );
-
-    let preflight = async |path: &str, origin: &str| {
-        let request = server
-            .request("OPTIONS", path)
-            .header("origin", origin)
-            .header("access-control-request-method", "POST")
-            .header("access-control-request-headers", "authorization");
-        let answer = Server::send(request).await;
-        assert_eq!(
-            (answer.status, answer.headers["vary"].to_str().unwrap()),
-            (204, "origin")
-        );
-        answer
-            .headers
-            .get("access-control-allow-headers")
-            .is_some_and(|value| value.to_str().unwrap().contains("x-namespace"))
-    };
-    assert!(preflight("/v1/me", "https://shop.example").await);
-    assert!(preflight("/v1/public/retrievers/any/execute", "https://shop.example").await);
-    assert!(!preflight("/v1/me", "null").await);
-    assert!(!preflight("/console/", "https://shop.example").await);
-    // Without an origin nothing about origins is said.
-    let plain = server.call("GET", "/v1/me", Value::Null).await;
-    assert!(
-        !plain.headers.contains_key("access-control-allow-origin")
-            && !plain.headers.contains_key("vary")
-    );
+    preflights_are_answered(&server).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -278,17 +282,12 @@ async fn a_page_answers_as_often_as_its_owner_says() {
         search().await.ok();
     }
     let refused = search().await;
-    let wait: i64 = refused.headers["retry-after"]
-        .to_str()
-        .unwrap()
-        .parse()
-        .unwrap();
+    let wait = refused.headers["retry-after"].to_str().unwrap();
+    let wait: i64 = wait.parse().unwrap();
     let body = refused.error(429, "TooManyRequestsError");
+    let told = &body["error"]["details"];
     assert_eq!(
-        (
-            &body["error"]["details"]["limit"],
-            &body["error"]["details"]["window"]
-        ),
+        (&told["limit"], &told["window"]),
         (&json!(3), &json!("minute"))
     );
     let page = plain(&server, "/r/shop").await;
@@ -299,11 +298,9 @@ async fn a_page_answers_as_often_as_its_owner_says() {
     );
     server.app.clock().advance(wait);
     let body = search().await.error(429, "TooManyRequestsError");
+    let told = &body["error"]["details"];
     assert_eq!(
-        (
-            &body["error"]["details"]["limit"],
-            &body["error"]["details"]["window"]
-        ),
+        (&told["limit"], &told["window"]),
         (&json!(4), &json!("hour"))
     );
     server

@@ -1,6 +1,8 @@
 //! Stages that reach beyond the documents: an agent that works with tools, databases of others, pages of the web, search by
 //! picture, code. The machines that they ask are small servers that speak the same protocols.
 
+mod rows;
+
 use std::sync::{Arc, Mutex};
 
 use axum::{
@@ -185,13 +187,8 @@ async fn an_agent_searches_with_tools_until_it_has_the_answer() {
     // One that does not come to an end is ended, and what it saw is the answer.
     let answer = run(json!({"system_prompt": "never stop", "max_iterations": 3})).await;
     assert_eq!(answer["documents"].as_array().unwrap().len(), 1);
-    assert!(
-        answer["degraded"][0]["reason"]
-            .as_str()
-            .unwrap()
-            .contains("all turns were taken"),
-        "{answer:#}"
-    );
+    let reason = answer["degraded"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("all turns were taken"), "{answer:#}");
     let last = seen.lock().unwrap().last().cloned().unwrap();
     assert_eq!(last["tool_choice"]["function"]["name"], "finish");
 }
@@ -238,155 +235,33 @@ async fn an_agent_looks_into_each_document_and_answers_in_a_shape() {
     drop(examples);
 }
 
-/// A table of facts in the PostgreSQL of the tests; answers where it is, and its name.
-async fn facts() -> (url::Url, String) {
-    let url = std::env::var("LOUPE_TEST_POSTGRES").unwrap();
-    let pool = sqlx::PgPool::connect(&url).await.unwrap();
-    let table = format!("facts_{}", std::process::id());
-    for statement in [
-        format!("DROP TABLE IF EXISTS {table}"),
-        format!(
-            "CREATE TABLE {table} (title TEXT, minutes INT, seen DATE, id UUID DEFAULT gen_random_uuid())"
-        ),
-        format!(
-            "INSERT INTO {table} VALUES ('M', 111, '1931-05-11'), ('Nosferatu', 94, '1922-03-04'), ('Nosferatu', 63, NULL)"
-        ),
-    ] {
-        sqlx::query(sqlx::AssertSqlSafe(statement))
-            .execute(&pool)
-            .await
-            .unwrap();
-    }
-    pool.close().await;
-    (url.parse().unwrap(), table)
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rows_of_a_database_are_looked_up_and_never_written() {
-    let (server, _, namespace, films, _) = server().await;
-    let (url, table) = facts().await;
-    let host = url.host_str().unwrap_or("127.0.0.1").to_owned();
-    let credentials = json!({"type": "username_password", "username": url.username(), "password": url.password().unwrap_or("")});
-    let config = json!({"provider_type": "postgresql", "host": host, "port": url.port().unwrap_or(5432),
-        "database": url.path().trim_start_matches('/'), "credentials": credentials});
-    let body = json!({"name": "facts", "provider_type": "postgresql", "provider_config": config});
-    let made = server
-        .call("POST", "/v1/organizations/connections", body)
+async fn stages_tell_what_they_lack(server: &Server) {
+    let stages = server
+        .call("GET", "/v1/retrievers/stages", Value::Null)
         .await
         .ok();
-    assert_eq!(
-        made["provider_config"]["credentials"]["password"],
-        "********"
-    );
-    let run = async |parameters: Value| {
-        let mut with = json!({"connection_id": "facts"});
-        for (name, value) in parameters.as_object().unwrap() {
-            with[name] = value.clone();
-        }
-        let one = retriever(
-            &server,
-            &namespace,
-            &films,
-            vec![sorted(), stage("sql_lookup", with)],
-        )
-        .await;
-        execute(&server, &namespace, &one, json!({})).await
+    let of = |id: &str| {
+        stages
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|one| one["stage_id"] == id)
+            .cloned()
+            .unwrap()
     };
-    let by_title =
-        format!("SELECT minutes, seen FROM {table} WHERE title = :title ORDER BY minutes DESC");
-    let answer = run(json!({"query": by_title, "parameters": {"title": "{{ DOC.title }}"}})).await;
-    let looked = |place: usize| answer["documents"][place].get("sql_result").cloned();
-    assert_eq!(
-        (looked(0), looked(1), looked(2)),
-        (
-            None,
-            Some(json!({"minutes": 111, "seen": "1931-05-11"})),
-            Some(json!({"minutes": 94, "seen": "1922-03-04"}))
-        ),
-        "{answer:#}"
-    );
-    let all = run(json!({"query": by_title, "parameters": {"title": "{{ DOC.title }}"}, "result_handling": "all", "on_no_results": "null"})).await;
     assert_eq!(
         (
-            &all["documents"][0]["sql_result"],
-            all["documents"][2]["sql_result"].as_array().unwrap().len()
+            &of("code_execution")["available"],
+            &of("external_web_search")["available"]
         ),
-        (&Value::Null, 2)
+        (&json!(true), &json!(false))
     );
-    let one = run(json!({"query": by_title, "parameters": {"title": "{{ DOC.title }}"}, "result_handling": "error_if_multiple", "on_error": "remove", "on_no_results": "error"})).await;
-    assert_eq!(titles(&one), ["M"]);
-    // A value is a value, whatever it says.
-    let evil = run(
-        json!({"query": by_title, "parameters": {"title": format!("'; DROP TABLE {table}; --")}}),
-    )
-    .await;
-    assert!(evil["documents"][1].get("sql_result").is_none());
-    let typed = run(json!({"query": format!("SELECT count(*) AS n FROM {table} WHERE minutes = ANY(:list) AND minutes < :most AND seen > CAST(:day AS DATE)"),
-        "parameters": {"list": [94, 111], "most": 200, "day": "1930-01-01"}})).await;
-    assert_eq!(
-        typed["documents"][0]["sql_result"],
-        json!({"n": 1}),
-        "{typed:#}"
-    );
-    // Functions that write are refused by the transaction, slow ones end with their time.
-    let refused = run(json!({"query": "SELECT set_config('transaction_read_only', 'off', true), setval('nothing', 1)"})).await;
     assert!(
-        refused["degraded"][0]["reason"]
+        of("external_web_search")["unavailable_reason"]
             .as_str()
             .unwrap()
-            .contains("the database says"),
-        "{refused:#}"
+            .contains("web_search")
     );
-    let slow =
-        run(json!({"query": "SELECT pg_sleep(20)", "timeout": 1, "when": {"title": "M"}})).await;
-    assert!(
-        slow["degraded"][0]["reason"]
-            .as_str()
-            .unwrap()
-            .contains("statement timeout"),
-        "{slow:#}"
-    );
-    // Where nothing came before, the rows are the documents.
-    let rows = json!({"connection_id": "facts", "query": format!("SELECT title, minutes FROM {table} ORDER BY minutes")});
-    let first = retriever(
-        &server,
-        &namespace,
-        &films,
-        vec![stage("sql_lookup", rows.clone())],
-    )
-    .await;
-    let answer = execute(&server, &namespace, &first, json!({})).await;
-    assert_eq!(
-        titles(&answer),
-        ["Nosferatu", "Nosferatu", "M"],
-        "{answer:#}"
-    );
-    // No connection of the organization, no retriever.
-    let mut other = rows;
-    other["connection_id"] = json!("conn_of_nobody");
-    let body = json!({"retriever_name": "n", "collection_identifiers": [films], "stages": [stage("sql_lookup", other)]});
-    server
-        .call_in(&namespace, "POST", "/v1/retrievers", body)
-        .await
-        .error(404, "NotFoundError");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_of_the_servers_own_network_is_not_asked() {
-    let server = Server::start(Database::Sqlite).await;
-    let config = json!({"host": "localhost", "database": "x", "credentials": {"username": "u", "password": "p"}});
-    let body = json!({"name": "own", "provider_type": "postgresql", "provider_config": config});
-    let refused = server
-        .call("POST", "/v1/organizations/connections", body.clone())
-        .await;
-    let told = refused.error(400, "BadRequestError").to_string();
-    assert!(told.contains("not on the public internet"), "{told}");
-    let mut wrong = body;
-    wrong["provider_config"]["port"] = json!(0);
-    server
-        .call("POST", "/v1/organizations/connections", wrong)
-        .await
-        .invalid(&["body", "provider_config", "port"], "value_error");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -410,13 +285,8 @@ async fn pages_pictures_and_code_come_beside_documents() {
         json!({"url": "http://127.0.0.3:8080/", "on_error": "skip"}),
     );
     let answer = run(vec![sorted(), limit.clone(), own], json!({})).await;
-    assert!(
-        answer["degraded"][0]["reason"]
-            .as_str()
-            .unwrap()
-            .contains("not on the public internet"),
-        "{answer:#}"
-    );
+    let reason = answer["degraded"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("not on the public internet"), "{answer:#}");
     let found = run(
         vec![
             sorted(),
@@ -450,30 +320,5 @@ async fn pages_pictures_and_code_come_beside_documents() {
     );
     let answer = run(vec![sorted(), code], json!({})).await;
     assert_eq!(answer["documents"][0]["computed"], 5, "{answer:#}");
-    let stages = server
-        .call("GET", "/v1/retrievers/stages", Value::Null)
-        .await
-        .ok();
-    let of = |id: &str| {
-        stages
-            .as_array()
-            .unwrap()
-            .iter()
-            .find(|one| one["stage_id"] == id)
-            .cloned()
-            .unwrap()
-    };
-    assert_eq!(
-        (
-            &of("code_execution")["available"],
-            &of("external_web_search")["available"]
-        ),
-        (&json!(true), &json!(false))
-    );
-    assert!(
-        of("external_web_search")["unavailable_reason"]
-            .as_str()
-            .unwrap()
-            .contains("web_search")
-    );
+    stages_tell_what_they_lack(&server).await;
 }

@@ -151,6 +151,25 @@ const CANCELED: &str =
     "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE kind = 'batch_chunk' AND status = 'CANCELED'";
 const REMOVING: &str = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE kind = 'remove_files' AND status IN ('QUEUED', 'PROCESSING')";
 
+/// The one row that an object has become.
+fn row_of(namespace: &str, collection: &str, object: &str, batch_id: &str) -> Document {
+    let id = document_id(collection, object, "row");
+    let internal = json!({
+        "document_id": id, "collection_id": collection, "namespace_id": namespace, "batch_id": batch_id,
+        "lineage": {"root_object_id": object}, "processing": {"history": []},
+    });
+    Document {
+        document_id: id,
+        collection_id: collection.to_owned(),
+        payload: json!({"number": 1, "_internal": internal})
+            .as_object()
+            .cloned()
+            .unwrap()
+            .into(),
+        ..Default::default()
+    }
+}
+
 both! {
     async fn an_object_that_another_chunk_has_in_work_is_waited_for(server) {
         let notes = Notes::new(&server).await;
@@ -236,17 +255,8 @@ both! {
         assert!(jobs::hold_lease(&server.app, &writing, "elsewhere", 600).await.unwrap());
         let begun = "INSERT INTO fillings (object_id, collection_id, namespace_id, batch_id) VALUES ($1, $2, $3, $4)";
         run(&server, begun, vec![object.clone(), collection.clone(), namespace.clone(), batch_id.clone()]).await;
-        let id = document_id(&collection, &object, "row");
-        let internal = json!({
-            "document_id": id, "collection_id": collection, "namespace_id": namespace, "batch_id": batch_id,
-            "lineage": {"root_object_id": object}, "processing": {"history": []},
-        });
-        let document = Document {
-            document_id: id.clone(),
-            collection_id: collection.clone(),
-            payload: json!({"number": 1, "_internal": internal}).as_object().cloned().unwrap().into(),
-            ..Default::default()
-        };
+        let document = row_of(&namespace, &collection, &object, &batch_id);
+        let id = document.document_id.clone();
         let spec = CollectionSpec { namespace_id: namespace.clone(), collection_id: collection, vectors: Vec::new() };
         let ends = async {
             becomes(&server, CANCELED, 1).await;

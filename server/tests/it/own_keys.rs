@@ -4,14 +4,59 @@ use serde_json::{Value, json};
 
 use crate::{
     harness::Server,
+    machine::Seen,
     machines::{server, sorted, titles},
     stages::{execute, retriever, stage},
 };
 
 const SECRETS: &str = "/v1/organizations/secrets";
+const OWN: &str = "Bearer sk-of-our-own-1";
 
 fn body(films: &str, stages: Value) -> Value {
     json!({"retriever_name": "refused", "collection_identifiers": [films], "stages": stages})
+}
+
+/// How often the model was asked.
+fn asked(seen: &Seen) -> usize {
+    seen.lock().unwrap().len()
+}
+
+/// The key and the model of the last question.
+fn last(seen: &Seen) -> (String, Value) {
+    let seen = seen.lock().unwrap();
+    let (_, headers, body) = seen.last().unwrap();
+    let key = headers["authorization"].to_str().unwrap().to_owned();
+    (key, body["model"].clone())
+}
+
+/// An agent, which has no answer for this machine.
+async fn an_agent_asks_with_it(server: &Server, seen: &Seen, namespace: &str, films: &str) {
+    let agent = json!({"system_prompt": "x", "output_schema": {"a": "string"}, "enabled_tools": [],
+        "max_turns": 1, "api_key": "mine"});
+    let one = retriever(
+        server,
+        namespace,
+        films,
+        vec![sorted(), stage("agentic_enrich", agent)],
+    )
+    .await;
+    let path = format!("/v1/retrievers/{one}/execute");
+    let before = asked(seen);
+    server
+        .call_in(namespace, "POST", &path, json!({"inputs": {}}))
+        .await;
+    assert!(asked(seen) > before && last(seen).0 == OWN);
+    let told = server
+        .call_in(
+            namespace,
+            "GET",
+            &format!("/v1/retrievers/{one}"),
+            Value::Null,
+        )
+        .await
+        .ok()
+        .to_string();
+    assert!(told.contains("mine") && !told.contains("sk-of"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -25,14 +70,7 @@ async fn a_key_of_ones_own_asks_the_language_model() {
         let one = retriever(&server, &namespace, &films, stages).await;
         execute(&server, &namespace, &one, json!({"query": "vampire"})).await
     };
-    let asked = || seen.lock().unwrap().len();
-    let last = || {
-        let seen = seen.lock().unwrap();
-        let (_, headers, body) = seen.last().unwrap();
-        let key = headers["authorization"].to_str().unwrap().to_owned();
-        (key, body["model"].clone())
-    };
-    let own = "Bearer sk-of-our-own-1".to_owned();
+    let own = OWN.to_owned();
     let enrich = json!({"prompt": "Rate {{ DOC.title }}", "output_field": "rating", "use_vcache": true,
         "api_key": "mine", "feature_uri": "loupe://language@v1/large"});
     let answer = run("llm_enrich", enrich.clone()).await;
@@ -40,15 +78,18 @@ async fn a_key_of_ones_own_asks_the_language_model() {
         answer["documents"][0]["rating"], "said of: Rate Faust",
         "{answer:#}"
     );
-    assert_eq!((asked(), last()), (3, (own.clone(), json!("large"))));
+    assert_eq!(
+        (asked(&seen), last(&seen)),
+        (3, (own.clone(), json!("large")))
+    );
     // The same is known from memory; what another key was told is not.
     run("llm_enrich", enrich.clone()).await;
-    assert_eq!(asked(), 3);
+    assert_eq!(asked(&seen), 3);
     let mut with_the_servers = enrich;
     with_the_servers.as_object_mut().unwrap().remove("api_key");
     run("llm_enrich", with_the_servers).await;
     assert_eq!(
-        (asked(), last()),
+        (asked(&seen), last(&seen)),
         (6, ("Bearer sk-test".to_owned(), json!("large")))
     );
     // The name as a template would have it; criteria of the interface; models of somebody else.
@@ -62,39 +103,13 @@ async fn a_key_of_ones_own_asks_the_language_model() {
             .contains("`google` is not configured"),
         "{answer:#}"
     );
-    assert_eq!(last(), (own.clone(), json!("small")));
+    assert_eq!(last(&seen), (own.clone(), json!("small")));
     let text = seen.lock().unwrap().last().unwrap().2["messages"][1]["content"].to_string();
     assert!(
         text.contains("Criteria: The document answers this query: vampire"),
         "{text}"
     );
-    // An agent, which has no answer for this machine.
-    let agent = json!({"system_prompt": "x", "output_schema": {"a": "string"}, "enabled_tools": [],
-        "max_turns": 1, "api_key": "mine"});
-    let one = retriever(
-        &server,
-        &namespace,
-        &films,
-        vec![sorted(), stage("agentic_enrich", agent)],
-    )
-    .await;
-    let path = format!("/v1/retrievers/{one}/execute");
-    let before = asked();
-    server
-        .call_in(&namespace, "POST", &path, json!({"inputs": {}}))
-        .await;
-    assert!(asked() > before && last().0 == own);
-    let told = server
-        .call_in(
-            &namespace,
-            "GET",
-            &format!("/v1/retrievers/{one}"),
-            Value::Null,
-        )
-        .await
-        .ok()
-        .to_string();
-    assert!(told.contains("mine") && !told.contains("sk-of"), "{told}");
+    an_agent_asks_with_it(&server, &seen, &namespace, &films).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

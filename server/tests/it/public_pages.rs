@@ -35,6 +35,44 @@ async fn ask(server: &Server, method: &str, path: &str, body: Value) -> Answer {
     .await
 }
 
+/// The map of the site has each open page with its day, and is not read all the time.
+async fn the_map_is_read_now_and_then(server: &Server) {
+    let map = ask(server, "GET", "/sitemap.xml", Value::Null).await;
+    let text = map.body.as_str().unwrap();
+    // The day may have turned since.
+    let day = |before: i64| {
+        (server.app.clock().now() - chrono::Duration::seconds(before))
+            .format("%Y-%m-%d")
+            .to_string()
+    };
+    let dated = [0, 300]
+        .iter()
+        .any(|before| text.contains(&format!("<lastmod>{}</lastmod>", day(*before))));
+    assert!(text.contains("/r/first-page</loc>") && dated, "{text}");
+    assert!(!text.contains("fourth-page"), "{text}");
+    // Nobody reads it all the time.
+    server.app.clock().hold();
+    let mut refused = None;
+    for _ in 0..31 {
+        let answer = ask(server, "GET", "/sitemap.xml", Value::Null).await;
+        if answer.status == 429 {
+            refused = Some(answer);
+            break;
+        }
+    }
+    assert!(
+        refused
+            .expect("a refusal")
+            .headers
+            .contains_key("retry-after")
+    );
+    server.app.clock().advance(60);
+    assert_eq!(
+        ask(server, "GET", "/sitemap.xml", Value::Null).await.status,
+        200
+    );
+}
+
 both! {
     async fn hidden_fields_are_told_by_no_filter_and_no_facet(server) {
         let namespace = server.namespace("films").await;
@@ -307,26 +345,7 @@ both! {
         server.call_in(&namespace, "PATCH", &format!("/v1/retrievers/{}/publish", ids[1]), renamed).await.ok();
         assert_eq!((list("search=renamed").await.1, list("search=films_").await.1), (1, 0));
 
-        let map = ask(&server, "GET", "/sitemap.xml", Value::Null).await;
-        let text = map.body.as_str().unwrap();
-        // The day may have turned since.
-        let day = |before: i64| (server.app.clock().now() - chrono::Duration::seconds(before)).format("%Y-%m-%d").to_string();
-        let dated = [0, 300].iter().any(|before| text.contains(&format!("<lastmod>{}</lastmod>", day(*before))));
-        assert!(text.contains("/r/first-page</loc>") && dated, "{text}");
-        assert!(!text.contains("fourth-page"), "{text}");
-        // Nobody reads it all the time.
-        server.app.clock().hold();
-        let mut refused = None;
-        for _ in 0..31 {
-            let answer = ask(&server, "GET", "/sitemap.xml", Value::Null).await;
-            if answer.status == 429 {
-                refused = Some(answer);
-                break;
-            }
-        }
-        assert!(refused.expect("a refusal").headers.contains_key("retry-after"));
-        server.app.clock().advance(60);
-        assert_eq!(ask(&server, "GET", "/sitemap.xml", Value::Null).await.status, 200);
+        the_map_is_read_now_and_then(&server).await;
 
         // A long page is read in parts, of which none is lost and none told twice.
         server.app.db().write(|tx| Box::pin(async move { tx.run(COPIES, vec![]).await })).await.unwrap();

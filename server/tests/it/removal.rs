@@ -50,103 +50,106 @@ async fn documents(server: &Server, namespace: &str, collection: &str) -> u64 {
     server.app.store().count(&reach, None).await.unwrap()
 }
 
+/// How the rows of a namespace are counted, by table.
+const COUNTS: [(&str, &str); 23] = [
+    (
+        "objects",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1",
+    ),
+    (
+        "uploads",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM uploads WHERE namespace_id = $1",
+    ),
+    (
+        "batches",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE namespace_id = $1",
+    ),
+    (
+        "batch_objects",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM batch_objects WHERE $1 <> ''",
+    ),
+    (
+        "processed",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM processed WHERE namespace_id = $1",
+    ),
+    (
+        "buckets",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM buckets WHERE owner = $1",
+    ),
+    (
+        "collections",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM collections WHERE owner = $1",
+    ),
+    (
+        "retrievers",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM retrievers WHERE owner = $1",
+    ),
+    (
+        "published_retrievers",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM published_retrievers WHERE namespace_id = $1",
+    ),
+    (
+        "page_passwords",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM page_passwords WHERE namespace_id = $1",
+    ),
+    (
+        "page_names",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM page_names WHERE namespace_id = $1",
+    ),
+    (
+        "interactions",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM interactions WHERE namespace_id = $1",
+    ),
+    (
+        "evaluation_datasets",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM evaluation_datasets WHERE namespace_id = $1",
+    ),
+    (
+        "evaluations",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM evaluations WHERE namespace_id = $1",
+    ),
+    (
+        "benchmarks",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM benchmarks WHERE namespace_id = $1",
+    ),
+    (
+        "executions",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM executions WHERE namespace_id = $1",
+    ),
+    (
+        "triggers",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM triggers WHERE namespace_id = $1",
+    ),
+    (
+        "taxonomies",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM taxonomies WHERE owner = $1",
+    ),
+    (
+        "taxonomy_versions",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM taxonomy_versions WHERE namespace_id = $1",
+    ),
+    (
+        "clusters",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM clusters WHERE owner = $1",
+    ),
+    (
+        "cluster_runs",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM cluster_runs WHERE namespace_id = $1",
+    ),
+    (
+        "annotations",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM annotations WHERE namespace_id = $1",
+    ),
+    (
+        "document_journal",
+        "SELECT CAST(COUNT(*) AS BIGINT) FROM document_journal WHERE namespace_id = $1",
+    ),
+];
+
 /// Rows that name the namespace, by table.
 async fn rows(server: &Server, namespace: &str) -> Vec<(&'static str, i64)> {
     let mut left = Vec::new();
-    for (table, sql) in [
-        (
-            "objects",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1",
-        ),
-        (
-            "uploads",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM uploads WHERE namespace_id = $1",
-        ),
-        (
-            "batches",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE namespace_id = $1",
-        ),
-        (
-            "batch_objects",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM batch_objects WHERE $1 <> ''",
-        ),
-        (
-            "processed",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM processed WHERE namespace_id = $1",
-        ),
-        (
-            "buckets",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM buckets WHERE owner = $1",
-        ),
-        (
-            "collections",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM collections WHERE owner = $1",
-        ),
-        (
-            "retrievers",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM retrievers WHERE owner = $1",
-        ),
-        (
-            "published_retrievers",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM published_retrievers WHERE namespace_id = $1",
-        ),
-        (
-            "page_passwords",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM page_passwords WHERE namespace_id = $1",
-        ),
-        (
-            "page_names",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM page_names WHERE namespace_id = $1",
-        ),
-        (
-            "interactions",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM interactions WHERE namespace_id = $1",
-        ),
-        (
-            "evaluation_datasets",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM evaluation_datasets WHERE namespace_id = $1",
-        ),
-        (
-            "evaluations",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM evaluations WHERE namespace_id = $1",
-        ),
-        (
-            "benchmarks",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM benchmarks WHERE namespace_id = $1",
-        ),
-        (
-            "executions",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM executions WHERE namespace_id = $1",
-        ),
-        (
-            "triggers",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM triggers WHERE namespace_id = $1",
-        ),
-        (
-            "taxonomies",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM taxonomies WHERE owner = $1",
-        ),
-        (
-            "taxonomy_versions",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM taxonomy_versions WHERE namespace_id = $1",
-        ),
-        (
-            "clusters",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM clusters WHERE owner = $1",
-        ),
-        (
-            "cluster_runs",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM cluster_runs WHERE namespace_id = $1",
-        ),
-        (
-            "annotations",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM annotations WHERE namespace_id = $1",
-        ),
-        (
-            "document_journal",
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM document_journal WHERE namespace_id = $1",
-        ),
-    ] {
+    for (table, sql) in COUNTS {
         let count = server.app.db().number(sql, args![namespace]).await.unwrap();
         if count > 0 {
             left.push((table, count));

@@ -1,5 +1,6 @@
 //! Buckets that follow a folder of a storage: what comes there, changes there and goes there.
 
+mod looking;
 mod owning;
 mod waiting;
 
@@ -289,29 +290,9 @@ both! {
         // Each is processed once, by the batches of the look.
         assert_eq!(first["batches_created"], 2);
         let documents = format!("/v1/collections/{}/documents/count", collection["collection_id"].as_str().unwrap());
-        let count = async || {
-            let began = Instant::now();
-            loop {
-                let found = place.call(&server, "GET", &documents, Value::Null).await;
-                if found["count"] == 4 || began.elapsed() > Duration::from_secs(180) {
-                    return found["count"].clone();
-                }
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        };
-        assert_eq!(count().await, 4);
+        looking::documents_are(&server, &place, &documents, 4).await;
 
-        // Nothing new: nothing is fetched, nothing is made.
-        let same = place.look(&server, &sync).await;
-        assert_eq!((&same["stats"]["last_run_objects_synced"], &same["stats"]["last_run_objects_verified"]), (&json!(0), &json!(4)));
-
-        // The content of an object that is there makes none, and takes none along when it goes.
-        place.put("in/1920/copy/letter 1920 c.txt", "dear you");
-        let twin = place.look(&server, &sync).await;
-        assert_eq!((&twin["stats"]["last_run_objects_synced"], place.objects(&server).await.len()), (&json!(1), 4));
-        place.files.lock().unwrap().remove("in/1920/copy/letter 1920 c.txt");
-        place.look(&server, &sync).await;
-        assert_eq!(place.objects(&server).await.len(), 4);
+        looking::known_content_makes_no_object(&server, &place, &sync).await;
 
         // One comes, one changes, one goes.
         place.put("in/1930/letter 1930 e.txt", "dear late one");
@@ -323,17 +304,9 @@ both! {
         let objects = place.objects(&server).await;
         assert!(!before.contains(&objects[0]["object_id"]), "the changed file has another object");
         assert_eq!((&objects[1]["object_id"], &objects[2]["object_id"]), (&before[2], &before[3]));
-        assert_eq!(count().await, 4);
+        looking::documents_are(&server, &place, &documents, 4).await;
 
-        // Looks are told, and one by one.
-        let jobs = place.call(&server, "POST", &format!("{sync}/jobs?include_total=true&limit=2"), json!({"status": "completed"})).await;
-        assert_eq!((&jobs["total"], jobs["results"].as_array().unwrap().len()), (&json!(5), 2));
-        let job = &jobs["results"][0];
-        assert_eq!((&job["trigger"], &job["files_synced"], &job["metadata"]["files_removed"]), (&json!("manual"), &json!(2), &json!(1)), "{job:#}");
-        let one = place.call(&server, "GET", &format!("{sync}/jobs/{}", job["sync_job_id"].as_str().unwrap()), Value::Null).await;
-        assert_eq!(one["status"], "completed");
-        let listed = place.call(&server, "POST", &format!("{}/list", place.path()), json!({"is_active": true})).await;
-        assert_eq!(listed["results"].as_array().unwrap().len(), 1);
+        looking::looks_are_told(&server, &place, &sync).await;
 
         // Without the sync its objects stay.
         place.call(&server, "DELETE", &sync, Value::Null).await;

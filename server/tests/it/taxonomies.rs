@@ -92,6 +92,52 @@ fn tax_and_facts() -> Value {
     json!([{"field_path": "tax", "target_field": "price.tax"}, {"field_path": "facts", "merge_mode": "append"}])
 }
 
+/// By a trigger, only what was not done before.
+async fn a_trigger_takes_what_is_new(server: &Server, shop: &Shop, id: &str, things: &str) {
+    let fresh = json!({"name": "zinc saw", "article": {"code": "t"}});
+    shop.call(
+        server,
+        "POST",
+        &format!("/v1/collections/{things}/documents"),
+        fresh,
+    )
+    .await
+    .ok();
+    let trigger = json!({"name": "enrich", "trigger_type": "interval", "schedule_config": {"interval_seconds": 3600}, "action_type": "taxonomy_enrichment",
+        "action_config": {"taxonomy_id": id, "collection_id": things, "incremental": true, "filters": {"field": "name", "operator": "ne", "value": "stone"}}});
+    let trigger = shop
+        .call(server, "POST", "/v1/triggers", trigger)
+        .await
+        .ok();
+    let task = shop
+        .call(
+            server,
+            "POST",
+            &format!(
+                "/v1/triggers/{}/execute",
+                trigger["trigger_id"].as_str().unwrap()
+            ),
+            Value::Null,
+        )
+        .await
+        .ok();
+    let task = server.task_end(task["task_id"].as_str().unwrap()).await;
+    assert_eq!(
+        (
+            &task["status"],
+            &task["outputs"][0]["processed_docs"],
+            &task["outputs"][0]["enriched"]
+        ),
+        (&json!("COMPLETED"), &json!(1), &json!(1)),
+        "{task:#}"
+    );
+    let unknown = json!({"name": "no", "trigger_type": "interval", "schedule_config": {"interval_seconds": 3600}, "action_type": "taxonomy_enrichment",
+        "action_config": {"taxonomy_id": "tax_none", "collection_id": things}});
+    shop.call(server, "POST", "/v1/triggers", unknown)
+        .await
+        .error(404, "NotFoundError");
+}
+
 both! {
     async fn taxonomies_are_made_listed_versioned_cloned_and_removed(server) {
         let shop = shop(&server, "shop").await;
@@ -220,18 +266,7 @@ both! {
         assert_eq!((copies.len(), &copies[1]["price"]["tax"]), (2, &json!(20)));
         assert_eq!(copies[0]["_internal"]["lineage"]["source_document_id"], stored[0]["document_id"]);
 
-        // By a trigger, only what was not done before.
-        let fresh = json!({"name": "zinc saw", "article": {"code": "t"}});
-        shop.call(&server, "POST", &format!("/v1/collections/{things}/documents"), fresh).await.ok();
-        let trigger = json!({"name": "enrich", "trigger_type": "interval", "schedule_config": {"interval_seconds": 3600}, "action_type": "taxonomy_enrichment",
-            "action_config": {"taxonomy_id": id, "collection_id": things, "incremental": true, "filters": {"field": "name", "operator": "ne", "value": "stone"}}});
-        let trigger = shop.call(&server, "POST", "/v1/triggers", trigger).await.ok();
-        let task = shop.call(&server, "POST", &format!("/v1/triggers/{}/execute", trigger["trigger_id"].as_str().unwrap()), Value::Null).await.ok();
-        let task = server.task_end(task["task_id"].as_str().unwrap()).await;
-        assert_eq!((&task["status"], &task["outputs"][0]["processed_docs"], &task["outputs"][0]["enriched"]), (&json!("COMPLETED"), &json!(1), &json!(1)), "{task:#}");
-        let unknown = json!({"name": "no", "trigger_type": "interval", "schedule_config": {"interval_seconds": 3600}, "action_type": "taxonomy_enrichment",
-            "action_config": {"taxonomy_id": "tax_none", "collection_id": things}});
-        shop.call(&server, "POST", "/v1/triggers", unknown).await.error(404, "NotFoundError");
+        a_trigger_takes_what_is_new(&server, &shop, &id, &things).await;
     }
 
     async fn collections_apply_taxonomies_to_what_comes(server) {

@@ -2,14 +2,29 @@
 
 use serde_json::{Value, json};
 
+/// A list of operations with what is sent to each.
+type Bodies = Vec<(&'static str, Value)>;
+
 /// Bodies that carry an id, by operation; `$name` is the id under test, `@name` one of the caller's own.
-pub fn bodies() -> Vec<(&'static str, Value)> {
-    let documents = "/v1/collections/@collection_identifier/documents";
-    let filter = json!({"field": "document_id", "operator": "eq", "value": "$document_id"});
-    let stage = json!([{"stage_name": "all", "stage_type": "filter", "config": {"stage_id": "attribute_filter", "parameters": {"conditions": {"AND": [{"field": "title", "operator": "exists", "value": true}]}}}}]);
-    let like = json!([{"stage_name": "search", "stage_type": "filter", "config": {"stage_id": "feature_search", "parameters": {
-        "searches": [{"feature_uri": "own", "query": {"input_mode": "document", "document_ref": {"document_id": "$document_id"}}}]}}}]);
-    let list = |path: &str| -> &'static str { Box::leak(format!("POST {path}").into_boxed_str()) };
+pub fn bodies() -> Bodies {
+    [
+        buckets(),
+        batches(),
+        collections(),
+        documents(),
+        retrievers(),
+        interactions(),
+        templates(),
+        clusters(),
+        taxonomies(),
+        lists(),
+        namespaces(),
+    ]
+    .concat()
+}
+
+/// What is sent to buckets, their objects and batches.
+fn buckets() -> Bodies {
     vec![
         (
             "POST /v1/buckets",
@@ -59,6 +74,12 @@ pub fn bodies() -> Vec<(&'static str, Value)> {
             "POST /v1/buckets/@bucket_identifier/objects/list",
             json!({"filters": {"field": "object_id", "operator": "eq", "value": "$object_identifier"}}),
         ),
+    ]
+}
+
+/// What is sent to uploads, and asked of batches.
+fn batches() -> Bodies {
+    vec![
         (
             "POST /v1/buckets/@bucket_identifier/uploads/confirm/batch",
             json!({"confirmations": [{"upload_id": "$upload_id"}]}),
@@ -75,6 +96,12 @@ pub fn bodies() -> Vec<(&'static str, Value)> {
             "POST /v1/batches/list",
             json!({"collection_id": "$collection_identifier"}),
         ),
+    ]
+}
+
+/// What is sent to collections.
+fn collections() -> Bodies {
+    vec![
         (
             "POST /v1/collections",
             json!({"collection_name": "from elsewhere", "source": {"type": "bucket", "bucket_ids": ["$bucket_identifier"]}, "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"}}),
@@ -95,6 +122,15 @@ pub fn bodies() -> Vec<(&'static str, Value)> {
             "POST /v1/collections/@collection_identifier/trigger",
             json!({"include_buckets": ["$bucket_identifier"]}),
         ),
+    ]
+}
+
+/// What is sent to documents.
+fn documents() -> Bodies {
+    let documents = "/v1/collections/@collection_identifier/documents";
+    let filter = json!({"field": "document_id", "operator": "eq", "value": "$document_id"});
+    let list = |path: &str| -> &'static str { Box::leak(format!("POST {path}").into_boxed_str()) };
+    vec![
         (
             list(&format!("{documents}/list")),
             json!({"filters": filter}),
@@ -131,6 +167,16 @@ pub fn bodies() -> Vec<(&'static str, Value)> {
             "PATCH /v1/collections/@collection_identifier/documents/bulk",
             json!({"filters": filter, "update_data": {"title": "taken"}}),
         ),
+    ]
+}
+
+/// What is sent to retrievers.
+fn retrievers() -> Bodies {
+    let filter = json!({"field": "document_id", "operator": "eq", "value": "$document_id"});
+    let stage = json!([{"stage_name": "all", "stage_type": "filter", "config": {"stage_id": "attribute_filter", "parameters": {"conditions": {"AND": [{"field": "title", "operator": "exists", "value": true}]}}}}]);
+    let like = json!([{"stage_name": "search", "stage_type": "filter", "config": {"stage_id": "feature_search", "parameters": {
+        "searches": [{"feature_uri": "own", "query": {"input_mode": "document", "document_ref": {"document_id": "$document_id"}}}]}}}]);
+    vec![
         (
             "POST /v1/retrievers",
             json!({"retriever_name": "over theirs", "collection_identifiers": ["$collection_identifier"], "input_schema": {}, "stages": stage}),
@@ -167,6 +213,12 @@ pub fn bodies() -> Vec<(&'static str, Value)> {
             "POST /v1/retrievers/benchmarks",
             json!({"benchmark_name": "b", "baseline_retriever_id": "@retriever_id", "candidate_retriever_ids": ["$retriever_id"]}),
         ),
+    ]
+}
+
+/// What is sent of interactions and pages.
+fn interactions() -> Bodies {
+    vec![
         (
             "POST /v1/features/search",
             json!({"query": {"text": "x"}, "collection_identifiers": ["$collection_identifier"]}),
@@ -195,6 +247,12 @@ pub fn bodies() -> Vec<(&'static str, Value)> {
             "POST /v1/retrievers/@retriever_id/execute",
             json!({"inputs": {}, "pagination": {"method": "cursor", "limit": 5, "cursor": "$cursor"}}),
         ),
+    ]
+}
+
+/// What is sent to templates.
+fn templates() -> Bodies {
+    vec![
         (
             "POST /v1/templates/buckets/from-bucket/$bucket_id",
             json!({"template_name": "theirs"}),
@@ -247,6 +305,12 @@ pub fn bodies() -> Vec<(&'static str, Value)> {
             "POST /v1/templates/taxonomies/tmpl_taxonomy_topics/instantiate",
             json!({"taxonomy_name": "by theirs", "collection_config": {"source_collection": "@collection_identifier", "retriever": "$retriever_id"}}),
         ),
+    ]
+}
+
+/// What is sent to clusters and triggers.
+fn clusters() -> Bodies {
+    vec![
         (
             "POST /v1/clusters",
             json!({"cluster_name": "of theirs", "collection_ids": ["$collection_identifier"], "cluster_type": "attribute", "attribute_config": {"attributes": ["title"]}}),
@@ -271,6 +335,12 @@ pub fn bodies() -> Vec<(&'static str, Value)> {
             "POST /v1/triggers",
             json!({"name": "t", "trigger_type": "interval", "schedule_config": {"interval_seconds": 3600}, "action_type": "taxonomy_enrichment", "action_config": {"taxonomy_id": "$taxonomy_id", "collection_id": "@collection_identifier"}}),
         ),
+    ]
+}
+
+/// What is sent to taxonomies.
+fn taxonomies() -> Bodies {
+    vec![
         (
             "POST /v1/taxonomies",
             json!({"taxonomy_name": "of theirs", "config": {"taxonomy_type": "flat", "retriever_id": "$retriever_id", "input_mappings": [{"input_key": "x", "path": "x"}], "source_collection": {"collection_id": "@collection_identifier"}}}),
@@ -307,6 +377,12 @@ pub fn bodies() -> Vec<(&'static str, Value)> {
             "POST /v1/retrievers",
             json!({"retriever_name": "by their kinds", "collection_identifiers": ["@collection_identifier"], "stages": [{"stage_name": "kinds", "config": {"stage_id": "taxonomy_enrich", "parameters": {"taxonomy_id": "$taxonomy_id"}}}]}),
         ),
+    ]
+}
+
+/// What is sent to the organization, and asked of lists that tell of more than one resource.
+fn lists() -> Bodies {
+    vec![
         (
             "POST /v1/organizations/users/owner@localhost/api-keys",
             json!({"name": "scoped $collection_identifier", "scopes": [{"resource_type": "collection", "resource_id": "$collection_identifier"}]}),
@@ -339,6 +415,12 @@ pub fn bodies() -> Vec<(&'static str, Value)> {
             "GET /v1/retrievers/published?namespace_id=$namespace_identifier",
             Value::Null,
         ),
+    ]
+}
+
+/// What is sent to namespaces.
+fn namespaces() -> Bodies {
+    vec![
         (
             "POST /v1/namespaces/@namespace_identifier/documents/upsert",
             json!({"collection_id": "$collection_identifier", "documents": [{"document_id": "x", "vectors": {}}]}),

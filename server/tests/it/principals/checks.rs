@@ -72,6 +72,11 @@ pub async fn check_lists(world: &World<'_>, key: &str, seen: &BTreeSet<String>) 
         seen.len() as u64
     );
     assert_eq!(grouped["total_documents"], seen.len());
+    check_counts(world, key, seen).await;
+}
+
+/// Counts, wherever they are told.
+async fn check_counts(world: &World<'_>, key: &str, seen: &BTreeSet<String>) {
     let count = world
         .call(key, "GET", &format!("{THINGS}/count"), Value::Null)
         .await
