@@ -103,6 +103,7 @@ pub fn who(one: &Record) -> String {
         "google" | "oauth_google" => "Google",
         "github" | "oauth_github" => "GitHub",
         "oidc" => "single sign-on",
+        "passkey" => "passkeys",
         _ => "e-mail and password",
     };
     let names: Vec<_> = names.iter().map(|name| named(name)).collect();
@@ -176,8 +177,8 @@ mod tests {
         };
         assert_eq!(of(Value::Null), "everybody");
         assert_eq!(
-            of(json!({"mode": "clerk", "clerk_allowed_providers": ["email", "github"]})),
-            "people who sign in with e-mail and password, GitHub"
+            of(json!({"mode": "clerk", "clerk_allowed_providers": ["email", "github", "passkey"]})),
+            "people who sign in with e-mail and password, GitHub, passkeys"
         );
         assert_eq!(
             of(json!({"mode": "sso_oidc", "oidc_issuer": "https://login.example.com/a"})),

@@ -3,6 +3,7 @@
 mod asked;
 mod shown;
 
+use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
 use serde_json::{Value, json};
 use wasm_bindgen_futures::{JsFuture, spawn_local};
@@ -86,7 +87,11 @@ pub fn manifest() -> AnyView {
     };
     let edit = move |_| {
         draft.text.set(yaml.get_untracked());
-        to_line(TEXT, 1);
+        spawn_local(async {
+            // Once the text is in its field.
+            TimeoutFuture::new(0).await;
+            to_line(TEXT, 1);
+        });
     };
     let file = |one: Record| {
         let yaml = shown::whole(&one);
@@ -232,8 +237,7 @@ fn confirmed(draft: Draft, open: RwSignal<bool>, written: Load) -> AnyView {
         let Some(planned) = draft.found.get_untracked() else {
             return;
         };
-        let values = draft.values.value.get_untracked();
-        let call = asked::apply(draft.session.api(), planned, values);
+        let call = asked::apply(draft.session.api(), planned);
         change.run(call, move |found| {
             open.set(false);
             toasts.say(match found.record("told").flag("success") {

@@ -1,8 +1,13 @@
-//! Sign-in of hosted apps: its pages, which work without JavaScript, and the script that apps speak to.
+//! Sign-in of hosted apps: its pages, which work without JavaScript but for passkeys, and the script that apps speak to.
 
 mod page;
+mod passkeys;
 
 pub use page::{Field, Page, Provider, Style, render};
+pub use passkeys::{Passkey, Passkeys};
 
 /// `/_auth/sdk.js`.
 pub const SDK: &str = include_str!("sdk.js");
+
+/// `/_auth/passkeys.js`.
+pub const PASSKEYS: &str = include_str!("passkeys.js");

@@ -7,6 +7,8 @@ use axum::{
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 
+use super::passkeys::{self, Passkeys};
+
 /// What an app's pages look like.
 #[derive(Debug, Clone, Default)]
 pub struct Style {
@@ -71,6 +73,8 @@ pub struct Page {
     pub return_to: String,
     /// The page tells other tabs, and closes if it is a popup.
     pub done: bool,
+    /// What it does with passkeys.
+    pub passkeys: Passkeys,
 }
 
 /// The page as an answer.
@@ -114,14 +118,15 @@ fn html(style: &Style, page: &Page, nonce: &str) -> String {
             escape(error)
         )
     });
-    let script = if page.done {
-        r#"<script src="/_auth/sdk.js"></script>"#
-    } else {
-        ""
+    let script = match &page.passkeys {
+        _ if page.done => r#"<script src="/_auth/sdk.js"></script>"#,
+        Passkeys::None => "",
+        _ => r#"<script src="/_auth/passkeys.js" defer></script>"#,
     };
     let (providers, form, links) = (providers(page), form(page), links(page));
+    let keys = passkeys::html(&page.passkeys, &page.return_to);
     format!(
-        r#"<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex"><title>{title} · {name}</title><link rel="icon" href="data:,"><style nonce="{nonce}">{css}</style>{script}</head><body><main>{logo}<p class="app">{name}</p><h1>{title}</h1>{text}{error}{providers}{form}{links}</main></body></html>"#
+        r#"<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="robots" content="noindex"><title>{title} · {name}</title><link rel="icon" href="data:,"><style nonce="{nonce}">{css}</style>{script}</head><body><main>{logo}<p class="app">{name}</p><h1>{title}</h1>{text}{error}{providers}{form}{keys}{links}</main></body></html>"#
     )
 }
 
@@ -226,7 +231,9 @@ main{{width:min(24rem,100%);padding:2rem 1.25rem}}h1{{font-size:1.5rem;line-heig
 .error{{color:{bad};border-left:3px solid;padding-left:.75rem}}.or{{text-align:center;margin:.75rem 0}}label{{display:block;font-weight:600;margin:.75rem 0 .25rem}}small{{display:block;margin-top:.25rem}}\
 input{{width:100%;min-height:44px;padding:.5rem .75rem;border:1px solid {soft};border-radius:8px;background:transparent;color:inherit;font:inherit}}\
 button{{width:100%;min-height:44px;margin-top:1rem;border:0;border-radius:8px;background:{primary};color:{on_primary};font:inherit;font-weight:600;cursor:pointer}}\
-.other{{margin-top:.5rem;background:transparent;color:inherit;border:1px solid {soft}}}:focus-visible{{outline:3px solid {primary};outline-offset:2px}}.links{{margin-top:1.25rem}}a{{color:inherit}}"
+.other{{margin-top:.5rem;background:transparent;color:inherit;border:1px solid {soft}}}:focus-visible{{outline:3px solid {primary};outline-offset:2px}}\
+.keys{{list-style:none;margin:1rem 0;padding:0}}.keys li{{display:flex;align-items:center;gap:.75rem;padding:.5rem 0;border-top:1px solid {soft}}}.keys div{{flex:1;min-width:0;overflow-wrap:anywhere}}.keys button{{width:auto;margin:0;padding:0 .75rem}}\
+[data-passkey] .error{{margin:1rem 0 0}}.links{{margin-top:1.25rem}}a{{color:inherit}}"
     )
 }
 
@@ -266,7 +273,7 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-    use crate::auth::SDK;
+    use crate::auth::{Passkey, SDK};
 
     const HOSTILE: &str = r#""><script>alert(1)</script>"#;
 
@@ -299,9 +306,20 @@ mod tests {
             button: "Sign in",
             links: vec![(HOSTILE.into(), "elsewhere")],
             return_to: HOSTILE.into(),
+            passkeys: Passkeys::Own {
+                known: vec![Passkey {
+                    id: HOSTILE.into(),
+                    name: HOSTILE.into(),
+                    about: HOSTILE.into(),
+                }],
+                may_add: true,
+            },
             done: false,
         };
         let html = html(&style, &page, "n");
+        let own = r#"<script src="/_auth/passkeys.js" defer></script>"#;
+        assert!(html.contains(own), "{html}");
+        let html = html.replace(own, "");
         assert!(!html.contains("<script"), "{html}");
         assert!(!html.contains("javascript:"), "{html}");
         assert_eq!(html.matches("</style>").count(), 1);

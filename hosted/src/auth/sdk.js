@@ -72,6 +72,7 @@
     },
     showSignIn(options) { show("sign-in", options); },
     showSignUp(options) { show("sign-up", options); },
+    showPasskeys(options) { show("passkeys", options); },
     async signOut(options) {
       const everywhere = Boolean(options && options.everywhere);
       await fetch("/_auth/sign-out", {
@@ -149,6 +150,11 @@ p{margin:0 0 4px;overflow-wrap:anywhere}p+p{font-weight:400;opacity:.75;margin-b
       const out = make("button", config.signOut || "Sign out", { type: "button" });
       out.onclick = () => LoupeAuth.signOut();
       menu.append(make("p", name), make("p", user.email), out);
+      if (config.passkeys) {
+        const keys = make("button", "Passkeys", { type: "button" });
+        keys.onclick = () => LoupeAuth.showPasskeys();
+        out.before(keys, " ");
+      }
       root.replaceChildren(face, menu);
     }
   }

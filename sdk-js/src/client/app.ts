@@ -34,6 +34,8 @@ export interface LoupeAuth {
   onReady(callback: (auth: LoupeAuth) => void): void;
   showSignIn(options?: Door): void;
   showSignUp(options?: Door): void;
+  /** The person's own, where the app's owner allows passkeys. */
+  showPasskeys?(options?: Door): void;
   signOut(options?: { everywhere?: boolean }): Promise<void>;
 }
 

@@ -71,6 +71,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     46 "0046_expiry",
     47 "0047_templates",
     48 "0048_filled",
+    49 "0049_passkeys",
 ];
 
 const SCHEMA: &str =

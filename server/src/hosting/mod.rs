@@ -294,8 +294,7 @@ async fn read(app: &App, host: &str, label: Option<&str>) -> Result<Known> {
             apps::mailed(app, &hosted.slug, &domains)
         }
     };
-    let script = apps::has_sign_in(hosted.auth_config.as_ref())
-        .then(|| serde_json::json!({ "app": hosted.slug }).to_string());
+    let script = script(&hosted);
     Ok(Known::Site(Arc::new(Site {
         org_id,
         version,
@@ -306,6 +305,19 @@ async fn read(app: &App, host: &str, label: Option<&str>) -> Result<Known> {
         script,
         hosted,
     })))
+}
+
+/// What the script of sign-in is told; nothing without sign-in.
+fn script(hosted: &Hosted) -> Option<String> {
+    let settings = hosted.auth_config.as_ref();
+    if !apps::has_sign_in(settings) {
+        return None;
+    }
+    let mut told = serde_json::json!({ "app": hosted.slug });
+    if apps::has_passkeys(settings) {
+        told["passkeys"] = true.into();
+    }
+    Some(told.to_string())
 }
 
 /// The files of a version, with what is said of them.

@@ -17,43 +17,54 @@ pub const APPLY: &str = "apply";
 const COMPARED: [&str; 3] = ["to_create", "differences", "in_system_only"];
 
 fn sent(api: &Api, what: &str, text: &str, values: &Value) -> Answer {
-    let values = named(values, text).to_string();
+    let values = values.to_string();
     let fields = [("manifest_file", text), ("parameters", values.as_str())];
     api.form(&format!("/v1/manifest/{what}"), &fields)
 }
 
-/// Those values that the text still asks for: others would be refused.
-fn named(values: &Value, text: &str) -> Value {
+/// Those values that are still asked for: others would be refused.
+fn kept(values: &Value, is_asked_for: impl Fn(&str) -> bool) -> Value {
     let all = values.as_object().into_iter().flatten();
-    let named = all.filter(|(name, _)| text.contains(name.as_str()));
-    let named = named.map(|(name, value)| (name.clone(), value.clone()));
-    Value::Object(named.collect())
+    let kept = all.filter(|(name, _)| is_asked_for(name));
+    let kept = kept.map(|(name, value)| (name.clone(), value.clone()));
+    Value::Object(kept.collect())
 }
 
 /// The text and what was asked, with whether it holds and with what was told of it. What does not hold is compared with nothing.
 pub fn ask(api: Api, what: &'static str, text: String, values: Value) -> Answer {
     Box::pin(async move {
-        let checked = sent(&api, VALIDATE, &text, &values).await?;
+        let mut values = kept(&values, |name| text.contains(name));
+        let mut checked = sent(&api, VALIDATE, &text, &values).await?;
+        // A name may be somewhere else in the text, and no parameter any more.
+        let specs = checked.list("parameters");
+        let left = kept(&values, |name| {
+            specs.iter().any(|one| one.text("name") == name)
+        });
+        if left != values {
+            values = left;
+            checked = sent(&api, VALIDATE, &text, &values).await?;
+        }
         let told = match what {
             LINT => sent(&api, what, &text, &values).await?,
             DIFF if checked.flag("valid") => sent(&api, what, &text, &values).await?,
             _ => Record::default(),
         };
-        Ok(found(what, text, checked, told))
+        Ok(found(what, text, &values, checked, told))
     })
 }
 
 /// Does what was compared, and tells what became of it.
-pub fn apply(api: Api, planned: Record, values: Value) -> Answer {
+pub fn apply(api: Api, planned: Record) -> Answer {
     Box::pin(async move {
         let text = planned.text("text");
+        let values = planned.record("values").0;
         let told = sent(&api, APPLY, &text, &values).await?;
-        Ok(found(APPLY, text, planned.record("checked"), told))
+        Ok(found(APPLY, text, &values, planned.record("checked"), told))
     })
 }
 
-fn found(of: &str, text: String, checked: Record, told: Record) -> Record {
-    Record(json!({"of": of, "text": text, "checked": checked.0, "told": told.0}))
+fn found(of: &str, text: String, values: &Value, checked: Record, told: Record) -> Record {
+    Record(json!({"of": of, "text": text, "values": values, "checked": checked.0, "told": told.0}))
 }
 
 /// Whether a comparison has something to do.
@@ -191,6 +202,10 @@ mod tests {
     use super::*;
     use crate::record::tests::sent;
 
+    fn known(of: &str, checked: Record, told: Record) -> Record {
+        found(of, String::new(), &json!({}), checked, told)
+    }
+
     fn item(kind: &str, action: &str) -> DiffItem {
         DiffItem {
             resource_type: kind.into(),
@@ -211,7 +226,7 @@ mod tests {
             errors: vec!["line 3: no".into(), "manifest: too long".into()],
             ..Default::default()
         };
-        let found = super::found(VALIDATE, String::new(), sent(&checked), Record::default());
+        let found = known(VALIDATE, sent(&checked), Record::default());
         assert_eq!(lines(&found), [3]);
     }
 
@@ -225,7 +240,7 @@ mod tests {
             differences: vec![item("bucket", "update"), item("bucket", "conflict")],
             in_system_only: vec![item("alert", "none")],
         };
-        let found = super::found(DIFF, String::new(), sent(&checked), sent(&diff));
+        let found = known(DIFF, sent(&checked), sent(&diff));
         let expected = [
             ("buckets", [1, 1, 1, 1, 0]),
             ("taxonomies", [1, 0, 0, 0, 0]),
@@ -241,7 +256,7 @@ mod tests {
             differences: vec![item("bucket", "conflict")],
             ..Default::default()
         };
-        let same = super::found(DIFF, String::new(), sent(&checked), sent(&same));
+        let same = known(DIFF, sent(&checked), sent(&same));
         assert!(!changes(&same));
     }
 
@@ -267,7 +282,7 @@ mod tests {
             ],
             ..Default::default()
         };
-        let found = super::found(VALIDATE, String::new(), sent(&checked), Record::default());
+        let found = known(VALIDATE, sent(&checked), Record::default());
         let fields = parameters(&found).0["properties"].clone();
         assert_eq!(
             fields["results"],
@@ -279,6 +294,7 @@ mod tests {
         );
         assert_eq!(fields["tags"]["items"]["type"], "string");
         let values = json!({"results": 3, "gone": 1});
-        assert_eq!(named(&values, "- name: results"), json!({"results": 3}));
+        let left = kept(&values, |name| name == "results");
+        assert_eq!(left, json!({"results": 3}));
     }
 }

@@ -54,7 +54,7 @@ pub fn Use(open: RwSignal<bool>, of: Signal<Record>) -> AnyView {
     });
     let title = Signal::derive(move || format!("Use {}", of.with(|one| one.text("name"))));
     // The fields come with what they choose from, and at once where that is nothing.
-    let fields = move || match known.value.get() {
+    let fields = move || match known.value.get().filter(|_| !known.busy.get()) {
         None => view! { <Skeletons lines=4/> }.into_any(),
         Some(Err(problem)) => view! { <Explain problem/> }.into_any(),
         Some(Ok(all)) => {

@@ -28,6 +28,10 @@ pub async fn inspect(app: &App, org_id: &str, hosted: &Hosted) -> Vec<SignInChec
             "google" => Service::Google,
             "github" => Service::Github,
             "oidc" => Service::Oidc,
+            "passkey" => {
+                found.push(by_passkey(&url));
+                continue;
+            }
             _ => {
                 found.push(by_mail(app));
                 continue;
@@ -50,6 +54,7 @@ fn label(name: &str) -> &'static str {
         "google" => "Google",
         "github" => "GitHub",
         "oidc" => "Single sign-on",
+        "passkey" => "Passkey",
         _ => "E-mail and password",
     }
 }
@@ -84,6 +89,25 @@ fn by_mail(app: &App) -> SignInCheck {
             "links are sent through the mail server of [mail]".into()
         } else {
             "this server has no mail server ([mail] in its settings): links are shown in its log only".into()
+        },
+        callback_url: None,
+    }
+}
+
+/// Browsers have passkeys where nobody else reads what is sent: with TLS, and on their own machine.
+fn by_passkey(url: &str) -> SignInCheck {
+    let host = url::Url::parse(url).ok();
+    let host = host.as_ref().and_then(url::Url::host_str);
+    let is_local = host.is_some_and(|host| host.ends_with(".localhost"));
+    let success = is_local || url.starts_with("https://");
+    SignInCheck {
+        provider: "passkey".into(),
+        label: label("passkey").into(),
+        success,
+        message: if success {
+            "people who signed in another way add passkeys at /_auth/passkeys".into()
+        } else {
+            "browsers have passkeys at addresses with https only".into()
         },
         callback_url: None,
     }

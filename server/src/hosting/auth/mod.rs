@@ -1,9 +1,10 @@
-//! Sign-in of hosted apps, at `/_auth` of each: e-mail and password, providers of OpenID Connect, Google, GitHub. Every app
-//! has people and sessions of its own.
+//! Sign-in of hosted apps, at `/_auth` of each: e-mail and password, providers of OpenID Connect, Google, GitHub, passkeys.
+//! Every app has people and sessions of its own.
 
 mod flow;
 mod inspect;
 mod oidc;
+mod passkeys;
 mod password;
 mod provider;
 pub(super) mod requests;
@@ -22,7 +23,7 @@ use axum::{
 };
 use loupe_hosted::{
     app::files,
-    auth::{Page, SDK, render},
+    auth::{PASSKEYS, Page, SDK, render},
 };
 use sha2::{Digest, Sha256};
 
@@ -88,8 +89,10 @@ pub(super) async fn answer(app: &App, site: Arc<Site>, request: Request) -> Resp
     let (parts, body) = request.into_parts();
     let path = parts.uri.path().strip_prefix("/_auth").unwrap_or_default();
     let get = matches!(parts.method, Method::GET | Method::HEAD);
-    if get && path == "/sdk.js" {
-        return script(&parts.headers);
+    match path {
+        "/sdk.js" if get => return script(&parts.headers, SDK),
+        "/passkeys.js" if get => return script(&parts.headers, PASSKEYS),
+        _ => {}
     }
     if !apps::has_sign_in(site.hosted.auth_config.as_ref()) {
         return missing(&site);
@@ -125,6 +128,7 @@ fn way_in(get: bool, path: &str) -> &'static str {
         (false, "/sign-in") => "POST /_auth/sign-in",
         (false, "/verify") => "POST /_auth/verify",
         (false, "/reset") => "POST /_auth/reset",
+        (false, "/passkeys/sign-in") => "POST /_auth/passkeys/sign-in",
         (true, "/callback/google") => "GET /_auth/callback/google",
         (true, "/callback/github") => "GET /_auth/callback/github",
         (true, "/callback/oidc") => "GET /_auth/callback/oidc",
@@ -187,6 +191,7 @@ async fn read(app: &App, site: &Site, path: &str, parts: &Parts) -> Result<Respo
         "/reset" => Ok(views::reset(&asked, StatusCode::OK, None)),
         "/verify" => Ok(views::verify(&asked, StatusCode::OK, None)),
         "/done" => Ok(views::done(&asked)),
+        "/passkeys" => passkeys::page(&asked).await,
         path => match path.strip_prefix("/callback/") {
             Some(name) => provider::callback(&asked, name).await,
             None => Ok(missing(site)),
@@ -213,6 +218,10 @@ async fn write(app: &App, site: &Site, path: &str, parts: &Parts, body: Body) ->
         "/reset" => flow::reset(&asked).await,
         "/sign-out" => session::sign_out(&asked).await,
         "/start" => provider::start(&asked).await,
+        "/passkeys/options" => passkeys::options(&asked).await,
+        "/passkeys/sign-in" => passkeys::sign_in(&asked).await,
+        "/passkeys/add" => passkeys::add(&asked).await,
+        "/passkeys/remove" => passkeys::remove(&asked).await,
         _ => Ok(missing(site)),
     }
 }
@@ -242,13 +251,16 @@ pub fn same_origin(headers: &HeaderMap, uri: &Uri) -> Result<()> {
     ))
 }
 
-fn script(headers: &HeaderMap) -> Response {
-    let tag = format!("\"{}\"", hex::encode(&Sha256::digest(SDK.as_bytes())[..12]));
+fn script(headers: &HeaderMap, text: &'static str) -> Response {
+    let tag = format!(
+        "\"{}\"",
+        hex::encode(&Sha256::digest(text.as_bytes())[..12])
+    );
     let known = headers.get(header::IF_NONE_MATCH);
     let mut response = if known.is_some_and(|known| known == tag.as_str()) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
-        SDK.into_response()
+        text.into_response()
     };
     let headers = response.headers_mut();
     let kind = HeaderValue::from_static("text/javascript; charset=utf-8");
@@ -273,7 +285,14 @@ fn missing(site: &Site) -> Response {
 
 /// What scripts ask is refused in JSON, what people see on a page.
 fn refused(site: &Site, path: &str, error: ApiError) -> Response {
-    if matches!(path, "/session" | "/me" | "/users" | "/sign-out") {
+    let by_script = [
+        "/session",
+        "/me",
+        "/users",
+        "/sign-out",
+        "/passkeys/options",
+    ];
+    if by_script.contains(&path) {
         return error.into_response();
     }
     let wait = error.wait();

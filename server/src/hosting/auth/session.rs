@@ -39,6 +39,8 @@ pub(super) enum Cookie {
     Flow,
     /// A browser that somebody signed in from before.
     Known,
+    /// The browser that is asked for a passkey.
+    Passkey,
 }
 
 impl Cookie {
@@ -50,13 +52,15 @@ impl Cookie {
             (Self::Flow, false) => "loupe_flow",
             (Self::Known, true) => "__Host-loupe_known",
             (Self::Known, false) => "loupe_known",
+            (Self::Passkey, true) => "__Host-loupe_passkey",
+            (Self::Passkey, false) => "loupe_passkey",
         }
     }
 
     const fn seconds(self) -> i64 {
         match self {
             Self::Session => 30 * 86_400,
-            Self::Flow => 3_600,
+            Self::Flow | Self::Passkey => 3_600,
             Self::Known => 365 * 86_400,
         }
     }

@@ -17,6 +17,7 @@ crate::sql! {
     const UPDATE_USER = "UPDATE app_users SET updated_at = $4, data = $5 WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
     const DELETE_USER = "DELETE FROM app_users WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
     const DELETE_IDENTITIES = "DELETE FROM app_identities WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
+    const DELETE_PASSKEYS = "DELETE FROM app_passkeys WHERE org_id = $1 AND app_id = $2 AND user_id = $3";
     const INSERT_IDENTITY = "INSERT INTO app_identities (app_id, issuer, subject, org_id, user_id, created_at) VALUES ($1, $2, $3, $4, $5, $6)";
 
     const INSERT_SESSION = "INSERT INTO app_sessions (token_hash, org_id, app_id, user_id, created_at, seen_at, expires_at) VALUES ($1, $2, $3, $4, $5, $5, $6)";
@@ -145,7 +146,12 @@ pub async fn update(tx: &mut Tx, place: &Place, user: &User, now: i64) -> Result
 /// Removes a person with all that signs them in; whether there was one.
 pub async fn delete(tx: &mut Tx, place: &Place, user_id: &str) -> Result<bool> {
     hold(tx, place, user_id).await?;
-    for statement in [DELETE_IDENTITIES, END_SESSIONS, DELETE_TOKENS] {
+    for statement in [
+        DELETE_IDENTITIES,
+        DELETE_PASSKEYS,
+        END_SESSIONS,
+        DELETE_TOKENS,
+    ] {
         tx.run(statement, args![&place.org_id, &place.app_id, user_id])
             .await?;
     }

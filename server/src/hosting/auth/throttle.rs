@@ -19,6 +19,12 @@ const SECOND: i64 = 1_000_000;
 /// Tries of one address in a minute.
 const ADDRESS: i64 = 20;
 
+/// Challenges for passkeys that one address is given in a minute: each page of sign-in asks for one.
+const CHALLENGES: i64 = 60;
+
+/// Passkeys that one person may add in an hour: each is told by mail.
+const PASSKEYS: i64 = 20;
+
 /// Wrong tries that cost nothing; each further one doubles the wait, up to a quarter of an hour.
 const FREE: u32 = 5;
 const FIRST_WAIT: i64 = 10 * SECOND;
@@ -123,6 +129,25 @@ impl Throttle {
             60 * SECOND,
             ADDRESS,
         )
+    }
+
+    /// A challenge for a passkey, asked for from this address.
+    ///
+    /// # Errors
+    /// 429 when there were too many.
+    pub fn challenge(&self, app: &App) -> Result<()> {
+        let (now, address) = (app.clock().micros(), front::address());
+        let key = format!("challenges from {}", front::network(address));
+        self.count(key, now, 60 * SECOND, CHALLENGES)
+    }
+
+    /// A passkey of this person.
+    ///
+    /// # Errors
+    /// 429 when there were too many.
+    pub fn passkey(&self, app: &App, app_id: &str, user_id: &str) -> Result<()> {
+        let (now, key) = (app.clock().micros(), format!("passkeys {app_id} {user_id}"));
+        self.count(key, now, 3_600 * SECOND, PASSKEYS)
     }
 
     /// A mail to this account, asked for from this address. Whether there is such an account makes no difference.

@@ -1,9 +1,14 @@
 //! The pages of `/_auth`.
 
 use axum::{http::StatusCode, response::Response};
-use loupe_hosted::auth::{Field, Page};
+use loupe_hosted::auth::{Field, Page, Passkey, Passkeys};
 
-use super::{Asked, provider};
+use super::{
+    Asked,
+    passkeys::{self, store},
+    provider,
+};
+use crate::v1::apps;
 
 fn email(value: &str) -> Field {
     Field {
@@ -47,9 +52,13 @@ fn token(asked: &Asked<'_>) -> Field {
     }
 }
 
-fn link(page: &str, asked: &Asked<'_>) -> String {
+pub(super) fn link(page: &str, asked: &Asked<'_>) -> String {
+    link_back(page, &asked.return_to())
+}
+
+fn link_back(page: &str, return_to: &str) -> String {
     let query = url::form_urlencoded::Serializer::new(String::new())
-        .append_pair("return_to", &asked.return_to())
+        .append_pair("return_to", return_to)
         .finish();
     format!("/_auth/{page}?{query}")
 }
@@ -57,12 +66,21 @@ fn link(page: &str, asked: &Asked<'_>) -> String {
 pub(super) fn sign_in(asked: &Asked<'_>, status: StatusCode, error: Option<String>) -> Response {
     let ways = provider::ways(asked.app, asked.site.hosted.auth_config.as_ref());
     let by_mail = ways.by_mail;
+    let has_passkeys = apps::has_passkeys(asked.site.hosted.auth_config.as_ref());
+    let email = Field {
+        autocomplete: if has_passkeys {
+            "username webauthn"
+        } else {
+            "username"
+        },
+        ..email(asked.text("email"))
+    };
     let page = Page {
         title: "Sign in".into(),
         error,
         providers: ways.providers(),
         action: by_mail.then_some("/_auth/sign-in"),
-        fields: vec![email(asked.text("email")), old_password()],
+        fields: vec![email, old_password()],
         button: "Sign in",
         links: if by_mail {
             vec![
@@ -73,9 +91,61 @@ pub(super) fn sign_in(asked: &Asked<'_>, status: StatusCode, error: Option<Strin
             Vec::new()
         },
         return_to: asked.return_to(),
+        passkeys: if has_passkeys {
+            Passkeys::SignIn
+        } else {
+            Passkeys::None
+        },
         ..Default::default()
     };
     asked.page(status, &page)
+}
+
+/// Where somebody signs in who then goes on to the own passkeys.
+pub(super) fn sign_in_for_passkeys(asked: &Asked<'_>) -> String {
+    link_back("sign-in", &link("passkeys", asked))
+}
+
+/// The passkeys of whoever is signed in.
+pub(super) fn passkeys(
+    asked: &Asked<'_>,
+    known: &[store::Passkey],
+    is_fresh: bool,
+    may_add: bool,
+) -> Response {
+    let host = passkeys::host(asked.site);
+    let mut links = vec![(asked.return_to(), "Back to the app")];
+    if !is_fresh {
+        let again = sign_in_for_passkeys(asked);
+        links.insert(0, (again, "Sign in again to add a passkey"));
+    }
+    let page = Page {
+        title: "Passkeys".into(),
+        text: "A passkey signs you in with what unlocks your device, such as a finger, a face or a PIN.".into(),
+        passkeys: Passkeys::Own {
+            known: known.iter().map(|one| told(one, &host)).collect(),
+            may_add,
+        },
+        links,
+        return_to: asked.return_to(),
+        ..Default::default()
+    };
+    asked.page(StatusCode::OK, &page)
+}
+
+fn told(one: &store::Passkey, host: &str) -> Passkey {
+    let mut about = format!("Added {}", passkeys::day(one.created_at));
+    if one.used_at > 0 {
+        about.push_str(&format!(", last used {}", passkeys::day(one.used_at)));
+    }
+    if one.data.host != host {
+        about.push_str(&format!(", for {}", one.data.host));
+    }
+    Passkey {
+        id: one.credential_id.clone(),
+        name: one.data.name.clone(),
+        about,
+    }
 }
 
 pub(super) fn sign_up(asked: &Asked<'_>, status: StatusCode, error: Option<String>) -> Response {

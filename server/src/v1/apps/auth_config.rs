@@ -3,7 +3,7 @@
 use loupe_wire::{AuthConfigInputMode, AuthConfigOutput};
 use serde_json::json;
 
-use super::{APPS, Hosted};
+use super::{APPS, Hosted, check};
 use crate::{
     app::App,
     error::{ApiError, Result, Violation},
@@ -70,6 +70,17 @@ async fn replace_hash(
 pub fn has_sign_in(auth: Option<&AuthConfigOutput>) -> bool {
     use loupe_wire::AuthConfigOutputMode::{Clerk, SsoOidc};
     auth.is_some_and(|auth| matches!(auth.mode, Clerk | SsoOidc))
+}
+
+/// Whether people may sign in with passkeys, which only an owner who names them allows. Whoever asks for their own service wants
+/// nobody who comes another way.
+pub fn has_passkeys(auth: Option<&AuthConfigOutput>) -> bool {
+    use loupe_wire::AuthConfigOutputMode::Clerk;
+    let names = |auth: &AuthConfigOutput| {
+        let mut names = auth.clerk_allowed_providers.iter();
+        names.any(|name| name == check::PASSKEY)
+    };
+    auth.is_some_and(|auth| auth.mode == Clerk && names(auth))
 }
 
 /// A fault of the mode of sign-in.

@@ -38,7 +38,7 @@ const RULES: usize = 50;
 const PATTERN: usize = 200;
 
 /// Names of ways to sign in.
-const PROVIDERS: [(&str, &str); 8] = [
+const PROVIDERS: [(&str, &str); 9] = [
     ("google", "google"),
     ("oauth_google", "google"),
     ("github", "github"),
@@ -47,7 +47,11 @@ const PROVIDERS: [(&str, &str); 8] = [
     ("email_password", "email"),
     ("password", "email"),
     ("oidc", "oidc"),
+    (PASSKEY, PASSKEY),
 ];
+
+/// A way for those who signed in another way before.
+pub(super) const PASSKEY: &str = "passkey";
 
 /// The provider that a name stands for.
 pub fn provider(name: &str) -> Option<&'static str> {
@@ -279,11 +283,17 @@ fn has_providers(sent: &AuthConfigInput) -> Result<()> {
         if provider(name).is_none() {
             let number = number.to_string();
             let path = ["auth_config", "clerk_allowed_providers", &number];
-            let message = "providers are google, github, oidc and email";
+            let message = "providers are google, github, oidc, email and passkey";
             return Err(
                 Violation::body(&path, "value_error", message, name.as_str().into()).into(),
             );
         }
+    }
+    let names = &sent.clerk_allowed_providers;
+    if !names.is_empty() && names.iter().all(|name| name == PASSKEY) {
+        let path = ["auth_config", "clerk_allowed_providers"];
+        let message = "passkeys are added by those who signed in another way: name one beside them";
+        return Err(Violation::body(&path, "value_error", message, json!(names)).into());
     }
     Ok(())
 }

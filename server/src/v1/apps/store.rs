@@ -60,6 +60,7 @@ crate::sql! {
     const DELETE_DOMAINS = "DELETE FROM app_domains WHERE org_id = $1 AND app_id = $2";
     const DELETE_USERS = "DELETE FROM app_users WHERE org_id = $1 AND app_id = $2";
     const DELETE_IDENTITIES = "DELETE FROM app_identities WHERE org_id = $1 AND app_id = $2";
+    const DELETE_PASSKEYS = "DELETE FROM app_passkeys WHERE org_id = $1 AND app_id = $2";
     const DELETE_SESSIONS = "DELETE FROM app_sessions WHERE org_id = $1 AND app_id = $2";
     const DELETE_TOKENS = "DELETE FROM app_tokens WHERE org_id = $1 AND app_id = $2";
     const DELETE_INVITATIONS = "DELETE FROM app_invitations WHERE org_id = $1 AND app_id = $2";
@@ -433,6 +434,7 @@ pub(super) async fn delete_all_of(tx: &mut Tx, org_id: &str, app_id: &str) -> Re
         DELETE_DOMAINS,
         DELETE_USERS,
         DELETE_IDENTITIES,
+        DELETE_PASSKEYS,
         DELETE_SESSIONS,
         DELETE_TOKENS,
         DELETE_INVITATIONS,
