@@ -177,6 +177,15 @@ pub fn words(name: &str) -> String {
     name.replace('_', " ").to_lowercase()
 }
 
+/// A cell of a CSV file. What a spreadsheet would take for a formula is text: names are chosen by strangers, too.
+pub fn quoted(text: &str) -> String {
+    let guard = match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        true => "'",
+        false => "",
+    };
+    format!("\"{guard}{}\"", text.replace('"', "\"\""))
+}
+
 pub fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }

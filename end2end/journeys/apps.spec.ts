@@ -177,6 +177,13 @@ test("a bundle is uploaded, looked at in staging, promoted and taken back, and t
   await expect(page.getByRole("main").getByRole("alert")).toContainText(/archive|zip/i);
   await accessible(page);
   await picture(page, "app-failed");
+  // Nor is it forgotten, whatever page comes in between.
+  await page.getByRole("link", { name: "Deploys", exact: true }).click();
+  const failed = page.getByRole("row", { name: /notes\.zip/ });
+  await expect(failed).toContainText("failed");
+  await failed.getByText("Log", { exact: true }).click();
+  await expect(failed).toContainText(/failed: .*(archive|zip)/i);
+  await accessible(page);
 
   await page.getByRole("button", { name: "Settings" }).click();
   const settings = page.getByRole("dialog", { name: "Settings" });

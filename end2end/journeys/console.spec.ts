@@ -79,6 +79,7 @@ test("the playground runs the demo's retriever and explains it", async ({ page }
   for (const [tab, words] of [
     ["Stages", /^In all/],
     ["Explain", /^finds up to/],
+    ["Explain", / 1 \(score \d/],
     ["JSON", /"documents"/],
   ] as const) {
     await page.getByRole("tab", { name: tab }).click();
@@ -151,10 +152,23 @@ test("from nothing to a published search: bucket, upload, collection, batch, ret
   await picture(page, "page-editor");
   await page.getByRole("main").getByRole("button", { name: "Publish" }).click();
   await expect(page.getByRole("link", { name: /\/r\/ask-the-notes$/ })).toBeVisible();
+  await expect(page.getByRole("link", { name: "What visitors search for" })).toHaveAttribute("href", /tab=searches&source=page$/);
   await page.getByLabel("Template").selectOption("document-search");
   await page.getByRole("checkbox", { name: "Search engines may list it" }).uncheck();
+  await page.getByRole("checkbox", { name: "Ground and text of its own" }).check();
+  await page.getByLabel("Colour of cards").fill("#fff4e0");
+  await page.getByRole("checkbox", { name: "Filters beside the results" }).check();
+  await page.getByRole("group", { name: "Filter by" }).getByRole("checkbox").first().check();
+  await page.getByLabel("Searches a minute").fill("900");
   await page.getByRole("button", { name: "Publish the changes" }).click();
   await expect(page.getByText("The page is changed.")).toBeVisible();
+  const told = async (): Promise<Record<string, unknown>> => {
+    const answer = await page.request.get(`${url()}/v1/public/retrievers/ask-the-notes/config`);
+    return ((await answer.json()) as { display_config: Record<string, unknown> }).display_config;
+  };
+  await expect.poll(async () => JSON.stringify((await told()).theme)).toContain("#fff4e0");
+  expect(JSON.stringify((await told()).extensions)).toContain("facets");
+  await expect(page.getByLabel("Searches a minute")).toHaveValue("900");
   await expect.poll(async () => (await page.request.get(`${url()}/r/ask-the-notes`)).text()).toContain("noindex");
   await accessible(page);
   await page.goto(`${url()}/r/ask-the-notes?q=${encodeURIComponent("baking with yeast")}`);

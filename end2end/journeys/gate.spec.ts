@@ -13,6 +13,8 @@ test("a key is made from words, shown once, and cannot be lost by a stray key", 
   await form.getByLabel("Name", { exact: true }).fill("journey");
   await form.getByRole("radio", { name: /^Write/ }).check();
   await form.getByRole("button", { name: "Hold it to a resource" }).click();
+  // Namespaces come first, and are offered by name.
+  await expect(form.locator("datalist option", { hasText: /^demo$/ })).toHaveAttribute("value", /^ns_/);
   await form.getByLabel("Kind of resource").selectOption("bucket");
   await form.getByLabel(/^Id, or the start/).fill("raw-*");
   await form.getByLabel("Requests a minute at most").fill("1200");
@@ -42,8 +44,26 @@ test("a key is made from words, shown once, and cannot be lost by a stray key", 
   const row = page.getByRole("row", { name: /journey/ });
   await expect(row).toContainText("bucket raw-*");
 
+  await page.getByRole("button", { name: "Change journey" }).click();
+  const change = page.getByRole("dialog", { name: "Change journey" });
+  await expect(change.getByLabel(/^Id, or the start/)).toHaveValue("raw-*");
+  await expect(change.getByLabel("Kind of resource")).toHaveValue("bucket");
+  await expect(change.getByRole("radio", { name: /^Write/ })).toBeChecked();
+  await change.getByRole("radio", { name: /^Delete/ }).check();
+  await change.getByLabel("Requests a minute at most").fill("600");
+  await change.getByText("Only some operations").click();
+  await change.getByLabel("cancel job").check();
+  await expect(change.getByRole("status")).toHaveText(
+    "This key can read, change and remove, in every bucket that starts with raw- (only: cancel job), at most 600 times a minute, until it is revoked.",
+  );
+  await accessible(page);
+  await change.getByRole("button", { name: "Save" }).click();
+  await expect(change).toBeHidden();
+  await expect(row).toContainText("delete");
+
   await page.getByRole("button", { name: "Rotate journey" }).click();
   await expect(page.getByRole("dialog", { name: "Rotate journey?" })).toContainText("refused from the next request on");
+  await expect(page.getByRole("dialog", { name: "Rotate journey?" })).toContainText("No call was made with it in the last 7 days.");
   await accessible(page);
   await page.getByRole("dialog").getByRole("button", { name: "Rotate" }).click();
   await expect(secret).toContainText(/loupe_sk_\w{30,}/);
@@ -83,6 +103,13 @@ test("a key in use is revoked only after its name is typed, and its use is drawn
     await page.reload();
     await expect(page.getByRole("row", { name: /in-use/ }).locator("td.num")).toHaveText("3", { timeout: 10_000 });
   }).toPass({ timeout: 120_000 });
+  await expect(page.getByRole("row", { name: /in-use/ }).locator("td.num .spark rect")).toHaveCount(8);
+  await page.getByRole("button", { name: "Rotate in-use" }).click();
+  const rotate = page.getByRole("dialog", { name: "Rotate in-use?" });
+  await expect(rotate.getByRole("listitem")).toContainText("POST /v1/namespaces/list 3 times");
+  await rotate.getByRole("button", { name: "Create a second key instead" }).click();
+  await expect(form).toBeVisible();
+  await form.getByRole("button", { name: "Cancel" }).click();
   await page.getByRole("button", { name: "Usage in-use" }).click();
   const usage = page.getByRole("dialog", { name: "Usage of in-use" });
   await expect(usage.getByRole("img", { name: "Requests over time" })).toBeVisible();
@@ -93,6 +120,7 @@ test("a key in use is revoked only after its name is typed, and its use is drawn
   await phone(page, usage.getByRole("img"));
   await usage.getByRole("button", { name: "24 hours" }).click();
   await expect(usage.getByRole("row", { name: /POST \/v1\/namespaces\/list/ })).toContainText("3");
+  await expect(usage.getByRole("link", { name: /in the audit log/ })).toHaveAttribute("href", /\/console\/audit\?resource=key_\w+$/);
   await page.keyboard.press("Escape");
 
   await page.getByRole("button", { name: "Revoke in-use" }).click();
@@ -146,6 +174,16 @@ test("a user is added, given a key, and suspended with what that ends", async ({
   await page.getByLabel("Status", { exact: true }).selectOption("suspended");
   await expect(page.getByRole("main").locator("tbody tr")).toHaveCount(1);
   await phone(page);
+
+  await page.getByRole("button", { name: "Remove Ann Example" }).click();
+  const farewell = page.getByRole("dialog", { name: "Remove Ann Example?" });
+  await farewell.getByLabel(/^Type ann@example.com/).fill("ann");
+  await farewell.getByRole("button", { name: "Remove" }).click();
+  await expect(farewell).toContainText("this is not the address");
+  await farewell.getByLabel(/^Type ann@example.com/).fill("ann@example.com");
+  await farewell.getByRole("button", { name: "Remove" }).click();
+  await expect(farewell).toBeHidden();
+  await expect(row).toHaveCount(0);
   expect(faults).toEqual([]);
 });
 
@@ -179,6 +217,16 @@ test("the audit log is narrowed, opened and exported", async ({ page }) => {
   await page.getByRole("button", { name: "Export NDJSON" }).click();
   const lines = readFileSync(await (await saved).path(), "utf8").trim().split("\n");
   expect(lines.map((line) => (JSON.parse(line) as { action: string }).action)).toContain("user_updated");
+  const table = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Export CSV" }).click();
+  const [head, first] = readFileSync(await (await table).path(), "utf8").split("\r\n");
+  expect(head).toMatch(/^timestamp,action,status,/);
+  expect(first).toMatch(/^"[^"]+","user_updated","success",/);
+  const reads = page.getByLabel("Record reads, too");
+  await reads.check();
+  await expect(page.getByText("Reads are recorded from now on")).toBeVisible();
+  await reads.uncheck();
+  await expect(page.getByText("Reads are not recorded any more")).toBeVisible();
   await page.getByLabel("Id of the resource").fill("nothing-has-this-id");
   await page.getByLabel("Id of the resource").press("Enter");
   await expect(page.getByRole("heading", { name: "Nothing was recorded" })).toBeVisible();

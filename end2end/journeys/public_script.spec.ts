@@ -155,6 +155,37 @@ test("a slow answer shows, never replaces a newer one, and one that fails is ask
   });
 });
 
+test("half a word of an input method is no search; of a whole one the number of results is said", async ({ page }) => {
+  await onPage(page, "picture-book-search", byWords, async (address) => {
+    await page.goto(address);
+    await page.waitForLoadState("load");
+    const asked: string[] = [];
+    page.on("request", (request) => {
+      const words = new URL(request.url()).searchParams.get("query");
+      if (words !== null) asked.push(words);
+    });
+    // As an input method writes it, and then longer than the page waits for the next letter.
+    const composed = (words: string, isOver: boolean): Promise<void> =>
+      box(page).evaluate(
+        async (field: HTMLInputElement, { words, isOver }) => {
+          field.value = words;
+          const written = new InputEvent("input", { bubbles: true, isComposing: true });
+          field.dispatchEvent(isOver ? new CompositionEvent("compositionend", { bubbles: true, data: words }) : written);
+          await new Promise((done) => setTimeout(done, 600));
+        },
+        { words, isOver },
+      );
+    await composed("zeb", false);
+    await composed("zebra", true);
+    await expect(page).toHaveURL(/query=zebra/);
+    await expect(articles(page).first()).toContainText("Zebra");
+    expect(asked).toEqual(["zebra"]);
+    await expect(page.locator(".sr[aria-live=polite]")).toHaveText(/^\d+ results? for “zebra”/);
+    // And the number alone, never the list.
+    await expect(page.locator("[data-results]")).not.toHaveAttribute("aria-live");
+  });
+});
+
 test("recent searches are beneath the empty field, and go when they are told to", async ({ page, browser }) => {
   const faults = watch(page);
   await onPage(page, "picture-book-search", byWords, async (address) => {

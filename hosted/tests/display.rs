@@ -187,6 +187,70 @@ async fn inputs_beside_the_words_are_chosen_and_required() {
 }
 
 #[tokio::test]
+async fn days_and_moments_are_asked_for_as_retrievers_take_them() {
+    let schema = json!({"day": {"type": "date"}, "since": {"type": "datetime"}, "until": {"type": "datetime"}, "lent": {"type": "boolean"}});
+    let input = |name: &str, input_type: &str| {
+        json!({"field_name": name, "field_schema": schema[name], "input_type": input_type, "label": name,
+            "required": false, "helper_text": format!("The {name}.")})
+    };
+    let mut whole = display();
+    whole["inputs"] = json!([
+        input("day", "date"),
+        input("since", "date"),
+        input("until", "datetime"),
+        input("lent", "boolean"),
+    ]);
+    let mut host = fake(whole, &[json!({"title": "Walden"})]);
+    host.page.input_schema = serde_json::from_value(schema.clone()).unwrap();
+    let host = Arc::new(host);
+    let asked = "day=1854-08-09&since=1854-08-09&until=1904-01-01T10:30&lent=true";
+    let page = get(&host, &format!("/r/books?{asked}")).await;
+    assert_eq!(page.status, 200);
+    let inputs = host.asked.lock().unwrap().pop().unwrap().inputs;
+    let expected = json!({"day": "1854-08-09", "since": "1854-08-09T00:00:00Z", "until": "1904-01-01T10:30:00Z", "lent": true});
+    assert_eq!(Value::Object(inputs), expected);
+    assert_eq!(
+        page.attributes("input[type=datetime-local]", "value"),
+        ["1904-01-01T10:30"]
+    );
+    assert_eq!(page.texts("#in-lent-note"), ["The lent."]);
+    assert_eq!(
+        page.attributes("input[type=checkbox]", "aria-describedby"),
+        ["in-lent-note"]
+    );
+    // What is no day is said beside its input, and nothing is asked.
+    let wrong = get(&host, "/r/books?since=soon").await;
+    assert_eq!(wrong.status, 400);
+    assert_eq!(wrong.texts("#in-since-note"), ["Enter a date."]);
+    assert!(host.asked.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_like_a_result_is_found_by_its_title_where_documents_are_no_input() {
+    let mut whole = display();
+    whole["components"]["result_card"] = json!({"show_find_similar": true});
+    let similar = |page: &Reply| page.attributes("a[aria-label='Find similar to Walden']", "href");
+    let book = || json!({"title": "Walden"});
+    let page = get(&Arc::new(fake(whole.clone(), &[book()])), "/r/books").await;
+    assert_eq!(similar(&page), ["/r/books?query=Walden"]);
+    let mut host = fake(whole.clone(), &[book()]);
+    let like = json!({"field_name": "like", "field_schema": {"type": "document_reference"}, "label": "Like", "required": false});
+    host.page
+        .display_config
+        .inputs
+        .push(serde_json::from_value(like).unwrap());
+    let page = get(&Arc::new(host), "/r/books").await;
+    assert_eq!(similar(&page), ["/r/books?like=doc_0"]);
+    // A card that leads there does so by the same way.
+    whole["components"]["result_card"] = json!({"card_click_action": "findSimilar"});
+    let page = get(&Arc::new(fake(whole, &[book()])), "/r/books").await;
+    assert_eq!(
+        page.attributes("a.cover", "href"),
+        ["/r/books?query=Walden"]
+    );
+}
+
+#[tokio::test]
 async fn what_a_search_lacks_is_said_beside_its_input() {
     let schema = json!({"query": {"type": "text", "required": true}, "year": {"type": "integer", "required": true},
         "shelf": {"type": "string", "required": true, "default": "all"}, "note": {"type": "string"}});

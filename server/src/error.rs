@@ -315,6 +315,17 @@ impl From<sqlx::Error> for ApiError {
     fn from(error: sqlx::Error) -> Self {
         match &error {
             sqlx::Error::Database(cause) if cause.is_unique_violation() => Self::taken(),
+            // In a text and in JSON: PostgreSQL keeps it nowhere.
+            sqlx::Error::Database(cause)
+                if matches!(cause.code().as_deref(), Some("22021" | "22P05")) =>
+            {
+                Self::bad_request("", "the character U+0000 is in no text that is kept")
+            }
+            // What is looked up is as long as a page of an index allows.
+            sqlx::Error::Database(cause) if cause.code().as_deref() == Some("54000") => {
+                tracing::warn!(%error, "a key is too long for its index");
+                Self::bad_request("", "a name or key of this request is too long")
+            }
             sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => {
                 tracing::error!(%error, "the database is not available");
                 Self::unavailable("", "the database is not available").retry_after(2)

@@ -8,7 +8,7 @@ use axum::{
     http::request::Parts,
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 use loupe_engine::filter::Filter;
 use loupe_wire::{PaginationResponse, Value, reading};
 use serde::{Deserialize, Serialize};
@@ -84,7 +84,7 @@ where
     Err(Violation::query(name, "range", message, number.into()).into())
 }
 
-/// A moment in a query: RFC 3339, or a day of UTC.
+/// A moment in a query: RFC 3339, the same without a zone, or a day; both are of UTC.
 ///
 /// # Errors
 /// The 422 list when it is neither.
@@ -94,8 +94,12 @@ pub fn moment(name: &str, text: Option<&str>) -> Result<Option<DateTime<Utc>>> {
     };
     // A plus sign in a query reads as a blank.
     let rfc = DateTime::parse_from_rfc3339(&text.replace(' ', "+")).map(|at| at.to_utc());
+    let bare = || text.parse::<NaiveDateTime>().ok();
     let day = || text.parse::<NaiveDate>().ok()?.and_hms_opt(0, 0, 0);
-    match rfc.ok().or_else(|| day().map(|at| at.and_utc())) {
+    match rfc
+        .ok()
+        .or_else(|| bare().or_else(day).map(|at| at.and_utc()))
+    {
         Some(at) => Ok(Some(at)),
         None => Err(Violation::query(
             name,
@@ -114,11 +118,12 @@ pub fn query_violation(text: &str) -> Violation {
         .strip_prefix("Failed to deserialize query string: ")
         .unwrap_or(text);
     let (name, msg) = text.split_once(": ").unwrap_or(("", text));
-    let name = if name.contains(' ') { "" } else { name };
-    let kind = if msg.contains("missing field") {
-        "missing"
-    } else {
-        "parsing"
+    // What is missing has no place in the query, and is named in the words alone.
+    let missing = msg.strip_prefix("missing field `");
+    let (name, kind) = match missing.and_then(|rest| rest.strip_suffix('`')) {
+        Some(missing) => (missing, "missing"),
+        None if name.contains(' ') => ("", "parsing"),
+        None => (name, "parsing"),
     };
     Violation::query(name, kind, msg, Value::Null)
 }

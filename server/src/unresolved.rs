@@ -35,6 +35,11 @@ use crate::{
 /// A namespace that nobody has: neither an id nor a name has such a character.
 const NOWHERE: &str = "ns_?";
 
+/// Whether a list is read where nobody has anything.
+pub fn is_nowhere(namespace_id: &str) -> bool {
+    namespace_id == NOWHERE
+}
+
 /// The header that marks the empty page.
 const HEADER: (HeaderName, HeaderValue) = (
     HeaderName::from_static("x-namespace-unresolved"),

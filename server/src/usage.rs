@@ -38,6 +38,7 @@ crate::sql! {
     const ADD = "INSERT INTO key_usage (org_id, key_id, hour, method, path, requests, errors, micros, last_used_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (org_id, key_id, hour, method, path) DO UPDATE SET requests = key_usage.requests + excluded.requests, errors = key_usage.errors + excluded.errors, micros = key_usage.micros + excluded.micros, last_used_at = excluded.last_used_at";
     const ADD_LATENCY = "INSERT INTO key_latency (org_id, key_id, hour, method, path, micros, answers) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (org_id, key_id, hour, method, path, micros) DO UPDATE SET answers = key_latency.answers + excluded.answers";
     const LATENCIES = "SELECT method, path, micros, CAST(SUM(answers) AS BIGINT) AS answers FROM key_latency WHERE org_id = $1 AND key_id = $2 AND hour >= $3 AND hour < $4 GROUP BY method, path, micros";
+    const DAYS = "SELECT hour / 86400000000 AS day, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(errors) AS BIGINT) AS errors FROM key_usage WHERE org_id = $1 AND key_id = $2 AND hour >= $3 AND hour < $4 GROUP BY hour / 86400000000 ORDER BY hour / 86400000000";
     const SWEEP = "DELETE FROM key_latency WHERE hour < $1";
     const SUM = "SELECT method, path, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(errors) AS BIGINT) AS errors, CAST(SUM(micros) AS BIGINT) AS micros, MAX(last_used_at) AS last_used_at FROM key_usage WHERE org_id = $1 AND key_id = $2 AND hour >= $3 AND hour < $4 GROUP BY method, path ORDER BY CAST(SUM(requests) AS BIGINT) DESC, path, method";
 }
@@ -239,6 +240,22 @@ pub async fn of_key(
     flush(app).await?;
     let from = from - from.rem_euclid(HOUR);
     app.db().all(SUM, args![org_id, key_id, from, to]).await
+}
+
+/// Requests of a key between two moments, and how many of them failed, by the day of UTC as it is counted from 1970. Whole hours
+/// are counted.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn days_of_key(
+    app: &App,
+    org_id: &str,
+    key_id: &str,
+    from: i64,
+    to: i64,
+) -> Result<Vec<(i64, i64, i64)>> {
+    let from = from - from.rem_euclid(HOUR);
+    app.db().all(DAYS, args![org_id, key_id, from, to]).await
 }
 
 /// Microseconds that 95 of 100 answers of a key took at most between two moments, by method and path. Whole hours are counted;

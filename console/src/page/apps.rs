@@ -1,6 +1,7 @@
 //! Front ends of one's own, each on an origin of its own.
 
 pub mod access;
+pub mod deploys;
 pub mod domains;
 pub mod one;
 pub mod people;
@@ -116,6 +117,8 @@ pub fn who(one: &Record) -> String {
             format!("people who sign in at {host}")
         }
         "password" => "whoever knows the password".to_owned(),
+        "jwt" => "everybody, its API for tokens of your own service".to_owned(),
+        "api_key" => "everybody, its API for whoever has a key".to_owned(),
         _ => "everybody".to_owned(),
     }
 }
@@ -183,6 +186,11 @@ mod tests {
         assert_eq!(
             of(json!({"mode": "sso_oidc", "oidc_issuer": "https://login.example.com/a"})),
             "people who sign in at login.example.com"
+        );
+        let keys = json!([{"name": "shop"}]);
+        assert_eq!(
+            of(json!({"mode": "api_key", "api_keys": keys})),
+            "everybody, its API for whoever has a key"
         );
     }
 }

@@ -1,5 +1,5 @@
 use leptos::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     load::{Change, Load, Query},
@@ -125,10 +125,66 @@ pub fn audit() -> AnyView {
             {typed(filters.resource, "Id of the resource")}
             {typed(filters.actor, "Id of the actor")}
             <Export filters/>
+            <Reads/>
         </ListPage>
         <Modal open title="Audit record".to_owned() class="side">{move || details(shown.get())}</Modal>
     }
     .into_any()
+}
+
+/// Whether the log is told of reads, too.
+#[component]
+fn Reads() -> AnyView {
+    const SETTINGS: &str = "/v1/organizations/audit/settings";
+    let session = use_session();
+    let toasts: Toasts = expect_context();
+    let (change, load) = (
+        Change::new(),
+        Load::of(move || session.api(), || SETTINGS.to_owned()),
+    );
+    let on = move |answer: &Record| answer.flag("read_auditing_enabled");
+    let checked = Signal::derive(move || load.good().is_some_and(|answer| on(&answer)));
+    let set = move |wanted: bool| {
+        let body = json!({ "read_auditing_enabled": wanted });
+        change.run(session.api().patch(SETTINGS, &body), move |answer| {
+            toasts.say(match on(&answer) {
+                true => "Reads are recorded from now on",
+                false => "Reads are not recorded any more",
+            });
+            load.put(answer);
+        });
+    };
+    view! { <Check label="Record reads, too" checked set/>{refusal(change)} }.into_any()
+}
+
+/// The members of a record that stand in a table, in the order of its columns.
+const FIELDS: [&str; 13] = [
+    "timestamp",
+    "action",
+    "status",
+    "resource_type",
+    "resource_id",
+    "actor_type",
+    "actor_id",
+    "actor_name",
+    "actor_email",
+    "actor_key_name",
+    "reason",
+    "ip_address",
+    "changes",
+];
+
+/// Lines of JSON as a table for a spreadsheet.
+fn table_of(lines: &str) -> String {
+    let records = lines
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let rows = records.map(|record| {
+        let cells =
+            FIELDS.map(|field| text::quoted(&record.get(field).map(plain).unwrap_or_default()));
+        cells.join(",") + "\r\n"
+    });
+    FIELDS.join(",") + "\r\n" + &rows.collect::<String>()
 }
 
 /// The log as it is filtered, as a file.
@@ -137,7 +193,7 @@ fn Export(filters: Filters) -> AnyView {
     let session = use_session();
     let toasts: Toasts = expect_context();
     let change = Change::new();
-    let export = move |_| {
+    let export = move |as_table: bool| {
         let path = format!(
             "/v1/organizations/audit/logs/export?max_events=10000{}",
             untrack(|| filters.query())
@@ -145,13 +201,17 @@ fn Export(filters: Filters) -> AnyView {
         change.run(session.api().text(&path), move |lines| {
             let lines = plain(&lines.0);
             let count = lines.lines().count();
-            download("audit.ndjson", "application/x-ndjson", &lines);
+            match as_table {
+                true => download("audit.csv", "text/csv", &table_of(&lines)),
+                false => download("audit.ndjson", "application/x-ndjson", &lines),
+            }
             let records = text::counted(count as i64, "record", "records");
             toasts.say(format!("{records} exported"));
         });
     };
     view! {
-        <button type="button" class="btn" aria-busy=move || change.busy.get().to_string() on:click=export>"Export NDJSON"</button>
+        <button type="button" class="btn" aria-busy=move || change.busy.get().to_string() on:click=move |_| export(false)>"Export NDJSON"</button>
+        <button type="button" class="btn" on:click=move |_| export(true)>"Export CSV"</button>
         {refusal(change)}
     }
     .into_any()
@@ -331,7 +391,6 @@ const ACTIONS: &[&str] = &[
 #[cfg(test)]
 mod tests {
     use loupe_wire::{AuditAction, AuditEventResponse};
-    use serde_json::json;
 
     use super::*;
     use crate::record::tests::sent;
@@ -354,6 +413,22 @@ mod tests {
             actor(&sent(&event)),
             ("ann@example.com".into(), "with the key ci".into())
         );
+    }
+
+    #[test]
+    fn records_become_rows_of_a_table() {
+        let one = AuditEventResponse {
+            action: "user_updated".into(),
+            actor_name: Some("=Ann \"A\"".into()),
+            changes: Some(json!({"role": {"before": "viewer"}})),
+            ..Default::default()
+        };
+        let line = sent(&one).0.to_string();
+        let table = table_of(&format!("{line}\n{line}\n"));
+        let rows: Vec<&str> = table.lines().collect();
+        assert_eq!((rows.len(), rows[0]), (3, FIELDS.join(",").as_str()));
+        assert!(rows[1].contains(r#","'=Ann ""A""","#), "{}", rows[1]);
+        assert!(rows[1].ends_with(r#","{""role"":{""before"":""viewer""}}""#));
     }
 
     #[test]

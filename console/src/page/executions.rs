@@ -112,7 +112,7 @@ fn row(one: Record) -> AnyView {
     let log: Query = expect_context();
     let id = one.text("execution_id");
     let asked = one.opt("query_summary").unwrap_or_else(|| "nothing".into());
-    let cached = one.float("cache_hit_rate").filter(|rate| *rate > 0.0);
+    let cached = one.float("cache_hit_rate").filter(|rate| *rate >= 1.0);
     let cached = cached.map(|_| view! { <span class="tag">"from the cache"</span> });
     let chosen = id.clone();
     let show = press("Stages", &id, Box::new(move || log.set(&chosen)));

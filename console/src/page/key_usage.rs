@@ -107,6 +107,10 @@ pub fn KeyUsage(open: RwSignal<bool>, key: RwSignal<Record>) -> AnyView {
         load.value.set(None);
     });
     let title = Signal::derive(move || format!("Usage of {}", key.get().text("name")));
+    let records = move || {
+        let id = text::escape(&key.get().text("key_id"));
+        format!("/console/audit?resource={id}")
+    };
     let choose = move |at: usize| {
         view! { <button type="button" aria-pressed=move || (range.get() == at).to_string() on:click=move |_| range.set(at)>{RANGES[at].0}</button> }.into_any()
     };
@@ -118,6 +122,7 @@ pub fn KeyUsage(open: RwSignal<bool>, key: RwSignal<Record>) -> AnyView {
                     <code class="muted">{move || key.get().text("key_id")}</code>
                 </div>
                 {loaded(load, waiting(8), parts_of)}
+                <p><a href=records>"What was done to this key and what it was refused, in the audit log"</a></p>
             </div>
         </Modal>
     }

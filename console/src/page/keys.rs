@@ -1,12 +1,15 @@
 use leptos::prelude::*;
 use serde_json::json;
 
-use super::{key_form::KeyForm, key_usage::KeyUsage};
+use super::{
+    key_form::{KeyChange, KeyForm, level},
+    key_usage::KeyUsage,
+};
 use crate::{
     api::{Api, Problem},
     load::{Change, Load, Query},
-    part::*,
-    record::{Record, page},
+    part::{chart::spark, *},
+    record::{Record, items, page},
     session::{Session, use_session},
     text,
 };
@@ -48,6 +51,7 @@ pub fn keys_path(email: &str) -> String {
 #[derive(Clone, Copy, PartialEq)]
 enum Verb {
     Usage,
+    Change,
     Rotate,
     Revoke,
 }
@@ -57,6 +61,7 @@ enum Verb {
 struct Asked {
     key: RwSignal<Record>,
     usage: RwSignal<bool>,
+    change: RwSignal<bool>,
     rotate: RwSignal<bool>,
     revoke: RwSignal<bool>,
 }
@@ -66,6 +71,7 @@ impl Asked {
         self.key.set(key);
         match verb {
             Verb::Usage => self.usage.set(true),
+            Verb::Change => self.change.set(true),
             Verb::Rotate => self.rotate.set(true),
             Verb::Revoke => self.revoke.set(true),
         }
@@ -92,6 +98,7 @@ pub fn keys() -> AnyView {
     let asked = Asked {
         key: RwSignal::new(Record::default()),
         usage: closed(),
+        change: closed(),
         rotate: closed(),
         revoke: closed(),
     };
@@ -109,7 +116,8 @@ pub fn keys() -> AnyView {
             {whose}
         </ListPage>
         <KeyForm open=create secret load user/>
-        <Rotate asked secret load user/>
+        <KeyChange open=asked.change key=asked.key load user/>
+        <Rotate asked create secret load user/>
         <Revoke asked load user/>
         <KeyUsage open=asked.usage key=asked.key/>
         <Secret secret/>
@@ -151,34 +159,55 @@ fn row(key: Record) -> AnyView {
     let mut buttons = vec![button(Verb::Usage, "Usage")];
     if live {
         buttons.extend([
+            button(Verb::Change, "Change"),
             button(Verb::Rotate, "Rotate"),
             button(Verb::Revoke, "Revoke"),
         ]);
     }
-    let kind = match key.text("key_type").as_str() {
-        "retriever" => ", for one retriever",
-        "user_scoped" => ", for one principal",
-        "session" => ", of a session",
-        _ => "",
-    };
+    let kind = kind(&key.text("key_type"));
     let prefix = key.text("key_prefix");
-    let prefix = format!("{}…{kind}", prefix.trim_end_matches('…'));
+    let prefix = format!("{}…", prefix.trim_end_matches('…'));
     let note = key.opt("description");
     let note = note.map(|note| view! { <span class="sub">{note}</span> });
-    let level = key.strings("permissions").pop().unwrap_or_default();
     let expires = key
         .opt("expires_at")
         .map_or_else(|| "never".into(), |at| text::moment(&at));
     line(vec![
-        view! { <th scope="row">{key.text("name")}<span class="sub mono">{prefix}</span>{note}</th> }
+        view! { <th scope="row">{key.text("name")}" "<span class="tag">{kind}</span><span class="sub mono">{prefix}</span>{note}</th> }
             .into_any(),
-        two(level, scopes(&key)),
+        two(level(&key).to_owned(), scopes(&key)),
         cell("", badge(&key.text("status"))),
         requests(&key),
         cell("nowrap", when(key.opt("last_used_at"))),
         words("nowrap", expires),
         cell("actions", buttons.into_any()),
     ])
+}
+
+/// Whom a key is for.
+fn kind(key_type: &str) -> &'static str {
+    match key_type {
+        "retriever" => "one retriever",
+        "user_scoped" => "one principal",
+        "session" => "a session",
+        _ => "standard",
+    }
+}
+
+/// Requests of each day that is named.
+fn by_day(sum: &Record, named: &[String]) -> Vec<i64> {
+    let days = sum.list("days");
+    let of = |name: &String| {
+        let day = days.iter().find(|day| day.text("day") == *name);
+        day.and_then(|day| day.int("requests")).unwrap_or(0)
+    };
+    named.iter().map(of).collect()
+}
+
+/// The days of UTC that a week up to now touches.
+fn week() -> Vec<String> {
+    let days = (0..=7).rev().map(|ago| text::before(f64::from(ago)));
+    days.map(|at| at.chars().take(10).collect()).collect()
 }
 
 /// How often the key was used within a week: asked for beside the list, which does not say.
@@ -194,15 +223,42 @@ fn requests(key: &Record) -> AnyView {
     );
     let shown = move || match load.value.get() {
         None => view! { <span class="skeleton short"></span> }.into_any(),
-        Some(Ok(sum)) => text::count(sum.int("requests").unwrap_or(0)).into_any(),
+        Some(Ok(sum)) => {
+            let bars = spark(&by_day(&sum, &week()));
+            let count = text::count(sum.int("requests").unwrap_or(0));
+            view! { {bars}{count} }.into_any()
+        }
         Some(Err(_)) => "–".into_any(),
     };
     cell("num", shown.into_any())
 }
 
+/// What the key to be rotated was used for within a week.
+fn lately(session: Session, asked: Asked) -> Load {
+    let used = Load::of(
+        move || session.api(),
+        move || match asked.rotate.get() {
+            true => {
+                let id = text::escape(&asked.key.get_untracked().text("key_id"));
+                let start = text::escape(&text::before(7.0));
+                format!("/v1/organizations/api-keys/{id}/usage/endpoints?start={start}")
+            }
+            false => String::new(),
+        },
+    );
+    Effect::new(move |_| {
+        // What the last key was used for is nothing of the next.
+        if !asked.rotate.get() {
+            used.value.set(None);
+        }
+    });
+    used
+}
+
 #[component]
 fn Rotate(
     asked: Asked,
+    create: RwSignal<bool>,
     secret: RwSignal<Option<(String, String)>>,
     load: Load,
     user: Query,
@@ -210,6 +266,11 @@ fn Rotate(
     let session = use_session();
     let change = Change::new();
     let title = Signal::derive(move || format!("Rotate {}?", asked.key.get().text("name")));
+    let used = lately(session, asked);
+    let second = move |_| {
+        asked.rotate.set(false);
+        create.set(true);
+    };
     let submit = Callback::new(move |()| {
         let name = asked.key.get_untracked().text("name");
         let holder = untrack(|| holder(session, user));
@@ -228,10 +289,39 @@ fn Rotate(
         <Ask open=asked.rotate title label="Rotate" danger=true change submit>
             <p>"The key gets a new secret and keeps its name and permissions. "<strong class="alarm">"The old secret is refused from the next request on."</strong></p>
             <p class="muted">"Last used: "{when(asked.key.get().opt("last_used_at"))}</p>
-            <p class="notice">"To change over without a gap: create a second key, move the callers to it, then revoke this one."</p>
+            {loaded(used, waiting(2), callers)}
+            <div class="notice">
+                <span>"To change over without a gap: create a second key, move the callers to it, then revoke this one. Keys in use have different names, so it takes a name of its own."</span>
+                <div><button type="button" class="btn small" on:click=second>"Create a second key instead"</button></div>
+            </div>
         </Ask>
     }
     .into_any()
+}
+
+/// Operations that are told of by name.
+const CALLED: usize = 5;
+
+/// What callers of a key do with it, so that whoever rotates it knows whom to tell.
+fn callers(answer: Record) -> AnyView {
+    let all = items(&answer.0);
+    if all.is_empty() {
+        return view! { <p class="muted">"No call was made with it in the last 7 days."</p> }
+            .into_any();
+    }
+    let more = all.len().saturating_sub(CALLED) as i64;
+    let more = (more > 0).then(
+        || view! { <li>"and "{text::counted(more, "other operation", "other operations")}</li> },
+    );
+    let lines = all.into_iter().take(CALLED).map(|one| {
+        let times = text::counted(one.int("requests").unwrap_or(0), "time", "times");
+        let name = format!("{} {}", one.text("method"), one.text("path"));
+        view! { <li><code>{name}</code>" "{times}", last "{when(one.opt("last_used_at"))}</li> }
+            .into_any()
+    });
+    let lines = lines.collect::<Vec<_>>();
+    view! { <div class="stack-sm"><span>"In the last 7 days callers used it for:"</span><ul>{lines}{more}</ul></div> }
+        .into_any()
 }
 
 /// What the server found that speaks against it.
@@ -243,21 +333,18 @@ fn found(problem: &Problem) -> Vec<AnyView> {
             .cloned()
             .unwrap_or_default(),
     );
-    let apps = crate::record::items(&apps.0).into_iter().map(|app| {
-        let name = match app.first(&["name", "app_name", "slug", "app_id"]) {
-            name if name.is_empty() => crate::record::plain(&app.0),
-            name => name,
-        };
-        format!("The published app {name} carries it")
+    let apps = items(&apps.0).into_iter().map(|app| {
+        let name = app.first(&["name", "app_name", "slug", "app_id"]);
+        let href = format!("/console/apps/{}", text::escape(&app.text("app_id")));
+        view! { <li>"The published app "<a href=href>{name}</a>" carries it"</li> }.into_any()
     });
     let used = problem
         .details
         .get("last_used_at")
         .and_then(|at| at.as_str());
-    let used = used.map(|at| format!("It was used at {}", text::exact(at)));
-    apps.chain(used)
-        .map(|line| view! { <li>{line}</li> }.into_any())
-        .collect()
+    let used = used
+        .map(|at| view! { <li>{format!("It was used at {}", text::exact(at))}</li> }.into_any());
+    apps.chain(used).collect()
 }
 
 /// Revokes, or tells `refused` what speaks against it.
@@ -332,7 +419,9 @@ fn Revoke(asked: Asked, load: Load, user: Query) -> AnyView {
 
 #[cfg(test)]
 mod tests {
-    use loupe_wire::{APIKeyModel, ResourceScope, ResourceType};
+    use loupe_wire::{
+        APIKeyModel, ApiKeyDayUsage, ApiKeyUsageResponse, Permission, ResourceScope, ResourceType,
+    };
 
     use super::*;
     use crate::record::tests::sent;
@@ -347,5 +436,32 @@ mod tests {
             ..Default::default()
         }];
         assert_eq!(scopes(&sent(&key)), "bucket bkt_raw*");
+    }
+
+    #[test]
+    fn days_without_requests_have_a_place() {
+        let sum = ApiKeyUsageResponse {
+            days: vec![ApiKeyDayUsage {
+                day: "2026-11-23".into(),
+                requests: 7,
+                errors: 1,
+            }],
+            ..Default::default()
+        };
+        let days = ["2026-11-22", "2026-11-23", "2026-11-24"].map(str::to_owned);
+        assert_eq!(by_day(&sent(&sum), &days), [0, 7, 0]);
+    }
+
+    #[test]
+    fn the_strongest_level_is_what_a_key_can_do() {
+        let mut key = APIKeyModel::default();
+        for (permissions, told) in [
+            (vec![Permission::Delete, Permission::Read], "delete"),
+            (vec![Permission::Admin], "admin"),
+            (vec![], "read"),
+        ] {
+            key.permissions = permissions;
+            assert_eq!(level(&sent(&key)), told);
+        }
     }
 }

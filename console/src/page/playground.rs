@@ -123,7 +123,8 @@ fn Trial(ns: Memo<String>, one: Record) -> AnyView {
     let schema = StoredValue::new(fields.clone());
     let values = defaults(&fields);
     let (answer, plan) = (RwSignal::new(None::<Record>), RwSignal::new(None::<Record>));
-    let (change, explaining) = (Change::new(), Change::new());
+    let why = RwSignal::new(None::<Record>);
+    let (change, explaining, asking) = (Change::new(), Change::new(), Change::new());
     let tab = RwSignal::new("results");
     let body = move || json!({"inputs": schema.with_value(|s| values.with(|v| inputs(s, v))), "return_presigned_urls": true});
     let run = move |event: leptos::ev::SubmitEvent| {
@@ -138,6 +139,17 @@ fn Trial(ns: Memo<String>, one: Record) -> AnyView {
     let show = move |name: &'static str| {
         tab.set(name);
         if name == "explain" {
+            // What was found is asked once more for the ways of its documents: an answer from memory has none.
+            if answer.with_untracked(Option::is_some) {
+                let mut asked = body();
+                asked["explain"] = json!(true);
+                asking.run(
+                    session
+                        .api_in(ns.get_untracked())
+                        .post(&path.get_value(), &asked),
+                    move |got| why.set(Some(got)),
+                );
+            }
             let (body, path) = (
                 json!({"inputs": body()["inputs"]}),
                 format!("{}/explain", path.get_value()),
@@ -171,7 +183,7 @@ fn Trial(ns: Memo<String>, one: Record) -> AnyView {
                     {refusal(change)}
                     {move || answer.get().map(|a| results::warnings(&a))}
                     {move || match tab.get() {
-                        "explain" => view! { {refusal(explaining)}{plan.get().map(results::plan)} }.into_any(),
+                        "explain" => view! { {refusal(explaining)}{plan.get().map(results::plan)}{refusal(asking)}{why.get().map(|one| results::ranking(&one))} }.into_any(),
                         tab => shown(tab, answer.get()),
                     }}
                 </div>

@@ -1,9 +1,11 @@
 //! A retriever as a page for everyone: written here, looked at while it is written, published.
 
+mod access;
 mod draft;
 mod form;
 mod own;
 mod shown;
+mod theme;
 
 use leptos::prelude::*;
 use serde_json::{Value, json};
@@ -103,16 +105,21 @@ fn Editor(place: Place, all: Record) -> AnyView {
     let submit = move |event: leptos::ev::SubmitEvent| {
         event.prevent_default();
         let (api, path) = (place.api.get_untracked(), place.path.get_untracked());
+        let body = untrack(|| {
+            let mut body = match is_new {
+                true => draft.body(),
+                false => json!({"display_config": draft.display()}),
+            };
+            draft.access.add_to(&mut body);
+            body
+        });
         let call = match is_new {
             true => {
-                let mut body = untrack(|| draft.body());
+                let mut body = body;
                 body["public_name"] = draft.name.get_untracked().into();
                 api.post(&path, &body)
             }
-            false => api.patch(
-                &path,
-                &json!({"display_config": untrack(|| draft.display())}),
-            ),
+            false => api.patch(&path, &body),
         };
         change.run(call, move |_| {
             said.say(if is_new {
@@ -160,6 +167,11 @@ fn Published(place: Place, name: String, active: bool) -> AnyView {
             "It is paused: visitors find nothing at its address.",
         ),
     };
+    let (ns, id) = (param("ns"), param("retriever"));
+    let figures = move || {
+        let at = format!("/console/ns/{}/retrievers/{}", ns.get(), id.get());
+        format!("{at}?tab=searches&source=page")
+    };
     let asked = RwSignal::new(false);
     let submit = Callback::new(move |()| call(None));
     view! {
@@ -170,6 +182,7 @@ fn Published(place: Place, name: String, active: bool) -> AnyView {
             {snippets(&name)}
             {refusal(change)}
             <div class="row">
+                <a class="btn" href=figures>"What visitors search for"</a>
                 <button type="button" class="btn" on:click=move |_| call(Some(json!({"is_active": !active})))>{label}</button>
                 <button type="button" class="btn danger" on:click=move |_| asked.set(true)>"Take it down"</button>
             </div>

@@ -116,9 +116,10 @@ pub fn stages(answer: &Record) -> AnyView {
             ])
         });
     let total = text::millis(statistics.float("total_time_ms").unwrap_or(0.0));
+    let credits = statistics.float("credits_used").unwrap_or(0.0);
     view! {
         {table("Stages", STAGES, rows.collect(), Signal::stored(false))}
-        <p class="muted">"In all "{total}", run "<code>{answer.text("execution_id")}</code></p>
+        <p class="muted">"In all "{total}", "{credits}" credits, run "<code>{answer.text("execution_id")}</code></p>
     }
     .into_any()
 }
@@ -152,13 +153,84 @@ pub fn plan(plan: Record) -> AnyView {
         ])
     });
     let slow = plan.strings("bottleneck_stages").join(", ");
+    let advice = plan.list("optimization_suggestions").into_iter();
+    let advice: Vec<AnyView> = advice
+        .map(|one| {
+            let told = format!(
+                "{}: {}; {}.",
+                one.text("stage_name"),
+                one.text("suggestion"),
+                one.text("reason")
+            );
+            view! { <p class="muted">{told}</p> }.into_any()
+        })
+        .collect();
     view! {
         {table("Plan", PLAN, rows.collect(), Signal::stored(false))}
         {(!slow.is_empty()).then(|| view! { <p class="muted">"Slowest: "{slow}</p> })}
+        {advice}
     }
     .into_any()
 }
 
+const RANKING: &[Column] = &[
+    Column("Document", ""),
+    Column("Its place after each stage", ""),
+];
+
+/// Why documents stand where they do: their ways through the stages.
+pub fn ranking(answer: &Record) -> AnyView {
+    let ways = answer.record("diagnostics").record("ranking");
+    let hits = answer.list("documents").into_iter();
+    let rows: Vec<AnyView> = hits
+        .filter_map(|hit| {
+            let id = hit.text("document_id");
+            let steps = ways.list(&id);
+            let told: Vec<String> = steps.iter().map(step).collect();
+            let name = name_of(&hit).unwrap_or_else(|| id.clone());
+            let cells = vec![head(name, Some(id)), words("text-cell", told.join(" → "))];
+            (!told.is_empty()).then(|| line(cells))
+        })
+        .collect();
+    match rows.is_empty() {
+        true => ().into_any(),
+        false => table("Ranking", RANKING, rows, Signal::stored(false)),
+    }
+}
+
+/// One step of a way: `rerank 1 (score 0.5000, rerank 0.7500)`.
+fn step(one: &Record) -> String {
+    let score = one
+        .float("score")
+        .map(|score| ("score".to_owned(), Some(score)));
+    let scores = one.record("scores").members().into_iter();
+    let scores = scores.map(|(name, score)| (name, score.0.as_f64()));
+    let all = score.into_iter().chain(scores);
+    let all: Vec<String> = all
+        .filter_map(|(name, score)| Some(format!("{name} {:.4}", score?)))
+        .collect();
+    let place = format!("{} {}", one.text("stage"), one.int("rank").unwrap_or(0));
+    match all.is_empty() {
+        true => place,
+        false => format!("{place} ({})", all.join(", ")),
+    }
+}
+
 pub fn raw(answer: &Record) -> AnyView {
     view! { <pre class="code-block" tabindex="0">{text::pretty(&answer.0)}</pre> }.into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_step_tells_place_and_scores() {
+        let told = json!({"stage": "rerank", "rank": 1, "score": 0.5, "scores": {"rerank": 0.75}});
+        let one = Record(told);
+        assert_eq!(step(&one), "rerank 1 (score 0.5000, rerank 0.7500)");
+        assert_eq!(step(&Record(json!({"stage": "sort", "rank": 2}))), "sort 2");
+    }
 }

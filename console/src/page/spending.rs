@@ -225,10 +225,9 @@ fn lines_of(parts: &Record) -> Vec<Line> {
 }
 
 fn csv(lines: &[Line]) -> String {
-    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
     let lines = lines
         .iter()
-        .map(|(of, name, credits)| format!("{of},{},{credits}\n", quoted(name)));
+        .map(|(of, name, credits)| format!("{of},{},{credits}\n", text::quoted(name)));
     format!("of,name,credits\n{}", lines.collect::<String>())
 }
 

@@ -14,7 +14,7 @@ const COLUMNS: &[Column] = &[
     Column("Name", ""),
     Column("Role", ""),
     Column("Status", ""),
-    Column("Last sign-in", ""),
+    Column("Last call", ""),
     Column("Since", ""),
     Column("", "actions"),
 ];
@@ -29,14 +29,16 @@ const BLANK: Blank = Blank {
 const ROLES: &[&str] = &["admin", "member", "viewer"];
 const STATES: &[&str] = &["active", "suspended", "pending"];
 
-/// What a role is for.
+/// What a role is for. It is told, not enforced: keys say what their holder may do.
 fn effect(role: &str) -> &'static str {
     match role {
-        "admin" => "Admin: manages users, keys and settings",
-        "viewer" => "Viewer: looks, and changes nothing",
+        "admin" => "Admin: looks after users, keys and settings",
+        "viewer" => "Viewer: comes to look",
         _ => "Member: works with data and searches",
     }
 }
+
+const ROLE_HINT: &str = "Says what somebody is here for. What they may do is said by their keys.";
 
 fn user_path(email: &str) -> String {
     format!("/v1/organizations/users/{}", text::escape(email))
@@ -48,6 +50,7 @@ struct Asked {
     user: RwSignal<Record>,
     change: RwSignal<bool>,
     suspend: RwSignal<bool>,
+    remove: RwSignal<bool>,
 }
 
 pub fn users() -> AnyView {
@@ -80,10 +83,11 @@ pub fn users() -> AnyView {
         user: RwSignal::new(Record::default()),
         change: RwSignal::new(false),
         suspend: RwSignal::new(false),
+        remove: RwSignal::new(false),
     };
     provide_context(asked);
     view! {
-        <ListPage title="Users" text="People of this organization and what they may do." load offset columns=COLUMNS row blank=BLANK
+        <ListPage title="Users" text="People of this organization. What they may do is said by the keys that they hold." load offset columns=COLUMNS row blank=BLANK
             create=Create::Dialog("Add user", create)>
             <Pick query=role label="Role" all="Every role" options=ROLES/>
             <Pick query=status label="Status" all="Every status" options=STATES/>
@@ -91,6 +95,7 @@ pub fn users() -> AnyView {
         <Add open=create load/>
         <Edit asked load/>
         <Suspend asked load/>
+        <Gone asked load/>
     }
     .into_any()
 }
@@ -116,7 +121,8 @@ fn row(one: Record) -> AnyView {
     // Nobody locks themselves out by a slip.
     let suspend =
         (!me).then(|| button(if active { "Suspend" } else { "Take back" }, asked.suspend));
-    let buttons = view! { <a class="btn small" href=keys aria-label=format!("Keys of {who}")>"Keys"</a>" "{button("Change", asked.change)}{suspend} };
+    let remove = (!me).then(|| button("Remove", asked.remove));
+    let buttons = view! { <a class="btn small" href=keys aria-label=format!("Keys of {who}")>"Keys"</a>" "{button("Change", asked.change)}{suspend}{remove} };
     line(vec![
         name(
             None,
@@ -165,7 +171,7 @@ fn Add(open: RwSignal<bool>, load: Load) -> AnyView {
         <Ask open title="Add a user".to_owned() label="Add user" change submit>
             <Field id="user-name" label="Name" value=name required=true/>
             <Field id="user-email" label="E-mail address" value=email kind="email" required=true hint="Loupe sends no mail: hand over a key yourself."/>
-            <Choice id="user-role" label="Role" value=role options=roles()/>
+            <Choice id="user-role" label="Role" value=role options=roles() hint=ROLE_HINT/>
         </Ask>
     }
     .into_any()
@@ -193,7 +199,7 @@ fn Edit(asked: Asked, load: Load) -> AnyView {
     view! {
         <Ask open=asked.change title label="Save" change submit>
             <Field id="edit-name" label="Name" value=name required=true/>
-            <Choice id="edit-role" label="Role" value=role options=roles()/>
+            <Choice id="edit-role" label="Role" value=role options=roles() hint=ROLE_HINT/>
         </Ask>
     }
     .into_any()
@@ -245,6 +251,41 @@ fn Suspend(asked: Asked, load: Load) -> AnyView {
     };
     view! { <Ask open=asked.suspend title label="Confirm" danger=true change submit>{body}</Ask> }
         .into_any()
+}
+
+/// Removes a user once the address was typed: what went with the user does not come back.
+#[component]
+fn Gone(asked: Asked, load: Load) -> AnyView {
+    let session = use_session();
+    let toasts: Toasts = expect_context();
+    let (change, typed) = (Change::new(), RwSignal::new(String::new()));
+    let open = asked.remove;
+    let email = Signal::derive(move || asked.user.get().text("email"));
+    Effect::new(move |_| {
+        if open.get() {
+            typed.set(String::new());
+        }
+    });
+    let submit = Callback::new(move |()| {
+        let email = email.get_untracked();
+        if typed.get_untracked().trim() != email {
+            change.refuse("this is not the address");
+            return;
+        }
+        change.run(session.api().delete(&user_path(&email)), move |_| {
+            open.set(false);
+            toasts.say(format!("{email} is removed"));
+            load.reload();
+        });
+    });
+    let title = Signal::derive(move || format!("Remove {}?", asked.user.get().text("user_name")));
+    view! {
+        <Ask open title label="Remove" danger=true change submit>
+            <p>"The keys of this user are revoked for good, at once. What the user made stays, and the address is free again. This cannot be undone."</p>
+            <Confirm name=email typed/>
+        </Ask>
+    }
+    .into_any()
 }
 
 /// The keys that a suspension ends.

@@ -175,6 +175,33 @@ pub fn chart_of(
     .into_any()
 }
 
+/// How high the bars beside a number are, and how far apart.
+const SPARK: (f64, f64) = (18.0, 6.0);
+
+/// A few bars beside the number that they add up to. They say nothing that is not said elsewhere.
+pub fn spark(counts: &[i64]) -> AnyView {
+    let svg = sparks(counts);
+    view! { <span class="spark" aria-hidden="true" inner_html=svg></span> }.into_any()
+}
+
+fn sparks(counts: &[i64]) -> String {
+    let (high, step) = SPARK;
+    let most = counts.iter().copied().max().unwrap_or(0).max(1);
+    let wide = step * counts.len() as f64;
+    let mut out = format!(r#"<svg viewBox="0 0 {wide} {high}" width="{wide}" height="{high}">"#);
+    for (at, n) in counts.iter().enumerate() {
+        // What was nothing keeps its place.
+        let tall = (high * *n as f64 / most as f64).max(1.0);
+        out += &format!(
+            r#"<rect x="{:.1}" y="{:.1}" width="{:.1}" height="{tall:.1}" rx="1"/>"#,
+            step * at as f64,
+            high - tall,
+            step - 2.0,
+        );
+    }
+    out + "</svg>"
+}
+
 /// Shares of one, of two things side by side, with their legend and their table.
 pub fn versus(
     label: &'static str,

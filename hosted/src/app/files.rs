@@ -143,11 +143,25 @@ pub fn type_of(path: &str) -> String {
         "woff" => "font/woff",
         "ttf" => "font/ttf",
         "otf" => "font/otf",
-        "mp4" => "video/mp4",
+        "mp4" | "m4v" => "video/mp4",
         "webm" => "video/webm",
+        "mov" => "video/quicktime",
+        "ogv" => "video/ogg",
         "mp3" => "audio/mpeg",
-        "ogg" => "audio/ogg",
+        "m4a" => "audio/mp4",
+        "aac" => "audio/aac",
+        "flac" => "audio/flac",
+        "ogg" | "oga" | "opus" => "audio/ogg",
         "wav" => "audio/wav",
+        "m3u8" => "application/vnd.apple.mpegurl",
+        "mpd" => "application/dash+xml",
+        "geojson" => "application/geo+json",
+        "jsonld" => "application/ld+json",
+        "gltf" => "model/gltf+json",
+        "glb" => "model/gltf-binary",
+        "rss" => "application/rss+xml",
+        "atom" => "application/atom+xml",
+        "ics" => "text/calendar; charset=utf-8",
         "pdf" => "application/pdf",
         "vtt" => "text/vtt; charset=utf-8",
         _ => "application/octet-stream",
@@ -162,7 +176,12 @@ pub fn compresses(kind: &str) -> bool {
             kind,
             "application/json"
                 | "application/manifest+json"
+                | "application/geo+json"
+                | "application/ld+json"
                 | "application/xml"
+                | "application/rss+xml"
+                | "application/atom+xml"
+                | "model/gltf+json"
                 | "application/wasm"
                 | "image/svg+xml"
                 | "image/x-icon"
@@ -349,6 +368,21 @@ mod tests {
         ] {
             assert_eq!(found(raw, false), "nothing", "{raw}");
         }
+    }
+
+    #[test]
+    fn types_are_told_by_the_ending() {
+        for (path, kind) in [
+            ("a/Main.JS", "text/javascript; charset=utf-8"),
+            ("a.b/song.m4a", "audio/mp4"),
+            ("places.geojson", "application/geo+json"),
+            ("feed.rss", "application/rss+xml"),
+            ("a.b/noending", "application/octet-stream"),
+            ("setup.exe", "application/octet-stream"),
+        ] {
+            assert_eq!(type_of(path), kind, "{path}");
+        }
+        assert!(compresses("application/geo+json") && !compresses("audio/mp4"));
     }
 
     #[test]

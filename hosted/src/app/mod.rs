@@ -4,7 +4,9 @@ pub mod bundle;
 pub mod files;
 pub mod headers;
 mod inject;
+mod policy;
 mod smoke;
 
-pub use inject::inject;
+pub use inject::{Injector, inject};
+pub use policy::permit;
 pub use smoke::faults;

@@ -4,10 +4,14 @@ use leptos::prelude::*;
 use loupe_wire::{RetrieverInputSchemaFieldType as Kind, Timestamp};
 
 use super::format::{Drawing, field, line, marked};
+use super::input::{Input, is_text};
 use super::look::{Click, Look, Mode, get, label};
 use super::query::Query;
 use super::text::{Marks, safe_url, truncate};
 use crate::{Hit, Page, Picture};
+
+/// Letters of a title that is searched with.
+const WORDS: usize = 200;
 
 /// What every card of a list shares.
 pub struct Cards<'a> {
@@ -207,13 +211,28 @@ impl Cards<'_> {
         (!rows.is_empty()).then(|| view! { <dl class="particulars">{rows}</dl> }.into_any())
     }
 
-    /// Only where the retriever takes a document as an input is there anything to be similar to.
-    /// Where what is like a document is found; nowhere without an input for it.
+    /// Where what is like a document is found: by the document itself, where the retriever takes one as an input, else by
+    /// what it is called. Nowhere without an input for either, or where the retriever needs another one beside it.
     fn like(&self, hit: &Hit) -> Option<String> {
-        let mut inputs = self.query.inputs.iter();
-        let is_reference = |kind| kind == Kind::DocumentReference;
-        let input = inputs.find(|input| is_reference(input.config.field_schema.r#type))?;
-        Some(self.query.only(input, &hit.document_id))
+        let is_reference =
+            |input: &&Input| input.config.field_schema.r#type == Kind::DocumentReference;
+        let inputs = &self.query.inputs;
+        let reference = inputs.iter().find(is_reference);
+        let input = reference.or_else(|| inputs.iter().find(|input| is_text(input)))?;
+        let is_other = |other: &&Input| other.name != input.name;
+        if inputs
+            .iter()
+            .filter(is_other)
+            .any(|other| other.is_needed(self.page))
+        {
+            return None;
+        }
+        if reference.is_some() {
+            return Some(self.query.only(input, &hit.document_id));
+        }
+        let (_, title) = self.look.title(&hit.fields)?;
+        let words: String = title.chars().take(WORDS).collect();
+        Some(self.query.only(input, &words))
     }
 
     fn similar(&self, hit: &Hit, title: &str) -> Option<AnyView> {

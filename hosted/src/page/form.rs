@@ -133,19 +133,12 @@ fn control(input: &Input, alone: bool) -> AnyView {
     }
     let label = input.config.label.clone();
     let field = match input.config.input_type.as_str() {
-        "boolean" | "checkbox" | "toggle" => {
-            return view! {
-                <label class="tick">
-                    <input type="checkbox" name=input.param.clone() value="true" checked=input.value() == "true"/>
-                    {label}
-                </label>
-            }
-            .into_any();
-        }
+        "boolean" | "checkbox" | "toggle" => return tick(input),
         "select" if !input.options.is_empty() => select(input),
         "multiselect" if !input.options.is_empty() => return choices(input),
         "number" | "range" | "slider" => plain(input, "number", Some("any")),
         "date" => plain(input, "date", None),
+        "datetime" | "datetime-local" => plain(input, "datetime-local", None),
         _ => plain(input, "text", None),
     };
     view! {
@@ -156,6 +149,20 @@ fn control(input: &Input, alone: bool) -> AnyView {
         </div>
     }
     .into_any()
+}
+
+fn tick(input: &Input) -> AnyView {
+    let tick = view! {
+        <label class="tick">
+            <input type="checkbox" name=input.param.clone() value="true" checked=input.value() == "true"
+                aria-describedby=described(input) aria-invalid=input.error.map(|_| "true")/>
+            {input.config.label.clone()}
+        </label>
+    };
+    match note(input) {
+        Some(note) => view! { <div class="control">{tick}{note}</div> }.into_any(),
+        None => tick.into_any(),
+    }
 }
 
 /// An input for a file. Alone in its form it has to be filled in; beside words it need not.
@@ -234,7 +241,7 @@ fn choices(input: &Input) -> AnyView {
         })
         .collect_view();
     view! {
-        <fieldset class="control choices">
+        <fieldset class="control choices" aria-describedby=described(input)>
             <legend>{input.config.label.clone()}</legend>
             {boxes}
             {note(input)}

@@ -312,7 +312,17 @@ fn own_data(kind: &str, extra: &Object, display: &DisplayConfig, address: &str) 
 
 /// Only directives that search engines know; anything else means the default.
 fn robots(text: &str) -> String {
-    const KNOWN: [&str; 10] = [
+    let text = text.to_ascii_lowercase();
+    let directives: Vec<String> = text.split(',').filter_map(directive).collect();
+    if directives.is_empty() {
+        "index, follow".to_owned()
+    } else {
+        directives.join(", ")
+    }
+}
+
+fn directive(word: &str) -> Option<String> {
+    const KNOWN: [&str; 12] = [
         "index",
         "noindex",
         "follow",
@@ -323,18 +333,21 @@ fn robots(text: &str) -> String {
         "nosnippet",
         "noimageindex",
         "notranslate",
+        "indexifembedded",
+        "nositelinkssearchbox",
     ];
-    let text = text.to_ascii_lowercase();
-    let directives: Vec<&str> = text
-        .split(',')
-        .map(str::trim)
-        .filter(|word| KNOWN.contains(word))
-        .collect();
-    if directives.is_empty() {
-        "index, follow".to_owned()
-    } else {
-        directives.join(", ")
+    let word = word.trim();
+    if KNOWN.contains(&word) {
+        return Some(word.to_owned());
     }
+    let (name, value) = word.split_once(':')?;
+    let (name, value) = (name.trim(), value.trim());
+    let is_sound = match name {
+        "max-snippet" | "max-video-preview" => value.parse::<i32>().is_ok(),
+        "max-image-preview" => ["none", "standard", "large"].contains(&value),
+        _ => false,
+    };
+    is_sound.then(|| format!("{name}:{value}"))
 }
 
 /// JSON that cannot end its element: the characters HTML looks at become escapes.
@@ -345,4 +358,25 @@ fn json_in_html(data: &Value) -> String {
         .replace('&', "\\u0026")
         .replace('\u{2028}', "\\u2028")
         .replace('\u{2029}', "\\u2029")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn robots_are_told_what_they_know() {
+        for (said, told) in [
+            ("NoIndex, nofollow", "noindex, nofollow"),
+            (
+                "index, max-snippet: -1, max-image-preview:large",
+                "index, max-snippet:-1, max-image-preview:large",
+            ),
+            ("max-image-preview:\"><script>", "index, follow"),
+            ("max-snippet:many, follow", "follow"),
+            ("", "index, follow"),
+        ] {
+            assert_eq!(robots(said), told, "{said}");
+        }
+    }
 }

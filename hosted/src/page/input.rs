@@ -1,5 +1,6 @@
 //! The fields of a page's search form: what the owner declared, or what the retriever's inputs imply.
 
+use chrono::{DateTime, NaiveDate, NaiveDateTime};
 use loupe_wire::{
     InputRenderingConfig, RetrieverInputSchemaField, RetrieverInputSchemaFieldType as Kind, Value,
 };
@@ -49,12 +50,15 @@ impl Input {
         self.values.is_empty() && self.file.is_none()
     }
 
+    /// Whether the retriever does not search without it.
+    pub fn is_needed(&self, page: &Page) -> bool {
+        let schema = page.input_schema.get(&self.name);
+        schema.is_some_and(|schema| schema.required == Some(true) && schema.default.is_none())
+    }
+
     /// A search that lacks what its retriever needs is not run: the form says what is missing.
     pub fn note_missing(&mut self, page: &Page) {
-        let schema = page.input_schema.get(&self.name);
-        let is_needed =
-            schema.is_some_and(|schema| schema.required == Some(true) && schema.default.is_none());
-        if is_needed && self.is_empty() && self.error.is_none() {
+        if self.is_needed(page) && self.is_empty() && self.error.is_none() {
             self.error = Some("Fill this in.");
         }
     }
@@ -100,8 +104,26 @@ fn typed(text: &str, kind: Kind) -> Result<Value, &'static str> {
             .map(Value::Number)
             .ok_or("Enter a number."),
         Kind::Boolean => Ok(json!(matches!(text, "true" | "on" | "1" | "yes"))),
+        Kind::Date => day(text).map(|_| json!(text)).ok_or("Enter a date."),
+        Kind::Datetime => moment(text).map(|text| json!(text)).ok_or("Enter a date."),
         _ => Ok(json!(text)),
     }
+}
+
+fn day(text: &str) -> Option<NaiveDate> {
+    text.parse().ok()
+}
+
+/// A moment as retrievers take it. Browsers tell a day, or a day and a time without a zone: that of the server's times.
+fn moment(text: &str) -> Option<String> {
+    if DateTime::parse_from_rfc3339(text).is_ok() {
+        return Some(text.to_owned());
+    }
+    let moment = day(text)
+        .and_then(|day| day.and_hms_opt(0, 0, 0))
+        .or_else(|| NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M").ok())
+        .or_else(|| NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S").ok())?;
+    Some(moment.format("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
 
 /// Whether an input takes free text.

@@ -49,6 +49,7 @@ use self::text::Marks;
 use self::theme::Theme;
 use crate::{Hit, Host, HostError, Page, Seen, Visitor};
 
+pub use self::preview::address_of as picture_address;
 pub use self::template::{TemplateFault, faults as template_faults};
 
 type Shared = State<Arc<dyn Host>>;
@@ -65,6 +66,7 @@ pub fn router(host: Arc<dyn Host>) -> Router {
             get(frame::embedded).post(upload::embedded),
         )
         .layer(DefaultBodyLimit::max(upload::LARGEST_FORM))
+        .route("/r/{public_name}/", get(slashed))
         .route("/r/{public_name}/icon", get(icon_file))
         .route("/r/{public_name}/preview.png", get(preview::picture))
         .route("/r/{public_name}/unlock", post(lock::unlock))
@@ -147,6 +149,16 @@ async fn open(
             Err(Box::new(trouble(host)))
         }
     }
+}
+
+/// An address that was written with a slash at its end.
+async fn slashed(State(host): Shared, Path(public_name): Path<String>, address: Uri) -> Response {
+    if !is_plausible(&public_name) {
+        return nothing(&*host);
+    }
+    let query = address.query().map(|query| format!("?{query}"));
+    let query = query.unwrap_or_default();
+    reply::moved(&format!("/r/{}{query}", encode(&public_name)))
 }
 
 async fn search_page(

@@ -6,6 +6,7 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
+use loupe_wire::DisplayConfig;
 use moka::sync::Cache;
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
@@ -49,8 +50,13 @@ struct Card {
 
 /// The address of a page's picture. It changes with the picture: whoever keeps pictures of links sees the new one.
 pub fn address(page: &Page, base_url: &str) -> String {
-    let key = hex::encode(Card::of(page, base_url).key());
-    let name = encode(&page.public_name);
+    address_of(&page.display_config, &page.public_name, base_url)
+}
+
+/// The same, of what a page is made of.
+pub fn address_of(display: &DisplayConfig, public_name: &str, base_url: &str) -> String {
+    let key = hex::encode(Card::of(display, public_name, base_url).key());
+    let name = encode(public_name);
     format!("{base_url}/r/{name}/preview.png?v={}", &key[..12])
 }
 
@@ -65,7 +71,8 @@ pub async fn picture(
         Ok(page) => page,
         Err(reply) => return closed(*reply),
     };
-    match drawn(Card::of(&page, &host.base_url())).await {
+    let card = Card::of(&page.display_config, &page.public_name, &host.base_url());
+    match drawn(card).await {
         Some(bytes) => reply::file("image/png", bytes.to_vec(), page.is_protected, &headers),
         None => reply::unavailable(),
     }
@@ -100,14 +107,13 @@ async fn drawn(card: Card) -> Option<Bytes> {
 }
 
 impl Card {
-    fn of(page: &Page, base_url: &str) -> Self {
-        let display = &page.display_config;
+    fn of(display: &DisplayConfig, public_name: &str, base_url: &str) -> Self {
         let host = base_url
             .split_once("://")
             .map_or(base_url, |(_, host)| host);
         Self {
             // A name has letters that every font has.
-            title: writable(&display.title).unwrap_or_else(|| page.public_name.clone()),
+            title: writable(&display.title).unwrap_or_else(|| public_name.to_owned()),
             description: display.description.as_deref().and_then(writable),
             host: host.to_owned(),
             colors: colors(display),

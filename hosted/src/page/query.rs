@@ -14,6 +14,8 @@ const LONGEST_VALUE: usize = 2_000;
 const MOST_VALUES: usize = 50;
 /// Pages of results, however many there are.
 pub const LAST_PAGE: u32 = 500;
+/// Listings go no deeper, so that no page beyond is offered or asked for.
+pub const DEEPEST: u32 = 10_000;
 
 /// What the visitor asked.
 #[derive(Debug, Clone)]
@@ -104,6 +106,7 @@ impl Query {
             .get("page")
             .and_then(|values| values.first()?.parse().ok())
             .unwrap_or(1);
+        let last = (DEEPEST / look.page_size.max(1)).clamp(1, LAST_PAGE);
         let home = format!("/r/{}", encode(&page.public_name));
         Self {
             path: match view {
@@ -114,7 +117,7 @@ impl Query {
             inputs,
             filters,
             facets,
-            page: u32::clamp(number, 1, LAST_PAGE),
+            page: u32::clamp(number, 1, last),
         }
     }
 
@@ -158,7 +161,8 @@ impl Query {
             .filters
             .iter()
             .map(|(field, values)| {
-                let values: Vec<Value> = values.iter().map(|value| facet_value(value)).collect();
+                let values = values.iter().flat_map(|value| facet_values(value));
+                let values: Vec<Value> = values.collect();
                 json!({ "field": field, "operator": "in", "value": values })
             })
             .collect();
@@ -295,12 +299,13 @@ pub fn encode(segment: &str) -> String {
         .replace('+', "%20")
 }
 
-fn facet_value(text: &str) -> Value {
-    match text {
-        "true" => json!(true),
-        "false" => json!(false),
-        _ => json!(text),
-    }
+/// What the text of an address may stand for in a document: itself, or the number or the truth value that is written so.
+fn facet_values(text: &str) -> Vec<Value> {
+    let own = json!(text);
+    // As JSON writes it: no other spelling is on a link.
+    let other = serde_json::from_str::<Value>(text).ok();
+    let other = other.filter(|value| value.is_number() || value.is_boolean());
+    [own].into_iter().chain(other).collect()
 }
 
 /// Fields offered as facets: those of `extensions.facets`, else the lists and truth values among the exposed ones.
@@ -384,6 +389,18 @@ mod tests {
             Some(json!({"AND": [{"field": "tags", "operator": "in", "value": ["sea"]}]}))
         );
         assert_eq!((request.page, query.facets), (3, vec!["tags".to_owned()]));
+        // As far as a search goes: 24 at once, 10,000 in all.
+        assert_eq!(read("page=999999").page, 416);
+    }
+
+    #[test]
+    fn a_chosen_number_or_truth_is_found_as_what_it_is() {
+        let filters = read("f.tags=1922&f.tags=true&f.tags=+1e&f.tags=null")
+            .request(1)
+            .filters;
+        let values = json!(["1922", 1922, "true", true, "1e", "null"]);
+        let leaf = json!({"field": "tags", "operator": "in", "value": values});
+        assert_eq!(filters, Some(json!({ "AND": [leaf] })));
     }
 
     #[test]

@@ -8,11 +8,8 @@ use super::card::Cards;
 use super::form::suggestions;
 use super::format::grouped;
 use super::look::{Look, label};
-use super::query::{LAST_PAGE, Query, encode};
+use super::query::{DEEPEST, LAST_PAGE, Query, encode};
 use crate::{Facet, HostError, Page, SearchAnswer};
-
-/// Listings go no deeper, so that no page beyond is offered.
-const DEEPEST: u64 = 10_000;
 
 /// What the search came to.
 pub enum Outcome {
@@ -211,7 +208,7 @@ fn facets(cards: &Cards<'_>, facets: &[Facet]) -> Option<AnyView> {
 /// Pages around the current one, the first and the last.
 fn paging(query: &Query, look: &Look, total: u64) -> Option<AnyView> {
     let size = u64::from(look.page_size);
-    let last = total.div_ceil(size).min(DEEPEST / size);
+    let last = total.div_ceil(size).min(u64::from(DEEPEST) / size);
     let last = u32::try_from(last).unwrap_or(u32::MAX).min(LAST_PAGE);
     if last <= 1 {
         return None;

@@ -5,18 +5,22 @@
 //! case; functions `utc_now()` and `time_ago(hours=2)`, by the clock of the [`Context`].
 
 mod pieces;
+mod reads;
 mod sandbox;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use minijinja::value::{Enumerator, Kwargs, Object as Dynamic, Serde, Value as Any, merge_maps};
+use minijinja::value::{
+    Enumerator, Kwargs, Object as Dynamic, Serde, Value as Any, ValueKind, merge_maps,
+};
 use minijinja::{Error, ErrorKind};
 use serde_json::Value;
 
-use pieces::{Piece, bounded, pieces};
-use sandbox::{SANDBOX, moment, time_ago};
+use pieces::{Piece, bounded, filters, pieces};
+pub use reads::{reads_the_run, secrets_read};
+use sandbox::{FILTERS, SANDBOX, moment, time_ago};
 
 use crate::weight;
 
@@ -187,6 +191,7 @@ pub fn check(template: &str) -> Result<()> {
             SANDBOX
                 .compile_expression(source)
                 .map_err(|e| told(source, &e))?;
+            known(source)?;
         }
     }
     Ok(())
@@ -259,6 +264,7 @@ fn run(source: &str, context: &Context) -> Result<Any> {
     let expression = SANDBOX
         .compile_expression(source)
         .map_err(|e| told(source, &e))?;
+    known(source)?;
     sandbox::begin();
     let value = expression.eval(Any::from_object(Root(context.clone())));
     // An input that was too large to be read is a value that says so: whoever did not look at it is told here.
@@ -270,6 +276,10 @@ fn run(source: &str, context: &Context) -> Result<Any> {
 fn plain(source: &str, value: &Any) -> Result<Value> {
     if value.is_undefined() {
         return Ok(Value::Null);
+    }
+    if value.kind() == ValueKind::Plain {
+        let msg = format!("`{source}` is a function: write `{source}()`");
+        return Err(TemplateError(msg));
     }
     let json = serde_json::to_value(value)
         .map_err(|_| TemplateError(format!("`{source}` gives something that is no JSON value")))?;
@@ -289,13 +299,34 @@ fn told(source: &str, error: &Error) -> TemplateError {
     let reason = match error.kind() {
         ErrorKind::OutOfFuel => "it takes too long".to_owned(),
         ErrorKind::UnknownFilter => format!(
-            "{}; the filters are tojson, join, length, first, last, truncate, map, list, default, lower, upper",
-            error.detail().unwrap_or("there is no such filter")
+            "{}; {}",
+            error.detail().unwrap_or("there is no such filter"),
+            filters_told()
         ),
         _ => error
             .detail()
             .map_or_else(|| error.kind().to_string(), str::to_owned),
     };
+    refused(source, &reason)
+}
+
+/// Refuses an expression with a filter that there is not, whether or not it would come to it.
+fn known(source: &str) -> Result<()> {
+    let mut used = filters(source).into_iter();
+    match used.find(|name| !FILTERS.contains(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let reason = format!("filter {name} is unknown; {}", filters_told());
+            Err(refused(source, &reason))
+        }
+    }
+}
+
+fn filters_told() -> String {
+    format!("the filters are {}", FILTERS.join(", "))
+}
+
+fn refused(source: &str, reason: &str) -> TemplateError {
     TemplateError(format!(
         "the template `{{{{ {source} }}}}` cannot be rendered: {reason}"
     ))

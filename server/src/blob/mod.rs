@@ -14,6 +14,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use chrono::{DateTime, Utc};
 use futures::{Stream, TryStreamExt};
 use object_store::{
     ObjectMeta, ObjectStore, ObjectStoreExt, WriteMultipart, local::LocalFileSystem,
@@ -62,6 +63,8 @@ enum Place {
 pub struct Stored {
     pub size: u64,
     pub etag: String,
+    /// When it was written, of a file that was looked at.
+    pub last_modified: Option<DateTime<Utc>>,
 }
 
 /// A file that came in pieces.
@@ -182,7 +185,12 @@ impl Blobs {
             let pieces = futures::stream::iter(pieces);
             let kept = self.put_stream(key, pieces, size, |_, _| Ok(())).await?;
             let Kept { size, etag, .. } = kept;
-            return Ok(Stored { size, etag });
+            let last_modified = None;
+            return Ok(Stored {
+                size,
+                etag,
+                last_modified,
+            });
         }
         let put = self
             .0
@@ -193,6 +201,7 @@ impl Blobs {
         Ok(Stored {
             size,
             etag: put.e_tag.unwrap_or_default(),
+            last_modified: None,
         })
     }
 
@@ -284,6 +293,7 @@ impl Blobs {
             Ok(meta) => Ok(Some(Stored {
                 size: meta.size,
                 etag: meta.e_tag.unwrap_or_default(),
+                last_modified: Some(meta.last_modified),
             })),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(failed(error)),

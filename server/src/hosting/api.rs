@@ -200,21 +200,13 @@ pub(super) struct Visitor(pub String);
 async fn pass(app: &App, site: &Site, request: Request) -> Result<(Request, Option<String>)> {
     let (mut parts, body) = request.into_parts();
     let path = path(parts.uri.path())?;
-    let visitor = auth::visitor(app, site, &parts.headers).await?;
-    if apps::has_sign_in(site.hosted.auth_config.as_ref()) && visitor.is_none() {
-        return Err(ApiError::unauthenticated(
-            "sign_in_required",
-            "sign in to this app first",
-        ));
-    }
+    let visitor = visitor(app, site, &parts.headers).await?;
     if !matches!(parts.method, Method::GET | Method::HEAD) {
         auth::same_origin(&parts.headers, &parts.uri)?;
         is_json(&parts.headers)?;
     }
-    let who = match &visitor {
-        Some(user) => user.user_id.clone(),
-        None => front::network(front::address()),
-    };
+    let who = visitor.clone();
+    let who = who.unwrap_or_else(|| front::network(front::address()));
     limits::take(app, &site.org_id, site.app_id(), &who).await?;
     let namespace = namespace(app, site, &path).await?;
     let kept = PASSED
@@ -233,15 +225,36 @@ async fn pass(app: &App, site: &Site, request: Request) -> Result<(Request, Opti
     // What the split of the host left there is none of the API.
     parts.extensions = axum::http::Extensions::new();
     let mut request = Request::from_parts(parts, body);
-    let principal = visitor.map(|user| user.user_id);
     request
         .extensions_mut()
-        .insert(caller(site, principal.clone()));
+        .insert(caller(site, visitor.clone()));
     let build = site.hosted.build_config.as_ref();
     let rules = build.map(|build| build.api_allow.clone());
     let rules = rules.unwrap_or_default();
     request.extensions_mut().insert(Only { rules, path });
-    Ok((request, principal))
+    Ok((request, visitor))
+}
+
+/// Who calls, as the app asks for it: who is signed in, whom the token is about, which key it is; nobody where everybody may.
+async fn visitor(app: &App, site: &Site, headers: &HeaderMap) -> Result<Option<String>> {
+    let settings = site.hosted.auth_config.as_ref();
+    if let Some(settings) = settings.filter(|_| apps::has_bearers(settings)) {
+        let outcome = auth::bearer(app, settings, headers).await;
+        if outcome.is_err() {
+            // Who proves nothing has as few tries as a visitor has calls.
+            let network = front::network(front::address());
+            limits::take(app, &site.org_id, site.app_id(), &network).await?;
+        }
+        return outcome.map(Some);
+    }
+    let visitor = auth::visitor(app, site, headers).await?;
+    if apps::has_sign_in(settings) && visitor.is_none() {
+        return Err(ApiError::unauthenticated(
+            "sign_in_required",
+            "sign in to this app first",
+        ));
+    }
+    Ok(visitor.map(|user| user.user_id))
 }
 
 /// `/api/retrievers` and `/api/v1/retrievers` are both `/v1/retrievers`. A path that somebody could read differently is none.

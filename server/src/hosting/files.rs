@@ -1,14 +1,17 @@
 //! The files of an app over HTTP.
 
 use axum::{
+    BoxError,
     body::Body,
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
+use futures::{Stream, StreamExt, stream};
 use loupe_hosted::app::{
+    Injector,
     files::{self, Asset, Found},
-    inject,
+    inject, permit,
 };
 use loupe_hosted::auth::{Page, render};
 use sha2::{Digest, Sha256};
@@ -77,13 +80,18 @@ pub(super) async fn answer(app: &App, site: &Site, request: &Parts) -> Response 
         asset,
         headers: &request.headers,
     };
-    let answered = match &site.script {
-        Some(script) if asset.r#type.starts_with("text/html") => asked.page(status, script).await,
-        _ => asked.file(status).await,
+    let script = site.script.as_ref();
+    let script = script.filter(|_| asset.r#type.starts_with("text/html"));
+    let answered = match script {
+        Some(script) => asked.page(status, script).await,
+        None => asked.file(status).await,
     };
     match answered {
         Ok(mut response) => {
             site.content.headers.apply(raw, response.headers_mut());
+            if script.is_some() {
+                make_room(site, response.headers_mut());
+            }
             let hidden = site.hosted.page().meta.indexable == Some(false);
             if site.preview || hidden {
                 let robots = HeaderName::from_static("x-robots-tag");
@@ -95,6 +103,28 @@ pub(super) async fn answer(app: &App, site: &Site, request: &Parts) -> Response 
         Err(error) => {
             tracing::error!(%error, app = site.app_id(), path, "a file of an app cannot be read");
             broken(site, navigates)
+        }
+    }
+}
+
+/// Where the sign-in script of this host lies, and what it asks.
+fn place(site: &Site) -> String {
+    format!("{}/_auth/", site.origin)
+}
+
+/// What the app says of its pages holds, and the sign-in script works beside it.
+fn make_room(site: &Site, headers: &mut HeaderMap) {
+    for name in [
+        header::CONTENT_SECURITY_POLICY,
+        header::CONTENT_SECURITY_POLICY_REPORT_ONLY,
+    ] {
+        let own: Vec<HeaderValue> = headers.get_all(&name).iter().cloned().collect();
+        headers.remove(&name);
+        for policy in own {
+            let text = policy.to_str().ok();
+            let permitted = text.map(|text| permit(text, &place(site)));
+            let permitted = permitted.and_then(|text| HeaderValue::from_str(&text).ok());
+            headers.append(&name, permitted.unwrap_or(policy));
         }
     }
 }
@@ -241,7 +271,9 @@ impl Asked<'_> {
         let Ok(window) = window else {
             let value = format!("bytes */{size}");
             let status = StatusCode::RANGE_NOT_SATISFIABLE;
-            return Ok((status, [(header::CONTENT_RANGE, value)]).into_response());
+            let mut response = (status, [(header::CONTENT_RANGE, value)]).into_response();
+            files::common(response.headers_mut());
+            return Ok(response);
         };
         let range = format!("bytes {}-{}/{size}", window.start, window.end - 1);
         if let Ok(range) = range.parse() {
@@ -256,8 +288,12 @@ impl Asked<'_> {
 
     /// A page with the sign-in script in it.
     async fn page(&self, status: StatusCode, script: &str) -> Result<Response> {
-        let told = hex::encode(&Sha256::digest(script.as_bytes())[..6]);
-        let packed = Form::of(self.asset, self.headers).0 == Form::Brotli;
+        let place = place(self.site);
+        let told = Sha256::digest(format!("{script}\n{place}").as_bytes());
+        let told = hex::encode(&told[..6]);
+        // What is not held goes by as it is.
+        let large = self.asset.size > SMALL;
+        let packed = !large && Form::of(self.asset, self.headers).0 == Form::Brotli;
         let ending = if packed { ".br" } else { "" };
         let hash = &self.asset.hash[..32.min(self.asset.hash.len())];
         let etag = format!("\"{hash}-{told}{ending}\"");
@@ -269,6 +305,11 @@ impl Asked<'_> {
             headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("br"));
         }
         let key = file_key(self.site.app_id(), &self.asset.hash);
+        if large {
+            let pieces = self.app.blobs().stream(&key, None).await?;
+            let body = Body::from_stream(injected(pieces, Injector::new(script, &place)));
+            return Ok((status, headers, body).into_response());
+        }
         let made = format!("{key}-{told}{ending}");
         let files = &self.app.hosting.files;
         let bytes = match files.get(&made).await {
@@ -276,7 +317,7 @@ impl Asked<'_> {
             None => {
                 let page = self.bytes(&key).await?;
                 let script = script.to_owned();
-                let work = move || with_script(&page, &script, packed);
+                let work = move || with_script(&page, &script, &place, packed);
                 let bytes = tokio::task::spawn_blocking(work).await;
                 let bytes = bytes.map_err(crate::error::ApiError::internal)?;
                 files.insert(made, bytes.clone()).await;
@@ -287,11 +328,33 @@ impl Asked<'_> {
     }
 }
 
+/// A page on its way from the store to a visitor, with the script put into it as it goes by.
+fn injected<E: Into<BoxError> + 'static>(
+    pieces: impl Stream<Item = std::result::Result<Bytes, E>> + Send + 'static,
+    injector: Injector,
+) -> impl Stream<Item = std::result::Result<Bytes, BoxError>> + Send + 'static {
+    let state = Some((Box::pin(pieces), injector));
+    stream::try_unfold(state, |state| async move {
+        let Some((mut pieces, mut injector)) = state else {
+            return Ok::<_, BoxError>(None);
+        };
+        let step = match pieces.next().await {
+            Some(piece) => {
+                let piece: Bytes = piece.map_err(Into::<BoxError>::into)?;
+                let made = injector.write(&piece)?;
+                (Bytes::from(made), Some((pieces, injector)))
+            }
+            None => (Bytes::from(injector.end()?), None),
+        };
+        Ok(Some(step))
+    })
+}
+
 /// A page that is no UTF-8 is left as it is.
-fn with_script(page: &Bytes, script: &str, packed: bool) -> Bytes {
+fn with_script(page: &Bytes, script: &str, place: &str, packed: bool) -> Bytes {
     use std::io::Write;
     let whole = match std::str::from_utf8(page) {
-        Ok(text) => Bytes::from(inject(text, script)),
+        Ok(text) => Bytes::from(inject(text, script, place)),
         Err(_) => page.clone(),
     };
     if !packed {

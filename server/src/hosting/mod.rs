@@ -37,8 +37,9 @@ use crate::{
     v1::apps::{self, Hosted, PRODUCTION, STAGING, store},
 };
 
-/// How long another process's change may stay unseen.
-const SEEN: Duration = Duration::from_secs(1);
+/// How long what is known of a host is told without asking. Another process's change is seen within a second, also by whoever
+/// asked for the app just before it and is told just after it.
+const SEEN: Duration = Duration::from_millis(750);
 
 /// Bytes of files that are kept in memory, and of lists of files.
 const KEPT: u64 = 64 << 20;
@@ -242,7 +243,7 @@ pub async fn split(app: &App, headers: &HeaderMap, uri: &Uri) -> Result<Split> {
     })
 }
 
-/// What there is at a host, from memory for a second.
+/// What there is at a host, from memory for a moment.
 async fn known(app: &App, host: &str, label: Option<&str>) -> Result<Known> {
     if let Some(known) = app.hosting.sites.get(host).await {
         return Ok(known);

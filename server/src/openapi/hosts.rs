@@ -50,7 +50,7 @@ fn paths() -> Value {
         "/_auth/sdk.js": item(json!({"get": {
             "tags": ["app_host"], "operationId": "app_script", "security": [],
             "summary": "The sign-in script, which every page of the app gets.",
-            "responses": {"200": {"description": "The script", "content": {"text/javascript": {"schema": {"type": "string"}}}}},
+            "responses": {"200": {"description": "The script", "content": {"application/javascript": {"schema": {"type": "string"}}}}},
         }})),
         "/api/{path}": item(calls()),
     })
@@ -59,7 +59,7 @@ fn paths() -> Value {
 fn errors(statuses: &[&str]) -> Value {
     let told = |status: &&str| {
         let description = match *status {
-            "401" => "Nobody is signed in",
+            "401" => "Nobody is signed in, or what was sent in place of it opens nothing",
             "403" => "The owner of the app does not let visitors do this",
             "404" => "There is no such path, or the owner of the app has not opened it",
             _ => "Too many requests: wait for Retry-After seconds",
@@ -92,8 +92,8 @@ fn calls() -> Value {
         responses["200"] = json!({"description": "The answer of the operation", "content": {"application/json": {}}});
         let mut operation = json!({
             "tags": ["app_host"], "operationId": format!("app_api_{method}"), "summary": summary, "parameters": [path],
-            // Without sign-in nobody needs a session.
-            "security": [{}, {SESSION: []}], "responses": responses,
+            // Without sign-in nobody needs a session; some apps are called with tokens or keys instead.
+            "security": [{}, {SESSION: []}, {"bearer": []}], "responses": responses,
         });
         if matches!(method, "post" | "put" | "patch") {
             operation["requestBody"] = json!({"content": {"application/json": {}}});

@@ -292,6 +292,8 @@ both! {
         let vectors = infer(json!({"texts": ["whales", "engines"]})).await.ok();
         assert_eq!((vectors["data"]["embeddings"].as_array().unwrap().len(), vectors["data"]["embeddings"][0].as_array().unwrap().len()), (2, 384));
         assert_eq!((&vectors["provider"], &vectors["model"]), (&json!("embedding"), &json!("all_minilm_l6_v2_v1")));
+        let again = infer(json!({"texts": ["whales", "engines"]})).await.ok();
+        assert_eq!((&vectors["cached"], &again["cached"], &again["data"]), (&json!(false), &json!(true), &vectors["data"]));
         let scores = infer(json!({"query": "animals of the sea", "documents": ["an engine of brass", "whales sing in the deep sea"]})).await.ok();
         let scores = scores["data"]["scores"].as_array().unwrap();
         assert!(scores[1].as_f64() > scores[0].as_f64(), "{scores:?}");

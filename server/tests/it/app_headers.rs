@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::{
-    apps::{at, bundle, deploy, deploy_bundle, make, visit},
+    apps::{at, bundle, deploy, deploy_bundle, host, make, visit},
     both,
     browser::Browser,
-    harness::{Answer, Server},
+    harness::{Answer, Database, Server},
 };
 
 const OWN: &str = "# of all files\n/*\n  Permissions-Policy: camera=()\n  Content-Security-Policy: script-src 'self'\n\n/assets/*\n  Cache-Control: public, max-age=600\n";
@@ -68,6 +68,39 @@ both! {
         assert_eq!(detail["asset_manifest"]["_headers"]["size"], json!(OWN.len()));
     }
 
+    async fn a_policy_of_its_own_leaves_room_for_the_sign_in(server) {
+        const OWN: &str = "default-src 'none'; img-src 'self'";
+        let app = json!({"slug": "club", "meta": {"title": "Club"}, "auth_config": {"mode": "clerk"}});
+        let app = make(&server, app).await;
+        let page = r#"<head><meta http-equiv="content-security-policy" content="connect-src https://api.example"></head>"#;
+        let headers = format!("/*\n  Content-Security-Policy: {OWN}\n");
+        let files = json!({"index.html": page, "a.js": "1", "_headers": headers});
+        deploy(&server, &app, "production", files).await;
+
+        // The page takes the script and lets it ask, and nothing else.
+        let place = format!("http://{}/_auth/", host(&server, "club"));
+        let permitted = format!("{OWN}; script-src {place}; connect-src {place}");
+        let shown = visit(&server, "club", "/").await;
+        let known = at(&server, "club", "GET", "/").header("if-none-match", says(&shown, "etag"));
+        let known = Server::send(known.header("accept", "text/html")).await;
+        assert_eq!((shown.status, known.status), (200, 304));
+        for answer in [&shown, &known] {
+            let mut found = policies(answer);
+            found.sort_unstable();
+            assert_eq!(found, [permitted.as_str(), FLOOR]);
+        }
+        let text = shown.body.as_str().unwrap();
+        assert!(text.contains(&format!(r#"content="connect-src https://api.example {place}""#)), "{text}");
+        // What is no page has no script, and so has an app without sign-in.
+        let script = visit(&server, "club", "/a.js").await;
+        assert!(policies(&script).contains(&OWN));
+        let open = json!({"auth_config": {"mode": "public"}});
+        server.call("PATCH", &format!("/v1/apps/{app}"), open).await.ok();
+        let left = visit(&server, "club", "/").await;
+        assert!(policies(&left).contains(&OWN));
+        assert_eq!(left.body, json!(page));
+    }
+
     async fn headers_that_are_not_an_apps_to_say_fail_the_deploy(server) {
         let app = make(&server, json!({"slug": "films", "meta": {"title": "Films"}})).await;
         deploy(&server, &app, "production", json!({"index.html": "<h1>One</h1>"})).await;
@@ -108,4 +141,36 @@ both! {
             assert!(answer.status == 200 && told.contains("private") && !told.to_lowercase().contains("public"), "{told}");
         }
     }
+}
+
+/// No database has a part in it, and large pages take their time to be made smaller.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_that_is_not_held_goes_by_with_the_script_in_it() {
+    let server = Server::start(Database::Sqlite).await;
+    let app = json!({"slug": "club", "meta": {"title": "Club"}, "auth_config": {"mode": "clerk"}});
+    let app = make(&server, app).await;
+    let words = "words of a long page ".repeat(110_000);
+    let page = format!("<!doctype html><head><title>Long</title></head><p>{words}");
+    assert!(page.len() > 2 << 20);
+    deploy(&server, &app, "production", json!({"index.html": page})).await;
+    let ask = || {
+        at(&server, "club", "GET", "/")
+            .header("accept", "text/html")
+            .header("accept-encoding", "br")
+    };
+    let shown = Server::send(ask()).await;
+    assert_eq!(
+        (shown.status, says(&shown, "content-encoding")),
+        (200, String::new())
+    );
+    let text = shown.body.as_str().unwrap();
+    let start = text.find("<head><script src=\"/_auth/sdk.js\"").unwrap() + 6;
+    let end = text.find("<title>").unwrap();
+    assert!(
+        format!("{}{}", &text[..start], &text[end..]) == page,
+        "{}",
+        &text[..200]
+    );
+    let known = ask().header("if-none-match", says(&shown, "etag"));
+    assert_eq!(Server::send(known).await.status, 304);
 }

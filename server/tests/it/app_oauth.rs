@@ -190,6 +190,23 @@ async fn a_refusal_is_taken(server: &Server) {
     assert_eq!(late.session(), None);
 }
 
+/// People are offered the services in the order in which the owner names them.
+async fn services_stand_as_they_are_named(server: &Server, id: &str) {
+    for (names, first, second) in [
+        (json!(["oauth_github", "google"]), "GitHub", "Google"),
+        (json!(["google", "email", "github"]), "Google", "GitHub"),
+    ] {
+        let auth = json!({"mode": "clerk", "clerk_allowed_providers": names});
+        let change = json!({ "auth_config": auth });
+        let path = format!("/v1/apps/{id}");
+        server.call("PATCH", &path, change).await.ok();
+        let page = visit(server, "club", "/_auth/sign-in").await;
+        let text = page.body.as_str().unwrap();
+        let at = |label: &str| text.find(&format!("Continue with {label}")).unwrap();
+        assert!(at(first) < at(second), "{names}: {text}");
+    }
+}
+
 async fn github_signs_in(database: Database) {
     let fake = Fake::start().await;
     let server = server_known_to(&fake, database).await;
@@ -243,6 +260,7 @@ async fn github_signs_in(database: Database) {
     let users = format!("/v1/apps/{id}/users");
     let users = server.call("GET", &users, Value::Null).await.ok();
     assert_eq!(users["total"], 2);
+    services_stand_as_they_are_named(&server, &id).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -139,7 +139,7 @@ async fn pages_offer_them_where_they_are_allowed(server: &Server) {
     let script = visit(server, "club", "/_auth/passkeys.js").await;
     assert_eq!(
         script.headers["content-type"],
-        "text/javascript; charset=utf-8"
+        "application/javascript; charset=utf-8"
     );
     assert!(text(&script).contains("navigator.credentials"));
     let home = visit(server, "club", "/").await;

@@ -25,8 +25,8 @@ use crate::{
 
 /// A provider of OpenID Connect whose tokens are made to order.
 #[derive(Clone)]
-struct Idp {
-    issuer: String,
+pub struct Idp {
+    pub issuer: String,
     key: Arc<EcdsaKeyPair>,
     other: Arc<EcdsaKeyPair>,
     order: Arc<Mutex<Order>>,
@@ -50,7 +50,7 @@ fn key() -> Arc<EcdsaKeyPair> {
 }
 
 impl Idp {
-    async fn start() -> Self {
+    pub async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.2:0").await.unwrap();
         let idp = Self {
             issuer: format!("http://{}", listener.local_addr().unwrap()),
@@ -115,9 +115,18 @@ impl Idp {
             .head
             .clone()
             .unwrap_or_else(|| json!({"alg": "ES256", "kid": "one"}));
+        let token = idp.signed(&head, &order.claims, order.forged);
+        (
+            StatusCode::OK,
+            Json(json!({"access_token": "a", "token_type": "Bearer", "id_token": token})),
+        )
+    }
+
+    /// A token that says this; forged, it is signed with a key that is not the provider's.
+    pub fn signed(&self, head: &Value, claims: &Value, forged: bool) -> String {
         let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-        let signed = format!("{}.{}", part(&head), part(&order.claims));
-        let key = if order.forged { &idp.other } else { &idp.key };
+        let signed = format!("{}.{}", part(head), part(claims));
+        let key = if forged { &self.other } else { &self.key };
         let signature = key
             .sign(&ring::rand::SystemRandom::new(), signed.as_bytes())
             .unwrap();
@@ -126,16 +135,11 @@ impl Idp {
         } else {
             URL_SAFE_NO_PAD.encode(signature.as_ref())
         };
-        (
-            StatusCode::OK,
-            Json(
-                json!({"access_token": "a", "token_type": "Bearer", "id_token": format!("{signed}.{signature}")}),
-            ),
-        )
+        format!("{signed}.{signature}")
     }
 
     /// What a good token says.
-    fn claims(&self, nonce: &str) -> Value {
+    pub fn claims(&self, nonce: &str) -> Value {
         let now = std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
             .unwrap()

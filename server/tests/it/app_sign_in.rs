@@ -74,7 +74,7 @@ async fn a_script_comes_with_every_page(server: &Server) {
     let script = visit(server, "club", "/_auth/sdk.js").await;
     assert_eq!(
         script.headers["content-type"],
-        "text/javascript; charset=utf-8"
+        "application/javascript; charset=utf-8"
     );
     let script = script.body.as_str().unwrap();
     assert!(script.contains("LoupeAuth") && script.contains("window.__LOUPE__ = config;"));
@@ -246,10 +246,16 @@ async fn the_owner_looks_after_people(
     let theirs = server.call("DELETE", &theirs, Value::Null).await;
     theirs.error(404, "NotFoundError");
     sign_in(ada, "ada@example.com", NEW).await;
-    let build = json!({"build_config": {"env_vars": {"LOUPE_LIST_USERS": "off"}}});
     let path = format!("/v1/apps/{id}");
-    server.call("PATCH", &path, build).await.ok();
-    ada.get("/_auth/users").await.error(403, "ForbiddenError");
+    for (who, status) in [
+        ("role:curator", 403),
+        ("role:curator, editor", 200),
+        ("off", 403),
+    ] {
+        let build = json!({"build_config": {"env_vars": {"LOUPE_LIST_USERS": who}}});
+        server.call("PATCH", &path, build).await.ok();
+        assert_eq!(ada.get("/_auth/users").await.status, status, "{who}");
+    }
     server.call("DELETE", &of_user, Value::Null).await.ok();
     assert_eq!(ada.who().await, Value::Null);
 }

@@ -1,11 +1,15 @@
 //! What an app was: versions that overtake each other, go and leave nothing, and the name that it had.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::{
     apps::{at, bundle, deploy, deploy_bundle, host, make, visit},
     both,
-    harness::{Server, other_organization},
+    fake_s3::Bucket,
+    harness::{self, Database, Server, other_organization},
+    queue::beside,
 };
 
 /// Changes rows behind the server's back.
@@ -144,5 +148,57 @@ both! {
         for slug in ["films", "pictures"] {
             make(&server, json!({"slug": slug, "meta": {"title": "Ours again"}})).await;
         }
+    }
+}
+
+/// Whether the app of this process has these words on its page.
+async fn shows(server: &Server, words: &str) -> bool {
+    let page = visit(server, "films", "/").await;
+    let text = page.body.as_str().unwrap_or_default();
+    text.contains(&format!("<h1>{words}</h1>"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_process_serves_what_was_gone_back_to_within_a_second() {
+    let (store, folder) = (Bucket::start().await, tempfile::tempdir().unwrap());
+    let mut config = harness::config(Database::Postgres, &folder).await;
+    config.master_key = "1f".repeat(32).into();
+    config.blobs = store.settings();
+    let first = Server::start_with(config, folder, None).await;
+    let others = [beside(&first).await, beside(&first).await];
+    let app = make(&first, json!({"slug": "films", "meta": {"title": "Films"}})).await;
+    for words in ["One", "Two"] {
+        deploy(&first, &app, "production", page(words)).await;
+    }
+    let mut before = "Two";
+    let path = format!("/v1/apps/{app}");
+    let changes = [
+        ("POST", "/rollback", json!({}), "One"),
+        ("POST", "/versions/2/restore", json!({}), "Two"),
+        ("PATCH", "", json!({"is_active": false}), ""),
+    ];
+    for (method, what, body, after) in changes {
+        for server in &others {
+            // Deployed by any of the three, and remembered by this one.
+            let began = Instant::now();
+            while !shows(server, before).await {
+                assert!(began.elapsed() < Duration::from_secs(60), "{before}");
+            }
+        }
+        let path = format!("{path}{what}");
+        first.call(method, &path, body).await.ok();
+        let changed = Instant::now();
+        assert!(!shows(&first, before).await, "{what}");
+        for server in &others {
+            loop {
+                let sent = changed.elapsed();
+                if !shows(server, before).await {
+                    break;
+                }
+                assert!(sent < Duration::from_secs(1), "{what}: {sent:?}");
+            }
+            assert!(after.is_empty() || shows(server, after).await, "{what}");
+        }
+        before = after;
     }
 }

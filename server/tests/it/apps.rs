@@ -111,6 +111,8 @@ pub async fn deploy_bundle(server: &Server, app: &str, bytes: Vec<u8>) -> Value 
         (&after["exists"], &after["size_bytes"]),
         (&json!(true), &json!(bytes.len()))
     );
+    let arrived = after["last_modified"].as_str().unwrap();
+    assert!(chrono::DateTime::parse_from_rfc3339(arrived).is_ok());
     let deploy = server
         .call("POST", &path, json!({"bundle_s3_key": key}))
         .await
@@ -242,6 +244,13 @@ both! {
         server.call("PATCH", &path, json!({"publish": true})).await.ok();
         let seen = public(config).await.ok();
         assert_eq!((&seen["meta"]["title"], &seen["hero"], &seen["is_active"]), (&json!("Better"), &Value::Null, &json!(true)));
+        // What is not sent stays, what is null goes.
+        let parts = json!({"hero": {"headline": "Hello"}, "custom_html": "<p>Own</p>", "seo": {"meta_title": "Found"}});
+        server.call("PATCH", &path, parts).await.ok();
+        let left = server.call("PATCH", &path, json!({"hero": null, "seo": null})).await.ok();
+        assert_eq!((&left["hero"], &left["seo"], &left["custom_html"]), (&Value::Null, &Value::Null, &json!("<p>Own</p>")));
+        let left = server.call("PATCH", &path, json!({"custom_html": null, "publish": true})).await.ok();
+        assert_eq!((&left["custom_html"], &left["meta"]["title"]), (&Value::Null, &json!("Better")));
 
         let search = |body: Value| Server::send(server.request("POST", "/v1/public/apps/window/search").json(&body));
         let found = search(json!({"tab_id": "all"})).await.ok();
@@ -307,7 +316,15 @@ both! {
         assert_eq!(dry["slug"], "free");
         assert_eq!(server.call("GET", &path, Value::Null).await.ok()["slug"], "other");
         for (auth, place) in [
-            (json!({"mode": "jwt"}), "mode"),
+            (json!({"mode": "sso_saml"}), "mode"),
+            (json!({"mode": "clerk", "saml_acs_url": "https://a.example"}), "saml_acs_url"),
+            (json!({"mode": "jwt"}), "jwt_jwks_url"),
+            (json!({"mode": "jwt", "jwt_jwks_url": "http://10.0.0.1/keys"}), "jwt_jwks_url"),
+            (json!({"mode": "api_key"}), "api_keys"),
+            (json!({"mode": "api_key", "api_keys": [{"name": "shop", "key": "short"}]}), "key"),
+            (json!({"mode": "api_key", "api_keys": [{"name": "shop"}]}), "key"),
+            (json!({"mode": "api_key", "api_keys": [{"name": "", "key": "a-key-of-twenty-letters"}]}), "name"),
+            (json!({"mode": "api_key", "api_keys": [{"name": "a", "key": "a-key-of-twenty-letters", "role": "x"}]}), "role"),
             (json!({"mode": "sso_oidc"}), "oidc_issuer"),
             (json!({"mode": "clerk", "clerk_allowed_providers": ["myspace"]}), "clerk_allowed_providers"),
             (json!({"mode": "sso_oidc", "oidc_issuer": "http://10.0.0.1", "oidc_client_id": "x"}), "oidc_issuer"),

@@ -193,11 +193,14 @@ both! {
                 Server::send(server.request("GET", path).bearer_auth(secret)).await;
             }
         }
+        // A search that fails costs nothing.
+        let search = server.request("POST", "/v1/retrievers/ret_unknown/execute").bearer_auth(secret).json(&json!({"inputs": {}}));
+        assert_eq!(Server::send(search).await.status, 403);
         let by_endpoint = server.call("GET", &format!("/v1/organizations/api-keys/{id}/usage/endpoints"), Value::Null).await.ok();
         let rows: Vec<(&str, i64, i64)> = by_endpoint.as_array().unwrap().iter()
             .map(|row| (row["path"].as_str().unwrap(), row["requests"].as_i64().unwrap(), row["errors"].as_i64().unwrap()))
             .collect();
-        assert_eq!(rows, [("/v1/me", 3, 0), ("/v1/namespaces/{namespace_identifier}", 2, 2)]);
+        assert_eq!(rows, [("/v1/me", 3, 0), ("/v1/namespaces/{namespace_identifier}", 2, 2), ("/v1/retrievers/{retriever_id}/execute", 1, 1)]);
         // Every answer is in both figures; the slowest of three is no faster than all of them together.
         for row in by_endpoint.as_array().unwrap() {
             let [average, slowest] = ["avg_latency_ms", "p95_latency_ms"].map(|member| row[member].as_f64().unwrap());
@@ -205,7 +208,14 @@ both! {
         }
         for path in [format!("/v1/organizations/api-keys/{id}/usage"), format!("/v1/organizations/usage/api-keys/{id}")] {
             let sum = server.call("GET", &path, Value::Null).await.ok();
-            assert_eq!((&sum["requests"], &sum["errors"], &sum["key_name"]), (&json!(5), &json!(2), &json!("busy")));
+            assert_eq!((&sum["requests"], &sum["errors"], &sum["key_name"]), (&json!(6), &json!(3), &json!("busy")));
+            assert_eq!((&sum["by_category"]["search"], &sum["spend_usd"]), (&json!(1), &json!(0.0)));
+            // Two days, if it is midnight just now.
+            let days = sum["days"].as_array().unwrap();
+            let all = |member: &str| days.iter().map(|day| day[member].as_i64().unwrap()).sum::<i64>();
+            assert_eq!((all("requests"), all("errors")), (6, 3), "{sum:#}");
+            let last = days.last().unwrap()["day"].as_str().unwrap();
+            assert!(sum["last_used_at"].as_str().unwrap().starts_with(last), "{sum:#}");
         }
         // The times go after 90 days, the sums stay.
         let start = (server.app.clock().now() - chrono::Duration::days(1)).format("%Y-%m-%d").to_string();
@@ -214,7 +224,7 @@ both! {
         let rows = server.call("GET", &format!("/v1/organizations/api-keys/{id}/usage/endpoints?start={start}"), Value::Null).await.ok();
         assert_eq!((&rows[0]["requests"], rows[0].get("p95_latency_ms")), (&json!(3), None), "{rows}");
         let before = server.call("GET", &format!("/v1/organizations/api-keys/{id}/usage?start=2020-01-01&end=2020-01-02"), Value::Null).await.ok();
-        assert_eq!(before["requests"], 0);
+        assert_eq!((&before["requests"], &before["days"]), (&json!(0), &json!([])));
         server.call("GET", "/v1/organizations/api-keys/key_unknown/usage", Value::Null).await.error(404, "NotFoundError");
     }
 }

@@ -158,6 +158,22 @@ both! {
         amid_a_month(&server);
         let limits = json!({"metadata": 1000, "data": 1000, "search": 2, "upload": 1000, "compute": 1000});
         let (namespace, retriever) = crate::harness::retriever(&server, "slow").await;
+        // What was never set is what the plan allows, and one that is sent alone leaves the others to it.
+        let plan = server.call("GET", "/v1/me", Value::Null).await.ok()["rate_limits"]["requests_per_second"].clone();
+        let mut all = json!({"metadata": plan, "data": plan, "search": plan, "upload": plan, "compute": plan});
+        assert_eq!(server.call("GET", "/v1/organizations", Value::Null).await.ok()["rate_limits"], all);
+        all["search"] = 1000.into();
+        let one = json!({"rate_limit_overrides": {"search": 1000}});
+        assert_eq!(server.call("PATCH", "/v1/organizations", one).await.ok()["rate_limits"], all);
+        for _ in 0..25 {
+            assert_eq!(server.call("GET", "/v1/organizations", Value::Null).await.ok()["rate_limits"], all);
+        }
+        all["search"] = plan;
+        let none = server.call("PATCH", "/v1/organizations", json!({"rate_limit_overrides": null})).await.ok();
+        assert_eq!(none["rate_limits"], all);
+        let nothing = json!({"rate_limit_overrides": {"data": 0}});
+        server.call("PATCH", "/v1/organizations", nothing).await.invalid(&["body", "rate_limit_overrides", "data"], "greater_than_equal");
+
         let changed = server.call("PATCH", "/v1/organizations", json!({"rate_limit_overrides": limits})).await.ok();
         assert_eq!(changed["rate_limits"], limits);
         let mut statuses = Vec::new();

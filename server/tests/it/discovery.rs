@@ -119,6 +119,33 @@ both! {
         assert!(text["output_features"][0]["feature_uri"].as_str().unwrap().starts_with("loupe://text_extractor@v1/"));
         let search = find("stages", "stage_id", "feature_search");
         assert_eq!((&search["category"], &search["available"]), (&json!("filter"), &json!(true)));
+        assert_eq!((&search["cost_tier"], &search["requires_collections"]), (&json!("moderate"), &json!(true)));
+        let first = find("stages", "stage_id", "limit");
+        assert_eq!((&first["cost_tier"], &first["requires_collections"]), (&json!("low"), &json!(false)));
+        assert!(told["manifest_schema"]["schemas"]["bucket"].is_object(), "{:#}", told["manifest_schema"]);
+        // Parameters with their types, bounds and defaults, of what runs here and of what does not.
+        assert_eq!(text["example_usage"]["input_mappings"], json!({"text": "text"}));
+        assert_eq!(text["costs"]["rates"][0]["unit"], "1k_tokens");
+        let about = |name: &str, parameter: &str| find("extractors", "name", name)["parameter_schema"]["properties"][parameter].clone();
+        let size = about("text_extractor", "chunk_size");
+        assert_eq!((&size["type"], &size["minimum"], &size["maximum"], &size["default"]), (&json!("integer"), &json!(1), &json!(10_000), &json!(1000)));
+        let split = about("text_extractor", "split_by");
+        assert!(split["enum"].as_array().unwrap().contains(&json!("sentences")), "{split:#}");
+        let fields = about("passthrough_extractor", "vector_fields");
+        assert!(fields["items"]["properties"]["dimensions"].is_object(), "{fields:#}");
+        assert_eq!(about("face_identity_extractor", "min_face_size")["maximum"], 200);
+        // Every parameter that has a default is told of, and no number has bounds that its default breaks.
+        for one in told["extractors"].as_array().unwrap() {
+            let properties = one["parameter_schema"]["properties"].as_object().unwrap();
+            for (name, default) in one["default_parameters"].as_object().unwrap() {
+                let property = properties.get(name).unwrap_or_else(|| panic!("{name}: {one:#}"));
+                let beyond = |word: &str, least: bool| match (property[word].as_f64(), default.as_f64()) {
+                    (Some(bound), Some(default)) => (default < bound) == least && (default - bound).abs() > f64::EPSILON,
+                    _ => false,
+                };
+                assert!(!beyond("minimum", true) && !beyond("maximum", false), "{name}: {property:#}");
+            }
+        }
         for part in ["extractors", "stages"] {
             let alone = server.request("GET", &format!("/v1/discovery/{part}")).send().await.unwrap();
             assert_eq!(alone.json::<Value>().await.unwrap(), told[part]);

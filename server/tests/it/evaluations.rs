@@ -225,11 +225,59 @@ both! {
         let refused = async |members: Value| server.call_in(&namespace, "POST", path, body(members)).await;
         refused(json!({"candidate_retriever_ids": ["forth"]})).await.invalid(&["body", "candidate_retriever_ids"], "unique");
         refused(json!({"candidate_retriever_ids": ["unknown"]})).await.error(404, "NotFoundError");
-        refused(json!({"session_filter": {"taxonomy_node_ids": ["n"]}})).await.invalid(&["body", "session_filter", "taxonomy_node_ids"], "not_enabled");
         refused(json!({"session_filter": {"sample_strategy": "best"}})).await.invalid(&["body", "session_filter", "sample_strategy"], "enum");
         let one = format!("{path}/{}", done["benchmark_id"].as_str().unwrap());
         assert_eq!(server.call_in(&namespace, "DELETE", &one, Value::Null).await.status, 204);
         server.call_in(&namespace, "GET", &one, Value::Null).await.error(404, "NotFoundError");
+    }
+
+    async fn sessions_are_told_apart_by_the_nodes_of_their_documents(server) {
+        let (namespace, ids, [forth, back]) = world(&server).await;
+        let call = async |path: &str, body: Value| server.call_in(&namespace, "POST", path, body).await.ok();
+        let refs = |id: &String| json!([{"collection_id": "things", "document_id": id}]);
+        let made = call("/v1/taxonomies/from-documents", json!({"taxonomy_name": "places", "node_label": "First", "documents": refs(&ids[0])})).await;
+        let more = format!("/v1/taxonomies/{}/nodes/from-documents", made["taxonomy_id"].as_str().unwrap());
+        call(&more, json!({"node_label": "Last", "documents": refs(&ids[4])})).await;
+        let task = call("/v1/collections/things/apply-taxonomy", json!({"taxonomy_id": "places"})).await;
+        server.task_end(task["task_id"].as_str().unwrap()).await;
+        let node = async |id: &String| {
+            let path = format!("/v1/collections/things/documents/{id}");
+            let one = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+            let lineage = one["_internal"]["processing"]["taxonomy_lineage"].as_array().unwrap();
+            assert_eq!(lineage.len(), 1, "{one:#}");
+            lineage[0]["node_id"].as_str().unwrap().to_owned()
+        };
+        let (first, last) = (node(&ids[0]).await, node(&ids[4]).await);
+        assert_ne!(first, last);
+        // One person wanted what stands first, two what stands last.
+        let acts: Vec<Value> = [0, 4, 4].iter().enumerate().map(|(person, wanted)| {
+            json!({"feature_id": ids[*wanted], "interaction_type": ["click"], "position": wanted, "retriever_id": forth,
+                "session_id": format!("s{person}"), "query_snapshot": {"inputs": {"least": 0}}})
+        }).collect();
+        call("/v1/retrievers/interactions/batch", json!({"interactions": acts})).await;
+        let path = "/v1/retrievers/benchmarks";
+        let ended = async |filter: Value| {
+            let body = json!({"benchmark_name": "by node", "baseline_retriever_id": forth, "candidate_retriever_ids": [back], "session_filter": filter});
+            let made = call(path, body).await;
+            let path = format!("{path}/{}", made["benchmark_id"].as_str().unwrap());
+            loop {
+                let one = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
+                if matches!(one["status"].as_str(), Some("completed" | "failed")) {
+                    return one;
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+        };
+        let all = ended(json!({})).await;
+        let apart = &all["results"][1]["taxonomy_deltas"];
+        assert_eq!((&all["session_count"], &apart[&first]["mean_rank_clicked"], &apart[&last]["mean_rank_clicked"]), (&json!(3), &json!(5.0), &json!(1.0)), "{all:#}");
+        let comparison = &all["comparison"]["comparisons"][0];
+        assert_eq!((&comparison["taxonomy_wins"], &comparison["taxonomy_losses"]), (&json!([last]), &json!([first])));
+        let some = ended(json!({"taxonomy_node_ids": [last]})).await;
+        assert_eq!((&some["session_count"], &some["session_filter"]["taxonomy_node_ids"]), (&json!(2), &json!([last])));
+        assert_eq!(some["results"][0]["taxonomy_deltas"].as_object().unwrap().len(), 1, "{some:#}");
+        let none = ended(json!({"taxonomy_node_ids": ["nowhere"]})).await;
+        assert_eq!(none["status"], "failed", "{none:#}");
     }
 
     async fn predictions_are_measured_where_they_stand(server) {

@@ -80,6 +80,109 @@ both! {
         assert_eq!(list("", filter("status", "like", json!("x"))).await.status, 422);
     }
 
+    async fn an_execution_tells_what_it_did_and_what_it_cost(server) {
+        let (namespace, id) = retriever(&server, "costs").await;
+        let call = async |path: &str, body: Value| server.call_in(&namespace, "POST", path, body).await;
+        for title in ["one", "two", "three"] {
+            call(THINGS, json!({"title": title})).await.ok();
+        }
+        let execute = format!("/v1/retrievers/{id}/execute");
+        let ask = json!({"inputs": {"query": "figs"}, "limit": 2});
+        let made = call(&execute, ask.clone()).await.ok();
+        assert_eq!((&made["budget"]["credits"], &made["stage_statistics"]["credits_used"]), (&json!(0.002), &json!(0.002)));
+        let path = format!("/v1/retrievers/{id}/executions/{}", made["execution_id"].as_str().unwrap());
+        // The history is written behind the answers.
+        let began = Instant::now();
+        let told = loop {
+            let told = server.call_in(&namespace, "GET", &path, Value::Null).await;
+            if told.status == 200 {
+                break told.ok();
+            }
+            assert!(began.elapsed() < Duration::from_secs(180), "{:#}", told.body);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        assert_eq!((&told["stages_completed"], &told["total_stages"]), (&json!(1), &json!(1)), "{told:#}");
+        let list = call(&format!("/v1/retrievers/{id}/executions/list"), json!({})).await.ok();
+        let one = list["results"].as_array().unwrap().iter().find(|one| one["execution_id"] == made["execution_id"]).unwrap();
+        assert_eq!((&one["credits_used"], &one["total_processed"], &one["total_returned"]), (&json!(0.002), &json!(3), &json!(2)), "{one:#}");
+        assert_eq!(one["inputs_hash"].as_str().unwrap().len(), 24);
+        // What comes from memory costs nothing.
+        let began = Instant::now();
+        let kept = loop {
+            let kept = call(&execute, ask.clone()).await.ok();
+            if kept["cache_hit"] == true {
+                break kept;
+            }
+            assert!(began.elapsed() < Duration::from_secs(180), "{kept:#}");
+        };
+        assert_eq!((&kept["budget"]["credits"], &kept["stage_statistics"]["credits_used"]), (&json!(0.0), &json!(0.0)));
+        let plan = call(&format!("{execute}/explain"), json!({})).await.ok();
+        assert_eq!(plan["estimated_cost"]["total_credits"], 0.002);
+        // A budget that does not cover it is no budget for a search.
+        let poor = json!({"retriever_name": "poor", "collection_identifiers": ["things"], "stages": [stage("limit", json!({}))],
+            "budget_limits": {"max_credits": 0.001}});
+        let poor = call("/v1/retrievers", poor).await.ok();
+        let poor = format!("/v1/retrievers/{}/execute", poor["retriever_id"].as_str().unwrap());
+        let refused = call(&poor, json!({"inputs": {}})).await.error(403, "ForbiddenError");
+        assert_eq!((&refused["error"]["code"], &refused["error"]["details"]["limit"]), (&json!("quota_exceeded"), &json!(0.001)));
+    }
+
+    async fn an_answer_tells_why_documents_stand_where_they_do(server) {
+        let (namespace, _) = retriever(&server, "ways").await;
+        let call = async |path: &str, body: Value| server.call_in(&namespace, "POST", path, body).await;
+        for (title, vector) in [("c", [1.0, 0.0, 0.0]), ("b", [0.9, 0.4, 0.0]), ("a", [0.5, 0.9, 0.0])] {
+            call(THINGS, json!({"title": title, "vectors": {"own": vector}})).await.ok();
+        }
+        let near = json!({"feature_uri": "own", "query": {"input_mode": "vector", "value": [1.0, 0.0, 0.0]}, "top_k": 3});
+        let stages = vec![stage("feature_search", json!({"searches": [near], "final_top_k": 3})),
+            stage("sort_attribute", json!({"field": "title", "direction": "asc"}))];
+        let mut late = stages.clone();
+        late.push(stage("attribute_filter", json!({"field": "title", "operator": "ne", "value": "c"})));
+        let late = stages::retriever(&server, &namespace, "things", late).await;
+        let plan = call(&format!("/v1/retrievers/{late}/execute/explain"), json!({})).await.ok();
+        assert_eq!(plan["optimization_suggestions"][0]["suggestion"], "put it before `feature_search`", "{plan:#}");
+        let id = stages::retriever(&server, &namespace, "things", stages).await;
+        let execute = format!("/v1/retrievers/{id}/execute");
+        let answer = call(&execute, json!({"inputs": {}, "explain": true, "limit": 2})).await.ok();
+        assert_eq!(members(&answer, "documents", "title"), ["a", "b"]);
+        let ways = answer["diagnostics"]["ranking"].as_object().unwrap();
+        assert_eq!(ways.len(), 2, "{answer:#}");
+        let first = &answer["documents"][0];
+        let way = &ways[first["document_id"].as_str().unwrap()];
+        assert_eq!((&way[0]["stage"], &way[0]["rank"], &way[0]["score"]), (&json!("feature_search"), &json!(3), &first["score"]));
+        assert_eq!((&way[1]["stage"], &way[1]["rank"], &way[1]["rank_before"]), (&json!("sort_attribute"), &json!(1), &json!(3)));
+        assert_eq!(answer["explain_plan"]["optimization_suggestions"], json!([]));
+        let plain = call(&execute, json!({"inputs": {}})).await.ok();
+        assert!(plain.get("diagnostics").is_none(), "{plain:#}");
+    }
+
+    async fn pages_and_consistency_are_what_was_asked_for(server) {
+        let (namespace, id) = retriever(&server, "asked").await;
+        let execute = format!("/v1/retrievers/{id}/execute");
+        let ask = async |more: Value| {
+            let mut body = json!({"inputs": {}});
+            body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            server.call_in(&namespace, "POST", &execute, body).await
+        };
+        for (page, member, kind) in [
+            (json!({"method": "scroll", "scroll_ttl": 59}), "scroll_ttl", "greater_than_equal"),
+            (json!({"method": "scroll", "limit": 1001}), "limit", "less_than_equal"),
+            (json!({"method": "offset", "page_size": 501}), "page_size", "less_than_equal"),
+            (json!({"method": "offset", "page_number": 0}), "page_number", "greater_than_equal"),
+        ] {
+            ask(json!({"pagination": page})).await.invalid(&["body", "pagination", member], kind);
+        }
+        let several = json!({"queries": [{"inputs": {}}], "settings": {"pagination": {"method": "cursor", "limit": 501}}});
+        let several = server.call_in(&namespace, "POST", &format!("{execute}/batch"), several).await;
+        several.invalid(&["body", "settings", "pagination"], "out_of_range");
+        for mode in ["strong", "eventual"] {
+            let answer = ask(json!({"consistency": {"mode": mode}})).await.ok();
+            assert_eq!(answer["consistency_mode"], mode, "{answer:#}");
+        }
+        assert_eq!(ask(json!({"write_token": "after"})).await.ok()["consistency_mode"], "strong");
+        assert!(ask(json!({})).await.ok().get("consistency_mode").is_none());
+    }
+
     async fn pages_by_key_go_on_behind_what_is_gone(server) {
         let (namespace, by_id) = retriever(&server, "keys").await;
         let call = async |path: &str, body: Value| server.call_in(&namespace, "POST", path, body).await;

@@ -56,6 +56,14 @@ both! {
         assert_eq!(Server::send(elsewhere).await.error(403, "ForbiddenError")["error"]["code"], "origin_not_allowed");
         let here = server.request("GET", "/v1/me").bearer_auth(new).header("origin", "https://shop.example.com");
         Server::send(here).await.ok();
+        // A browser leaves out the port that a scheme has by itself.
+        let ports = json!({"allowed_origins": ["HTTPS://shop.example.com:443", "http://shop.example.com:8080", "http://*.example.com:80"]});
+        let plain = json!(["HTTPS://shop.example.com", "http://shop.example.com:8080", "http://*.example.com"]);
+        assert_eq!(server.call("PATCH", &path, ports).await.ok()["allowed_origins"], plain);
+        for (origin, status) in [("https://shop.example.com", 200), ("http://a.example.com", 200), ("http://shop.example.com:8081", 403)] {
+            let request = server.request("GET", "/v1/me").bearer_auth(new).header("origin", origin);
+            assert_eq!(Server::send(request).await.status, status, "{origin}");
+        }
     }
 
     async fn a_key_in_use_is_revoked_only_by_force(server) {
@@ -108,18 +116,32 @@ both! {
 
     async fn an_expired_key_is_refused_and_stays_so(server) {
         let at = server.app.clock().now() + chrono::Duration::seconds(100);
+        make(&server, json!({"name": "heir"})).await;
         let made = make(&server, json!({"name": "brief", "expires_at": at})).await;
         me(&server, secret(&made)).await.ok();
         let past = json!({"name": "late", "expires_at": "2020-01-01T00:00:00Z"});
         server.call("POST", KEYS, past).await.invalid(&["body", "expires_at"], "value_error");
+        // A moment without a zone is of UTC, and what is none is told.
+        let path = format!("{KEYS}/heir");
+        for (sent, kept) in [("2100-01-01T00:00:00", "2100-01-01T00:00:00Z"), ("2100-01-01T02:00:00.5+02:00", "2100-01-01T00:00:00.500Z")] {
+            assert_eq!(server.call("PATCH", &path, json!({"expires_at": sent})).await.ok()["expires_at"], kept);
+        }
+        assert!(server.call("PATCH", &path, json!({"expires_at": null})).await.ok()["expires_at"].is_null());
+        server.call("PATCH", &path, json!({"expires_at": "soon"})).await.invalid(&["body", "expires_at"], "value_error");
+        server.call("PATCH", &path, json!({"expires_at": 5})).await.invalid(&["body", "expires_at"], "string_type");
+        let tomorrow = json!({"name": "tomorrow", "expires_at": "2100-01-01T00:00:00"});
+        assert_eq!(make(&server, tomorrow).await["expires_at"], "2100-01-01T00:00:00Z");
         server.app.clock().advance(101);
         let error = me(&server, secret(&made)).await.error(401, "AuthenticationError");
         assert_eq!(error["error"]["code"], "api_key_expired");
         let list = server.call("GET", KEYS, Value::Null).await.ok();
-        assert_eq!(list["results"][0]["status"], "expired");
+        let brief = list["results"].as_array().unwrap().iter().find(|key| key["name"] == "brief");
+        assert_eq!(brief.unwrap()["status"], "expired");
         let later = json!({"expires_at": null});
         server.call("PATCH", &format!("{KEYS}/brief"), later).await.error(409, "ConflictError");
-        // It keeps nobody from its name.
+        // It keeps nobody from its name, neither who is called so from now on nor who is new.
+        server.call("PATCH", &format!("{KEYS}/heir"), json!({"name": "brief"})).await.ok();
+        server.call("PATCH", &format!("{KEYS}/brief"), json!({"name": "heir"})).await.ok();
         make(&server, json!({"name": "brief"})).await;
     }
 
@@ -162,6 +184,8 @@ both! {
             let name = scope["resource_type"].as_str().unwrap();
             let made = make(&server, json!({"name": name, "permissions": ["admin"], "scopes": [scope]})).await;
             let get = async |path: &str| Server::send(server.request("GET", path).bearer_auth(secret(&made))).await;
+            let me = get("/v1/me").await.ok();
+            assert_eq!((&me["key"]["key_id"], &me["key"]["scopes"]), (&made["key_id"], &json!([scope])));
             let list = get(KEYS).await.ok();
             assert_eq!(list["total"], keys, "{name}: {list:#}");
             assert!(list["results"].as_array().unwrap().iter().all(|key| key["key_id"] == *key_id));
@@ -176,7 +200,7 @@ both! {
     async fn null_takes_an_address_away(server) {
         let (user, organization) = ("/v1/organizations/users/owner@localhost", "/v1/organizations");
         let picture = "https://pictures.example/1.png";
-        for (path, member, sent) in [(user, "avatar_url", picture), (organization, "logo_url", picture), (organization, "billing_email", "bills@example.org")] {
+        for (path, member, sent) in [(user, "avatar_url", picture), (organization, "logo_url", picture), (organization, "billing_email", "bills@example.org"), (organization, "notifications_email", "news@example.org")] {
             let change = async |body: Value| server.call("PATCH", path, body).await.ok()[member].clone();
             assert_eq!(change(json!({member: sent})).await, sent);
             assert_eq!(change(json!({})).await, sent, "what is not sent stays");

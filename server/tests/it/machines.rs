@@ -1,6 +1,7 @@
 //! Stages that ask other machines, against a small server that speaks their protocols.
 
 mod calling;
+mod remembering;
 
 use loupe_engine::{
     embed::{RerankEndpoint, RerankProtocol},

@@ -42,6 +42,10 @@ both! {
         assert_eq!(health["data"]["vector_store"], true);
         assert_eq!(health["errors"], Value::Null);
         plain(&server, "/v1/health/beat").await.ok();
+        // It asks nothing, so it tells of nothing that is unwell.
+        let alive = plain(&server, "/v1/health/liveness").await.ok();
+        let told = alive["data"].as_object().unwrap();
+        assert!(alive["status"] == "OK" && told.values().all(|one| *one == json!(true)), "{alive:#}");
         plain(&server, "/v1/health/deep").await.error(401, "AuthenticationError");
         let deep = server.call("GET", "/v1/health/deep?metrics=true", Value::Null).await.ok();
         assert!(deep["meta"]["milliseconds"]["metadata"].as_f64().unwrap() >= 0.0, "{deep:#}");

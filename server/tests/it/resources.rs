@@ -146,5 +146,79 @@ both! {
         let list = server.call("GET", "/v1/organizations/users?role=viewer", Value::Null).await.ok();
         assert_eq!(list["total"], 1);
         server.call("GET", "/v1/organizations/users/nobody@example.org", Value::Null).await.error(404, "NotFoundError");
+        // The owner's key is in use, and what is in use is written beside the requests; nobody called with a key of Ada's.
+        let owner = async || server.call("GET", "/v1/organizations/users/owner@localhost", Value::Null).await.ok();
+        while owner().await["last_login_at"].is_null() {
+            tokio::task::yield_now().await;
+        }
+        let list = server.call("GET", "/v1/organizations/users", Value::Null).await.ok();
+        let seen = list["results"].as_array().unwrap().iter().map(|user| user["last_login_at"].is_string());
+        assert_eq!(seen.collect::<Vec<_>>(), [true, false], "{list:#}");
+        for (query, member) in [("skip=-1", "skip"), ("limit=0", "limit"), ("limit=1001&skip=1", "limit")] {
+            let answer = server.call("GET", &format!("/v1/organizations/users?{query}"), Value::Null).await;
+            answer.invalid(&["query", member], "range");
+        }
+    }
+
+    async fn a_character_that_no_text_has_is_no_fault_of_the_server(server) {
+        let namespace = server.namespace("nothing").await;
+        for path in [
+            "/v1/organizations/users/%00", "/v1/namespaces/%00", "/v1/organizations/audit/logs?resource_id=%00",
+            "/v1/organizations/api-keys/%00/usage", "/v1/tasks/%00", "/v1/buckets/%00", "/v1/collections/%00", "/v1/retrievers/%00",
+        ] {
+            let answer = server.call_in(&namespace, "GET", path, Value::Null).await;
+            assert!(matches!(answer.status, 200 | 400 | 404), "{path}: {} {:#}", answer.status, answer.body);
+        }
+        let schema = json!({"properties": {}});
+        for (path, body) in [
+            ("/v1/organizations/users", json!({"email": "eve@example.org", "user_name": "E\0ve"})),
+            ("/v1/buckets", json!({"bucket_name": "a\0b", "bucket_schema": schema})),
+            ("/v1/buckets", json!({"bucket_name": "ab", "description": "a\0b", "bucket_schema": schema})),
+        ] {
+            let answer = server.call_in(&namespace, "POST", path, body).await;
+            // PostgreSQL has no place for it.
+            if server.app.db().is_postgres() {
+                answer.error(400, "BadRequestError");
+            } else {
+                answer.ok();
+            }
+        }
+    }
+
+    async fn a_key_that_no_index_takes_is_no_fault_of_the_server(server) {
+        let namespace = server.namespace("long").await;
+        let bucket = json!({"bucket_name": "keyed", "bucket_schema": {"properties": {"sku": {"type": "string"}}}, "unique_key": {"fields": ["sku"]}});
+        let bucket = server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok();
+        let path = format!("/v1/buckets/{}/objects", bucket["bucket_id"].as_str().unwrap());
+        // Letters that cannot be packed.
+        let letters = (0..6000).scan(7_u32, |state, _| {
+            *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            Some(char::from(b'a' + (*state >> 24) as u8 % 26))
+        });
+        let long: String = letters.collect();
+        let answer = server.call_in(&namespace, "POST", &path, json!({"sku": long})).await;
+        if server.app.db().is_postgres() {
+            answer.error(400, "BadRequestError");
+        } else {
+            answer.ok();
+        }
+        server.call_in(&namespace, "POST", &path, json!({"sku": "a1"})).await.ok();
+    }
+
+    async fn an_organization_has_a_name_and_addresses(server) {
+        let organization = "/v1/organizations";
+        for (member, sent) in [
+            ("organization_name", json!(" ")), ("billing_email", json!("nobody")), ("notifications_email", json!("a b@example.org")),
+            ("nsfw_check_enabled", json!(true)), ("nsfw_fail_closed", json!(true)),
+        ] {
+            server.call("PATCH", organization, json!({member: sent})).await.invalid(&["body", member], "value_error");
+        }
+        let body = json!({"organization_name": "Library", "billing_email": "bills@example.org", "nsfw_check_enabled": false});
+        let changed = server.call("PATCH", organization, body).await.ok();
+        assert_eq!((&changed["organization_name"], &changed["billing_email"]), (&json!("Library"), &json!("bills@example.org")));
+        let limits = json!({"daily_usd": 5.0});
+        assert_eq!(server.call("PATCH", organization, json!({"spend_limits": limits})).await.ok()["spend_limits"], limits);
+        let gone = server.call("PATCH", organization, json!({"spend_limits": null})).await.ok();
+        assert_eq!((&gone["spend_limits"], &gone["organization_name"]), (&Value::Null, &json!("Library")));
     }
 }

@@ -61,6 +61,21 @@ async fn counted(server: &Server, namespace: &str, id: &str, count: i64) -> Valu
     }
 }
 
+/// The trigger once its condition has found this number.
+async fn found(server: &Server, namespace: &str, id: &str, value: f64) -> Value {
+    let start = Instant::now();
+    loop {
+        let path = format!("/v1/triggers/{id}");
+        let trigger = server.call_in(namespace, "GET", &path, Value::Null).await;
+        let trigger = trigger.ok();
+        if trigger["last_volume_measurement"]["value"] == value {
+            return trigger;
+        }
+        assert!(start.elapsed() < Duration::from_secs(180), "{trigger:#}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
 fn id(trigger: &Value) -> String {
     trigger["trigger_id"].as_str().unwrap().to_owned()
 }
@@ -356,6 +371,62 @@ both! {
         server.app.clock().advance(61);
         checked(&volume).await;
         executed(&server, &namespace, &volume, 1).await;
+    }
+
+    async fn a_metric_fires_when_it_begins_to_hold(server) {
+        let (namespace, retriever) = retriever(&server, "metrics").await;
+        for title in ["one", "two"] {
+            write(&server, &namespace, title).await;
+        }
+        // No collection is named: the retriever's are meant.
+        let condition = |more: Value| {
+            let mut condition = json!({"condition_type": "metric", "metric": "document_count", "threshold": 3, "check_interval_seconds": 60});
+            condition.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            condition
+        };
+        let more = id(&make(&server, &namespace, search(&retriever, "conditional", condition(json!({})))).await);
+        assert_eq!(found(&server, &namespace, &more, 2.0).await["execution_count"], 0);
+        // What is so from the start has begun to be so.
+        let fewer = search(&retriever, "conditional", condition(json!({"operator": "lt"})));
+        let fewer = id(&make(&server, &namespace, fewer).await);
+        executed(&server, &namespace, &fewer, 1).await;
+        write(&server, &namespace, "three").await;
+        server.app.clock().advance(61);
+        executed(&server, &namespace, &more, 1).await;
+        write(&server, &namespace, "four").await;
+        server.app.clock().advance(61);
+        let again = found(&server, &namespace, &more, 4.0).await;
+        assert_eq!((&again["execution_count"], &again["baseline_snapshot"]["held"]), (&json!(1), &json!(true)));
+        executed(&server, &namespace, &fewer, 1).await;
+        let strange = search(&retriever, "conditional", condition(json!({"metric": "mood"})));
+        server.call_in(&namespace, "POST", "/v1/triggers", strange).await
+            .invalid(&["body", "schedule_config", "metric"], "value_error");
+    }
+
+    async fn every_metric_is_measured(server) {
+        let (namespace, retriever) = retriever(&server, "figures").await;
+        write(&server, &namespace, "one").await;
+        let asked = json!({"inputs": {}});
+        let path = format!("/v1/retrievers/{retriever}/execute");
+        server.call_in(&namespace, "POST", &path, asked).await;
+        // Where nothing tells a figure, nothing holds, and nothing fails.
+        for metric in [
+            "error_rate", "latency_ms", "no_result_rate", "silhouette_score", "davies_bouldin_index", "calinski_harabasz_score",
+            "noise_ratio", "avg_cluster_size", "cluster_size_entropy", "mean_cosine_to_centroid",
+        ] {
+            let condition = json!({"condition_type": "metric", "metric": metric, "threshold": 1e12});
+            let id = id(&make(&server, &namespace, search(&retriever, "conditional", condition)).await);
+            let start = Instant::now();
+            loop {
+                let trigger = server.call_in(&namespace, "GET", &format!("/v1/triggers/{id}"), Value::Null).await.ok();
+                if trigger["baseline_snapshot"]["metric"] == metric {
+                    assert_eq!(trigger["consecutive_failures"], 0, "{trigger:#}");
+                    break;
+                }
+                assert!(start.elapsed() < Duration::from_secs(180), "{trigger:#}");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
     }
 
     async fn what_fails_again_and_again_is_stopped_and_told(server) {

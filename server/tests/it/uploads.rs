@@ -100,8 +100,14 @@ both! {
             let answer = server.call_in(&namespace, "POST", &format!("{path}/batch"), both).await;
             answer.invalid(&["body", "uploads", "1", member], fault);
         }
+        // Nor has the bucket every property; where no object is made, none is asked for.
+        let mut unknown = json!({"filename": "a.txt", "content_type": "text/plain", "blob_property": "cover"});
+        let refused = server.call_in(&namespace, "POST", &path, unknown.clone()).await;
+        refused.invalid(&["body", "blob_property"], "value_error");
         let list = server.call_in(&namespace, "POST", &format!("{path}/list"), json!({})).await.ok();
         assert_eq!(list["stats"]["total_uploads"], 0);
+        unknown["create_object_on_confirm"] = false.into();
+        server.call_in(&namespace, "POST", &path, unknown).await.ok();
     }
 
     async fn the_same_file_is_sent_once(server) {

@@ -27,7 +27,11 @@ pub struct APIKeyCreateRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 1)))]
     pub rate_limit_override: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::moment",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub expires_at: Option<DateTime<Utc>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub principal_id: Option<String>,
@@ -158,7 +162,7 @@ pub struct APIKeyUpdateRequest {
     /// `null` takes the expiry away.
     #[serde(
         default,
-        deserialize_with = "crate::sent",
+        deserialize_with = "crate::sent_moment",
         skip_serializing_if = "Option::is_none"
     )]
     #[cfg_attr(feature = "schema", schema(value_type = Option<DateTime<Utc>>))]
@@ -190,7 +194,11 @@ pub struct CreateRetrieverAPIKeyRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(length(max = 500)))]
     pub note: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::moment",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub expires_at: Option<DateTime<Utc>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allowed_origins: Option<Vec<String>>,

@@ -137,12 +137,14 @@ pub struct AuthConfigInput {
     #[cfg_attr(feature = "schema", validate(length(max = 20)))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub oidc_scopes: Vec<String>,
+    /// Where the keys lie that sign the tokens of the mode `jwt`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jwt_jwks_url: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jwt_audience: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jwt_issuer: Option<String>,
+    /// The keys of the mode `api_key`, each a `name` and a `key`; without a `key` it is the one that had the name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schema(value_type = Vec<std::collections::HashMap<String, serde_json::Value>>))]
     pub api_keys: Vec<Object>,
@@ -222,6 +224,7 @@ pub struct AuthConfigOutput {
     pub jwt_audience: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jwt_issuer: Option<String>,
+    /// The names of the keys.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schema(value_type = Vec<std::collections::HashMap<String, serde_json::Value>>))]
     pub api_keys: Vec<Object>,
@@ -448,21 +451,42 @@ pub struct UpdateAppRequest {
     pub template: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sections: Option<Vec<SectionConfig>>,
-    #[cfg_attr(feature = "schema", validate(length(max = 200000)))]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub custom_html: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hero: Option<HeroConfig>,
+    /// `null` takes it away.
+    #[cfg_attr(feature = "schema", validate(length(max = 200000)), schema(value_type = Option<String>))]
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub custom_html: Option<Option<String>>,
+    /// `null` takes it away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<HeroConfig>))]
+    pub hero: Option<Option<HeroConfig>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theme: Option<ThemeConfig>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", validate(nested))]
-    pub seo: Option<SEOConfig>,
+    /// `null` takes it away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", validate(nested), schema(value_type = Option<SEOConfig>))]
+    pub seo: Option<Option<SEOConfig>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stats: Option<Vec<StatItem>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", validate(nested))]
-    pub featured_gallery: Option<FeaturedGalleryConfig>,
+    /// `null` takes it away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", validate(nested), schema(value_type = Option<FeaturedGalleryConfig>))]
+    pub featured_gallery: Option<Option<FeaturedGalleryConfig>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub tabs: Option<Vec<PageTab>>,

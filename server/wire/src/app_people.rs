@@ -199,7 +199,7 @@ pub struct RecentError {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct SignInCheck {
-    /// email, google, github or oidc.
+    /// email, google, github, oidc, passkey, jwt or api_key.
     pub provider: String,
     pub label: String,
     pub success: bool,

@@ -1,6 +1,7 @@
 //! The scalars that the other types are made of.
 
-use serde::{Deserialize, Serialize};
+use chrono::{DateTime, NaiveDateTime, Utc};
+use serde::{Deserialize, Serialize, de::Error as _};
 
 pub use serde_json::Value;
 
@@ -28,4 +29,32 @@ where
     D: serde::Deserializer<'de>,
 {
     Option::deserialize(deserializer).map(Some)
+}
+
+/// Reads a moment as RFC 3339 writes it. One without a zone is of UTC.
+///
+/// # Errors
+/// It is no moment.
+pub fn moment<'de, D>(deserializer: D) -> Result<Option<DateTime<Utc>>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    let Some(text) = Option::<String>::deserialize(deserializer)? else {
+        return Ok(None);
+    };
+    let zoned = DateTime::parse_from_rfc3339(&text).map(|at| at.to_utc());
+    let at = zoned.or_else(|_| text.parse::<NaiveDateTime>().map(|at| at.and_utc()));
+    let none = |_| D::Error::custom("this is no moment such as 2026-01-31T12:00:00Z");
+    at.map(Some).map_err(none)
+}
+
+/// As [`moment`], where `null` means something else than absence.
+///
+/// # Errors
+/// As [`moment`].
+pub fn sent_moment<'de, D>(deserializer: D) -> Result<Option<Option<DateTime<Utc>>>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    moment(deserializer).map(Some)
 }

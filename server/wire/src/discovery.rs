@@ -3,8 +3,10 @@
 use chrono::{DateTime, Utc};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "schema")]
+use validator::Validate as _;
 
-use crate::{Object, ServeAppStatus, defaults};
+use crate::{CostsInfo, Object, ServeAppStatus, defaults};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
@@ -26,8 +28,15 @@ pub struct ExtractorDiscovery {
     #[serde(default)]
     #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
     pub output_schema: Object,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(nested))]
+    pub costs: Option<CostsInfo>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub type_mode: Option<String>,
     #[serde(default)]
     pub expected_input_types: IndexMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inference_type: Option<String>,
     #[serde(default)]
     pub supported_input_types: Vec<String>,
     #[serde(default)]
@@ -42,6 +51,10 @@ pub struct ExtractorDiscovery {
     pub position_fields: Vec<String>,
     #[serde(default)]
     pub capabilities: Vec<String>,
+    /// The member `feature_extractor` of a collection.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schema(value_type = std::collections::HashMap<String, serde_json::Value>))]
+    pub example_usage: Object,
     /// Whether this server has what the extractor needs.
     #[serde(default)]
     pub realtime_available: bool,
@@ -59,6 +72,12 @@ pub struct StageDiscovery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::HashMap<String, serde_json::Value>>))]
     pub parameter_schema: Option<Object>,
+    /// `low` without a model, `moderate` with one that embeds or ranks, `high` with one that writes or a service that is paid.
+    #[serde(default)]
+    pub cost_tier: String,
+    /// Whether it reads collections, rather than what the stages before it found.
+    #[serde(default)]
+    pub requires_collections: bool,
     /// Whether this server is configured with what the stage needs.
     #[serde(default)]
     pub available: bool,
@@ -72,6 +91,10 @@ pub struct StageDiscovery {
 pub struct DiscoveryResponse {
     pub extractors: Vec<ExtractorDiscovery>,
     pub stages: Vec<StageDiscovery>,
+    /// As `GET /v1/discovery/schema` answers it, without the catalogues, which are beside it here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(nested))]
+    pub manifest_schema: Option<ManifestSchemaDiscovery>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -76,6 +76,7 @@ pub struct RetrieverExecutionRequest {
     #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::HashMap<String, serde_json::Value>>))]
     pub filters: Option<Object>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(nested))]
     pub pagination: Option<RetrieverPagination>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 1, max = 500)))]
@@ -176,6 +177,18 @@ pub enum RetrieverPagination {
     Scroll(ScrollPaginationParams),
     #[serde(rename = "keyset")]
     Keyset(KeysetPaginationParams),
+}
+
+#[cfg(feature = "schema")]
+impl validator::Validate for RetrieverPagination {
+    fn validate(&self) -> Result<(), validator::ValidationErrors> {
+        match self {
+            Self::Offset(page) => page.validate(),
+            Self::Cursor(page) => page.validate(),
+            Self::Scroll(page) => page.validate(),
+            Self::Keyset(page) => page.validate(),
+        }
+    }
 }
 
 impl Default for RetrieverPagination {

@@ -58,6 +58,27 @@ impl Default for BaseRateLimits {
     }
 }
 
+/// Requests a second that each key may make of a kind; a kind that is left out keeps its figure.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct RateLimitOverrides {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(range(min = 1)))]
+    pub metadata: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(range(min = 1)))]
+    pub data: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(range(min = 1)))]
+    pub search: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(range(min = 1)))]
+    pub upload: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(range(min = 1)))]
+    pub compute: Option<i64>,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct OrganizationModelResponse {
@@ -153,7 +174,7 @@ pub struct OrganizationUpdateRequest {
     pub metadata: Option<Object>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(nested))]
-    pub rate_limit_overrides: Option<BaseRateLimits>,
+    pub rate_limit_overrides: Option<RateLimitOverrides>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_llm_credentials: Option<IndexMap<String, String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

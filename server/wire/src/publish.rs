@@ -23,7 +23,7 @@ pub struct PublicNameAvailabilityResponse {
     pub available: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct PublishRetrieverRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,30 +47,14 @@ pub struct PublishRetrieverRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(length(max = 200)))]
     pub password_secret_name: Option<String>,
-    #[serde(default = "crate::defaults::yes")]
-    pub include_metadata: bool,
+    /// Whether the page tells what is behind it; it does without a word of its owner's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub include_metadata: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(length(max = 50)))]
     pub category: Option<String>,
-}
-
-impl Default for PublishRetrieverRequest {
-    fn default() -> Self {
-        Self {
-            display_name: None,
-            public_name: None,
-            description: None,
-            icon_base64: None,
-            display_config: None,
-            rate_limit_config: None,
-            password_secret_name: None,
-            include_metadata: crate::defaults::yes(),
-            tags: None,
-            category: None,
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -143,4 +127,12 @@ pub struct UpdatePublishedRetrieverRequest {
     pub tags: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct MovePublishedRetrieverRequest {
+    /// The retriever that the page searches with from now on.
+    #[cfg_attr(feature = "schema", validate(length(min = 1, max = 200)))]
+    pub retriever_id: String,
 }

@@ -30,6 +30,7 @@ pub struct AdhocExecuteRequest {
     #[cfg_attr(feature = "schema", validate(nested))]
     pub budget_limits: Option<BudgetLimits>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(nested))]
     pub pagination: Option<RetrieverPagination>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 1, max = 500)))]

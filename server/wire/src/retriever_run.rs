@@ -20,6 +20,7 @@ pub struct ExecuteRetrieverRequest {
     #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::HashMap<String, serde_json::Value>>))]
     pub filters: Option<Object>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", validate(nested))]
     pub pagination: Option<RetrieverPagination>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 1, max = 500)))]

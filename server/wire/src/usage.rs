@@ -22,6 +22,16 @@ pub struct ApiKeyEndpointUsage {
     pub last_used_at: Option<DateTime<Utc>>,
 }
 
+/// What a key did on one day of UTC.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
+pub struct ApiKeyDayUsage {
+    /// `YYYY-MM-DD`.
+    pub day: String,
+    pub requests: i64,
+    pub errors: i64,
+}
+
 /// What a key did.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
@@ -36,6 +46,9 @@ pub struct ApiKeyUsageResponse {
     /// Requests: `search`, `ingestion`, `other`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub by_category: IndexMap<String, i64>,
+    /// The days on which there were requests, the first one first.
+    #[serde(default)]
+    pub days: Vec<ApiKeyDayUsage>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<DateTime<Utc>>,
 }

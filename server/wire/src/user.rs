@@ -60,6 +60,7 @@ pub struct UserModel {
     pub metadata: Object,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
+    /// When a key of the user was last used, those of retrievers aside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_login_at: Option<DateTime<Utc>>,
 }

@@ -125,9 +125,11 @@ fn told(one: Record) -> AnyView {
         "user" => "only documents of their own",
         _ => "all documents that the rules open",
     };
-    let listed = match variables.text("LOUPE_LIST_USERS").as_str() {
-        "off" => "no",
-        _ => "yes, with name and address, once signed in",
+    let listed = variables.text("LOUPE_LIST_USERS");
+    let listed = match listed.strip_prefix("role:") {
+        Some(roles) => format!("only people of the role {roles}"),
+        None if listed == "off" => "no".to_owned(),
+        None => "yes, with name and address, once signed in".to_owned(),
     };
     let callbacks = callbacks(&one).into_iter().map(|url| {
         let copied = Signal::stored(url.clone());

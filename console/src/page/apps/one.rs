@@ -4,8 +4,8 @@ use leptos::prelude::*;
 use serde_json::{Value, json};
 
 use super::{
-    FORM, access::access, domains::domains, outside, path_of, people::people, state,
-    versions::versions, visits::visits, who,
+    FORM, access::access, deploys::deploys, domains::domains, outside, path_of, people::people,
+    state, versions::versions, visits::visits, who,
 };
 use crate::{
     api::{Answer, Api},
@@ -18,6 +18,7 @@ use crate::{
 
 const TABS: &[(&str, &str)] = &[
     ("", "Versions"),
+    ("deploys", "Deploys"),
     ("people", "People"),
     ("access", "Sign-in and API"),
     ("domains", "Domains"),
@@ -49,6 +50,7 @@ pub fn app() -> AnyView {
     let settings = RwSignal::new(false);
     let at = Signal::derive(move || format!("/console/apps/{}", id.get()));
     let part = move || match tab.value.get().as_str() {
+        "deploys" => deploys(shown),
         "people" => people(shown),
         "access" => access(shown),
         "domains" => domains(shown),

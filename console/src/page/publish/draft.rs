@@ -3,14 +3,12 @@
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
-use super::own::{Own, is_own};
+use super::{
+    access::Access,
+    own::{Own, is_own},
+    theme::Theme,
+};
 use crate::record::Record;
-
-/// What a page has for colours when its owner chose none: it follows the light or dark of whoever looks.
-const GROUND: &str = "#ffffff";
-const INK: &str = "#374151";
-const PRIMARY: &str = "#007aff";
-const SYSTEM: &str = "system-ui, -apple-system, sans-serif";
 
 #[derive(Clone, Copy)]
 pub struct Draft {
@@ -24,23 +22,19 @@ pub struct Draft {
     pub template: RwSignal<String>,
     /// What stands where, when the template is the owner's own.
     pub own: Own,
-    pub primary: RwSignal<String>,
-    /// Whether the page has a ground and a text of its own in place of light and dark.
-    pub fixed: RwSignal<bool>,
-    pub ground: RwSignal<String>,
-    pub ink: RwSignal<String>,
-    pub font: RwSignal<String>,
-    pub radius: RwSignal<String>,
-    pub card: RwSignal<String>,
+    pub theme: Theme,
     pub arrangement: RwSignal<String>,
     pub columns: RwSignal<String>,
     pub hero: RwSignal<bool>,
     pub filters: RwSignal<bool>,
+    /// The fields to filter by; none leaves the choice to the server.
+    pub filtered: RwSignal<Vec<String>>,
     pub meta_title: RwSignal<String>,
     pub meta_text: RwSignal<String>,
     pub image: RwSignal<String>,
     /// Whether search engines may list it.
     pub listed: RwSignal<bool>,
+    pub access: Access,
 }
 
 impl Draft {
@@ -59,12 +53,7 @@ impl Draft {
             true => page.text("public_name"),
             false => slug(&retriever.text("retriever_name")),
         };
-        let (theme, seo) = (base.record("theme"), base.record("seo"));
-        let parts = base.record("components");
-        let color = |name: &str, usual: &str| {
-            let given = theme.text(name);
-            RwSignal::new(hex(&given).unwrap_or_else(|| usual.to_owned()))
-        };
+        let (seo, parts) = (base.record("seo"), base.record("components"));
         let text = |of: &Record, name: &str| RwSignal::new(of.text(name));
         // What publishing filled in from the title follows the title.
         let own = |name: &str, from: &str, most: usize| {
@@ -76,10 +65,15 @@ impl Draft {
                 given
             })
         };
-        let (ground, ink) = (color("background_color", GROUND), color("text_color", INK));
-        let auto = base.record("extensions").text("color_scheme") == "auto";
-        let fixed = base.value("theme").is_some() && !auto;
         let layout = base.record("layout");
+        let meta_text = own("meta_description", "description", 160);
+        // So publishing writes what nobody has written.
+        let made = format!("Search {}", base.text("title"));
+        let told = meta_text.get_untracked();
+        let is_made = told == made || told.starts_with(&format!("{made}: "));
+        if base.text("description").is_empty() && is_made {
+            meta_text.set(String::new());
+        }
         Self {
             name: RwSignal::new(name),
             title: text(&base, "title"),
@@ -87,26 +81,17 @@ impl Draft {
             exposed: RwSignal::new(base.strings("exposed_fields")),
             template: text(&base, "template_type"),
             own: Own::new(&base),
-            primary: color("primary_color", PRIMARY),
-            fixed: RwSignal::new(fixed),
-            ground,
-            ink,
-            font: RwSignal::new(
-                theme
-                    .opt("font_family")
-                    .filter(|font| font != SYSTEM)
-                    .unwrap_or_default(),
-            ),
-            radius: text(&theme, "border_radius"),
-            card: text(&theme, "card_style"),
+            theme: Theme::new(&base),
             arrangement: text(&layout, "mode"),
             columns: RwSignal::new(layout.opt("columns").unwrap_or_else(|| "3".to_owned())),
             hero: RwSignal::new(parts.value("show_hero").is_none() || parts.flag("show_hero")),
             filters: RwSignal::new(parts.flag("show_filters")),
+            filtered: RwSignal::new(base.record("extensions").strings("facets")),
             meta_title: own("meta_title", "title", 60),
-            meta_text: own("meta_description", "description", 160),
+            meta_text,
             image: text(&seo, "og_image_url"),
             listed: RwSignal::new(!seo.text("robots").contains("noindex")),
+            access: Access::new(page),
             base: StoredValue::new(base.0),
         }
     }
@@ -118,6 +103,7 @@ impl Draft {
             members.shift_remove("retriever_config");
         }
         let own = self.own_template(&all);
+        self.theme.put_into(&mut all);
         let text = |value: RwSignal<String>| Some(value.get()).filter(|text| !text.is_empty());
         let mut put = |path: &[&str], value: Option<Value>| put(&mut all, path, value);
         put(&["title"], Some(self.title.get().into()));
@@ -125,19 +111,6 @@ impl Draft {
         put(&["exposed_fields"], Some(json!(self.exposed.get())));
         put(&["template_type"], text(self.template).map(Value::from));
         put(&["extensions", "template"], own);
-        let fixed = self.fixed.get();
-        let scheme = (!fixed).then(|| "auto".into());
-        put(&["extensions", "color_scheme"], scheme);
-        put(&["theme", "primary_color"], Some(self.primary.get().into()));
-        let (ground, ink) = (self.ground.get(), self.ink.get());
-        put(&["theme", "background_color"], Some(ground.into()));
-        put(&["theme", "text_color"], Some(ink.into()));
-        put(&["theme", "font_family"], text(self.font).map(Value::from));
-        put(
-            &["theme", "border_radius"],
-            text(self.radius).map(Value::from),
-        );
-        put(&["theme", "card_style"], text(self.card).map(Value::from));
         match text(self.arrangement) {
             None => put(&["layout"], None),
             Some(mode) => {
@@ -149,10 +122,18 @@ impl Draft {
             }
         }
         put(&["components", "show_hero"], Some(self.hero.get().into()));
-        put(
-            &["components", "show_filters"],
-            Some(self.filters.get().into()),
-        );
+        let filters = self.filters.get();
+        put(&["components", "show_filters"], Some(filters.into()));
+        if filters {
+            let mut fields = self.filtered.get();
+            fields.retain(|field| self.exposed.with(|exposed| exposed.contains(field)));
+            // An empty list is no filter at all, none leaves the choice to the server.
+            let is_none = self
+                .base
+                .with_value(|base| base["extensions"]["facets"] == json!([]));
+            let fields = (is_none || !fields.is_empty()).then(|| json!(fields));
+            put(&["extensions", "facets"], fields);
+        }
         put(
             &["seo", "meta_title"],
             text(self.meta_title).map(Value::from),
@@ -202,7 +183,7 @@ impl Draft {
 }
 
 /// Sets a member of members, or takes it away.
-fn put(all: &mut Value, path: &[&str], value: Option<Value>) {
+pub fn put(all: &mut Value, path: &[&str], value: Option<Value>) {
     let Some((last, parents)) = path.split_last() else {
         return;
     };
@@ -220,24 +201,6 @@ fn put(all: &mut Value, path: &[&str], value: Option<Value>) {
         (Some(value), Some(members)) => drop(members.insert((*last).to_owned(), value)),
         (None, Some(members)) => drop(members.shift_remove(*last)),
         _ => {}
-    }
-}
-
-/// A colour as the browser's own chooser takes it.
-fn hex(color: &str) -> Option<String> {
-    let color = color.trim().to_ascii_lowercase();
-    let digits = color.strip_prefix('#')?;
-    if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    match digits.len() {
-        3 => Some(
-            digits
-                .chars()
-                .fold("#".to_owned(), |all, one| format!("{all}{one}{one}")),
-        ),
-        6 => Some(format!("#{digits}")),
-        _ => None,
     }
 }
 
@@ -278,7 +241,7 @@ mod tests {
         }}));
         let draft = Draft::new(&Record::default(), &page, Vec::new());
         assert_eq!(
-            (draft.primary.get(), draft.fixed.get()),
+            (draft.theme.primary.get(), draft.theme.fixed.get()),
             ("#aa00bb".to_owned(), false)
         );
         draft.title.set("New films".into());
@@ -297,6 +260,36 @@ mod tests {
         assert_eq!(own["card"], json!({"heading": ["title"]}));
         draft.template.set(String::new());
         assert!(draft.display()["extensions"].get("template").is_none());
+    }
+
+    #[test]
+    fn every_part_of_a_theme_and_the_filters_are_chosen() {
+        let owner = Owner::new();
+        owner.set();
+        let page = Record(json!({"public_name": "films", "display_config": {
+            "title": "Films", "exposed_fields": ["title", "kind"], "seo": {"meta_description": "Search Films: plots"},
+            "theme": {"surface_color": "#eee", "card_hover_effect": "glow"},
+            "components": {"show_filters": true}, "extensions": {"facets": ["kind", "gone"]},
+        }}));
+        let draft = Draft::new(&Record::default(), &page, Vec::new());
+        draft.theme.secondary.set("#0f766e".into());
+        draft.theme.heading.set("Georgia, serif".into());
+        draft.theme.hover.set(String::new());
+        let display = draft.display();
+        assert_eq!(display["theme"]["surface_color"], "#eee");
+        assert_eq!(display["theme"]["secondary_color"], "#0f766e");
+        assert_eq!(display["theme"]["heading_font_family"], "Georgia, serif");
+        assert!(display["theme"].get("card_hover_effect").is_none());
+        assert_eq!(display["extensions"]["facets"], json!(["kind"]));
+        // What publishing wrote follows the title and the collections.
+        assert!(display["seo"].get("meta_description").is_none());
+        draft.filtered.set(Vec::new());
+        assert!(draft.display()["extensions"].get("facets").is_none());
+        let bare = Record(
+            json!({"display_config": {"components": {"show_filters": true}, "extensions": {"facets": []}}}),
+        );
+        let draft = Draft::new(&Record::default(), &bare, Vec::new());
+        assert_eq!(draft.display()["extensions"]["facets"], json!([]));
     }
 
     #[test]

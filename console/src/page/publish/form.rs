@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::{Place, draft::Draft, own, shown::told};
+use super::{Place, access, draft::Draft, own, shown::told};
 use crate::{load::Load, part::*, record::Record, text};
 
 const TEMPLATES: &[(&str, &str)] = &[
@@ -30,6 +30,23 @@ const FONTS: &[(&str, &str)] = &[
     ("ui-monospace, monospace", "Monospaced"),
 ];
 
+const HEADINGS: &[(&str, &str)] = &[
+    ("", "As the text"),
+    ("Inter", "Inter"),
+    ("Helvetica, Arial, sans-serif", "Helvetica"),
+    ("Verdana, sans-serif", "Verdana"),
+    ("Georgia, serif", "Serif"),
+    ("ui-rounded, sans-serif", "Rounded"),
+    ("ui-monospace, monospace", "Monospaced"),
+];
+
+const HOVERS: &[(&str, &str)] = &[
+    ("", "Rise a little"),
+    ("glow", "Get an edge in the colour"),
+    ("scale", "Their pictures grow"),
+    ("none", "Stay as they are"),
+];
+
 const CORNERS: &[(&str, &str)] = &[
     ("", "Round"),
     ("0px", "Square"),
@@ -44,6 +61,8 @@ const CARDS: &[(&str, &str)] = &[
     ("flat", "Flat"),
     ("glass", "Glass"),
 ];
+
+const MADE: &str = "Such as #0f766e; made from the others without it.";
 
 /// Options, and what is there already when it is none of them.
 fn options(
@@ -64,6 +83,7 @@ pub fn form(place: Place, draft: Draft, fields: Vec<String>, is_new: bool) -> An
         {content(place, draft, fields, is_new)}
         {look(draft)}
         {searches(draft)}
+        {access::form(draft.access)}
     }
     .into_any()
 }
@@ -76,20 +96,7 @@ fn content(place: Place, draft: Draft, fields: Vec<String>, is_new: bool) -> Any
             <p role="status" class="muted">{move || verdict(free)}</p>
         }
     });
-    let chosen = draft.exposed;
-    let check = |field: String| {
-        let (one, same) = (field.clone(), field.clone());
-        let checked = Signal::derive(move || chosen.with(|all| all.contains(&same)));
-        let set = move |on: bool| {
-            chosen.update(|all| {
-                all.retain(|field| *field != one);
-                if on {
-                    all.push(one.clone());
-                }
-            });
-        };
-        view! { <Check label=field checked set/> }
-    };
+    let check = |field: String| chosen(field, draft.exposed);
     view! {
         <section class="card form" aria-labelledby="page-content">
             <h2 id="page-content">"Content"</h2>
@@ -104,13 +111,49 @@ fn content(place: Place, draft: Draft, fields: Vec<String>, is_new: bool) -> Any
     .into_any()
 }
 
+/// A field, and whether it is among those that are chosen.
+fn chosen(field: String, all: RwSignal<Vec<String>>) -> AnyView {
+    let (one, same) = (field.clone(), field.clone());
+    let checked = Signal::derive(move || all.with(|all| all.contains(&same)));
+    let set = move |on: bool| {
+        all.update(|all| {
+            all.retain(|field| *field != one);
+            if on {
+                all.push(one.clone());
+            }
+        });
+    };
+    view! { <Check label=field checked set/> }.into_any()
+}
+
+/// The fields to filter by, where the page has filters.
+fn filtered(draft: Draft) -> impl Fn() -> Option<AnyView> {
+    move || {
+        draft.filters.get().then(|| {
+            view! {
+                <fieldset class="stack-sm"><legend class="label">"Filter by"</legend>
+                    <p class="hint">"Without a choice it is the fields whose values documents share."</p>
+                    <div class="options">
+                        <For each=move || draft.exposed.get() key=|field| field.clone() children=move |field| chosen(field, draft.filtered)/>
+                    </div>
+                </fieldset>
+            }
+            .into_any()
+        })
+    }
+}
+
 fn look(draft: Draft) -> AnyView {
     let ground = move || {
-        draft.fixed.get().then(|| {
+        draft.theme.fixed.get().then(|| {
             view! {
                 <div class="form-row">
-                    <Field id="page-ground" label="Ground" kind="color" value=draft.ground/>
-                    <Field id="page-ink" label="Text" kind="color" value=draft.ink/>
+                    <Field id="page-ground" label="Ground" kind="color" value=draft.theme.ground/>
+                    <Field id="page-ink" label="Text" kind="color" value=draft.theme.ink/>
+                    <Field id="page-secondary" label="Colour of marks" value=draft.theme.secondary hint=MADE/>
+                    <Field id="page-surface" label="Colour of cards" value=draft.theme.surface hint=MADE/>
+                    <Field id="page-muted" label="Colour of lesser text" value=draft.theme.muted hint=MADE/>
+                    <Field id="page-line" label="Colour of lines" value=draft.theme.line hint=MADE/>
                 </div>
             }
         })
@@ -128,18 +171,21 @@ fn look(draft: Draft) -> AnyView {
             <Choice id="page-template" label="Template" value=draft.template options=options(TEMPLATES, draft.template)/>
             {own::form(draft)}
             <div class="form-row">
-                <Field id="page-primary" label="Colour" kind="color" value=draft.primary hint="Made readable on every ground."/>
-                <Choice id="page-font" label="Font" value=draft.font options=options(FONTS, draft.font)/>
-                <Choice id="page-card" label="Cards" value=draft.card options=options(CARDS, draft.card)/>
-                <Choice id="page-radius" label="Corners" value=draft.radius options=options(CORNERS, draft.radius)/>
+                <Field id="page-primary" label="Colour" kind="color" value=draft.theme.primary hint="Made readable on every ground."/>
+                <Choice id="page-font" label="Font" value=draft.theme.font options=options(FONTS, draft.theme.font)/>
+                <Choice id="page-heading" label="Font of headings" value=draft.theme.heading options=options(HEADINGS, draft.theme.heading)/>
+                <Choice id="page-card" label="Cards" value=draft.theme.card options=options(CARDS, draft.theme.card)/>
+                <Choice id="page-hover" label="Cards under the pointer" value=draft.theme.hover options=options(HOVERS, draft.theme.hover)/>
+                <Choice id="page-radius" label="Corners" value=draft.theme.radius options=options(CORNERS, draft.theme.radius)/>
                 <Choice id="page-layout" label="Results" value=draft.arrangement options=options(ARRANGEMENTS, draft.arrangement)/>
                 {columns}
             </div>
             <Check label="Ground and text of its own" hint="Without it the page is light or dark as its visitor has it."
-                checked=draft.fixed set=move |on: bool| draft.fixed.set(on)/>
+                checked=draft.theme.fixed set=move |on: bool| draft.theme.fixed.set(on)/>
             {ground}
             <Check label="Title in large letters" checked=draft.hero set=move |on: bool| draft.hero.set(on)/>
             <Check label="Filters beside the results" checked=draft.filters set=move |on: bool| draft.filters.set(on)/>
+            {filtered(draft)}
         </section>
     }
     .into_any()

@@ -9,10 +9,9 @@ use super::{
     made_id,
 };
 use crate::{
-    api::{Api, Problem},
     load::{Change, navigator},
     part::*,
-    record::{Record, only},
+    record::Record,
     session::use_session,
     text,
 };
@@ -28,14 +27,15 @@ pub fn dialog(open: RwSignal<bool>, draft: Draft, source: StoredValue<Record>) -
         let (id, moves) = (id.clone(), moves.get_untracked());
         let work = async move {
             let path = format!("/v1/retrievers/{}", text::escape(&id));
-            let page = match moves {
-                true => Some(movable(&api, &path).await?),
-                false => None,
-            };
             let made = api.post(&format!("{path}/clone"), &body?).await?;
-            if let Some(page) = page {
-                let to = format!("/v1/retrievers/{}", text::escape(&made_id(&made)));
-                move_page(&api, &page, &path, &to).await?;
+            if moves {
+                let to = json!({"retriever_id": made_id(&made)});
+                if let Err(refused) = api.post(&format!("{path}/publish/move"), &to).await {
+                    // Its name is free for the next try.
+                    let copy = format!("/v1/retrievers/{}", text::escape(&made_id(&made)));
+                    let _ = api.delete(&copy).await;
+                    return Err(refused);
+                }
             }
             Ok(made)
         };
@@ -57,7 +57,7 @@ pub fn dialog(open: RwSignal<bool>, draft: Draft, source: StoredValue<Record>) -
         view! { <p>{changes::told(&all)}</p><ul class="notes">{lines}</ul> }.into_any()
     };
     let page = move || {
-        let hint = "Those who search it see the new results at once; the page is gone for a moment between.";
+        let hint = "Those who search it see the new results at once. Its addresses, its password and its limits stay.";
         published.then(|| view! { <Check label="Move the published page to it" hint checked=moves set=move |on| moves.set(on)/> })
     };
     view! {
@@ -89,72 +89,4 @@ fn stage(one: &Changed) -> AnyView {
             <ul class="sub-list">{values.collect::<Vec<_>>()}</ul></li>
     }
     .into_any()
-}
-
-/// The page of the retriever at `path`, if it may move: a password is nobody's to read, so it cannot go along.
-async fn movable(api: &Api, path: &str) -> Result<Record, Problem> {
-    let page = api.get(&format!("{path}/publish")).await?;
-    match page.flag("password_protected") {
-        true => Err(Problem::local(
-            "the page has a password, which cannot go along: save without moving it, then publish anew",
-        )),
-        false => Ok(page),
-    }
-}
-
-/// Publishes the page of the retriever at `from` for the one at `to`. A name belongs to one page at a time, so it is taken
-/// down first; where it cannot be put up again, it is put back.
-async fn move_page(api: &Api, page: &Record, from: &str, to: &str) -> Result<(), Problem> {
-    let (from, to) = (format!("{from}/publish"), format!("{to}/publish"));
-    let body = sent(page);
-    api.delete(&from).await?;
-    let mut at = &to;
-    let moved = api.post(&to, &body).await;
-    if moved.is_err() {
-        at = &from;
-        api.post(&from, &body).await?;
-    }
-    if !page.flag("is_active") {
-        api.patch(at, &json!({"is_active": false})).await?;
-    }
-    moved.map(|_| ())
-}
-
-/// The page as a request has it.
-fn sent(page: &Record) -> Value {
-    let mut body = only(
-        page.clone(),
-        &[
-            "public_name",
-            "description",
-            "icon_base64",
-            "display_config",
-            "rate_limit_config",
-            "tags",
-            "category",
-        ],
-    );
-    body["display_name"] = page.record("display_config").text("title").into();
-    body
-}
-
-#[cfg(test)]
-mod tests {
-    use loupe_wire::{PublishRetrieverRequest, PublishedRetrieverResponse};
-
-    use super::*;
-    use crate::record::tests::sent as told;
-
-    #[test]
-    fn a_page_is_published_as_it_was() {
-        let page = PublishedRetrieverResponse {
-            public_name: "films".into(),
-            tags: vec!["a".into()],
-            ..Default::default()
-        };
-        let body = sent(&told(&page));
-        let asked: PublishRetrieverRequest = serde_json::from_value(body).expect("a request");
-        assert_eq!(asked.public_name.as_deref(), Some("films"));
-        assert_eq!(asked.tags, Some(vec!["a".into()]));
-    }
 }

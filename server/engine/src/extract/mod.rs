@@ -14,6 +14,7 @@ pub mod media;
 pub mod multimodal;
 pub mod needs;
 pub mod paper;
+mod parquet;
 pub mod passthrough;
 mod pool;
 mod probe;

@@ -8,6 +8,7 @@ use loupe_wire::{
 };
 
 use super::media::disk;
+use super::parquet::Table;
 use super::registry::{
     Extractor, ExtractorInfo, IndexInfo, Input, Source, Violation, read, within,
 };
@@ -19,7 +20,8 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
     name: "passthrough_extractor",
     version: "v1",
     feature_extractor_id: "passthrough_extractor_v1",
-    description: "The fields of an object as they are, with vectors of your own; rows of JSON Lines become documents.",
+    description: "The fields of an object as they are, with vectors of your own; rows of JSON Lines or Parquet become \
+                  documents.",
     category: "general",
     icon: "arrow-right",
     inputs: &[Input {
@@ -47,8 +49,10 @@ const MAX_ROW_BYTES: usize = 4 << 20;
 #[derive(Debug, Clone, PartialEq)]
 pub struct PassthroughParams {
     pub(crate) preserve_metadata: bool,
-    /// Whether blobs are files of JSON Lines.
+    /// Whether blobs are files of rows.
     pub(crate) rows: bool,
+    /// Whether these are tables in Parquet; JSON Lines else.
+    pub(crate) tables: bool,
     /// Dot path of the field, in the order of `indexes`.
     pub(crate) fields: Vec<String>,
     pub(super) indexes: Vec<IndexInfo>,
@@ -56,12 +60,6 @@ pub struct PassthroughParams {
 
 pub(super) fn check(object: &Object) -> std::result::Result<PassthroughParams, Violation> {
     let params: PassthroughExtractorParams = read(object, KNOWN)?;
-    if params.row_format == Some(PassthroughExtractorParamsRowFormat::Parquet) {
-        return Err(Violation::new(
-            "row_format",
-            "parquet is not read by this server; \"jsonl\" is",
-        ));
-    }
     let mut indexes: Vec<IndexInfo> = Vec::new();
     let mut fields = Vec::new();
     for spec in params.vector_fields {
@@ -92,7 +90,8 @@ pub(super) fn check(object: &Object) -> std::result::Result<PassthroughParams, V
     }
     Ok(PassthroughParams {
         preserve_metadata: params.preserve_metadata,
-        rows: params.row_format == Some(PassthroughExtractorParamsRowFormat::Jsonl),
+        rows: params.row_format.is_some(),
+        tables: params.row_format == Some(PassthroughExtractorParamsRowFormat::Parquet),
         fields,
         indexes,
     })
@@ -146,28 +145,65 @@ fn vector(path: &str, value: &Value, dims: usize) -> Result<Vec<f32>> {
         .collect()
 }
 
-/// The rows of a file of JSON Lines, one by one: the file is never in memory as a whole. Empty lines are left out. Blocking.
+/// The rows of a file, one by one: the file is never in memory as a whole. Blocking.
 pub(crate) struct Rows<'a> {
-    reader: Box<dyn BufRead + 'a>,
-    line: Vec<u8>,
-    /// Lines read.
-    lines: usize,
-    /// Rows found in them.
+    form: Form<'a>,
     found: usize,
 }
 
+enum Form<'a> {
+    Lines(Lines<'a>),
+    Table(Box<Table<'a>>),
+}
+
 impl<'a> Rows<'a> {
-    pub fn open(file: &'a Data) -> Result<Self> {
-        Ok(Self {
-            reader: file.reader().map_err(disk)?,
-            line: Vec::new(),
-            lines: 0,
-            found: 0,
-        })
+    /// Of JSON Lines, or of a table in Parquet.
+    pub fn open(file: &'a Data, is_table: bool) -> Result<Self> {
+        let form = if is_table {
+            Form::Table(Box::new(Table::open(file)?))
+        } else {
+            Form::Lines(Lines::open(file)?)
+        };
+        Ok(Self { form, found: 0 })
     }
 
     /// The next row; none after the last.
     pub fn row(&mut self) -> Result<Option<Object>> {
+        let row = match &mut self.form {
+            Form::Lines(lines) => lines.row()?,
+            Form::Table(table) => table.row()?,
+        };
+        match row {
+            None if self.found == 0 => Err(ExtractError::permanent("the file is empty")),
+            Some(_) if self.found == MAX_ROWS => Err(ExtractError::resource(format!(
+                "the file has more than {MAX_ROWS} rows, which is the limit"
+            ))),
+            row => {
+                self.found += 1;
+                Ok(row)
+            }
+        }
+    }
+}
+
+/// Empty lines are left out.
+struct Lines<'a> {
+    reader: Box<dyn BufRead + 'a>,
+    line: Vec<u8>,
+    /// Lines read.
+    lines: usize,
+}
+
+impl<'a> Lines<'a> {
+    fn open(file: &'a Data) -> Result<Self> {
+        Ok(Self {
+            reader: file.reader().map_err(disk)?,
+            line: Vec::new(),
+            lines: 0,
+        })
+    }
+
+    fn row(&mut self) -> Result<Option<Object>> {
         while self.read_line()? {
             let text = std::str::from_utf8(&self.line).map_err(|_| {
                 ExtractError::permanent("the file is not JSON Lines: it is not UTF-8 text")
@@ -176,12 +212,6 @@ impl<'a> Rows<'a> {
             if text.is_empty() {
                 continue;
             }
-            if self.found == MAX_ROWS {
-                return Err(ExtractError::resource(format!(
-                    "the file has more than {MAX_ROWS} rows, which is the limit"
-                )));
-            }
-            self.found += 1;
             let row = serde_json::from_str::<Object>(text).map_err(|error| {
                 ExtractError::permanent(format!(
                     "line {} of the file is not a JSON object: {error}",
@@ -190,10 +220,7 @@ impl<'a> Rows<'a> {
             })?;
             return Ok(Some(row));
         }
-        match self.found {
-            0 => Err(ExtractError::permanent("the file is empty")),
-            _ => Ok(None),
-        }
+        Ok(None)
     }
 
     /// Whether there was another line. One that is too long is refused before it is read whole.

@@ -84,7 +84,7 @@ impl<'a> RowParts<'a> {
             let (blob, mut rows) = match self.open.take() {
                 Some(open) => open,
                 None => match self.files.next() {
-                    Some((blob, file)) => (blob, Rows::open(&file.bytes)?),
+                    Some((blob, file)) => (blob, Rows::open(&file.bytes, self.params.tables)?),
                     None => return Ok(None),
                 },
             };

@@ -1,13 +1,16 @@
-//! What a plan says of one document whatever is asked: the conditions without templates that all its answers keep.
+//! What a plan says of one document before it is run: whatever is asked, by the conditions without templates that all its answers
+//! keep, and for given inputs.
 
+use chrono::{DateTime, Utc};
 use loupe_wire::{Object, StageCategory, Value};
 
 use super::attribute_filter;
+use super::execution::operand;
 use super::plan::{Plan, Step};
 use super::working::Row;
-use crate::filter::{Condition, Filter, dynamic_input, values_at};
+use crate::filter::{Condition, Filter, Operator, dynamic_input, values_at};
 use crate::store::Document;
-use crate::template::{has_template, is_template};
+use crate::template::{Context, has_template, is_template, reads_the_run};
 
 /// A condition, and whether earlier stages may have made the field that it reads.
 type Held = (Filter, bool);
@@ -20,6 +23,22 @@ impl Plan {
         let refuses = |(filter, made): &Held| tell(filter, &row, *made) == Some(false);
         let mut ways = self.ways().into_iter();
         ways.any(|held| !held.iter().any(refuses))
+    }
+
+    /// The documents that an answer to these inputs may have, as a filter. None where more than conditions decides: a language
+    /// model, a sentence, what stages made before.
+    pub fn admitted(&self, inputs: &Object, now: DateTime<Utc>) -> Option<Filter> {
+        if !self.steps.iter().all(decides_by_conditions) {
+            return None;
+        }
+        let context = Context::new(inputs, now);
+        let held = |(filter, made): Held| Some(may_hold(&asked(&filter, inputs, &context)?, made));
+        let way = |all: Vec<Held>| {
+            let all: Option<Vec<Filter>> = all.into_iter().map(held).collect();
+            all.map(Filter::All)
+        };
+        let ways: Option<Vec<Filter>> = self.ways().into_iter().map(way).collect();
+        ways.map(Filter::Any)
     }
 
     /// The ways for a document to come into an answer, each with the conditions that hold on it.
@@ -60,6 +79,37 @@ impl Plan {
         }
         ways
     }
+}
+
+/// Whether [`Plan::ways`] knows everything that keeps documents out of what a stage leaves.
+fn decides_by_conditions(step: &Step) -> bool {
+    let is_for_all = step.filters.when.is_none();
+    match step.definition.id {
+        "attribute_filter" => {
+            let is_said = step.parameters.contains_key("natural_language");
+            is_for_all && !is_said && written(&step.parameters).is_some()
+        }
+        "feature_search" | "query_expand" => is_for_all,
+        // What code or another machine makes of documents may be fewer of them.
+        "code_execution" | "api_call" | "sql_lookup" => false,
+        _ => step.definition.category != StageCategory::Filter,
+    }
+}
+
+/// A condition for these inputs; none where it reads anything else.
+fn asked(filter: &Filter, inputs: &Object, context: &Context) -> Option<Filter> {
+    let mut is_known = true;
+    filter.for_each_condition(&mut |one| {
+        is_known &= !is_template(&one.field) && !reads_the_run(&one.value);
+    });
+    if !is_known {
+        return None;
+    }
+    let rule = &mut |value: &Value| operand(value, inputs, context);
+    let (filter, _) = filter.resolve_with(rule).ok()?;
+    // An input that looks like a template is none.
+    filter.for_each_condition(&mut |one| is_known &= is_written(one));
+    is_known.then_some(filter)
 }
 
 /// Conditions of a search.
@@ -121,12 +171,55 @@ fn tell(filter: &Filter, row: &Value, made: bool) -> Option<bool> {
 }
 
 fn is_told(condition: &Condition, row: &Value, made: bool) -> bool {
-    let written = !is_template(&condition.field)
+    is_written(condition)
+        && (!is_made(condition, made) || !values_at(row, &condition.field).is_empty())
+}
+
+/// Whether it says itself what it is, without inputs.
+fn is_written(condition: &Condition) -> bool {
+    !is_template(&condition.field)
         && !has_template(&condition.value)
-        && dynamic_input(&condition.value).is_none();
-    // Searches give scores.
-    let made = made || condition.field == "score";
-    written && (!made || !values_at(row, &condition.field).is_empty())
+        && dynamic_input(&condition.value).is_none()
+}
+
+/// Whether a stage may have made what it reads. Searches give scores.
+fn is_made(condition: &Condition, made: bool) -> bool {
+    made || condition.field == "score"
+}
+
+/// True of the documents of which [`tell`] does not say that the filter is false.
+fn may_hold(filter: &Filter, made: bool) -> Filter {
+    let all = |list: &[Filter]| list.iter().map(|one| may_hold(one, made)).collect();
+    match filter {
+        Filter::All(list) => Filter::All(all(list)),
+        Filter::Any(list) => Filter::Any(all(list)),
+        Filter::None(list) => Filter::None(list.iter().map(|one| holds(one, made)).collect()),
+        Filter::Leaf(condition) if !is_written(condition) => Filter::All(Vec::new()),
+        Filter::Leaf(condition) if is_made(condition, made) => Filter::Any(vec![
+            filter.clone(),
+            Filter::None(vec![has_field(condition)]),
+        ]),
+        Filter::Leaf(_) => filter.clone(),
+    }
+}
+
+/// True of the documents of which [`tell`] says that the filter is true.
+fn holds(filter: &Filter, made: bool) -> Filter {
+    let all = |list: &[Filter]| list.iter().map(|one| holds(one, made)).collect();
+    match filter {
+        Filter::All(list) => Filter::All(all(list)),
+        Filter::Any(list) => Filter::Any(all(list)),
+        Filter::None(list) => Filter::None(list.iter().map(|one| may_hold(one, made)).collect()),
+        Filter::Leaf(condition) if !is_written(condition) => Filter::Any(Vec::new()),
+        Filter::Leaf(condition) if is_made(condition, made) => {
+            Filter::All(vec![filter.clone(), has_field(condition)])
+        }
+        Filter::Leaf(_) => filter.clone(),
+    }
+}
+
+fn has_field(condition: &Condition) -> Filter {
+    Filter::leaf(condition.field.clone(), Operator::Exists, Value::Bool(true))
 }
 
 #[cfg(test)]
@@ -244,12 +337,54 @@ mod tests {
             ),
         ] {
             let plan = plan(stages.clone());
+            let admitted = plan.admitted(&Object::new(), Utc::now()).unwrap();
             assert!(plan.admits(&document(shows.clone())), "{stages}");
+            assert!(admitted.matches(shows), "{stages}: {admitted:?}");
             if let Some(hides) = hides {
                 assert!(!plan.admits(&document(hides.clone())), "{stages}");
+                assert!(!admitted.matches(hides), "{stages}: {admitted:?}");
             }
         }
         // What an owner takes the word from is shown no more.
         assert!(!plan(json!([public])).admits(&document(json!({}))));
+    }
+
+    #[test]
+    fn inputs_decide_what_their_answers_may_have() {
+        let is = |value: Value| json!({"field": "code", "operator": "eq", "value": value});
+        let (mine, other) = (
+            json!({"code": "a", "year": 1}),
+            json!({"code": "b", "year": 1}),
+        );
+        let inputs: Object = serde_json::from_value(json!({"code": "a"})).unwrap();
+        for value in [
+            json!("{{INPUT.code}}"),
+            json!("{{ inputs.code | lower }}"),
+            json!({"type": "dynamic", "field": "INPUT.code"}),
+        ] {
+            let plan = plan(json!([stage("attribute_filter", is(value))]));
+            let admitted = plan.admitted(&inputs, Utc::now()).unwrap();
+            assert!(admitted.matches(&mine), "{admitted:?}");
+            assert!(!admitted.matches(&other), "{admitted:?}");
+            // Without the input there is no condition.
+            let admitted = plan.admitted(&Object::new(), Utc::now()).unwrap();
+            assert!(admitted.matches(&other), "{admitted:?}");
+        }
+        let literal: Object = serde_json::from_value(json!({"code": "{{ INPUT.code }}"})).unwrap();
+        let by_input = plan(json!([stage(
+            "attribute_filter",
+            is(json!("{{INPUT.code}}"))
+        )]));
+        assert_eq!(by_input.admitted(&literal, Utc::now()), None);
+        let said =
+            json!({"field": "code", "value": "a", "natural_language": "those of {{INPUT.code}}"});
+        for untold in [
+            stage("attribute_filter", said),
+            stage("attribute_filter", is(json!("{{ CONTEXT.found }}"))),
+            stage("llm_filter", json!({"criteria": "about trains"})),
+        ] {
+            let plan = plan(json!([untold]));
+            assert_eq!(plan.admitted(&inputs, Utc::now()), None, "{untold}");
+        }
     }
 }

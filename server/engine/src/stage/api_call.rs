@@ -1,6 +1,8 @@
 //! `api_call`: what another service says of each document, asked through the guarded client and only of domains that the
 //! retriever lists.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -18,8 +20,8 @@ use super::schema::{Kind, Member, member, required};
 use super::working::{Row, Working};
 use super::{Definition, RunError};
 use crate::filter::value_at;
-use crate::template::{Context, render_text, render_value};
-use crate::web::Ask;
+use crate::template::{self, Context, render_text, render_value};
+use crate::web::{Answer, Ask};
 
 /// Calls under way at once where `batch_size` does not say.
 const AT_ONCE: usize = 5;
@@ -88,7 +90,7 @@ pub(crate) static DEFINITION: Definition = Definition {
             "url",
             Kind::Template,
             r#""{{ DOC.url }}""#,
-            "The address, with the document in it",
+            "The address, with the document in it; {{ SECRET.name }} is a secret of the organization",
         ),
         required(
             "allowed_domains",
@@ -107,8 +109,18 @@ pub(crate) static DEFINITION: Definition = Definition {
             "{}",
             "The secret that is sent along",
         ),
-        member("headers", Kind::Templates, "{}", "More headers"),
-        member("body", Kind::Templates, "", "What is sent, as JSON"),
+        member(
+            "headers",
+            Kind::Templates,
+            "{}",
+            "More headers; {{ SECRET.name }} is a secret of the organization",
+        ),
+        member(
+            "body",
+            Kind::Templates,
+            "",
+            "What is sent, as JSON; {{ SECRET.name }} is a secret of the organization",
+        ),
         member(
             "output_field",
             Kind::Text,
@@ -143,6 +155,34 @@ pub(crate) static DEFINITION: Definition = Definition {
     ],
 };
 
+/// The secrets that the templates of a stage read. Whoever makes it must be allowed to send them.
+pub(super) fn secrets_read(parameters: &Object) -> Vec<String> {
+    let written = ["url", "headers", "body"];
+    let written = written.iter().filter_map(|name| parameters.get(*name));
+    written.flat_map(template::secrets_read).collect()
+}
+
+/// The secrets of a stage's templates with their values; why it asks nobody where one is gone.
+fn secrets(at: &Execution, p: &Parameters) -> Result<HashMap<String, String>, String> {
+    let written = ["url", "headers", "body"].into_iter();
+    let written: Object = written
+        .filter_map(|name| Some((name.to_owned(), p.get(name)?)))
+        .collect();
+    let known = secrets_read(&written).into_iter().map(|name| {
+        let value = at.run.secrets.get(&name).cloned();
+        value
+            .map(|value| (name.clone(), value))
+            .ok_or_else(|| format!("there is no secret `{name}`"))
+    });
+    known.collect()
+}
+
+/// A reason that repeats no secret.
+fn hidden(reason: String, secrets: &HashMap<String, String>) -> String {
+    let values = secrets.values().filter(|value| !value.is_empty());
+    values.fold(reason, |reason, value| reason.replace(value.as_str(), "…"))
+}
+
 pub(crate) async fn run(
     at: &mut Execution,
     p: &Parameters,
@@ -161,44 +201,55 @@ pub(crate) async fn run(
             "calls of other services are not enabled here".into(),
         ));
     };
+    let secrets = secrets(at, p).map(Arc::new);
     let asks: Vec<Result<Ask, String>> = rows
         .iter()
         .enumerate()
         .map(|(index, row)| {
-            let ask = ask(at, p, &at.context_of(row, index));
+            let (mut context, known) = (at.context_of(row, index), secrets.clone()?);
+            context.set_secrets(Arc::new(move |name: &str| known.get(name).cloned()));
+            let ask = ask(at, p, &context);
             ask.and_then(|ask| paced(at, p).map(|()| ask))
         })
         .collect();
+    let secrets = secrets.unwrap_or_default();
     let path = p.text("response_path");
     let work = asks.into_iter().map(|ask| {
         let (web, path) = (web.clone(), path.clone());
         async move {
             let answer = web.ask(ask?).await.map_err(|e| e.to_string())?;
-            if !answer.status.is_success() {
-                return Err(format!(
-                    "{} answered {}",
-                    answer.url.host_str().unwrap_or("it"),
-                    answer.status
-                ));
-            }
-            let text = String::from_utf8_lossy(&answer.body);
-            let value = serde_json::from_str(&text).unwrap_or_else(|_| json!(text));
-            match &path {
-                None => Ok(value),
-                Some(path) => value_at(&value, path)
-                    .cloned()
-                    .ok_or_else(|| format!("the answer has nothing at `{path}`")),
-            }
+            read(&answer, path.as_deref())
         }
     });
     let at_once = at.batch.unwrap_or(AT_ONCE);
     let all = futures::stream::iter(work)
         .buffered(at_once)
         .collect::<Vec<_>>();
-    let answers = at.away(all).await;
+    let answers = at.away(all).await.into_iter();
+    let answers = answers.map(|answer| answer.map_err(|reason| hidden(reason, &secrets)));
+    let answers: Vec<Result<Value, String>> = answers.collect();
     let mut out = settle(at, p, rows, answers)?;
     out.extend(rest);
     Ok(Working::Rows(out))
+}
+
+/// What is kept of an answer.
+fn read(answer: &Answer, path: Option<&str>) -> Result<Value, String> {
+    if !answer.status.is_success() {
+        return Err(format!(
+            "{} answered {}",
+            answer.url.host_str().unwrap_or("it"),
+            answer.status
+        ));
+    }
+    let text = String::from_utf8_lossy(&answer.body);
+    let value = serde_json::from_str(&text).unwrap_or_else(|_| json!(text));
+    match path {
+        None => Ok(value),
+        Some(path) => value_at(&value, path)
+            .cloned()
+            .ok_or_else(|| format!("the answer has nothing at `{path}`")),
+    }
 }
 
 /// Gives each document its answer, leaves it where there is none to give, or does with it what `on_error` says.
@@ -305,7 +356,8 @@ fn templates(p: &Parameters, name: &str, context: &Context) -> Result<Object, St
 
 /// An address of an allowed domain; whatever a document holds, nothing else is asked.
 fn address(p: &Parameters, text: &str) -> Result<Url, String> {
-    let url = Url::parse(text.trim()).map_err(|_| format!("`{text}` is not an address"))?;
+    // It may have a secret in it, and is not told.
+    let url = Url::parse(text.trim()).map_err(|wrong| format!("it has no address: {wrong}"))?;
     let host = url.host_str().unwrap_or_default().to_lowercase();
     let allowed = |domain: &String| {
         let domain = domain.to_lowercase();

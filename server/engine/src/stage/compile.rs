@@ -147,19 +147,45 @@ fn parameters_of(
         let when = Object::from_iter([("when".to_owned(), when.clone())]);
         schema::check(&[schema::WHEN], &when, When::Written, place, out);
     }
+    check_own(definition, &parameters, place, out);
+    Some(parameters)
+}
+
+/// What the tables of parameters do not tell.
+fn check_own(
+    definition: &Definition,
+    parameters: &Object,
+    place: &[String],
+    out: &mut Vec<StageProblem>,
+) {
+    if reads_secrets(definition, parameters) {
+        let msg = "secrets are read by the templates of `api_call` alone".to_owned();
+        out.push(problem(place.to_vec(), "invalid_template", msg));
+    }
     match definition.id {
-        "query_expand" => query_expand::check(&parameters, place, out),
-        "feature_search" => feature_table::check(&parameters, place, out),
-        "agent_search" => agent_search::check(&parameters, place, out),
-        "agentic_enrich" => agentic_enrich::check(&parameters, place, out),
-        "document_enrich" => document_enrich::check(&parameters, place, out),
-        "code_execution" => code_execution::check(&parameters, place, out),
-        "cross_compare" => cross_compare::check(&parameters, place, out),
+        "query_expand" => query_expand::check(parameters, place, out),
+        "feature_search" => feature_table::check(parameters, place, out),
+        "agent_search" => agent_search::check(parameters, place, out),
+        "agentic_enrich" => agentic_enrich::check(parameters, place, out),
+        "document_enrich" => document_enrich::check(parameters, place, out),
+        "code_execution" => code_execution::check(parameters, place, out),
+        "cross_compare" => cross_compare::check(parameters, place, out),
         "rerank" => shipped::check_rerank(parameters.get("learning_config"), place, out),
-        "sql_lookup" => sql_lookup::check(&parameters, place, out),
+        "sql_lookup" => sql_lookup::check(parameters, place, out),
         _ => {}
     }
-    Some(parameters)
+}
+
+/// Parameters that are read in ways of their own: the names of keys, code, and retrievers with stages of their own.
+const READ_ELSEWHERE: [&str; 4] = ["api_key", "analysis_provider", "code", "retriever_config"];
+
+/// Whether templates read secrets that are not for them: what stages make is shown to whoever executes the retriever.
+fn reads_secrets(definition: &Definition, parameters: &Object) -> bool {
+    let mut written = parameters
+        .iter()
+        .filter(|(name, _)| !READ_ELSEWHERE.contains(&name.as_str()));
+    definition.id != "api_call"
+        && written.any(|(_, value)| !template::secrets_read(value).is_empty())
 }
 
 /// Whether a parameter is one that every stage of this kind takes.

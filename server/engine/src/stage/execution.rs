@@ -14,6 +14,7 @@ use super::around::Metered;
 use super::called::Inner;
 use super::dispatching::work;
 use super::plan::{Outcome, Run, StageEvent, Step};
+use super::ways::Ways;
 use super::working::{MAX_ROWS, Row, Working};
 use super::{RunError, Searchable, page};
 use crate::filter::{Filter, Resolved};
@@ -60,6 +61,8 @@ pub(crate) struct Execution {
     pub batch: Option<usize>,
     /// The retriever that the stage tells.
     pub inner: Option<Arc<Inner>>,
+    /// The ways of the documents, where they are asked for.
+    ways: Option<Ways>,
     /// What `CONTEXT` holds.
     shared: Object,
     started: Instant,
@@ -73,6 +76,7 @@ impl Execution {
         context.set("CONTEXT", &json!({}));
         context.set("STAGE", &json!({}));
         Self {
+            ways: run.explain.then(Ways::default),
             run,
             context,
             report: Report::default(),
@@ -156,16 +160,8 @@ impl Execution {
 
     pub fn resolve(&mut self, filter: Filter) -> Result<Filter, RunError> {
         let (inputs, context) = (&self.run.inputs, &self.context);
-        let (filter, removed) = filter.resolve_with(&mut |value| {
-            let dynamic = crate::filter::resolve_dynamic(value, inputs);
-            let Resolved::Value(value) = dynamic else {
-                return Ok(dynamic);
-            };
-            Ok(match render_operand(&value, context).map_err(|e| e.0)? {
-                Rendered::Value(value) => Resolved::Value(value),
-                Rendered::Missing(expression) => Resolved::Missing(expression),
-            })
-        })?;
+        let (filter, removed) =
+            filter.resolve_with(&mut |value| operand(value, inputs, context))?;
         self.report.relaxations.extend(removed);
         Ok(filter)
     }
@@ -339,6 +335,13 @@ impl Execution {
         );
     }
 
+    /// Writes down where documents stand after a stage, where that is asked for.
+    pub fn note(&mut self, step: &Step, set: &Working) {
+        if let Some(ways) = &mut self.ways {
+            ways.note(&step.name, set);
+        }
+    }
+
     pub fn finish(
         self,
         cut: page::Cut,
@@ -353,7 +356,9 @@ impl Execution {
             Value::Object(object) => Some(object),
             _ => None,
         };
+        let ways = self.ways.unwrap_or_default();
         Outcome {
+            ranking: ways.of(&cut.rows),
             documents: cut.rows.into_iter().filter_map(object).collect(),
             facets: self.report.facets,
             statistics: RetrieverExecutionStatistics {
@@ -370,6 +375,37 @@ impl Execution {
             timed_out,
         }
     }
+}
+
+/// What a condition compares with, with inputs in place of dynamic values and templates.
+pub(super) fn operand(
+    value: &Value,
+    inputs: &Object,
+    context: &Context,
+) -> Result<Resolved, String> {
+    let dynamic = crate::filter::resolve_dynamic(value, inputs);
+    let Resolved::Value(value) = dynamic else {
+        return Ok(dynamic);
+    };
+    Ok(match render_operand(&value, context).map_err(|e| e.0)? {
+        Rendered::Value(value) => Resolved::Value(value),
+        Rendered::Missing(expression) => Resolved::Missing(expression),
+    })
+}
+
+/// Puts the statistics of a stage among those of the others; stages may share a name.
+pub(super) fn record(
+    statistics: &mut IndexMap<String, StageStatistics>,
+    name: &str,
+    told: StageStatistics,
+) {
+    let mut key = name.to_owned();
+    let mut number = 2;
+    while statistics.contains_key(&key) {
+        key = format!("{name} ({number})");
+        number += 1;
+    }
+    statistics.insert(key, told);
 }
 
 fn millis(took: Duration) -> f64 {

@@ -164,11 +164,17 @@ fn other(step: &Step, input: u64) -> Estimate {
             .count("n_clusters")
             .map_or((input as f64 / 2.0).sqrt().ceil() as u64, |n| n as u64),
         "rag_prepare" if p.word("output_mode") == "single_context" => 1,
+        "rerank" => input.min(p.count("top_k").unwrap_or(usize::MAX) as u64),
         _ => input,
+    };
+    let read = match step.definition.id {
+        "rerank" => input.min(p.count("max_candidates").unwrap_or(10) as u64),
+        _ => 0,
     };
     Estimate {
         output: output.min(input.max(1)),
-        millis: STAGE_MS + input.min(10_000) as f64 * DOCUMENT_MS,
+        // A candidate takes a model at least as long to read as a query does.
+        millis: STAGE_MS + input.min(10_000) as f64 * DOCUMENT_MS + read as f64 * EMBED_MS,
         notes: vec![words(step, &p)],
         warnings: Vec::new(),
     }
@@ -178,6 +184,11 @@ fn words(step: &Step, p: &Parameters) -> String {
     match step.definition.id {
         "sort_relevance" => format!("orders by {}", p.word("score_field")),
         "score_normalize" => format!("brings scores to a common scale ({})", p.word("method")),
+        "rerank" => format!(
+            "reads the best {} once more together with the query, by their {}",
+            p.count("max_candidates").unwrap_or(10),
+            p.word("document_field")
+        ),
         "maxsim_rerank" => format!(
             "orders by how well parts answer each sentence of the query, by `{}`",
             p.word("feature_uri")

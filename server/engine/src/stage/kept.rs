@@ -78,6 +78,19 @@ pub struct Keeping {
     pub version: (u64, u64),
 }
 
+impl Keeping {
+    /// What a model said to this question of the same caller.
+    pub fn said(&self, question: &Value) -> Option<Arc<Value>> {
+        self.kept.models.get(&key_of(self, question))
+    }
+
+    /// Keeps what a model said.
+    pub fn keep_said(&self, question: &Value, said: Value) {
+        let key = key_of(self, question);
+        self.kept.models.insert(key, Arc::new(said));
+    }
+}
+
 /// Where a search's rows are kept.
 pub(crate) struct Place {
     keeping: Keeping,
@@ -199,16 +212,14 @@ fn key_of(keeping: &Keeping, question: &Value) -> Key {
 
 /// What a model said to this question of the same caller.
 pub(crate) fn said(at: &Execution, question: &Value) -> Option<Value> {
-    let keeping = at.run.keeping.as_ref()?;
-    let key = key_of(keeping, question);
-    keeping.kept.models.get(&key).map(|said| (*said).clone())
+    let said = at.run.keeping.as_ref()?.said(question)?;
+    Some((*said).clone())
 }
 
 /// Keeps what a model said.
 pub(crate) fn keep_said(at: &Execution, question: &Value, said: Value) {
     if let Some(keeping) = &at.run.keeping {
-        let key = key_of(keeping, question);
-        keeping.kept.models.insert(key, Arc::new(said));
+        keeping.keep_said(question, said);
     }
 }
 
@@ -363,6 +374,7 @@ mod tests {
             pagination: None,
             limit: None,
             return_vectors: false,
+            explain: false,
             secrets: Default::default(),
             web: None,
             web_search: None,

@@ -16,13 +16,13 @@ use tokio::sync::mpsc;
 
 use super::called::Inner;
 use super::compile::compile_stage;
-use super::execution::Execution;
+use super::execution::{self, Execution};
 use super::schema::{inside, problem};
 use super::taxonomy::Taxonomy;
 use super::working::{Row, Working};
 use super::{
     Act, Around, CodeConfig, Definition, Files, Keeping, Retrievers, ReverseImage, RunError,
-    Searchable, StageProblem, Tables, WebSearch, language, page,
+    Searchable, StageProblem, Tables, WebSearch, api_call, language, page,
 };
 use crate::embed::Encoders;
 use crate::extract::Extraction;
@@ -86,6 +86,8 @@ pub struct Run {
     /// The request's `limit`: the page size, whatever the method.
     pub limit: Option<i64>,
     pub return_vectors: bool,
+    /// Whether the outcome tells why its documents stand where they do.
+    pub explain: bool,
     /// The values of the secrets that stages send along; see [`Plan::secrets`].
     pub secrets: HashMap<String, String>,
     /// Asks other services for stages, and reads the URLs of queries; without it they are refused.
@@ -154,6 +156,7 @@ impl Run {
             pagination: None,
             limit: i64::try_from(limit).ok(),
             return_vectors: false,
+            explain: false,
             secrets,
             web: self.web.clone(),
             web_search: self.web_search.clone(),
@@ -196,6 +199,8 @@ pub struct Outcome {
     pub pagination: Object,
     /// By stage: what fusion has learned, and which list has which document where.
     pub learned: Object,
+    /// By document: its place and scores after each stage, where that was asked for.
+    pub ranking: Object,
     /// The time ran out: what is here is what the stages had until then.
     pub timed_out: bool,
 }
@@ -287,7 +292,8 @@ impl Plan {
             event.error.clone_from(&told.error);
             event.statistics = Some(told.clone());
             at.tell(event, Some((&set, size))).await;
-            record(&mut statistics, &step.name, told);
+            execution::record(&mut statistics, &step.name, told);
+            at.note(step, &set);
             at.expose(step, &set, input, output);
             if timed_out {
                 // Documents nobody has searched are no answer to a search, nor those that a condition was still to be asked of.
@@ -410,9 +416,14 @@ impl Plan {
                 .into_iter()
                 .chain(inside("analysis_provider", "api_key"));
             let sent = inside("auth", "secret_ref");
-            keys.map(language::secret_named).chain(sent)
+            let named = keys.map(language::secret_named).chain(sent);
+            let read = match step.definition.id {
+                "api_call" => api_call::secrets_read(own),
+                _ => Vec::new(),
+            };
+            named.map(str::to_owned).chain(read)
         });
-        let mut list: Vec<String> = named.map(str::to_owned).collect();
+        let mut list: Vec<String> = named.collect();
         list.sort();
         list.dedup();
         list
@@ -483,14 +494,4 @@ impl Plan {
         .to_string();
         hex::encode(&Sha256::digest(text.as_bytes())[..8])
     }
-}
-
-fn record(statistics: &mut IndexMap<String, StageStatistics>, name: &str, told: StageStatistics) {
-    let mut key = name.to_owned();
-    let mut number = 2;
-    while statistics.contains_key(&key) {
-        key = format!("{name} ({number})");
-        number += 1;
-    }
-    statistics.insert(key, told);
 }

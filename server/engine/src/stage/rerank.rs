@@ -179,6 +179,19 @@ pub(crate) async fn run(
     Ok(Working::Rows(top(rows, p)))
 }
 
+/// Says where documents could not be judged for want of a text: the order that they had is no ranking by the model.
+fn tell_unread(at: &mut Execution, p: &Parameters, texts: &[Option<String>]) {
+    let unread = texts.iter().filter(|text| text.is_none()).count();
+    if unread > 0 {
+        at.warn(format!(
+            "stage `{}`: {unread} of {} documents have no text at `{}` and were not judged",
+            at.stage,
+            texts.len(),
+            p.word("document_field")
+        ));
+    }
+}
+
 /// The model's scores, or what the stage's own weights make of them and of others.
 fn weighed(
     at: &mut Execution,
@@ -210,6 +223,7 @@ async fn judged_by(
     rows: &[Row],
 ) -> Result<(String, Vec<Option<f64>>), RunError> {
     let texts = texts(p, rows);
+    tell_unread(at, p, &texts);
     let decides = [p.text("decision_model"), p.text("relevance_criteria")];
     let question = json!(["rerank", asked, decides, query, texts]);
     let memory = kept::Memory::new(at, p, question);

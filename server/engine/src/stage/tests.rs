@@ -131,6 +131,7 @@ fn run(store: Memory, inputs: Value) -> Run {
         pagination: None,
         limit: None,
         return_vectors: false,
+        explain: false,
         secrets: Default::default(),
         web: None,
         web_search: None,

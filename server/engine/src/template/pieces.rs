@@ -106,12 +106,31 @@ pub(super) fn bounded(source: &str) -> Result<()> {
     Ok(())
 }
 
-fn is_word(c: u8) -> bool {
+/// The names of the filters that an expression uses.
+pub(super) fn filters(source: &str) -> Vec<&str> {
+    let bytes = source.as_bytes();
+    let (mut found, mut i) = (Vec::new(), 0);
+    while i < bytes.len() {
+        match bytes[i] {
+            quote @ (b'"' | b'\'') => i += quoted(&bytes[i + 1..], quote),
+            b'|' => {
+                let rest = source[i + 1..].trim_start();
+                let end = rest.bytes().position(|c| !is_word(c));
+                found.push(&rest[..end.unwrap_or(rest.len())]);
+            }
+            _ => {}
+        }
+        i += 1;
+    }
+    found
+}
+
+pub(super) fn is_word(c: u8) -> bool {
     c.is_ascii_alphanumeric() || c == b'_'
 }
 
 /// Bytes up to the quote that ends a text, or to the end.
-fn quoted(rest: &[u8], quote: u8) -> usize {
+pub(super) fn quoted(rest: &[u8], quote: u8) -> usize {
     let mut i = 0;
     while i < rest.len() && rest[i] != quote {
         i += if rest[i] == b'\\' { 2 } else { 1 };

@@ -11,6 +11,12 @@ use minijinja::{
 
 use super::MAX_OUTPUT_BYTES;
 
+/// What values are passed through.
+pub(super) const FILTERS: [&str; 11] = [
+    "tojson", "join", "length", "first", "last", "truncate", "map", "list", "default", "lower",
+    "upper",
+];
+
 /// Instructions that one expression may take.
 const FUEL: u64 = 20_000;
 /// Bytes of the inputs that one expression reads and of what its filters make: fuel counts instructions, and one may make a lot.

@@ -72,10 +72,17 @@ fn blocks_are_text_and_everything_else_is_refused() {
     let fails = |t: &str| render_value(&json!(t), &context()).unwrap_err().0;
     assert!(fails("{{ INPUT.query").contains("never closed"));
     assert!(fails("{{ range(3) }}").contains("range"));
+    assert!(fails("{{ utc_now }}").contains("write `utc_now()`"));
     assert!(fails("{{ INPUT.query|shell }}").contains("the filters are tojson"));
     assert!(fails("{{ time_ago(years=1) }}").contains("years"));
     assert!(fails("{{ 'aaaaaaaaaa' * 900000000 }}").len() < 200);
     assert!(check("{{ 1 + }}").is_err());
+    let unknown = check("{{ INPUT.query | upper|shell('x') }}").unwrap_err().0;
+    assert!(
+        unknown.contains("filter shell is unknown; the filters are tojson"),
+        "{unknown}"
+    );
+    assert!(check("{{ INPUT.tags|map('upper')|list|default('a|b') }}").is_ok());
     let (loc, _) = check_value(&json!({"a": ["ok", "{{ 1 + }}"]})).unwrap_err();
     assert_eq!(loc, ["a", "1"]);
 }

@@ -71,6 +71,7 @@ pub(super) const ROWS: &[Row] = rows! {
         "GET /v1/retrievers/{retriever_id}/publish" READ,
         "POST /v1/retrievers/{retriever_id}/publish" WRITE,
         "POST /v1/retrievers/{retriever_id}/publish/preview" WRITE,
+        "POST /v1/retrievers/{retriever_id}/publish/move" WRITE,
         "PATCH /v1/retrievers/{retriever_id}/publish" WRITE,
         "DELETE /v1/retrievers/{retriever_id}/publish" DELETE,
         "GET /v1/retrievers/{retriever_id}/publish/availability" READ,

@@ -18,6 +18,9 @@ pub async fn inspect(app: &App, org_id: &str, hosted: &Hosted) -> Vec<SignInChec
     let Some(auth) = &hosted.auth_config else {
         return Vec::new();
     };
+    if apps::has_bearers(Some(auth)) {
+        return vec![by_bearers(app, auth).await];
+    }
     if !apps::has_sign_in(Some(auth)) {
         return Vec::new();
     }
@@ -55,6 +58,8 @@ fn label(name: &str) -> &'static str {
         "github" => "GitHub",
         "oidc" => "Single sign-on",
         "passkey" => "Passkey",
+        "jwt" => "Tokens of your own service",
+        "api_key" => "Keys",
         _ => "E-mail and password",
     }
 }
@@ -90,6 +95,28 @@ fn by_mail(app: &App) -> SignInCheck {
         } else {
             "this server has no mail server ([mail] in its settings): links are shown in its log only".into()
         },
+        callback_url: None,
+    }
+}
+
+/// Tokens and keys that callers bring: whether the service that signs the tokens tells its keys.
+async fn by_bearers(app: &App, auth: &AuthConfigOutput) -> SignInCheck {
+    let (provider, outcome) = match auth.jwt_jwks_url.as_deref() {
+        Some(address) if auth.mode == AuthConfigOutputMode::Jwt => {
+            let keys = oidc::ask_keys(app, address).await;
+            let told = keys.map(|count| format!("{address} tells its keys: {count}"));
+            ("jwt", told)
+        }
+        _ => {
+            let count = auth.api_keys.len();
+            ("api_key", Ok(format!("keys that open its /api: {count}")))
+        }
+    };
+    SignInCheck {
+        provider: provider.into(),
+        label: label(provider).into(),
+        success: outcome.is_ok(),
+        message: outcome.unwrap_or_else(|why| why),
         callback_url: None,
     }
 }

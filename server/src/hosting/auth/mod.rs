@@ -1,6 +1,7 @@
 //! Sign-in of hosted apps, at `/_auth` of each: e-mail and password, providers of OpenID Connect, Google, GitHub, passkeys.
 //! Every app has people and sessions of its own.
 
+mod bearer;
 mod flow;
 mod inspect;
 mod oidc;
@@ -27,6 +28,7 @@ use loupe_hosted::{
 };
 use sha2::{Digest, Sha256};
 
+pub use bearer::bearer;
 pub use inspect::inspect;
 pub(crate) use requests::address;
 pub use session::{sweep, visitor};
@@ -263,7 +265,8 @@ fn script(headers: &HeaderMap, text: &'static str) -> Response {
         text.into_response()
     };
     let headers = response.headers_mut();
-    let kind = HeaderValue::from_static("text/javascript; charset=utf-8");
+    // The word of the interface for it; browsers take both.
+    let kind = HeaderValue::from_static("application/javascript; charset=utf-8");
     headers.insert(header::CONTENT_TYPE, kind);
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     if let Ok(tag) = HeaderValue::from_str(&tag) {

@@ -138,8 +138,9 @@ pub(super) async fn describe(app: &App, issuer: &str) -> Result<Arc<Description>
     Ok(described)
 }
 
-/// The key of a signature. One that is not known is looked for once a minute.
-async fn key(app: &App, description: &Description, kid: Option<&str>) -> Result<Jwk> {
+/// The key of a signature, among those that lie at an address and are kept under a name. One that is not known is looked for once
+/// a minute.
+async fn key(app: &App, (name, address): (&str, &str), kid: Option<&str>) -> Result<Jwk> {
     const AGAIN: i64 = 60_000_000;
     let known = &app.hosting.auth.providers.keys;
     let now = app.clock().micros();
@@ -149,7 +150,7 @@ async fn key(app: &App, description: &Description, kid: Option<&str>) -> Result<
             .then(|| keys.set.keys.first().cloned())
             .flatten(),
     };
-    if let Some(keys) = known.get(&description.issuer).await {
+    if let Some(keys) = known.get(name).await {
         if let Some(key) = find(&keys) {
             return Ok(key);
         }
@@ -157,17 +158,84 @@ async fn key(app: &App, description: &Description, kid: Option<&str>) -> Result<
             return Err(refused("the token is signed with an unknown key"));
         }
     }
-    let value: serde_json::Value = get(app, &description.jwks_uri, None).await?;
-    // Keys of kinds that are not known here are none of ours.
-    let keys = value.get("keys").and_then(serde_json::Value::as_array);
+    app.hosting.auth.throttle.keys(app, name)?;
+    let set = key_set(get(app, address, None).await?);
+    let keys = Arc::new(Keys { set, at: now });
+    known.insert(name.to_owned(), keys.clone()).await;
+    find(&keys).ok_or_else(|| refused("the token is signed with an unknown key"))
+}
+
+/// Keys of kinds that are not known here are none of ours.
+fn key_set(told: serde_json::Value) -> JwkSet {
+    let keys = told.get("keys").and_then(serde_json::Value::as_array);
     let keys = keys.into_iter().flatten().take(50);
     let keys = keys.filter_map(|key| reading::from_value(key).ok());
-    let set = JwkSet {
+    JwkSet {
         keys: keys.collect(),
-    };
-    let keys = Arc::new(Keys { set, at: now });
-    known.insert(description.issuer.clone(), keys.clone()).await;
-    find(&keys).ok_or_else(|| refused("the token is signed with an unknown key"))
+    }
+}
+
+/// How many keys lie at an address now, or why there is none.
+pub(super) async fn ask_keys(app: &App, address: &str) -> std::result::Result<usize, String> {
+    let headers = [(header::ACCEPT, HeaderValue::from_static("application/json"))];
+    let told = read(app, address, headers.into_iter().collect()).await?;
+    match key_set(told).keys.len() {
+        0 => Err(format!("{address} tells no key that could be used")),
+        count => Ok(count),
+    }
+}
+
+/// Tokens of an owner's own service: where its keys lie, and what the tokens have to say besides.
+pub(super) struct Signed<'a> {
+    pub keys: &'a str,
+    pub issuer: Option<String>,
+    pub audience: Option<String>,
+}
+
+impl Signed<'_> {
+    /// Whom a token is about; nobody where it is forged, over, or of somebody else.
+    ///
+    /// # Errors
+    /// The keys cannot be read now.
+    pub async fn subject(&self, app: &App, token: &str) -> Result<Option<String>> {
+        #[derive(Deserialize)]
+        struct Subject {
+            sub: String,
+        }
+        let head = jsonwebtoken::decode_header(token).ok();
+        let Some(head) = head.filter(|head| SIGNATURES.contains(&head.alg)) else {
+            return Ok(None);
+        };
+        // Beside those of providers, which are kept by what they call themselves.
+        let name = format!("at {}", self.keys);
+        let key = match key(app, (&name, self.keys), head.kid.as_deref()).await {
+            Ok(key) => key,
+            Err(error) if error.is_callers() => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut validation = Validation::new(head.alg);
+        let mut needed = vec!["exp", "sub"];
+        if let Some(issuer) = &self.issuer {
+            validation.set_issuer(&[issuer]);
+            needed.push("iss");
+        }
+        match &self.audience {
+            Some(audience) => {
+                validation.set_audience(&[audience]);
+                needed.push("aud");
+            }
+            // The owner says that whomever a token is for, its bearer may call.
+            None => validation.validate_aud = false,
+        }
+        validation.set_required_spec_claims(&needed);
+        validation.validate_nbf = true;
+        validation.leeway = 30;
+        let Ok(key) = DecodingKey::from_jwk(&key) else {
+            return Ok(None);
+        };
+        let claims = jsonwebtoken::decode::<Subject>(token, &key, &validation);
+        Ok(claims.ok().map(|claims| claims.claims.sub))
+    }
 }
 
 /// What an ID token says.
@@ -330,7 +398,8 @@ impl Exchange<'_> {
         if !SIGNATURES.contains(&head.alg) {
             return Err(refused("the token has a signature that is not believed"));
         }
-        let key = key(self.app, described, head.kid.as_deref()).await?;
+        let place = (described.issuer.as_str(), described.jwks_uri.as_str());
+        let key = key(self.app, place, head.kid.as_deref()).await?;
         let mut validation = Validation::new(head.alg);
         validation.set_issuer(&[&described.issuer]);
         validation.set_audience(&[&self.client.client_id]);

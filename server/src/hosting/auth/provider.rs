@@ -139,6 +139,8 @@ pub(super) fn ways(app: &App, auth: Option<&AuthConfigOutput>) -> Ways {
             host.unwrap_or_else(|| "single sign-on".into()),
         ));
     }
+    // In the order in which the owner named them.
+    others.sort_by_key(|(service, _)| allowed.iter().position(|name| *name == service.name()));
     Ways {
         by_mail: allows("email"),
         others,

@@ -193,11 +193,12 @@ pub(super) async fn me(asked: &Asked<'_>) -> Result<Response> {
     Ok(Json(told(user)).into_response())
 }
 
-/// Everybody who signed in to this app, for those who did; the owner may close this.
+/// Everybody who signed in to this app, for those who did; the owner may close this, or open it to some.
 pub(super) async fn people(asked: &Asked<'_>) -> Result<Response> {
     let user = visitor(asked.app, asked.site, asked.headers).await?;
-    user.ok_or_else(signed_out)?;
-    if apps::variable(&asked.site.hosted, "LOUPE_LIST_USERS") == Some("off") {
+    let user = user.ok_or_else(signed_out)?;
+    let said = apps::variable(&asked.site.hosted, "LOUPE_LIST_USERS");
+    if !may_list(said.unwrap_or_default(), &user.profile.role) {
         return Err(ApiError::forbidden(
             "users_not_listed",
             "the owner of this app does not let its users see each other",
@@ -206,6 +207,14 @@ pub(super) async fn people(asked: &Asked<'_>) -> Result<Response> {
     let users = store::list(asked.app.db(), &place(asked.site), LISTED).await?;
     let told: Vec<AppEndUser> = users.into_iter().map(told).collect();
     Ok(Json(told).into_response())
+}
+
+/// Whether somebody of this role sees who else comes: everybody does, unless the owner says nobody, or of which roles.
+fn may_list(said: &str, role: &str) -> bool {
+    match said.trim().strip_prefix("role:") {
+        Some(roles) => roles.split(',').any(|one| one.trim() == role),
+        None => said.trim() != "off",
+    }
 }
 
 /// Ends the session, or with `everywhere` all sessions of the person.

@@ -22,6 +22,9 @@ const ADDRESS: i64 = 20;
 /// Challenges for passkeys that one address is given in a minute: each page of sign-in asks for one.
 const CHALLENGES: i64 = 60;
 
+/// Looks at the keys of one service in a minute.
+const KEYS: i64 = 30;
+
 /// Passkeys that one person may add in an hour: each is told by mail.
 const PASSKEYS: i64 = 20;
 
@@ -139,6 +142,15 @@ impl Throttle {
         let (now, address) = (app.clock().micros(), front::address());
         let key = format!("challenges from {}", front::network(address));
         self.count(key, now, 60 * SECOND, CHALLENGES)
+    }
+
+    /// A look at the keys of a service, which tokens of anybody's making can lead to.
+    ///
+    /// # Errors
+    /// 429 when there were too many.
+    pub fn keys(&self, app: &App, name: &str) -> Result<()> {
+        let (now, key) = (app.clock().micros(), format!("keys of {name}"));
+        self.count(key, now, 60 * SECOND, KEYS)
     }
 
     /// A passkey of this person.

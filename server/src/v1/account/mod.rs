@@ -4,7 +4,7 @@ use axum::{Json, extract::State};
 use loupe_wire::{MeKeyInfo, MeResponse};
 use utoipa_axum::router::OpenApiRouter;
 
-use super::organizations;
+use super::{organizations, users};
 use crate::{
     app::App,
     auth::{Org, Read},
@@ -21,8 +21,8 @@ pub fn router() -> OpenApiRouter<App> {
 #[utoipa::path(get, path = "/v1/me", tag = "account", responses((status = 200, body = MeResponse)))]
 async fn get_me(State(app): State<App>, org: Org<Read>) -> Result<Json<MeResponse>> {
     let organization = organizations::find(app.db(), &org.caller.org_id).await?;
-    let users = super::users::list(app.db(), &org.caller.org_id).await?;
     let key = &org.caller.key;
+    let user = users::find_by_id(app.db(), &org.caller.org_id, &key.user_id).await?;
     let standing = limits::standing(&app, &org.caller.org_id).await?;
     let rate = limits::rate(&app, &org.caller, standing);
     let rate_limits = [
@@ -35,14 +35,13 @@ async fn get_me(State(app): State<App>, org: Org<Read>) -> Result<Json<MeRespons
         organization_id: organization.organization_id,
         organization_name: Some(organization.organization_name),
         account_type: name(organization.account_type),
-        user_email: users
-            .into_iter()
-            .find(|user| user.user_id == key.user_id)
-            .map(|user| user.email),
+        user_email: user.map(|user| user.email),
         key: MeKeyInfo {
+            key_id: key.key_id.clone(),
             name: Some(key.name.clone()),
             key_type: Some(name(key.key_type)),
             permissions: key.permissions.iter().map(name).collect(),
+            scopes: key.scopes.clone(),
             expires_at: key.expires_at,
         },
         rate_limits: rate_limits

@@ -193,10 +193,7 @@ async fn get_retriever_stage_figures(
 pub(super) fn stages(place: &Place, executions: &[Object]) -> Vec<StagePerformanceMetrics> {
     let mut seen: IndexMap<&str, [Vec<f64>; 3]> = IndexMap::new();
     for execution in executions {
-        if execution
-            .get("cache_hit_rate")
-            .is_some_and(Value::is_number)
-        {
+        if execution.get("cache_hit").and_then(Value::as_bool) == Some(true) {
             continue;
         }
         for (name, told) in stages_of(execution) {

@@ -65,7 +65,7 @@ pub(super) fn update(request: &APIKeyUpdateRequest, now: i64) -> Result<()> {
     done(faults)
 }
 
-/// Keys of people that were suspended or have not yet come are not made.
+/// Keys of people that were suspended are not made.
 pub(super) fn is_active(user: &UserModel) -> Result<()> {
     if user.status == UserStatus::Suspended {
         return Err(ApiError::conflict(
@@ -88,6 +88,21 @@ pub(super) fn origins(origins: Option<&[String]>, faults: &mut Vec<Violation>) {
             ));
         }
     }
+}
+
+/// As browsers name them: without the port that a scheme has by itself.
+pub(super) fn as_sent(origins: Vec<String>) -> Vec<String> {
+    let plain = |origin: String| {
+        let lower = origin.to_ascii_lowercase();
+        let port = match lower.split_once("://") {
+            Some(("https", _)) => ":443",
+            Some(("http", _)) => ":80",
+            _ => return origin,
+        };
+        let kept = origin.len() - if lower.ends_with(port) { port.len() } else { 0 };
+        origin[..kept].to_owned()
+    };
+    origins.into_iter().map(plain).collect()
 }
 
 pub(super) fn expiry(at: Option<DateTime<Utc>>, now: i64, faults: &mut Vec<Violation>) {

@@ -95,6 +95,7 @@ pub async fn update(
                 let before = found.model.clone();
                 let after = changed(found.model, request);
                 if after.name != before.name {
+                    store::expire(tx, &user.organization_id, &user.user_id, now).await?;
                     check_name(tx, &user, &after.name, after.key_id.as_deref()).await?;
                 }
                 store::update(tx, &after, &found.hash, now).await?;
@@ -131,7 +132,7 @@ fn changed(mut key: APIKeyModel, request: APIKeyUpdateRequest) -> APIKeyModel {
         key.expires_at = at;
     }
     if let Some(origins) = request.allowed_origins {
-        key.allowed_origins = (!origins.is_empty()).then_some(origins);
+        key.allowed_origins = (!origins.is_empty()).then(|| check::as_sent(origins));
     }
     key
 }

@@ -6,8 +6,12 @@ mod retriever;
 mod routes;
 mod store;
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    collections::HashMap,
+    sync::{Arc, atomic::Ordering},
+};
 
+use chrono::{DateTime, Utc};
 use loupe_wire::{
     APIKeyCreateRequest, APIKeyModel, APIKeyType, AuditAction, KeyStatus, NamespaceOperation,
     Permission, ResourceType, UserModel,
@@ -77,7 +81,8 @@ pub async fn mint(
         principal_id: request.principal_id,
         allowed_origins: request
             .allowed_origins
-            .filter(|origins| !origins.is_empty()),
+            .filter(|origins| !origins.is_empty())
+            .map(check::as_sent),
         created_at: Some(clock::time(how.now)),
         created_by: Some(how.caller.actor().to_owned()),
         ..Default::default()
@@ -186,6 +191,15 @@ fn shown(app: &App, mut keys: Vec<APIKeyModel>, include_revoked: bool) -> Vec<AP
     }
     keys.retain(|key| include_revoked || key.status != KeyStatus::Revoked);
     keys
+}
+
+/// When a key of each user was last used, those of retrievers aside.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn last_uses(app: &App, org_id: &str) -> Result<HashMap<String, DateTime<Utc>>> {
+    let uses = store::last_uses(app.db(), org_id).await?.into_iter();
+    Ok(uses.map(|(user, at)| (user, clock::time(at))).collect())
 }
 
 /// The key with this id, whatever its status.

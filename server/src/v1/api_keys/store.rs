@@ -12,6 +12,8 @@ crate::sql! {
     const LIST_RETRIEVER = "SELECT key_id, secret_hash, status, is_protected, last_used_at, data FROM api_keys WHERE org_id = $1 AND retriever_id = $2 ORDER BY created_at DESC, key_id";
     const NEWEST_BY_NAME = "SELECT key_id, secret_hash, status, is_protected, last_used_at, data FROM api_keys WHERE org_id = $1 AND user_id = $2 AND (name = $3 OR key_id = $3) ORDER BY CASE WHEN status = 'active' THEN 0 ELSE 1 END, created_at DESC LIMIT 1";
     const FIND = "SELECT key_id, secret_hash, status, is_protected, last_used_at, data FROM api_keys WHERE org_id = $1 AND key_id = $2";
+    // Visitors of pages use those of retrievers.
+    const LAST_USES = "SELECT user_id, CAST(MAX(last_used_at) AS BIGINT) FROM api_keys WHERE org_id = $1 AND retriever_id IS NULL AND last_used_at IS NOT NULL GROUP BY user_id";
     // The one read without an owner: the hash of the secret is what proves the owner.
     const FIND_BY_HASH = "SELECT key_id, secret_hash, status, is_protected, last_used_at, data FROM api_keys WHERE secret_hash = $1";
     const TOUCH = "UPDATE api_keys SET last_used_at = $3 WHERE org_id = $1 AND key_id = $2";
@@ -151,6 +153,11 @@ pub(super) async fn find_by_name(
 pub(super) async fn find(db: &Db, org_id: &str, key_id: &str) -> Result<Option<APIKeyModel>> {
     let row: Option<Row> = db.one(FIND, args![org_id, key_id]).await?;
     Ok(row.map(|row| Stored::from(row).model))
+}
+
+/// Users and when a key of theirs was last used.
+pub(super) async fn last_uses(db: &Db, org_id: &str) -> Result<Vec<(String, i64)>> {
+    db.all(LAST_USES, args![org_id]).await
 }
 
 pub(super) async fn find_by_hash(db: &Db, hash: &str) -> Result<Option<APIKeyModel>> {

@@ -3,7 +3,7 @@
 use loupe_wire::{AuthConfigInputMode, AuthConfigOutput};
 use serde_json::json;
 
-use super::{APPS, Hosted, check};
+use super::{APPS, Hosted, bearers, check};
 use crate::{
     app::App,
     error::{ApiError, Result, Violation},
@@ -18,11 +18,12 @@ impl Hosted {
     }
 }
 
-/// Hashes open nothing by themselves, and are nobody's business.
+/// Hashes open nothing by themselves, and are nobody's business; keys are told by their names.
 pub(super) fn shown(mut auth: AuthConfigOutput) -> AuthConfigOutput {
     if auth.password_hash.is_some() {
         auth.password_hash = Some("********".into());
     }
+    auth.api_keys = bearers::shown(&auth.api_keys);
     auth
 }
 

@@ -7,7 +7,7 @@ use loupe_wire::{
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Hosted, NAMESPACE, auth_config::mode_fault, store};
+use super::{Hosted, NAMESPACE, auth_config::mode_fault, bearers, store};
 use crate::{
     app::App,
     auth::{self, Caller},
@@ -213,28 +213,22 @@ pub(super) async fn auth(
     old: Option<AuthConfigOutput>,
 ) -> Result<Option<AuthConfigOutput>> {
     let Some(sent) = sent else { return Ok(None) };
+    let mut keys = Vec::new();
     match sent.mode {
         AuthConfigInputMode::Public | AuthConfigInputMode::Clerk => {}
         AuthConfigInputMode::Password => has_password(&sent, old.as_ref())?,
         AuthConfigInputMode::SsoOidc => has_issuer(&sent)?,
-        other => {
-            let message = "this server has the modes clerk, sso_oidc and password; public is without any of them";
-            return Err(mode_fault(message, other));
+        AuthConfigInputMode::Jwt => bearers::has_address(&sent)?,
+        // Those of another day open nothing later.
+        AuthConfigInputMode::ApiKey => keys = bearers::kept(&sent.api_keys, old.as_ref())?,
+        AuthConfigInputMode::SsoSaml => {
+            let message = "this server has the modes clerk, sso_oidc, password, jwt and api_key; public is without any of them";
+            return Err(mode_fault(message, sent.mode));
         }
     }
     has_providers(&sent)?;
-    if let Some(issuer) = sent
-        .oidc_issuer
-        .as_ref()
-        .filter(|issuer| !issuer.is_empty())
-    {
-        has_issuer(&sent)?;
-        app.outbound().check(issuer).map_err(|error| {
-            let path = ["auth_config", "oidc_issuer"];
-            let message = error.to_string();
-            Violation::body(&path, "value_error", message, issuer.as_str().into())
-        })?;
-    }
+    bearers::check(app, &sent)?;
+    issuer_is_asked(app, &sent)?;
     if let Some(name) = &sent.oidc_client_secret_name {
         let known = old.as_ref().is_some_and(|old| {
             old.oidc_issuer == sent.oidc_issuer
@@ -253,6 +247,7 @@ pub(super) async fn auth(
     let mut kept: AuthConfigOutput = cast(&AuthConfigInput {
         password: None,
         password_hash: None,
+        api_keys: keys,
         ..sent
     })?;
     kept.password_hash = hash;
@@ -276,6 +271,21 @@ pub(super) async fn changed_auth(
             auth(app, caller, Some(sent), old).await.map(Some)
         }
     }
+}
+
+/// A provider that is named can be asked, in whatever mode.
+fn issuer_is_asked(app: &App, sent: &AuthConfigInput) -> Result<()> {
+    let issuer = sent.oidc_issuer.as_ref();
+    let Some(issuer) = issuer.filter(|issuer| !issuer.is_empty()) else {
+        return Ok(());
+    };
+    has_issuer(sent)?;
+    app.outbound().check(issuer).map_err(|error| {
+        let path = ["auth_config", "oidc_issuer"];
+        let message = error.to_string();
+        Violation::body(&path, "value_error", message, issuer.as_str().into())
+    })?;
+    Ok(())
 }
 
 fn has_providers(sent: &AuthConfigInput) -> Result<()> {

@@ -118,8 +118,11 @@ pub async fn verify(
         size_bytes: found
             .as_ref()
             .map(|found| i64::try_from(found.size).unwrap_or(i64::MAX)),
+        last_modified: found
+            .as_ref()
+            .and_then(|found| found.last_modified)
+            .map(|at| at.to_rfc3339()),
         etag: found.map(|found| found.etag),
-        last_modified: None,
     })
 }
 

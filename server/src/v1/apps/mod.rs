@@ -1,7 +1,9 @@
 //! Hosted apps: front ends that organizations bring, served each on its own origin.
 
 mod auth_config;
+mod bearers;
 pub mod building;
+mod changes;
 pub mod check;
 pub mod deploys;
 mod domains;
@@ -12,6 +14,7 @@ mod people;
 pub mod public;
 mod routes;
 pub mod store;
+mod unified;
 mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +29,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 pub use auth_config::{has_passkeys, has_sign_in, renew_password};
+pub use bearers::{has_bearers, key_name};
 pub use deploys::sweep;
 pub use domains::{begin_recheck, mailed, recheck};
 pub use embedding::Embedding;
@@ -403,12 +407,12 @@ impl Hosted {
             meta: request.meta.unwrap_or(draft.meta),
             template: request.template.unwrap_or(draft.template),
             sections: request.sections.unwrap_or(draft.sections),
-            custom_html: request.custom_html.or(draft.custom_html),
-            hero: request.hero.or(draft.hero),
+            custom_html: request.custom_html.unwrap_or(draft.custom_html),
+            hero: request.hero.unwrap_or(draft.hero),
             theme: request.theme.unwrap_or(draft.theme),
-            seo: request.seo.or(draft.seo),
+            seo: request.seo.unwrap_or(draft.seo),
             stats: request.stats.unwrap_or(draft.stats),
-            featured_gallery: request.featured_gallery.or(draft.featured_gallery),
+            featured_gallery: request.featured_gallery.unwrap_or(draft.featured_gallery),
             tabs: request.tabs.unwrap_or(draft.tabs),
         };
     }

@@ -109,7 +109,7 @@ fn without_password(hosted: &Hosted) -> Result<()> {
     Err(ApiError::unauthenticated("password_required", message).with("password_protected", true))
 }
 
-/// Strangers search nothing of an app that people sign in to, or that has a password.
+/// Strangers search nothing of an app that people sign in to, that is called with tokens or keys, or that has a password.
 fn for_everybody(hosted: &Hosted) -> Result<()> {
     without_password(hosted)?;
     if super::has_sign_in(hosted.auth_config.as_ref()) {
@@ -117,6 +117,10 @@ fn for_everybody(hosted: &Hosted) -> Result<()> {
             "sign_in_required",
             "this app is searched by people who signed in to it: use its own address",
         ));
+    }
+    if super::has_bearers(hosted.auth_config.as_ref()) {
+        let message = "this app is searched with a token or a key: use its own /api";
+        return Err(ApiError::unauthenticated("token_required", message));
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use loupe_wire::{
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{Wanted, deploys, insight, people, versions};
+use super::{Wanted, changes, deploys, insight, people, versions};
 use crate::{
     app::App,
     auth::{self, Caller, Delete, Org, Read, Write},
@@ -266,7 +266,7 @@ async fn diff_versions(
     Path((app_id, from, to)): Path<(String, String, String)>,
 ) -> Result<Json<VersionDiffResponse>> {
     let (from, to) = (number(&from)?, number(&to)?);
-    versions::diff(&app, &org.caller, &app_id, from, to)
+    changes::between(&app, &org.caller, &app_id, from, to)
         .await
         .map(Json)
 }

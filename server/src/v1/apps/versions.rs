@@ -3,9 +3,8 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use loupe_wire::{
-    AppResponse, DownloadUrlResponse, FileDiff, FileDiffStatus, Object, PromoteResponse,
-    RestoreVersionRequestEnvironment, RestoreVersionResponse, Value, VersionDetailResponse,
-    VersionDiffResponse, VersionListResponse, VersionRecord,
+    AppResponse, DownloadUrlResponse, Object, PromoteResponse, RestoreVersionRequestEnvironment,
+    RestoreVersionResponse, Value, VersionDetailResponse, VersionListResponse, VersionRecord,
 };
 use serde_json::json;
 
@@ -142,66 +141,6 @@ pub async fn get(
     told["asset_manifest"] = json!(found.files);
     told["is_active"] = json!(active(&record, found.record.version));
     cast(&told)
-}
-
-/// What one version has and another has not.
-pub async fn diff(
-    app: &App,
-    caller: &Caller,
-    app_id: &str,
-    from: i64,
-    to: i64,
-) -> Result<VersionDiffResponse> {
-    let record = super::find(app, caller, app_id).await?;
-    let old = store::find_version(app.db(), &caller.org_id, &record.id, from).await?;
-    let new = store::find_version(app.db(), &caller.org_id, &record.id, to).await?;
-    let paths: BTreeSet<&String> = old.files.keys().chain(new.files.keys()).collect();
-    let files: Vec<FileDiff> = paths
-        .into_iter()
-        .map(|path| {
-            let (before, after) = (old.files.get(path), new.files.get(path));
-            let size = |size: u64| i64::try_from(size).unwrap_or(i64::MAX);
-            let (old_size, new_size) = (
-                before.map(|file| size(file.size)),
-                after.map(|file| size(file.size)),
-            );
-            FileDiff {
-                path: path.clone(),
-                status: match (before, after) {
-                    (None, _) => FileDiffStatus::Added,
-                    (_, None) => FileDiffStatus::Removed,
-                    (Some(old), Some(new)) if old.hash == new.hash => FileDiffStatus::Unchanged,
-                    _ => FileDiffStatus::Modified,
-                },
-                old_hash: before.map(|file| file.hash.clone()),
-                new_hash: after.map(|file| file.hash.clone()),
-                size_delta: Some(new_size.unwrap_or(0) - old_size.unwrap_or(0)),
-                old_size,
-                new_size,
-            }
-        })
-        .collect();
-    let count = |status| {
-        let count = files.iter().filter(|file| file.status == status).count();
-        i64::try_from(count).unwrap_or(i64::MAX)
-    };
-    let summary = [
-        ("added", FileDiffStatus::Added),
-        ("removed", FileDiffStatus::Removed),
-        ("modified", FileDiffStatus::Modified),
-        ("unchanged", FileDiffStatus::Unchanged),
-    ];
-    Ok(VersionDiffResponse {
-        app_id: record.id,
-        from_version: from,
-        to_version: to,
-        summary: summary
-            .into_iter()
-            .map(|(name, status)| (name.to_owned(), count(status)))
-            .collect(),
-        files,
-        ..Default::default()
-    })
 }
 
 /// Goes back to what production served before.

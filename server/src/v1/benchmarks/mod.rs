@@ -1,6 +1,7 @@
 //! Benchmarks: retrievers asked again what people asked before, and measured by what people did then.
 
 mod figures;
+mod nodes;
 mod routes;
 mod run;
 mod store;
@@ -117,14 +118,6 @@ async fn checked(
     let fault = |member: &str, kind: &str, msg: &str, sent: Value| -> ApiError {
         Violation::body(&["session_filter", member], kind, msg, sent).into()
     };
-    if filter
-        .taxonomy_node_ids
-        .as_ref()
-        .is_some_and(|nodes| !nodes.is_empty())
-    {
-        let msg = "sessions are not told apart by taxonomies yet";
-        return Err(fault("taxonomy_node_ids", "not_enabled", msg, Value::Null));
-    }
     if !matches!(filter.sample_strategy.as_str(), "random" | "recent") {
         let sent = filter.sample_strategy.into();
         return Err(fault(
@@ -159,7 +152,7 @@ async fn checked(
     };
     Ok(SessionFilterOutput {
         retriever_ids,
-        taxonomy_node_ids: None,
+        taxonomy_node_ids: filter.taxonomy_node_ids.filter(|nodes| !nodes.is_empty()),
         time_range,
         min_interactions: filter.min_interactions,
         interaction_types: filter.interaction_types,

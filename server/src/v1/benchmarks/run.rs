@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     figures::{self, Act, DEPTH, KS, Rankings, Session},
-    store,
+    nodes, store,
 };
 use crate::{
     app::App,
@@ -58,7 +58,9 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     benchmark.started_at = Some(app.clock().now());
     benchmark.status = BenchmarkStatus::BuildingSessions;
     save(app, &namespace_id, &benchmark).await?;
-    let (queries, sessions) = sessions(app, &namespace_id, &benchmark).await?;
+    let scope: Scope<Read> = Scope::internal(Caller::system(&claim.org_id), namespace_id.clone());
+    let drawn = sessions(app, &scope, &benchmark).await?;
+    let (queries, sessions) = (drawn.queries, drawn.sessions);
     if sessions.is_empty() {
         let message = "no interactions match the filter and tell their query";
         return Err(ApiError::bad_request("too_few_interactions", message));
@@ -66,7 +68,6 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     benchmark.session_count = i64::try_from(sessions.len()).unwrap_or(i64::MAX);
     benchmark.status = BenchmarkStatus::Replaying;
     save(app, &namespace_id, &benchmark).await?;
-    let scope: Scope<Read> = Scope::internal(Caller::system(&claim.org_id), namespace_id.clone());
     let mut replays = Vec::new();
     let named = std::iter::once(&benchmark.baseline_retriever_id);
     for id in named.chain(&benchmark.candidate_retriever_ids) {
@@ -76,7 +77,7 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     benchmark.status = BenchmarkStatus::ComputingMetrics;
     save(app, &namespace_id, &benchmark).await?;
     // Drawing thousands of times keeps a processor busy.
-    let counted = tokio::task::spawn_blocking(move || count(&sessions, replays));
+    let counted = tokio::task::spawn_blocking(move || count(&sessions, &drawn.apart, replays));
     let (results, comparison) = counted.await.map_err(ApiError::internal)?;
     benchmark.results = Some(results);
     benchmark.comparison = comparison;
@@ -111,12 +112,19 @@ async fn save(app: &App, namespace_id: &str, benchmark: &BenchmarkResponse) -> R
         .await
 }
 
+/// What is asked again.
+struct Drawn {
+    /// What people asked.
+    queries: Vec<Object>,
+    /// Who asked it, and what they did then.
+    sessions: Vec<Session>,
+    /// The sessions of each node of a taxonomy.
+    apart: IndexMap<String, Vec<Session>>,
+}
+
 /// The queries that people asked, and the sessions that asked them.
-async fn sessions(
-    app: &App,
-    namespace_id: &str,
-    benchmark: &BenchmarkResponse,
-) -> Result<(Vec<Object>, Vec<Session>)> {
+async fn sessions(app: &App, scope: &Scope<Read>, benchmark: &BenchmarkResponse) -> Result<Drawn> {
+    let namespace_id = &scope.namespace_id;
     let filter = benchmark.session_filter.clone().unwrap_or_default();
     let range = filter.time_range.clone().unwrap_or_default();
     let now = app.clock().micros();
@@ -135,13 +143,22 @@ async fn sessions(
             .is_none_or(|at| at.timestamp_micros() <= until)
     });
     let (queries, mut all) = gather(acts, &filter);
+    let nodes = nodes::of(app, scope, &all).await?;
+    let wanted = filter.taxonomy_node_ids.as_deref();
+    if let Some(wanted) = wanted {
+        all.retain(|session| nodes::touches(session, &nodes, wanted));
+    }
     if filter.sample_strategy != "recent" {
         // The same benchmark draws the same sessions, however often it is begun.
         let seed = Sha256::digest(&benchmark.benchmark_id);
         all.shuffle(&mut StdRng::from_seed(seed.into()));
     }
     all.truncate(usize::try_from(benchmark.session_count).unwrap_or(usize::MAX));
-    Ok((queries, all))
+    Ok(Drawn {
+        apart: nodes::apart(&all, &nodes, wanted),
+        queries,
+        sessions: all,
+    })
 }
 
 /// Acts by person and query, the newest first.
@@ -295,7 +312,16 @@ impl Replay {
         Ok(answer.documents.iter().filter_map(id).collect())
     }
 
-    fn result(self, sessions: &[Session]) -> BenchmarkResult {
+    fn result(
+        self,
+        sessions: &[Session],
+        apart: &IndexMap<String, Vec<Session>>,
+    ) -> BenchmarkResult {
+        let of_node = |(node, sessions): (&String, &Vec<Session>)| {
+            let figures = figures::alignment(sessions, &self.rankings);
+            (node.clone(), figures)
+        };
+        let deltas = (!apart.is_empty()).then(|| apart.iter().map(of_node).collect());
         let stages = serde_json::to_string(&self.retriever.stages).unwrap_or_default();
         let failed = sessions
             .iter()
@@ -305,7 +331,7 @@ impl Replay {
             retriever_name: self.retriever.retriever_name,
             pipeline_hash: hex::encode(&Sha256::digest(stages)[..8]),
             metrics: figures::alignment(sessions, &self.rankings),
-            taxonomy_deltas: None,
+            taxonomy_deltas: deltas,
             latency: figures::latency(self.took, self.stages),
             failed_sessions: i64::try_from(failed.count()).unwrap_or(i64::MAX),
             error_summary: self.errors,
@@ -316,6 +342,7 @@ impl Replay {
 /// The results of every retriever, and each candidate beside the baseline, which is the first.
 fn count(
     sessions: &[Session],
+    apart: &IndexMap<String, Vec<Session>>,
     replays: Vec<Replay>,
 ) -> (Vec<BenchmarkResult>, Option<BenchmarkComparison>) {
     let deciding: Vec<Vec<Option<f64>>> = replays
@@ -324,7 +351,7 @@ fn count(
         .collect();
     let results: Vec<BenchmarkResult> = replays
         .into_iter()
-        .map(|one| one.result(sessions))
+        .map(|one| one.result(sessions, apart))
         .collect();
     let (Some(baseline), Some(before)) = (results.first(), deciding.first()) else {
         return (results, None);
@@ -371,8 +398,27 @@ fn compare(
         latency_delta_ms: candidate.latency.p50_ms - baseline.latency.p50_ms,
         p_value: chance.map(|(p, _)| p),
         confidence_interval: chance.map(|(_, [low, high])| vec![json!(low), json!(high)]),
-        ..Default::default()
+        taxonomy_wins: nodes_where(baseline, candidate, |was, is| is > was),
+        taxonomy_losses: nodes_where(baseline, candidate, |was, is| is < was),
     }
+}
+
+/// The nodes whose sessions' nDCG changed in this way.
+fn nodes_where(
+    baseline: &BenchmarkResult,
+    candidate: &BenchmarkResult,
+    changed: impl Fn(f64, f64) -> bool,
+) -> Vec<String> {
+    let figure = |one: &BenchmarkResult, node: &str| {
+        let of_node = one.taxonomy_deltas.as_ref()?.get(node)?;
+        of_node.ndcg_at_k.get(&DECIDING_K.to_string()).copied()
+    };
+    let nodes = candidate.taxonomy_deltas.iter().flat_map(IndexMap::keys);
+    let named = nodes.filter(|node| {
+        let (was, is) = (figure(baseline, node), figure(candidate, node));
+        was.zip(is).is_some_and(|(was, is)| changed(was, is))
+    });
+    named.cloned().collect()
 }
 
 fn recommendation(comparisons: &[PipelineComparison]) -> String {

@@ -19,6 +19,8 @@ pub const CREDIT_USD: f64 = 0.001;
 pub const STORAGE_GB_MONTH_USD: f64 = 0.33;
 /// Dollars of a search: 2 for a million.
 pub const QUERY_USD: f64 = 2.0e-6;
+/// The same in credits.
+pub const QUERY_CREDITS: f64 = QUERY_USD / CREDIT_USD;
 /// Dollars of an object that was processed without a rate of its own: a tenth of a credit.
 pub const OBJECT_USD: f64 = 0.1 * CREDIT_USD;
 /// Pictures and films in full resolution take more.
@@ -159,6 +161,15 @@ fn modality(mime_type: &str) -> Object {
 }
 
 fn extractor(info: &extract::ExtractorInfo) -> ExtractorPricing {
+    ExtractorPricing {
+        feature_extractor_name: info.name.into(),
+        description: info.description.into(),
+        costs: Some(extractor_costs(info)),
+    }
+}
+
+/// What an extractor's work is counted in, and what each costs.
+pub fn extractor_costs(info: &extract::ExtractorInfo) -> CostsInfo {
     let (unit, tier, label) = match info.name {
         name if name.starts_with("text") => (CostUnit::V1kTokens, 1, "simple"),
         name if name.starts_with("image") => (CostUnit::Image, 2, "moderate"),
@@ -170,13 +181,9 @@ fn extractor(info: &extract::ExtractorInfo) -> ExtractorPricing {
         credits_per_unit: credits(unit),
         description: None,
     };
-    ExtractorPricing {
-        feature_extractor_name: info.name.into(),
-        description: info.description.into(),
-        costs: Some(CostsInfo {
-            tier,
-            tier_label: label.into(),
-            rates: vec![rate],
-        }),
+    CostsInfo {
+        tier,
+        tier_label: label.into(),
+        rates: vec![rate],
     }
 }

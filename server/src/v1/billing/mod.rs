@@ -23,7 +23,7 @@ use serde_json::json;
 
 pub use account::month;
 pub use caps::{Spending, tick};
-pub use card::{OBJECT_USD, QUERY_USD, STORAGE_GB_MONTH_USD};
+pub use card::{OBJECT_USD, QUERY_CREDITS, QUERY_USD, STORAGE_GB_MONTH_USD, extractor_costs};
 pub use current::credits;
 pub use routes::router;
 pub use store::{Ingested, note};

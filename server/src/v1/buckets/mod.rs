@@ -157,7 +157,7 @@ pub async fn get<L: Level>(
 
 async fn counted(app: &App, namespace_id: &str, bucket: BucketResponse) -> Result<BucketResponse> {
     let mut buckets = [bucket];
-    store::count_objects(app.db(), namespace_id, &mut buckets).await?;
+    store::count(app.db(), namespace_id, &mut buckets).await?;
     let [bucket] = buckets;
     Ok(bucket)
 }

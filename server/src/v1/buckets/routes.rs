@@ -42,9 +42,10 @@ async fn page(
         .caller
         .list(app, &BUCKETS, ResourceType::Bucket, owner, &params)
         .await?;
-    store::count_objects(app.db(), &scope.namespace_id, &mut page.results).await?;
+    store::count(app.db(), &scope.namespace_id, &mut page.results).await?;
     let total_count = page.total_count(&params);
     Ok(Json(ListBucketsResponse {
+        stats: Some(store::stats(&page.results)),
         results: page.results,
         pagination: page.pagination,
         total_count,

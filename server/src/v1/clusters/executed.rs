@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use loupe_wire::{ClusterRunStatus, NamespaceOperation, Object, Value};
+use loupe_wire::{ClusterExecutionMetrics, ClusterRunStatus, NamespaceOperation, Object, Value};
 
 use super::store::{self, CLUSTERS};
 use crate::{
@@ -86,4 +86,33 @@ pub async fn made_by(
         (run.task_id, (result.num_clusters, result.num_points))
     });
     Ok(told.collect())
+}
+
+/// The figures of the last completed execution of a cluster: of the one that is named, else of the newest over any of the
+/// collections.
+///
+/// # Errors
+/// 404 for a named one that is not there; the database does not answer.
+pub async fn figures(
+    app: &App,
+    namespace_id: &str,
+    named: Option<&str>,
+    collection_ids: &[String],
+) -> Result<Option<ClusterExecutionMetrics>> {
+    let id = match named {
+        Some(named) => {
+            let found = CLUSTERS.known(app.db(), namespace_id, named).await?;
+            found.id.clone()
+        }
+        None => {
+            let mut all = CLUSTERS.all(app.db(), namespace_id).await?.into_iter();
+            let reads = |id: &String| collection_ids.contains(id);
+            let Some(over) = all.find(|one| one.told.input_collections.iter().any(reads)) else {
+                return Ok(None);
+            };
+            over.id
+        }
+    };
+    let last = store::last(app.db(), namespace_id, &id).await?;
+    Ok(last.and_then(|run| run.result.metrics))
 }

@@ -15,12 +15,13 @@ use serde_json::json;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 
+use super::parameters;
 use crate::{
     app::App,
     auth::{Org, Read, Scope},
     error::{ApiError, Result},
     openapi::routes,
-    v1::namespaces::NAMESPACES,
+    v1::{billing, namespaces::NAMESPACES},
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -81,7 +82,10 @@ pub fn describe(info: &ExtractorInfo, outputs: &Outputs) -> FeatureExtractorResp
             .iter()
             .map(|input| (input.name.to_owned(), 1))
             .collect(),
+        parameter_schema: Some(parameters::schema(info)),
         default_parameters: object(info.default_parameters()),
+        costs: Some(billing::extractor_costs(info)),
+        example_usage: example(info),
         required_vector_indexes: Some(indexes(info, outputs)),
         position_fields: info
             .position_fields
@@ -92,6 +96,18 @@ pub fn describe(info: &ExtractorInfo, outputs: &Outputs) -> FeatureExtractorResp
         serve_apps: states(info, outputs),
         ..Default::default()
     }
+}
+
+/// The member `feature_extractor` of a collection, with a field of the object that is named as the extractor's input is.
+fn example(info: &ExtractorInfo) -> Object {
+    let named = info.inputs.iter().filter(|input| input.name != "*");
+    let mappings: Object = named
+        .take(1)
+        .map(|input| (input.name.to_owned(), input.name.into()))
+        .collect();
+    object(json!({
+        "feature_extractor_name": info.name, "version": info.version, "input_mappings": mappings, "parameters": {},
+    }))
 }
 
 /// The vector indexes that a collection gets when no parameter is set.
@@ -148,7 +164,10 @@ fn unify(info: &ExtractorInfo, outputs: &Outputs) -> UnifiedExtractorResponse {
         expected_input_types: told.expected_input_types,
         supported_input_types: told.supported_input_types,
         max_inputs: told.max_inputs,
+        parameter_schema: told.parameter_schema,
         default_parameters: told.default_parameters,
+        costs: told.costs,
+        example_usage: told.example_usage,
         required_vector_indexes: told.required_vector_indexes,
         position_fields: told.position_fields,
         realtime_available: told.realtime_available,

@@ -10,14 +10,15 @@ use loupe_wire::{
 };
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{COLLECTIONS, lifecycle, schemas};
+use super::{COLLECTIONS, details, lifecycle, schemas};
 use crate::{
     app::App,
     auth::{Delete, Read, Scope, Write},
     body::Body,
-    error::Result,
+    error::{ApiError, Result},
     list::{ListParams, ListQuery, Params},
     openapi::routes,
+    unresolved,
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -46,20 +47,17 @@ async fn page(
     request: ListCollectionsRequest,
 ) -> Result<Json<ListCollectionsResponse>> {
     let params = ListParams::new(query, &request)?;
-    let mut page = scope
-        .caller
-        .list(
-            app,
-            &COLLECTIONS,
-            ResourceType::Collection,
-            &scope.namespace_id,
-            &params,
-        )
-        .await?;
+    let (caller, kind, owner) = (&scope.caller, ResourceType::Collection, &scope.namespace_id);
+    let mut page = if request.include_system {
+        details::with_system(app, &scope, &params).await?
+    } else {
+        caller.list(app, &COLLECTIONS, kind, owner, &params).await?
+    };
     super::count_documents(app, &scope, &mut page.results).await?;
     let total_count = page.total_count(&params);
     let (results, pagination) = (page.results, page.pagination);
     Ok(Json(ListCollectionsResponse {
+        stats: Some(details::stats(&results)),
         results,
         pagination,
         total_count,
@@ -72,6 +70,26 @@ async fn page(
 struct SearchQuery {
     /// Words that collections are looked for by, in any letters.
     search: Option<String>,
+    /// The namespace of the header: another one is refused.
+    namespace_id: Option<String>,
+    /// Lists the collections that the server keeps, too, such as that of annotations.
+    include_system: Option<bool>,
+}
+
+impl SearchQuery {
+    /// Refuses a request whose header and query name different namespaces.
+    fn check(&self, scope: &Scope<Read>) -> Result<()> {
+        let header = &scope.namespace_id;
+        match &self.namespace_id {
+            Some(asked) if asked != header && !unresolved::is_nowhere(header) => {
+                Err(ApiError::bad_request(
+                    "namespace_mismatch",
+                    "X-Namespace and namespace_id name different namespaces",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Collections of the namespace.
@@ -82,8 +100,10 @@ async fn list_collections(
     query: ListQuery,
     Params(words): Params<SearchQuery>,
 ) -> Result<Json<ListCollectionsResponse>> {
+    words.check(&scope)?;
     let request = ListCollectionsRequest {
         search: words.search,
+        include_system: words.include_system.unwrap_or(false),
         ..Default::default()
     };
     page(&app, scope, query, request).await
@@ -117,7 +137,7 @@ async fn get_collection(
     scope: Scope<Read>,
     Path(identifier): Path<String>,
 ) -> Result<Json<CollectionResponse>> {
-    super::get(&app, &scope, &identifier).await.map(Json)
+    details::get(&app, &scope, &identifier).await.map(Json)
 }
 
 /// Changes what is mutable; the extractor is not: clone the collection to change it.

@@ -3,10 +3,10 @@
 use indexmap::IndexMap;
 use loupe_wire::{
     BucketSchema, CollectionResponse, FieldPassthrough, NamespaceOperation, ResourceType,
-    SourceConfig, SourceType, Value, reading,
+    SingleLineageEntry, SourceConfig, SourceType, Value, reading,
 };
 
-use super::COLLECTIONS;
+use super::{COLLECTIONS, details};
 use crate::{
     app::App,
     auth::{Scope, Write},
@@ -155,6 +155,34 @@ async fn check_depth(app: &App, namespace_id: &str, ids: &[String]) -> Result<()
     let msg =
         format!("collections over collections have at most {MAX_TIERS} tiers, without circles");
     Err(fault("collection_ids", msg, ids.to_vec().into()).into())
+}
+
+/// The collections below one, with their ids: those that it reads first, those at the bottom last.
+pub(super) async fn below(
+    app: &App,
+    namespace_id: &str,
+    collection: &CollectionResponse,
+) -> Result<Vec<(String, SingleLineageEntry)>> {
+    let mut found: Vec<(String, SingleLineageEntry)> = Vec::new();
+    let mut level = collection.source.collection_ids.clone().unwrap_or_default();
+    for _ in 0..MAX_TIERS {
+        let mut next = Vec::new();
+        for id in level {
+            match COLLECTIONS.known(app.db(), namespace_id, &id).await {
+                Ok(one) => {
+                    next.extend(one.source.collection_ids.iter().flatten().cloned());
+                    // One that is read over several ways counts where it is deepest.
+                    found.retain(|(other, _)| *other != id);
+                    found.push((id, details::entry(&one)));
+                }
+                // One that was deleted is told of nowhere.
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        level = next;
+    }
+    Ok(found)
 }
 
 /// The schemas of what a collection reads, in their order; none of a source that may have any field.

@@ -43,6 +43,7 @@ async fn discover(State(app): State<App>) -> Json<DiscoveryResponse> {
     Json(DiscoveryResponse {
         extractors: extractors(&app),
         stages: stages(&app),
+        manifest_schema: Some(schemas::all().clone()),
     })
 }
 
@@ -96,13 +97,17 @@ fn told(one: FeatureExtractorResponseModel) -> ExtractorDiscovery {
         input_schema: Some(one.input_schema),
         parameter_schema: one.parameter_schema.unwrap_or_default(),
         output_schema: one.output_schema,
+        costs: one.costs,
+        type_mode: one.type_mode,
         expected_input_types: one.expected_input_types,
+        inference_type: one.inference_type,
         supported_input_types: one.supported_input_types,
         max_inputs: one.max_inputs,
         default_parameters: one.default_parameters,
         required_vector_indexes: indexes,
         position_fields: one.position_fields,
         capabilities: one.capabilities,
+        example_usage: one.example_usage,
         realtime_available: one.realtime_available.unwrap_or(false),
         serve_apps: one.serve_apps,
     }
@@ -115,10 +120,39 @@ fn object(one: &impl Serialize) -> Object {
     }
 }
 
+/// Stages that read collections by themselves.
+const READING: [&str; 7] = [
+    "feature_search",
+    "attribute_filter",
+    "query_expand",
+    "agent_search",
+    "cross_compare",
+    "document_enrich",
+    "traverse_edge",
+];
+
+/// What a stage asks for: nothing, a model that embeds or ranks, or one that writes and services that are paid.
+fn cost_tier(stage_id: &str) -> &'static str {
+    match stage_id {
+        "llm_filter"
+        | "llm_enrich"
+        | "summarize"
+        | "agent_search"
+        | "agentic_enrich"
+        | "external_web_search"
+        | "external_reverse_image" => "high",
+        "feature_search" | "query_expand" | "rerank" | "maxsim_rerank" | "cross_compare"
+        | "taxonomy_enrich" => "moderate",
+        _ => "low",
+    }
+}
+
 fn stages(app: &App) -> Vec<StageDiscovery> {
     let all = stage::catalogue(retrievers::configured(app)).into_iter();
     all.map(|one| StageDiscovery {
         category: name_of(one.category),
+        cost_tier: cost_tier(&one.stage_id).to_owned(),
+        requires_collections: READING.contains(&one.stage_id.as_str()),
         stage_id: one.stage_id,
         description: one.description,
         icon: one.icon,

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use loupe_engine::store::WithVectors;
-use loupe_wire::{ListDocumentsRequest, NamespaceOperation, Object, PaginationResponse, Value};
+use loupe_engine::store::{Document, WithVectors};
+use loupe_wire::{
+    DocumentListStats, ListDocumentsRequest, NamespaceOperation, Object, PaginationResponse, Value,
+};
 use serde::Serialize;
 use serde_json::json;
 
@@ -90,6 +92,8 @@ pub(super) struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     total_documents: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    stats: Option<DocumentListStats>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     results: Option<Results>,
     #[serde(skip_serializing_if = "Option::is_none")]
     groups: Option<Value>,
@@ -120,6 +124,10 @@ pub(super) async fn list_page(
     let page = super::list(app, &sight.reach, listing).await?;
     let mut answer = Answer {
         total_documents: page.pagination.total,
+        stats: page
+            .pagination
+            .total
+            .map(|total| stats(&page.documents, total)),
         pagination: page.pagination,
         warnings: [],
         results: None,
@@ -141,9 +149,37 @@ pub(super) async fn list_page(
     super::expand(app, scope, expand, &mut shown).await?;
     match &answer.group_by_field {
         None => answer.results = Some(Results::Expanded(shown)),
-        Some(field) => answer.groups = Some(groups(shown, field)),
+        Some(field) => {
+            let (count, groups) = (shown.len(), groups(shown, field));
+            if let Some(stats) = &mut answer.stats {
+                add_groups(stats, count, &groups);
+            }
+            answer.groups = Some(groups);
+        }
     }
     Ok(answer)
+}
+
+/// Counts of all that match, files of the ones shown.
+#[expect(clippy::cast_precision_loss, reason = "an average for people")]
+fn stats(shown: &[Document], total: i64) -> DocumentListStats {
+    let blobs: usize = shown
+        .iter()
+        .map(|document| view::blobs(document).len())
+        .sum();
+    DocumentListStats {
+        total_documents: total,
+        avg_blobs_per_document: blobs as f64 / shown.len().max(1) as f64,
+        ..Default::default()
+    }
+}
+
+/// Groups are made of the page, and counted of it.
+#[expect(clippy::cast_precision_loss, reason = "an average for people")]
+fn add_groups(stats: &mut DocumentListStats, documents: usize, groups: &Value) {
+    let groups = groups.as_array().map_or(0, Vec::len);
+    stats.total_groups = i64::try_from(groups).ok();
+    stats.avg_documents_per_group = Some(documents as f64 / groups.max(1) as f64);
 }
 
 /// The page's documents by the value of a field, in the order first met.

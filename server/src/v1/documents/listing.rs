@@ -4,9 +4,12 @@ use loupe_engine::{
     filter::{Condition, Filter, Operator},
     store::{Direction, Document, ListQuery, Ranking, Reach, SearchQuery, Sort, WithVectors},
 };
-use loupe_wire::PaginationResponse;
+use loupe_wire::{ListPartition, PaginationResponse};
 
-use crate::{app::App, error::Result};
+use crate::{
+    app::App,
+    error::{Result, Violation},
+};
 
 /// Documents that a query without a cursor reaches.
 const MOST: usize = 10_000;
@@ -72,6 +75,34 @@ pub fn by_batch(filter: Filter) -> Filter {
         }
         leaf => leaf,
     }
+}
+
+/// The documents of one part of several that are read beside each other: parts are ranges of ids, over which documents are
+/// spread evenly. Every document is in one of them.
+///
+/// # Errors
+/// 422 for a part that is not among so many.
+pub fn of_part(part: &ListPartition) -> Result<Filter> {
+    let ListPartition { index, count } = *part;
+    if index < 0 || index >= count {
+        let msg = "parts are counted from 0: index is less than count";
+        return Err(
+            Violation::body(&["partition", "index"], "value_error", msg, index.into()).into(),
+        );
+    }
+    let width = u128::MAX / u128::try_from(count).unwrap_or(1).max(1);
+    let bound = |part: i64, operator: Operator| {
+        let first = width.saturating_mul(u128::try_from(part).unwrap_or(0));
+        Filter::leaf("document_id", operator, format!("doc_{first:032x}").into())
+    };
+    let mut bounds = Vec::new();
+    if index > 0 {
+        bounds.push(bound(index, Operator::Gte));
+    }
+    if index + 1 < count {
+        bounds.push(bound(index + 1, Operator::Lt));
+    }
+    Ok(Filter::All(bounds))
 }
 
 /// How many documents a page of the window may have: none beyond the first so many.

@@ -3,7 +3,10 @@ use axum::{
     extract::{FromRequestParts, Path, State},
     http::request::Parts,
 };
-use loupe_engine::store::{Direction, Sort, WithVectors};
+use loupe_engine::{
+    filter::Filter,
+    store::{Direction, Sort, WithVectors},
+};
 use loupe_wire::{
     BatchDeleteDocumentsRequest, BatchDeleteDocumentsResponse, BatchDocumentDeleteResult,
     BatchUpdateDocumentsRequest, BatchUpdateDocumentsResponse, BulkUpdateDocumentsRequest,
@@ -18,6 +21,7 @@ use utoipa_axum::router::OpenApiRouter;
 use super::{
     Listing, Shape, VectorNames,
     answers::{Answer, One, list_page, show_one},
+    listing::of_part,
     view::Shown,
 };
 use crate::{
@@ -113,10 +117,15 @@ pub(super) fn listing(query: &DocumentsQuery, request: &ListDocumentsRequest) ->
     };
     let shape = shape(query, request);
     let text = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+    let filter = filter
+        .map(|filter| parse_filter(&filter, "filters").map(super::by_batch))
+        .transpose()?;
+    let part = request.partition.as_ref().map(of_part).transpose()?;
     Ok(Listing {
-        filter: filter
-            .map(|filter| parse_filter(&filter, "filters").map(super::by_batch))
-            .transpose()?,
+        filter: match (part, filter) {
+            (Some(part), Some(filter)) => Some(Filter::All(vec![part, filter])),
+            (part, filter) => part.or(filter),
+        },
         sort,
         search: text(&request.search).or(text(&query.search)),
         limit: usize::try_from(limit).unwrap_or(10),

@@ -182,7 +182,7 @@ impl Serialize for Numbers<'_> {
 }
 
 /// References to the blobs that a document was made of.
-fn blobs(document: &Document) -> &[Value] {
+pub(super) fn blobs(document: &Document) -> &[Value] {
     let internal = document.payload.get("_internal");
     let blobs = internal.and_then(|internal| internal.get("document_blobs"));
     let blobs = blobs.and_then(Value::as_array);

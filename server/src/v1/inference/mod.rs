@@ -1,11 +1,13 @@
 //! The models of this server asked directly: texts and pictures to vectors, texts scored for a query, words of a language
 //! model.
 
+mod memory;
 mod routes;
 
 use std::time::Instant;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use indexmap::IndexMap;
 use loupe_engine::{
     embed::{Pixels, Question},
     stage::{Around as _, Metered},
@@ -14,6 +16,8 @@ use loupe_wire::{Object, RawInferenceRequest, RawInferenceResponse, Value};
 use serde_json::json;
 
 pub use routes::router;
+
+use memory::{Memory, Said};
 
 use super::retrievers::{self, Held};
 use crate::{
@@ -43,18 +47,52 @@ enum Task {
     Words(String),
 }
 
-/// Asks the model that fits the inputs.
+/// Asks the model that fits the inputs, or answers what it said before.
 pub async fn infer(
     app: &App,
     scope: &Scope<Read>,
-    request: RawInferenceRequest,
+    mut request: RawInferenceRequest,
 ) -> Result<RawInferenceResponse> {
     quota::check_spend(app, &scope.caller.org_id).await?;
     let task = task(&request.inputs)?;
-    let named = name(&request);
+    let started = Instant::now();
+    let mut memory = Memory::of(app, scope, &mut request, &task);
+    if let Some(said) = memory.as_ref().and_then(Memory::exact) {
+        return Ok(answer(request, said, started, true));
+    }
     let turn = app.turns.take().await?;
     let held = Held::new(app, &scope.caller.org_id, turn);
-    let started = Instant::now();
+    if let Some(memory) = &mut memory
+        && let Some(said) = memory.near(app, &task).await
+    {
+        return Ok(answer(request, said, started, true));
+    }
+    let said = ask(app, &held, &request, task).await?;
+    if let Some(memory) = memory {
+        memory.keep(&said);
+    }
+    Ok(answer(request, said, started, false))
+}
+
+fn answer(
+    request: RawInferenceRequest,
+    said: Said,
+    started: Instant,
+    cached: bool,
+) -> RawInferenceResponse {
+    RawInferenceResponse {
+        data: Some(said.data),
+        provider: request.provider.unwrap_or(said.provider),
+        model: said.model,
+        tokens_used: said.tokens,
+        latency_ms: started.elapsed().as_secs_f64() * 1e3,
+        cached,
+    }
+}
+
+/// What the model that fits says.
+async fn ask(app: &App, held: &Held, request: &RawInferenceRequest, task: Task) -> Result<Said> {
+    let (named, mut tokens) = (name(request), None);
     let (data, provider, model) = match task {
         Task::Texts(texts) => {
             let model = named.unwrap_or_else(|| TEXT_MODEL.into());
@@ -91,18 +129,30 @@ pub async fn infer(
             )
         }
         Task::Words(prompt) => {
-            let (words, model) = words(app, &held, &request, prompt, named).await?;
+            let asked = prompt.len();
+            let (words, model) = words(app, held, request, prompt, named).await?;
+            tokens = Some(counted(asked, words.len()));
             (json!({ "text": words }), "language", model)
         }
     };
-    Ok(RawInferenceResponse {
-        data: Some(data),
-        provider: request.provider.unwrap_or_else(|| provider.into()),
+    Ok(Said {
+        data,
+        provider: provider.to_owned(),
         model,
-        tokens_used: None,
-        latency_ms: started.elapsed().as_secs_f64() * 1e3,
-        cached: false,
+        tokens,
     })
+}
+
+/// The tokens of a prompt and of the words that it got, by their lengths: four characters are one, roughly.
+fn counted(asked: usize, said: usize) -> IndexMap<String, i64> {
+    let tokens = |length: usize| i64::try_from(length.div_ceil(4)).unwrap_or(i64::MAX);
+    let (input, output) = (tokens(asked), tokens(said));
+    let all = [
+        ("input", input),
+        ("output", output),
+        ("total", input + output),
+    ];
+    all.map(|(name, count)| (name.to_owned(), count)).into()
 }
 
 async fn words(

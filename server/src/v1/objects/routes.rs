@@ -128,10 +128,14 @@ async fn page(
             object.extra.retain(|name, _| select.contains(name));
         }
     }
+    let stats = match params.include_total {
+        true => Some(store::stats(app.db(), namespace_id, &bucket_id, &page.results).await?),
+        false => None,
+    };
     Ok(Json(ListObjectsResponse {
         results: page.results,
         pagination: page.pagination,
-        stats: None,
+        stats,
         ..Default::default()
     }))
 }

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use loupe_wire::{ObjectResponse, TaskStatusEnum, reading};
+use loupe_wire::{ObjectListStats, ObjectResponse, TaskStatusEnum, reading};
 
 use crate::{
     args,
@@ -21,6 +21,7 @@ crate::sql! {
     const BY_IDEMPOTENCY = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND idempotency_key = $3";
     const PAGE = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 ORDER BY created_at DESC, object_id LIMIT $3 OFFSET $4";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1 AND bucket_id = $2";
+    const STATUSES = "SELECT status, CAST(COUNT(*) AS BIGINT) FROM objects WHERE namespace_id = $1 AND bucket_id = $2 GROUP BY status";
     // A hundred ids at once: fewer are filled up with the last one.
     const FIND_MANY = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND object_id IN ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101, $102)";
     const FIND_NAMED = "SELECT object_id, status, size_bytes, data FROM objects WHERE namespace_id = $1 AND object_id IN ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101)";
@@ -172,6 +173,28 @@ pub async fn page(
 
 pub async fn count(db: &Db, namespace_id: &str, bucket_id: &str) -> Result<i64> {
     db.number(COUNT, args![namespace_id, bucket_id]).await
+}
+
+/// Counts of all the bucket's objects, files of the ones given.
+pub async fn stats(
+    db: &Db,
+    namespace_id: &str,
+    bucket_id: &str,
+    shown: &[ObjectResponse],
+) -> Result<ObjectListStats> {
+    let rows: Vec<(String, i64)> = db.all(STATUSES, args![namespace_id, bucket_id]).await?;
+    let blobs: usize = shown.iter().map(|object| object.blobs.len()).sum();
+    #[expect(clippy::cast_precision_loss, reason = "an average for people")]
+    let average = blobs as f64 / shown.len().max(1) as f64;
+    Ok(ObjectListStats {
+        total_objects: rows.iter().map(|(_, count)| count).sum(),
+        total_blobs: i64::try_from(blobs).unwrap_or(i64::MAX),
+        avg_blobs_per_object: average,
+        objects_by_status: rows
+            .into_iter()
+            .map(|(status, count)| (status, count.into()))
+            .collect(),
+    })
 }
 
 pub async fn count_in(tx: &mut Tx, namespace_id: &str, bucket_id: &str) -> Result<i64> {

@@ -21,9 +21,14 @@ pub struct Clearing<T> {
 pub struct Nulls(Vec<String>);
 
 impl Nulls {
+    /// Whether a member was sent as null.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|null| null == name)
+    }
+
     /// What becomes of a member: what was sent, nothing where that was null, and what it was where nothing was sent.
     pub fn after<V>(&self, name: &str, sent: Option<V>, before: Option<V>) -> Option<V> {
-        match self.0.iter().any(|null| null == name) {
+        match self.has(name) {
             true => None,
             false => sent.or(before),
         }

@@ -1,13 +1,14 @@
 //! The organization: what everything else belongs to.
 
 mod clearing;
+mod rates;
 mod routes;
 pub mod settings;
 mod store;
 
 use loupe_wire::{
-    APIKeyModel, AccountTier, AuditAction, OrganizationModelResponse, OrganizationUpdateRequest,
-    Permission, ResourceType, UserModel, UserRole, UserStatus, Value,
+    APIKeyModel, AccountTier, AuditAction, BaseRateLimits, OrganizationModelResponse,
+    OrganizationUpdateRequest, Permission, ResourceType, UserModel, UserRole, UserStatus, Value,
 };
 
 pub use clearing::Clearing;
@@ -106,48 +107,31 @@ async fn create(tx: &mut Tx, now: i64) -> Result<String> {
     Ok(secret)
 }
 
-/// Changes the organization's settings; a limit that is sent replaces its own alone, and null takes an address away.
+/// Changes the organization's settings; a limit that is sent replaces its own alone, and null takes away what was set.
 pub async fn update(
     app: &App,
     caller: &Caller,
     sent: Clearing<OrganizationUpdateRequest>,
 ) -> Result<OrganizationModelResponse> {
-    let (caller, now) = (caller.clone(), app.clock().micros());
+    check(&sent.request)?;
+    let (caller, state, now) = (caller.clone(), app.clone(), app.clock().micros());
     let changed = app
         .db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut organization = store::find_in(tx, &caller.org_id).await?;
-                let before = organization.clone();
-                let Clearing { request, nulls } = sent;
-                if let Some(name) = request.organization_name {
-                    organization.organization_name = name;
+                let mut settings = settings::hold(tx, &caller.org_id).await?;
+                let stored = store::find_in(tx, &caller.org_id).await?;
+                let before = rates::shown(&state, stored.clone(), &settings);
+                if let Some(credentials) = &sent.request.default_llm_credentials {
+                    check_credentials(tx, &caller.org_id, credentials).await?;
                 }
-                if let Some(metadata) = request.metadata {
-                    organization.metadata = metadata;
-                }
-                organization.logo_url =
-                    nulls.after("logo_url", request.logo_url, organization.logo_url);
-                let (sent, was) = (request.billing_email, organization.billing_email);
-                organization.billing_email = nulls.after("billing_email", sent, was);
-                organization.notifications_email = request
-                    .notifications_email
-                    .or(organization.notifications_email);
-                if let Some(credentials) = request.default_llm_credentials {
-                    check_credentials(tx, &caller.org_id, &credentials).await?;
-                    organization.default_llm_credentials = credentials;
-                }
-                organization.rate_limits = request
-                    .rate_limit_overrides
-                    .unwrap_or(organization.rate_limits);
-                if let Some(limits) = &request.spend_limits {
-                    let sent = serde_json::to_value(limits).map_err(ApiError::internal)?;
-                    organization
-                        .spend_limits
-                        .extend(sent.as_object().cloned().unwrap_or_default());
-                }
+                let mut organization = stored;
+                limit(&mut organization, &mut settings, &before, &sent)?;
+                settings::update(tx, &caller.org_id, &settings, now).await?;
+                describe(&mut organization, sent);
                 organization.updated_at = clock::time(now);
                 store::update(tx, &organization, now).await?;
+                let organization = rates::shown(&state, organization, &settings);
                 let change = Change {
                     action: AuditAction::OrganizationUpdated,
                     resource: (ResourceType::Organization, &caller.org_id),
@@ -160,6 +144,99 @@ pub async fn update(
         .await?;
     app.limits.forget_tiers();
     Ok(changed)
+}
+
+/// What the organization may be asked to be, beyond the limits of the wire type.
+fn check(request: &OrganizationUpdateRequest) -> Result<()> {
+    let mut faults = Vec::new();
+    let mut fault = |member: &str, msg: &str, input: Value| {
+        faults.push(Violation::body(&[member], "value_error", msg, input));
+    };
+    if let Some(name) = request
+        .organization_name
+        .as_ref()
+        .filter(|name| name.trim().is_empty())
+    {
+        fault(
+            "organization_name",
+            "an organization has a name",
+            name.clone().into(),
+        );
+    }
+    for (member, sent) in [
+        ("billing_email", &request.billing_email),
+        ("notifications_email", &request.notifications_email),
+    ] {
+        if let Some(sent) = sent.as_ref().filter(|sent| !users::is_address(sent)) {
+            fault(member, users::NO_ADDRESS, sent.clone().into());
+        }
+    }
+    for (member, sent) in [
+        ("nsfw_check_enabled", request.nsfw_check_enabled),
+        ("nsfw_fail_closed", request.nsfw_fail_closed),
+    ] {
+        if sent == Some(true) {
+            let msg = "this server has no model that looks for what is not safe for work";
+            fault(member, msg, true.into());
+        }
+    }
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(ApiError::Validation(faults)),
+    }
+}
+
+/// Takes over what it is called and where it is reached.
+fn describe(
+    organization: &mut OrganizationModelResponse,
+    sent: Clearing<OrganizationUpdateRequest>,
+) {
+    let Clearing { request, nulls } = sent;
+    if let Some(name) = request.organization_name {
+        organization.organization_name = name;
+    }
+    if let Some(metadata) = request.metadata {
+        organization.metadata = metadata;
+    }
+    let was = organization.logo_url.take();
+    organization.logo_url = nulls.after("logo_url", request.logo_url, was);
+    let was = organization.billing_email.take();
+    organization.billing_email = nulls.after("billing_email", request.billing_email, was);
+    let (sent, was) = (
+        request.notifications_email,
+        organization.notifications_email.take(),
+    );
+    organization.notifications_email = nulls.after("notifications_email", sent, was);
+    if let Some(credentials) = request.default_llm_credentials {
+        organization.default_llm_credentials = credentials;
+    }
+}
+
+/// Takes over what it holds itself to; `before` is what it was held to, its plan's figures among them.
+fn limit(
+    organization: &mut OrganizationModelResponse,
+    settings: &mut settings::Settings,
+    before: &OrganizationModelResponse,
+    sent: &Clearing<OrganizationUpdateRequest>,
+) -> Result<()> {
+    if sent.nulls.has("rate_limit_overrides") {
+        organization.rate_limits = BaseRateLimits::default();
+        settings.sets_rates = false;
+    }
+    if let Some(overrides) = &sent.request.rate_limit_overrides {
+        organization.rate_limits = rates::changed(&before.rate_limits, overrides);
+        settings.sets_rates = true;
+    }
+    if sent.nulls.has("spend_limits") {
+        organization.spend_limits.clear();
+    }
+    if let Some(limits) = &sent.request.spend_limits {
+        let limits = serde_json::to_value(limits).map_err(ApiError::internal)?;
+        organization
+            .spend_limits
+            .extend(limits.as_object().cloned().unwrap_or_default());
+    }
+    Ok(())
 }
 
 /// Credentials of providers are kept as secrets; the organization names them, for its settings are shown.

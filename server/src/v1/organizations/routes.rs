@@ -2,7 +2,7 @@ use axum::{Json, extract::State};
 use loupe_wire::{OrganizationModelResponse, OrganizationUpdateRequest};
 use utoipa_axum::router::OpenApiRouter;
 
-use super::Clearing;
+use super::{Clearing, rates, settings};
 use crate::{
     app::App,
     auth::{Admin, Org, Read},
@@ -21,12 +21,14 @@ async fn get_organization(
     State(app): State<App>,
     org: Org<Read>,
 ) -> Result<Json<OrganizationModelResponse>> {
-    let mut found = super::find(app.db(), &org.caller.org_id).await?;
+    let found = super::find(app.db(), &org.caller.org_id).await?;
+    let settings = settings::find(app.db(), &org.caller.org_id).await?;
+    let mut found = rates::shown(&app, found, &settings);
     (found.credit_count, found.current_month_usage) = billing::month(&app, &org.caller).await?;
     Ok(Json(found))
 }
 
-/// Changes the organization's settings.
+/// Changes the organization's settings. A limit that is left out stays as it is; null takes limits and addresses away.
 #[utoipa::path(patch, path = "/v1/organizations", tag = "organizations", request_body = OrganizationUpdateRequest, responses((status = 200, body = OrganizationModelResponse)))]
 async fn update_organization(
     State(app): State<App>,

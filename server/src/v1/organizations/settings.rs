@@ -25,6 +25,8 @@ crate::sql! {
 pub struct Settings {
     /// Whether the audit log is told of reads.
     pub audits_reads: bool,
+    /// Whether the organization has limits of its own by kind of operation.
+    pub sets_rates: bool,
     pub notifications: Preferences,
     pub spending: Spending,
     /// The part of each quota that was told of, in percent, by what it is kept of.

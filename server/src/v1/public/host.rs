@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
-    Execute,
+    Execute, Open,
     door::{self, Door, Proof, Unlocked},
     publishing::{self, Published},
 };
@@ -146,6 +146,25 @@ fn facet(facet: &Object) -> Option<Facet> {
     })
 }
 
+/// The filters that a page asks for, each with what its retriever counted, else with what is counted here.
+async fn facets(
+    app: &App,
+    open: &Open,
+    told: &[Object],
+    (inputs, fields, chosen): (Object, Vec<String>, Option<Value>),
+) -> Vec<Facet> {
+    let mut found: Vec<Facet> = told.iter().filter_map(facet).collect();
+    found.retain(|facet| fields.contains(&facet.field));
+    let mut rest = fields.clone();
+    rest.retain(|field| !found.iter().any(|facet| facet.field == *field));
+    if !rest.is_empty() {
+        found.extend(open.counts(app, &inputs, &rest, chosen.as_ref()).await);
+    }
+    // As the owner has them.
+    found.sort_by_key(|facet| fields.iter().position(|field| *field == facet.field));
+    found
+}
+
 #[async_trait::async_trait]
 impl Host for PageHost {
     fn base_url(&self) -> String {
@@ -200,10 +219,8 @@ impl Host for PageHost {
         let watching = visitor.steps.is_some();
         let (watch, told) = watching.then(|| mpsc::channel(WAITING)).unzip();
         let ask = Execute {
-            inputs: request.inputs,
-            filters: request
-                .filters
-                .and_then(|filters| filters.as_object().cloned()),
+            inputs: request.inputs.clone(),
+            filters: request.filters.as_ref().and_then(Value::as_object).cloned(),
             pagination: Some(RetrieverPagination::Offset(window)),
             presigned_urls: true,
             max_time_ms: u64::try_from(patience.as_millis()).ok(),
@@ -212,10 +229,16 @@ impl Host for PageHost {
         };
         // On its own, for as long as the visitor is there: whoever does not read what is told holds no search's turn.
         let app = self.0.clone();
-        let run = async move { within(patience + GRACE, open.execute(&app, ask)).await };
+        let asked = (request.inputs, request.facets, request.filters);
+        let run = async move {
+            let (answer, answered) = within(patience + GRACE, open.execute(&app, ask)).await?;
+            let facets = facets(&app, &open, &answer.facets, asked).await;
+            Ok::<_, HostError>((answer, answered, facets))
+        };
         let run = AbortOnDropHandle::new(tokio::spawn(front::carry(run)));
         let (found, ()) = tokio::join!(run, tell(told, visitor.steps.as_ref()));
-        let (answer, answered) = found.map_err(|error| failed(ApiError::internal(error)))??;
+        let (answer, answered, facets) =
+            found.map_err(|error| failed(ApiError::internal(error)))??;
         let total = answer
             .pagination
             .get("total")
@@ -224,12 +247,7 @@ impl Host for PageHost {
         Ok(SearchAnswer {
             documents: answer.documents.into_iter().map(hit).collect(),
             total,
-            facets: answer
-                .facets
-                .iter()
-                .filter_map(facet)
-                .filter(|facet| request.facets.contains(&facet.field))
-                .collect(),
+            facets,
             warnings: answer.warnings,
             is_partial: !answered.answer.degraded.is_empty(),
             execution_id: answer.execution_id,

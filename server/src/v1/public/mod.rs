@@ -1,6 +1,7 @@
 //! What strangers may do with a published retriever: read its configuration and search it. Only exposed fields leave.
 
 mod beacon;
+mod counts;
 mod door;
 mod host;
 mod parts;
@@ -347,22 +348,42 @@ impl Open {
                 shown.insert(member.into(), value.clone());
             }
         }
-        if let Some(thumbnail) = thumbnail(document) {
+        // An owner who wants no pictures of results shows those alone whose field is exposed.
+        let components = self.published.display_config.components.as_ref();
+        let card = components.and_then(|components| components.result_card.as_ref());
+        let all = card.is_none_or(|card| card.show_thumbnail);
+        let is_shown = |blob: &Value| all || blob.get("field").is_some_and(|name| self.shows(name));
+        if let Some(thumbnail) = thumbnail(document, is_shown) {
             shown.insert("thumbnail_url".into(), thumbnail);
         }
         shown
     }
 }
 
-/// The presigned address of a document's thumbnail, else of its first picture.
-fn thumbnail(document: &Object) -> Option<Value> {
+/// The presigned address of a document's thumbnail, else of its first picture, among the files that are shown.
+fn thumbnail(document: &Object, is_shown: impl Fn(&Value) -> bool) -> Option<Value> {
     let blobs = document.get("document_blobs")?.as_array()?;
-    let is = |blob: &&Value, member: &str, wanted: &str| {
-        blob.get(member).and_then(Value::as_str) == Some(wanted)
+    let shown: Vec<&Value> = blobs.iter().filter(|blob| is_shown(blob)).collect();
+    let first = |member: &str, wanted: &str| {
+        let is = |blob: &&&Value| blob.get(member).and_then(Value::as_str) == Some(wanted);
+        shown.iter().find(is)
     };
-    let chosen = blobs
-        .iter()
-        .find(|blob| is(blob, "role", "thumbnail"))
-        .or_else(|| blobs.iter().find(|blob| is(blob, "type", "image")))?;
+    let chosen = first("role", "thumbnail").or_else(|| first("type", "image"))?;
     chosen.get("presigned_url").cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_that_are_not_shown_stand_for_nothing() {
+        let blob = |field: &str, role: &str, kind: &str| json!({"field": field, "role": role, "type": kind, "presigned_url": format!("/{field}")});
+        let document = json!({"document_blobs": [blob("scan", "source", "image"), blob("cover", "thumbnail", "image"), blob("text", "source", "text")]});
+        let document = document.as_object().unwrap();
+        let of = |name: &'static str| move |blob: &Value| blob["field"] == name;
+        assert_eq!(thumbnail(document, |_| true), Some(json!("/cover")));
+        assert_eq!(thumbnail(document, of("scan")), Some(json!("/scan")));
+        assert_eq!(thumbnail(document, of("text")), None);
+    }
 }

@@ -88,6 +88,16 @@ fn item(
     room: &mut usize,
 ) -> PublicRetrieverListItem {
     let display = published.display_config;
+    // Links to the page are shown with the picture that is drawn of it, where its owner has no other.
+    let drawn = || {
+        let base_url = app.config().address();
+        loupe_hosted::page::picture_address(&display, &published.public_name, &base_url)
+    };
+    let own = display
+        .seo
+        .as_ref()
+        .and_then(|seo| seo.og_image_url.clone());
+    let og_image_url = (!published.password_protected).then(|| own.unwrap_or_else(drawn));
     let icon = display.icon_base64.or(published.icon_base64);
     let icon = icon.filter(|icon| icon.len() <= *room);
     *room -= icon.as_ref().map_or(0, String::len);
@@ -98,7 +108,7 @@ fn item(
         description: display.description.or(published.description),
         logo_url: display.logo_url,
         icon_base64: icon,
-        og_image_url: display.seo.and_then(|seo| seo.og_image_url),
+        og_image_url,
         password_protected: published.password_protected,
         is_active: published.is_active,
         external_links: display.external_links,

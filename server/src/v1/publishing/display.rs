@@ -3,7 +3,7 @@
 use loupe_engine::store::ListQuery;
 use loupe_wire::{
     ComponentsConfig, DisplayConfig, InputRenderingConfig, Object, ResultCardProperties,
-    RetrieverInputSchemaFieldType, RetrieverModelOutput, Value,
+    RetrieverInputSchemaFieldType, RetrieverMetadata, RetrieverModelOutput, SEOConfig, Value,
 };
 use serde_json::json;
 
@@ -135,18 +135,58 @@ pub(super) fn check(display: &DisplayConfig, retriever: &RetrieverModelOutput) -
             .into());
         }
     }
-    let faults = loupe_hosted::page::template_faults(display).into_iter();
-    let faults: Vec<Violation> = faults
-        .map(|fault| {
-            let path = ["display_config"].into_iter();
-            let path: Vec<&str> = path.chain(fault.path.iter().map(String::as_str)).collect();
-            Violation::body(&path, "value_error", fault.message, Value::Null)
-        })
-        .collect();
+    let mut faults = format_faults(display);
+    let of_template = loupe_hosted::page::template_faults(display).into_iter();
+    faults.extend(of_template.map(|fault| {
+        let path = ["display_config"].into_iter();
+        let path: Vec<&str> = path.chain(fault.path.iter().map(String::as_str)).collect();
+        Violation::body(&path, "value_error", fault.message, Value::Null)
+    }));
     match faults.is_empty() {
         true => Ok(()),
         false => Err(ApiError::Validation(faults)),
     }
+}
+
+/// Numbers of formats that are too small: the declared limits do not reach into a map.
+fn format_faults(display: &DisplayConfig) -> Vec<Violation> {
+    let mut faults = Vec::new();
+    for (field, config) in &display.field_config {
+        let Some(options) = &config.format_options else {
+            continue;
+        };
+        for (member, value, least) in [
+            ("truncate_chars", options.truncate_chars, 1),
+            ("width", options.width, 1),
+            ("height", options.height, 1),
+            ("decimals", options.decimals, 0),
+            ("max_items", options.max_items, 1),
+        ] {
+            let Some(value) = value.filter(|value| *value < least) else {
+                continue;
+            };
+            let path = [
+                "display_config",
+                "field_config",
+                field,
+                "format_options",
+                member,
+            ];
+            let msg = format!("input should be greater than or equal to {least}");
+            let mut fault = Violation::body(&path, "greater_than_equal", msg, json!(value));
+            fault.ctx = json!({ "ge": least });
+            faults.push(fault);
+        }
+    }
+    faults
+}
+
+/// What a publication says of itself beside how it looks.
+pub(super) struct About<'a> {
+    pub description: Option<&'a str>,
+    pub tags: &'a [String],
+    /// None where the owner keeps it to themselves.
+    pub metadata: Option<&'a RetrieverMetadata>,
 }
 
 /// Fills in what publishing fills in: search-engine fields and, unless the owner keeps it to themselves, the configuration that
@@ -154,34 +194,59 @@ pub(super) fn check(display: &DisplayConfig, retriever: &RetrieverModelOutput) -
 pub(super) fn complete(
     mut display: DisplayConfig,
     retriever: &RetrieverModelOutput,
-    description: Option<&str>,
-    tells: bool,
+    about: &About<'_>,
 ) -> DisplayConfig {
-    let cut = |text: &str, most: usize| text.chars().take(most).collect::<String>();
     if display.inputs.is_empty() {
         display.inputs = inputs(retriever);
     }
     if display.description.is_none() {
-        display.description = description
+        display.description = about
+            .description
             .map(ToOwned::to_owned)
             .or_else(|| retriever.description.clone());
     }
-    let mut seo = display.seo.take().unwrap_or_default();
-    seo.meta_title
-        .get_or_insert_with(|| cut(&display.title, 60));
-    if seo.meta_description.is_none() {
-        seo.meta_description = display.description.as_deref().map(|text| cut(text, 160));
-    }
-    if seo.keywords.is_empty() {
-        seo.keywords.clone_from(&retriever.tags);
-    }
-    display.seo = Some(seo);
-    display.retriever_config = tells.then(|| configuration(retriever));
+    display.seo = Some(told(&display, retriever, about));
+    display.retriever_config = about.metadata.map(|_| configuration(retriever));
     display
 }
 
+/// What search engines and link previews are told: what the owner says, else what title, description and metadata say.
+fn told(display: &DisplayConfig, retriever: &RetrieverModelOutput, about: &About<'_>) -> SEOConfig {
+    let cut = |text: &str, most: usize| text.chars().take(most).collect::<String>();
+    let mut seo = display.seo.clone().unwrap_or_default();
+    seo.meta_title
+        .get_or_insert_with(|| cut(&display.title, 60));
+    if seo.meta_description.is_none() {
+        let own = display.description.clone();
+        let own = own.filter(|text| !text.trim().is_empty());
+        let text = own.unwrap_or_else(|| sentence(&display.title, about.metadata));
+        seo.meta_description = Some(cut(&text, 160));
+    }
+    if seo.keywords.is_empty() {
+        seo.keywords.clone_from(&retriever.tags);
+        let own = about
+            .tags
+            .iter()
+            .filter(|tag| !retriever.tags.contains(tag));
+        seo.keywords.extend(own.cloned());
+    }
+    seo
+}
+
+/// What a page is for, where nobody has said it.
+pub(super) fn sentence(title: &str, metadata: Option<&RetrieverMetadata>) -> String {
+    let collections = metadata.into_iter().flat_map(|all| &all.collections);
+    let names: Vec<&str> = collections
+        .filter_map(|one| one.get("collection_name")?.as_str())
+        .collect();
+    match names.is_empty() {
+        true => format!("Search {title}"),
+        false => format!("Search {title}: {}", names.join(", ")),
+    }
+}
+
 /// What a page tells of the retriever behind it.
-fn configuration(retriever: &RetrieverModelOutput) -> Object {
+pub(super) fn configuration(retriever: &RetrieverModelOutput) -> Object {
     let stages: Vec<Value> = retriever
         .stages
         .iter()

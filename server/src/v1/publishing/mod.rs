@@ -1,8 +1,11 @@
 //! Publishing a retriever as a public search page.
 
+mod again;
 mod display;
+mod filters;
 mod lock;
 mod media;
+mod moving;
 mod preview;
 mod routes;
 mod store;
@@ -22,12 +25,13 @@ pub use store::{
     Published, count_public, delete_of, list, list_open, mark_published, open_names, relock,
 };
 
-use self::lock::Password;
+use self::{display::About, lock::Password};
 use super::{collections, retrievers};
 use crate::{
     app::App,
     auth::{Delete, Level, Scope, Write},
     clock,
+    db::Tx,
     error::{ApiError, Result},
     id,
 };
@@ -54,6 +58,32 @@ fn name_from(title: &str) -> String {
     } else {
         name.to_owned()
     }
+}
+
+/// Makes sure that no other page has the name: one that nobody asked for gives way.
+async fn settle_name(
+    tx: &mut Tx,
+    published: &mut PublishedRetrieverResponse,
+    is_named: bool,
+) -> Result<()> {
+    let name = &published.public_name;
+    if !store::is_taken(tx, name, &published.retriever_id).await? {
+        return Ok(());
+    }
+    if is_named {
+        let message = format!("the public name '{name}' is taken");
+        return Err(ApiError::already_exists("public_name_taken", message));
+    }
+    published.public_name = another(name);
+    Ok(())
+}
+
+/// The name with letters at its end that no other has.
+fn another(name: &str) -> String {
+    let own = uuid::Uuid::new_v4().simple().to_string();
+    let own: String = own.chars().take(8).collect();
+    let name: String = name.chars().take(41).collect();
+    format!("{}-{own}", name.trim_end_matches('-'))
 }
 
 pub async fn publish(
@@ -87,10 +117,16 @@ async fn asked(
     retriever: &RetrieverModelOutput,
     request: PublishRetrieverRequest,
 ) -> Result<PublishedRetrieverResponse> {
+    let id = retriever.retriever_id.clone().unwrap_or_default();
+    let before = store::find(app.db(), &scope.namespace_id, &id).await?;
+    let request = match before {
+        Some(before) => again::filled(request, before),
+        None => request,
+    };
     let title = request
         .display_name
         .unwrap_or_else(|| retriever.retriever_name.clone());
-    let metadata = if request.include_metadata {
+    let metadata = if request.include_metadata.unwrap_or(true) {
         Some(describe(app, scope, retriever).await?)
     } else {
         None
@@ -100,22 +136,24 @@ async fn asked(
         .as_ref()
         .map(retrievers::cast)
         .transpose()?);
-    let display = match sent {
+    let mut display = match sent {
         Some(display) => display,
         None => display::generate(app, scope, retriever, &title).await?,
     };
     display::check(&display, retriever)?;
+    filters::choose(app, scope, retriever, &mut display).await?;
     let now = clock::time(app.clock().micros());
+    let tags = request.tags.unwrap_or_default();
+    let about = About {
+        description: request.description.as_deref(),
+        tags: &tags,
+        metadata: metadata.as_ref(),
+    };
     Ok(PublishedRetrieverResponse {
-        retriever_id: retriever.retriever_id.clone().unwrap_or_default(),
+        retriever_id: id,
         public_id: id::new("pub_"),
         public_name: request.public_name.unwrap_or_else(|| name_from(&title)),
-        display_config: display::complete(
-            display,
-            retriever,
-            request.description.as_deref(),
-            metadata.is_some(),
-        ),
+        display_config: display::complete(display, retriever, &about),
         description: request
             .description
             .or_else(|| retriever.description.clone()),
@@ -123,7 +161,7 @@ async fn asked(
         rate_limit_config: request.rate_limit_config.unwrap_or_default(),
         is_active: true,
         retriever_metadata: metadata,
-        tags: request.tags.unwrap_or_default(),
+        tags,
         category: request.category,
         created_at: now,
         updated_at: now,
@@ -144,13 +182,13 @@ async fn save(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let before = store::hold(tx, &namespace_id, &published.retriever_id).await?;
-                let is_kept = before.is_some() && !is_named;
-                if !is_kept
-                    && store::is_taken(tx, &published.public_name, &published.retriever_id).await?
-                {
-                    let message = format!("the public name '{}' is taken", published.public_name);
-                    return Err(ApiError::already_exists("public_name_taken", message));
+                // Deleted meanwhile, it would leave a page that nobody can take down.
+                let id = &published.retriever_id;
+                retrievers::RETRIEVERS.hold(tx, &namespace_id, id).await?;
+                let before = store::hold(tx, &namespace_id, id).await?;
+                // Publishing again without a name keeps the one that is there.
+                if before.is_none() || is_named {
+                    settle_name(tx, &mut published, is_named).await?;
                 }
                 match before {
                     Some(before) => {
@@ -240,14 +278,15 @@ pub async fn update(
     app: &App,
     scope: &Scope<Write>,
     identifier: &str,
-    request: UpdatePublishedRetrieverRequest,
+    mut request: UpdatePublishedRetrieverRequest,
 ) -> Result<PublishedRetrieverResponse> {
     let retriever =
         retrievers::find(app, scope, identifier, NamespaceOperation::CreateRetriever).await?;
     let password =
         Password::asked(app, &scope.caller, request.password_secret_name.as_deref()).await?;
-    if let Some(display) = &request.display_config {
+    if let Some(display) = &mut request.display_config {
         display::check(display, &retriever)?;
+        filters::choose(app, scope, &retriever, display).await?;
     }
     let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
     let org_id = scope.caller.org_id.clone();
@@ -258,17 +297,19 @@ pub async fn update(
                 let found = store::hold(tx, &namespace_id, &id).await?;
                 let mut published =
                     found.ok_or_else(|| ApiError::not_found("published_retriever", &id))?;
+                published.tags = request.tags.unwrap_or(published.tags);
                 if let Some(display) = request.display_config {
-                    let description = published.description.as_deref();
-                    let tells = published.retriever_metadata.is_some();
-                    published.display_config =
-                        display::complete(display, &retriever, description, tells);
+                    let about = About {
+                        description: published.description.as_deref(),
+                        tags: &published.tags,
+                        metadata: published.retriever_metadata.as_ref(),
+                    };
+                    published.display_config = display::complete(display, &retriever, &about);
                 }
                 published.rate_limit_config = request
                     .rate_limit_config
                     .unwrap_or(published.rate_limit_config);
                 published.is_active = request.is_active.unwrap_or(published.is_active);
-                published.tags = request.tags.unwrap_or(published.tags);
                 published.category = request.category.or(published.category);
                 published.updated_at = clock::time(now);
                 password

@@ -4,14 +4,15 @@ use axum::{
     http::request::Parts,
 };
 use loupe_wire::{
-    GenericDeleteResponse, OrganizationPublishStatsResponse, PublicNameAvailabilityResponse,
-    PublishRetrieverRequest, PublishRetrieverResponse, PublishedRetrieverListResponse,
-    PublishedRetrieverResponse, UpdatePublishedRetrieverRequest,
+    GenericDeleteResponse, MovePublishedRetrieverRequest, OrganizationPublishStatsResponse,
+    PublicNameAvailabilityResponse, PublishRetrieverRequest, PublishRetrieverResponse,
+    PublishedRetrieverListResponse, PublishedRetrieverResponse, UpdatePublishedRetrieverRequest,
 };
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{
+    moving,
     preview::{self, PublishPreviewResponse},
     store,
 };
@@ -35,6 +36,7 @@ pub fn router() -> OpenApiRouter<App> {
             unpublish_retriever
         ))
         .routes(routes!(preview_published))
+        .routes(routes!(move_published))
         .routes(routes!(check_public_name))
 }
 
@@ -118,6 +120,19 @@ async fn preview_published(
     Body(request): Body<PublishRetrieverRequest>,
 ) -> Result<Json<PublishPreviewResponse>> {
     preview::preview(&app, &scope, &id, request).await.map(Json)
+}
+
+/// Moves a page to another retriever of the namespace that has none: its addresses, its password and its limits stay, and no
+/// visitor is turned away meanwhile.
+#[utoipa::path(post, path = "/v1/retrievers/{retriever_id}/publish/move", tag = "publishing", request_body = MovePublishedRetrieverRequest, responses((status = 200, body = PublishedRetrieverResponse)))]
+async fn move_published(
+    State(app): State<App>,
+    scope: Scope<Write>,
+    Path(id): Path<String>,
+    Body(request): Body<MovePublishedRetrieverRequest>,
+) -> Result<Json<PublishedRetrieverResponse>> {
+    let moved = moving::page(&app, &scope, &id, &request.retriever_id).await;
+    moved.map(Json)
 }
 
 /// Changes a publication.

@@ -12,6 +12,9 @@ use crate::{
 crate::sql! {
     const INSERT = "INSERT INTO published_retrievers (public_id, org_id, namespace_id, retriever_id, public_name, is_active, created_at, updated_at, data, title, is_locked, is_indexed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
     const UPDATE = "UPDATE published_retrievers SET public_name = $3, is_active = $4, updated_at = $5, data = $6, title = $7, is_locked = $8, is_indexed = $9 WHERE namespace_id = $1 AND retriever_id = $2";
+    const MOVE = "UPDATE published_retrievers SET retriever_id = $3, updated_at = $4, data = $5 WHERE namespace_id = $1 AND retriever_id = $2";
+    const MOVE_NAMES = "UPDATE page_names SET retriever_id = $3 WHERE namespace_id = $1 AND retriever_id = $2";
+    const MOVE_LOCK = "UPDATE page_passwords SET retriever_id = $3 WHERE namespace_id = $1 AND retriever_id = $2";
     const FIND = "SELECT data FROM published_retrievers WHERE namespace_id = $1 AND retriever_id = $2";
     const HOLD = "UPDATE published_retrievers SET updated_at = updated_at WHERE namespace_id = $1 AND retriever_id = $2";
     const LIST = "SELECT data FROM published_retrievers WHERE namespace_id = $1 ORDER BY created_at DESC, public_id";
@@ -203,6 +206,23 @@ pub(super) async fn update(
         is_indexed(published),
     ];
     tx.run(UPDATE, args).await?;
+    Ok(())
+}
+
+/// The page that was this retriever's is that of the one that it names now, with its old names and its password.
+pub(super) async fn move_from(
+    tx: &mut Tx,
+    (namespace_id, retriever_id): (&str, &str),
+    published: &PublishedRetrieverResponse,
+    now: i64,
+) -> Result<()> {
+    let to = &published.retriever_id;
+    let page = args![namespace_id, retriever_id, to, now, Arg::json(published)];
+    tx.run(MOVE, page).await?;
+    tx.run(MOVE_NAMES, args![namespace_id, retriever_id, to])
+        .await?;
+    tx.run(MOVE_LOCK, args![namespace_id, retriever_id, to])
+        .await?;
     Ok(())
 }
 

@@ -17,6 +17,7 @@ use axum::{
 use loupe_engine::{fingerprint::Fingerprint, weight};
 use loupe_wire::{ExecuteRetrieverResponse, RetrieverModelOutput, Value};
 use moka::sync::Cache;
+use serde_json::json;
 
 use super::{
     Execute, execute,
@@ -219,6 +220,10 @@ fn again<L: Level>(
     answer.execution_id.clone_from(&begun.execution_id);
     answer.cache_hit = true;
     answer.cached_at = Some(kept.at as f64 / 1e6);
+    answer.budget.insert("credits".into(), json!(0.0));
+    if let Some(statistics) = &mut answer.stage_statistics {
+        statistics.credits_used = 0.0;
+    }
     recording::note(app, &begun, &answer);
     let mark = Mark {
         source: Source::Kept,

@@ -15,6 +15,7 @@ use loupe_wire::{
 };
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
+use validator::Validate as _;
 
 use super::{Answered, Execute, Mark, Questions, Source, adhoc::ReturnQuery, answer};
 use crate::{
@@ -157,6 +158,12 @@ fn settings(sent: Option<Object>) -> Result<Settings> {
         let msg = "must be between 1 and 500";
         let limit = settings.limit.unwrap_or_default().into();
         return Err(Violation::body(&["settings", "limit"], "out_of_range", msg, limit).into());
+    }
+    let page = settings.pagination.as_ref();
+    if page.is_some_and(|page| page.validate().is_err()) {
+        let msg = "the size, the number or the time of the page is out of its bounds";
+        let place = ["settings", "pagination"];
+        return Err(Violation::body(&place, "out_of_range", msg, Value::Null).into());
     }
     Ok(settings)
 }

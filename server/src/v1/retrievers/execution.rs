@@ -14,8 +14,8 @@ use loupe_engine::{
     },
 };
 use loupe_wire::{
-    CollectionResponse, ExecuteRetrieverResponse, Object, RetrieverModelOutput,
-    RetrieverPagination, Value,
+    CollectionResponse, ExecuteRetrieverResponse, ExplainRetrieverResponse, NamespaceOperation,
+    Object, RetrieverModelOutput, RetrieverPagination, Value,
 };
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -37,7 +37,10 @@ use crate::{
     id,
     limits::quota,
     list::parse_filter,
-    v1::{collections, connections, documents, evaluations, secrets, taxonomies},
+    v1::{
+        billing::QUERY_CREDITS, collections, connections, documents, evaluations, secrets,
+        taxonomies,
+    },
 };
 
 /// What an execution is asked for, whoever asks: the API, a public page, an alert.
@@ -81,6 +84,9 @@ pub async fn execute<L: Level>(
 ) -> Result<ExecuteRetrieverResponse> {
     quota::check_spend(app, &scope.caller.org_id).await?;
     let (started, created_at) = (Instant::now(), app.clock().micros());
+    if !ask.unrecorded {
+        affordable(retriever)?;
+    }
     let inputs = check_inputs(&retriever.input_schema, &ask.inputs).map_err(|violations| {
         let violations = violations.into_iter().map(|fault| {
             let path: Vec<&str> = fault.loc.iter().map(String::as_str).collect();
@@ -104,6 +110,25 @@ pub async fn execute<L: Level>(
         recording::note_failure(app, retriever, &begun, error);
     }
     ended
+}
+
+/// The credits that its owner gives each execution of a retriever have to cover what one costs.
+fn affordable(retriever: &RetrieverModelOutput) -> Result<()> {
+    let limits = retriever.budget_limits.as_ref();
+    let Some(limit) = limits.and_then(|limits| limits.max_credits) else {
+        return Ok(());
+    };
+    if limit >= QUERY_CREDITS {
+        return Ok(());
+    }
+    let message = format!(
+        "an execution costs {QUERY_CREDITS} credits, and the retriever's max_credits allows {limit}"
+    );
+    let refused = ApiError::forbidden("quota_exceeded", message);
+    Err(refused
+        .with("resource", "credits")
+        .with("current", QUERY_CREDITS)
+        .with("limit", limit))
 }
 
 /// Runs the stages for inputs that are as they should be.
@@ -135,6 +160,7 @@ async fn search<L: Level>(
         pagination: ask.pagination.take(),
         limit: ask.limit,
         return_vectors: ask.vectors,
+        explain: ask.explain,
         keeping,
         watch: ask.watch.take(),
         around: Some(held.clone()),
@@ -190,11 +216,14 @@ async fn finish<L: Level>(
     documents::expand(app, scope, &ask.expand, &mut outcome.documents).await?;
     let milliseconds = begun.milliseconds();
     let ranks = std::mem::take(&mut outcome.learned);
-    let mut response = answer(retriever, outcome, milliseconds);
+    let ranking = std::mem::take(&mut outcome.ranking);
+    let credits = if ask.unrecorded { 0.0 } else { QUERY_CREDITS };
+    let mut response = answer(retriever, outcome, milliseconds, credits);
     response.execution_id.clone_from(&begun.execution_id);
     if ask.explain {
-        let explained = super::explain(app, scope, &response.retriever_id).await?;
+        let explained = explain(app, scope, &response.retriever_id).await?;
         response.explain_plan = super::cast(&explained)?;
+        response.diagnostics = Object::from_iter([("ranking".into(), Value::Object(ranking))]);
     }
     response.learned_fusion_context = told(&ranks);
     if ask.highlights {
@@ -209,6 +238,21 @@ async fn finish<L: Level>(
         record(app, execution);
     }
     Ok(response)
+}
+
+/// What an execution would do and cost, and what would do it good. It is paid for once, whatever its stages do here.
+pub(super) async fn explain<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    identifier: &str,
+) -> Result<ExplainRetrieverResponse> {
+    let mut told = super::explain(app, scope, identifier).await?;
+    told.estimated_cost
+        .insert("total_credits".into(), QUERY_CREDITS);
+    let operation = NamespaceOperation::ExecuteRetriever;
+    let retriever = super::find(app, scope, identifier, operation).await?;
+    told.optimization_suggestions = ready(app, &retriever)?.plan.suggestions();
+    Ok(told)
 }
 
 /// The time that its owner gives the retriever.
@@ -267,6 +311,7 @@ fn bare<L: Level>(app: &App, scope: &Scope<L>) -> Run {
         pagination: None,
         limit: None,
         return_vectors: false,
+        explain: false,
         secrets: HashMap::new(),
         web: Some(Arc::new(app.outbound().clone())),
         web_search: app.web_search.clone(),
@@ -391,9 +436,11 @@ fn answer(
     retriever: &RetrieverModelOutput,
     outcome: Outcome,
     milliseconds: f64,
+    credits: f64,
 ) -> ExecuteRetrieverResponse {
     let mut statistics = outcome.statistics;
     statistics.total_time_ms = milliseconds;
+    statistics.credits_used = credits;
     let completeness = if outcome.timed_out {
         "partial"
     } else {
@@ -412,7 +459,7 @@ fn answer(
         pagination: outcome.pagination,
         stage_statistics: Some(statistics),
         facets: outcome.facets,
-        budget: json!({"time_ms": milliseconds, "credits": 0.0})
+        budget: json!({"time_ms": milliseconds, "credits": credits})
             .as_object()
             .cloned()
             .unwrap_or_default(),

@@ -16,6 +16,7 @@ mod profile;
 mod ready;
 mod recording;
 mod routes;
+mod stages;
 mod store;
 mod streaming;
 mod typeahead;
@@ -27,8 +28,8 @@ use indexmap::IndexMap;
 use loupe_engine::stage::{Configured, Plan, Surroundings};
 use loupe_wire::{
     AuditAction, CloneRetrieverRequest, CreateRetrieverRequest, ExplainRetrieverResponse,
-    FeatureAddress, NamespaceOperation, Object, PatchRetrieverRequest, ResourceType,
-    RetrieverModelOutput, StageConfigInput, StageConfigOutput, Value, reading,
+    NamespaceOperation, Object, PatchRetrieverRequest, ResourceType, RetrieverModelOutput, Value,
+    reading,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
@@ -44,6 +45,7 @@ pub use profile::stages_of;
 pub use ready::ReadyRetrievers;
 pub use recording::AT_FAULT;
 pub use routes::router;
+pub use stages::{compile, compile_in, stage_inputs, stage_output};
 pub use store::{Execution, RETRIEVERS, insert_execution, namespace_of};
 pub use writing::fields as fields_of;
 
@@ -67,110 +69,6 @@ pub fn cast<T: DeserializeOwned>(value: &impl Serialize) -> Result<T> {
     reading::cast(value).map_err(ApiError::internal)
 }
 
-/// Compiles stored or sent stages.
-///
-/// # Errors
-/// The 422 list with the place of each fault in `stages`.
-pub fn compile(
-    stages: &[StageConfigInput],
-    schema: &IndexMap<String, loupe_wire::RetrieverInputSchemaField>,
-) -> Result<Plan> {
-    compile_in(&[], stages, schema)
-}
-
-/// The same of stages that are sent inside of the member that `base` leads to.
-///
-/// # Errors
-/// As [`compile`].
-pub fn compile_in(
-    base: &[&str],
-    stages: &[StageConfigInput],
-    schema: &IndexMap<String, loupe_wire::RetrieverInputSchemaField>,
-) -> Result<Plan> {
-    Plan::compile(stages, schema).map_err(|problems| {
-        let violations = problems.into_iter().map(|problem| {
-            let within = problem.loc.iter().map(String::as_str);
-            let path: Vec<&str> = base.iter().copied().chain(within).collect();
-            Violation::body(&path, problem.r#type, problem.msg, Value::Null)
-        });
-        ApiError::Validation(violations.collect())
-    })
-}
-
-/// Stored stages in the shape they are compiled from.
-pub fn stage_inputs(stages: &[StageConfigOutput]) -> Vec<StageConfigInput> {
-    let input = |stage: &StageConfigOutput| StageConfigInput {
-        stage_name: stage.stage_name.clone(),
-        stage_type: stage.stage_type,
-        config: stage.config.clone(),
-        batch_size: stage.batch_size.clone(),
-        description: stage.description.clone(),
-        on_error: stage.on_error.clone(),
-        output_alias: stage.output_alias.clone(),
-        parameters: None,
-    };
-    stages.iter().map(input).collect()
-}
-
-/// A stage as it is stored.
-pub fn stage_output(stage: StageConfigInput) -> StageConfigOutput {
-    let parameters = stage
-        .config
-        .get("parameters")
-        .and_then(Value::as_object)
-        .cloned()
-        .unwrap_or_default();
-    StageConfigOutput {
-        stage_name: stage.stage_name,
-        stage_type: stage.stage_type,
-        config: stage.config,
-        batch_size: stage.batch_size,
-        description: stage.description,
-        on_error: stage.on_error,
-        output_alias: stage.output_alias,
-        parameters,
-    }
-}
-
-/// The features that the stages name, found anywhere in their parameters.
-fn dependencies(stages: &[StageConfigInput]) -> Vec<FeatureAddress> {
-    fn walk(value: &Value, out: &mut Vec<FeatureAddress>) {
-        match value {
-            Value::Object(members) => {
-                members
-                    .iter()
-                    .for_each(|(name, member)| match member.as_str() {
-                        Some(uri) if name == "feature_uri" => out.extend(address(uri)),
-                        _ => walk(member, out),
-                    })
-            }
-            Value::Array(items) => items.iter().for_each(|item| walk(item, out)),
-            _ => {}
-        }
-    }
-    let mut found = Vec::new();
-    stages
-        .iter()
-        .flat_map(|stage| stage.config.values())
-        .for_each(|value| walk(value, &mut found));
-    found.dedup();
-    found
-}
-
-fn address(uri: &str) -> Option<FeatureAddress> {
-    let (scheme, rest) = uri.split_once("://")?;
-    let (extractor, rest) = rest.split_once('@')?;
-    let (version, output) = rest
-        .split_once('/')
-        .map_or((rest, None), |(version, output)| (version, Some(output)));
-    Some(FeatureAddress {
-        scheme: scheme.into(),
-        extractor: extractor.into(),
-        version: version.into(),
-        output: output.map(Into::into),
-    })
-}
-
 pub async fn create(
     app: &App,
     scope: &Scope<Write>,
@@ -191,7 +89,7 @@ pub async fn create(
         retriever_name: request.retriever_name,
         description: request.description,
         collection_ids,
-        feature_dependencies: Some(dependencies(&request.stages)),
+        feature_dependencies: Some(stages::dependencies(&request.stages)),
         stages: request.stages.into_iter().map(stage_output).collect(),
         input_schema: schema,
         budget_limits: request.budget_limits,
@@ -431,6 +329,8 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Resul
         .db()
         .write(move |tx| {
             Box::pin(async move {
+                // Before its page: nobody publishes it from here on.
+                RETRIEVERS.hold(tx, &namespace_id, &id).await?;
                 super::publishing::delete_of(tx, &namespace_id, &id).await?;
                 RETRIEVERS.delete(tx, &namespace_id, &id).await?;
                 let change = Change {

@@ -10,7 +10,7 @@ use loupe_wire::{
 use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
-use super::store;
+use super::{recording::is_kept, store};
 use crate::{
     app::App,
     auth::{Read, Scope},
@@ -92,7 +92,7 @@ async fn get_execution_profile(
             json!({
                 "stage_name": name, "stage_index": place(name), "duration_ms": spent(told), "share": share(spent(told)),
                 "input_count": of("input_count"), "output_count": of("output_count"), "llm_calls": of("llm_calls"),
-                "tokens_used": of("tokens_used"), "error": of("error"), "metadata": of("metadata"),
+                "tokens_used": of("tokens_used"), "stage_cache_hit": of("stage_cache_hit"), "error": of("error"), "metadata": of("metadata"),
             })
         })
         .collect();
@@ -104,7 +104,7 @@ async fn get_execution_profile(
     Ok(Json(json!({
         "execution_id": execution, "retriever_id": of("retriever_id"), "status": of("status"),
         "created_at": of("created_at"), "total_time_ms": total, "slowest_stage": slowest,
-        "outside_of_stages_ms": outside, "cache_hit": found.get("cache_hit_rate").is_some_and(Value::is_number),
+        "outside_of_stages_ms": outside, "cache_hit": is_kept(&found),
         "stages": stages, "warnings": of("warnings"),
     })))
 }

@@ -2,12 +2,14 @@
 
 use std::time::Instant;
 
+use loupe_engine::fingerprint::Fingerprint;
 use loupe_wire::{
-    ExecuteRetrieverResponse, Object, RetrieverExecutionSummary, RetrieverModelOutput, Value,
+    ExecuteRetrieverResponse, Object, RetrieverExecutionStatistics, RetrieverExecutionSummary,
+    RetrieverModelOutput, StageStatistics, Value,
 };
 
 use super::{Execution, record};
-use crate::{app::App, clock, error::ApiError};
+use crate::{app::App, clock, error::ApiError, front};
 
 /// Bytes of inputs, as JSON, that the history keeps.
 const LONGEST_INPUTS: usize = 2 << 10;
@@ -15,6 +17,8 @@ const LONGEST_INPUTS: usize = 2 << 10;
 const LONGEST_ERROR: usize = 1_000;
 /// Where the history tells whether a question itself made its execution fail.
 pub const AT_FAULT: &str = "at_fault";
+/// Where it tells whether the whole answer came from memory.
+const KEPT: &str = "cache_hit";
 
 /// An execution that has begun.
 pub(super) struct Begun {
@@ -119,6 +123,8 @@ fn told(
     milliseconds: f64,
 ) -> Value {
     let at = clock::time(begun.created_at);
+    let statistics = response.stage_statistics.as_ref();
+    let inputs = Fingerprint::default().object(&begun.inputs);
     let micros = (milliseconds * 1e3).round() as i64;
     let summary = RetrieverExecutionSummary {
         execution_id: response.execution_id.clone(),
@@ -126,15 +132,22 @@ fn told(
         created_at: at,
         completed_at: Some(at + chrono::Duration::microseconds(micros)),
         duration_ms: milliseconds,
-        credits_used: 0.0,
-        total_processed: returned,
+        credits_used: statistics.map_or(0.0, |told| told.credits_used),
+        total_processed: statistics.map_or(0, processed).max(returned),
         total_returned: returned,
-        cache_hit_rate: response.cache_hit.then_some(1.0),
-        inputs_hash: None,
+        cache_hit_rate: match response.cache_hit {
+            true => Some(1.0),
+            false => statistics.and_then(remembered),
+        },
+        inputs_hash: Some(hex::encode(&inputs.finish()[..12])),
         query_summary: query,
-        trace_id: None,
+        trace_id: Some(front::id()).filter(|id| !id.is_empty()),
     };
     let mut data = serde_json::to_value(summary).unwrap_or_default();
+    let stages = statistics.map_or(0, |told| told.stages.len());
+    data["stages_completed"] = statistics.map_or(0, completed).into();
+    data["total_stages"] = stages.into();
+    data[KEPT] = response.cache_hit.into();
     data["retriever_id"] = response.retriever_id.clone().into();
     data["stage_statistics"] = serde_json::to_value(&response.stage_statistics).unwrap_or_default();
     data["warnings"] = response.warnings.clone().into();
@@ -146,6 +159,34 @@ fn told(
         data["inputs"] = Value::Object(begun.inputs.clone());
     }
     data
+}
+
+/// The most documents that a stage was given or gave.
+fn processed(told: &RetrieverExecutionStatistics) -> i64 {
+    let most = |stage: &StageStatistics| stage.input_count.max(stage.output_count);
+    told.stages.values().map(most).max().unwrap_or(0)
+}
+
+/// The stages that came to their end.
+fn completed(told: &RetrieverExecutionStatistics) -> usize {
+    let stages = told.stages.values();
+    stages.filter(|stage| stage.error.is_none()).count()
+}
+
+/// The share of the stages that were answered from memory, of those that may be.
+fn remembered(told: &RetrieverExecutionStatistics) -> Option<f64> {
+    let hits: Vec<bool> = told
+        .stages
+        .values()
+        .filter_map(|stage| stage.stage_cache_hit)
+        .collect();
+    let kept = hits.iter().filter(|hit| **hit).count();
+    (!hits.is_empty()).then(|| kept as f64 / hits.len() as f64)
+}
+
+/// Whether an execution of the history was answered from memory as a whole: its stages did not run.
+pub(super) fn is_kept(execution: &Object) -> bool {
+    execution.get(KEPT).and_then(Value::as_bool) == Some(true)
 }
 
 /// Whether the history keeps these inputs: short ones, without what one of the databases cannot keep. What is too long is

@@ -10,8 +10,8 @@ use loupe_wire::{
     ExecuteRetrieverResponse, ExecutionDetail, ExplainRetrieverRequest, ExplainRetrieverResponse,
     GenericDeleteResponse, ListExecutionsRequest, ListExecutionsResponse, ListRetrieversRequest,
     ListRetrieversResponse, NamespaceOperation, PatchRetrieverRequest, PatchRetrieverResponse,
-    ResourceType, RetrieverConfig, RetrieverModelOutput, RetrieverStageDefinition,
-    StreamStageEvent, Value,
+    ReadConsistencyOptionMode, ResourceType, RetrieverConfig, RetrieverModelOutput,
+    RetrieverStageDefinition, StreamStageEvent, Value,
 };
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -28,6 +28,7 @@ use crate::{
     error::{ApiError, Result, Violation},
     list::{self, ListParams, ListQuery},
     openapi::routes,
+    v1::tasks::name_of,
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -217,7 +218,7 @@ async fn execute_retriever(
 ) -> Result<Response> {
     let retriever = super::known(&app, &scope, &id).await?;
     let target = target(&app, &scope, &request).await?;
-    let stream = request.stream;
+    let (stream, consistency) = (request.stream, consistency(&request));
     let ask = ask(request, query);
     if stream {
         return super::streaming::stream(app, scope, retriever, ask).await;
@@ -226,6 +227,7 @@ async fn execute_retriever(
     if let Some(target) = &target {
         target.write(&app, &retriever, &mut answered.answer).await?;
     }
+    answered.answer.consistency_mode = consistency.map(name_of);
     if query.include_legacy_results.unwrap_or(false) {
         answered.answer.results = answered.answer.documents.to_vec();
     }
@@ -237,6 +239,20 @@ async fn execute_retriever(
     };
     answered.mark.put(&mut response);
     Ok(response)
+}
+
+/// The consistency that a request asks for: whoever shows what a write was answered with asks to see that write.
+fn consistency(request: &ExecuteRetrieverRequest) -> Option<ReadConsistencyOptionMode> {
+    let written = request.write_token.as_ref();
+    let written = written.map(|_| ReadConsistencyOptionMode::Strong);
+    written.or(request.consistency.as_ref().map(|asked| asked.mode))
+}
+
+/// Whether what is remembered is no answer. Whoever takes an answer of any age gets a remembered one, too.
+fn must_be_fresh(request: &ExecuteRetrieverRequest) -> bool {
+    let limit = request.consistency.as_ref();
+    let limit = limit.and_then(|asked| asked.max_staleness_ms);
+    limit.is_some() || consistency(request) == Some(ReadConsistencyOptionMode::Strong)
 }
 
 /// Where the execution writes, if it is to.
@@ -257,6 +273,7 @@ async fn target(
 }
 
 fn ask(request: ExecuteRetrieverRequest, query: ExecuteQuery) -> Execute {
+    let fresh = must_be_fresh(&request);
     Execute {
         inputs: request.inputs.unwrap_or_default(),
         filters: request.filters,
@@ -271,8 +288,7 @@ fn ask(request: ExecuteRetrieverRequest, query: ExecuteQuery) -> Execute {
         // Whoever says how fresh an answer must be gets a fresh one, and only that is written.
         skip_cache: request.skip_cache
             || query.skip_cache.unwrap_or(false)
-            || request.write_token.is_some()
-            || request.consistency.is_some()
+            || fresh
             || request.target_collection_id.is_some(),
         ..Execute::default()
     }
@@ -286,7 +302,7 @@ async fn explain_retriever(
     Path(id): Path<String>,
     _body: Body<ExplainRetrieverRequest>,
 ) -> Result<Json<ExplainRetrieverResponse>> {
-    super::explain(&app, &scope, &id).await.map(Json)
+    super::execution::explain(&app, &scope, &id).await.map(Json)
 }
 
 /// Executions of a retriever, newest first, also those that failed; with `status` those that ended so. `filters` and `sorts` are of

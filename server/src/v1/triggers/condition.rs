@@ -1,11 +1,23 @@
-//! What conditions measure: how a collection changed since the trigger last fired.
+//! What conditions measure: how a collection changed since the trigger last fired, and figures against a threshold.
 
 use loupe_engine::store::{ListQuery, Reach, WithVectors};
 use loupe_wire::{Object, Trigger, reading};
 use serde_json::json;
 
-use super::schedule::{Condition, Measured};
-use crate::{app::App, error::Result, v1::collections};
+use super::{
+    member,
+    metric::{self, Compare, Figure},
+    schedule::{Condition, Measured},
+};
+use crate::{
+    app::App,
+    error::Result,
+    v1::{
+        clusters::CLUSTERS,
+        collections::{self, COLLECTIONS},
+        retrievers::RETRIEVERS,
+    },
+};
 
 /// Documents whose vectors make a mean.
 const SAMPLE: usize = 500;
@@ -17,39 +29,71 @@ pub(super) struct Measurement {
     pub found: Object,
     /// What the next measurement is held against once the trigger has fired.
     pub baseline: Object,
+    /// The next one is held against it even if the trigger does not fire.
+    pub renews: bool,
 }
 
-/// Measures. The first time there is nothing to hold it against: that is the baseline, and nothing holds.
+/// Measures. Where there is nothing to hold a change against, what was measured is the baseline, and nothing holds.
 ///
 /// # Errors
-/// The collection is gone, or the store does not answer.
+/// What is measured is gone, or the store does not answer.
 pub(super) async fn measure(
     app: &App,
     trigger: &Trigger,
     condition: &Condition,
 ) -> Result<Measurement> {
-    let wanted = [condition.collection_id.clone()];
-    let collections = collections::resolve(app, &trigger.namespace_id, &wanted).await?;
     let reach = Reach {
         namespace_id: trigger.namespace_id.clone(),
-        collection_ids: collections.iter().map(|one| one.id.clone()).collect(),
+        collection_ids: measured(app, trigger, condition).await?,
         principal: None,
     };
     let before = trigger.baseline_snapshot.as_ref();
+    if let Some((figure, compare)) = condition.figure {
+        let value = metric::value(app, trigger, &reach, figure).await?;
+        return Ok(of_metric((figure, compare), value, before, condition));
+    }
     match condition.kind {
-        Measured::Volume => {
-            let documents = app.store().count(&reach, None).await?;
-            let was = before.and_then(|one| one.get("documents")?.as_u64());
-            Ok(volume(documents, was, condition))
-        }
         Measured::Drift => {
-            let (index, mean) = mean(app, &reach).await?;
+            let (index, mean) = match reach.collection_ids.is_empty() {
+                true => (String::new(), Vec::new()),
+                false => mean(app, &reach).await?,
+            };
             let was = before.filter(|one| one.get("index") == Some(&json!(index)));
             let was: Option<Vec<f64>> =
                 was.and_then(|one| reading::from_value(&one.get("mean")?.clone()).ok());
             Ok(drift(&index, mean, was, condition))
         }
+        Measured::Volume | Measured::Metric => {
+            let documents = match reach.collection_ids.is_empty() {
+                true => 0,
+                false => app.store().count(&reach, None).await?,
+            };
+            let was = before.and_then(|one| one.get("documents")?.as_u64());
+            Ok(volume(documents, was, condition))
+        }
     }
+}
+
+/// Ids of the collections that are measured: the one that the condition names, else those of what the action is for, else all
+/// of the namespace.
+async fn measured(app: &App, trigger: &Trigger, condition: &Condition) -> Result<Vec<String>> {
+    let (db, namespace_id) = (app.db(), &trigger.namespace_id);
+    let config = &trigger.action_config;
+    let named = condition.collection_id.as_deref();
+    if let Some(named) = named.or_else(|| member(config, "collection_id")) {
+        let found = collections::resolve(app, namespace_id, &[named.to_owned()]).await?;
+        return Ok(found.iter().map(|one| one.id.clone()).collect());
+    }
+    if let Some(named) = member(config, "cluster_id") {
+        let cluster = CLUSTERS.known(db, namespace_id, named).await?;
+        return Ok(cluster.told.input_collections.clone());
+    }
+    if let Some(named) = member(config, "retriever_id") {
+        let retriever = RETRIEVERS.known(db, namespace_id, named).await?;
+        return Ok(retriever.collection_ids.clone());
+    }
+    let all = COLLECTIONS.all(db, namespace_id).await?;
+    Ok(all.into_iter().map(|one| one.id).collect())
 }
 
 fn object(value: serde_json::Value) -> Object {
@@ -75,6 +119,33 @@ fn volume(documents: u64, was: Option<u64>, condition: &Condition) -> Measuremen
             "documents": documents, "before": was, "change": change, "threshold": condition.threshold,
         })),
         baseline: object(json!({ "documents": documents })),
+        renews: change.is_none(),
+    }
+}
+
+/// A figure is told when it begins to hold, and again only when it did not hold in between.
+fn of_metric(
+    (figure, compare): (Figure, Compare),
+    value: Option<f64>,
+    before: Option<&Object>,
+    condition: &Condition,
+) -> Measurement {
+    let is_so = value.is_some_and(|value| compare.holds(value, condition.threshold));
+    let is_same = |one: &&Object| {
+        one.get("metric") == Some(&json!(figure))
+            && one.get("threshold") == Some(&json!(condition.threshold))
+    };
+    let before = before.filter(is_same);
+    let was_so = before.is_some_and(|one| one.get("held") == Some(&json!(true)));
+    let found = object(json!({
+        "metric": figure, "value": value, "threshold": condition.threshold, "held": is_so,
+    }));
+    Measurement {
+        holds: is_so && !was_so,
+        baseline: found.clone(),
+        found,
+        // What rose while the trigger rests is still news when it has rested.
+        renews: is_so == was_so || !is_so,
     }
 }
 
@@ -89,6 +160,7 @@ fn drift(index: &str, mean: Vec<f64>, was: Option<Vec<f64>>, condition: &Conditi
             "index": index, "distance": distance, "threshold": condition.threshold,
         })),
         baseline: object(json!({ "index": index, "mean": mean })),
+        renews: distance.is_none(),
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
     READER, action, canary,
     condition::{self, Measurement},
     member,
-    schedule::{Condition, Schedule},
+    schedule::{Condition, Measured, Schedule},
     scheduled,
     store::{self, Due},
     tell,
@@ -140,13 +140,15 @@ async fn look(app: &App, trigger: &mut Trigger, condition: &Condition, now: i64)
         holds,
         found,
         baseline,
+        renews,
     } = condition::measure(app, trigger, condition).await?;
     match condition.kind {
-        super::schedule::Measured::Drift => trigger.last_drift_measurement = Some(found),
-        super::schedule::Measured::Volume => trigger.last_volume_measurement = found,
+        Measured::Drift => trigger.last_drift_measurement = Some(found),
+        // How much of something there is.
+        Measured::Volume | Measured::Metric => trigger.last_volume_measurement = found,
     }
     let fires = holds && is_rested(trigger, condition.cooldown, now);
-    if fires || trigger.baseline_snapshot.is_none() {
+    if fires || renews {
         trigger.baseline_snapshot = Some(baseline);
     }
     if fires && condition.cooldown > 0 {

@@ -6,6 +6,7 @@ mod canary;
 pub mod condition;
 mod firing;
 mod keeping;
+mod metric;
 mod of_clusters;
 mod routes;
 pub(crate) mod schedule;
@@ -125,7 +126,7 @@ async fn check_collection<L: Level>(
     schedule: &Schedule,
 ) -> Result<()> {
     let collection = match schedule {
-        Schedule::Condition(condition) => Some(&condition.collection_id),
+        Schedule::Condition(condition) => condition.collection_id.as_ref(),
         Schedule::Event { collection_id, .. } => collection_id.as_ref(),
         _ => None,
     };

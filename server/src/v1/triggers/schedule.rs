@@ -5,6 +5,7 @@ use croner::Cron;
 use loupe_wire::{Object, TriggerType, Value, reading};
 use serde::Deserialize;
 
+use super::metric::{Compare, Figure};
 use crate::error::{ApiError, Result, Violation};
 
 /// Shortest and longest pause of an interval, in seconds: a year at most.
@@ -40,7 +41,10 @@ pub struct Condition {
     pub threshold: f64,
     /// `relative` or `absolute`, of a volume.
     pub absolute: bool,
-    pub collection_id: String,
+    /// What is measured, and how it is held against the threshold, of a metric.
+    pub figure: Option<(Figure, Compare)>,
+    /// None: what the action is for.
+    pub collection_id: Option<String>,
     pub every: i64,
     pub cooldown: i64,
 }
@@ -52,6 +56,8 @@ pub enum Measured {
     Drift,
     /// Documents now against those at the last firing.
     Volume,
+    /// A figure against the threshold.
+    Metric,
 }
 
 #[derive(Deserialize)]
@@ -85,8 +91,9 @@ struct ConditionConfig {
     condition_type: Measured,
     threshold: f64,
     metric: Option<String>,
+    operator: Option<Compare>,
     check_interval_seconds: Option<i64>,
-    collection_id: String,
+    collection_id: Option<String>,
     cooldown_seconds: Option<i64>,
 }
 
@@ -119,6 +126,7 @@ pub fn check_members(kind: TriggerType, config: &Object) -> Result<()> {
             "condition_type",
             "threshold",
             "metric",
+            "operator",
             "check_interval_seconds",
             "collection_id",
             "cooldown_seconds",
@@ -237,15 +245,17 @@ fn condition(config: ConditionConfig) -> Result<Condition> {
     bounded("check_interval_seconds", every, 10, LONGEST)?;
     let cooldown = config.cooldown_seconds.unwrap_or(0);
     bounded("cooldown_seconds", cooldown, 0, LONGEST)?;
-    if !(config.threshold > 0.0 && config.threshold.is_finite()) {
+    let figure = figure(&config)?;
+    // A figure may be held against anything; a change is one by more than nothing.
+    if !(config.threshold.is_finite() && (figure.is_some() || config.threshold > 0.0)) {
         let msg = "a threshold is a number above 0";
         return Err(fault("threshold", msg, config.threshold.into()));
     }
     let absolute = match (config.condition_type, config.metric.as_deref()) {
         (Measured::Volume, Some("absolute")) => true,
-        (Measured::Volume, None | Some("relative")) | (Measured::Drift, None | Some("cosine")) => {
-            false
-        }
+        (Measured::Metric, _)
+        | (Measured::Volume, None | Some("relative"))
+        | (Measured::Drift, None | Some("cosine")) => false,
         (_, Some(metric)) => {
             let msg = "a volume is measured relative or absolute, a drift by cosine";
             return Err(fault("metric", msg, metric.into()));
@@ -255,10 +265,30 @@ fn condition(config: ConditionConfig) -> Result<Condition> {
         kind: config.condition_type,
         threshold: config.threshold,
         absolute,
+        figure,
         collection_id: config.collection_id,
         every,
         cooldown,
     })
+}
+
+/// What a metric measures, and how it is held against the threshold: at least it, unless it says so.
+fn figure(config: &ConditionConfig) -> Result<Option<(Figure, Compare)>> {
+    if config.condition_type != Measured::Metric {
+        return match config.operator {
+            Some(_) => {
+                let msg = "only a metric is compared otherwise: what changed, changed by at least the threshold";
+                Err(fault("operator", msg, Value::Null))
+            }
+            None => Ok(None),
+        };
+    }
+    let named = Value::from(config.metric.clone());
+    let Ok(figure) = reading::from_value::<Figure>(&named) else {
+        let msg = format!("a metric is one of {}", Figure::names());
+        return Err(fault("metric", msg, named));
+    };
+    Ok(Some((figure, config.operator.unwrap_or(Compare::Gte))))
 }
 
 /// The feed's word for an event, by its own name or the older ones.
@@ -338,6 +368,18 @@ mod tests {
     }
 
     #[test]
+    fn a_metric_is_held_against_any_number() {
+        for config in [
+            json!({"condition_type": "metric", "metric": "error_rate", "threshold": 0}),
+            json!({"condition_type": "metric", "metric": "silhouette_score", "threshold": -0.1, "operator": "lt"}),
+            json!({"condition_type": "drift", "threshold": 0.1}),
+        ] {
+            let read = schedule(TriggerType::Conditional, config.clone());
+            assert!(read.is_ok(), "{config}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_followed_is_refused() {
         for (kind, config) in [
             (TriggerType::Cron, json!({"cron": "61 * * * *"})),
@@ -366,6 +408,18 @@ mod tests {
             (
                 TriggerType::Conditional,
                 json!({"condition_type": "drift", "threshold": 0.1, "metric": "euclid", "collection_id": "c"}),
+            ),
+            (
+                TriggerType::Conditional,
+                json!({"condition_type": "metric", "threshold": 0.1}),
+            ),
+            (
+                TriggerType::Conditional,
+                json!({"condition_type": "metric", "threshold": 0.1, "metric": "mood"}),
+            ),
+            (
+                TriggerType::Conditional,
+                json!({"condition_type": "volume", "threshold": 0.1, "operator": "lt"}),
             ),
         ] {
             let read = schedule(kind, config.clone()).and_then(|read| read.next(0));

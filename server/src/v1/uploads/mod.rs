@@ -153,7 +153,28 @@ pub fn check(app: &App, bucket: &BucketResponse, request: &CreateUploadRequest) 
         blob_type: request.blob_type.clone(),
         ..Default::default()
     };
-    place(bucket, &upload).map(drop)
+    place(bucket, &upload)?;
+    check_property(bucket, request)
+}
+
+/// The object that a confirmation makes could not have the file.
+fn check_property(bucket: &BucketResponse, request: &CreateUploadRequest) -> Result<()> {
+    let schema = bucket.bucket_schema.as_ref();
+    let known = schema.map(|schema| &schema.properties);
+    // A bucket without properties takes any.
+    let known = known.filter(|known| request.create_object_on_confirm && !known.is_empty());
+    match (known, &request.blob_property) {
+        (Some(known), Some(name)) if !known.contains_key(name) => {
+            let all: Vec<&str> = known.keys().map(String::as_str).collect();
+            let msg = format!(
+                "the bucket's schema has no field '{name}'; it has: {}",
+                all.join(", ")
+            );
+            let input = name.clone().into();
+            Err(Violation::body(&["blob_property"], "value_error", msg, input).into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What is answered in place of another upload of the same file.

@@ -6,7 +6,8 @@ use axum::{
 };
 use chrono::{DateTime, Duration, Utc};
 use loupe_wire::{
-    APIKeyModel, ApiKeyEndpointUsage, ApiKeyUsageResponse, NamespaceOperation, ResourceType,
+    APIKeyModel, ApiKeyDayUsage, ApiKeyEndpointUsage, ApiKeyUsageResponse, NamespaceOperation,
+    ResourceType,
 };
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
@@ -104,22 +105,51 @@ fn sum(key_id: String, found: Found) -> ApiKeyUsageResponse {
     for name in ["search", "ingestion", "other"] {
         answer.by_category.insert(name.into(), 0);
     }
+    let mut searches = 0;
     for operation in &found.operations {
         answer.requests += operation.requests;
         answer.errors += operation.errors;
+        if usage::is_search(&operation.path) {
+            searches += operation.requests - operation.errors;
+        }
         if let Some(count) = answer.by_category.get_mut(category(operation)) {
             *count += operation.requests;
         }
         let at = Some(clock::time(operation.last_used_at));
         answer.last_used_at = answer.last_used_at.max(at);
     }
+    // What failed costs nothing.
     #[expect(clippy::cast_precision_loss, reason = "a count far below 2^52")]
-    let searches = answer.by_category.get("search").map_or(0.0, |n| *n as f64);
-    answer.spend_usd = searches * billing::QUERY_USD;
+    let spend = searches as f64 * billing::QUERY_USD;
+    answer.spend_usd = spend;
     answer
 }
 
-/// What a key was used for, in sum.
+const DAY: i64 = 24 * 3600 * 1_000_000;
+
+fn day((number, requests, errors): (i64, i64, i64)) -> ApiKeyDayUsage {
+    ApiKeyDayUsage {
+        day: clock::time(number * DAY).format("%Y-%m-%d").to_string(),
+        requests,
+        errors,
+    }
+}
+
+async fn told(
+    app: &App,
+    org: &Org<Admin>,
+    key_id: String,
+    period: &PeriodQuery,
+) -> Result<Json<ApiKeyUsageResponse>> {
+    let found = find(app, org, &key_id, period).await?;
+    let (from, to) = (found.start.timestamp_micros(), found.end.timestamp_micros());
+    let days = usage::days_of_key(app, &org.caller.org_id, &key_id, from, to).await?;
+    let mut answer = sum(key_id, found);
+    answer.days = days.into_iter().map(day).collect();
+    Ok(Json(answer))
+}
+
+/// What a key was used for, in sum and by day.
 #[utoipa::path(get, path = "/v1/organizations/api-keys/{key_id}/usage", tag = "usage", params(PeriodQuery), responses((status = 200, body = ApiKeyUsageResponse)))]
 async fn get_key_usage(
     State(app): State<App>,
@@ -127,11 +157,10 @@ async fn get_key_usage(
     Path(key_id): Path<String>,
     period: PeriodQuery,
 ) -> Result<Json<ApiKeyUsageResponse>> {
-    let found = find(&app, &org, &key_id, &period).await?;
-    Ok(Json(sum(key_id, found)))
+    told(&app, &org, key_id, &period).await
 }
 
-/// What a key was used for, in sum, at its other address.
+/// What a key was used for, in sum and by day, at its other address.
 #[utoipa::path(get, path = "/v1/organizations/usage/api-keys/{key_id}", tag = "usage", params(PeriodQuery), responses((status = 200, body = ApiKeyUsageResponse)))]
 async fn get_usage_of_key(
     State(app): State<App>,
@@ -139,8 +168,7 @@ async fn get_usage_of_key(
     Path(key_id): Path<String>,
     period: PeriodQuery,
 ) -> Result<Json<ApiKeyUsageResponse>> {
-    let found = find(&app, &org, &key_id, &period).await?;
-    Ok(Json(sum(key_id, found)))
+    told(&app, &org, key_id, &period).await
 }
 
 /// What a key was used for, by operation, the busiest first.

@@ -10,7 +10,7 @@ use loupe_wire::{
 use serde_json::json;
 
 pub use routes::router;
-pub use store::{find, find_by_id_in, find_in, insert, list, list_ever};
+pub use store::{find, find_by_id, find_by_id_in, find_in, insert, list_ever};
 
 use super::{
     api_keys,
@@ -31,7 +31,18 @@ pub async fn seen(app: &App, caller: &Caller) -> Result<Vec<UserModel>> {
     let mut users = store::list(app.db(), &caller.org_id).await?;
     let (kind, operation) = (ResourceType::User, NamespaceOperation::ReadData);
     users.retain(|user| caller.covers(kind, &user.user_id, operation));
+    let mut uses = api_keys::last_uses(app, &caller.org_id).await?;
+    for user in &mut users {
+        user.last_login_at = uses.remove(&user.user_id);
+    }
     Ok(users)
+}
+
+/// With the last use of the user's keys, which is kept with them.
+async fn with_last_use(app: &App, mut user: UserModel) -> Result<UserModel> {
+    let mut uses = api_keys::last_uses(app, &user.organization_id).await?;
+    user.last_login_at = uses.remove(&user.user_id);
+    Ok(user)
 }
 
 /// One of them.
@@ -39,7 +50,7 @@ pub async fn get(app: &App, caller: &Caller, email: &str) -> Result<UserModel> {
     let user = store::find(app.db(), &caller.org_id, email).await?;
     let (kind, operation) = (ResourceType::User, NamespaceOperation::ReadData);
     caller.allow(kind, &user.user_id, operation)?;
-    Ok(user)
+    with_last_use(app, user).await
 }
 
 /// Whether the key's scopes let it manage this user.
@@ -51,20 +62,22 @@ fn allow(caller: &Caller, user_id: &str) -> Result<()> {
     )
 }
 
+/// What is said of a text that is no e-mail address.
+pub const NO_ADDRESS: &str = "this is not an e-mail address";
+
+/// Whether a text can be an e-mail address at all.
+pub fn is_address(text: &str) -> bool {
+    let halves = text.split_once('@');
+    halves.is_some_and(|(name, host)| !name.is_empty() && !host.is_empty())
+        && text.len() <= 254
+        && !text.contains(char::is_whitespace)
+}
+
 pub async fn create(app: &App, caller: &Caller, request: UserCreateRequest) -> Result<UserModel> {
     allow(caller, "*")?;
-    let well_formed = request
-        .email
-        .split_once('@')
-        .is_some_and(|(name, host)| !name.is_empty() && !host.is_empty());
-    if !well_formed || request.email.len() > 254 || request.email.contains(char::is_whitespace) {
-        return Err(Violation::body(
-            &["email"],
-            "value_error",
-            "this is not an e-mail address",
-            request.email.into(),
-        )
-        .into());
+    if !is_address(&request.email) {
+        let sent = request.email.into();
+        return Err(Violation::body(&["email"], "value_error", NO_ADDRESS, sent).into());
     }
     let (caller, now) = (caller.clone(), app.clock().micros());
     app.db()
@@ -136,7 +149,7 @@ pub async fn update(
         })
         .await?;
     api_keys::forget(app, &hashes).await;
-    Ok(user)
+    with_last_use(app, user).await
 }
 
 fn changed(mut user: UserModel, sent: Clearing<UserUpdateRequest>, now: i64) -> UserModel {

@@ -13,7 +13,7 @@ use crate::{
     app::App,
     auth::{Admin, Org, Read},
     body::Body,
-    error::{ApiError, Result, Violation},
+    error::{ApiError, Result},
     list,
     openapi::routes,
     v1::organizations::Clearing,
@@ -51,16 +51,8 @@ async fn list_users(
     org: Org<Read>,
     query: UsersQuery,
 ) -> Result<Json<UserListResponse>> {
-    let (skip, limit) = (query.skip.unwrap_or(0), query.limit.unwrap_or(50));
-    if skip < 0 || !(1..=1000).contains(&limit) {
-        return Err(Violation::query(
-            "limit",
-            "range",
-            "skip must be at least 0 and limit between 1 and 1000",
-            limit.into(),
-        )
-        .into());
-    }
+    let skip = list::within("skip", query.skip, 0, (0, i64::MAX))?;
+    let limit = list::within("limit", query.limit, 50, (1, 1000))?;
     let mut users = super::seen(&app, &org.caller).await?;
     users.retain(|user| {
         query.role.is_none_or(|role| role == user.role)

@@ -64,6 +64,12 @@ pub(super) async fn update(tx: &mut Tx, user: &UserModel, now: i64) -> Result<()
     Ok(())
 }
 
+/// None for who went, and for keys of nobody.
+pub async fn find_by_id(db: &Db, org_id: &str, user_id: &str) -> Result<Option<UserModel>> {
+    let found: Option<Row> = db.one(FIND_BY_ID, args![org_id, user_id]).await?;
+    Ok(found.map(|(data,)| data.0))
+}
+
 pub async fn find_by_id_in(tx: &mut Tx, org_id: &str, user_id: &str) -> Result<UserModel> {
     let found: Option<Row> = tx.one(FIND_BY_ID, args![org_id, user_id]).await?;
     found

@@ -77,7 +77,13 @@ pub async fn a_script_is_kept_small_and_in_parts(server: &Server, script: &str) 
             .unwrap()
     );
     let beyond = at(server, "films", "GET", path).header("range", "bytes=999999-");
-    assert_eq!(Server::send(beyond).await.status, 416);
+    let beyond = Server::send(beyond).await;
+    assert_eq!(beyond.status, 416);
+    assert_eq!(
+        beyond.headers["content-range"],
+        format!("bytes */{}", script.len()).as_str()
+    );
+    assert_eq!(beyond.headers["x-content-type-options"], "nosniff");
     let head = at(server, "films", "HEAD", path);
     assert_eq!(
         Server::send(head).await.headers["content-length"],
@@ -120,6 +126,18 @@ pub async fn versions_come_and_go_back(server: &Server, app: &str) {
     assert_eq!(
         diff["summary"],
         json!({"added": 1, "removed": 3, "modified": 1, "unchanged": 0})
+    );
+    let texts = diff["source_diff"].as_object().unwrap();
+    assert_eq!(texts.len(), 5, "{texts:#?}");
+    assert_eq!(
+        texts["index.html"],
+        "--- a/index.html\n+++ b/index.html\n@@ -1,1 +1,1 @@\n\
+         -<!doctype html><head><title>One</title></head><h1>One</h1>\n\\ No newline at end of file\n\
+         +<h1>Two</h1>\n\\ No newline at end of file\n"
+    );
+    assert_eq!(
+        texts["new.txt"],
+        "--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,1 @@\n+new\n\\ No newline at end of file\n"
     );
     let back = server
         .call("POST", &format!("{path}/rollback"), json!({}))

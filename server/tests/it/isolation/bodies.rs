@@ -240,6 +240,14 @@ fn interactions() -> Bodies {
             json!({"password_secret_name": "$secret_name"}),
         ),
         (
+            "POST /v1/retrievers/@retriever_id/publish/move",
+            json!({"retriever_id": "$retriever_id"}),
+        ),
+        (
+            "POST /v1/retrievers/$retriever_id/publish/move",
+            json!({"retriever_id": "@retriever_id"}),
+        ),
+        (
             "POST /v1/apps",
             json!({"slug": "gated", "meta": {"title": "Gated"}, "password_secret_name": "$secret_name"}),
         ),

@@ -125,6 +125,28 @@ impl Facts {
         assert_eq!(self.seen.lock().unwrap().len(), asked);
     }
 
+    /// Templates of this stage read secrets, and nothing that is answered repeats them.
+    async fn are_told_secrets_by_templates(&self) {
+        let plain = json!({"type": "none"});
+        let told = json!({"auth": plain, "headers": {"X-Token": "Token {{ SECRET.facts }}"}});
+        let one = self.retriever(told).await;
+        let answer = self.execute(&one).await;
+        assert_eq!(answer["documents"][1]["facts"], 94, "{answer:#}");
+        assert!(!answer.to_string().contains("s3cret"));
+        {
+            let seen = self.seen.lock().unwrap();
+            let tokens: Vec<_> = seen
+                .iter()
+                .filter_map(|(_, headers, _)| headers.get("x-token")?.to_str().ok())
+                .collect();
+            assert_eq!((tokens.len(), tokens[0]), (3, "Token s3cret"));
+        }
+        let lost = json!({"auth": plain, "url": "{{ secrets['facts'] }}"});
+        let lost = self.execute(&self.retriever(lost).await).await;
+        assert_eq!(lost["degraded"][0]["resource"], "stage", "{lost:#}");
+        assert!(!lost.to_string().contains("s3cret"), "{lost:#}");
+    }
+
     /// Only keys that manage secrets make stages that send them.
     async fn are_asked_for_those_who_manage_secrets(&self) {
         let server = &self.server;
@@ -133,6 +155,14 @@ impl Facts {
         let missing = body(json!({"auth": {"type": "bearer", "secret_ref": "nothing"}}));
         let missing = server.call_in(&self.namespace, "POST", path, missing).await;
         missing.error(404, "NotFoundError");
+        let missing = body(json!({"body": {"token": "{{ SECRET.nothing }}"}}));
+        let missing = server.call_in(&self.namespace, "POST", path, missing).await;
+        missing.error(404, "NotFoundError");
+        let mut shown = body(json!({}));
+        shown["stages"][1] = stage("json_transform", json!({"template": "{{ SECRET.facts }}"}));
+        let shown = server.call_in(&self.namespace, "POST", path, shown).await;
+        let place = ["body", "stages", "1", "config", "parameters"];
+        shown.invalid(&place, "invalid_template");
         let users = "/v1/organizations/users";
         let all = server.call("GET", users, Value::Null).await.ok();
         let email = all["results"][0]["email"].as_str().unwrap();
@@ -153,6 +183,7 @@ async fn other_services_are_called_for_each_document_within_their_domains() {
     let facts = Facts::start().await;
     facts.are_asked_with_what_the_document_says().await;
     facts.are_posted_to_with_a_key_in_the_address().await;
+    facts.are_told_secrets_by_templates().await;
     facts.are_asked_no_more_often_than_the_stage_says().await;
     facts.are_asked_within_their_domains().await;
     facts.are_asked_for_those_who_manage_secrets().await;

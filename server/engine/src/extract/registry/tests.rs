@@ -89,7 +89,7 @@ fn violations_name_their_field() {
         ),
         (
             "passthrough_extractor",
-            json!({"row_format": "parquet"}),
+            json!({"row_format": "csv"}),
             "row_format",
         ),
         (

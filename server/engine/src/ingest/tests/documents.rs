@@ -106,6 +106,45 @@ async fn rows_bring_their_own_fields() {
 }
 
 #[tokio::test]
+async fn rows_of_tables_bring_their_fields_and_vectors() {
+    let plan = plan(
+        "passthrough_extractor",
+        json!({"parameters": {
+            "row_format": "parquet",
+            "vector_fields": [{"field": "vector", "name": "own", "dimensions": 2}],
+        }}),
+    );
+    let table = include_bytes!("../../../tests/fixtures/table_snappy.parquet");
+    let with = |bytes: Vec<u8>| {
+        let mut one = object(0, json!({"shelf": "of the file"}));
+        let mime = "application/vnd.apache.parquet";
+        one.blobs = vec![file("table.parquet", "text", mime, bytes)];
+        one
+    };
+    let made = documents(&plan, with(table.to_vec())).await.unwrap();
+    let seen: Vec<Value> = made
+        .iter()
+        .map(|d| {
+            let title = d.payload.get("title");
+            json!([d.payload["row_index"], title, d.vectors["own"]])
+        })
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            json!([0, "lion", [1.0, 0.0]]),
+            json!([1, null, [0.0, 1.0]]),
+            json!([2, "lion", [0.5, 0.5]])
+        ]
+    );
+    assert_eq!(made[0].payload["inner"], json!({"x": 1, "y": "z"}));
+    let failure = documents(&plan, with(b"{}\n".to_vec())).await.unwrap_err();
+    let reason = "the file cannot be read as Parquet: ";
+    assert!(failure.error.starts_with(reason), "{failure:?}");
+    assert_eq!(failure.error_type, "permanent");
+}
+
+#[tokio::test]
 async fn documents_tell_the_type_that_their_file_has() {
     let passthrough = plan("passthrough_extractor", json!({}));
     let text = plan("text_extractor", json!({}));

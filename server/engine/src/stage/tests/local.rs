@@ -410,4 +410,9 @@ async fn without_a_machine_to_ask_stages_say_so() {
     // A rerank without its model leaves the order and says so.
     let out = answer(searched(json!({"rerank": {"top_k": 2}})), q()).await;
     assert_eq!((ids(&out), out.degraded.len()), (vec!["a", "b"], 1));
+    assert!(
+        out.warnings[0].contains("documents have no text at `content`"),
+        "{:?}",
+        out.warnings
+    );
 }

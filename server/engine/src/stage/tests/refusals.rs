@@ -120,6 +120,43 @@ fn a_plan_explains_itself() {
     assert_eq!(told[1].stage_type, "reduce");
 }
 
+#[test]
+fn a_plan_says_what_would_do_it_good() {
+    let told = |more: Value| -> Vec<(String, String)> {
+        let mut list =
+            json!({"feature_search": {"searches": [search(json!({}))], "final_top_k": 30}});
+        for (name, value) in more.as_object().unwrap() {
+            list[name] = value.clone();
+        }
+        let found = plan(list).suggestions().into_iter();
+        let text = |one: &Object, name: &str| one[name].as_str().unwrap().to_owned();
+        found
+            .map(|one| (text(&one, "stage_name"), text(&one, "suggestion")))
+            .collect()
+    };
+    let pair = |stage: &str, suggestion: &str| vec![(stage.to_owned(), suggestion.to_owned())];
+    let filter =
+        |field: &str| json!({"attribute_filter": {"field": field, "operator": "gte", "value": 1}});
+    assert_eq!(
+        told(filter("n")),
+        pair("attribute_filter", "put it before `feature_search`")
+    );
+    // A score is known behind the search alone.
+    assert!(told(filter("score")).is_empty());
+    assert_eq!(
+        told(json!({"rerank": {}})),
+        pair("rerank", "raise max_candidates to 30")
+    );
+    assert!(told(json!({"rerank": {"top_k": 10}})).is_empty());
+    assert!(told(json!({"limit": {"limit": 10}, "rerank": {}})).is_empty());
+    let call = json!({"url": "https://x.example", "allowed_domains": ["x.example"]});
+    assert_eq!(
+        told(json!({"api_call": call, "limit": {"limit": 3}})),
+        pair("api_call", "put `limit` before it")
+    );
+    assert!(told(json!({"limit": {"limit": 3}, "api_call": call})).is_empty());
+}
+
 fn checked(schema: Value, inputs: Value) -> Result<Object, Vec<(String, &'static str)>> {
     let schema = serde_json::from_value(schema).unwrap();
     check_inputs(&schema, inputs.as_object().unwrap()).map_err(|list| {

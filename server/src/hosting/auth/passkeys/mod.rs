@@ -343,7 +343,7 @@ async fn used_in(
         tracing::warn!(user_id = %user.user_id, "a passkey counts back: it may be a copy");
         return Ok(Err("passkey_copied"));
     }
-    store::mark_used(tx, place, &found, count, now).await?;
+    store::update(tx, place, &found, count, now).await?;
     Ok(Ok(user))
 }
 

@@ -78,7 +78,7 @@ pub async fn list_in(tx: &mut Tx, place: &Place, user_id: &str) -> Result<Vec<Pa
 }
 
 /// Notes that its device signed once more.
-pub async fn mark_used(
+pub async fn update(
     tx: &mut Tx,
     place: &Place,
     passkey: &Passkey,

@@ -1,0 +1,137 @@
+"""What ingestion costs, through `/v1` of a whole server: objects a second without and with the model, beside the bare model, what callers
+notice of it, and what many collections and alerts add."""
+
+import concurrent.futures
+import contextlib
+import json
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+from loupe import Server  # noqa: E402
+
+ENDED = {"COMPLETED", "COMPLETED_WITH_ERRORS", "FAILED"}
+PASSTHROUGH = {"feature_extractor_name": "passthrough_extractor", "version": "v1", "field_passthrough": [{"source_path": "text"}, {"source_path": "number"}]}
+TEXT = {"feature_extractor_name": "text_extractor", "version": "v1", "input_mappings": {"text": "text"}}
+
+
+def texts(count):
+    """Short texts, no two alike, the same in every run: a dozen words of the demo's."""
+    items = [json.loads(line) for line in (HERE.parent.parent / "demo/objects.jsonl").read_text().splitlines()]
+    words = sorted({word for item in items for word in item["description"].split()})
+    draw = random.Random(8)
+    return [f"{number} " + " ".join(draw.choices(words, k=12)) for number in range(count)]
+
+
+@contextlib.contextmanager
+def library(contents, collections=1, extractor=None):
+    """A server with an object for each text and so many collections over them: the server, their batch and one collection."""
+    with Server() as server:
+        server.start(seconds=300)
+        server.namespace = server.call("POST", "/v1/namespaces", {"namespace_name": "bench"})["namespace_id"]
+        bucket = server.call("POST", "/v1/buckets", {
+            "bucket_name": "b", "bucket_schema": {"properties": {"text": {"type": "string"}, "number": {"type": "integer"}}}})["bucket_id"]
+        for number in range(collections):
+            collection = server.call("POST", "/v1/collections", {
+                "collection_name": f"things_{number}", "source": {"type": "bucket", "bucket_ids": [bucket]},
+                "feature_extractor": extractor or PASSTHROUGH})["collection_id"]
+
+        def make(one):
+            number, text = one
+            return server.call("POST", f"/v1/buckets/{bucket}/objects", {"text": text, "number": number})["object_id"]
+
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            ids = list(pool.map(make, enumerate(contents), chunksize=64))
+        batch = server.call("POST", f"/v1/buckets/{bucket}/batches", {"object_ids": ids})["batch_id"]
+        yield server, f"/v1/buckets/{bucket}/batches/{batch}", collection
+
+
+def ingest(server, batch):
+    """The seconds that a batch takes."""
+    began = time.perf_counter()
+    server.call("POST", f"{batch}/submit", {})
+    while (status := server.call("GET", batch)["status"]) not in ENDED:
+        time.sleep(0.05)
+    if status != "COMPLETED":
+        raise SystemExit(f"the batch ended as {status}")
+    return time.perf_counter() - began
+
+
+def watched(alerts, objects):
+    """Objects processed a second by a collection that so many alerts watch."""
+    with library(texts(objects)) as (server, batch, _):
+        retriever = server.call("POST", "/v1/retrievers", {
+            "retriever_name": "numbered", "collection_identifiers": ["things_0"], "input_schema": {"number": {"type": "integer", "required": True}},
+            "stages": [{"stage_name": "those", "stage_type": "filter", "config": {"stage_id": "attribute_filter", "parameters": {
+                "field": "number", "operator": "eq", "value": "{{INPUT.number}}"}}}]})["retriever_id"]
+        for number in range(alerts):
+            server.call("POST", "/v1/alerts", {
+                "name": f"number {number}", "retriever_id": retriever, "execution_mode": "on_ingest", "inputs": {"number": -number - 1},
+                "notification_config": {"channels": [{"channel_type": "slack", "config": {"webhook_url": "https://chat.example/hooks/bench"}}]}})
+        return objects / ingest(server, batch)
+
+
+def alerts_figure(show, rounds, objects=10_000):
+    without, among = [], []
+    for _ in range(rounds):
+        without.append(watched(0, objects))
+        among.append(watched(1000, objects))
+    show("alert", f"objects processed a second of {objects}, 1,000 alerts", statistics.median(among), "1/s",
+         ("no alerts", statistics.median(without)), ">= 0.8x")
+
+
+def bare(model, contents):
+    """Seconds of the model alone for the same texts."""
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.write("\n".join(contents))
+        file.flush()
+        said = subprocess.run([model, file.name, "1"], check=True, capture_output=True, text=True).stdout
+    return json.loads(said.splitlines()[-1])["seconds"]
+
+
+def p99_while(server, path, busy):
+    """The slowest hundredth of one caller's requests, milliseconds, for as long as `busy` takes; and what that answers."""
+    waits, over, said = [], threading.Event(), []
+
+    def work():
+        said.append(busy())
+        over.set()
+    thread = threading.Thread(target=work)
+    thread.start()
+    while not over.is_set() or len(waits) < 200:
+        began = time.perf_counter()
+        server.call("GET", path)
+        waits.append(time.perf_counter() - began)
+        time.sleep(0.01)
+    thread.join()
+    return sorted(waits)[int(len(waits) * 0.99)] * 1e3, said[0]
+
+
+def ingestion_figure(show, rounds, model, objects=10_000):
+    """P-8, and the memory that a thousand collections take."""
+    contents = texts(objects)
+    without, read, alone, idle, during = [], [], [], [], []
+    for _ in range(rounds):
+        with library(contents) as (server, batch, _):
+            without.append(objects / ingest(server, batch))
+        alone.append(bare(model, contents))
+        with library(contents, extractor=TEXT) as (server, batch, collection):
+            path = f"/v1/collections/{collection}"
+            idle.append(p99_while(server, path, lambda: time.sleep(10))[0])
+            slow, took = p99_while(server, path, lambda: ingest(server, batch))
+            during.append(slow)
+            read.append(took)
+    show("P-8", f"objects a second of {objects}, without a model", statistics.median(without), "1/s", None, ">= 500/s")
+    show("P-8", f"{objects} short texts with the model", statistics.median(read), "s", ("bare model", statistics.median(alone)), "<= 1.3x")
+    show("P-8", "p99 of a request during ingestion", statistics.median(during), "ms", ("idle", statistics.median(idle)), "<= 3x")
+    with library(texts(5), collections=1000, extractor=TEXT) as (server, batch, _):
+        took = ingest(server, batch)
+        show("P-8", "5 texts into 1,000 collections", took, "s")
+        show("P-8", "memory with 1,000 collections, at most", server.peak_mib(), "MiB", None, "< 1024 MiB")

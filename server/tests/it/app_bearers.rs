@@ -1,0 +1,129 @@
+//! Apps that nobody signs in to, and whose `/api` is called with tokens of the owner's own service, or with keys.
+
+use serde_json::{Value, json};
+
+use crate::{
+    app_providers::Idp,
+    apps::{at, visit},
+    both,
+    browser::app,
+    harness::{Answer, Server},
+};
+
+/// A call of the app's API with this header.
+async fn call(server: &Server, header: &str, value: &str) -> Answer {
+    let request = at(server, "shop", "GET", "/api/collections");
+    Server::send(request.header(header, value)).await
+}
+
+/// Whoever is refused hears nothing but why.
+async fn is_refused(server: &Server, header: &str, value: &str, code: &str) {
+    let answer = call(server, header, value).await;
+    let refused = answer.error(401, "AuthenticationError");
+    assert_eq!(refused["error"]["code"], code, "{header}: {value}");
+}
+
+/// Who called, as the owner reads of it, the newest first.
+async fn callers(server: &Server, app: &str) -> Vec<Value> {
+    let path = format!("/v1/apps/{app}/logs");
+    let lines = server.call("GET", &path, Value::Null).await.ok();
+    let lines = lines["results"].as_array().unwrap();
+    lines.iter().map(|line| line["user_id"].clone()).collect()
+}
+
+async fn set(server: &Server, app: &str, auth: Value) -> Answer {
+    let path = format!("/v1/apps/{app}");
+    let change = json!({ "auth_config": auth });
+    server.call("PATCH", &path, change).await
+}
+
+both! {
+    async fn a_token_of_the_owners_service_opens_the_api(server) {
+        let idp = Idp::start().await;
+        server.namespace("things").await;
+        let keys = format!("{}/keys", idp.issuer);
+        let auth = json!({"mode": "jwt", "jwt_jwks_url": keys, "jwt_issuer": idp.issuer, "jwt_audience": "club"});
+        let id = app(&server, "shop", auth).await;
+        let (head, good) = (json!({"alg": "ES256", "kid": "one"}), idp.claims(""));
+        let with = |name: &str, value: Value| {
+            let mut claims = good.clone();
+            claims[name] = value;
+            idp.signed(&head, &claims, false)
+        };
+        let token = idp.signed(&head, &good, false);
+
+        is_refused(&server, "accept", "*/*", "token_required").await;
+        is_refused(&server, "x-api-key", &token, "token_required").await;
+        let opened = call(&server, "authorization", &format!("Bearer {token}")).await.ok();
+        assert!(opened["results"].is_array(), "{opened:#}");
+        for wrong in [
+            idp.signed(&head, &good, true),
+            idp.signed(&json!({"alg": "none"}), &good, false),
+            idp.signed(&json!({"alg": "ES256", "kid": "two"}), &good, false),
+            with("iss", json!("https://other.example")),
+            with("aud", json!("other")),
+            with("exp", json!(1_000)),
+            with("nbf", json!(4_000_000_000_i64)),
+            with("sub", json!("")),
+            "x.y.z".to_owned(),
+        ] {
+            is_refused(&server, "authorization", &format!("Bearer {wrong}"), "token_invalid").await;
+        }
+        assert_eq!(callers(&server, &id).await, ["1234"]);
+
+        // Its pages are everybody's, what searches without a token is not, and there is no sign-in.
+        let page = visit(&server, "shop", "/").await;
+        assert!(page.status == 200 && !page.body.as_str().unwrap().contains("_auth"));
+        assert_eq!(visit(&server, "shop", "/_auth/me").await.status, 404);
+        let search = json!({"tab_id": "all"});
+        let search = server.call("POST", "/v1/public/apps/shop/search", search).await;
+        search.error(401, "AuthenticationError");
+        let test = format!("/v1/apps/{id}/sign-in/test");
+        let works = server.call("POST", &test, json!({})).await.ok();
+        assert_eq!((&works["success"], &works["providers"][0]["provider"]), (&json!(true), &json!("jwt")), "{works:#}");
+
+        // An owner who names no audience takes tokens for any; one whose keys are nowhere hears of it.
+        set(&server, &id, json!({"mode": "jwt", "jwt_jwks_url": keys})).await.ok();
+        let other = format!("Bearer {}", with("aud", json!("other")));
+        call(&server, "authorization", &other).await.ok();
+        let nowhere = format!("{}/nowhere", idp.issuer);
+        set(&server, &id, json!({"mode": "jwt", "jwt_jwks_url": nowhere})).await.ok();
+        assert_eq!(call(&server, "authorization", &other).await.status, 503);
+        let fails = server.call("POST", &test, json!({})).await.ok();
+        assert_eq!(fails["success"], false, "{fails:#}");
+    }
+
+    async fn a_key_of_the_owner_opens_the_api(server) {
+        const SHOP: &str = "the-key-of-the-shop-itself";
+        const DESK: &str = "the-key-of-the-desk-in-it";
+        server.namespace("things").await;
+        let keys = json!([{"name": "shop", "key": SHOP}, {"name": "desk", "key": DESK}]);
+        let id = app(&server, "shop", json!({"mode": "api_key", "api_keys": keys})).await;
+        let bearer = |key: &str| format!("Bearer {key}");
+        is_refused(&server, "accept", "*/*", "token_required").await;
+        is_refused(&server, "authorization", &format!("Basic {SHOP}"), "token_required").await;
+        is_refused(&server, "authorization", &bearer(&SHOP[1..]), "token_invalid").await;
+        is_refused(&server, "x-api-key", &server.key, "token_invalid").await;
+        call(&server, "authorization", &bearer(SHOP)).await.ok();
+        call(&server, "x-api-key", DESK).await.ok();
+        assert_eq!(callers(&server, &id).await, ["desk", "shop"]);
+
+        // They are told by name, and kept so that they open nothing.
+        let path = format!("/v1/apps/{id}");
+        let told = server.call("GET", &path, Value::Null).await.ok();
+        assert_eq!(told["auth_config"]["api_keys"], json!([{"name": "shop"}, {"name": "desk"}]));
+        let rows: Vec<(String,)> = server.app.db().all("SELECT CAST(data AS TEXT) FROM apps", vec![]).await.unwrap();
+        assert!(rows.iter().all(|(row,)| !row.contains(SHOP) && !row.contains(DESK)));
+
+        // What was told can be sent again. A key that is left out opens nothing from then on, and none outlives the mode.
+        let desk = json!({"mode": "api_key", "api_keys": [{"name": "desk"}]});
+        set(&server, &id, desk.clone()).await.ok();
+        is_refused(&server, "authorization", &bearer(SHOP), "token_invalid").await;
+        call(&server, "authorization", &bearer(DESK)).await.ok();
+        set(&server, &id, json!({"mode": "public", "api_keys": keys})).await.ok();
+        call(&server, "accept", "*/*").await.ok();
+        set(&server, &id, desk).await.invalid(&["body", "auth_config", "api_keys", "0", "key"], "value_error");
+        let twice = json!({"mode": "api_key", "api_keys": [{"name": "a", "key": SHOP}, {"name": "a", "key": DESK}]});
+        set(&server, &id, twice).await.invalid(&["body", "auth_config", "api_keys", "1", "name"], "value_error");
+    }
+}
