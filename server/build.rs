@@ -15,8 +15,13 @@ fn main() {
         println!("cargo::rerun-if-changed=../dist/web/manifest.json");
     }
     let var = |name| std::env::var(name).unwrap_or_default();
+    // The words below are lld's, and others refuse some of them: whoever names a linker in RUSTFLAGS gets what that one does by itself.
+    let flags = var("CARGO_ENCODED_RUSTFLAGS");
+    let is_lld = !["fuse-ld=", "linker-features=", "linker-flavor="]
+        .iter()
+        .any(|named| flags.contains(named));
     // The linker of this target is lld, which comes with the toolchain; a debug build is not worth its time.
-    if var("PROFILE") == "release" && var("TARGET") == "x86_64-unknown-linux-gnu" {
+    if var("PROFILE") == "release" && var("TARGET") == "x86_64-unknown-linux-gnu" && is_lld {
         let strip = match var("LOUPE_SYMBOLS").as_str() {
             "" => "--strip-all",
             // For tools that ask what a function is called.

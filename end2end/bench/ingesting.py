@@ -101,8 +101,10 @@ def p99_while(server, path, busy):
     waits, over, said = [], threading.Event(), []
 
     def work():
-        said.append(busy())
-        over.set()
+        try:
+            said.append(busy())
+        finally:
+            over.set()
     thread = threading.Thread(target=work)
     thread.start()
     while not over.is_set() or len(waits) < 200:
@@ -111,6 +113,8 @@ def p99_while(server, path, busy):
         waits.append(time.perf_counter() - began)
         time.sleep(0.01)
     thread.join()
+    if not said:
+        raise SystemExit("what was to be waited for failed")
     return sorted(waits)[int(len(waits) * 0.99)] * 1e3, said[0]
 
 

@@ -60,6 +60,12 @@ test("a key is made from words, shown once, and cannot be lost by a stray key", 
   await change.getByRole("button", { name: "Save" }).click();
   await expect(change).toBeHidden();
   await expect(row).toContainText("delete");
+  // Once more, for what it is by now.
+  await page.getByRole("button", { name: "Change journey" }).click();
+  await expect(change.getByLabel(/^Id, or the start/)).toHaveValue("raw-*");
+  await expect(change.getByRole("radio", { name: /^Delete/ })).toBeChecked();
+  await change.getByRole("button", { name: "Cancel" }).click();
+  await expect(change).toBeHidden();
 
   await page.getByRole("button", { name: "Rotate journey" }).click();
   await expect(page.getByRole("dialog", { name: "Rotate journey?" })).toContainText("refused from the next request on");

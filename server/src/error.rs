@@ -311,6 +311,17 @@ impl std::fmt::Display for ApiError {
 
 impl std::error::Error for ApiError {}
 
+/// Whether what is looked up is longer than an index allows. Other limits have the same code, such as transactions running out, and are
+/// no caller's fault; their words are in the language of the database.
+fn is_too_long(cause: &(dyn sqlx::error::DatabaseError + 'static)) -> bool {
+    let told = cause.try_downcast_ref::<sqlx::postgres::PgDatabaseError>();
+    let routine = told
+        .and_then(sqlx::postgres::PgDatabaseError::routine)
+        .unwrap_or_default();
+    cause.code().as_deref() == Some("54000")
+        && (routine.starts_with("index_form_tuple") || routine == "_bt_check_third_page")
+}
+
 impl From<sqlx::Error> for ApiError {
     fn from(error: sqlx::Error) -> Self {
         match &error {
@@ -321,8 +332,7 @@ impl From<sqlx::Error> for ApiError {
             {
                 Self::bad_request("", "the character U+0000 is in no text that is kept")
             }
-            // What is looked up is as long as a page of an index allows.
-            sqlx::Error::Database(cause) if cause.code().as_deref() == Some("54000") => {
+            sqlx::Error::Database(cause) if is_too_long(cause.as_ref()) => {
                 tracing::warn!(%error, "a key is too long for its index");
                 Self::bad_request("", "a name or key of this request is too long")
             }

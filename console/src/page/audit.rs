@@ -143,8 +143,17 @@ fn Reads() -> AnyView {
         Load::of(move || session.api(), || SETTINGS.to_owned()),
     );
     let on = move |answer: &Record| answer.flag("read_auditing_enabled");
-    let checked = Signal::derive(move || load.good().is_some_and(|answer| on(&answer)));
+    let is = move || load.good().is_some_and(|answer| on(&answer));
+    let checked = RwSignal::new(false);
+    Effect::new(move |_| checked.set(is()));
+    Effect::new(move |_| {
+        // The box was pressed in vain.
+        if change.problem.with(Option::is_some) {
+            checked.set(untrack(is));
+        }
+    });
     let set = move |wanted: bool| {
+        checked.set(wanted);
         let body = json!({ "read_auditing_enabled": wanted });
         change.run(session.api().patch(SETTINGS, &body), move |answer| {
             toasts.say(match on(&answer) {
@@ -211,7 +220,7 @@ fn Export(filters: Filters) -> AnyView {
     };
     view! {
         <button type="button" class="btn" aria-busy=move || change.busy.get().to_string() on:click=move |_| export(false)>"Export NDJSON"</button>
-        <button type="button" class="btn" on:click=move |_| export(true)>"Export CSV"</button>
+        <button type="button" class="btn" aria-busy=move || change.busy.get().to_string() on:click=move |_| export(true)>"Export CSV"</button>
         {refusal(change)}
     }
     .into_any()

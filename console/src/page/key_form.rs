@@ -29,6 +29,12 @@ pub fn KeyForm(
 ) -> AnyView {
     let session = use_session();
     let (draft, change) = (Draft::new(), Change::new());
+    Effect::new(move |_| {
+        // The signals of resources go with the dialog that they were added in.
+        if !open.get() {
+            draft.scopes.set(Vec::new());
+        }
+    });
     let submit = Callback::new(move |()| {
         let (api, holder) = (session.api(), untrack(|| holder(session, user)));
         let body = untrack(|| draft.body());
@@ -71,10 +77,10 @@ pub fn KeyChange(open: RwSignal<bool>, key: RwSignal<Record>, load: Load, user: 
     let session = use_session();
     let toasts: Toasts = expect_context();
     let (draft, change) = (Draft::new(), Change::new());
-    Effect::new(move |_| {
-        if open.get() {
-            key.with_untracked(|key| draft.fill(key));
-        }
+    Effect::new(move |_| match open.get() {
+        true => key.with_untracked(|key| draft.fill(key)),
+        // The signals of its resources go with this run, and the next key has rows of its own.
+        false => draft.clear(),
     });
     let fixed = Signal::derive(move || key.get().text("key_type") == "retriever");
     let submit = Callback::new(move |()| {

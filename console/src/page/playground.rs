@@ -133,7 +133,11 @@ fn Trial(ns: Memo<String>, one: Record) -> AnyView {
             session
                 .api_in(ns.get_untracked())
                 .post(&path.get_value(), &body()),
-            move |got| answer.set(Some(got)),
+            move |got| {
+                answer.set(Some(got));
+                // The ways of what was found before.
+                why.set(None);
+            },
         );
     };
     let show = move |name: &'static str| {

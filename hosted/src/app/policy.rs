@@ -7,11 +7,13 @@ const CALLS: [&str; 2] = ["connect-src", "default-src"];
 /// The directive that all others fall back to. It is never widened itself.
 const DEFAULT: &str = "default-src";
 
-/// The policies of a header or of a page, with `place` among what scripts come from and what they ask. Nothing else is let in,
-/// and what lets it in already is left as its owner wrote it.
+/// The policies of a header or of a page, with the script at `place` among what scripts come from, and all of `place` among what
+/// they ask. Nothing else is let in, and what lets it in already is left as its owner wrote it.
 pub fn permit(policies: &str, place: &str) -> String {
+    // The script itself: a place would also let in what an address in it leads on to.
+    let script = format!("{place}sdk.js");
     let one = |policy: &str| {
-        let scripts = widened(policy, &SCRIPTS, "script-src", place);
+        let scripts = widened(policy, &SCRIPTS, "script-src", &script);
         widened(&scripts, &CALLS, "connect-src", place)
     };
     let all: Vec<String> = policies.split(',').map(one).collect();
@@ -72,20 +74,20 @@ mod tests {
             ("default-src 'SELF';", "default-src 'SELF';"),
             (
                 "Script-Src 'sha256-abc=' ;connect-src https://api.example",
-                "Script-Src 'sha256-abc=' PLACE; connect-src https://api.example PLACE",
+                "Script-Src 'sha256-abc=' PLACEsdk.js; connect-src https://api.example PLACE",
             ),
             (
                 "default-src 'none'; style-src 'self'",
-                "default-src 'none'; style-src 'self'; script-src PLACE; connect-src PLACE",
+                "default-src 'none'; style-src 'self'; script-src PLACEsdk.js; connect-src PLACE",
             ),
             (
                 "default-src https://cdn.example; script-src-elem 'none'; script-src 'self'",
-                "default-src https://cdn.example; script-src-elem PLACE; script-src 'self'; connect-src https://cdn.example PLACE",
+                "default-src https://cdn.example; script-src-elem PLACEsdk.js; script-src 'self'; connect-src https://cdn.example PLACE",
             ),
             // The first of two with one name counts; several policies hold one beside the other.
             (
                 "script-src 'none'; script-src 'self', default-src 'self'",
-                "script-src PLACE; script-src 'self', default-src 'self'",
+                "script-src PLACEsdk.js; script-src 'self', default-src 'self'",
             ),
         ] {
             let expected = expected.replace("PLACE", PLACE);

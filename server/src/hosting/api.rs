@@ -243,7 +243,7 @@ async fn visitor(app: &App, site: &Site, headers: &HeaderMap) -> Result<Option<S
         if outcome.is_err() {
             // Who proves nothing has as few tries as a visitor has calls.
             let network = front::network(front::address());
-            limits::take(app, &site.org_id, site.app_id(), &network).await?;
+            limits::take_own(app, &site.org_id, site.app_id(), &network).await?;
         }
         return outcome.map(Some);
     }

@@ -41,12 +41,20 @@ const NOTES: Rate = Rate {
 /// # Errors
 /// 429 when the visitor, or the app, has asked too much.
 pub async fn take(app: &App, org_id: &str, app_id: &str, visitor: &str) -> Result<()> {
+    take_own(app, org_id, app_id, visitor).await?;
+    limits::take_here(app, &format!("{app_id} visitors"), &APP)
+        .await
+        .1
+}
+
+/// A call of who may make none: it takes nothing of what those have who may.
+///
+/// # Errors
+/// 429 when there were too many from there.
+pub async fn take_own(app: &App, org_id: &str, app_id: &str, visitor: &str) -> Result<()> {
     let tier = limits::standing(app, org_id).await?.tier;
     let own = VISITOR.within(limits::rate_of(tier, app.config()).part(SHARE));
     limits::take_here(app, &format!("{app_id} visitor {visitor}"), &own)
-        .await
-        .1?;
-    limits::take_here(app, &format!("{app_id} visitors"), &APP)
         .await
         .1
 }

@@ -59,10 +59,12 @@ both! {
         for wrong in [
             idp.signed(&head, &good, true),
             idp.signed(&json!({"alg": "none"}), &good, false),
+            idp.signed(&json!({"alg": "HS256", "kid": "one"}), &good, false),
             idp.signed(&json!({"alg": "ES256", "kid": "two"}), &good, false),
             with("iss", json!("https://other.example")),
             with("aud", json!("other")),
             with("exp", json!(1_000)),
+            with("exp", Value::Null),
             with("nbf", json!(4_000_000_000_i64)),
             with("sub", json!("")),
             "x.y.z".to_owned(),

@@ -79,7 +79,7 @@ both! {
 
         // The page takes the script and lets it ask, and nothing else.
         let place = format!("http://{}/_auth/", host(&server, "club"));
-        let permitted = format!("{OWN}; script-src {place}; connect-src {place}");
+        let permitted = format!("{OWN}; script-src {place}sdk.js; connect-src {place}");
         let shown = visit(&server, "club", "/").await;
         let known = at(&server, "club", "GET", "/").header("if-none-match", says(&shown, "etag"));
         let known = Server::send(known.header("accept", "text/html")).await;

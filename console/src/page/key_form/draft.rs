@@ -235,8 +235,13 @@ impl Draft {
         if let Ok(days) = self.days.get().parse::<f64>() {
             body["expires_at"] = text::before(-days).into();
         }
-        if let Ok(cap) = self.cap.get().trim().parse::<i64>() {
-            body["rate_limit_override"] = cap.into();
+        match self.cap.get().trim() {
+            "" => {}
+            // What is no whole number is refused: left out, it would take the cap away.
+            typed => {
+                let cap = typed.parse::<i64>();
+                body["rate_limit_override"] = cap.map_or_else(|_| typed.into(), Value::from);
+            }
         }
         let (scopes, origins) = (self.scopes(), self.origins.get());
         if !scopes.is_empty() {
@@ -384,5 +389,7 @@ mod tests {
             json!(["https://a.example", "https://b.example"])
         );
         assert_eq!(draft.body()["rate_limit_override"], 60);
+        draft.cap.set("1e3".into());
+        assert_eq!(draft.body()["rate_limit_override"], "1e3");
     }
 }

@@ -31,9 +31,11 @@ pub fn dialog(open: RwSignal<bool>, draft: Draft, source: StoredValue<Record>) -
             if moves {
                 let to = json!({"retriever_id": made_id(&made)});
                 if let Err(refused) = api.post(&format!("{path}/publish/move"), &to).await {
-                    // Its name is free for the next try.
-                    let copy = format!("/v1/retrievers/{}", text::escape(&made_id(&made)));
-                    let _ = api.delete(&copy).await;
+                    // Its name is free for the next try. Where nothing was heard, the page may have moved all the same.
+                    if (400..500).contains(&refused.status) {
+                        let copy = format!("/v1/retrievers/{}", text::escape(&made_id(&made)));
+                        let _ = api.delete(&copy).await;
+                    }
                     return Err(refused);
                 }
             }

@@ -177,10 +177,15 @@ fn secrets(at: &Execution, p: &Parameters) -> Result<HashMap<String, String>, St
     known.collect()
 }
 
-/// A reason that repeats no secret.
+/// A reason that repeats no secret, nor as a part of a host, which is told in small letters.
 fn hidden(reason: String, secrets: &HashMap<String, String>) -> String {
-    let values = secrets.values().filter(|value| !value.is_empty());
-    values.fold(reason, |reason, value| reason.replace(value.as_str(), "…"))
+    let forms = secrets.values();
+    let forms = forms.flat_map(|value| [value.clone(), value.to_lowercase()]);
+    let mut forms: Vec<String> = forms.filter(|form| !form.is_empty()).collect();
+    // The longest first: one may be a part of another.
+    forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+    let hide = |reason: String, form: &String| reason.replace(form.as_str(), "…");
+    forms.iter().fold(reason, hide)
 }
 
 pub(crate) async fn run(

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::parameters::Parameters;
 use super::plan::{Plan, Step};
+use crate::template::reads_the_run;
 
 /// Stages that ask another machine, or run code, for every document.
 const DEAR: [&str; 5] = [
@@ -58,7 +59,8 @@ fn late_filter(step: &Step, before: &[Step]) -> Option<Told> {
     let is_filter =
         step.definition.id == "attribute_filter" && !own.contains_key("natural_language");
     // What the search itself gives is there behind it alone.
-    let of_search = json!(own).to_string().contains("\"score");
+    let written = json!(own);
+    let of_search = written.to_string().contains("\"score") || reads_the_run(&written);
     let search = search_before(before).filter(|_| is_filter && !of_search)?;
     Some((
         format!("put it before `{}`", search.name),

@@ -56,6 +56,14 @@ pub(super) struct Description {
 pub(super) struct Keys {
     set: JwkSet,
     at: i64,
+    weight: u32,
+}
+
+impl Keys {
+    /// About the bytes that they take in memory.
+    pub const fn weight(&self) -> u32 {
+        self.weight
+    }
 }
 
 fn unusable(cause: impl std::fmt::Display) -> ApiError {
@@ -159,8 +167,14 @@ async fn key(app: &App, (name, address): (&str, &str), kid: Option<&str>) -> Res
         }
     }
     app.hosting.auth.throttle.keys(app, name)?;
-    let set = key_set(get(app, address, None).await?);
-    let keys = Arc::new(Keys { set, at: now });
+    let told: serde_json::Value = get(app, address, None).await?;
+    let weight = u32::try_from(told.to_string().len() + 1_000).unwrap_or(u32::MAX);
+    let set = key_set(told);
+    let keys = Arc::new(Keys {
+        set,
+        at: now,
+        weight,
+    });
     known.insert(name.to_owned(), keys.clone()).await;
     find(&keys).ok_or_else(|| refused("the token is signed with an unknown key"))
 }

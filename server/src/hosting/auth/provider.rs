@@ -31,6 +31,9 @@ const WAY: i64 = 10 * 60 * 1_000_000;
 
 const FLOW: &str = "flow";
 
+/// Bytes of keys that are kept.
+const KEYS: u64 = 16 << 20;
+
 /// What providers said of themselves, for ten minutes.
 pub(super) struct Providers {
     pub described: Cache<String, Arc<oidc::Description>>,
@@ -45,8 +48,10 @@ impl Default for Providers {
                 .max_capacity(1_000)
                 .time_to_live(keep)
                 .build(),
+            // Whoever has an app says where keys lie: their bytes count.
             keys: Cache::builder()
-                .max_capacity(1_000)
+                .max_capacity(KEYS)
+                .weigher(|_: &String, keys: &Arc<oidc::Keys>| keys.weight())
                 .time_to_live(keep)
                 .build(),
         }

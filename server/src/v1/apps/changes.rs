@@ -17,6 +17,9 @@ use crate::{app::App, auth::Caller, error::Result};
 const TEXT: u64 = 64 << 10;
 const TEXTS: u64 = 1 << 20;
 
+/// Files that are read for it, one after the other, while somebody waits.
+const FILES: usize = 200;
+
 /// What one version has and another has not.
 pub async fn between(
     app: &App,
@@ -95,15 +98,16 @@ async fn texts(
     changed: &[&FileDiff],
     (old, new): (&Manifest, &Manifest),
 ) -> Result<IndexMap<String, String>> {
-    let (mut told, mut compared) = (IndexMap::new(), 0);
+    let (mut told, mut compared, mut read) = (IndexMap::new(), 0, 0);
     for file in changed {
         let sides = [old.get(&file.path), new.get(&file.path)];
         let small = |side: &Asset| is_text(side) && side.size <= TEXT;
         let size: u64 = sides.iter().flatten().map(|side| side.size).sum();
-        if !sides.iter().flatten().all(|side| small(side)) || compared + size > TEXTS {
+        let fits = compared + size <= TEXTS && read < FILES;
+        if !fits || !sides.iter().flatten().all(|side| small(side)) {
             continue;
         }
-        compared += size;
+        (compared, read) = (compared + size, read + 1);
         let (before, after) = (
             text(app, app_id, sides[0]).await?,
             text(app, app_id, sides[1]).await?,

@@ -1,6 +1,6 @@
 //! What a collection is filled from: objects of buckets, or documents of other collections.
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use loupe_wire::{
     BucketSchema, CollectionResponse, FieldPassthrough, NamespaceOperation, ResourceType,
     SingleLineageEntry, SourceConfig, SourceType, Value, reading,
@@ -166,7 +166,8 @@ pub(super) async fn below(
     let mut found: Vec<(String, SingleLineageEntry)> = Vec::new();
     let mut level = collection.source.collection_ids.clone().unwrap_or_default();
     for _ in 0..MAX_TIERS {
-        let mut next = Vec::new();
+        // Two that read the same ones lead there once, not as often as there are ways.
+        let mut next = IndexSet::new();
         for id in level {
             match COLLECTIONS.known(app.db(), namespace_id, &id).await {
                 Ok(one) => {
@@ -180,7 +181,7 @@ pub(super) async fn below(
                 Err(error) => return Err(error),
             }
         }
-        level = next;
+        level = next.into_iter().collect();
     }
     Ok(found)
 }

@@ -19,6 +19,11 @@ use crate::{
 const PROMPTS: usize = 32;
 const LARGEST: usize = 1 << 20;
 
+/// Letters of a prompt that are compared at once, and how often so many: a letter is one token at most, and of more tokens the model
+/// would know the beginning alone. Longer prompts are answered from memory where they are the same.
+const PIECE: usize = 250;
+const PIECES: usize = 4;
+
 /// How far a prompt may lie from one that was answered, from 0 (the same) to 1, where the request does not say.
 const NEAR: f64 = 0.05;
 
@@ -34,7 +39,7 @@ pub(super) struct Said {
 /// A prompt that was answered.
 #[derive(Serialize, Deserialize)]
 struct Prompt {
-    vector: Vec<f32>,
+    vectors: Vec<Vec<f32>>,
     said: Said,
 }
 
@@ -44,7 +49,7 @@ pub(super) struct Memory {
     question: Value,
     /// Where prompts of the same model and parameters are, and how near one has to be.
     near: Option<(Value, f64)>,
-    vector: Option<Vec<f32>>,
+    vectors: Option<Vec<Vec<f32>>>,
 }
 
 impl Memory {
@@ -69,9 +74,13 @@ impl Memory {
                 whose: whose.to_string(),
                 version: app.version_of(&scope.namespace_id),
             },
-            near: is_words.then(|| (json!(["inference near", model]), delta)),
+            // Keys of one namespace are told nothing of prompts in another.
+            near: is_words.then(|| {
+                let place = json!(["inference near", scope.namespace_id, model]);
+                (place, delta)
+            }),
             question: json!(["inference", model, inputs]),
-            vector: None,
+            vectors: None,
         })
     }
 
@@ -86,15 +95,19 @@ impl Memory {
         let (Some((_, delta)), Task::Words(prompt)) = (&self.near, task) else {
             return None;
         };
+        let pieces = pieces(prompt);
+        if pieces.len() > PIECES {
+            return None;
+        }
         let encoder = app.encoders().text(TEXT_MODEL).await.ok()?;
-        let vector = encoder.embed(vec![prompt.clone()]).await.ok()?.pop()?;
+        let vectors = encoder.embed(pieces).await.ok()?;
         let nearest = self
             .prompts()
             .into_iter()
-            .map(|one| (distance(&one.vector, &vector), one.said))
+            .map(|one| (farthest(&one.vectors, &vectors), one.said))
             .filter(|(distance, _)| *distance <= *delta)
             .min_by(|one, other| one.0.total_cmp(&other.0));
-        self.vector = Some(vector);
+        self.vectors = Some(vectors);
         nearest.map(|(_, said)| said)
     }
 
@@ -103,12 +116,12 @@ impl Memory {
         if weight::of(&said.data) > LARGEST {
             return;
         }
-        if let (Some((place, _)), Some(vector)) = (&self.near, self.vector.clone()) {
+        if let (Some((place, _)), Some(vectors)) = (&self.near, self.vectors.clone()) {
             let mut prompts = self.prompts();
             prompts.insert(
                 0,
                 Prompt {
-                    vector,
+                    vectors,
                     said: said.clone(),
                 },
             );
@@ -127,6 +140,22 @@ impl Memory {
     }
 }
 
+/// A prompt in pieces that the model reads whole.
+fn pieces(prompt: &str) -> Vec<String> {
+    let letters: Vec<char> = prompt.chars().collect();
+    let pieces = letters.chunks(PIECE);
+    pieces.map(|piece| piece.iter().collect()).collect()
+}
+
+/// How far two prompts lie from each other: as far as the pieces that differ most.
+fn farthest(one: &[Vec<f32>], other: &[Vec<f32>]) -> f64 {
+    if one.len() != other.len() {
+        return f64::INFINITY;
+    }
+    let pairs = one.iter().zip(other);
+    pairs.map(|(a, b)| distance(a, b)).fold(0.0, f64::max)
+}
+
 /// One less the cosine of two vectors.
 fn distance(one: &[f32], other: &[f32]) -> f64 {
     let dot = |a: &[f32], b: &[f32]| -> f64 {
@@ -142,12 +171,26 @@ fn distance(one: &[f32], other: &[f32]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::distance;
+    use super::{distance, farthest, pieces};
 
     #[test]
     fn what_points_the_same_way_is_near() {
         assert!(distance(&[1.0, 2.0], &[2.0, 4.0]).abs() < 1e-9);
         assert!((distance(&[1.0, 0.0], &[0.0, 1.0]) - 1.0).abs() < 1e-9);
         assert_eq!(distance(&[0.0, 0.0], &[0.0, 1.0]), 1.0);
+    }
+
+    #[test]
+    fn prompts_that_end_otherwise_are_others() {
+        let same = "x".repeat(250);
+        assert_eq!(
+            pieces(&format!("{same}yes")),
+            [same.clone(), "yes".to_owned()]
+        );
+        let (a, b, c) = (vec![1.0, 0.0], vec![0.0, 1.0], vec![1.0, 1.0]);
+        assert_eq!(farthest(&[a.clone(), b.clone()], &[a.clone(), b]), 0.0);
+        assert!(farthest(&[a.clone(), c], &[a.clone(), a.clone()]) > 0.2);
+        let two = [a.clone(), a.clone()];
+        assert_eq!(farthest(std::slice::from_ref(&a), &two), f64::INFINITY);
     }
 }

@@ -265,6 +265,8 @@ pub async fn choose_plan(app: &App, caller: &Caller, tier: AccountTier) -> Resul
     app.db()
         .write(move |tx| {
             Box::pin(async move {
+                // Its settings may be changed just now, and are written as a whole.
+                settings::hold(tx, &caller.org_id).await?;
                 let mut organization = store::find_in(tx, &caller.org_id).await?;
                 let before = organization.clone();
                 organization.account_type = tier;

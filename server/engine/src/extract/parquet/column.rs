@@ -5,13 +5,16 @@ use loupe_wire::Value;
 use super::source::Source;
 use super::thrift::{self, Struct};
 use super::values::{Hybrid, Meaning, Plain, Stored, bits};
-use super::{Result, broken, snappy, too_large, unread};
+use super::{HELD, Result, broken, snappy, too_large, unread};
+use crate::weight;
 
 /// Bytes of one page.
 const PAGE: u64 = 32 << 20;
 /// Bytes of a page of the values that others name by numbers, and how many those are.
 const DICTIONARY: u64 = 8 << 20;
 const WORDS: u64 = 1 << 20;
+/// What any value weighs in a row.
+pub const VALUE: usize = 8;
 /// Bytes of what stands before a page: first it is tried with few.
 const HEADS: [u64; 2] = [4 << 10, 1 << 20];
 
@@ -23,6 +26,8 @@ pub struct Leaf {
     /// How often it may be missing, and how often repeated, on the way to it.
     pub most_defined: u64,
     pub most_repeated: u64,
+    /// What an entry adds to a row beside what its value holds, by where it is repeated: the fields that begin anew there.
+    pub costs: Vec<usize>,
 }
 
 /// A value with its place: where it is repeated, and how much of the way to it is there.
@@ -102,19 +107,33 @@ impl Column {
         let mut row = vec![first];
         // Most columns have one entry a row.
         if self.leaf.most_repeated == 0 {
-            take_room(room, &row[0])?;
+            self.take_room(room, &row[0])?;
             return Ok(row);
         }
-        take_room(room, &row[0])?;
+        self.take_room(room, &row[0])?;
         while let Some(entry) = self.entry(source)? {
             if entry.repeated == 0 {
                 self.next = Some(entry);
                 break;
             }
-            take_room(room, &entry)?;
+            self.take_room(room, &entry)?;
             row.push(entry);
         }
         Ok(row)
+    }
+
+    /// Counts an entry against what a row may weigh.
+    fn take_room(&self, room: &mut usize, entry: &Entry) -> Result<()> {
+        let place = usize::try_from(entry.repeated).unwrap_or(usize::MAX);
+        let cost = self.leaf.costs.get(place).copied().unwrap_or(VALUE);
+        let holds = match &entry.value {
+            Value::String(text) => text.len(),
+            Value::Array(_) | Value::Object(_) => weight::of(&entry.value),
+            _ => 0,
+        };
+        let left = room.checked_sub(cost.saturating_add(holds));
+        *room = left.ok_or_else(|| too_large("a row", super::ROW))?;
+        Ok(())
     }
 
     fn entry(&mut self, source: &Source<'_>) -> Result<Option<Entry>> {
@@ -162,6 +181,7 @@ impl Column {
         if size.max(packed) > most {
             return Err(too_large("a page", most));
         }
+        source.spend(size)?;
         self.at = end;
         if let Some(about) = head.of(7) {
             let bytes = self.unpack(source.read(begin, packed)?, size)?;
@@ -205,7 +225,13 @@ impl Column {
                     false => Err(wrong()),
                 }
             }
-            6 => zstd::bulk::decompress(&bytes, size).map_err(|_| wrong()),
+            6 => {
+                let out = zstd::bulk::decompress(&bytes, size).map_err(|_| wrong())?;
+                match out.len() == size {
+                    true => Ok(out),
+                    false => Err(wrong()),
+                }
+            }
             _ => Err(unread(
                 "it is compressed in another way than snappy, gzip or zstd",
             )),
@@ -218,9 +244,17 @@ impl Column {
             return Err(too_large("a dictionary", WORDS));
         }
         let mut plain = Plain::new(self.leaf.stored, self.leaf.meaning, 0);
-        let words = (0..count).map(|_| plain.next(bytes));
-        self.words = words.collect::<Result<_>>()?;
-        self.words_size = bytes.len() + self.words.len() * size_of::<Value>();
+        // Texts of JSON are read here, and weigh many times what they are written in.
+        let (mut words, mut size) = (Vec::new(), 0);
+        for _ in 0..count {
+            let word = plain.next(bytes)?;
+            size += weight::of(&word);
+            if size > HELD {
+                return Err(too_large("a dictionary", HELD));
+            }
+            words.push(word);
+        }
+        (self.words, self.words_size) = (words, size);
         Ok(())
     }
 
@@ -297,21 +331,5 @@ impl Column {
                 ));
             }
         })
-    }
-}
-
-/// Counts an entry against what a row may weigh.
-fn take_room(room: &mut usize, entry: &Entry) -> Result<()> {
-    let weight = match &entry.value {
-        Value::String(text) => 8 + text.len(),
-        Value::Array(_) | Value::Object(_) => 8 + crate::weight::of(&entry.value),
-        _ => 8,
-    };
-    match room.checked_sub(weight) {
-        Some(left) => {
-            *room = left;
-            Ok(())
-        }
-        None => Err(too_large("a row", super::ROW)),
     }
 }

@@ -22,8 +22,10 @@ use thrift::Struct;
 const FOOTER: u64 = 8 << 20;
 /// What one row may weigh, all rows together, and what is held of all columns.
 pub(super) const ROW: usize = 4 << 20;
-const ROWS: usize = 2 << 30;
+const ROWS: usize = 4 << 30;
 const HELD: usize = 256 << 20;
+/// Bytes that are read and unpacked altogether: columns may name the same place of a file again and again.
+const WORK: u64 = 32 << 30;
 const MARK: &[u8] = b"PAR1";
 
 /// Why a table cannot be read.
@@ -101,14 +103,13 @@ impl<'a> Table<'a> {
             return Err(too_large("the description", FOOTER));
         }
         let begin = (size - 8).checked_sub(length).ok_or_else(no_table)?;
-        let (about, _) = thrift::read(&source.read(begin, length)?)?;
+        let (mut about, _) = thrift::read(&source.read(begin, length)?)?;
         let schema = Schema::of(&about.list(2))?;
-        let groups: Vec<Struct> = about.list(4).into_iter().cloned().collect();
         Ok(Self {
             source,
             size,
             schema,
-            groups: groups.into_iter(),
+            groups: about.take_list(4).into_iter(),
             columns: Vec::new(),
             left: 0,
             room: ROWS,
@@ -131,17 +132,20 @@ impl<'a> Table<'a> {
             self.begin(&group)?;
         }
         self.left -= 1;
-        let most = ROW.min(self.room);
-        let (mut room, mut held) = (most, 0);
+        if self.room < ROW {
+            return Err(too_large("the content of all rows", ROWS));
+        }
+        let (mut room, mut held) = (ROW, 0);
         let mut entries = Vec::with_capacity(self.columns.len());
         for column in &mut self.columns {
             entries.push(column.row(&self.source, &mut room)?);
             held += column.held();
+            // Not behind the last one: all of them together would be held by then.
+            if held > HELD {
+                return Err(too_large("a page of every column together", HELD));
+            }
         }
-        if held > HELD {
-            return Err(too_large("a page of every column together", HELD));
-        }
-        self.room -= most - room;
+        self.room -= ROW - room;
         self.schema.row(&entries).map(Some)
     }
 

@@ -2,7 +2,7 @@
 
 use loupe_wire::{Object, Value};
 
-use super::column::{Entry, Leaf};
+use super::column::{Entry, Leaf, VALUE};
 use super::thrift::Struct;
 use super::values::{Meaning, Stored};
 use super::{Result, broken, too_large};
@@ -10,12 +10,16 @@ use super::{Result, broken, too_large};
 /// Columns of a table, and fields within fields.
 const COLUMNS: u64 = 2_000;
 const DEPTH: usize = 16;
+/// What a field weighs in a row beside its name.
+const MEMBER: usize = 16;
 
 /// What a field is.
 #[derive(Debug)]
 enum Kind {
     Leaf,
     Fields(Vec<Node>),
+    /// A group of a single field, of which the value is that of the field.
+    Only(Vec<Node>),
     /// A list: of what is repeated in it.
     List(Box<Node>),
     /// Keys and their values.
@@ -50,13 +54,12 @@ impl Schema {
             leaves: Vec::new(),
         };
         let root = reader.node((0, 0), DEPTH)?;
-        if reader.leaves.is_empty() {
+        let mut leaves = reader.leaves;
+        if leaves.is_empty() {
             return Err(broken("it has no columns"));
         }
-        Ok(Self {
-            root,
-            leaves: reader.leaves,
-        })
+        weigh(&root, &mut Vec::new(), &mut leaves);
+        Ok(Self { root, leaves })
     }
 
     /// A row of the entries that each column has of it.
@@ -107,6 +110,7 @@ impl Reader<'_> {
                 meaning: Meaning::of(element),
                 most_defined: defined,
                 most_repeated: repeated,
+                costs: Vec::new(),
             });
             Kind::Leaf
         };
@@ -131,12 +135,50 @@ fn group(element: &Struct, mut fields: Vec<Node>) -> Kind {
     };
     let (is_list, is_map) = (says(3, &[3]), says(2, &[1, 2]));
     match fields.pop() {
-        Some(only) if fields.is_empty() && only.is_repeated && is_list => Kind::List(only.into()),
+        Some(only) if fields.is_empty() && only.is_repeated && is_list => {
+            Kind::List(bare(only).into())
+        }
         Some(only) if fields.is_empty() && only.is_repeated && is_map => Kind::Map(only.into()),
         last => {
             fields.extend(last);
             Kind::Fields(fields)
         }
+    }
+}
+
+/// A group of a single field around each item is the form's, not the table's.
+fn bare(item: Node) -> Node {
+    let is_form = item.name != "array" && !item.name.ends_with("_tuple");
+    let kind = match item.kind {
+        Kind::Fields(fields) if is_form && fields.len() == 1 => Kind::Only(fields),
+        kind => kind,
+    };
+    Node { kind, ..item }
+}
+
+/// Writes down what entries of each column add to a row. The names of fields are in every row and in every item of a list,
+/// and nothing of a file says how often: a long one in a long list would take all memory. `way` is of the fields that lead
+/// here: how often they are repeated, and what each weighs.
+fn weigh(node: &Node, way: &mut Vec<(u64, usize)>, leaves: &mut [Leaf]) {
+    match &node.kind {
+        Kind::Leaf => {
+            let at = |repeated: u64| {
+                let anew = way.iter().filter(|(of, _)| *of >= repeated);
+                VALUE + anew.map(|(_, weight)| weight).sum::<usize>()
+            };
+            if let Some(leaf) = leaves.get_mut(node.first) {
+                leaf.costs = (0..=node.repeated).map(at).collect();
+            }
+        }
+        Kind::Fields(fields) => {
+            for field in fields {
+                way.push((node.repeated, MEMBER + field.name.len()));
+                weigh(field, way, leaves);
+                way.pop();
+            }
+        }
+        Kind::Only(fields) => fields.iter().for_each(|field| weigh(field, way, leaves)),
+        Kind::List(item) | Kind::Map(item) => weigh(item, way, leaves),
     }
 }
 
@@ -203,27 +245,13 @@ fn inner(node: &Node, entries: &[&[Entry]]) -> Result<Value> {
             }
             Value::Object(row)
         }
-        Kind::List(item) => match of(item)? {
-            Value::Array(items) => items.into_iter().map(|one| unwrap(item, one)).collect(),
-            other => other,
-        },
+        Kind::Only(fields) => fields.first().map_or(Ok(Value::Null), of)?,
+        Kind::List(item) => of(item)?,
         Kind::Map(entry) => match of(entry)? {
             Value::Array(entries) => map(entry, entries),
             other => other,
         },
     })
-}
-
-/// A group of a single field around each item is the form's, not the table's.
-fn unwrap(item: &Node, value: Value) -> Value {
-    match (&item.kind, value) {
-        (Kind::Fields(fields), Value::Object(mut wrapped))
-            if fields.len() == 1 && item.name != "array" && !item.name.ends_with("_tuple") =>
-        {
-            wrapped.remove(&fields[0].name).unwrap_or(Value::Null)
-        }
-        (_, value) => value,
-    }
 }
 
 /// An object, where all keys are texts.

@@ -81,3 +81,23 @@ fn what_is_no_table_or_a_broken_one_is_refused() {
         assert!(rows(&cut).1.is_some(), "{place} bytes");
     }
 }
+
+#[test]
+fn what_is_small_in_a_file_and_large_in_memory_is_refused() {
+    // Structs of one field: two bytes each, and hundreds in memory.
+    let mut many = b"PAR1\x49\xfc\x80\x80\x10".to_vec();
+    many.extend([0x11_u8, 0].repeat(1 << 18));
+    many.push(0);
+    let length = u32::try_from(many.len() - 4).unwrap();
+    many.extend(length.to_le_bytes());
+    many.extend(b"PAR1");
+    let fault = rows(&Data::from(many)).1.unwrap().message;
+    assert!(fault.starts_with("the unpacked description"), "{fault}");
+    // The name of a field in a list is there in each item.
+    let list = b"\x29\x3c\x48\x01r\x15\x02\x00\x35\x04\x18\x01i\x15\x02\x00\x15\x02\x25\x02\x18\x04long\x00\x00";
+    let (about, _) = thrift::read(list).unwrap();
+    let schema = Schema::of(&about.list(2)).unwrap();
+    assert_eq!(schema.leaves[0].costs, [45, 28]);
+    // Field numbers are no sums that overflow.
+    assert!(thrift::read(b"\x05\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00\x15\x00\x00").is_ok());
+}

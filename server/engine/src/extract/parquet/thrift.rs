@@ -2,10 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::{Fault, Result, broken};
+use super::{Fault, Result, broken, too_large};
 
 /// Structs within structs: the format has fewer.
 const DEPTH: usize = 24;
+/// Bytes in memory of one description, roughly: what has a byte in the file may take hundreds of them.
+const ROOM: usize = 128 << 20;
+/// What a struct takes beside its fields, and what a field or an item does.
+const STRUCT: usize = 400;
+const FIELD: usize = 80;
 
 /// One value of a description.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,6 +73,18 @@ impl Struct {
         structs.collect()
     }
 
+    /// The same, taken out of it.
+    pub fn take_list(&mut self, number: i64) -> Vec<Struct> {
+        let Some(Field::List(items)) = self.0.remove(&number) else {
+            return Vec::new();
+        };
+        let structs = items.into_iter().filter_map(|item| match item {
+            Field::Struct(inner) => Some(inner),
+            _ => None,
+        });
+        structs.collect()
+    }
+
     /// A size or a place: a number that is not below zero.
     pub fn size(&self, number: i64) -> Result<u64> {
         let size = self.int(number).and_then(|size| u64::try_from(size).ok());
@@ -77,7 +94,11 @@ impl Struct {
 
 /// Reads a struct; answers how many bytes it took.
 pub fn read(bytes: &[u8]) -> Result<(Struct, usize)> {
-    let mut reader = Reader { bytes, at: 0 };
+    let mut reader = Reader {
+        bytes,
+        at: 0,
+        room: ROOM,
+    };
     let found = reader.structure(DEPTH)?;
     Ok((found, reader.at))
 }
@@ -85,6 +106,7 @@ pub fn read(bytes: &[u8]) -> Result<(Struct, usize)> {
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
+    room: usize,
 }
 
 fn cut() -> Fault {
@@ -92,6 +114,12 @@ fn cut() -> Fault {
 }
 
 impl Reader<'_> {
+    fn weigh(&mut self, weight: usize) -> Result<()> {
+        let left = self.room.checked_sub(weight);
+        self.room = left.ok_or_else(|| too_large("the unpacked description", ROOM))?;
+        Ok(())
+    }
+
     fn byte(&mut self) -> Result<u8> {
         let byte = self.bytes.get(self.at).copied().ok_or_else(cut)?;
         self.at += 1;
@@ -139,15 +167,17 @@ impl Reader<'_> {
         if depth == 0 {
             return Err(broken("a description is too deep"));
         }
-        let (mut fields, mut number) = (BTreeMap::new(), 0);
+        self.weigh(STRUCT)?;
+        let (mut fields, mut number) = (BTreeMap::new(), 0i64);
         loop {
             let head = self.byte()?;
             if head == 0 {
                 return Ok(Struct(fields));
             }
+            self.weigh(FIELD)?;
             number = match head >> 4 {
                 0 => self.int()?,
-                step => number + i64::from(step),
+                step => number.saturating_add(i64::from(step)),
             };
             let value = match head & 0x0f {
                 1 => Field::Bool(true),
@@ -170,6 +200,7 @@ impl Reader<'_> {
             }
             8 => {
                 let length = self.length()?;
+                self.weigh(length)?;
                 Field::Bytes(self.take(length)?.to_vec())
             }
             9 | 10 => Field::List(self.items(depth)?),
@@ -188,8 +219,11 @@ impl Reader<'_> {
             count => usize::from(count),
         };
         let kind = head & 0x0f;
-        (0..count)
-            .map(|_| self.value(kind, depth.saturating_sub(1)))
-            .collect()
+        let mut items = Vec::new();
+        for _ in 0..count {
+            self.weigh(FIELD)?;
+            items.push(self.value(kind, depth.saturating_sub(1))?);
+        }
+        Ok(items)
     }
 }
