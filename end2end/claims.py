@@ -2,12 +2,13 @@
 """Three processes on one PostgreSQL share the queue: every piece of work is done once (R-20), that of the dead in time (R-21),
 and batches start in the order of their submission (R-22).
 
-    end2end/claims.py [claims] [deaths] [order] [--pieces 10000] [--batches 200] [--lease 2]
+    end2end/claims.py [claims] [deaths] [order] [--pieces 10000] [--batches 200] [--lease 2] [--every 5]
+    end2end/claims.py --pieces 1000 --batches 40 --every 1.5      (short: a minute)
 
 The database itself writes down every claim and every end, by triggers of this check. `claims`: nobody dies, so each piece is claimed
-and ended once. `deaths`: every five seconds one of the three is killed (-9) and started again; each piece is ended once all the same,
-and what the dead held is claimed by another within the lease and five seconds. `order`: places in the queue have no holes whenever
-one looks, at any process.
+and ended once. `deaths`: every so many seconds one of the three is killed (-9) and started again, three times at least; each piece is
+ended once all the same, and what the dead held is claimed by another within the lease and five seconds. `order`: places in the queue
+have no holes whenever one looks, at any process.
 
 LOUPE_SEED repeats the choice of who dies. PostgreSQL is the one that LOUPE_TEST_POSTGRES names, or one that is started for this run.
 """
@@ -35,11 +36,12 @@ CREATE TRIGGER watch AFTER UPDATE ON tasks FOR EACH ROW EXECUTE FUNCTION watch()
 """
 # Pieces of the kind that the removal of an object leaves, with nothing to remove; a millisecond's work.
 LEAVE = """
-DELETE FROM seen;
 INSERT INTO tasks (task_id, org_id, namespace_id, task_type, status, parent_id, kind, work, created_at, updated_at, data)
 SELECT 'piece_{round}_' || number, org_id, namespace_id, task_type, 'QUEUED', parent_id, kind, '{{"object_ids": []}}', updated_at + number, updated_at, data
-FROM (SELECT * FROM tasks WHERE kind = 'remove_objects' AND task_id NOT LIKE 'piece%' LIMIT 1) model, generate_series(1, {count}) number;
+FROM (SELECT * FROM tasks WHERE kind = 'remove_objects' AND task_id NOT LIKE 'piece%' LIMIT 1) model, generate_series({first}, {last}) number;
 """
+# So many die at least: work is added until they have.
+KILLS = 3
 faults = []
 
 
@@ -94,12 +96,15 @@ class Queue:
             server.close()
 
 
-def done(queue, label, count, until=600, meanwhile=lambda: time.sleep(0.2)):
-    """Leaves so many pieces and waits for their end; what was seen of them."""
-    queue.ask(LEAVE.format(round=label, count=count))
-    began = time.monotonic()
+def done(queue, label, count, until=600, meanwhile=lambda: time.sleep(0.2), enough=lambda: True):
+    """Leaves so many pieces, and as many again until it is enough, and waits for their end: how many, and their claims."""
+    queue.ask(f"DELETE FROM seen; {LEAVE.format(round=label, first=1, last=count)}")
+    began, part = time.monotonic(), count
     left = f"SELECT COUNT(*) FROM tasks WHERE task_id LIKE 'piece\\_{label}\\_%' AND ended_at IS NULL"
-    while queue.number(left) > 0:
+    while (waiting := queue.number(left)) > 0 or not enough():
+        if waiting == 0:
+            queue.ask(LEAVE.format(round=label, first=count + 1, last=count + part))
+            count += part
         if time.monotonic() - began > until:
             raise SystemExit(f"work is left after {until} s")
         meanwhile()
@@ -110,12 +115,12 @@ def done(queue, label, count, until=600, meanwhile=lambda: time.sleep(0.2)):
     twice = queue.number(f"SELECT COUNT(*) FROM (SELECT 1 {mine} AND what = 'COMPLETED' GROUP BY task_id HAVING COUNT(*) > 1) more")
     check("R-20", f"{label}: ended, of all", ends / count, "x", ends == count, "= 1")
     check("R-20", f"{label}: ended twice, otherwise, or begun again", twice + others, "", twice + others == 0, "0")
-    return queue.number(f"SELECT COUNT(*) {mine} AND what = 'claim'")
+    return count, queue.number(f"SELECT COUNT(*) {mine} AND what = 'claim'")
 
 
 def claims(queue, given, rng):
-    found = done(queue, "claims", given.pieces)
-    check("R-20", "claims of a piece when nobody dies", found / given.pieces, "x", found == given.pieces, "= 1")
+    count, found = done(queue, "claims", given.pieces)
+    check("R-20", "claims of a piece when nobody dies", found / count, "x", found == count, "= 1")
 
 
 def deaths(queue, given, rng):
@@ -124,16 +129,14 @@ def deaths(queue, given, rng):
     def meanwhile():
         nonlocal kills, last
         time.sleep(0.2)
-        if time.monotonic() - last >= 5:
+        if time.monotonic() - last >= given.every:
             victim = rng.choice(queue.servers)
             victim.kill()
             kills, last = kills + 1, time.monotonic()
             victim.start()
     # Work for a while: what is done in a moment nobody dies in.
-    found = done(queue, "deaths", given.pieces * 3, meanwhile=meanwhile)
-    check("R-20", "killed while they worked", kills, "times", kills >= 3, ">= 3")
-    again = found - given.pieces * 3
-    print(f"      {again:.0f} pieces were claimed again")
+    count, found = done(queue, "deaths", given.pieces * 3, meanwhile=meanwhile, enough=lambda: kills >= KILLS)
+    print(f"      {kills} were killed, {found - count:.0f} pieces were claimed again")
     held = """SELECT EXTRACT(EPOCH FROM MAX(next - at)) FROM (
         SELECT at, LEAD(at) OVER (PARTITION BY task_id ORDER BY at) AS next FROM seen WHERE what = 'claim' AND task_id LIKE 'piece\\_deaths\\_%') pairs"""
     longest = queue.number(held)
@@ -173,6 +176,7 @@ def main():
     parser.add_argument("--pieces", type=int, default=10_000)
     parser.add_argument("--batches", type=int, default=200)
     parser.add_argument("--lease", type=int, default=2)
+    parser.add_argument("--every", type=float, default=5, help="seconds from one death to the next")
     given = parser.parse_args()
     seed = int(os.environ.get("LOUPE_SEED") or random.SystemRandom().randrange(1 << 32))
     print(f"LOUPE_SEED={seed}", flush=True)

@@ -6,6 +6,7 @@ mod picking;
 pub use draft::level;
 
 use leptos::prelude::*;
+use serde_json::json;
 
 use self::{
     draft::{Draft, EXPIRIES, LEVELS, NEW_EXPIRIES, OPERATIONS, RESOURCES, Scope, sentence},
@@ -84,8 +85,12 @@ pub fn KeyChange(open: RwSignal<bool>, key: RwSignal<Record>, load: Load, user: 
     });
     let fixed = Signal::derive(move || key.get().text("key_type") == "retriever");
     let submit = Callback::new(move |()| {
+        let body = untrack(|| draft.change(&key.get(), fixed.get()));
+        if body == json!({}) {
+            open.set(false);
+            return;
+        }
         let (api, holder) = (session.api(), untrack(|| holder(session, user)));
-        let body = untrack(|| draft.change(fixed.get()));
         let name = text::escape(&key.get_untracked().text("name"));
         let call = async move {
             api.patch(&format!("{}/{name}", keys_path(&holder?)), &body)
@@ -102,8 +107,9 @@ pub fn KeyChange(open: RwSignal<bool>, key: RwSignal<Record>, load: Load, user: 
     });
     // The key as it would be: what is not sent stays.
     let told = move || {
-        let mut after = key.get().0;
-        let body = draft.change(fixed.get());
+        let key = key.get();
+        let body = draft.change(&key, fixed.get());
+        let mut after = key.0;
         for (member, value) in body.as_object().into_iter().flatten() {
             after[member.as_str()] = value.clone();
         }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{evaluations::runs::runs, executions::executions, results, searches::searches};
 use crate::{
+    api::Api,
     load::{Change, Load, Query, navigator},
     part::*,
     record::{Record, plain},
@@ -114,6 +115,58 @@ fn shown(tab: &str, answer: Option<Record>) -> AnyView {
     }
 }
 
+/// The plan of what would be asked, and why the documents that were found stand where they do.
+#[derive(Clone, Copy)]
+struct Explaining {
+    /// What was asked for the documents that are shown.
+    asked: RwSignal<Option<Value>>,
+    plan: RwSignal<Option<Record>>,
+    why: RwSignal<Option<Record>>,
+    planning: Change,
+    running: Change,
+}
+
+impl Explaining {
+    fn new() -> Self {
+        Self {
+            asked: RwSignal::new(None),
+            plan: RwSignal::new(None),
+            why: RwSignal::new(None),
+            planning: Change::new(),
+            running: Change::new(),
+        }
+    }
+
+    /// Other documents are shown: the ways of those before are nobody's.
+    fn found(self, asked: Value) {
+        self.asked.set(Some(asked));
+        self.why.set(None);
+    }
+
+    /// Asks for the plan of these inputs, and once for the ways of what was found: an answer from memory has none.
+    fn ask(self, api: &Api, path: &str, inputs: &Value) {
+        let body = json!({"inputs": inputs});
+        let plan = api.post(&format!("{path}/explain"), &body);
+        self.planning.run(plan, move |got| self.plan.set(Some(got)));
+        if self.why.with_untracked(Option::is_some) {
+            return;
+        }
+        if let Some(mut body) = self.asked.get_untracked() {
+            body["explain"] = json!(true);
+            let ways = api.post(path, &body);
+            self.running.run(ways, move |got| self.why.set(Some(got)));
+        }
+    }
+
+    fn shown(self) -> AnyView {
+        let told = self.asked.with(Option::is_some).then(|| {
+            view! { <p class="muted">"To tell why, the same search ran once more: it costs and is recorded as any other."</p> }
+        });
+        view! { {refusal(self.planning)}{self.plan.get().map(results::plan)}{told}{refusal(self.running)}{self.why.get().map(|one| results::ranking(&one))} }
+            .into_any()
+    }
+}
+
 #[component]
 fn Trial(ns: Memo<String>, one: Record) -> AnyView {
     let session = use_session();
@@ -122,48 +175,25 @@ fn Trial(ns: Memo<String>, one: Record) -> AnyView {
     let path = StoredValue::new(format!("/v1/retrievers/{}/execute", text::escape(&id)));
     let schema = StoredValue::new(fields.clone());
     let values = defaults(&fields);
-    let (answer, plan) = (RwSignal::new(None::<Record>), RwSignal::new(None::<Record>));
-    let why = RwSignal::new(None::<Record>);
-    let (change, explaining, asking) = (Change::new(), Change::new(), Change::new());
+    let (answer, change) = (RwSignal::new(None::<Record>), Change::new());
+    let explaining = Explaining::new();
     let tab = RwSignal::new("results");
     let body = move || json!({"inputs": schema.with_value(|s| values.with(|v| inputs(s, v))), "return_presigned_urls": true});
+    let api = move || session.api_in(ns.get_untracked());
     let run = move |event: leptos::ev::SubmitEvent| {
         event.prevent_default();
-        change.run(
-            session
-                .api_in(ns.get_untracked())
-                .post(&path.get_value(), &body()),
-            move |got| {
-                answer.set(Some(got));
-                // The ways of what was found before.
-                why.set(None);
-            },
-        );
+        let asked = body();
+        change.run(api().post(&path.get_value(), &asked), move |got| {
+            answer.set(Some(got));
+            explaining.found(asked);
+        });
     };
-    let show = move |name: &'static str| {
+    let show = Callback::new(move |name: &'static str| {
         tab.set(name);
         if name == "explain" {
-            // What was found is asked once more for the ways of its documents: an answer from memory has none.
-            if answer.with_untracked(Option::is_some) {
-                let mut asked = body();
-                asked["explain"] = json!(true);
-                asking.run(
-                    session
-                        .api_in(ns.get_untracked())
-                        .post(&path.get_value(), &asked),
-                    move |got| why.set(Some(got)),
-                );
-            }
-            let (body, path) = (
-                json!({"inputs": body()["inputs"]}),
-                format!("{}/explain", path.get_value()),
-            );
-            explaining.run(
-                session.api_in(ns.get_untracked()).post(&path, &body),
-                move |got| plan.set(Some(got)),
-            );
+            explaining.ask(&api(), &path.get_value(), &body()["inputs"]);
         }
-    };
+    });
     let curl = Signal::derive(move || {
         text::curl(
             &window().location().origin().unwrap_or_default(),
@@ -180,14 +210,12 @@ fn Trial(ns: Memo<String>, one: Record) -> AnyView {
                 <div class="row"><button class="btn primary" aria-busy=move || change.busy.get().to_string()><Icon name="play"/>"Run"</button><Copy text=curl label="Copy as curl"/></div>
             </form>
             <section class="stack" aria-label="Answer">
-                <div class="tabs" role="tablist" aria-label="Answer">{TABS.into_iter().map(|(name, label)| view! {
-                    <button type="button" role="tab" id=format!("tab-{name}") aria-controls="answer" aria-selected=move || (tab.get() == name).to_string() on:click=move |_| show(name)>{label}</button>
-                }).collect_view()}</div>
+                {choices(tab, show)}
                 <div id="answer" role="tabpanel" tabindex="0" class="stack" aria-labelledby=move || format!("tab-{}", tab.get())>
                     {refusal(change)}
                     {move || answer.get().map(|a| results::warnings(&a))}
                     {move || match tab.get() {
-                        "explain" => view! { {refusal(explaining)}{plan.get().map(results::plan)}{refusal(asking)}{why.get().map(|one| results::ranking(&one))} }.into_any(),
+                        "explain" => explaining.shown(),
                         tab => shown(tab, answer.get()),
                     }}
                 </div>
@@ -195,6 +223,16 @@ fn Trial(ns: Memo<String>, one: Record) -> AnyView {
         </div>
     }
     .into_any()
+}
+
+/// The tabs of an answer.
+fn choices(tab: RwSignal<&'static str>, show: Callback<&'static str>) -> AnyView {
+    let all = TABS.into_iter().map(|(name, label)| {
+        view! { <button type="button" role="tab" id=format!("tab-{name}") aria-controls="answer" aria-selected=move || (tab.get() == name).to_string() on:click=move |_| show.run(name)>{label}</button> }
+            .into_any()
+    });
+    view! { <div class="tabs" role="tablist" aria-label="Answer">{all.collect::<Vec<_>>()}</div> }
+        .into_any()
 }
 
 #[component]

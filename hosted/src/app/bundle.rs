@@ -81,6 +81,10 @@ impl Bundle {
         }
         check_end(&mut file, size, limits.files)?;
         let mut archive = ZipArchive::new(BufReader::new(file)).map_err(unreadable)?;
+        // The library knows files by their names, and keeps the last of a name: others may see another one.
+        if archive.has_duplicate_names() {
+            return refuse("the bundle has the same file twice");
+        }
         let mut entries = list(&mut archive, size, limits)?;
         entries = without_common_folder(entries);
         check_names(entries.iter().map(|entry| entry.path.as_str()))?;

@@ -3,13 +3,14 @@
 use std::{
     cell::Cell,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
 
 use lol_html::{
-    HandlerResult, HandlerTypes, HtmlRewriter, RewriteStrSettings, Settings, element, end,
+    HandlerResult, HandlerTypes, HtmlRewriter, MemorySettings, RewriteStrSettings, Settings,
+    bail_out, element, end,
     errors::RewritingError,
     html_content::{ContentType, Element},
     rewrite_str, send,
@@ -47,6 +48,12 @@ fn tag(config: &str) -> String {
     format!(r#"<script src="/_auth/sdk.js" data-config="{config}"></script>"#)
 }
 
+/// Bytes that are held of a page on its way: a tag until it is whole, and the names of those that are open.
+const MEMORY: usize = 1 << 20;
+
+/// Bytes that are parsed at once: together with what is held they are within its bounds, unless one tag is not.
+const PART: usize = 64 << 10;
+
 /// What a page says of itself in place of headers.
 const POLICY: &str = "meta[http-equiv][content]";
 
@@ -55,7 +62,7 @@ fn make_room<H: HandlerTypes>(meta: &mut Element<'_, '_, H>, place: &str) -> Han
     let kind = meta.get_attribute("http-equiv").unwrap_or_default();
     let is_policy = kind.trim().eq_ignore_ascii_case("content-security-policy");
     let own = meta.get_attribute("content").filter(|_| is_policy);
-    if let Some(own) = own.map(|own| decoded(&own)) {
+    if let Some(own) = own.and_then(|own| decoded(&own)) {
         let permitted = permit(&own, place);
         if permitted != own {
             // Quotation marks are written by the parser.
@@ -70,7 +77,8 @@ type Sink = Box<dyn FnMut(&[u8]) + Send>;
 /// A page on its way, too large to be held: pieces go in, and come out with the script among them. A page without a head gets it
 /// before its first element.
 pub struct Injector {
-    rewriter: send::HtmlRewriter<'static, Sink>,
+    /// Absent once the page had a tag that is too long to be held: the rest goes by as it came.
+    rewriter: Option<send::HtmlRewriter<'static, Sink>>,
     made: Arc<Mutex<Vec<u8>>>,
 }
 
@@ -80,6 +88,7 @@ impl Injector {
         let (tag, place) = (tag(config), place.to_owned());
         let done = Arc::new(AtomicBool::new(false));
         let (last, told) = (tag.clone(), done.clone());
+        let (early, given) = (tag.clone(), done.clone());
         let script = move |element: &mut send::Element<'_, '_>| -> HandlerResult {
             let name = element.tag_name();
             if name == "html" || done.swap(true, Ordering::Relaxed) {
@@ -95,6 +104,16 @@ impl Injector {
         let settings = Settings::new_send()
             // What the parser is not sure of goes on as it came.
             .with_strict(false)
+            .with_memory_settings(
+                MemorySettings::new()
+                    .with_max_allowed_memory_usage(MEMORY)
+                    .with_graceful_bail_out_on_memory_limit_exceeded(true),
+            )
+            .append_bail_out_handler(bail_out!(move |_, page| {
+                if !given.swap(true, Ordering::Relaxed) {
+                    page.append(&early, ContentType::Html);
+                }
+            }))
             .append_element_content_handler(element!("*", script))
             .append_element_content_handler(element!(POLICY, policy))
             .append_document_content_handler(end!(move |end| {
@@ -105,12 +124,9 @@ impl Injector {
             }));
         let made = Arc::new(Mutex::new(Vec::new()));
         let kept = made.clone();
-        let sink: Sink = Box::new(move |piece: &[u8]| {
-            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-            kept.extend_from_slice(piece);
-        });
+        let sink: Sink = Box::new(move |piece: &[u8]| lock(&kept).extend_from_slice(piece));
         Self {
-            rewriter: HtmlRewriter::new(settings, sink),
+            rewriter: Some(HtmlRewriter::new(settings, sink)),
             made,
         }
     }
@@ -120,8 +136,16 @@ impl Injector {
     /// # Errors
     /// The page cannot be read; nothing more goes on.
     pub fn write(&mut self, piece: &[u8]) -> Result<Vec<u8>, RewritingError> {
-        self.rewriter.write(piece)?;
-        Ok(taken(&self.made))
+        for part in piece.chunks(PART) {
+            let Some(rewriter) = &mut self.rewriter else {
+                lock(&self.made).extend_from_slice(part);
+                continue;
+            };
+            if !goes_on(rewriter.write(part))? {
+                self.rewriter = None;
+            }
+        }
+        Ok(std::mem::take(&mut *lock(&self.made)))
     }
 
     /// What goes on once the last piece has come.
@@ -129,13 +153,24 @@ impl Injector {
     /// # Errors
     /// The page cannot be read.
     pub fn end(self) -> Result<Vec<u8>, RewritingError> {
-        self.rewriter.end()?;
-        Ok(taken(&self.made))
+        if let Some(rewriter) = self.rewriter {
+            goes_on(rewriter.end())?;
+        }
+        Ok(std::mem::take(&mut *lock(&self.made)))
     }
 }
 
-fn taken(made: &Mutex<Vec<u8>>) -> Vec<u8> {
-    std::mem::take(&mut *made.lock().unwrap_or_else(PoisonError::into_inner))
+/// Whether the parser goes on. What it could not hold has come out as it was, and all that follows has to.
+fn goes_on(outcome: Result<(), RewritingError>) -> Result<bool, RewritingError> {
+    match outcome {
+        Ok(()) => Ok(true),
+        Err(RewritingError::MemoryLimitExceeded(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn lock(made: &Mutex<Vec<u8>>) -> MutexGuard<'_, Vec<u8>> {
+    made.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn after_doctype(page: &str) -> usize {
@@ -153,19 +188,38 @@ fn after_doctype(page: &str) -> usize {
     }
 }
 
-/// The text of an attribute, as far as a policy is written with such marks.
-fn decoded(text: &str) -> String {
-    let mut text = text.to_owned();
-    for (mark, letter) in [
-        ("&#39;", "'"),
-        ("&#x27;", "'"),
-        ("&apos;", "'"),
-        ("&quot;", "\""),
-        ("&amp;", "&"),
-    ] {
-        text = text.replace(mark, letter);
+/// The text of an attribute as browsers read it; absent where it is written with marks that are not known here.
+fn decoded(text: &str) -> Option<String> {
+    const MARKS: [(&str, char); 5] = [
+        ("&#39;", '\''),
+        ("&#x27;", '\''),
+        ("&apos;", '\''),
+        ("&quot;", '"'),
+        ("&amp;", '&'),
+    ];
+    let (mut read, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find('&') {
+        let (before, mark) = rest.split_at(at);
+        read.push_str(before);
+        let known = MARKS.iter().find(|(known, _)| mark.starts_with(*known));
+        let (long, letter) = match known {
+            Some((known, letter)) => (known.len(), *letter),
+            None if is_mark(mark) => return None,
+            None => (1, '&'),
+        };
+        read.push(letter);
+        rest = &mark[long..];
     }
-    text
+    read.push_str(rest);
+    Some(read)
+}
+
+/// Whether browsers may read another letter where a text goes on with this: a number or a name, unless it is one of an address,
+/// such as `&page=`.
+fn is_mark(text: &str) -> bool {
+    let name = text.strip_prefix('&').unwrap_or(text);
+    let after = name.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric());
+    name.starts_with('#') || (after.len() < name.len() && !after.starts_with('='))
 }
 
 fn escaped(text: &str) -> String {
@@ -205,6 +259,18 @@ mod tests {
                 "script-src &#39;self&#39;; connect-src https://x.example/?a&amp;b",
                 "script-src 'self'; connect-src https://x.example/?a&amp;b PLACE",
             ),
+            (
+                "connect-src https://x.example/?a&b=1&&amp;c=2",
+                "connect-src https://x.example/?a&amp;b=1&amp;&amp;c=2 PLACE",
+            ),
+            // What this parser does not read as a browser does is left alone.
+            (
+                "connect-src&#32;'none'; img-src x&amp;y",
+                "connect-src&#32;'none'; img-src x&amp;y",
+            ),
+            ("connect-src 'none'&semi; x", "connect-src 'none'&semi; x"),
+            ("connect-src 'none' &amp", "connect-src 'none' &amp"),
+            ("&#115;cript-src 'none'", "&#115;cript-src 'none'"),
         ] {
             let made = inject(&page(own), "{}");
             let expected = expected.replace("PLACE", PLACE);
@@ -251,6 +317,40 @@ mod tests {
             ("", tag.to_owned()),
         ] {
             assert_eq!(in_pieces(page, 3), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_to_be_held_goes_by_as_it_came() {
+        let tag = r#"<script src="/_auth/sdk.js" data-config="{}"></script>"#;
+        let long = format!("data:image/png;base64,{}", "iVBORw0K".repeat(3 << 17));
+        assert!(long.len() > 3 << 20);
+        let late = r#"<meta http-equiv="content-security-policy" content="connect-src 'none'">"#;
+        for (start, rest) in [
+            (
+                "<!doctype html>",
+                format!("<html data-x=\"{long}\"><head>{late}</head><p>ä</p></html>"),
+            ),
+            (
+                "<!doctype html><html><head>",
+                format!(r#"<link rel=icon href="{long}"></head><p>ä</p></html>"#),
+            ),
+            (
+                "<!doctype html><html><head>",
+                format!("</head><body><p>ä<img src='{long}'>{late}<p>ö</p></body></html>"),
+            ),
+            // As many that are open fill its memory, too.
+            (
+                "<!doctype html><html><head>",
+                format!("</head><body>{}end", "<p class=x>ä".repeat(300_000)),
+            ),
+        ] {
+            let (page, expected) = (format!("{start}{rest}"), format!("{start}{tag}{rest}"));
+            for size in [10_001, 1 << 20, page.len()] {
+                let made = in_pieces(&page, size);
+                let first: String = made.chars().take(200).collect();
+                assert!(made == expected, "{size}: {} bytes, {first}", made.len());
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use futures::{Stream, StreamExt, stream};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
 use loupe_hosted::app::{
     Injector,
     files::{self, Asset, Found},
@@ -222,10 +222,24 @@ impl Asked<'_> {
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(size));
         if size > SMALL {
             let stream = self.app.blobs().stream(&key, None).await?;
-            return Ok((status, headers, Body::from_stream(stream)).into_response());
+            return Ok((status, headers, self.passing(stream)).into_response());
         }
         let bytes = self.bytes(&key).await?;
         Ok((status, headers, bytes).into_response())
+    }
+
+    /// What goes by as it is read. Where that breaks off, the visitor's connection ends, and only the log can say why.
+    fn passing<E>(
+        &self,
+        pieces: impl Stream<Item = std::result::Result<Bytes, E>> + Send + 'static,
+    ) -> Body
+    where
+        E: Into<BoxError> + std::fmt::Display + 'static,
+    {
+        let (app, path) = (self.site.app_id().to_owned(), self.path.to_owned());
+        Body::from_stream(pieces.inspect_err(move |error| {
+            tracing::error!(%error, app, path, "a file of an app broke off on its way to a visitor");
+        }))
     }
 
     async fn bytes(&self, key: &str) -> Result<Bytes> {
@@ -282,7 +296,7 @@ impl Asked<'_> {
         let length = HeaderValue::from(window.end - window.start);
         headers.insert(header::CONTENT_LENGTH, length);
         let stream = self.app.blobs().stream(key, Some(window)).await?;
-        let body = Body::from_stream(stream);
+        let body = self.passing(stream);
         Ok((StatusCode::PARTIAL_CONTENT, headers, body).into_response())
     }
 
@@ -307,7 +321,7 @@ impl Asked<'_> {
         let key = file_key(self.site.app_id(), &self.asset.hash);
         if large {
             let pieces = self.app.blobs().stream(&key, None).await?;
-            let body = Body::from_stream(injected(pieces, Injector::new(script, &place)));
+            let body = self.passing(injected(pieces, Injector::new(script, &place)));
             return Ok((status, headers, body).into_response());
         }
         let made = format!("{key}-{told}{ending}");

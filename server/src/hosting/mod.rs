@@ -10,7 +10,7 @@ pub mod visits;
 
 use std::{
     net::IpAddr,
-    sync::Arc,
+    sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
 };
 
@@ -58,6 +58,8 @@ pub struct Hosting {
     pub auth: auth::Known,
     /// What visitors did, on its way to the database.
     pub visits: visits::Visits,
+    /// Keys of apps that lay in the database in clear were looked for.
+    pub has_cleared: AtomicBool,
 }
 
 /// What a version serves. It never changes.
@@ -151,6 +153,7 @@ impl Hosting {
             files: Cache::builder().max_capacity(KEPT).weigher(weight).build(),
             auth: auth::Known::default(),
             visits: visits::Visits::default(),
+            has_cleared: AtomicBool::new(false),
         }
     }
 

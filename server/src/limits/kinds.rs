@@ -1,39 +1,21 @@
 //! Limits by kind of operation, which an organization may set for each of its keys.
 
-use loupe_wire::BaseRateLimits;
+use loupe_wire::RateLimitOverrides;
 
-/// In the order of the figures.
-const NAMES: [&str; 5] = ["metadata", "data", "search", "upload", "compute"];
-
-/// The figures in requests a second; none where the organization has those that every one begins with.
-pub(super) fn overrides(limits: &BaseRateLimits) -> Option<[i64; 5]> {
-    let figures = |limits: &BaseRateLimits| {
-        [
-            limits.metadata,
-            limits.data,
-            limits.search,
-            limits.upload,
-            limits.compute,
-        ]
-    };
-    (*limits != BaseRateLimits::default()).then(|| figures(limits))
-}
-
-/// The kind of an operation and its figure.
-pub(super) fn of(operation: &str, figures: [i64; 5]) -> (&'static str, i64) {
+/// The kind of an operation, and its requests a second where the organization has set them.
+pub(super) fn of(operation: &str, set: &RateLimitOverrides) -> (&'static str, Option<i64>) {
     let has = |pieces: &[&str]| pieces.iter().any(|piece| operation.contains(piece));
-    let kind = if has(&["/execute"]) {
-        2
+    if has(&["/execute"]) {
+        ("search", set.search)
     } else if has(&["/uploads", "/blobs"]) {
-        3
+        ("upload", set.upload)
     } else if has(&["/batches", "/trigger", "/clone", "/tasks"]) {
-        4
+        ("compute", set.compute)
     } else if has(&["/objects", "/documents"]) {
-        1
+        ("data", set.data)
     } else {
-        0
-    };
-    (NAMES[kind], figures[kind])
+        ("metadata", set.metadata)
+    }
 }
 
 #[cfg(test)]
@@ -42,25 +24,33 @@ mod tests {
 
     #[test]
     fn operations_have_kinds() {
-        let figures = [1, 2, 3, 4, 5];
+        let set = RateLimitOverrides {
+            metadata: Some(1),
+            data: Some(2),
+            search: Some(3),
+            upload: Some(4),
+            compute: None,
+        };
         for (operation, kind) in [
-            ("GET /v1/buckets", ("metadata", 1)),
+            ("GET /v1/buckets", ("metadata", Some(1))),
             (
                 "POST /v1/collections/{collection_identifier}/documents/list",
-                ("data", 2),
+                ("data", Some(2)),
             ),
-            ("POST /v1/retrievers/{retriever_id}/execute", ("search", 3)),
+            (
+                "POST /v1/retrievers/{retriever_id}/execute",
+                ("search", Some(3)),
+            ),
             (
                 "POST /v1/buckets/{bucket_identifier}/uploads",
-                ("upload", 4),
+                ("upload", Some(4)),
             ),
             (
                 "POST /v1/buckets/{bucket_identifier}/batches/{batch_id}/objects",
-                ("compute", 5),
+                ("compute", None),
             ),
         ] {
-            assert_eq!(of(operation, figures), kind, "{operation}");
+            assert_eq!(of(operation, &set), kind, "{operation}");
         }
-        assert!(overrides(&BaseRateLimits::default()).is_none());
     }
 }

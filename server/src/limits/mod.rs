@@ -21,7 +21,7 @@ use std::{
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use bucket::{Bucket, Rate, Verdict, Window};
-use loupe_wire::AccountTier;
+use loupe_wire::{AccountTier, RateLimitOverrides};
 use moka::future::Cache;
 
 use crate::{
@@ -97,8 +97,8 @@ pub struct Standing {
     pub over_limit: Option<Overspent>,
     /// The audit log is told of reads.
     pub audits_reads: bool,
-    /// Requests a second by kind of operation, where the organization has lowered them.
-    kinds: Option<[i64; 5]>,
+    /// Requests a second by kind of operation, where the organization has set some.
+    kinds: Option<RateLimitOverrides>,
 }
 
 /// A limit of the organization's own that its spend has reached.
@@ -196,14 +196,14 @@ pub async fn standing(app: &App, org_id: &str) -> Result<Standing> {
 
 async fn read_standing(app: &App, org_id: &str) -> Result<Standing> {
     let organization = organizations::find(app.db(), org_id).await?;
+    let settings = organizations::settings::find(app.db(), org_id).await?;
+    let set = organizations::rates::set(&organization, &settings);
     let standing = Standing {
         tier: organization.account_type,
         requires_plan: organization.requires_plan,
         over_limit: billing::overspent(app, &organization).await?,
-        audits_reads: organizations::settings::find(app.db(), org_id)
-            .await?
-            .audits_reads,
-        kinds: kinds::overrides(&organization.rate_limits),
+        audits_reads: settings.audits_reads,
+        kinds: (set != RateLimitOverrides::default()).then_some(set),
     };
     app.limits
         .standings
@@ -214,10 +214,13 @@ async fn read_standing(app: &App, org_id: &str) -> Result<Standing> {
 
 /// A token of what the organization lets each of its keys do of one kind, where it has said so.
 pub async fn take_of_kind(app: &App, caller: &Caller, standing: Standing, row: &Row) -> Result<()> {
-    let Some(overrides) = standing.kinds else {
+    let Some(set) = standing.kinds else {
         return Ok(());
     };
-    let (name, per_second) = kinds::of(row.operation, overrides);
+    // What was not set is the plan's, whose token is taken already.
+    let (name, Some(per_second)) = kinds::of(row.operation, &set) else {
+        return Ok(());
+    };
     let rate = Rate {
         per_minute: per_second.saturating_mul(60),
         per_second,

@@ -71,6 +71,11 @@ impl<'p, T: Serialize> Sieve<'p, T> {
         self.start().saturating_add(limit)
     }
 
+    /// Rows that match, of those that were looked at.
+    pub fn found(&self) -> usize {
+        self.found
+    }
+
     /// Where to read on; none when nothing that comes could change the page.
     pub fn goes_on(&self) -> Option<Mark> {
         let is_ordered = self.sorts.is_empty();

@@ -62,6 +62,7 @@ fn errors(statuses: &[&str]) -> Value {
             "401" => "Nobody is signed in, or what was sent in place of it opens nothing",
             "403" => "The owner of the app does not let visitors do this",
             "404" => "There is no such path, or the owner of the app has not opened it",
+            "503" => "What would prove who calls, such as the keys of tokens, cannot be read now",
             _ => "Too many requests: wait for Retry-After seconds",
         };
         let schema = json!({"$ref": "#/components/schemas/ErrorResponse"});
@@ -88,7 +89,7 @@ fn calls() -> Value {
         "description": "The rest of the path, such as retrievers/{retriever_id}/execute", "example": "retrievers/list",
     });
     let methods = ["get", "post", "put", "patch", "delete"].map(|method| {
-        let mut responses = errors(&["401", "403", "404", "429"]);
+        let mut responses = errors(&["401", "403", "404", "429", "503"]);
         responses["200"] = json!({"description": "The answer of the operation", "content": {"application/json": {}}});
         let mut operation = json!({
             "tags": ["app_host"], "operationId": format!("app_api_{method}"), "summary": summary, "parameters": [path],

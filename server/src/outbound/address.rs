@@ -45,11 +45,17 @@ impl Rule {
         Ok(Self { allowed })
     }
 
-    /// Whether the address is public, or opened by the settings.
-    pub fn takes(&self, address: IpAddr) -> bool {
+    /// Whether the settings open the address.
+    pub fn opens(&self, address: IpAddr) -> bool {
         // `::ffff:10.0.0.1` is 10.0.0.1 to whoever connects.
         let address = address.to_canonical();
-        if self.allowed.iter().any(|net| net.contains(&address)) {
+        self.allowed.iter().any(|net| net.contains(&address))
+    }
+
+    /// Whether the address is public, or opened by the settings.
+    pub fn takes(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        if self.opens(address) {
             return true;
         }
         let closed = match address {

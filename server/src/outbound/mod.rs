@@ -25,7 +25,7 @@ use reqwest::{
     redirect,
 };
 use tokio::time::Instant;
-use url::Url;
+use url::{Host, Url};
 
 pub use address::Rule;
 
@@ -144,6 +144,24 @@ impl Outbound {
             return Err(address::private());
         }
         Ok(found.iter().map(SocketAddr::ip).collect())
+    }
+
+    /// Whether nobody in between can answer in place of an address: it is asked by TLS, or lies in a network that the settings
+    /// open, which is the operator's own.
+    pub async fn is_safe(&self, url: &Url) -> bool {
+        if url.scheme() == "https" {
+            return true;
+        }
+        match url.host() {
+            None => false,
+            Some(Host::Ipv4(address)) => self.rule.opens(address.into()),
+            Some(Host::Ipv6(address)) => self.rule.opens(address.into()),
+            Some(Host::Domain(name)) => {
+                let found = tokio::time::timeout(CONNECT, self.addresses(name)).await;
+                let opens = |all: &[IpAddr]| all.iter().all(|one| self.rule.opens(*one));
+                matches!(found, Ok(Ok(all)) if !all.is_empty() && opens(&all))
+            }
+        }
     }
 
     /// The guarded client itself, for a library that makes its own requests to an address that was

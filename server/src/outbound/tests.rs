@@ -453,3 +453,22 @@ fn settings_open_networks_and_single_addresses() {
     }
     assert!(Rule::new(&["everything".into()]).is_err());
 }
+
+#[tokio::test]
+async fn without_tls_only_what_the_settings_open_is_safe() {
+    let open = outbound(&["10.1.0.0/16", "127.0.0.0/8", "::1"], Arc::default());
+    for (url, safe) in [
+        ("https://login.example.com/keys", true),
+        ("https://1.1.1.1/keys", true),
+        ("http://1.1.1.1/keys", false),
+        ("http://[2606:4700:4700::1111]/keys", false),
+        ("http://10.1.2.3/keys", true),
+        ("http://[::ffff:10.1.2.3]/keys", true),
+        ("http://10.2.0.1/keys", false),
+        ("http://localhost:8080/keys", true),
+        ("http://nowhere.invalid/keys", false),
+    ] {
+        let url = url::Url::parse(url).unwrap();
+        assert_eq!(open.is_safe(&url).await, safe, "{url}");
+    }
+}

@@ -62,6 +62,10 @@ both! {
         assert_eq!((&kept.body["documents"], &kept.body["cache_hit"]), (&made.body["documents"], &json!(hit)));
         assert_ne!(kept.body["execution_id"], made.body["execution_id"]);
         assert!(!hit || kept.body["cached_at"].is_f64());
+        // The time is that of this execution.
+        let (took, before) = (&kept.body["budget"]["time_ms"], &made.body["budget"]["time_ms"]);
+        assert_eq!(took, &kept.body["stage_statistics"]["total_time_ms"]);
+        assert!(took.as_f64().unwrap() > 0.0 && took != before, "{took} {before}");
         assert_eq!((&kept.headers["etag"], &kept.headers["cache-control"]), (&made.headers["etag"], &"private, no-cache".parse::<reqwest::header::HeaderValue>().unwrap()));
         // Another question is another answer; who wants a fresh one gets it.
         assert_eq!(cache(&search(json!({"inputs": {}, "limit": 1})).await), "MISS");

@@ -1,5 +1,12 @@
 //! Apps that nobody signs in to, and whose `/api` is called with tokens of the owner's own service, or with keys.
 
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
+
+use futures::future::join_all;
+use loupe_server::v1::apps::{APPS, forget_clear_keys};
 use serde_json::{Value, json};
 
 use crate::{
@@ -35,6 +42,33 @@ async fn set(server: &Server, app: &str, auth: Value) -> Answer {
     let path = format!("/v1/apps/{app}");
     let change = json!({ "auth_config": auth });
     server.call("PATCH", &path, change).await
+}
+
+/// Puts into an app what one from before could have: a key in clear, and words of SAML.
+async fn age(server: &Server, app: &str, key: &'static str) {
+    let me = server.call("GET", "/v1/me", Value::Null).await.ok();
+    let org_id = me["organization_id"].as_str().unwrap().to_owned();
+    let app = app.to_owned();
+    let write = server.app.db().write(move |tx| {
+        Box::pin(async move {
+            let mut hosted = APPS.hold(tx, &org_id, &app).await?.data.0;
+            let auth = hosted.auth_config.as_mut().unwrap();
+            let key = json!({"name": "shop", "key": key});
+            auth.api_keys = vec![key.as_object().unwrap().clone()];
+            auth.saml_acs_url = Some("https://a.example".to_owned());
+            let changed_at = hosted.updated_at.timestamp_micros();
+            APPS.update(tx, &org_id, &app, &hosted.slug, changed_at, &hosted)
+                .await
+        })
+    });
+    write.await.unwrap();
+}
+
+/// Whether the database has this in an app.
+async fn is_kept(server: &Server, text: &str) -> bool {
+    let rows = "SELECT CAST(data AS TEXT) FROM apps";
+    let rows: Vec<(String,)> = server.app.db().all(rows, vec![]).await.unwrap();
+    rows.iter().any(|(row,)| row.contains(text))
 }
 
 both! {
@@ -114,8 +148,7 @@ both! {
         let path = format!("/v1/apps/{id}");
         let told = server.call("GET", &path, Value::Null).await.ok();
         assert_eq!(told["auth_config"]["api_keys"], json!([{"name": "shop"}, {"name": "desk"}]));
-        let rows: Vec<(String,)> = server.app.db().all("SELECT CAST(data AS TEXT) FROM apps", vec![]).await.unwrap();
-        assert!(rows.iter().all(|(row,)| !row.contains(SHOP) && !row.contains(DESK)));
+        assert!(!is_kept(&server, SHOP).await && !is_kept(&server, DESK).await);
 
         // What was told can be sent again. A key that is left out opens nothing from then on, and none outlives the mode.
         let desk = json!({"mode": "api_key", "api_keys": [{"name": "desk"}]});
@@ -127,5 +160,69 @@ both! {
         set(&server, &id, desk).await.invalid(&["body", "auth_config", "api_keys", "0", "key"], "value_error");
         let twice = json!({"mode": "api_key", "api_keys": [{"name": "a", "key": SHOP}, {"name": "a", "key": DESK}]});
         set(&server, &id, twice).await.invalid(&["body", "auth_config", "api_keys", "1", "name"], "value_error");
+    }
+
+    async fn keys_are_read_by_one_at_a_time_and_serve_until_they_are_over(server) {
+        let idp = Idp::start().await;
+        server.namespace("things").await;
+        app(&server, "shop", json!({"mode": "jwt", "jwt_jwks_url": format!("{}/keys", idp.issuer)})).await;
+        let bearer = |number: usize| {
+            let mut claims = idp.claims("");
+            claims["sub"] = json!(format!("caller {number}"));
+            format!("Bearer {}", idp.signed(&json!({"alg": "ES256", "kid": "one"}), &claims, false))
+        };
+        let bearers: Vec<String> = (0..40).map(bearer).collect();
+        let all = async |bearers: &[String]| {
+            let calls = bearers.iter().map(|bearer| call(&server, "authorization", bearer));
+            let answers = join_all(calls).await.into_iter();
+            answers.map(|answer| answer.status).collect::<Vec<_>>()
+        };
+        idp.pause.store(500, Ordering::SeqCst);
+        assert_eq!(all(&bearers).await, [200; 40]);
+        assert_eq!(idp.reads.load(Ordering::SeqCst), 1);
+
+        // The service hangs when its keys are to be read anew: nobody waits for it, and nobody reads them beside.
+        idp.pause.store(600_000, Ordering::SeqCst);
+        server.app.clock().advance(301);
+        let began = Instant::now();
+        assert_eq!(all(&bearers).await, [200; 40]);
+        while idp.reads.load(Ordering::SeqCst) < 2 {
+            assert!(began.elapsed() < Duration::from_secs(60), "nobody reads the keys anew");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        // Nobody believes them for ever, nor waits for ever.
+        server.app.clock().advance(300);
+        let began = Instant::now();
+        assert_eq!(all(&bearers[..3]).await, [503; 3]);
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+        assert!(idp.reads.load(Ordering::SeqCst) <= 3);
+        idp.pause.store(0, Ordering::SeqCst);
+        server.app.clock().advance(6);
+        assert_eq!(all(&bearers[..1]).await, [200]);
+    }
+
+    async fn what_an_app_has_from_before_opens_nothing_and_is_in_nobodys_way(server) {
+        const SHOP: &str = "the-key-of-the-shop-itself";
+        const OLD: &str = "the-key-of-another-day-in-clear";
+        server.namespace("things").await;
+        let keys = json!([{"name": "shop", "key": SHOP}]);
+        app(&server, "shop", json!({"mode": "api_key", "api_keys": keys})).await;
+        let id = app(&server, "club", json!({"mode": "clerk"})).await;
+        age(&server, &id, OLD).await;
+        assert!(is_kept(&server, "saml_acs_url").await);
+        forget_clear_keys(&server.app).await.unwrap();
+        assert!(!is_kept(&server, OLD).await);
+        call(&server, "x-api-key", SHOP).await.ok();
+
+        // What is shown can be sent again, and forms send what is left empty.
+        let told = server.call("GET", &format!("/v1/apps/{id}"), Value::Null).await.ok();
+        let mut auth = told["auth_config"].clone();
+        assert_eq!(auth["saml_acs_url"], Value::Null);
+        set(&server, &id, auth.clone()).await.ok();
+        auth["saml_acs_url"] = json!("");
+        set(&server, &id, auth.clone()).await.ok();
+        assert!(!is_kept(&server, "saml_acs_url").await);
+        auth["saml_acs_url"] = json!("https://a.example");
+        set(&server, &id, auth).await.invalid(&["body", "auth_config", "saml_acs_url"], "value_error");
     }
 }

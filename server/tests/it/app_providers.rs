@@ -2,7 +2,11 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use axum::{
@@ -30,6 +34,10 @@ pub struct Idp {
     key: Arc<EcdsaKeyPair>,
     other: Arc<EcdsaKeyPair>,
     order: Arc<Mutex<Order>>,
+    /// How often its keys were asked for.
+    pub reads: Arc<AtomicUsize>,
+    /// Milliseconds until it tells them.
+    pub pause: Arc<AtomicU64>,
 }
 
 /// What the next token says.
@@ -57,6 +65,8 @@ impl Idp {
             key: key(),
             other: key(),
             order: Arc::default(),
+            reads: Arc::default(),
+            pause: Arc::default(),
         };
         let router = Router::new()
             .route("/.well-known/openid-configuration", get(Self::describe))
@@ -77,6 +87,9 @@ impl Idp {
     }
 
     async fn keys(State(idp): State<Self>) -> Json<Value> {
+        idp.reads.fetch_add(1, Ordering::SeqCst);
+        let pause = idp.pause.load(Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_millis(pause)).await;
         let point = idp.key.public_key().as_ref();
         let (x, y) = (
             URL_SAFE_NO_PAD.encode(&point[1..33]),

@@ -251,6 +251,8 @@ async fn the_owner_looks_after_people(
         ("role:curator", 403),
         ("role:curator, editor", 200),
         ("off", 403),
+        ("On", 200),
+        ("roles:editor", 403),
     ] {
         let build = json!({"build_config": {"env_vars": {"LOUPE_LIST_USERS": who}}});
         server.call("PATCH", &path, build).await.ok();

@@ -320,6 +320,7 @@ both! {
             (json!({"mode": "clerk", "saml_acs_url": "https://a.example"}), "saml_acs_url"),
             (json!({"mode": "jwt"}), "jwt_jwks_url"),
             (json!({"mode": "jwt", "jwt_jwks_url": "http://10.0.0.1/keys"}), "jwt_jwks_url"),
+            (json!({"mode": "jwt", "jwt_jwks_url": "http://1.1.1.1/keys"}), "jwt_jwks_url"),
             (json!({"mode": "api_key"}), "api_keys"),
             (json!({"mode": "api_key", "api_keys": [{"name": "shop", "key": "short"}]}), "key"),
             (json!({"mode": "api_key", "api_keys": [{"name": "shop"}]}), "key"),
@@ -328,6 +329,7 @@ both! {
             (json!({"mode": "sso_oidc"}), "oidc_issuer"),
             (json!({"mode": "clerk", "clerk_allowed_providers": ["myspace"]}), "clerk_allowed_providers"),
             (json!({"mode": "sso_oidc", "oidc_issuer": "http://10.0.0.1", "oidc_client_id": "x"}), "oidc_issuer"),
+            (json!({"mode": "sso_oidc", "oidc_issuer": "http://1.1.1.1", "oidc_client_id": "x"}), "oidc_issuer"),
         ] {
             let refused = make(json!({"slug": "auth", "meta": meta, "auth_config": auth})).await;
             assert_eq!(refused.status, 422, "{auth}");

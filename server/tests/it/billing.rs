@@ -156,7 +156,6 @@ both! {
 
     async fn limits_by_kind_of_operation_are_held(server) {
         amid_a_month(&server);
-        let limits = json!({"metadata": 1000, "data": 1000, "search": 2, "upload": 1000, "compute": 1000});
         let (namespace, retriever) = crate::harness::retriever(&server, "slow").await;
         // What was never set is what the plan allows, and one that is sent alone leaves the others to it.
         let plan = server.call("GET", "/v1/me", Value::Null).await.ok()["rate_limits"]["requests_per_second"].clone();
@@ -174,8 +173,9 @@ both! {
         let nothing = json!({"rate_limit_overrides": {"data": 0}});
         server.call("PATCH", "/v1/organizations", nothing).await.invalid(&["body", "rate_limit_overrides", "data"], "greater_than_equal");
 
-        let changed = server.call("PATCH", "/v1/organizations", json!({"rate_limit_overrides": limits})).await.ok();
-        assert_eq!(changed["rate_limits"], limits);
+        all["search"] = 2.into();
+        let changed = server.call("PATCH", "/v1/organizations", json!({"rate_limit_overrides": {"search": 2}})).await.ok();
+        assert_eq!(changed["rate_limits"], all);
         let mut statuses = Vec::new();
         for _ in 0..6 {
             statuses.push(search(&server, &namespace, &retriever).await.status);
@@ -185,6 +185,41 @@ both! {
         for _ in 0..6 {
             server.call_in(&namespace, "GET", THINGS, Value::Null).await.ok();
         }
+    }
+
+    async fn kinds_that_were_not_set_follow_the_plan(server) {
+        amid_a_month(&server);
+        server.app.clock().hold();
+        let subscribe = "/v1/organizations/billing/subscribe";
+        let kinds = |figure: &Value, data: &Value, search: &Value| json!({"metadata": figure, "data": data, "search": search, "upload": figure, "compute": figure});
+        let shown = async || server.call("GET", "/v1/organizations", Value::Null).await.ok()["rate_limits"].clone();
+        let set = async |sent: Value| server.call("PATCH", "/v1/organizations", json!({"rate_limit_overrides": sent})).await.ok()["rate_limits"].clone();
+        let high = shown().await["search"].clone();
+        let (ten, five, thousand) = (json!(10), json!(5), json!(1000));
+        assert_eq!(set(json!({"search": 5})).await, kinds(&high, &high, &five));
+        assert_eq!(set(json!({})).await, kinds(&high, &high, &five));
+        server.call("POST", subscribe, json!({"plan": "build", "success_url": "https://example.com/done"})).await.ok();
+        assert_eq!(shown().await, kinds(&ten, &ten, &five));
+        // Nothing is let through beyond the plan.
+        assert_eq!(set(json!({"data": 1000})).await, kinds(&ten, &ten, &five));
+        server.call("POST", subscribe, json!({"plan": "enterprise"})).await.ok();
+        assert_eq!(shown().await, kinds(&high, &thousand, &five));
+        assert_eq!(set(Value::Null).await, kinds(&high, &high, &high));
+        assert_eq!(set(json!({})).await, kinds(&high, &high, &high));
+    }
+
+    async fn a_limit_that_is_set_holds_whatever_its_figure(server) {
+        amid_a_month(&server);
+        // A figure that every organization begins with is one like any other where it was set.
+        let tens = json!({"metadata": 10, "data": 10, "search": 10, "upload": 10, "compute": 10});
+        let changed = server.call("PATCH", "/v1/organizations", json!({"rate_limit_overrides": tens})).await.ok();
+        assert_eq!(changed["rate_limits"], tens);
+        // No token comes while they are counted.
+        server.app.clock().hold();
+        for _ in 0..10 {
+            assert_eq!(server.call("GET", "/v1/organizations", Value::Null).await.ok()["rate_limits"], tens);
+        }
+        server.call("GET", "/v1/organizations", Value::Null).await.error(429, "TooManyRequestsError");
     }
 
     async fn a_hard_cap_holds_and_a_budget_is_told_of(server) {

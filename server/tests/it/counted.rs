@@ -64,6 +64,12 @@ both! {
         let list = get(&format!("{path}/objects?include_total=true&limit=2")).await;
         let stats = json!({"total_objects": 3, "total_blobs": 2, "avg_blobs_per_object": 1.0, "objects_by_status": {"COMPLETED": 3}});
         assert_eq!(list["stats"], stats);
+        // Of a filtered list those that match.
+        let filters = json!({"filters": {"field": "topic", "operator": "eq", "value": "b"}});
+        let list = format!("{path}/objects/list?include_total=true&limit=1");
+        let list = server.call_in(&namespace, "POST", &list, filters).await.ok();
+        let stats = json!({"total_objects": 2, "total_blobs": 1, "avg_blobs_per_object": 1.0, "objects_by_status": {"COMPLETED": 2}});
+        assert_eq!((&list["stats"], &list["pagination"]["total"]), (&stats, &json!(2)));
     }
 
     async fn collections_tell_where_they_are_filled_from(server) {
@@ -80,8 +86,21 @@ both! {
         server.call_in(&namespace, "POST", "/v1/retrievers", retriever).await.ok();
         assert_eq!(get(&format!("/v1/collections/{fours}")).await["retriever_count"], 1);
 
+        assert_eq!(get("/v1/collections/pairs").await["retriever_count"], 0);
+        // Stages name what they read, by id or by name; a key is told of the retrievers that it may read.
+        let stage = |id: &str, parameters: Value| json!({"stage_name": id, "config": {"stage_id": id, "parameters": parameters}});
+        let all = stage("attribute_filter", json!({"field": "topic", "operator": "exists", "value": true}));
+        for (name, target) in [("by_name", "pairs"), ("by_id", pairs.as_str())] {
+            let linked = stage("document_enrich", json!({"target_collection_id": target, "source_field": "topic", "target_field": "topic"}));
+            let retriever = json!({"retriever_name": name, "collection_identifiers": ["fours"], "stages": [all.clone(), linked]});
+            server.call_in(&namespace, "POST", "/v1/retrievers", retriever).await.ok();
+        }
         let upper = get("/v1/collections/pairs").await;
-        assert_eq!(upper["retriever_count"], 0);
+        assert_eq!(upper["retriever_count"], 2);
+        let key = json!({"name": "narrow", "permissions": ["read"], "scopes": [{"resource_type": "collection", "resource_id": pairs}]});
+        let key = server.call("POST", "/v1/organizations/users/owner@localhost/api-keys", key).await.ok();
+        let request = server.request("GET", "/v1/collections/pairs").bearer_auth(key["key"].as_str().unwrap());
+        assert_eq!(Server::send(request.header("x-namespace", &namespace)).await.ok()["retriever_count"], 0);
         let lineage = upper["source_lineage"].as_array().unwrap();
         assert_eq!(lineage.len(), 1, "{upper:#}");
         assert_eq!(lineage[0]["source_config"]["bucket_ids"], json!([bucket]));
@@ -146,6 +165,18 @@ both! {
         }
         let some = list(json!({"filters": {"field": "topic", "operator": "eq", "value": "b"}, "partition": {"index": 0, "count": 1}})).await.ok();
         assert_eq!(ids(&some).len(), 2, "{some:#}");
+        // Bounds of one's own are read in the same way, with and without what is counted.
+        let sorted: Vec<&String> = whole.iter().collect();
+        let last = sorted.len() - 1;
+        for (low, high, expected) in [("gte", "lte", &sorted[..]), ("gt", "lte", &sorted[1..]), ("gt", "lt", &sorted[1..last])] {
+            let bounds = json!({"AND": [{"field": "document_id", "operator": low, "value": sorted[0]},
+                {"field": "document_id", "operator": high, "value": sorted[last]}]});
+            let page = list(json!({"filters": bounds, "include_total": true, "limit": 1})).await.ok();
+            assert_eq!(page["total_documents"], expected.len(), "{low} {high}");
+            let page = list(json!({"filters": bounds, "limit": 1000})).await.ok();
+            let expected: BTreeSet<String> = expected.iter().map(|id| (*id).clone()).collect();
+            assert_eq!(ids(&page).into_iter().collect::<BTreeSet<_>>(), expected, "{low} {high}");
+        }
         list(json!({"partition": {"index": 2, "count": 2}})).await.invalid(&["body", "partition", "index"], "value_error");
 
         // Groups are counted of the page.

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use loupe_server::v1::retrievers::RETRIEVERS;
 use serde_json::{Value, json};
 
 use crate::{
@@ -125,6 +126,49 @@ both! {
         let poor = format!("/v1/retrievers/{}/execute", poor["retriever_id"].as_str().unwrap());
         let refused = call(&poor, json!({"inputs": {}})).await.error(403, "ForbiddenError");
         assert_eq!((&refused["error"]["code"], &refused["error"]["details"]["limit"]), (&json!("quota_exceeded"), &json!(0.001)));
+    }
+
+    async fn stages_that_would_be_refused_today_run_as_they_did(server) {
+        let (namespace, id) = retriever(&server, "older").await;
+        let call = async |path: &str, body: Value| server.call_in(&namespace, "POST", path, body).await;
+        call(THINGS, json!({"title": "one", "vectors": {"own": [1.0, 0.0, 0.0]}})).await.ok();
+        let parameters = |value: &str| json!({"conditions": {"OR": [
+            {"field": "title", "operator": "exists", "value": true}, {"field": "title", "operator": "eq", "value": value}]}});
+        for (name, value, told) in [
+            ("secret", "{{ SECRET.key }}", "secrets are read by the templates of `api_call` alone"),
+            ("filter", "{{ INPUT.q | shell if INPUT.q else 'x' }}", "filter shell is unknown"),
+        ] {
+            // Whoever makes one is told.
+            let sent = json!([stage("attribute_filter", parameters(value))]);
+            let path = format!("/v1/retrievers/{id}/clone");
+            for (path, mut body) in [
+                ("/v1/retrievers", json!({"retriever_name": name, "collection_identifiers": ["things"]})),
+                (path.as_str(), json!({"retriever_name": name})),
+                ("/v1/retrievers/execute", json!({"collection_identifiers": ["things"]})),
+            ] {
+                body["stages"] = sent.clone();
+                let refused = call(path, body).await;
+                assert!(refused.status == 422 && refused.body.to_string().contains(told), "{path}: {:#}", refused.body);
+            }
+            // One from before there was this rule goes on, and says what is wrong with it.
+            let made = call(&path, json!({"retriever_name": name})).await.ok()["retriever_id"].as_str().unwrap().to_owned();
+            let mut stored = RETRIEVERS.find(server.app.db(), &namespace, &made).await.unwrap().data.0;
+            stored.stages[0].config.insert("parameters".into(), parameters(value));
+            let now = server.app.clock().micros();
+            let (of, which) = (namespace.clone(), made.clone());
+            server.app.db().write(move |tx| Box::pin(async move {
+                RETRIEVERS.update(tx, &of, &which, name, now, &stored).await
+            })).await.unwrap();
+            let execute = format!("/v1/retrievers/{made}/execute");
+            for _ in 0..2 {
+                let answer = call(&execute, json!({"inputs": {}})).await.ok();
+                assert_eq!(members(&answer, "documents", "title"), ["one"], "{answer:#}");
+                assert!(answer["warnings"].to_string().contains(told), "{answer:#}");
+            }
+            call(&format!("{execute}/explain"), json!({})).await.ok();
+        }
+        let answer = call(&format!("/v1/retrievers/{id}/execute"), json!({"inputs": {}})).await.ok();
+        assert!(answer["warnings"].as_array().is_none_or(Vec::is_empty), "{answer:#}");
     }
 
     async fn an_answer_tells_why_documents_stand_where_they_do(server) {

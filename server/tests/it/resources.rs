@@ -190,17 +190,22 @@ both! {
         let bucket = json!({"bucket_name": "keyed", "bucket_schema": {"properties": {"sku": {"type": "string"}}}, "unique_key": {"fields": ["sku"]}});
         let bucket = server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok();
         let path = format!("/v1/buckets/{}/objects", bucket["bucket_id"].as_str().unwrap());
-        // Letters that cannot be packed.
-        let letters = (0..6000).scan(7_u32, |state, _| {
-            *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            Some(char::from(b'a' + (*state >> 24) as u8 % 26))
-        });
-        let long: String = letters.collect();
-        let answer = server.call_in(&namespace, "POST", &path, json!({"sku": long})).await;
-        if server.app.db().is_postgres() {
-            answer.error(400, "BadRequestError");
-        } else {
-            answer.ok();
+        // Letters that cannot be packed: too many for a page of an index, and for any row of one.
+        let letters = |count: usize| -> String {
+            let letters = (0..count).scan(7_u32, |state, _| {
+                *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                Some(char::from(b'a' + (*state >> 24) as u8 % 26))
+            });
+            letters.collect()
+        };
+        for count in [6000, 9000] {
+            let answer = server.call_in(&namespace, "POST", &path, json!({"sku": letters(count)})).await;
+            if server.app.db().is_postgres() {
+                let refused = answer.error(400, "BadRequestError");
+                assert_eq!(refused["error"]["message"], "a name or key of this request is too long");
+            } else {
+                answer.ok();
+            }
         }
         server.call_in(&namespace, "POST", &path, json!({"sku": "a1"})).await.ok();
     }

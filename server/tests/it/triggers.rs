@@ -403,6 +403,57 @@ both! {
             .invalid(&["body", "schedule_config", "metric"], "value_error");
     }
 
+    async fn a_condition_measures_what_the_key_that_makes_it_may_read(server) {
+        let (namespace, retriever) = retriever(&server, "sight").await;
+        let things = server.call_in(&namespace, "GET", "/v1/collections/things", Value::Null).await.ok()["collection_id"].clone();
+        let receiver = Receiver::start().await;
+        let alert = crate::alerts::watch("watch", &retriever, &receiver.url);
+        let alert = crate::alerts::make(&server, &namespace, alert).await["alert_id"].clone();
+        let whole = json!({"resource_type": "namespace", "resource_id": namespace, "operations": ["write_data", "execute_retriever", "execute_job"]});
+        let key = async |name: &str, scopes: Value| {
+            let body = json!({"name": name, "permissions": ["write"], "scopes": scopes});
+            let made = server.call("POST", "/v1/organizations/users/owner@localhost/api-keys", body).await.ok();
+            made["key"].as_str().unwrap().to_owned()
+        };
+        let blind = key("blind", json!([whole])).await;
+        let of_things = json!({"resource_type": "collection", "resource_id": things, "operations": ["read_data"]});
+        let seeing = key("seeing", json!([whole, of_things])).await;
+        let call = async |key: &str, method: &str, path: &str, body: Value| {
+            let request = server.request(method, path).bearer_auth(key).header("x-namespace", &namespace);
+            Server::send(request.json(&body)).await
+        };
+        let measures = |condition: Value| search(&retriever, "conditional", condition);
+        let volume = json!({"condition_type": "volume", "threshold": 1.0});
+        let named = json!({"condition_type": "volume", "threshold": 1.0, "collection_id": "things"});
+        let figure = |metric: &str| json!({"condition_type": "metric", "metric": metric, "threshold": 1.0});
+        let mut of_alert = measures(volume.clone());
+        of_alert["action_type"] = "alert_evaluation".into();
+        of_alert["action_config"] = json!({"alert_id": alert});
+        // Nothing names a collection: all of the namespace are measured, by whoever may read it.
+        let all = [of_alert, measures(figure("error_rate")), measures(figure("latency_ms"))];
+        let some = [measures(volume.clone()), measures(named.clone()), measures(figure("document_count"))];
+        for (key, bodies) in [(&blind, &all), (&blind, &some), (&seeing, &all)] {
+            for body in bodies {
+                let refused = call(key, "POST", "/v1/triggers", body.clone()).await.error(403, "ForbiddenError");
+                assert_eq!(refused["error"]["code"], "scope_denied", "{body}");
+            }
+        }
+        for body in &some {
+            call(&seeing, "POST", "/v1/triggers", body.clone()).await.ok();
+        }
+        for body in &all {
+            make(&server, &namespace, body.clone()).await;
+        }
+        call(&blind, "POST", "/v1/triggers", search(&retriever, "interval", json!({"interval_seconds": 60}))).await.ok();
+        // The same goes for what is changed.
+        let path = format!("/v1/triggers/{}", id(&make(&server, &namespace, measures(named.clone())).await));
+        for (key, schedule, is_let) in [(&blind, named, false), (&seeing, volume, true), (&seeing, figure("error_rate"), false)] {
+            let answer = call(key, "PATCH", &path, json!({"schedule_config": schedule})).await;
+            assert_eq!(answer.status, if is_let { 200 } else { 403 }, "{schedule}");
+        }
+        call(&blind, "PATCH", &path, json!({"name": "another"})).await.ok();
+    }
+
     async fn every_metric_is_measured(server) {
         let (namespace, retriever) = retriever(&server, "figures").await;
         write(&server, &namespace, "one").await;

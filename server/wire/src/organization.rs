@@ -59,7 +59,7 @@ impl Default for BaseRateLimits {
 }
 
 /// Requests a second that each key may make of a kind; a kind that is left out keeps its figure.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct RateLimitOverrides {
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -125,12 +125,7 @@ fn told(one: Record) -> AnyView {
         "user" => "only documents of their own",
         _ => "all documents that the rules open",
     };
-    let listed = variables.text("LOUPE_LIST_USERS");
-    let listed = match listed.strip_prefix("role:") {
-        Some(roles) => format!("only people of the role {roles}"),
-        None if listed == "off" => "no".to_owned(),
-        None => "yes, with name and address, once signed in".to_owned(),
-    };
+    let listed = listed(&variables.text("LOUPE_LIST_USERS"));
     let callbacks = callbacks(&one).into_iter().map(|url| {
         let copied = Signal::stored(url.clone());
         view! { <span class="uri"><code>{url}</code><Copy text=copied/></span> }.into_any()
@@ -152,6 +147,20 @@ fn told(one: Record) -> AnyView {
     view! { <dl class="facts card">{all}</dl> }.into_any()
 }
 
+/// Who may see who else comes, as the server reads the variable: what means nothing to it closes the list.
+fn listed(said: &str) -> String {
+    let said = said.trim();
+    match said.split_once(':') {
+        None if said.is_empty() || said.eq_ignore_ascii_case("on") => {
+            "yes, with name and address, once signed in".to_owned()
+        }
+        Some((word, roles)) if word.trim_end().eq_ignore_ascii_case("role") => {
+            format!("only people of the role {}", roles.trim())
+        }
+        _ => "no".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use loupe_wire::UpdateAppRequest;
@@ -166,6 +175,15 @@ mod tests {
             let body = json!({"auth_config": {"mode": mode, "clerk_allowed_providers": ["email"]}, "build_config": {
                 "env_vars": {"LOUPE_LIST_USERS": "off"}, "api_allow": [{"methods": ["POST"], "pattern": "/retrievers/*/execute"}]}});
             serde_json::from_value::<UpdateAppRequest>(body).expect("a change");
+        }
+    }
+
+    #[test]
+    fn who_is_listed_is_told_as_the_server_reads_it() {
+        assert!(listed("").starts_with("yes") && listed("On").starts_with("yes"));
+        assert_eq!(listed("role: editor"), "only people of the role editor");
+        for closed in ["off", "OFF", "roles:editor", "nobody"] {
+            assert_eq!(listed(closed), "no", "{closed}");
         }
     }
 

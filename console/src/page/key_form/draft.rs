@@ -109,16 +109,51 @@ impl Scope {
 
     /// One of a key that is there.
     fn of(at: usize, one: &Record) -> Self {
-        let held = one.strings("operations");
-        let operations = OPERATIONS.into_iter();
-        let operations = operations.filter(|operation| held.iter().any(|held| held == operation));
         Self::new(
             at,
             one.text("resource_type"),
             one.text("resource_id"),
-            operations.collect(),
+            operations(one),
         )
     }
+}
+
+/// The operations that a resource of a key is there for.
+fn operations(one: &Record) -> Vec<&'static str> {
+    let held = one.strings("operations");
+    let all = OPERATIONS.into_iter();
+    all.filter(|operation| held.iter().any(|held| held == operation))
+        .collect()
+}
+
+/// A resource as it is sent.
+fn resource(kind: String, id: &str, operations: Vec<&'static str>) -> Value {
+    let mut scope = json!({"resource_type": kind, "resource_id": id.trim()});
+    if !operations.is_empty() {
+        scope["operations"] = operations.into();
+    }
+    scope
+}
+
+/// What would be sent of a key as it is.
+fn unchanged(key: &Record) -> Value {
+    let scopes = key.list("scopes").into_iter().map(|one| {
+        let id = one.text("resource_id");
+        resource(one.text("resource_type"), &id, operations(&one))
+    });
+    json!({
+        "name": key.text("name").trim(),
+        "description": key.text("description").trim(),
+        "permissions": permissions(level(key)),
+        "scopes": scopes.collect::<Vec<_>>(),
+        "allowed_origins": key.strings("allowed_origins"),
+        "rate_limit_override": key.int("rate_limit_override"),
+        "expires_at": key.opt("expires_at"),
+    })
+}
+
+fn permissions(level: &str) -> Option<&'static [&'static str]> {
+    LEVELS.iter().find(|one| one.0 == level).map(|one| one.3)
 }
 
 /// What is filled in.
@@ -178,15 +213,8 @@ impl Draft {
             .get()
             .into_iter()
             .filter(|one| !one.id.get().trim().is_empty());
-        all.map(|one| {
-            let mut scope =
-                json!({"resource_type": one.kind.get(), "resource_id": one.id.get().trim()});
-            if !one.operations.with(Vec::is_empty) {
-                scope["operations"] = one.operations.get().into();
-            }
-            scope
-        })
-        .collect()
+        all.map(|one| resource(one.kind.get(), &one.id.get(), one.operations.get()))
+            .collect()
     }
 
     /// Fills in what a key is.
@@ -204,8 +232,9 @@ impl Draft {
             .set(scopes.map(|(at, one)| Scope::of(at, &one)).collect());
     }
 
-    /// What of a key changes: what was emptied is taken away. What a retriever's key may do is fixed.
-    pub fn change(self, fixed: bool) -> Value {
+    /// What of a key changes: what was emptied is taken away, what is as it was may have been changed by somebody else meanwhile and
+    /// is not sent. What a retriever's key may do is fixed.
+    pub fn change(self, key: &Record, fixed: bool) -> Value {
         let mut body = self.body();
         body["description"] = self.note.get().trim().into();
         body["allowed_origins"] = list(&self.origins.get()).into();
@@ -216,16 +245,17 @@ impl Draft {
         if self.days.get() == NEVER {
             body["expires_at"] = Value::Null;
         }
-        if let Some(members) = body.as_object_mut().filter(|_| fixed) {
-            members.retain(|member, _| member != "scopes" && member != "permissions");
+        let was = unchanged(key);
+        let is_fixed = |member: &str| fixed && matches!(member, "scopes" | "permissions");
+        if let Some(members) = body.as_object_mut() {
+            members.retain(|member, value| was[member.as_str()] != *value && !is_fixed(member));
         }
         body
     }
 
     /// What is sent; members that say nothing are left out.
     pub fn body(self) -> Value {
-        let level = self.level.get();
-        let permissions = LEVELS.iter().find(|one| one.0 == level).map(|one| one.3);
+        let permissions = permissions(self.level.get());
         let mut body = json!({"name": self.name.get().trim(), "permissions": permissions});
         for (member, text) in [("description", self.note), ("principal_id", self.principal)] {
             if !text.get().trim().is_empty() {
@@ -266,11 +296,10 @@ pub fn level(key: &Record) -> &'static str {
 
 /// The key in a sentence, from what would be sent.
 pub fn sentence(body: &Value) -> String {
-    let level = body["permissions"].as_array().and_then(|all| all.last());
-    let can = match level.and_then(Value::as_str) {
-        Some("admin") => "do everything, with users, keys and settings",
-        Some("delete") => "read, change and remove",
-        Some("write") => "read and change",
+    let can = match level(&Record(body.clone())) {
+        "admin" => "do everything, with users, keys and settings",
+        "delete" => "read, change and remove",
+        "write" => "read and change",
         _ => "read and search",
     };
     let name = |scope: &Value| {
@@ -361,16 +390,47 @@ mod tests {
         let key = json!({"name": "ci", "description": "builds", "permissions": ["read", "write"], "scopes": [scope],
             "allowed_origins": ["https://a.example"], "rate_limit_override": 60, "expires_at": "2026-12-01T10:00:00Z"});
         let draft = Draft::new();
-        draft.fill(&Record(key));
-        let same = json!({"name": "ci", "description": "builds", "permissions": ["read", "write"], "scopes": [scope],
-            "allowed_origins": ["https://a.example"], "rate_limit_override": 60});
-        assert_eq!(draft.change(false), same);
+        let key = Record(key);
+        draft.fill(&key);
+        draft.level.set("admin");
+        draft.cap.set("61".into());
+        draft.scopes.with(|all| all[0].id.set("clust_1".into()));
+        let mut narrow = scope.clone();
+        narrow["resource_id"] = "clust_1".into();
+        let some = json!({"permissions": ["admin"], "rate_limit_override": 61, "scopes": [narrow]});
+        assert_eq!(draft.change(&key, false), some);
         for emptied in [draft.note, draft.origins, draft.cap] {
             emptied.set(String::new());
         }
         draft.days.set(NEVER.into());
-        let fixed = json!({"name": "ci", "description": "", "allowed_origins": [], "rate_limit_override": null, "expires_at": null});
-        assert_eq!(draft.change(true), fixed);
+        let fixed = json!({"description": "", "allowed_origins": [], "rate_limit_override": null, "expires_at": null});
+        assert_eq!(draft.change(&key, true), fixed);
+    }
+
+    #[test]
+    fn what_is_as_it_was_is_not_sent() {
+        let owner = Owner::new();
+        owner.set();
+        let scope = json!({"resource_type": "bucket", "resource_id": "bkt_1", "operations": ["write_data", "read_data"]});
+        for key in [
+            json!({"name": "ci", "permissions": ["write"]}),
+            json!({"name": "ci", "description": "builds", "permissions": ["write", "read"], "scopes": [scope], "allowed_origins": ["https://a.example"],
+                "rate_limit_override": 60, "expires_at": "2026-12-01T10:00:00Z"}),
+        ] {
+            let (draft, key) = (Draft::new(), Record(key));
+            draft.fill(&key);
+            assert_eq!(draft.change(&key, false), json!({}));
+            assert!(sentence(&key.0).starts_with("This key can read and change, in "));
+            draft.name.set("ci-2".into());
+            assert_eq!(draft.change(&key, false), json!({"name": "ci-2"}));
+        }
+        let (draft, key) = (
+            Draft::new(),
+            Record(json!({"name": "ci", "permissions": ["read"]})),
+        );
+        draft.fill(&key);
+        draft.days.set(NEVER.into());
+        assert_eq!(draft.change(&key, false), json!({}));
     }
 
     #[test]

@@ -77,6 +77,63 @@ fn links_and_twins_are_refused() {
     assert!(refusal(both).contains("folder"));
 }
 
+/// An archive whose bytes were changed behind the library's back.
+fn changed(make: impl FnOnce(&mut ZipWriter<File>), change: impl FnOnce(&mut Vec<u8>)) -> File {
+    let mut writer = ZipWriter::new(tempfile::tempfile().unwrap());
+    make(&mut writer);
+    let mut archive = writer.finish().unwrap();
+    let mut bytes = Vec::new();
+    archive.rewind().unwrap();
+    archive.read_to_end(&mut bytes).unwrap();
+    change(&mut bytes);
+    let mut other = tempfile::tempfile().unwrap();
+    other.write_all(&bytes).unwrap();
+    other
+}
+
+#[test]
+fn two_files_of_one_name_are_refused() {
+    let make = |writer: &mut ZipWriter<File>| {
+        file(writer, "index.html", b"what a scanner sees");
+        file(writer, "index.htmm", b"what is served");
+    };
+    let twins = changed(make, |bytes| {
+        let other = b"index.htmm";
+        while let Some(at) = bytes.windows(other.len()).position(|one| one == other) {
+            bytes[at + other.len() - 1] = b'l';
+        }
+    });
+    let refused = refusal(Bundle::open(twins, Limits::default()));
+    assert!(refused.contains("same file twice"), "{refused}");
+}
+
+/// As the best known bomb: archives within archives are encrypted there, and files are as large as a 32-bit number says.
+#[test]
+fn what_is_encrypted_or_enormous_is_refused_at_once() {
+    let began = std::time::Instant::now();
+    let page = |writer: &mut ZipWriter<File>| file(writer, "index.html", b"a page");
+    // In its entry the flags lie behind two versions, the size at 24.
+    let entry = |bytes: &[u8]| {
+        bytes
+            .windows(4)
+            .rposition(|one| one == b"PK\x01\x02")
+            .unwrap()
+    };
+    let locked = changed(page, |bytes| {
+        let at = entry(bytes) + 8;
+        bytes[at] |= 1;
+    });
+    let refused = refusal(Bundle::open(locked, Limits::default()));
+    assert!(refused.contains("encrypted"), "{refused}");
+    let enormous = changed(page, |bytes| {
+        let at = entry(bytes) + 24;
+        bytes[at..at + 4].copy_from_slice(&(u32::MAX - 1).to_le_bytes());
+    });
+    let refused = refusal(Bundle::open(enormous, Limits::default()));
+    assert!(refused.contains("larger than"), "{refused}");
+    assert!(began.elapsed().as_secs() < 2, "{:?}", began.elapsed());
+}
+
 /// The same, torn where its first file's bytes are: whoever unpacks that notices.
 fn torn(make: impl FnOnce(&mut ZipWriter<File>)) -> Result<Bundle, BundleError> {
     let mut writer = ZipWriter::new(tempfile::tempfile().unwrap());
@@ -156,7 +213,9 @@ fn empty_files_are_counted_before_there_is_room_for_them() {
     let count = if long { 1_000_000 } else { 60_000 };
     for said in [60_000, u16::MAX] {
         let many = of_empty_files(count, said);
+        let began = std::time::Instant::now();
         let refused = refusal(Bundle::open(many, Limits::default()));
+        assert!(began.elapsed().as_secs() < 2, "{:?}", began.elapsed());
         assert!(refused.contains("more than 5000 files"), "{refused}");
         // Their list is not looked at: here there is none, and that is not what is wrong.
         let bare = of_empty_files(0, said);

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::execution::Execution;
 use super::parameters::Parameters;
-use super::schema::{inside, problem};
+use super::schema::{When, inside, problem};
 use super::taxonomy::{Finder, Taxonomy, search};
 use super::working::Row;
 use super::{Outcome, Plan, Run, RunError, Searchable, StageProblem, check_inputs, kept};
@@ -68,6 +68,7 @@ struct Written {
 /// The retriever that `retriever_config` tells, checked; what is wrong with it goes to `out`.
 pub(super) fn compile(
     parameters: &Object,
+    when: When,
     loc: &[String],
     out: &mut Vec<StageProblem>,
 ) -> Option<Arc<Inner>> {
@@ -99,7 +100,7 @@ pub(super) fn compile(
         out.push(problem(loc, "invalid_template", msg));
         return None;
     }
-    match Plan::compile(&written.stages, &written.input_schema) {
+    match Plan::compile_when(when, &written.stages, &written.input_schema) {
         Ok(plan) if plan.steps.iter().any(|step| step.inner.is_some()) => {
             let msg = "a retriever that is written out has none written out in its own stages";
             out.push(problem(here, "invalid_stage", msg.into()));

@@ -1,16 +1,19 @@
-//! One stage as sent, checked and made a step.
+//! Stages as sent, checked and made the steps of a plan.
 
-use loupe_wire::{Object, StageConfigInput, Value};
+use indexmap::IndexMap;
+use loupe_wire::{Object, RetrieverInputSchemaField, StageConfigInput, Value};
 
 use super::execution::MAX_BATCH;
-use super::plan::{Filters, Step};
+use super::plan::{Filters, Plan, Step};
 use super::schema::{self, When, inside, problem};
 use super::{
     BUILT, Definition, StageProblem, agent_search, agentic_enrich, called, code_execution,
-    cross_compare, document_enrich, feature_table, query_expand, shipped, sql_lookup,
+    cross_compare, document_enrich, feature_table, inputs, query_expand, shipped, sql_lookup,
 };
 use crate::template::{self, is_template};
 
+/// Most stages of one retriever.
+const MAX_STAGES: usize = 20;
 /// Ids under which searches were known before; answered with the current shape.
 const OBSOLETE_IDS: [&str; 6] = [
     "search",
@@ -32,9 +35,54 @@ const OBSOLETE_KEYS: [&str; 6] = [
 const SHAPE: &str = "{stage_name, stage_type: \"filter\", config: {stage_id: \"feature_search\", parameters: {searches: \
     [{feature_uri, query: {input_mode: \"text\", value: \"{{INPUT.query}}\"}, top_k}], final_top_k}}}";
 
+impl Plan {
+    /// Checks the stages and the defaults of the inputs. The problems name their place and what would be right.
+    pub fn compile(
+        stages: &[StageConfigInput],
+        input_schema: &IndexMap<String, RetrieverInputSchemaField>,
+    ) -> Result<Plan, Vec<StageProblem>> {
+        Self::compile_when(When::Written, stages, input_schema)
+    }
+
+    /// The same of stages that were checked when they were stored: what is refused since then goes on as it did.
+    pub fn stored(
+        stages: &[StageConfigInput],
+        input_schema: &IndexMap<String, RetrieverInputSchemaField>,
+    ) -> Result<Plan, Vec<StageProblem>> {
+        Self::compile_when(When::Stored, stages, input_schema)
+    }
+
+    pub(super) fn compile_when(
+        when: When,
+        stages: &[StageConfigInput],
+        input_schema: &IndexMap<String, RetrieverInputSchemaField>,
+    ) -> Result<Plan, Vec<StageProblem>> {
+        let root = vec!["stages".to_owned()];
+        let (mut steps, mut problems) = (Vec::new(), Vec::new());
+        if stages.is_empty() || stages.len() > MAX_STAGES {
+            problems.push(problem(
+                root.clone(),
+                "out_of_range",
+                format!("a retriever has 1 to {MAX_STAGES} stages"),
+            ));
+        }
+        problems.extend(inputs::check_schema(input_schema));
+        for (i, stage) in stages.iter().enumerate() {
+            let loc = inside(&root, &i.to_string());
+            steps.extend(compile_stage(stage, when, &loc, &mut problems));
+        }
+        if problems.is_empty() {
+            Ok(Plan { steps })
+        } else {
+            Err(problems)
+        }
+    }
+}
+
 /// The step, or nothing where there are problems; they go to `out`.
-pub(super) fn compile_stage(
+fn compile_stage(
     stage: &StageConfigInput,
+    when: When,
     loc: &[String],
     out: &mut Vec<StageProblem>,
 ) -> Option<Step> {
@@ -68,22 +116,11 @@ pub(super) fn compile_stage(
     };
     let place = inside(&config, "parameters");
     let before = out.len();
-    let mut parameters = parameters_of(stage, definition, &place, out)?;
+    let mut parameters = parameters_of(stage, definition, when, &place, out)?;
     let filters = filters_of(definition, &mut parameters);
-    let lenient = match stage.on_error.as_deref() {
-        None | Some("fail" | "error" | "raise" | "abort") => false,
-        Some("skip" | "continue" | "ignore") => true,
-        Some(_) => {
-            out.push(problem(
-                inside(loc, "on_error"),
-                "enum",
-                "must be one of fail, skip".into(),
-            ));
-            false
-        }
-    };
-    let batch_size = batch_size(stage, loc, out);
-    let inner = called::compile(&parameters, &place, out);
+    let lenient = is_lenient(stage, loc, out);
+    let batch_size = batch_size(stage, when, loc, out);
+    let inner = called::compile(&parameters, when, &place, out);
     (out.len() == before).then(|| Step {
         name: stage.stage_name.clone(),
         definition,
@@ -96,10 +133,24 @@ pub(super) fn compile_stage(
     })
 }
 
+/// Whether an error of the stage leaves it out.
+fn is_lenient(stage: &StageConfigInput, loc: &[String], out: &mut Vec<StageProblem>) -> bool {
+    match stage.on_error.as_deref() {
+        None | Some("fail" | "error" | "raise" | "abort") => false,
+        Some("skip" | "continue" | "ignore") => true,
+        Some(_) => {
+            let msg = "must be one of fail, skip".into();
+            out.push(problem(inside(loc, "on_error"), "enum", msg));
+            false
+        }
+    }
+}
+
 /// The parameters in their full form, checked.
 fn parameters_of(
     stage: &StageConfigInput,
     definition: &Definition,
+    written: When,
     place: &[String],
     out: &mut Vec<StageProblem>,
 ) -> Option<Object> {
@@ -135,17 +186,16 @@ fn parameters_of(
         .clone()
         .into_iter()
         .partition(|(name, _)| is_common(definition, name));
-    schema::check(definition.members, &own, When::Written, place, out);
-    schema::check(
-        schema::COMMON,
-        &without_when(&common),
-        When::Written,
-        place,
-        out,
-    );
+    schema::check(definition.members, &own, written, place, out);
+    schema::check(schema::COMMON, &without_when(&common), written, place, out);
     if let Some(when) = common.get("when") {
         let when = Object::from_iter([("when".to_owned(), when.clone())]);
-        schema::check(&[schema::WHEN], &when, When::Written, place, out);
+        schema::check(&[schema::WHEN], &when, written, place, out);
+    }
+    // Those that were stored before have nothing there, and go on so.
+    if written == When::Written && reads_secrets(definition, &parameters) {
+        let msg = "secrets are read by the templates of `api_call` alone".to_owned();
+        out.push(problem(place.to_vec(), "invalid_template", msg));
     }
     check_own(definition, &parameters, place, out);
     Some(parameters)
@@ -158,10 +208,6 @@ fn check_own(
     place: &[String],
     out: &mut Vec<StageProblem>,
 ) {
-    if reads_secrets(definition, parameters) {
-        let msg = "secrets are read by the templates of `api_call` alone".to_owned();
-        out.push(problem(place.to_vec(), "invalid_template", msg));
-    }
     match definition.id {
         "query_expand" => query_expand::check(parameters, place, out),
         "feature_search" => feature_table::check(parameters, place, out),
@@ -219,15 +265,14 @@ fn filters_of(definition: &Definition, parameters: &mut Object) -> Filters {
 
 fn batch_size(
     stage: &StageConfigInput,
+    when: When,
     loc: &[String],
     out: &mut Vec<StageProblem>,
 ) -> Option<String> {
     let text = stage.batch_size.clone()?;
     let here = || inside(loc, "batch_size");
     if is_template(&text) {
-        if let Err(e) = template::check(&text) {
-            out.push(problem(here(), "invalid_template", e.to_string()));
-        }
+        schema::check_template(&text, when, here(), out);
     } else if !text
         .trim()
         .parse()
@@ -253,4 +298,54 @@ fn unknown_stage(id: &str, loc: Vec<String>) -> StageProblem {
         "invalid_stage",
         format!("there is no stage `{id}`; there are {known}"),
     )
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use loupe_wire::{StageConfigInput, Value, reading};
+    use serde_json::json;
+
+    use super::Plan;
+
+    fn stages(list: &Value) -> Vec<StageConfigInput> {
+        reading::from_value(list).unwrap()
+    }
+
+    fn stage(id: &str, parameters: Value) -> Value {
+        json!({"stage_name": id, "config": {"stage_id": id, "parameters": parameters}})
+    }
+
+    #[test]
+    fn what_is_refused_of_new_stages_is_let_be_in_stored_ones() {
+        let by = |value: &str| {
+            let condition = json!({"field": "a", "operator": "eq", "value": value});
+            stage("attribute_filter", condition)
+        };
+        let never = "{{ INPUT.a if INPUT.b else (INPUT.a | shell) }}";
+        let inner = stage(
+            "document_enrich",
+            json!({"retriever_config": {"stages": [by("{{ SECRET.key }}")]}}),
+        );
+        let transform = stage("json_transform", json!({"template": never}));
+        let mut sized = stage("json_transform", json!({"template": "{}"}));
+        sized["batch_size"] = "{{ INPUT.size | shell }}".into();
+        for (stage, told) in [
+            (by("{{ SECRET.key }}"), "api_call"),
+            (by(never), "filter shell is unknown"),
+            (inner, "api_call"),
+            (transform, "filter shell is unknown"),
+            (sized, "filter shell is unknown"),
+        ] {
+            let list = stages(&json!([stage]));
+            let refused = Plan::compile(&list, &Default::default());
+            let problems = refused.err().unwrap();
+            assert!(problems[0].msg.contains(told), "{problems:?}");
+            assert_eq!(problems[0].r#type, "invalid_template");
+            let stored = Plan::stored(&list, &Default::default());
+            assert!(stored.is_ok(), "{stage}: {:?}", stored.err());
+        }
+        let broken = stages(&json!([by("{{ 1 + }}")]));
+        assert!(Plan::stored(&broken, &Default::default()).is_err());
+    }
 }

@@ -8,21 +8,19 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use indexmap::IndexMap;
 use loupe_wire::{
-    DegradedEntry, Object, RetrieverExecutionStatistics, RetrieverInputSchemaField,
-    RetrieverPagination, StageCategory, StageConfigInput, StageStatistics, Value,
+    DegradedEntry, Object, RetrieverExecutionStatistics, RetrieverPagination, StageCategory,
+    StageStatistics, Value,
 };
 use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::called::Inner;
-use super::compile::compile_stage;
 use super::execution::{self, Execution};
-use super::schema::{inside, problem};
 use super::taxonomy::Taxonomy;
 use super::working::{Row, Working};
 use super::{
     Act, Around, CodeConfig, Definition, Files, Keeping, Retrievers, ReverseImage, RunError,
-    Searchable, StageProblem, Tables, WebSearch, api_call, language, page,
+    Searchable, Tables, WebSearch, api_call, language, page,
 };
 use crate::embed::Encoders;
 use crate::extract::Extraction;
@@ -30,9 +28,6 @@ use crate::filter::Filter;
 use crate::store::DocStore;
 use crate::template::is_template;
 use crate::web::Web;
-
-/// Most stages of one retriever.
-const MAX_STAGES: usize = 20;
 
 /// The stages of a retriever, checked.
 #[derive(Clone)]
@@ -206,35 +201,6 @@ pub struct Outcome {
 }
 
 impl Plan {
-    /// Checks the stages and the defaults of the inputs. The problems name their place and what would be right.
-    pub fn compile(
-        stages: &[StageConfigInput],
-        input_schema: &IndexMap<String, RetrieverInputSchemaField>,
-    ) -> Result<Plan, Vec<StageProblem>> {
-        let root = vec!["stages".to_owned()];
-        let (mut steps, mut problems) = (Vec::new(), Vec::new());
-        if stages.is_empty() || stages.len() > MAX_STAGES {
-            problems.push(problem(
-                root.clone(),
-                "out_of_range",
-                format!("a retriever has 1 to {MAX_STAGES} stages"),
-            ));
-        }
-        problems.extend(super::inputs::check_schema(input_schema));
-        for (i, stage) in stages.iter().enumerate() {
-            steps.extend(compile_stage(
-                stage,
-                &inside(&root, &i.to_string()),
-                &mut problems,
-            ));
-        }
-        if problems.is_empty() {
-            Ok(Plan { steps })
-        } else {
-            Err(problems)
-        }
-    }
-
     /// Runs the stages and cuts the page.
     pub async fn run(&self, run: Run) -> Result<Outcome, RunError> {
         let set = Working::Unread {

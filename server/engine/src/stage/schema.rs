@@ -90,6 +90,8 @@ const TASKS: [&str; 5] = [
 pub(crate) enum When {
     /// As they are written: texts may be templates.
     Written,
+    /// As they were written once: what was not refused then is none of it now.
+    Stored,
     /// After their templates gave values, in which braces are nothing but text. Filters and operands are as written still.
     Rendered,
 }
@@ -140,11 +142,9 @@ fn check_kind(
 ) {
     let text = value
         .as_str()
-        .filter(|t| when == When::Written && template::is_template(t));
+        .filter(|t| when != When::Rendered && template::is_template(t));
     if let (Some(text), false) = (text, matches!(kind, Kind::Filter | Kind::Verbatim)) {
-        if let Err(e) = template::check(text) {
-            out.push(problem(here, "invalid_template", e.to_string()));
-        }
+        check_template(text, when, here, out);
         return;
     }
     match kind {
@@ -159,7 +159,7 @@ fn check_kind(
             }),
             None => out.push(problem(here, "list_type", "must be a list".into())),
         },
-        Kind::Filter if when == When::Written => check_filter(value, &here, out),
+        Kind::Filter if when != When::Rendered => check_filter(value, when, &here, out),
         Kind::Query => check_query(value, when, &here, out),
         Kind::Map | Kind::Templates => check_map(value, when, here, out),
         Kind::Filter | Kind::Operand => {}
@@ -226,26 +226,47 @@ fn check_object(
 fn check_map(value: &Value, when: When, here: Vec<String>, out: &mut Vec<StageProblem>) {
     if !value.is_object() {
         out.push(problem(here, "dict_type", "must be an object".into()));
-    } else if when == When::Written
-        && let Err((path, e)) = template::check_value(value)
-    {
-        let loc = here.into_iter().chain(path).collect();
+    } else {
+        check_templates(value, when, &here, out);
+    }
+}
+
+/// A text that is a template.
+pub(super) fn check_template(
+    text: &str,
+    when: When,
+    here: Vec<String>,
+    out: &mut Vec<StageProblem>,
+) {
+    let checked = match when {
+        When::Written => template::check(text),
+        When::Stored => template::check_stored(text),
+        When::Rendered => Ok(()),
+    };
+    if let Err(e) = checked {
+        out.push(problem(here, "invalid_template", e.to_string()));
+    }
+}
+
+/// The texts of a value that are.
+fn check_templates(value: &Value, when: When, here: &[String], out: &mut Vec<StageProblem>) {
+    let checked = match when {
+        When::Written => template::check_value(value),
+        When::Stored => template::check_stored_value(value),
+        When::Rendered => Ok(()),
+    };
+    if let Err((path, e)) = checked {
+        let loc = here.iter().cloned().chain(path).collect();
         out.push(problem(loc, "invalid_template", e.to_string()));
     }
 }
 
-fn check_filter(value: &Value, here: &[String], out: &mut Vec<StageProblem>) {
+fn check_filter(value: &Value, when: When, here: &[String], out: &mut Vec<StageProblem>) {
     if let Err(e) = Filter::parse(value) {
         let loc = here.iter().cloned().chain(e.loc).collect();
         out.push(problem(loc, "invalid_filter", e.msg));
     }
-    if let Err((path, e)) = template::check_value(value) {
-        out.push(problem(
-            here.iter().cloned().chain(path).collect(),
-            "invalid_template",
-            e.to_string(),
-        ));
-    }
+    check_templates(value, when, here, out);
 }
 
 /// A query is an object with an `input_mode`, or a text (the mode `text`).
@@ -293,20 +314,12 @@ fn check_query(value: &Value, when: When, here: &[String], out: &mut Vec<StagePr
             format!("a query of the mode `{mode}` needs `{}`", keys[0]),
         ));
     }
-    if when == When::Written
-        && let Err((path, e)) = template::check_value(value)
-    {
-        out.push(problem(
-            here.iter().cloned().chain(path).collect(),
-            "invalid_template",
-            e.to_string(),
-        ));
-    }
+    check_templates(value, when, here, out);
 }
 
 fn check_task(task: &Value, when: When, here: &[String], out: &mut Vec<StageProblem>) {
     let word = task.as_str().unwrap_or_default();
-    if TASKS.contains(&word) || (when == When::Written && template::is_template(word)) {
+    if TASKS.contains(&word) || (when != When::Rendered && template::is_template(word)) {
         return;
     }
     let msg = format!("must be one of {}", TASKS.join(", "));

@@ -193,6 +193,43 @@ fn by_id(condition: &Condition) -> Pushed {
     }
 }
 
+/// Ids in their order, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    pub first: Uuid,
+    pub last: Uuid,
+}
+
+/// Where the ids of the documents lie that a filter may hold for. No engine has a condition for that, but all read in the order
+/// of ids: they begin there, and end there.
+pub fn span(filter: Option<&Filter>) -> Span {
+    let mut span = Span {
+        first: Uuid::nil(),
+        last: Uuid::from_u128(u128::MAX),
+    };
+    if let Some(filter) = filter {
+        narrow(filter, &mut span);
+    }
+    span
+}
+
+fn narrow(filter: &Filter, span: &mut Span) {
+    let condition = match filter {
+        Filter::All(members) => return members.iter().for_each(|member| narrow(member, span)),
+        Filter::Leaf(condition) if condition.field == "document_id" => condition,
+        Filter::Any(_) | Filter::None(_) | Filter::Leaf(_) => return,
+    };
+    // Texts of that form are in the order of the ids.
+    let Some(id) = condition.value.as_str().and_then(point_id) else {
+        return;
+    };
+    match condition.operator {
+        Operator::Gt | Operator::Gte => span.first = span.first.max(id),
+        Operator::Lt | Operator::Lte => span.last = span.last.min(id),
+        _ => {}
+    }
+}
+
 fn is_within(field: &str, path: &str) -> bool {
     field
         .strip_prefix(path)
@@ -363,5 +400,36 @@ fn note(path: &str, value: &Value, terms: &mut BTreeSet<i64>) {
     match value {
         Value::Array(items) => items.iter().for_each(equals),
         scalar => equals(scalar),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_of_ids_are_a_span() {
+        let bound = |operator, number: u128| {
+            let id = layout::document_id(Uuid::from_u128(number));
+            Filter::leaf("document_id", operator, id.into())
+        };
+        let ends = |filter: &Filter| {
+            let span = span(Some(filter));
+            (span.first.as_u128(), span.last.as_u128())
+        };
+        let from = bound(Operator::Gte, 16);
+        let to = bound(Operator::Lt, 4_096);
+        assert_eq!(ends(&from), (16, u128::MAX));
+        let both = Filter::All(vec![from.clone(), Filter::All(vec![to.clone()])]);
+        assert_eq!(ends(&both), (16, 4_096));
+        let more = both.clone().and(bound(Operator::Gt, 17));
+        assert_eq!(ends(&more.and(bound(Operator::Lte, 900))), (17, 900));
+        let one = bound(Operator::Eq, 5);
+        let other = Filter::leaf("document_id", Operator::Gte, "doc_5".into());
+        let field = Filter::leaf("title", Operator::Gte, "doc_5".into());
+        let either = Filter::Any(vec![from.clone(), to]);
+        for wide in [one, other, field, either, Filter::None(vec![from])] {
+            assert_eq!(ends(&wide), (0, u128::MAX), "{wide}");
+        }
     }
 }

@@ -82,6 +82,14 @@ fn blocks_are_text_and_everything_else_is_refused() {
         unknown.contains("filter shell is unknown; the filters are tojson"),
         "{unknown}"
     );
+    // One that was stored before is told by whoever comes to it.
+    let never = "{{ INPUT.query if INPUT.query else INPUT.query|shell }}";
+    assert!(check(never).is_err() && check_stored(never).is_ok());
+    let (loc, _) = check_value(&json!({"a": [never]})).unwrap_err();
+    assert_eq!(loc, ["a", "0"]);
+    assert!(check_stored_value(&json!({"a": [never]})).is_ok());
+    assert_eq!(render_text(never, &context()).unwrap(), "red shoes");
+    assert!(check_stored("{{ 1 + }}").is_err());
     assert!(check("{{ INPUT.tags|map('upper')|list|default('a|b') }}").is_ok());
     let (loc, _) = check_value(&json!({"a": ["ok", "{{ 1 + }}"]})).unwrap_err();
     assert_eq!(loc, ["a", "1"]);

@@ -4,7 +4,7 @@ use loupe_wire::{AuthConfigOutput, AuthConfigOutputMode, SignInCheck};
 use secrecy::ExposeSecret;
 
 use super::{
-    oidc,
+    keys, oidc,
     provider::{self, Service},
 };
 use crate::{
@@ -103,7 +103,7 @@ fn by_mail(app: &App) -> SignInCheck {
 async fn by_bearers(app: &App, auth: &AuthConfigOutput) -> SignInCheck {
     let (provider, outcome) = match auth.jwt_jwks_url.as_deref() {
         Some(address) if auth.mode == AuthConfigOutputMode::Jwt => {
-            let keys = oidc::ask_keys(app, address).await;
+            let keys = keys::ask_keys(app, address).await;
             let told = keys.map(|count| format!("{address} tells its keys: {count}"));
             ("jwt", told)
         }

@@ -4,6 +4,7 @@
 mod bearer;
 mod flow;
 mod inspect;
+mod keys;
 mod oidc;
 mod passkeys;
 mod password;

@@ -1,4 +1,4 @@
-//! What providers are asked, through the guarded client: their description, their keys, a code's tokens. What an ID token
+//! What providers are asked, through the guarded client: their description, a code's tokens. What an ID token
 //! says is believed after its signature, issuer, audience, time and nonce were checked.
 
 use std::{sync::Arc, time::Duration};
@@ -6,15 +6,13 @@ use std::{sync::Arc, time::Duration};
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
-use jsonwebtoken::{
-    Algorithm, DecodingKey, Validation,
-    jwk::{Jwk, JwkSet},
-};
+use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use loupe_engine::web::{Answer, Ask, Web};
 use loupe_wire::reading;
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
+    keys::key,
     provider::{Client, Person},
     requests::address,
 };
@@ -28,7 +26,7 @@ const ANSWER: u64 = 512 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Signatures that are believed: none with a shared secret, and no absent one.
-const SIGNATURES: [Algorithm; 8] = [
+pub(super) const SIGNATURES: [Algorithm; 8] = [
     Algorithm::RS256,
     Algorithm::RS384,
     Algorithm::RS512,
@@ -51,27 +49,12 @@ pub(super) struct Description {
     token_endpoint_auth_methods_supported: Vec<String>,
 }
 
-/// Keys of a provider, and when they were read.
-#[derive(Debug)]
-pub(super) struct Keys {
-    set: JwkSet,
-    at: i64,
-    weight: u32,
-}
-
-impl Keys {
-    /// About the bytes that they take in memory.
-    pub const fn weight(&self) -> u32 {
-        self.weight
-    }
-}
-
-fn unusable(cause: impl std::fmt::Display) -> ApiError {
+pub(super) fn unusable(cause: impl std::fmt::Display) -> ApiError {
     tracing::warn!(%cause, "a provider of sign-in cannot be used");
     ApiError::unavailable("", "This service cannot be used at the moment.")
 }
 
-fn refused(cause: impl std::fmt::Display) -> ApiError {
+pub(super) fn refused(cause: impl std::fmt::Display) -> ApiError {
     tracing::info!(%cause, "a sign-in was refused");
     ApiError::bad_request(
         "provider_refused",
@@ -79,7 +62,13 @@ fn refused(cause: impl std::fmt::Display) -> ApiError {
     )
 }
 
+/// Asks what is believed, and may be told a secret: nobody in between hears it or answers in its place.
 async fn ask(app: &App, ask: Ask) -> std::result::Result<Answer, String> {
+    let url = app.outbound().check(&ask.url);
+    let url = url.map_err(|error| error.to_string())?;
+    if !app.outbound().is_safe(&url).await {
+        return Err(format!("{url} is not asked without https"));
+    }
     let ask = Ask {
         timeout: PATIENCE,
         max_bytes: ANSWER,
@@ -100,7 +89,7 @@ async fn get<T: DeserializeOwned>(app: &App, url: &str, bearer: Option<&str>) ->
 }
 
 /// What is at an address, or why it cannot be used.
-async fn read<T: DeserializeOwned>(
+pub(super) async fn read<T: DeserializeOwned>(
     app: &App,
     url: &str,
     headers: HeaderMap,
@@ -144,59 +133,6 @@ pub(super) async fn describe(app: &App, issuer: &str) -> Result<Arc<Description>
     let described = Arc::new(described);
     known.insert(issuer.to_owned(), described.clone()).await;
     Ok(described)
-}
-
-/// The key of a signature, among those that lie at an address and are kept under a name. One that is not known is looked for once
-/// a minute.
-async fn key(app: &App, (name, address): (&str, &str), kid: Option<&str>) -> Result<Jwk> {
-    const AGAIN: i64 = 60_000_000;
-    let known = &app.hosting.auth.providers.keys;
-    let now = app.clock().micros();
-    let find = |keys: &Keys| match kid {
-        Some(kid) => keys.set.find(kid).cloned(),
-        None => (keys.set.keys.len() == 1)
-            .then(|| keys.set.keys.first().cloned())
-            .flatten(),
-    };
-    if let Some(keys) = known.get(name).await {
-        if let Some(key) = find(&keys) {
-            return Ok(key);
-        }
-        if now - keys.at < AGAIN {
-            return Err(refused("the token is signed with an unknown key"));
-        }
-    }
-    app.hosting.auth.throttle.keys(app, name)?;
-    let told: serde_json::Value = get(app, address, None).await?;
-    let weight = u32::try_from(told.to_string().len() + 1_000).unwrap_or(u32::MAX);
-    let set = key_set(told);
-    let keys = Arc::new(Keys {
-        set,
-        at: now,
-        weight,
-    });
-    known.insert(name.to_owned(), keys.clone()).await;
-    find(&keys).ok_or_else(|| refused("the token is signed with an unknown key"))
-}
-
-/// Keys of kinds that are not known here are none of ours.
-fn key_set(told: serde_json::Value) -> JwkSet {
-    let keys = told.get("keys").and_then(serde_json::Value::as_array);
-    let keys = keys.into_iter().flatten().take(50);
-    let keys = keys.filter_map(|key| reading::from_value(key).ok());
-    JwkSet {
-        keys: keys.collect(),
-    }
-}
-
-/// How many keys lie at an address now, or why there is none.
-pub(super) async fn ask_keys(app: &App, address: &str) -> std::result::Result<usize, String> {
-    let headers = [(header::ACCEPT, HeaderValue::from_static("application/json"))];
-    let told = read(app, address, headers.into_iter().collect()).await?;
-    match key_set(told).keys.len() {
-        0 => Err(format!("{address} tells no key that could be used")),
-        count => Ok(count),
-    }
 }
 
 /// Tokens of an owner's own service: where its keys lie, and what the tokens have to say besides.

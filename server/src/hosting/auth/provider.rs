@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{
-    Asked, flow, hash, oidc,
+    Asked, flow, hash, keys, oidc,
     requests::cookie,
     session::{self, Cookie, place},
     store::{self, NewToken, Place, Profile, User},
@@ -31,13 +31,10 @@ const WAY: i64 = 10 * 60 * 1_000_000;
 
 const FLOW: &str = "flow";
 
-/// Bytes of keys that are kept.
-const KEYS: u64 = 16 << 20;
-
 /// What providers said of themselves, for ten minutes.
 pub(super) struct Providers {
     pub described: Cache<String, Arc<oidc::Description>>,
-    pub keys: Cache<String, Arc<oidc::Keys>>,
+    pub keys: Cache<String, Arc<keys::Keys>>,
 }
 
 impl Default for Providers {
@@ -48,12 +45,7 @@ impl Default for Providers {
                 .max_capacity(1_000)
                 .time_to_live(keep)
                 .build(),
-            // Whoever has an app says where keys lie: their bytes count.
-            keys: Cache::builder()
-                .max_capacity(KEYS)
-                .weigher(|_: &String, keys: &Arc<oidc::Keys>| keys.weight())
-                .time_to_live(keep)
-                .build(),
+            keys: keys::kept(),
         }
     }
 }

@@ -209,11 +209,17 @@ pub(super) async fn people(asked: &Asked<'_>) -> Result<Response> {
     Ok(Json(told).into_response())
 }
 
-/// Whether somebody of this role sees who else comes: everybody does, unless the owner says nobody, or of which roles.
+/// Whether somebody of this role sees who else comes: everybody does, unless the owner says nobody, or of which roles. What means
+/// nothing here was meant to close it.
 fn may_list(said: &str, role: &str) -> bool {
-    match said.trim().strip_prefix("role:") {
-        Some(roles) => roles.split(',').any(|one| one.trim() == role),
-        None => said.trim() != "off",
+    let said = said.trim();
+    match said.split_once(':') {
+        None => said.is_empty() || said.eq_ignore_ascii_case("on"),
+        Some((word, roles)) if word.trim_end().eq_ignore_ascii_case("role") => {
+            let mut roles = roles.split(',').map(str::trim);
+            roles.any(|one| !one.is_empty() && one == role)
+        }
+        Some(_) => false,
     }
 }
 
@@ -257,4 +263,31 @@ pub async fn sweep(app: &App) -> Result<()> {
     app.db()
         .write(move |tx| Box::pin(async move { store::sweep(tx, now).await }))
         .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::may_list;
+
+    #[test]
+    fn who_may_list_is_what_the_owner_said_and_nobody_by_mistake() {
+        for (said, open) in [
+            ("", true),
+            (" on ", true),
+            ("On", true),
+            ("off", false),
+            ("OFF", false),
+            ("no", false),
+            ("role:editor", true),
+            ("Role: curator, editor", true),
+            ("role:curator,", false),
+            ("roles:editor", false),
+            ("editor", false),
+        ] {
+            assert_eq!(may_list(said, "editor"), open, "{said}");
+        }
+        for said in ["role:", "role:,", "role:editor,", "role: "] {
+            assert!(!may_list(said, ""), "{said}");
+        }
+    }
 }

@@ -6,9 +6,15 @@ use serde_json::json;
 use super::{APPS, Hosted, bearers, check};
 use crate::{
     app::App,
+    db::{Json, Tx},
     error::{ApiError, Result, Violation},
     password,
 };
+
+crate::sql! {
+    // Of every organization. Where there are no keys, there is no such member.
+    const WITH_KEYS = "SELECT owner, id, data FROM apps WHERE CAST(data AS TEXT) LIKE '%\"api_keys\"%' ORDER BY id";
+}
 
 impl Hosted {
     pub fn is_password_protected(&self) -> bool {
@@ -24,6 +30,7 @@ pub(super) fn shown(mut auth: AuthConfigOutput) -> AuthConfigOutput {
         auth.password_hash = Some("********".into());
     }
     auth.api_keys = bearers::shown(&auth.api_keys);
+    bearers::forget_saml(&mut auth);
     auth
 }
 
@@ -59,12 +66,49 @@ async fn replace_hash(
                     return Ok(());
                 };
                 auth.password_hash = Some(hash);
-                let changed_at = hosted.updated_at.timestamp_micros();
-                APPS.update(tx, &org_id, &app_id, &hosted.slug, changed_at, &hosted)
-                    .await
+                keep(tx, &org_id, &hosted).await
             })
         })
         .await
+}
+
+/// Writes an app whose owner changed nothing: it is as old as it was.
+async fn keep(tx: &mut Tx, org_id: &str, hosted: &Hosted) -> Result<()> {
+    let changed_at = hosted.updated_at.timestamp_micros();
+    let (id, slug) = (&hosted.app_id, &hosted.slug);
+    APPS.update(tx, org_id, id, slug, changed_at, hosted).await
+}
+
+/// Removes keys that were kept as they were sent, when no app was called with keys yet: they open nothing, and lie there in clear.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn forget_clear_keys(app: &App) -> Result<()> {
+    let rows: Vec<(String, String, Json<Hosted>)> = app.db().all(WITH_KEYS, vec![]).await?;
+    let has_clear = |hosted: &Hosted| {
+        let auth = hosted.auth_config.as_ref();
+        auth.is_some_and(|auth| !auth.api_keys.iter().all(bearers::is_hashed))
+    };
+    for (org_id, app_id, _) in rows
+        .into_iter()
+        .filter(|(_, _, hosted)| has_clear(&hosted.0))
+    {
+        let work = app.db().write(move |tx| {
+            Box::pin(async move {
+                let mut hosted = APPS.hold(tx, &org_id, &app_id).await?.data.0;
+                if let Some(auth) = &mut hosted.auth_config {
+                    auth.api_keys.retain(bearers::is_hashed);
+                }
+                keep(tx, &org_id, &hosted).await
+            })
+        });
+        match work.await {
+            // Removed meanwhile.
+            Err(error) if error.is_not_found() => {}
+            outcome => outcome?,
+        }
+    }
+    Ok(())
 }
 
 /// The names of the modes in which people sign in.

@@ -69,13 +69,14 @@ pub(super) fn has_address(sent: &AuthConfigInput) -> Result<()> {
 ///
 /// # Errors
 /// An address that is not asked, words that are too long, or a way that this server has not.
-pub(super) fn check(app: &App, sent: &AuthConfigInput) -> Result<()> {
+pub(super) async fn check(app: &App, sent: &AuthConfigInput) -> Result<()> {
     for (name, value) in [
         ("saml_idp_metadata_url", &sent.saml_idp_metadata_url),
         ("saml_sp_entity_id", &sent.saml_sp_entity_id),
         ("saml_acs_url", &sent.saml_acs_url),
     ] {
-        if value.is_some() {
+        // Forms send what is left empty.
+        if value.as_ref().is_some_and(|value| !value.is_empty()) {
             let message = "this server speaks no SAML: OpenID Connect (sso_oidc) and tokens (jwt) are its ways to a service of your own";
             return Err(fault(&[name], message));
         }
@@ -91,11 +92,33 @@ pub(super) fn check(app: &App, sent: &AuthConfigInput) -> Result<()> {
         }
     }
     let address = sent.jwt_jwks_url.as_deref();
-    if let Some(address) = address.filter(|address| !address.is_empty()) {
-        let asked = app.outbound().check(address);
-        asked.map_err(|error| fault(&["jwt_jwks_url"], &error.to_string()))?;
+    match address.filter(|address| !address.is_empty()) {
+        Some(address) => is_believed(app, "jwt_jwks_url", address).await,
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// That an address can be asked, and that what it tells is what its service said: people are let in by it.
+///
+/// # Errors
+/// An address that is not asked, or where somebody in between could answer.
+pub(super) async fn is_believed(app: &App, member: &str, address: &str) -> Result<()> {
+    let path = ["auth_config", member];
+    let wrong = |message: &str| Violation::body(&path, "value_error", message, address.into());
+    let url = app.outbound().check(address);
+    let url = url.map_err(|error| wrong(&error.to_string()))?;
+    if app.outbound().is_safe(&url).await {
+        return Ok(());
+    }
+    let message = "whoever is in between could answer in its place: an address begins with https, unless the settings of the server (outbound.allow) name its network";
+    Err(wrong(message).into())
+}
+
+/// What was said of SAML before it was refused means nothing.
+pub(super) fn forget_saml(auth: &mut AuthConfigOutput) {
+    auth.saml_idp_metadata_url = None;
+    auth.saml_sp_entity_id = None;
+    auth.saml_acs_url = None;
 }
 
 /// The keys as they are kept: name and hash. One that has no `key` is the one that had this name before.
@@ -154,9 +177,36 @@ fn hash_before(old: Option<&AuthConfigOutput>, name: &str) -> Option<String> {
     text(known, HASH).map(ToOwned::to_owned)
 }
 
+/// Whether a key is as [`kept`] makes it. Before any app was called with keys they were kept as they were sent.
+pub(super) fn is_hashed(key: &Object) -> bool {
+    let own = |member: &String| member == "name" || member == HASH;
+    key.contains_key(HASH) && key.keys().all(own)
+}
+
 /// The keys as they are told: by name. What opens something was told once, by the owner.
 pub(super) fn shown(kept: &[Object]) -> Vec<Object> {
     let names = kept.iter().filter_map(|key| key.get("name"));
     let told = |name: &Value| Object::from_iter([("name".to_owned(), name.clone())]);
     names.map(told).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(value: Value) -> Object {
+        value.as_object().cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn what_is_kept_of_a_key_is_its_hash() {
+        let sent = key(json!({"name": "shop", "key": "a-key-of-twenty-letters"}));
+        let made = kept(std::slice::from_ref(&sent), None).unwrap();
+        assert!(made.iter().all(is_hashed) && !is_hashed(&sent));
+        assert!(!is_hashed(&key(
+            json!({"name": "shop", "value": "in clear"})
+        )));
+        let both = json!({"name": "shop", "key": "in clear", "key_hash": "0"});
+        assert!(!is_hashed(&key(both)));
+    }
 }

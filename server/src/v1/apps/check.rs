@@ -227,8 +227,8 @@ pub(super) async fn auth(
         }
     }
     has_providers(&sent)?;
-    bearers::check(app, &sent)?;
-    issuer_is_asked(app, &sent)?;
+    bearers::check(app, &sent).await?;
+    issuer_is_asked(app, &sent).await?;
     if let Some(name) = &sent.oidc_client_secret_name {
         let known = old.as_ref().is_some_and(|old| {
             old.oidc_issuer == sent.oidc_issuer
@@ -251,6 +251,7 @@ pub(super) async fn auth(
         ..sent
     })?;
     kept.password_hash = hash;
+    bearers::forget_saml(&mut kept);
     Ok(Some(kept))
 }
 
@@ -274,18 +275,13 @@ pub(super) async fn changed_auth(
 }
 
 /// A provider that is named can be asked, in whatever mode.
-fn issuer_is_asked(app: &App, sent: &AuthConfigInput) -> Result<()> {
+async fn issuer_is_asked(app: &App, sent: &AuthConfigInput) -> Result<()> {
     let issuer = sent.oidc_issuer.as_ref();
     let Some(issuer) = issuer.filter(|issuer| !issuer.is_empty()) else {
         return Ok(());
     };
     has_issuer(sent)?;
-    app.outbound().check(issuer).map_err(|error| {
-        let path = ["auth_config", "oidc_issuer"];
-        let message = error.to_string();
-        Violation::body(&path, "value_error", message, issuer.as_str().into())
-    })?;
-    Ok(())
+    bearers::is_believed(app, "oidc_issuer", issuer).await
 }
 
 fn has_providers(sent: &AuthConfigInput) -> Result<()> {

@@ -1,6 +1,6 @@
 //! Deploys: a bundle goes up by a signed address, is unpacked by a worker, and becomes a version that is switched to at once.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::atomic::Ordering, time::Duration};
 
 use axum::response::{
     IntoResponse, Response,
@@ -91,6 +91,11 @@ pub async fn sweep(app: &App) -> Result<()> {
         if taken.await? {
             app.blobs().delete(&place).await?;
         }
+    }
+    // Nothing is kept in clear any more: one look at all of them is enough.
+    if !app.hosting.has_cleared.load(Ordering::Relaxed) {
+        super::forget_clear_keys(app).await?;
+        app.hosting.has_cleared.store(true, Ordering::Relaxed);
     }
     Ok(())
 }

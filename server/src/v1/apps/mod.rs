@@ -28,7 +28,7 @@ use loupe_wire::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-pub use auth_config::{has_passkeys, has_sign_in, renew_password};
+pub use auth_config::{forget_clear_keys, has_passkeys, has_sign_in, renew_password};
 pub use bearers::{has_bearers, key_name};
 pub use deploys::sweep;
 pub use domains::{begin_recheck, mailed, recheck};

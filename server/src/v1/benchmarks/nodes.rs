@@ -65,27 +65,28 @@ pub fn touches(session: &Session, nodes: &Nodes, wanted: &[String]) -> bool {
     wanted.iter().any(|node| own.contains(node.as_str()))
 }
 
-/// The sessions of each node: of those that were named, else of those with most sessions.
+/// The places of each node's sessions: of the nodes that were named, else of those with most sessions.
 pub fn apart(
     sessions: &[Session],
     nodes: &Nodes,
     wanted: Option<&[String]>,
-) -> IndexMap<String, Vec<Session>> {
-    let mut found: IndexMap<String, Vec<Session>> = IndexMap::new();
-    for session in sessions {
-        for node in of_session(session, nodes) {
-            let of_node = found.entry(node.to_owned()).or_default();
-            of_node.push(session.clone());
+) -> IndexMap<String, Vec<usize>> {
+    let mut found: IndexMap<&str, Vec<usize>> = IndexMap::new();
+    let is_wanted = |node: &str| wanted.is_none_or(|all| all.iter().any(|one| one == node));
+    for (place, session) in sessions.iter().enumerate() {
+        let own = of_session(session, nodes).into_iter();
+        for node in own.filter(|node| is_wanted(node)) {
+            found.entry(node).or_default().push(place);
         }
     }
-    match wanted {
-        Some(wanted) => found.retain(|node, _| wanted.contains(node)),
-        None => {
-            found.sort_by(|a, one, b, other| other.len().cmp(&one.len()).then(a.cmp(b)));
-            found.truncate(MOST);
-        }
+    if wanted.is_none() {
+        found.sort_by(|a, one, b, other| other.len().cmp(&one.len()).then(a.cmp(b)));
+        found.truncate(MOST);
     }
+    let found = found.into_iter();
     found
+        .map(|(node, places)| (node.to_owned(), places))
+        .collect()
 }
 
 #[cfg(test)]

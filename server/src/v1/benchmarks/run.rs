@@ -118,8 +118,8 @@ struct Drawn {
     queries: Vec<Object>,
     /// Who asked it, and what they did then.
     sessions: Vec<Session>,
-    /// The sessions of each node of a taxonomy.
-    apart: IndexMap<String, Vec<Session>>,
+    /// The places of the sessions of each node of a taxonomy.
+    apart: IndexMap<String, Vec<usize>>,
 }
 
 /// The queries that people asked, and the sessions that asked them.
@@ -312,13 +312,12 @@ impl Replay {
         Ok(answer.documents.iter().filter_map(id).collect())
     }
 
-    fn result(
-        self,
-        sessions: &[Session],
-        apart: &IndexMap<String, Vec<Session>>,
-    ) -> BenchmarkResult {
-        let of_node = |(node, sessions): (&String, &Vec<Session>)| {
-            let figures = figures::alignment(sessions, &self.rankings);
+    fn result(self, sessions: &[Session], apart: &IndexMap<String, Vec<usize>>) -> BenchmarkResult {
+        // One node's at a time: a session may be of many nodes.
+        let of_node = |(node, places): (&String, &Vec<usize>)| {
+            let own = places.iter().filter_map(|place| sessions.get(*place));
+            let own: Vec<Session> = own.cloned().collect();
+            let figures = figures::alignment(&own, &self.rankings);
             (node.clone(), figures)
         };
         let deltas = (!apart.is_empty()).then(|| apart.iter().map(of_node).collect());
@@ -342,7 +341,7 @@ impl Replay {
 /// The results of every retriever, and each candidate beside the baseline, which is the first.
 fn count(
     sessions: &[Session],
-    apart: &IndexMap<String, Vec<Session>>,
+    apart: &IndexMap<String, Vec<usize>>,
     replays: Vec<Replay>,
 ) -> (Vec<BenchmarkResult>, Option<BenchmarkComparison>) {
     let deciding: Vec<Vec<Option<f64>>> = replays

@@ -3,17 +3,22 @@
 use std::collections::BTreeSet;
 
 use loupe_wire::{
-    CollectionListStats, CollectionResponse, NamespaceOperation, ResourceType, SingleLineageEntry,
+    CollectionListStats, CollectionResponse, NamespaceOperation, ResourceType,
+    RetrieverModelOutput, SingleLineageEntry,
 };
 
-use super::{COLLECTIONS, internal, sources, store};
+use super::{COLLECTIONS, internal, sources};
 use crate::{
     app::App,
     auth::{Read, Scope},
     error::Result,
     list::{ListParams, Page},
     unresolved,
-    v1::{annotations::signal, buckets::BUCKETS},
+    v1::{
+        annotations::signal,
+        buckets::BUCKETS,
+        retrievers::{self, RETRIEVERS},
+    },
 };
 
 /// As [`super::get`], with all that is told of it. End users are told of documents, not of what these are made by.
@@ -27,11 +32,34 @@ pub(super) async fn get(
         return Ok(collection);
     }
     add_sources(app, scope, &mut collection).await?;
-    let id = collection.collection_id.as_deref().unwrap_or_default();
-    let retrievers = store::count_retrievers(app.db(), &scope.namespace_id, id).await?;
-    collection.retriever_count = Some(retrievers);
+    collection.retriever_count = Some(count_retrievers(app, scope, &collection).await?);
     collection.taxonomy_count = i64::try_from(applied(&collection).count()).ok();
     Ok(collection)
+}
+
+/// How many retrievers read a collection, of those that the caller may read.
+async fn count_retrievers(
+    app: &App,
+    scope: &Scope<Read>,
+    collection: &CollectionResponse,
+) -> Result<i64> {
+    let id = collection.collection_id.as_deref().unwrap_or_default();
+    let operation = NamespaceOperation::ReadData;
+    let reads = |one: &RetrieverModelOutput| {
+        // A retriever names in its stages, too, what it reads, by id or by name.
+        let named = || {
+            let stages = retrievers::stage_inputs(&one.stages);
+            let plan = retrievers::compile(&stages, &one.input_schema);
+            let named = plan.map(|plan| plan.references()).unwrap_or_default();
+            named.contains(&collection.collection_name) || named.iter().any(|one| one == id)
+        };
+        one.collection_ids.iter().any(|one| one == id) || named()
+    };
+    let all = RETRIEVERS.all(app.db(), &scope.namespace_id).await?;
+    let covers = |id: &str| scope.caller.covers(ResourceType::Retriever, id, operation);
+    let covered = all.iter().filter(|one| covers(&one.id));
+    let count = covered.filter(|one| reads(one)).count();
+    Ok(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
 /// The schemas of the buckets at the bottom, and the collections in between, those first that are filled first. What the

@@ -17,8 +17,6 @@ crate::sql! {
     const MOVING = "SELECT task_id FROM tasks WHERE org_id = $1 AND namespace_id = $2 AND kind = $3 AND status IN ('QUEUED', 'PROCESSING') AND CAST(work AS TEXT) LIKE $4 ESCAPE '!' ORDER BY created_at LIMIT 1";
     // A snapshot is of the whole namespace; an execution of a cluster names its cluster, which names the collection.
     const BUSY = "SELECT task_id FROM tasks WHERE org_id = $1 AND kind IS NOT NULL AND parent_id IS NULL AND status IN ('QUEUED', 'PROCESSING') AND ((namespace_id = $2 AND kind = $3) OR CAST(work AS TEXT) LIKE $4 ESCAPE '!') UNION ALL SELECT r.task_id FROM cluster_runs r JOIN clusters c ON c.owner = r.namespace_id AND c.id = r.cluster_id WHERE r.namespace_id = $2 AND r.status IN ('pending', 'processing') AND CAST(c.data AS TEXT) LIKE $4 ESCAPE '!' LIMIT 1";
-    // A retriever names in its stages, too, what it reads.
-    const COUNT_RETRIEVERS = "SELECT CAST(COUNT(*) AS BIGINT) FROM retrievers WHERE owner = $1 AND CAST(data AS TEXT) LIKE $2 ESCAPE '!'";
     const FORGOTTEN = "SELECT object_id FROM away_removals WHERE namespace_id = $1 AND collection_id = $2 ORDER BY object_id";
     const FORGET = "INSERT INTO away_removals (namespace_id, collection_id, object_id) VALUES ($1, $2, $3) ON CONFLICT (namespace_id, collection_id, object_id) DO NOTHING";
     const COUNT_FORGOTTEN = "SELECT CAST(COUNT(*) AS BIGINT) FROM away_removals WHERE namespace_id = $1 AND collection_id = $2";
@@ -67,12 +65,6 @@ pub(super) async fn busy(
     let args = args![org_id, namespace_id, CAPTURE, naming(id)];
     let found: Option<(String,)> = tx.one(BUSY, args).await?;
     Ok(found.map(|(task_id,)| task_id))
-}
-
-/// How many retrievers read a collection.
-pub(super) async fn count_retrievers(db: &Db, namespace_id: &str, id: &str) -> Result<i64> {
-    db.number(COUNT_RETRIEVERS, args![namespace_id, naming(id)])
-        .await
 }
 
 /// Notes objects whose documents a collection that is put away loses as it is brought back.

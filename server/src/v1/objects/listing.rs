@@ -1,6 +1,6 @@
 //! Lists of objects: the database leaves out what its columns rule out, and the filter looks at the rest.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loupe_engine::filter::Filter;
 use loupe_wire::ObjectResponse;
@@ -11,6 +11,7 @@ use crate::{
     db::{Db, Json},
     error::{ApiError, Result},
     list::{ListParams, Mark, Page, Sieve, Walk},
+    v1::tasks::name_of,
 };
 
 crate::pieces!(
@@ -25,25 +26,49 @@ crate::sql! {
     const NAMED = "SELECT object_id, status, size_bytes, data, created_at FROM objects WHERE namespace_id = $1 AND bucket_id = $2 AND object_id IN ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56, $57, $58, $59, $60, $61, $62, $63, $64, $65, $66, $67, $68, $69, $70, $71, $72, $73, $74, $75, $76, $77, $78, $79, $80, $81, $82, $83, $84, $85, $86, $87, $88, $89, $90, $91, $92, $93, $94, $95, $96, $97, $98, $99, $100, $101, $102)";
 }
 
-/// One page of the objects that match, with a search, filters or a sort.
+/// How many objects there are of each status.
+pub type Statuses = BTreeMap<String, i64>;
+
+/// One page of the objects that match, with a search, filters or a sort; with a total, the statuses of all that match, too.
 pub async fn page(
     db: &Db,
     namespace_id: &str,
     bucket_id: &str,
     params: &ListParams,
-) -> Result<Page<ObjectResponse>> {
+) -> Result<(Page<ObjectResponse>, Statuses)> {
     let walk = Walk::of(params);
     let mut sieve = Sieve::along(params, &walk)?;
+    let mut statuses = Statuses::new();
     if let Some(ids) = walk.texts("object_id") {
         let mut rows = named(db, namespace_id, bucket_id, ids).await?;
         rows.sort_by(|(_, one), (_, other)| walk.compare(one, other));
-        sieve.take(rows)?;
-        return Ok(sieve.page());
+        take(&mut sieve, rows, &mut statuses)?;
+        return Ok((sieve.page(), statuses));
     }
     while let Some(mark) = sieve.goes_on() {
-        sieve.take(piece(db, namespace_id, bucket_id, &walk, mark).await?)?;
+        let rows = piece(db, namespace_id, bucket_id, &walk, mark).await?;
+        take(&mut sieve, rows, &mut statuses)?;
     }
-    Ok(sieve.page())
+    Ok((sieve.page(), statuses))
+}
+
+/// Looks at rows, and counts those that match.
+fn take(
+    sieve: &mut Sieve<'_, ObjectResponse>,
+    rows: Vec<(ObjectResponse, Mark)>,
+    statuses: &mut Statuses,
+) -> Result<()> {
+    if rows.is_empty() {
+        return sieve.take(rows);
+    }
+    for row in rows {
+        let (status, before) = (row.0.status, sieve.found());
+        sieve.take(vec![row])?;
+        if sieve.found() > before {
+            *statuses.entry(name_of(status)).or_default() += 1;
+        }
+    }
+    Ok(())
 }
 
 /// Up to 1,000 objects behind this mark; each with its own.

@@ -106,7 +106,7 @@ async fn page(
     let bucket_id = bucket.id.clone();
     let namespace_id = &scope.namespace_id;
     let params = ListParams::new(query, &request)?;
-    let mut page = if params.is_plain() {
+    let (mut page, matching) = if params.is_plain() {
         let (limit, offset) = (params.limit + 1, params.offset);
         let rows = store::page(app.db(), namespace_id, &bucket_id, limit, offset).await?;
         let total = if params.include_total {
@@ -114,9 +114,10 @@ async fn page(
         } else {
             None
         };
-        Page::from_window(rows, &params, total)
+        (Page::from_window(rows, &params, total), None)
     } else {
-        listing::page(app.db(), namespace_id, &bucket_id, &params).await?
+        let found = listing::page(app.db(), namespace_id, &bucket_id, &params).await?;
+        (found.0, Some(found.1))
     };
     if request.return_presigned_urls {
         page.results
@@ -128,10 +129,12 @@ async fn page(
             object.extra.retain(|name, _| select.contains(name));
         }
     }
-    let stats = match params.include_total {
-        true => Some(store::stats(app.db(), namespace_id, &bucket_id, &page.results).await?),
-        false => None,
+    let statuses = match matching {
+        _ if !params.include_total => None,
+        None => Some(store::statuses(app.db(), namespace_id, &bucket_id).await?),
+        matching => matching,
     };
+    let stats = statuses.map(|statuses| store::stats(statuses, &page.results));
     Ok(Json(ListObjectsResponse {
         results: page.results,
         pagination: page.pagination,

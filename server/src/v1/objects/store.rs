@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use loupe_wire::{ObjectListStats, ObjectResponse, TaskStatusEnum, reading};
 
+use super::listing::Statuses;
 use crate::{
     args,
     db::{Arg, Db, Json, Tx},
@@ -175,26 +176,26 @@ pub async fn count(db: &Db, namespace_id: &str, bucket_id: &str) -> Result<i64> 
     db.number(COUNT, args![namespace_id, bucket_id]).await
 }
 
-/// Counts of all the bucket's objects, files of the ones given.
-pub async fn stats(
-    db: &Db,
-    namespace_id: &str,
-    bucket_id: &str,
-    shown: &[ObjectResponse],
-) -> Result<ObjectListStats> {
+/// How many of the bucket's objects have which status.
+pub async fn statuses(db: &Db, namespace_id: &str, bucket_id: &str) -> Result<Statuses> {
     let rows: Vec<(String, i64)> = db.all(STATUSES, args![namespace_id, bucket_id]).await?;
+    Ok(rows.into_iter().collect())
+}
+
+/// Counts of the objects that a list is of, files of those that are shown.
+pub fn stats(statuses: Statuses, shown: &[ObjectResponse]) -> ObjectListStats {
     let blobs: usize = shown.iter().map(|object| object.blobs.len()).sum();
     #[expect(clippy::cast_precision_loss, reason = "an average for people")]
     let average = blobs as f64 / shown.len().max(1) as f64;
-    Ok(ObjectListStats {
-        total_objects: rows.iter().map(|(_, count)| count).sum(),
+    ObjectListStats {
+        total_objects: statuses.values().sum(),
         total_blobs: i64::try_from(blobs).unwrap_or(i64::MAX),
         avg_blobs_per_object: average,
-        objects_by_status: rows
+        objects_by_status: statuses
             .into_iter()
             .map(|(status, count)| (status, count.into()))
             .collect(),
-    })
+    }
 }
 
 pub async fn count_in(tx: &mut Tx, namespace_id: &str, bucket_id: &str) -> Result<i64> {

@@ -1,14 +1,14 @@
 //! The organization: what everything else belongs to.
 
 mod clearing;
-mod rates;
+pub mod rates;
 mod routes;
 pub mod settings;
 mod store;
 
 use loupe_wire::{
-    APIKeyModel, AccountTier, AuditAction, BaseRateLimits, OrganizationModelResponse,
-    OrganizationUpdateRequest, Permission, ResourceType, UserModel, UserRole, UserStatus, Value,
+    APIKeyModel, AccountTier, AuditAction, OrganizationModelResponse, OrganizationUpdateRequest,
+    Permission, ResourceType, UserModel, UserRole, UserStatus, Value,
 };
 
 pub use clearing::Clearing;
@@ -126,7 +126,7 @@ pub async fn update(
                     check_credentials(tx, &caller.org_id, credentials).await?;
                 }
                 let mut organization = stored;
-                limit(&mut organization, &mut settings, &before, &sent)?;
+                limit(&mut organization, &mut settings, &sent)?;
                 settings::update(tx, &caller.org_id, &settings, now).await?;
                 describe(&mut organization, sent);
                 organization.updated_at = clock::time(now);
@@ -212,20 +212,17 @@ fn describe(
     }
 }
 
-/// Takes over what it holds itself to; `before` is what it was held to, its plan's figures among them.
+/// Takes over what it holds itself to.
 fn limit(
     organization: &mut OrganizationModelResponse,
     settings: &mut settings::Settings,
-    before: &OrganizationModelResponse,
     sent: &Clearing<OrganizationUpdateRequest>,
 ) -> Result<()> {
     if sent.nulls.has("rate_limit_overrides") {
-        organization.rate_limits = BaseRateLimits::default();
-        settings.sets_rates = false;
+        rates::clear(organization, settings);
     }
     if let Some(overrides) = &sent.request.rate_limit_overrides {
-        organization.rate_limits = rates::changed(&before.rate_limits, overrides);
-        settings.sets_rates = true;
+        rates::change(organization, settings, overrides);
     }
     if sent.nulls.has("spend_limits") {
         organization.spend_limits.clear();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use loupe_wire::RateLimitOverrides;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -25,7 +26,9 @@ crate::sql! {
 pub struct Settings {
     /// Whether the audit log is told of reads.
     pub audits_reads: bool,
-    /// Whether the organization has limits of its own by kind of operation.
+    /// Limits by kind of operation, as far as the organization has set them.
+    pub rates: RateLimitOverrides,
+    /// Whether they are kept in the organization itself, as they once were.
     pub sets_rates: bool,
     pub notifications: Preferences,
     pub spending: Spending,

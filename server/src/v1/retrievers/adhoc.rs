@@ -15,7 +15,7 @@ use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{
-    Execute, Mark, cast, compile, execute, readable, stage_output,
+    Execute, Mark, cast, compile_in, execute, readable, stage_output,
     store::{self, Wanted},
 };
 use crate::{
@@ -124,7 +124,7 @@ async fn retriever(
         .caller
         .allow(ResourceType::Retriever, "*", operation)?;
     let schema = request.input_schema.unwrap_or_default();
-    let plan = compile(&request.stages, &schema)?;
+    let plan = compile_in(&[], &request.stages, &schema)?;
     let identifiers = request.collection_identifiers.unwrap_or_default();
     let collections = readable(app, scope, &plan, &identifiers).await?;
     Ok(RetrieverModelOutput {

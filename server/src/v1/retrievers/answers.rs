@@ -220,8 +220,11 @@ fn again<L: Level>(
     answer.execution_id.clone_from(&begun.execution_id);
     answer.cache_hit = true;
     answer.cached_at = Some(kept.at as f64 / 1e6);
+    let milliseconds = begun.milliseconds();
+    answer.budget.insert("time_ms".into(), json!(milliseconds));
     answer.budget.insert("credits".into(), json!(0.0));
     if let Some(statistics) = &mut answer.stage_statistics {
+        statistics.total_time_ms = milliseconds;
         statistics.credits_used = 0.0;
     }
     recording::note(app, &begun, &answer);

@@ -14,8 +14,8 @@ use loupe_engine::{
     },
 };
 use loupe_wire::{
-    CollectionResponse, ExecuteRetrieverResponse, ExplainRetrieverResponse, NamespaceOperation,
-    Object, RetrieverModelOutput, RetrieverPagination, Value,
+    CollectionResponse, ExecuteRetrieverResponse, Object, RetrieverModelOutput,
+    RetrieverPagination, Value,
 };
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -151,6 +151,7 @@ async fn search<L: Level>(
     let keeping = (!ask.skip_cache).then(|| keeping(app, scope));
     let turn = app.turns.take().await?;
     let held = Arc::new(Held::new(app, org_id, turn));
+    let is_whole = ask.shown.is_none();
     let mut run = Run {
         collections: searchable(app, &collections),
         references: searchable(app, &references),
@@ -182,6 +183,10 @@ async fn search<L: Level>(
     let searched = collections.iter().map(|record| &record.data.0);
     let left_out = collections::lifecycle::warnings(searched);
     outcome.warnings.extend(left_out);
+    // Strangers can do nothing about it, and it runs as it always did.
+    if is_whole {
+        outcome.warnings.extend(ready.warnings.iter().cloned());
+    }
     finish(app, scope, retriever, &ask, begun, outcome, fields).await
 }
 
@@ -221,7 +226,7 @@ async fn finish<L: Level>(
     let mut response = answer(retriever, outcome, milliseconds, credits);
     response.execution_id.clone_from(&begun.execution_id);
     if ask.explain {
-        let explained = explain(app, scope, &response.retriever_id).await?;
+        let explained = super::explain(app, scope, retriever).await?;
         response.explain_plan = super::cast(&explained)?;
         response.diagnostics = Object::from_iter([("ranking".into(), Value::Object(ranking))]);
     }
@@ -238,21 +243,6 @@ async fn finish<L: Level>(
         record(app, execution);
     }
     Ok(response)
-}
-
-/// What an execution would do and cost, and what would do it good. It is paid for once, whatever its stages do here.
-pub(super) async fn explain<L: Level>(
-    app: &App,
-    scope: &Scope<L>,
-    identifier: &str,
-) -> Result<ExplainRetrieverResponse> {
-    let mut told = super::explain(app, scope, identifier).await?;
-    told.estimated_cost
-        .insert("total_credits".into(), QUERY_CREDITS);
-    let operation = NamespaceOperation::ExecuteRetriever;
-    let retriever = super::find(app, scope, identifier, operation).await?;
-    told.optimization_suggestions = ready(app, &retriever)?.plan.suggestions();
-    Ok(told)
 }
 
 /// The time that its owner gives the retriever.

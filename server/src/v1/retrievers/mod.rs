@@ -52,6 +52,7 @@ pub use writing::fields as fields_of;
 use super::{
     api_keys,
     audit::{self, Change},
+    billing::QUERY_CREDITS,
     collections, connections, evaluations, secrets, taxonomies,
 };
 use crate::{
@@ -80,7 +81,7 @@ pub async fn create(
         NamespaceOperation::CreateRetriever,
     )?;
     let schema = request.input_schema.unwrap_or_default();
-    let plan = compile(&request.stages, &schema)?;
+    let plan = compile_in(&[], &request.stages, &schema)?;
     let identifiers = request.collection_identifiers.unwrap_or_default();
     let collection_ids = readable(app, scope, &plan, &identifiers).await?;
     let now = app.clock().micros();
@@ -347,25 +348,22 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, identifier: &str) -> Resul
     Ok(())
 }
 
-/// What an execution would do, in words and estimates.
+/// What an execution would do and cost, in words and estimates, and what would do it good. It is paid for once, whatever its
+/// stages do here.
 pub async fn explain<L: Level>(
     app: &App,
     scope: &Scope<L>,
-    identifier: &str,
+    retriever: &RetrieverModelOutput,
 ) -> Result<ExplainRetrieverResponse> {
-    let retriever = find(app, scope, identifier, NamespaceOperation::ExecuteRetriever).await?;
-    let plan = compile(&stage_inputs(&retriever.stages), &retriever.input_schema)?;
-    let collections =
-        collections::searched(app, &scope.namespace_id, &retriever.collection_ids).await?;
-    let documents = app
-        .store()
-        .count(&scope.reach(retriever.collection_ids.clone()), None)
-        .await?;
+    let ready = ready::ready(app, retriever)?;
+    let ids = &retriever.collection_ids;
+    let collections = collections::searched(app, &scope.namespace_id, ids).await?;
+    let documents = app.store().count(&scope.reach(ids.clone()), None).await?;
     let searchable: Vec<_> = collections
         .iter()
         .map(|collection| collections::searchable(app, collection))
         .collect();
-    let execution_plan = plan.explain(Surroundings {
+    let execution_plan = ready.plan.explain(Surroundings {
         collections: &searchable,
         documents,
     });
@@ -376,11 +374,12 @@ pub async fn explain<L: Level>(
     let slowest = execution_plan
         .iter()
         .max_by(|a, b| a.estimated_duration_ms.total_cmp(&b.estimated_duration_ms));
+    let details = Object::from_iter([("documents_in_reach".to_owned(), json!(documents))]);
     Ok(ExplainRetrieverResponse {
-        retriever_id: retriever.retriever_id.unwrap_or_default(),
-        retriever_name: retriever.retriever_name,
+        retriever_id: retriever.retriever_id.clone().unwrap_or_default(),
+        retriever_name: retriever.retriever_name.clone(),
         estimated_cost: IndexMap::from([
-            ("total_credits".into(), 0.0),
+            ("total_credits".into(), QUERY_CREDITS),
             ("total_duration_ms".into(), total_ms),
         ]),
         total_estimated_stages: i64::try_from(execution_plan.len()).unwrap_or(i64::MAX),
@@ -388,14 +387,9 @@ pub async fn explain<L: Level>(
             .map(|stage| stage.stage_name.clone())
             .into_iter()
             .collect(),
-        optimization_suggestions: Vec::new(),
+        optimization_suggestions: ready.plan.suggestions(),
         optimization_applied: false,
-        optimization_details: Some(
-            json!({"documents_in_reach": documents})
-                .as_object()
-                .cloned()
-                .unwrap_or_default(),
-        ),
+        optimization_details: Some(details),
         execution_plan,
         ..Default::default()
     })

@@ -6,7 +6,7 @@ use loupe_engine::{stage::Plan, weight};
 use loupe_wire::RetrieverModelOutput;
 use moka::sync::Cache;
 
-use super::{answers, compile, filtered, stage_inputs};
+use super::{answers, filtered, stage_inputs, stages::compile_stored};
 use crate::{app::App, error::Result};
 
 /// Bytes in memory of all that are kept ready, and of one.
@@ -29,6 +29,8 @@ pub(super) struct Ready {
     pub fields: BTreeSet<String>,
     /// The same question has the same answer, while the documents are the same.
     pub is_repeatable: bool,
+    /// What would be refused today of stages that were stored by another version.
+    pub warnings: Vec<String>,
     bytes: u32,
 }
 
@@ -47,14 +49,15 @@ impl Default for ReadyRetrievers {
 /// The retriever made ready, from memory if it was before. One that nobody has stored is made ready anew.
 ///
 /// # Errors
-/// The 422 list of [`compile`], for stages that were stored by another version.
+/// The 422 list of [`super::compile`], for stages that were stored by another version and cannot be run any more.
 pub(super) fn ready(app: &App, retriever: &RetrieverModelOutput) -> Result<Arc<Ready>> {
     let stored = retriever.retriever_id.clone().zip(retriever.updated_at);
     let key = stored.map(|(id, at)| (id, at.timestamp_micros()));
     if let Some(ready) = key.as_ref().and_then(|key| app.ready.0.get(key)) {
         return Ok(ready);
     }
-    let plan = compile(&stage_inputs(&retriever.stages), &retriever.input_schema)?;
+    let stages = stage_inputs(&retriever.stages);
+    let (plan, warnings) = compile_stored(&stages, &retriever.input_schema)?;
     let bytes = bytes(retriever);
     let ready = Arc::new(Ready {
         references: plan.references(),
@@ -62,6 +65,7 @@ pub(super) fn ready(app: &App, retriever: &RetrieverModelOutput) -> Result<Arc<R
         secrets: plan.secrets(),
         fields: filtered::fields(retriever),
         is_repeatable: answers::is_repeatable(retriever),
+        warnings,
         bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
         plan,
     });

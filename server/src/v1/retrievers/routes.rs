@@ -302,7 +302,8 @@ async fn explain_retriever(
     Path(id): Path<String>,
     _body: Body<ExplainRetrieverRequest>,
 ) -> Result<Json<ExplainRetrieverResponse>> {
-    super::execution::explain(&app, &scope, &id).await.map(Json)
+    let retriever = super::known(&app, &scope, &id).await?;
+    super::explain(&app, &scope, &retriever).await.map(Json)
 }
 
 /// Executions of a retriever, newest first, also those that failed; with `status` those that ended so. `filters` and `sorts` are of

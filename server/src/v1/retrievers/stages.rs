@@ -1,14 +1,14 @@
 //! The stages of a retriever: compiled, in their two shapes, and the features that they name.
 
 use indexmap::IndexMap;
-use loupe_engine::stage::Plan;
+use loupe_engine::stage::{Plan, StageProblem};
 use loupe_wire::{
     FeatureAddress, RetrieverInputSchemaField, StageConfigInput, StageConfigOutput, Value,
 };
 
 use crate::error::{ApiError, Result, Violation};
 
-/// Compiles stored or sent stages.
+/// Compiles stored stages. What is refused only since they were stored is none of their faults.
 ///
 /// # Errors
 /// The 422 list with the place of each fault in `stages`.
@@ -16,10 +16,10 @@ pub fn compile(
     stages: &[StageConfigInput],
     schema: &IndexMap<String, RetrieverInputSchemaField>,
 ) -> Result<Plan> {
-    compile_in(&[], stages, schema)
+    Plan::stored(stages, schema).map_err(|problems| refused(&[], problems))
 }
 
-/// The same of stages that are sent inside of the member that `base` leads to.
+/// Compiles stages that are sent, inside of the member that `base` leads to.
 ///
 /// # Errors
 /// As [`compile`].
@@ -28,14 +28,33 @@ pub fn compile_in(
     stages: &[StageConfigInput],
     schema: &IndexMap<String, RetrieverInputSchemaField>,
 ) -> Result<Plan> {
-    Plan::compile(stages, schema).map_err(|problems| {
-        let violations = problems.into_iter().map(|problem| {
-            let within = problem.loc.iter().map(String::as_str);
-            let path: Vec<&str> = base.iter().copied().chain(within).collect();
-            Violation::body(&path, problem.r#type, problem.msg, Value::Null)
-        });
-        ApiError::Validation(violations.collect())
-    })
+    Plan::compile(stages, schema).map_err(|problems| refused(base, problems))
+}
+
+/// Compiles stored stages, and tells what would be refused of them today.
+///
+/// # Errors
+/// As [`compile`].
+pub(super) fn compile_stored(
+    stages: &[StageConfigInput],
+    schema: &IndexMap<String, RetrieverInputSchemaField>,
+) -> Result<(Plan, Vec<String>)> {
+    let problems = match Plan::compile(stages, schema) {
+        Ok(plan) => return Ok((plan, Vec::new())),
+        Err(problems) => problems,
+    };
+    let told = |one: &StageProblem| format!("{}: {}", one.loc.join("."), one.msg);
+    let warnings = problems.iter().map(told).collect();
+    Ok((compile(stages, schema)?, warnings))
+}
+
+fn refused(base: &[&str], problems: Vec<StageProblem>) -> ApiError {
+    let violations = problems.into_iter().map(|problem| {
+        let within = problem.loc.iter().map(String::as_str);
+        let path: Vec<&str> = base.iter().copied().chain(within).collect();
+        Violation::body(&path, problem.r#type, problem.msg, Value::Null)
+    });
+    ApiError::Validation(violations.collect())
 }
 
 /// Stored stages in the shape they are compiled from.

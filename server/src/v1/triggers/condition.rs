@@ -1,16 +1,17 @@
 //! What conditions measure: how a collection changed since the trigger last fired, and figures against a threshold.
 
 use loupe_engine::store::{ListQuery, Reach, WithVectors};
-use loupe_wire::{Object, Trigger, reading};
+use loupe_wire::{NamespaceOperation, Object, ResourceType, Trigger, reading};
 use serde_json::json;
 
 use super::{
     member,
-    metric::{self, Compare, Figure},
+    metric::{self, Compare, Figure, Of},
     schedule::{Condition, Measured},
 };
 use crate::{
     app::App,
+    auth::{Level, Scope},
     error::Result,
     v1::{
         clusters::CLUSTERS,
@@ -42,9 +43,14 @@ pub(super) async fn measure(
     trigger: &Trigger,
     condition: &Condition,
 ) -> Result<Measurement> {
+    let namespace_id = &trigger.namespace_id;
+    let named = measured(app, namespace_id, &trigger.action_config, condition).await?;
     let reach = Reach {
-        namespace_id: trigger.namespace_id.clone(),
-        collection_ids: measured(app, trigger, condition).await?,
+        namespace_id: namespace_id.clone(),
+        collection_ids: match named {
+            Some(ids) => ids,
+            None => all(app, namespace_id).await?,
+        },
         principal: None,
     };
     let before = trigger.baseline_snapshot.as_ref();
@@ -74,25 +80,75 @@ pub(super) async fn measure(
     }
 }
 
-/// Ids of the collections that are measured: the one that the condition names, else those of what the action is for, else all
-/// of the namespace.
-async fn measured(app: &App, trigger: &Trigger, condition: &Condition) -> Result<Vec<String>> {
-    let (db, namespace_id) = (app.db(), &trigger.namespace_id);
-    let config = &trigger.action_config;
+/// Refuses a condition that measures what a key with scopes may not read: what is found is told. Without an `action` what it is
+/// for is not known yet, and whoever makes that is asked then.
+///
+/// # Errors
+/// 403 for what is out of the key's scopes, 404 for what is not there.
+pub(super) async fn check<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    condition: &Condition,
+    action: Option<&Object>,
+) -> Result<()> {
+    let (caller, namespace_id) = (&scope.caller, &scope.namespace_id);
+    if caller.key.scopes.is_empty() {
+        return Ok(());
+    }
+    let read = NamespaceOperation::ReadData;
+    let whole = || caller.allow(ResourceType::Namespace, namespace_id, read);
+    let nothing = Object::new();
+    let config = action.unwrap_or(&nothing);
+    match condition.figure.map(|(figure, _)| figure.of()) {
+        Some(Of::Batches) => return whole(),
+        Some(Of::Searches) => {
+            let Some(named) = member(config, "retriever_id") else {
+                return whole();
+            };
+            let found = RETRIEVERS.known(app.db(), namespace_id, named).await?;
+            return caller.allow(ResourceType::Retriever, &found.id, read);
+        }
+        Some(Of::Collections) | None => {}
+    }
+    if action.is_none() && condition.collection_id.is_none() {
+        return Ok(());
+    }
+    match measured(app, namespace_id, config, condition).await? {
+        Some(ids) => {
+            let mut ids = ids.iter();
+            ids.try_for_each(|id| collections::allow_reading(caller, id))
+        }
+        None => whole(),
+    }
+}
+
+/// Ids of the collections that are measured: the one that the condition names, else those of what the action is for, else none:
+/// all of the namespace are meant.
+async fn measured(
+    app: &App,
+    namespace_id: &str,
+    config: &Object,
+    condition: &Condition,
+) -> Result<Option<Vec<String>>> {
+    let db = app.db();
     let named = condition.collection_id.as_deref();
     if let Some(named) = named.or_else(|| member(config, "collection_id")) {
         let found = collections::resolve(app, namespace_id, &[named.to_owned()]).await?;
-        return Ok(found.iter().map(|one| one.id.clone()).collect());
+        return Ok(Some(found.iter().map(|one| one.id.clone()).collect()));
     }
     if let Some(named) = member(config, "cluster_id") {
         let cluster = CLUSTERS.known(db, namespace_id, named).await?;
-        return Ok(cluster.told.input_collections.clone());
+        return Ok(Some(cluster.told.input_collections.clone()));
     }
     if let Some(named) = member(config, "retriever_id") {
         let retriever = RETRIEVERS.known(db, namespace_id, named).await?;
-        return Ok(retriever.collection_ids.clone());
+        return Ok(Some(retriever.collection_ids.clone()));
     }
-    let all = COLLECTIONS.all(db, namespace_id).await?;
+    Ok(None)
+}
+
+async fn all(app: &App, namespace_id: &str) -> Result<Vec<String>> {
+    let all = COLLECTIONS.all(app.db(), namespace_id).await?;
     Ok(all.into_iter().map(|one| one.id).collect())
 }
 

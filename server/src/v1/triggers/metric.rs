@@ -36,7 +36,32 @@ pub enum Figure {
     MeanCosineToCentroid,
 }
 
+/// What a figure is told of.
+pub(super) enum Of {
+    /// The collections that are measured, or clusters of them.
+    Collections,
+    /// The batches of the namespace.
+    Batches,
+    /// The searches of the action's retriever, else of all of the namespace.
+    Searches,
+}
+
 impl Figure {
+    pub(super) const fn of(self) -> Of {
+        match self {
+            Self::ErrorRate => Of::Batches,
+            Self::LatencyMs | Self::NoResultRate => Of::Searches,
+            Self::DocumentCount
+            | Self::SilhouetteScore
+            | Self::DaviesBouldinIndex
+            | Self::CalinskiHarabaszScore
+            | Self::NoiseRatio
+            | Self::AvgClusterSize
+            | Self::ClusterSizeEntropy
+            | Self::MeanCosineToCentroid => Of::Collections,
+        }
+    }
+
     const ALL: [Self; 11] = [
         Self::DocumentCount,
         Self::ErrorRate,

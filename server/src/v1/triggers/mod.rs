@@ -69,9 +69,9 @@ pub async fn create(
     schedule::normal(request.trigger_type, &mut schedule_config);
     let schedule = Schedule::read(request.trigger_type, &schedule_config)?;
     schedule::check_members(request.trigger_type, &schedule_config)?;
-    check_collection(app, scope, &schedule).await?;
-    let resource_id =
-        action::check(app, scope, request.action_type, &request.action_config).await?;
+    let action = &request.action_config;
+    let resource_id = action::check(app, scope, request.action_type, action).await?;
+    check_looked_at(app, scope, &schedule, Some(action)).await?;
     let next = match request.status {
         TriggerStatus::Active => schedule.first(now)?,
         _ => None,
@@ -119,11 +119,12 @@ fn check_room(count: i64) -> Result<()> {
     Err(ApiError::conflict("", message).with("limit", MOST))
 }
 
-/// A schedule that looks at a collection looks at one that is there.
-async fn check_collection<L: Level>(
+/// A schedule that looks at a collection looks at one that is there, and tells nothing that the caller may not read.
+async fn check_looked_at<L: Level>(
     app: &App,
     scope: &Scope<L>,
     schedule: &Schedule,
+    action: Option<&Object>,
 ) -> Result<()> {
     let collection = match schedule {
         Schedule::Condition(condition) => condition.collection_id.as_ref(),
@@ -134,7 +135,10 @@ async fn check_collection<L: Level>(
         super::collections::resolve(app, &scope.namespace_id, std::slice::from_ref(collection))
             .await?;
     }
-    Ok(())
+    match schedule {
+        Schedule::Condition(condition) => condition::check(app, scope, condition, action).await,
+        _ => Ok(()),
+    }
 }
 
 fn not_settable(status: TriggerStatus) -> ApiError {
@@ -236,7 +240,8 @@ pub async fn update(
         schedule::normal(before.trigger_type, config);
         let schedule = Schedule::read(before.trigger_type, config)?;
         schedule::check_members(before.trigger_type, config)?;
-        check_collection(app, scope, &schedule).await?;
+        let action = Some(&before.action_config);
+        check_looked_at(app, scope, &schedule, action).await?;
     }
     let status = request.status;
     if let Some(status) = status

@@ -7,7 +7,7 @@ use loupe_wire::{
 use serde_json::json;
 
 use super::{
-    READER, check_collection, check_room, keeping, schedule, schedule::Schedule, schedule_anew,
+    READER, check_looked_at, check_room, keeping, schedule, schedule::Schedule, schedule_anew,
     store, tell,
 };
 use crate::{
@@ -71,7 +71,7 @@ pub async fn check_schedule(
         read.next(app.clock().micros())?;
         Ok(read)
     });
-    check_collection(app, scope, &read.map_err(inside)?).await
+    check_looked_at(app, scope, &read.map_err(inside)?, None).await
 }
 
 fn kind_of(schedule: &CollectionScheduleConfig) -> Result<TriggerType> {

@@ -1,7 +1,8 @@
 //! What one access may see: the reach and the filter, as a condition for each shard and what is left to evaluate.
 
+use super::super::pushdown::{self, Span};
 use super::super::shards::{Cond, Read, Shard};
-use super::super::{Document, Reach, layout, pushdown};
+use super::super::{Document, Reach, layout};
 use crate::filter::{Filter, Matcher};
 
 /// The reach and the filter of one call.
@@ -10,6 +11,7 @@ pub struct Access {
     principal: Option<Cond>,
     pushed: Cond,
     residual: Option<Matcher>,
+    span: Span,
 }
 
 impl Access {
@@ -25,6 +27,7 @@ impl Access {
             principal: layout::principal(reach),
             pushed: pushed.cond,
             residual,
+            span: pushdown::span(filter),
         }
     }
 
@@ -51,6 +54,11 @@ impl Access {
     /// The reach and as much of the filter as an engine can decide, in this shard.
     pub fn cond(&self, shard: &Shard) -> Cond {
         self.reach(shard).and(self.pushed.clone())
+    }
+
+    /// Where the ids of what is admitted lie.
+    pub fn span(&self) -> Span {
+        self.span
     }
 
     /// Whether the condition says all.

@@ -79,16 +79,24 @@ impl<S: Shards> Packed<S> {
         };
         let page = page.clamp(1, PAGE);
         let cond = access.cond(shard);
-        let mut from = from;
+        let span = access.span();
+        let mut from = match span.first.is_nil() {
+            true => from,
+            false => from.max(Some(span.first)),
+        };
         loop {
             // One more than a page tells where the next begins.
             let points = self
                 .shards
                 .scroll(shard, cond.clone(), from, page + 1, read)
                 .await?;
-            from = points.get(page).map(|point| point.id);
+            let next = points.get(page).map(|point| point.id);
+            from = next.filter(|id| *id <= span.last);
             for point in points.into_iter().take(page) {
                 let id = point.id;
+                if id > span.last {
+                    return Ok(());
+                }
                 let document = if read.payload {
                     layout::document(point, false)
                 } else {
