@@ -88,13 +88,13 @@ piece!(insight, INSIGHT:
     "ns/:ns/clusters/:cluster" => clusters::one::cluster,
     "ns/:ns/taxonomies" => taxonomies::taxonomies,
     "ns/:ns/taxonomies/:taxonomy" => taxonomies::one::taxonomy,
-    "ns/:ns/evaluations" => evaluations::evaluations,
 );
 
 piece!(design, DESIGN:
     "ns/:ns/templates" => templates::templates,
     "ns/:ns/templates/:kind/:template" => templates::one::template,
     "ns/:ns/configuration" => manifest::manifest,
+    "ns/:ns/evaluations" => evaluations::evaluations,
 );
 
 /// What the palette shows is no page, and not part of the first one.

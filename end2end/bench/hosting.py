@@ -2,8 +2,10 @@
 
 import contextlib
 import functools
+import http.client
 import json
 import pathlib
+import re
 import shlex
 import shutil
 import statistics
@@ -12,6 +14,7 @@ import sys
 import tempfile
 import time
 import tomllib
+import urllib.parse
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
@@ -20,6 +23,9 @@ from loupe import CACHE, ROOT, Server, shell  # noqa: E402
 # Visitors are held to 300 calls a minute and apps to 6,000, so that many of both share the load.
 APPS = 20
 VISITORS = 50
+# Those who sign in, of each app: signing up takes its time.
+PEOPLE = 6
+PASSWORD = "a lamp in the cave"
 
 
 @functools.cache
@@ -97,13 +103,43 @@ def files_figure(show, wrk, rounds):
                 show("files", f"{what}, {of}", mine, unit, ("ServeDir", base), promise)
 
 
-def turns(method, path, body, headers, hosts):
+def sign_up(server, number):
+    """The session of somebody new at an app with sign-in; the mail with the link is in the log of a server without a mail server."""
+    log, host = server.folder / "log", f"in{number % APPS}.localhost:{server.port}"
+    read = log.stat().st_size
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+
+    def post(path, form):
+        connection.request("POST", f"/_auth/{path}", urllib.parse.urlencode(form), {
+            "host": host, "origin": f"http://{host}", "content-type": "application/x-www-form-urlencoded",
+            "x-forwarded-for": f"10.1.{number // 250}.{number % 250 + 1}"})
+        answer = connection.getresponse()
+        answer.read()
+        return answer
+
+    post("sign-up", {"email": f"visitor{number}@example.com", "password": PASSWORD})
+    for _ in range(500):
+        if found := re.search(r"token=([0-9A-Za-z]+)", log.read_bytes()[read:].decode()):
+            break
+        time.sleep(0.02)
+    else:
+        raise SystemExit("the mail of a sign-up is not in the log")
+    cookies = post("verify", {"token": found.group(1), "password": PASSWORD}).headers.get_all("set-cookie") or []
+    connection.close()
+    return next(cookie.split(";")[0] for cookie in cookies if cookie.startswith("loupe_app="))
+
+
+def turns(method, path, body, headers, hosts, cookies=()):
     """A script of wrk: calls that come from many visitors of many apps in turn, never faster than those may ask."""
     lines = [f"  headers[{name!r}] = {value!r}" for name, value in headers.items()]
     hosts = ", ".join(f"'{host}'" for host in hosts)
     sent = f"'{body}'" if body else "nil"
+    if cookies:
+        # One of each app after the other, as the hosts are. Pages say where they are from.
+        lines += ["  headers['Cookie'] = cookies[n % #cookies + 1]", "  headers['Origin'] = 'http://' .. hosts[n % #hosts + 1]"]
+    cookies = ", ".join(f"'{cookie}'" for cookie in cookies)
     return "\n".join([
-        "local n = 0", f"local hosts = {{{hosts}}}", "local headers = {}",
+        "local n = 0", f"local hosts = {{{hosts}}}", f"local cookies = {{{cookies}}}", "local headers = {}",
         "function delay() return 12 end",
         "request = function()", "  n = n + 1", *lines,
         "  if #hosts > 0 then headers['Host'] = hosts[n % #hosts + 1] end",
@@ -112,8 +148,9 @@ def turns(method, path, body, headers, hosts):
 
 
 def proxy_figure(show, wrk, rounds, films):
-    """CPU of a call, through apps and with a key. Both come as slowly, from as many addresses, of which a proxy tells."""
-    with Server(LOUPE_TRUST_PROXY="true") as server:
+    """CPU of a call, through apps and with a key. Both come as slowly, from as many addresses, of which a proxy tells. Through apps
+    with sign-in the session is looked up as well, which nothing is promised of."""
+    with Server(LOUPE_TRUST_PROXY="true", LOUPE_LOG="warn,loupe_server::mail=info") as server:
         server.start()
         collection, document = films(server)
         retriever = server.call("POST", "/v1/retrievers", {
@@ -124,6 +161,11 @@ def proxy_figure(show, wrk, rounds, films):
         hosts = [f"bench{number}.localhost:{server.port}" for number in range(APPS)]
         for number in range(APPS):
             deploy(server, f"bench{number}", {"index.html": "<h1>Bench"}, build_config=build)
+        auth = {"mode": "clerk", "clerk_allowed_providers": ["email"]}
+        inside = [f"in{number}.localhost:{server.port}" for number in range(APPS)]
+        for number in range(APPS):
+            deploy(server, f"in{number}", {"index.html": "<h1>Bench"}, build_config=build, auth_config=auth)
+        cookies = [sign_up(server, number) for number in range(APPS * PEOPLE)]
         key = server.headers()
         for what, method, path, body in (
                 ("get one document", "GET", f"/collections/{collection}/documents/{document}", ""),
@@ -131,14 +173,18 @@ def proxy_figure(show, wrk, rounds, films):
             asked = {"content-type": "application/json"} if body else {}
             direct = turns(method, f"/v1{path}", body, key, [])
             proxied = turns(method, f"/api{path}", body, asked, hosts)
+            signed_in = turns(method, f"/api{path}", body, asked, inside, cookies)
 
             def cost(script, seconds):
                 return wrk(server.port, server.process.pid, "/", None, script, seconds=seconds, connections=8)[1]
 
-            cost(direct, 1), cost(proxied, 1)
-            costs, bases = [], []
+            for script in (direct, proxied, signed_in):
+                cost(script, 1)
+            costs, bases, sessions = [], [], []
             for _ in range(rounds):
                 bases.append(cost(direct, 5))
                 costs.append(cost(proxied, 5))
-            show("proxy", f"{what} through an app", statistics.median(costs), "µs CPU",
-                 ("the direct call", statistics.median(bases)), "<= 1.15x")
+                sessions.append(cost(signed_in, 5))
+            base = "the direct call", statistics.median(bases)
+            show("proxy", f"{what} through an app", statistics.median(costs), "µs CPU", base, "<= 1.15x")
+            show("proxy", f"{what}, signed in", statistics.median(sessions), "µs CPU", base)

@@ -108,9 +108,10 @@ def ingest(server, batch):
     return time.perf_counter() - began
 
 
-def watched(alerts, objects):
-    """Objects processed a second by a collection that so many alerts watch."""
-    with library(texts(objects)) as (server, batch, _):
+def watched(alerts, objects, batches=10):
+    """Objects processed a second by a collection that so many alerts watch: in batches one after another, so that alerts look at one while
+    the next is processed, until the last look at the last of them is made."""
+    with library(texts(objects)) as (server, whole, _):
         retriever = server.call("POST", "/v1/retrievers", {
             "retriever_name": "numbered", "collection_identifiers": ["things_0"], "input_schema": {"number": {"type": "integer", "required": True}},
             "stages": [{"stage_name": "those", "stage_type": "filter", "config": {"stage_id": "attribute_filter", "parameters": {
@@ -119,7 +120,23 @@ def watched(alerts, objects):
             server.call("POST", "/v1/alerts", {
                 "name": f"number {number}", "retriever_id": retriever, "execution_mode": "on_ingest", "inputs": {"number": -number - 1},
                 "notification_config": {"channels": [{"channel_type": "slack", "config": {"webhook_url": "https://chat.example/hooks/bench"}}]}})
-        return objects / ingest(server, batch)
+        folder, size = whole.rsplit("/", 1)[0], objects // batches
+        parts = [server.call("POST", folder, {"filters": {"AND": [
+            {"field": "number", "operator": "gte", "value": first}, {"field": "number", "operator": "lt", "value": first + size}]}})["batch_id"]
+            for first in range(0, size * batches, size)]
+        began = time.perf_counter()
+        for part in parts:
+            ingest(server, f"{folder}/{part}")
+        # Looks are gathered while others are under way, so that nobody knows how many there will be: the last one is the one that none follows.
+        looks, ended = -1, began
+        while time.perf_counter() - ended < 5:
+            made = server.call("GET", "/v1/alerts/executions?limit=1&include_total=true")["total_count"]
+            if made != looks:
+                looks, ended = made, time.perf_counter()
+            time.sleep(0.1)
+        if looks < alerts or (alerts and looks % alerts):
+            raise SystemExit(f"{alerts} alerts looked {looks} times")
+        return size * batches / (ended - began)
 
 
 def alerts_figure(show, rounds, objects=10_000):
@@ -127,7 +144,7 @@ def alerts_figure(show, rounds, objects=10_000):
     for _ in range(rounds):
         without.append(watched(0, objects))
         among.append(watched(1000, objects))
-    show("alert", f"objects processed a second of {objects}, 1,000 alerts", statistics.median(among), "1/s",
+    show("alert", f"objects processed a second of {objects} in ten batches, until 1,000 alerts have looked", statistics.median(among), "1/s",
          ("no alerts", statistics.median(without)), ">= 0.8x")
 
 

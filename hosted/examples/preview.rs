@@ -110,6 +110,7 @@ fn hit(name: &str, index: u64) -> Hit {
             height: Some(height),
         }),
         media: None,
+        original: None,
     }
 }
 

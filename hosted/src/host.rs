@@ -85,6 +85,8 @@ pub struct SearchRequest {
     pub page_size: u32,
     /// Fields to count values of.
     pub facets: Vec<String>,
+    /// Looks up what stands beside an item: the page asks, not its visitor, and nothing counts it as a search.
+    pub is_beside: bool,
 }
 
 /// What a search found.
@@ -126,6 +128,8 @@ pub struct Hit {
     pub thumbnail: Option<Picture>,
     /// The file it was made of, on an item's own page.
     pub media: Option<Media>,
+    /// Address of the picture it was made of, as large as it is, on an item's own page.
+    pub original: Option<String>,
 }
 
 /// The file that a document was made of, and the place in it.

@@ -174,6 +174,43 @@ async fn an_item_has_its_own_page_with_a_way_back_and_on() {
 }
 
 #[tokio::test]
+async fn an_item_waits_for_no_slow_search() {
+    let mut slow = books();
+    slow.is_slow = true;
+    let host = Arc::new(slow);
+    let shown = get(&host, "/r/books/item/doc_1?query=sea&f.tags=sea");
+    let shown = tokio::time::timeout(std::time::Duration::from_secs(30), shown).await;
+    let shown = shown.expect("a page without its neighbours");
+    assert_eq!(
+        (shown.status, shown.texts("h1")),
+        (StatusCode::OK, vec!["Moby-Dick".to_owned()])
+    );
+    assert!(shown.attributes(".beside a", "href").is_empty());
+    assert_eq!(
+        shown.attributes(".trail a", "href"),
+        ["/r/books?query=sea&f.tags=sea"]
+    );
+    // It was asked as what it is: nothing that a visitor searched for, and without counts.
+    let asked = host.asked.lock().unwrap();
+    assert!(asked[0].is_beside && asked[0].facets.is_empty() && asked[0].filters.is_some());
+}
+
+#[tokio::test]
+async fn a_picture_is_opened_as_large_as_it_is() {
+    let mut host = books();
+    host.hits[0].original = Some("/v1/blobs/whale.png?expires=9".into());
+    host.hits[1].original = Some("javascript:alert(1)".into());
+    let host = Arc::new(host);
+    let shown = get(&host, "/r/books/item/doc_0").await;
+    let links = shown.attributes(".about-item .button", "href");
+    assert_eq!(links, ["/v1/blobs/whale.png?expires=9"]);
+    for other in ["/r/books/item/doc_1", "/r/books/item/doc_2"] {
+        let shown = get(&host, other).await;
+        assert!(!shown.body.contains("Open the picture"), "{other}");
+    }
+}
+
+#[tokio::test]
 async fn a_page_that_waits_asks_nothing() {
     let mut waiting = books();
     waiting.page.allows_empty_query = false;

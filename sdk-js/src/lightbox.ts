@@ -22,6 +22,17 @@ function button(name: string, text: string, act: () => void): HTMLButtonElement 
   return made;
 }
 
+/** Shows the whole picture where a card tells of it, else the small one: also where the whole one does not load. */
+function enlarge(image: HTMLImageElement, small: string, full?: string): void {
+  image.onerror = full
+    ? () => {
+        image.onerror = null;
+        image.src = small;
+      }
+    : null;
+  image.src = full || small;
+}
+
 /** Shows the picture of a place in the list; beyond its ends it begins again. */
 function show(place: number): void {
   const all = openers();
@@ -32,7 +43,7 @@ function show(place: number): void {
   const cover = card?.querySelector<HTMLAnchorElement>("a.cover");
   const title = cover?.textContent?.trim() ?? "";
   if (!small) return;
-  parts.image.src = small.src;
+  enlarge(parts.image, small.src, card?.querySelector<HTMLElement>("[data-full]")?.dataset.full);
   parts.image.alt = title;
   parts.link.textContent = title;
   parts.link.toggleAttribute("href", false);

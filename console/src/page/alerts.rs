@@ -108,7 +108,7 @@ pub fn alerts() -> AnyView {
             start=Callback::new(move |()| rows.of.get().0) send=Callback::new(patch) done=saved/>
         <Discard rows what="alert" name="name" loses="It looks and tells no more. What it told is gone with it."
             delete=Callback::new(move |one: Record| api().delete(&path_of(&one.text("alert_id"))))/>
-        {looks(load, log, ns)}
+        {looks(load, log, path_of, move || session.api_in(ns.get()))}
     }
     .into_any()
 }
@@ -199,16 +199,9 @@ fn row(one: Record) -> AnyView {
         .collect();
     let path = path_of(&id);
     let test = {
-        let (path, id) = (format!("{path}/execute"), id.clone());
-        move || {
-            let id = id.clone();
-            let call = session.api_in(ns.get_untracked()).post(&path, &json!({}));
-            rows.change.run(call, move |_| {
-                rows.reload();
-                // What it found stands at the top of the log.
-                log.set(&id);
-            });
-        }
+        let path = format!("{path}/execute");
+        let call = move || session.api_in(ns.get_untracked()).post(&path, &json!({}));
+        test_now(rows, log, &title, &id, call)
     };
     let toggle = match on {
         true => ("Switch off", "It looks no more"),
@@ -224,9 +217,8 @@ fn row(one: Record) -> AnyView {
         let call = move || session.api_in(ns.get_untracked()).post(&path, &json!({}));
         rows.send_test(&title, call)
     };
-    let chosen = id.clone();
-    let past = press("History", &title, Box::new(move || log.set(&chosen)));
-    let buttons = view! { {press("Test now", &title, Box::new(test))}{send}{past}{toggle}{rows.open("Change", &title, &one)}{rows.open("Remove", &title, &one)} };
+    let past = history(log, &title, &id);
+    let buttons = view! { {test}{send}{past}{toggle}{rows.open("Change", &title, &one)}{rows.open("Remove", &title, &one)} };
     line(vec![
         name(None, title.clone(), id),
         two(condition, looks),
@@ -237,17 +229,43 @@ fn row(one: Record) -> AnyView {
     ])
 }
 
+/// A button that lets an alert look now; what it finds then stands at the top of its log.
+fn test_now(
+    rows: Rows,
+    log: Query,
+    name: &str,
+    id: &str,
+    call: impl Fn() -> Answer + 'static,
+) -> AnyView {
+    let id = id.to_owned();
+    let test = move || {
+        let id = id.clone();
+        rows.change.run(call(), move |_| {
+            rows.reload();
+            log.set(&id);
+        });
+    };
+    press("Test now", name, Box::new(test))
+}
+
+/// A button that shows what an alert found.
+fn history(log: Query, name: &str, id: &str) -> AnyView {
+    let id = id.to_owned();
+    press("History", name, Box::new(move || log.set(&id)))
+}
+
 /// What the alert in the address found, look by look.
-fn looks(all: Load, log: Query, ns: Memo<String>) -> AnyView {
-    let session = use_session();
+fn looks(
+    all: Load,
+    log: Query,
+    path_of: fn(&str) -> String,
+    api: impl Fn() -> Api + 'static,
+) -> AnyView {
     let from = Query::new("from");
-    let load = Load::of(
-        move || session.api_in(ns.get()),
-        move || match log.value.get() {
-            id if id.is_empty() => id,
-            id => format!("{}/executions{}", path_of(&id), page_query(from)),
-        },
-    );
+    let load = Load::of(api, move || match log.value.get() {
+        id if id.is_empty() => id,
+        id => format!("{}/executions{}", path_of(&id), page_query(from)),
+    });
     load.poll_while(|one| {
         let told = one.list("deliveries");
         told.iter()
@@ -269,7 +287,8 @@ fn look(one: Record) -> AnyView {
     let found = one.list("matches").into_iter().take(5).map(|found| {
         let id = found.text("document_id");
         let score = format!(" {:.2}", found.float("score").unwrap_or(0.0));
-        let shown = match collection.is_empty() {
+        // An alert of the organization stands in no namespace: nothing says which one the collection is in.
+        let shown = match collection.is_empty() || ns.is_empty() {
             true => view! { <code>{id}</code> }.into_any(),
             false => {
                 let href = format!(
@@ -343,6 +362,16 @@ mod tests {
         let kinds: Vec<SystemConditionType> =
             serde_json::from_value(offered["enum"].clone()).expect("conditions");
         assert_eq!(offered["names"].as_array().map(Vec::len), Some(kinds.len()));
+        // Whoever reads one that there is not tells all that there are.
+        let unknown = serde_json::from_value::<SystemConditionType>(json!("?")).expect_err("none");
+        let told = unknown.to_string();
+        let (_, told) = told.split_once("expected one of ").expect("a list");
+        let mut all: Vec<&str> = told.split(", ").map(|one| one.trim_matches('`')).collect();
+        let offered = Record(offered).strings("enum");
+        let mut offered: Vec<&str> = offered.iter().map(String::as_str).collect();
+        all.sort_unstable();
+        offered.sort_unstable();
+        assert_eq!(offered, all);
         let body = json!({"name": "n", "source": "system", "trigger_on": "results", "threshold": {}, "system_condition": {"type": "batch_failed", "params": {}},
             "notification_config": {"channels": [{"channel_type": "slack", "config": {"webhook_url": "https://a.example"}}]}});
         let body = made(body);

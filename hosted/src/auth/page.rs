@@ -206,11 +206,11 @@ fn css(style: &Style) -> String {
     let dark = background
         .as_ref()
         .is_some_and(|colour| luminance(colour) < 0.3);
-    let back = background.map_or_else(
+    let back = background.as_ref().map_or_else(
         || "#fff".to_owned(),
         |colour| colour.to_css_hex().to_string(),
     );
-    let words = if dark { "#f4f5f7" } else { "#1a1d24" };
+    let words = words(style, background.as_ref(), dark);
     let primary =
         colour(&style.primary).unwrap_or(csscolorparser::Color::new(0.23, 0.36, 0.86, 1.0));
     let on_primary = if luminance(&primary) > 0.18 {
@@ -235,6 +235,30 @@ button{{width:100%;min-height:44px;margin-top:1rem;border:0;border-radius:8px;ba
 .keys{{list-style:none;margin:1rem 0;padding:0}}.keys li{{display:flex;align-items:center;gap:.75rem;padding:.5rem 0;border-top:1px solid {soft}}}.keys div{{flex:1;min-width:0;overflow-wrap:anywhere}}.keys button{{width:auto;margin:0;padding:0 .75rem}}\
 [data-passkey] .error{{margin:1rem 0 0}}.links{{margin-top:1.25rem}}a{{color:inherit}}"
     )
+}
+
+/// The contrast that words need to be read (WCAG 2, level AA).
+const READABLE: f32 = 4.5;
+
+/// The colour of words: the app's own where everybody can read it, else one that fits the background.
+fn words(style: &Style, background: Option<&csscolorparser::Color>, dark: bool) -> String {
+    let own = csscolorparser::parse(&style.text).ok();
+    let white = csscolorparser::Color::new(1.0, 1.0, 1.0, 1.0);
+    let back = background.unwrap_or(&white);
+    // What shines through is not known.
+    let is_read = |own: &csscolorparser::Color| {
+        own.a >= 1.0 && back.a >= 1.0 && contrast(own, back) >= READABLE
+    };
+    match own.filter(is_read) {
+        Some(own) => own.to_css_hex().to_string(),
+        None if dark => "#f4f5f7".to_owned(),
+        None => "#1a1d24".to_owned(),
+    }
+}
+
+fn contrast(one: &csscolorparser::Color, other: &csscolorparser::Color) -> f32 {
+    let (one, other) = (luminance(one), luminance(other));
+    (one.max(other) + 0.05) / (one.min(other) + 0.05)
 }
 
 fn luminance(colour: &csscolorparser::Color) -> f32 {
@@ -323,6 +347,29 @@ mod tests {
         assert!(!html.contains("<script"), "{html}");
         assert!(!html.contains("javascript:"), "{html}");
         assert_eq!(html.matches("</style>").count(), 1);
+    }
+
+    #[test]
+    fn words_have_the_apps_colour_where_it_can_be_read() {
+        for (background, text, words) in [
+            ("#fff8e7", "#5b3a29", "#5b3a29"),
+            ("#101014", "#ffe9c0", "#ffe9c0"),
+            ("", "#767676", "#767676"),
+            ("", "#777777", "#1a1d24"),
+            ("#101014", "#374151", "#f4f5f7"),
+            ("#ffffff", "#37415180", "#1a1d24"),
+            ("#ffffff00", "#374151", "#1a1d24"),
+            ("#ffffff", "red;}", "#1a1d24"),
+        ] {
+            let style = Style {
+                background: background.into(),
+                text: text.into(),
+                ..Style::default()
+            };
+            let css = css(&style);
+            let found = format!(";color:{words};font:16px");
+            assert!(css.contains(&found), "{background} {text}: {css}");
+        }
     }
 
     #[test]

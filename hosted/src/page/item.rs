@@ -95,6 +95,7 @@ pub fn item(
                     {heading(&drawing, look, hit, &name)}
                     {readings(page, &texts, &marks)}
                     {file.as_ref().map(media::link)}
+                    {media::whole_picture(hit)}
                     {source(look, hit)}
                     {particulars}
                 </div>

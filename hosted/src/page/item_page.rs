@@ -1,5 +1,7 @@
 //! The page of one item: whether it is shown, and with what around it.
 
+use std::time::Duration;
+
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
@@ -11,8 +13,11 @@ use super::reply::{self, Cache};
 use super::results::Outcome;
 use super::shell::{body_class, document, notice};
 use super::theme::Theme;
-use super::{Shared, ask, card, expose, item, open, refuse};
-use crate::{Hit, Host, HostError, Page, Visitor};
+use super::{Shared, ask_for, card, expose, item, open, refuse};
+use crate::{Hit, Host, HostError, Page, SearchRequest, Visitor};
+
+/// How long an item waits for the ones beside it.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Answers for one item.
 pub async fn show(
@@ -93,7 +98,8 @@ async fn item_of(
     Err(Box::new(reply::page(status, told, Cache::Never, headers)))
 }
 
-/// The way to the items beside this one. It costs a search, and only visitors who came from one have it.
+/// The way to the items beside this one. It costs a search, and only visitors who came from one have it. An item is whole without
+/// them: where they take long it is shown without.
 async fn neighbours(
     host: &dyn Host,
     page: &Page,
@@ -105,8 +111,14 @@ async fn neighbours(
     if query.is_empty() {
         return item::Neighbours::default();
     }
-    match ask(host, page, visitor, look, query).await {
-        Outcome::Answer(answer) => {
+    let request = SearchRequest {
+        facets: Vec::new(),
+        is_beside: true,
+        ..query.request(look.page_size)
+    };
+    let asked = ask_for(host, page, visitor, query, request);
+    match tokio::time::timeout(PATIENCE, asked).await {
+        Ok(Outcome::Answer(answer)) => {
             item::Neighbours::of(look, query, &answer.documents, document_id)
         }
         _ => item::Neighbours::default(),

@@ -89,6 +89,15 @@ pub fn link(media: &Media) -> AnyView {
     view! { <p><a class=class href=address(media) rel="nofollow">{text}</a></p> }.into_any()
 }
 
+/// The link that opens the picture as large as it is: the page shows a small one.
+pub fn whole_picture(hit: &Hit) -> Option<AnyView> {
+    let address = safe_url(hit.original.as_deref()?)?;
+    Some(
+        view! { <p><a class="button" href=address rel="nofollow">"Open the picture"</a></p> }
+            .into_any(),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

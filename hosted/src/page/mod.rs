@@ -47,7 +47,7 @@ use self::results::Outcome;
 use self::shell::{Document, body_class, document, notice};
 use self::text::Marks;
 use self::theme::Theme;
-use crate::{Hit, Host, HostError, Page, Seen, Visitor};
+use crate::{Hit, Host, HostError, Page, SearchRequest, Seen, Visitor};
 
 pub use self::preview::address_of as picture_address;
 pub use self::template::{TemplateFault, faults as template_faults};
@@ -241,16 +241,25 @@ async fn ask(
     look: &Look,
     query: &Query,
 ) -> Outcome {
+    let request = query.request(look.page_size);
+    ask_for(host, page, visitor, query, request).await
+}
+
+/// Asks what a query stands for, unless it cannot be asked.
+async fn ask_for(
+    host: &dyn Host,
+    page: &Page,
+    visitor: &Visitor,
+    query: &Query,
+    request: SearchRequest,
+) -> Outcome {
     if query.has_errors() {
         return Outcome::Refused;
     }
     if query.is_empty() && !page.allows_empty_query {
         return Outcome::Waiting;
     }
-    match host
-        .search(&page.public_name, visitor, query.request(look.page_size))
-        .await
-    {
+    match host.search(&page.public_name, visitor, request).await {
         Ok(mut answer) => {
             answer
                 .documents

@@ -172,6 +172,7 @@ impl Query {
             page: self.page,
             page_size,
             facets: self.facets.clone(),
+            is_beside: false,
         }
     }
 

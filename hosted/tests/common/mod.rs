@@ -28,6 +28,8 @@ pub struct Fake {
     pub password: Option<&'static str>,
     /// Something did not answer in time.
     pub is_partial: bool,
+    /// Searches take longer than anybody waits.
+    pub is_slow: bool,
 }
 
 impl Fake {
@@ -76,6 +78,9 @@ impl Host for Fake {
     ) -> Result<SearchAnswer, HostError> {
         assert!(self.is_open_for(visitor));
         self.asked.lock().unwrap().push(request);
+        if self.is_slow {
+            std::future::pending::<()>().await;
+        }
         if let Some(steps) = &visitor.steps {
             for found in [None, Some(2)] {
                 let step = Step {
@@ -133,6 +138,7 @@ pub fn fake(display: Value, fields: &[Value]) -> Fake {
             fields: fields.as_object().cloned().unwrap(),
             thumbnail: None,
             media: None,
+            original: None,
         })
         .collect();
     Fake {
@@ -157,6 +163,7 @@ pub fn fake(display: Value, fields: &[Value]) -> Fake {
         is_active: true,
         password: None,
         is_partial: false,
+        is_slow: false,
     }
 }
 

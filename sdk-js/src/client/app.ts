@@ -9,7 +9,7 @@ export type { components, operations, paths } from "./schema.js";
 
 type Schemas = components["schemas"];
 
-/** A person who signed in to the app. */
+/** A person who signed in to the app. `role`, a word of the app's owner, is told of whoever looks at the page and of nobody else. */
 export type AppUser = Schemas["AppEndUser"];
 export type Retriever = Schemas["RetrieverModelOutput"];
 

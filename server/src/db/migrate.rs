@@ -72,6 +72,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     47 "0047_templates",
     48 "0048_filled",
     49 "0049_passkeys",
+    50 "0050_looks_on",
 ];
 
 const SCHEMA: &str =

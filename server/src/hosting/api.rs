@@ -108,16 +108,9 @@ fn fits(rule: &ApiAllowRule, method: &str, path: &str, is: fn(&str, &str) -> boo
 
 /// The levels of the operations that visitors may call by these rules: what they do, the owner does.
 pub fn levels(rules: &[ApiAllowRule]) -> Vec<Permission> {
-    let stands = |wanted: &str, name: &str| is(wanted, name) || name.starts_with('{');
-    let opens = |row: &Row| {
-        let Some((method, path)) = row.operation.split_once(' ') else {
-            return false;
-        };
-        let mut rules = rules.iter();
-        may_be_opened(row) && rules.any(|rule| fits(rule, method, path, stands))
-    };
     let asks = |level: &Permission| {
-        let rows = TABLE.iter().filter(|row| opens(row));
+        let rows = TABLE.iter();
+        let rows = rows.filter(|row| rules.iter().any(|rule| opens(rule, row)));
         let mut asked = rows.map(|row| match row.access {
             Access::Level(level) => level,
             Access::Public | Access::AnyKey | Access::Execute => Permission::Read,
@@ -128,6 +121,18 @@ pub fn levels(rules: &[ApiAllowRule]) -> Vec<Permission> {
         .into_iter()
         .filter(asks)
         .collect()
+}
+
+/// Whether visitors may call anything at all by this rule.
+pub fn opens_something(rule: &ApiAllowRule) -> bool {
+    TABLE.iter().any(|row| opens(rule, row))
+}
+
+/// Whether a rule opens an operation for some of what its path may name.
+fn opens(rule: &ApiAllowRule, row: &Row) -> bool {
+    let stands = |wanted: &str, name: &str| is(wanted, name) || name.starts_with('{');
+    let parts = row.operation.split_once(' ');
+    may_be_opened(row) && parts.is_some_and(|(method, path)| fits(rule, method, path, stands))
 }
 
 fn may_be_opened(row: &Row) -> bool {
@@ -408,6 +413,27 @@ mod tests {
                 pattern: pattern.into(),
             };
             assert_eq!(levels(&[rule]), expected, "{methods:?} {pattern}");
+        }
+    }
+
+    #[test]
+    fn rules_that_open_nothing_are_known() {
+        for (methods, pattern, opens) in [
+            (&["get"][..], "/documents/doc_1", true),
+            (&[], "/retrievers/*/execute", true),
+            (&[], "/v1/collections/films/documents", true),
+            (&["DELETE"], "/marketplace/catalog", false),
+            (&["PUT"], "/retrievers/*/execute", false),
+            (&[], "/organizations/**", false),
+            (&["POST"], "/retrievers/*/publish", false),
+            (&["POST"], "/retrievers", false),
+            (&[], "/collection/films", false),
+        ] {
+            let rule = ApiAllowRule {
+                methods: methods.iter().map(ToString::to_string).collect(),
+                pattern: pattern.into(),
+            };
+            assert_eq!(opens_something(&rule), opens, "{methods:?} {pattern}");
         }
     }
 

@@ -11,7 +11,8 @@ use serde_json::json;
 use super::{
     collections::{self, COLLECTIONS, lifecycle},
     documents,
-    namespaces::{self, push_event},
+    namespaces::{self, NAMESPACES, push_event},
+    notifications::{self, Failure},
     tasks,
 };
 use crate::{
@@ -21,6 +22,7 @@ use crate::{
     error::{ApiError, Result},
     jobs::Claim,
     limits::quota,
+    words::counted,
 };
 
 /// The queue's word for a copy.
@@ -132,7 +134,35 @@ pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
     if copy.whole {
         namespaces::set_clone_status(app, claim, "failed", None, Some(reason)).await?;
     }
-    Ok(())
+    notifications::tell_failure(app, claim, failure(app, claim, &copy, reason).await).await
+}
+
+/// What people are told of a copy that was given up.
+async fn failure(app: &App, claim: &Claim, copy: &Copy, reason: &str) -> Failure {
+    let namespace_id = claim.namespace_id.as_deref().unwrap_or_default();
+    let ids: Vec<&String> = copy.collections.values().collect();
+    let what = match (copy.whole, ids.as_slice()) {
+        (true, _) => {
+            let found = NAMESPACES.find(app.db(), &claim.org_id, namespace_id);
+            let name = found.await.map(|found| found.name);
+            let name = name.unwrap_or_else(|_| namespace_id.to_owned());
+            format!("The new namespace {name}")
+        }
+        (false, [id]) => {
+            let found = COLLECTIONS.find(app.db(), namespace_id, id);
+            let name = found.await.map(|found| found.name);
+            let name = name.unwrap_or_else(|_| (*id).clone());
+            format!("The new collection {name}")
+        }
+        (false, several) => counted(several.len(), "new collection"),
+    };
+    Failure {
+        title: format!("{what} could not be filled"),
+        content: format!(
+            "{reason}. What was copied already stays: remove the clone, and make it again when the cause is gone."
+        ),
+        about: json!({ "namespace_id": namespace_id, "collection_ids": ids }),
+    }
 }
 
 /// One collection being copied into another.

@@ -172,6 +172,9 @@ pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
     if claim.kind == migrations::MIGRATE {
         migrations::give_up(app, claim, reason).await?;
     }
+    if claim.kind == exports::EXPORT {
+        exports::give_up(app, claim, reason).await?;
+    }
     if snapshots::runs(&claim.kind) {
         snapshots::give_up(app, claim, reason).await?;
     }

@@ -1,6 +1,9 @@
 //! Alerts: told once for each rise of their condition, through every channel, whatever made them look.
 
+mod applied;
 mod conditions;
+mod held;
+mod over;
 
 use std::time::{Duration, Instant};
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{
-    apps::{at, deploy, host, make},
+    apps::{asked, at, deploy, host, make},
     both,
     harness::{Answer, Server, retriever},
     quotas,
@@ -180,6 +180,31 @@ both! {
         let execute = at(&server, "things", "POST", &format!("/api/retrievers/{id}/execute")).json(&json!({"inputs": {}}));
         Server::send(execute).await.ok();
         Server::send(at(&server, "things", "GET", "/api/retrievers")).await.ok();
+    }
+
+    async fn whatever_an_app_opens_it_opens_to_nobody_who_is_signed_out(server) {
+        let (namespace, id) = retriever(&server, "things").await;
+        let widest = json!({"auth_config": {"mode": "clerk"}, "build_config": {"api_allow": [{"pattern": "/**"}]}});
+        let app = make(&server, titled("things", widest)).await;
+        deploy(&server, &app, "production", json!({"index.html": "<h1>Things"})).await;
+        // Nothing that opens the server, or that somebody made up, opens the app.
+        let ask = |method: &str, path: &str| {
+            let request = at(&server, "things", method, path).bearer_auth(&server.key);
+            let request = request.header("x-namespace", &namespace).header("cookie", "loupe_app=made-up");
+            Server::send(request.json(&json!({})))
+        };
+        let mut refused = 0;
+        for row in loupe_server::auth::table::TABLE {
+            let (method, path) = asked(row.operation, &id);
+            ask(method, &path).await.error(401, "AuthenticationError");
+            refused += 1;
+        }
+        assert!(refused > 200, "{refused}");
+        for path in ["/api/retrievers", "/api/v1/retrievers", &format!("/api/retrievers/{id}/execute"), "/api/nothing"] {
+            for method in ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"] {
+                assert_eq!(ask(method, path).await.status, 401, "{method} {path}");
+            }
+        }
     }
 
     async fn one_visitor_does_not_spend_what_the_owner_has(server) {

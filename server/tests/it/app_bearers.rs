@@ -223,6 +223,6 @@ both! {
         set(&server, &id, auth.clone()).await.ok();
         assert!(!is_kept(&server, "saml_acs_url").await);
         auth["saml_acs_url"] = json!("https://a.example");
-        set(&server, &id, auth).await.invalid(&["body", "auth_config", "saml_acs_url"], "value_error");
+        set(&server, &id, auth).await.invalid(&["body", "auth_config", "saml_acs_url"], "not_enabled");
     }
 }

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::{
-    app_sign_in::sign_up,
-    browser::{Browser, GOOD, app, filled, server_with_mail},
+    app_sign_in::{page_without, sign_up},
+    browser::{Browser, GOOD, app, filled, server_with_mail, token_of},
     domains,
     harness::{Database, Server},
 };
@@ -74,4 +74,61 @@ async fn mails_lead_home_on_sqlite() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mails_lead_home_on_postgres() {
     mails_lead_home(Database::Postgres).await;
+}
+
+/// S-53: who asks learns nothing of others, a link opens something for half an hour, and what is kept of it opens nothing.
+async fn links_are_told_to_mails_alone(database: Database) {
+    let (server, mails) = server_with_mail(database).await;
+    let auth = json!({"mode": "clerk", "clerk_allowed_providers": ["email"]});
+    app(&server, "club", auth).await;
+    let mut ada = Browser::new(&server, "club");
+    sign_up(&mut ada, &mails, "ada@example.com", 1).await;
+
+    let mut eve = Browser::new(&server, "club");
+    let known = [("email", "ada@example.com")];
+    let known = eve.post("/_auth/forgot", &known).await;
+    let token = token_of(&mails.wait(2).await);
+    let unknown = [("email", "new@example.com")];
+    let unknown = eve.post("/_auth/forgot", &unknown).await;
+    is_kept_as_a_hash(&server, &token).await;
+    assert_eq!((known.status, unknown.status), (200, 200));
+    assert_eq!(
+        page_without(&known, "ada@example.com"),
+        page_without(&unknown, "new@example.com")
+    );
+
+    let mut bob = Browser::new(&server, "club");
+    let mut statuses = Vec::new();
+    for (mail, minutes) in [(3, 29), (4, 31)] {
+        let email = format!("bob{mail}@example.com");
+        let form = [("email", email.as_str()), ("password", GOOD)];
+        assert_eq!(bob.post("/_auth/sign-up", &form).await.status, 200);
+        let token = token_of(&mails.wait(mail).await);
+        is_kept_as_a_hash(&server, &token).await;
+        server.app.clock().advance(minutes * 60);
+        let verified = bob.post("/_auth/verify", &[("token", &token)]).await;
+        statuses.push(verified.status);
+    }
+    assert_eq!(statuses, [303, 410]);
+}
+
+/// What is kept of links, and of ways to providers, is neither this token nor anything that it is part of.
+async fn is_kept_as_a_hash(server: &Server, token: &str) {
+    let rows = "SELECT token_hash, CAST(data AS TEXT) FROM app_tokens";
+    let rows: Vec<(String, String)> = server.app.db().all(rows, vec![]).await.unwrap();
+    assert!(!rows.is_empty());
+    for (hash, data) in rows {
+        let is_hash = hash.len() == 64 && hash.bytes().all(|one| one.is_ascii_hexdigit());
+        assert!(is_hash && !data.contains(token), "{hash}: {data}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn links_are_told_to_mails_alone_on_sqlite() {
+    links_are_told_to_mails_alone(Database::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn links_are_told_to_mails_alone_on_postgres() {
+    links_are_told_to_mails_alone(Database::Postgres).await;
 }

@@ -398,6 +398,9 @@ both! {
             assert_eq!(eve.session(), None, "{name}");
         }
         println!("{count} attacks refused");
+        // S-42: whoever signed in before has a session each, and no attack has made one.
+        let sessions = server.app.db().number("SELECT CAST(COUNT(*) AS BIGINT) FROM app_sessions", vec![]).await.unwrap();
+        assert_eq!(sessions, 2);
         let told = logs("action=permission_denied&resource_type=user").await;
         for code in ["flow_invalid", "wrong_issuer", "provider_refused"] {
             let mut told = told["results"].as_array().unwrap().iter();

@@ -59,7 +59,7 @@ async fn reset(browser: &mut Browser<'_>, token: &str, password: &str) -> u16 {
 }
 
 /// A page but for the address in it and the policy's number.
-fn page_without(answer: &Answer, email: &str) -> String {
+pub fn page_without(answer: &Answer, email: &str) -> String {
     let page = answer.body.as_str().unwrap().replace(email, "EMAIL");
     let start = page.find("nonce=").unwrap();
     let end = start + page[start..].find('>').unwrap();
@@ -108,8 +108,13 @@ async fn an_account_is_made(ada: &mut Browser<'_>, mails: &Mails) {
     let me = ada.get("/_auth/me").await.ok();
     assert_eq!((&me["name"], me.get("password")), (&json!("Ada"), None));
     assert_eq!(me.get("avatar_url"), Some(&Value::Null), "{me:#}");
+    assert_eq!(me["role"], "org:member");
+    assert_eq!(ada.get("/_auth/session").await.ok()["user"], me);
+    // What the owner made of somebody is told to nobody else.
+    let mut listed = me;
+    listed.as_object_mut().unwrap().remove("role");
     let users = ada.get("/_auth/users").await.ok();
-    assert_eq!(users, json!([me]));
+    assert_eq!(users, json!([listed]));
 }
 
 /// Signing out and in: a new session each time, the old one is dead. Answers the second one.
@@ -242,10 +247,11 @@ async fn the_owner_looks_after_people(
     let role = json!({"role": "editor"});
     let role = server.call("PATCH", &format!("{of_user}/role"), role).await;
     assert_eq!(role.ok()["role"], "editor");
+    sign_in(ada, "ada@example.com", NEW).await;
+    assert_eq!(ada.get("/_auth/me").await.ok()["role"], "editor");
     let theirs = format!("/v1/apps/{other}/users/{user}");
     let theirs = server.call("DELETE", &theirs, Value::Null).await;
     theirs.error(404, "NotFoundError");
-    sign_in(ada, "ada@example.com", NEW).await;
     let path = format!("/v1/apps/{id}");
     for (who, status) in [
         ("role:curator", 403),

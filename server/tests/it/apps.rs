@@ -1,12 +1,17 @@
 //! Hosted apps: a bundle goes up, is served on a host of its own, and can be taken back.
 
+mod hosts;
+mod limits;
 mod serving;
+mod streaming;
 mod visiting;
 
 use std::io::Write;
 
 use serde_json::{Value, json};
 use zip::{ZipWriter, write::SimpleFileOptions};
+
+pub use visiting::asked;
 
 use crate::{
     both,
@@ -316,8 +321,6 @@ both! {
         assert_eq!(dry["slug"], "free");
         assert_eq!(server.call("GET", &path, Value::Null).await.ok()["slug"], "other");
         for (auth, place) in [
-            (json!({"mode": "sso_saml"}), "mode"),
-            (json!({"mode": "clerk", "saml_acs_url": "https://a.example"}), "saml_acs_url"),
             (json!({"mode": "jwt"}), "jwt_jwks_url"),
             (json!({"mode": "jwt", "jwt_jwks_url": "http://10.0.0.1/keys"}), "jwt_jwks_url"),
             (json!({"mode": "jwt", "jwt_jwks_url": "http://1.1.1.1/keys"}), "jwt_jwks_url"),
@@ -335,13 +338,53 @@ both! {
             assert_eq!(refused.status, 422, "{auth}");
             assert!(refused.body["detail"][0]["loc"].to_string().contains(place), "{:#}", refused.body);
         }
+        for (auth, member) in [(json!({"mode": "sso_saml"}), "mode"), (json!({"mode": "clerk", "saml_acs_url": "https://a.example"}), "saml_acs_url")] {
+            let refused = make(json!({"slug": "auth", "meta": meta, "auth_config": auth})).await;
+            refused.invalid(&["body", "auth_config", member], "not_enabled");
+        }
         let rule = json!({"api_allow": [{"pattern": "retrievers"}]});
         make(json!({"slug": "rules", "meta": meta, "build_config": rule})).await.invalid(&["body", "build_config", "api_allow", "0"], "value_error");
         let secret = json!({"secrets": {"TOKEN": "worth money"}});
-        make(json!({"slug": "secrets", "meta": meta, "build_config": secret})).await.invalid(&["body", "build_config", "secrets"], "value_error");
+        make(json!({"slug": "secrets", "meta": meta, "build_config": secret})).await.invalid(&["body", "build_config", "secrets"], "not_enabled");
         let list = server.call("GET", "/v1/apps?search=tak", Value::Null).await.ok();
         assert_eq!((&list["total_count"], &list["results"][0]["slug"]), (&json!(1), &json!("taken")));
         server.call("GET", "/v1/apps?limit=0", Value::Null).await.invalid(&["query", "limit"], "range");
+    }
+
+    async fn an_owner_is_told_of_settings_that_do_nothing(server) {
+        let rules = json!([{"pattern": "/retrievers/*/execute"}, {"pattern": "/organizations/**"}, {"methods": ["DELETE"], "pattern": "/marketplace/catalog"}]);
+        let auth = json!({"mode": "clerk", "clerk_allowed_providers": ["email", "google", "github", "oidc"]});
+        let body = json!({"slug": "told", "meta": {"title": "Told"}, "auth_config": auth, "build_config": {"api_allow": rules}});
+        let made = server.call("POST", "/v1/apps", body).await.ok();
+        let warnings: Vec<&str> = made["warnings"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
+        assert_eq!(warnings.len(), 5, "{warnings:#?}");
+        for (warning, words) in warnings.iter().zip(["/organizations/**", "/marketplace/catalog", "sign_in.google", "sign_in.github", "oidc_issuer"]) {
+            assert!(warning.contains(words), "{warning}");
+        }
+        let path = format!("/v1/apps/{}", made["app_id"].as_str().unwrap());
+        assert_eq!(server.call("GET", &path, Value::Null).await.ok()["warnings"], made["warnings"]);
+        let mended = json!({"auth_config": {"mode": "clerk", "clerk_allowed_providers": ["email"]}, "build_config": {}});
+        assert_eq!(server.call("PATCH", &path, mended).await.ok()["warnings"], json!([]));
+    }
+
+    async fn types_that_are_unknown_are_downloads_and_odd_spellings_are_nothing(server) {
+        let app = make(&server, json!({"slug": "odd", "meta": {"title": "Odd"}})).await;
+        let files = json!({"index.html": "<h1>Odd</h1>", "assets/index.html": "<h1>Assets</h1>", "setup.exe": "MZ", "LICENSE": "free"});
+        assert_eq!(deploy(&server, &app, "production", files).await["status"], "complete");
+        serving::what_is_not_known_is_a_download(&server).await;
+        serving::odd_spellings_lead_to_no_file(&server).await;
+    }
+
+    async fn pages_of_sign_in_wear_the_colours_of_the_app(server) {
+        let theme = json!({"primary_color": "#7a1f5c", "background_color": "#fff8e7", "text_color": "#5b3a29"});
+        let app = json!({"slug": "worn", "meta": {"title": "Worn"}, "theme": theme, "auth_config": {"mode": "clerk"}});
+        let app = make(&server, app).await;
+        deploy(&server, &app, "production", json!({"index.html": "<h1>Worn</h1>"})).await;
+        let page = visit(&server, "worn", "/_auth/sign-in").await;
+        let page = page.body.as_str().unwrap();
+        for colours in ["background:#fff8e7;color:#5b3a29;", "background:#7a1f5c;color:#fff;"] {
+            assert!(page.contains(colours), "no {colours} in {page}");
+        }
     }
 
     async fn visitors_reach_what_the_owner_opened_and_nothing_else(server) {

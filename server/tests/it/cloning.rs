@@ -6,9 +6,10 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 use crate::{
+    alerts,
     batches::{library, object, process, red_square},
     both,
-    harness::Server,
+    harness::{Server, retriever},
 };
 
 /// Waits until the collection has this many documents.
@@ -150,6 +151,23 @@ both! {
             let answer = server.call_in(&copy, "POST", &execute, json!({"inputs": {"query": query}})).await.ok();
             assert_eq!(answer["documents"][0]["title"], title, "{query}: {answer:#}");
         }
+    }
+
+    async fn a_cloned_collection_names_no_alert_of_its_source(server) {
+        let (namespace, watched) = retriever(&server, "watched").await;
+        let alert = alerts::watch("new things", &watched, "http://127.0.0.2:4321/");
+        let alert = alerts::id(&alerts::make(&server, &namespace, alert).await);
+        let applied = json!({"alert_applications": [{"alert_id": alert, "execution_mode": "on_ingest", "input_mappings": [
+            {"input_key": "query", "source": {"source_type": "document_field", "path": "title"}},
+        ]}]});
+        server.call_in(&namespace, "PATCH", "/v1/collections/things", applied).await.ok();
+        let clone = format!("/v1/namespaces/{namespace}/clone");
+        let answer = server.call("POST", &clone, json!({"namespace_name": "unwatched"})).await.ok();
+        let copy = answer["namespace"]["namespace_id"].as_str().unwrap();
+        let found = server.call_in(copy, "GET", "/v1/collections/things", Value::Null).await.ok();
+        assert_eq!(found["alert_applications"], Value::Null, "{found:#}");
+        let source = server.call_in(&namespace, "GET", "/v1/collections/things", Value::Null).await.ok();
+        assert_eq!(source["alert_applications"][0]["alert_id"], json!(alert));
     }
 
     async fn what_a_clone_cannot_do_is_refused(server) {

@@ -1,5 +1,9 @@
 //! Clusters: gathered by vectors and attributes, named, told to documents, measured against the execution before.
 
+mod naming;
+mod parameters;
+mod pictures;
+
 use serde_json::{Value, json};
 
 use crate::{both, harness::Server, stages::collection};
@@ -432,51 +436,4 @@ both! {
         let done = fired(2, "COMPLETED").await;
         assert_eq!((&done["event_counter"], &done["next_scheduled_at"]), (&json!(0), &Value::Null));
     }
-}
-
-/// Names what it is shown by the first word of it.
-async fn chat(axum::Json(body): axum::Json<Value>) -> axum::Json<Value> {
-    let task = body["messages"][0]["content"].as_str().unwrap();
-    let text = body["messages"][1]["content"].as_str().unwrap();
-    assert!(task.contains("what people do"), "{task}");
-    let first = text.split_whitespace().next().unwrap();
-    let named = json!({"label": format!("all about {first}"), "summary": format!("{} samples", text.split("---").count()), "keywords": [first]});
-    axum::Json(json!({"choices": [{"message": {"content": named.to_string()}}]}))
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_language_model_names_clusters() {
-    let router = axum::Router::new().route("/v1/chat/completions", axum::routing::post(chat));
-    let listener = tokio::net::TcpListener::bind("127.0.0.2:0").await.unwrap();
-    let address = format!("http://{}/v1", listener.local_addr().unwrap());
-    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-    let folder = tempfile::tempdir().unwrap();
-    let mut config = crate::harness::config(crate::harness::Database::Sqlite, &folder).await;
-    let language = json!({"url": address, "model": "small"});
-    config.models.language = Some(serde_json::from_value(language).unwrap());
-    let server = Server::start_with(config, folder, None).await;
-    let namespace = things(&server, "named").await;
-    let mut body = by_vectors("named", "kmeans", json!({"n_clusters": 3}));
-    body["llm_labeling"] = json!({"enabled": true, "labeling_context": "what people do", "max_samples_per_cluster": 4,
-        "use_embedding_dedup": false, "labeling_inputs": {"input_mappings": [{"input_key": "text", "path": "title"}]}});
-    let id = make(&server, &namespace, body).await;
-    let (_, run) = executed(&server, &namespace, &id, Value::Null).await;
-    assert_eq!(run.get("llm_labeling_errors"), None, "{run:#}");
-    let centroids = run["centroids"].as_array().unwrap();
-    let mut labels: Vec<&str> = centroids
-        .iter()
-        .map(|one| one["label"].as_str().unwrap())
-        .collect();
-    labels.sort_unstable();
-    assert_eq!(
-        labels,
-        ["all about bread", "all about sailors", "all about violins"]
-    );
-    assert_eq!(
-        (
-            &centroids[0]["summary"],
-            centroids[0]["keywords"].as_array().unwrap().len()
-        ),
-        (&json!("4 samples"), 1)
-    );
 }

@@ -110,6 +110,69 @@ async fn readers_of_two_processes_miss_nothing() {
     nothing_is_skipped(&[first, second]).await;
 }
 
+/// Every type of event that the contract names.
+const TYPES: [&str; 43] = [
+    "object.created",
+    "objects.created.batch",
+    "object.updated",
+    "object.deleted",
+    "document.created",
+    "document.updated",
+    "document.deleted",
+    "documents.updated.batch",
+    "documents.deleted.batch",
+    "collection.created",
+    "collection.updated",
+    "collection.deleted",
+    "collection.documents.written",
+    "collection.documents.batch_completed",
+    "cluster.created",
+    "cluster.updated",
+    "cluster.deleted",
+    "cluster.execution.started",
+    "cluster.execution.completed",
+    "cluster.execution.failed",
+    "trigger.created",
+    "trigger.updated",
+    "trigger.deleted",
+    "trigger.paused",
+    "trigger.resumed",
+    "trigger.fired",
+    "trigger.execution.completed",
+    "trigger.execution.failed",
+    "taxonomy.created",
+    "taxonomy.updated",
+    "taxonomy.deleted",
+    "alert.created",
+    "alert.updated",
+    "alert.deleted",
+    "alert.triggered",
+    "alert.execution.completed",
+    "alert.execution.failed",
+    "annotation.created",
+    "annotation.updated",
+    "annotation.deleted",
+    "resource.executed",
+    "resource.execution_failed",
+    "manifest.apply.resource_state",
+];
+
+#[test]
+fn the_vocabulary_of_the_feed_is_that_of_the_contract() {
+    let document = serde_json::to_value(loupe_server::openapi::document()).unwrap();
+    let told = &document["components"]["schemas"]["WebhookEventType"]["enum"];
+    let mut told: Vec<&str> = told
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|kind| kind.as_str().unwrap())
+        .collect();
+    let mut named = TYPES.to_vec();
+    told.sort_unstable();
+    named.sort_unstable();
+    assert_eq!(told, named);
+}
+
 both! {
     async fn events_go_after_ninety_days_and_readers_go_on(server) {
         let namespace = server.namespace("kept").await;
@@ -145,7 +208,9 @@ both! {
     async fn a_type_that_no_event_has_is_refused(server) {
         let path = "/v1/events?event_type=object.eaten";
         server.call("GET", path, Value::Null).await.invalid(&["query", "event_type"], "parsing");
-        server.call("GET", "/v1/events?event_type=object.created", Value::Null).await.ok();
+        for kind in TYPES {
+            server.call("GET", &format!("/v1/events?event_type={kind}"), Value::Null).await.ok();
+        }
     }
 
     async fn the_feed_goes_on_by_every_name_of_a_cursor(server) {

@@ -101,6 +101,7 @@ mod queue;
 mod quotas;
 mod removal;
 mod reprocessing;
+mod reruns;
 mod resources;
 mod secrets;
 mod shared_files;

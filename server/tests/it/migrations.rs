@@ -5,13 +5,51 @@ use serde_json::{Value, json};
 use crate::{
     batches::{library, object, process},
     both,
-    harness::{Server, other_organization},
+    harness::{Server, other_organization, retriever},
+    stages::stage,
+    webhooks::Receiver,
 };
 
 const MIGRATIONS: &str = "/v1/namespaces/migrations";
 
 fn copy(source: &str, target: &str) -> Value {
     json!({"migration_type": "copy", "source_namespace_id": source, "target_namespace_name": target})
+}
+
+/// What is said of a migration before it starts.
+async fn validated(server: &Server, config: &Value) -> Value {
+    let path = format!("{MIGRATIONS}/validate");
+    let config = json!({"config": config});
+    server.call("POST", &path, config).await.ok()
+}
+
+/// The codes of what is said there.
+fn codes(of: &Value) -> Vec<&str> {
+    let said = of.as_array().unwrap().iter();
+    said.map(|one| one["error_code"].as_str().unwrap())
+        .collect()
+}
+
+/// A taxonomy, and the retriever by which it finds its nodes; answers both ids.
+async fn kinds(server: &Server, namespace: &str) -> (String, String) {
+    let title = stage(
+        "attribute_filter",
+        json!({"field": "title", "value": "{{INPUT.title}}"}),
+    );
+    let body = json!({"retriever_name": "by title", "collection_identifiers": ["things"], "stages": [title],
+        "input_schema": {"title": {"type": "text", "required": true}}});
+    let made = server
+        .call_in(namespace, "POST", "/v1/retrievers", body)
+        .await
+        .ok();
+    let finder = made["retriever_id"].as_str().unwrap().to_owned();
+    let body = json!({"taxonomy_name": "kinds", "config": {"taxonomy_type": "flat", "retriever_id": finder,
+        "input_mappings": [{"input_key": "title", "path": "title"}], "source_collection": {"collection_id": "things"}}});
+    let made = server
+        .call_in(namespace, "POST", "/v1/taxonomies", body)
+        .await
+        .ok();
+    (made["taxonomy_id"].as_str().unwrap().to_owned(), finder)
 }
 
 both! {
@@ -96,5 +134,80 @@ both! {
         };
         send("GET", &path, json!({})).await.error(404, "NotFoundError");
         send("POST", &format!("{MIGRATIONS}/validate"), json!({"config": copy(&namespace, "mine")})).await.error(404, "NotFoundError");
+    }
+
+    async fn a_taxonomy_comes_along_with_what_it_needs_or_stays(server) {
+        let (namespace, first) = retriever(&server, "source").await;
+        let (taxonomy, finder) = kinds(&server, &namespace).await;
+        let with = |filters: Value| {
+            let mut config = copy(&namespace, "elsewhere");
+            config["filters"] = filters;
+            config
+        };
+        let all = validated(&server, &copy(&namespace, "elsewhere")).await;
+        let order = all["dependency_graph"]["execution_order"].as_array().unwrap();
+        let place = |id: &str| order.iter().position(|one| one == id).unwrap();
+        assert!(place(&taxonomy) > place(&finder), "{order:?}");
+        let nodes = all["dependency_graph"]["nodes"].as_array().unwrap();
+        let node = nodes.iter().find(|node| node["resource_id"] == taxonomy.as_str()).unwrap();
+        assert_eq!(node["resource_type"], "taxonomy");
+        assert!(node["dependencies"].as_array().unwrap().contains(&json!(finder)), "{node:#}");
+
+        // Nobody named it: it stays where its retriever does.
+        let left = validated(&server, &with(json!({"retriever_ids": [first]}))).await["validation_result"].clone();
+        assert_eq!((codes(&left["errors"]), codes(&left["warnings"])), (vec![], vec!["left_out"]), "{left:#}");
+        assert_eq!((&left["estimated_resources"]["taxonomies"], &left["estimated_resources"]["retrievers"]), (&json!(0), &json!(1)));
+        // Who names it takes its retriever along, or is told.
+        let named = json!({"retriever_ids": [first], "taxonomy_ids": [taxonomy]});
+        let whole = validated(&server, &with(named.clone())).await["validation_result"].clone();
+        assert_eq!((&whole["valid"], &whole["estimated_resources"]["retrievers"]), (&json!(true), &json!(2)), "{whole:#}");
+        let mut alone = named.clone();
+        alone["auto_include_dependencies"] = json!(false);
+        let told = validated(&server, &with(alone.clone())).await["validation_result"].clone();
+        assert_eq!(codes(&told["errors"]), ["missing_dependency"], "{told:#}");
+        let draft = server.call("POST", &format!("{MIGRATIONS}/"), json!({"config": with(alone)})).await.ok();
+        let start = format!("{MIGRATIONS}/{}/start", draft["migration_id"].as_str().unwrap());
+        let refused = server.call("POST", &start, json!({"force": true})).await.error(409, "ConflictError");
+        assert!(refused.to_string().contains("cannot be forced"), "{refused:#}");
+
+        // The address that it names is told of its end.
+        let receiver = Receiver::start().await;
+        let mut config = with(named);
+        config["webhook_url"] = json!("http://127.0.0.1:1/");
+        let refused = validated(&server, &config).await;
+        assert_eq!(codes(&refused["validation_result"]["errors"]), ["invalid_webhook"]);
+        config["webhook_url"] = json!(receiver.url);
+        let made = server.call("POST", &format!("{MIGRATIONS}/"), json!({"config": config, "start_immediately": true})).await.ok();
+        let path = format!("{MIGRATIONS}/{}", made["migration_id"].as_str().unwrap());
+        let begun = server.call("GET", &path, Value::Null).await.ok();
+        server.task_end(begun["task_id"].as_str().unwrap()).await;
+        let received = receiver.wait(1).await;
+        let body: Value = serde_json::from_slice(&received[0].1).unwrap();
+        assert_eq!((&body["event_type"], &body["payload"]["status"]), (&json!("migration.ended"), &json!("completed")), "{body:#}");
+        let target = body["payload"]["target_namespace_id"].as_str().unwrap();
+        let copied = server.call_in(target, "POST", "/v1/taxonomies/list", json!({})).await.ok();
+        let by = copied["results"][0]["retriever_id"].as_str().unwrap();
+        assert_ne!(by, finder);
+        server.call_in(target, "GET", &format!("/v1/retrievers/{by}"), Value::Null).await.ok();
+    }
+
+    async fn what_has_no_effect_is_told(server) {
+        let (namespace, _) = retriever(&server, "source").await;
+        let mut config = copy(&namespace, "elsewhere");
+        let plain = validated(&server, &config).await;
+        assert_eq!(plain["validation_result"]["warnings"], json!([]));
+        config["batch_options"] = json!({});
+        config["cluster_options"] = json!({});
+        config["taxonomy_options"] = json!({"preserve_taxonomy_ids": false, "re_run_enrichment": true});
+        config["retriever_options"] = json!({"migrate_interactions": true, "migrate_execution_history": true});
+        let told = validated(&server, &config).await["validation_result"].clone();
+        assert_eq!(told["valid"], true, "{told:#}");
+        let warnings = told["warnings"].as_array().unwrap();
+        let about: Vec<&str> = warnings.iter().map(|one| one["message"].as_str().unwrap().split(' ').next().unwrap()).collect();
+        assert_eq!(about, [
+            "batch_options", "cluster_options", "taxonomy_options.re_run_enrichment",
+            "retriever_options.migrate_interactions", "retriever_options.migrate_execution_history",
+        ]);
+        assert!(warnings.iter().all(|one| one["error_code"] == "no_effect" && one["severity"] == "warning"), "{told:#}");
     }
 }

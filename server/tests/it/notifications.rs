@@ -1,11 +1,14 @@
 //! Notifications: made by what happens, read, counted, removed.
 
+use std::time::Duration;
+
+use loupe_server::{db::Json, jobs::Claim, v1};
 use serde_json::{Value, json};
 
 use crate::{
     batches::{ended, library, object},
     both,
-    harness::{Server, other_organization},
+    harness::{Server, other_organization, retriever},
 };
 
 const LIST: &str = "/v1/notifications/list";
@@ -43,6 +46,35 @@ async fn batch(
 /// A picture of one pixel.
 const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const BROKEN: &str = "iVBORw0KGgoAAAANSUhEUg==";
+
+/// Gives up everything that waits to be copied, taken or written.
+async fn give_up(server: &Server, reason: &str) {
+    type Row = (String, String, String, String, Json<Value>);
+    let waiting = "SELECT task_id, org_id, COALESCE(namespace_id, ''), COALESCE(kind, ''), work FROM tasks WHERE status = 'QUEUED' AND work IS NOT NULL ORDER BY created_at, task_id";
+    let waiting: Vec<Row> = server.app.db().all(waiting, vec![]).await.unwrap();
+    for (task_id, org_id, namespace_id, kind, Json(work)) in waiting {
+        let claim = Claim {
+            task_id,
+            org_id,
+            namespace_id: Some(namespace_id),
+            parent_id: None,
+            kind: kind.clone(),
+            work,
+            owner: "nobody".into(),
+            attempt: 1,
+            tries: 3,
+        };
+        let app = &server.app;
+        match kind.as_str() {
+            v1::copying::COPY => v1::copying::give_up(app, &claim, reason).await,
+            v1::snapshots::CAPTURE => v1::snapshots::give_up(app, &claim, reason).await,
+            v1::migrations::MIGRATE => v1::migrations::give_up(app, &claim, reason).await,
+            v1::exports::EXPORT => v1::exports::give_up(app, &claim, reason).await,
+            _ => Ok(()),
+        }
+        .unwrap();
+    }
+}
 
 both! {
     async fn preferences_say_which_notifications_there_are(server) {
@@ -126,6 +158,44 @@ both! {
         server.call("GET", &path, Value::Null).await.error(404, "NotFoundError");
         server.call("DELETE", &path, Value::Null).await.error(404, "NotFoundError");
         assert_eq!(of(json!({})).await, 2);
+    }
+
+    async fn what_is_given_up_is_told(server) {
+        // Nobody works: it is given up where it waits.
+        let server = server.restart_with(|config| config.jobs.workers = 0).await;
+        let (namespace, _) = retriever(&server, "left").await;
+        let clone = format!("/v1/namespaces/{namespace}/clone");
+        server.call("POST", &clone, json!({"namespace_name": "copied"})).await.ok();
+        server.call_in(&namespace, "POST", "/v1/collections/things/clone", json!({"collection_name": "more things"})).await.ok();
+        server.call("POST", &format!("/v1/namespaces/{namespace}/snapshots"), json!({})).await.ok();
+        let config = json!({"migration_type": "copy", "source_namespace_id": namespace, "target_namespace_name": "moved"});
+        let migration = json!({"config": config, "start_immediately": true});
+        server.call("POST", "/v1/namespaces/migrations/", migration).await.ok();
+        // It would wait for its file.
+        let export = server.call_in(&namespace, "POST", "/v1/collections/things/export", json!({"format": "json"}));
+        assert!(tokio::time::timeout(Duration::from_secs(5), export).await.is_err());
+        give_up(&server, "the disk is full").await;
+        let list = server.call("POST", LIST, json!({})).await.ok();
+        let told = list["results"].as_array().unwrap();
+        let mut titles: Vec<&str> = told.iter().map(|one| one["title"].as_str().unwrap()).collect();
+        titles.sort_unstable();
+        assert_eq!(titles, [
+            "A snapshot of left could not be taken",
+            "The collection things could not be exported",
+            "The migration into moved failed",
+            "The new collection more things could not be filled",
+            "The new namespace copied could not be filled",
+        ]);
+        for one in told {
+            assert_eq!((&one["type"], &one["priority"]), (&json!("pipeline_failure"), &json!("high")), "{one:#}");
+            assert!(one["content"].as_str().unwrap().starts_with("the disk is full. "), "{one:#}");
+            assert!(one["metadata"]["task_id"].is_string(), "{one:#}");
+        }
+        // A migration ends once, whoever gives it up again.
+        give_up(&server, "the disk is full").await;
+        let migrations = server.call("POST", &format!("{LIST}?limit=100"), json!({})).await.ok();
+        let migrations = migrations["results"].as_array().unwrap().iter();
+        assert_eq!(migrations.filter(|one| one["title"] == "The migration into moved failed").count(), 1);
     }
 
     async fn another_organization_is_told_nothing(server) {

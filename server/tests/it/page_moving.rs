@@ -1,10 +1,11 @@
-//! A page that goes over to another retriever: who links to it, shows it or knows its password notices better results alone.
+//! A page that goes over to another retriever: who links to it, shows it or knows its password notices better results alone. And
+//! a name that a page had, which leads to it and to nobody else.
 
 use serde_json::{Value, json};
 
 use crate::{
     both,
-    harness::Server,
+    harness::{Answer, Server, other_organization},
     locked::{PUBLIC, cookie_of, plain, vault},
 };
 
@@ -21,7 +22,75 @@ async fn copy(server: &Server, namespace: &str, publish: &str, name: &str) -> (S
     (id, publish)
 }
 
+/// Calls as another organization does.
+async fn as_other(
+    server: &Server,
+    (key, namespace): (&str, &str),
+    method: &str,
+    path: &str,
+    body: Value,
+) -> Answer {
+    let request = server.request(method, path).bearer_auth(key);
+    let request = request.header("x-namespace", namespace);
+    Server::send(if body.is_null() {
+        request
+    } else {
+        request.json(&body)
+    })
+    .await
+}
+
+/// A retriever of another organization: its namespace, and the path that publishes it.
+async fn elsewhere(server: &Server, key: &str) -> (String, String) {
+    let body = json!({"namespace_name": "elsewhere"});
+    let made = as_other(server, (key, ""), "POST", "/v1/namespaces", body).await;
+    let namespace = made.ok()["namespace_id"].as_str().unwrap().to_owned();
+    let body = json!({"collection_name": "things", "source": {"type": "direct_upsert"},
+        "feature_extractor": {"feature_extractor_name": "passthrough_extractor", "version": "v1"}});
+    let caller = (key, namespace.as_str());
+    as_other(server, caller, "POST", "/v1/collections", body)
+        .await
+        .ok();
+    let all = json!({"stage_name": "all", "config": {"stage_id": "attribute_filter", "parameters": {"field": "title", "operator": "exists"}}});
+    let body =
+        json!({"retriever_name": "all", "collection_identifiers": ["things"], "stages": [all]});
+    let made = as_other(server, caller, "POST", "/v1/retrievers", body)
+        .await
+        .ok();
+    let id = made["retriever_id"].as_str().unwrap();
+    let publish = format!("/v1/retrievers/{id}/publish");
+    (namespace, publish)
+}
+
 both! {
+    async fn an_old_name_is_no_other_organizations_to_take(server) {
+        let (namespace, publish) = vault(&server, json!({})).await;
+        let rename = async |name: &str| server.call_in(&namespace, "POST", &publish, json!({"public_name": name})).await;
+        rename("crypt").await.ok();
+        let other = other_organization(&server).await;
+        let (space, path) = elsewhere(&server, &other.key).await;
+        let call = async |method: &str, path: &str, body: Value| as_other(&server, (&other.key, &space), method, path, body).await;
+        let is_free = async |name: &str| call("GET", &format!("{path}/availability?name={name}"), Value::Null).await.ok()["available"].clone();
+        assert_eq!((is_free("vault").await, is_free("crypt").await, is_free("unused").await), (json!(false), json!(false), json!(true)));
+        let page = json!({"public_name": "vault", "display_config": {"title": "Phishing", "inputs": [], "exposed_fields": ["title"]}});
+        call("POST", &path, page.clone()).await.error(409, "AlreadyExistsError");
+        let led = plain(&server, "GET", "/r/vault", &[], Value::Null).await;
+        assert!(led.body.to_string().contains("Hidden treasure") && !led.body.to_string().contains("Phishing"), "{:#}", led.body);
+        // A name that nobody asked for gives way.
+        let mut unnamed = page.clone();
+        unnamed["public_name"] = Value::Null;
+        unnamed["display_name"] = json!("Vault");
+        call("POST", &path, unnamed).await.ok();
+        let named = call("GET", &path, Value::Null).await.ok()["public_name"].clone();
+        assert!(named.as_str().unwrap().starts_with("vault-"), "{named}");
+        // The page goes back to it, and it is given up with the page.
+        rename("vault").await.ok();
+        assert_eq!(is_free("crypt").await, json!(false));
+        server.call_in(&namespace, "DELETE", &publish, Value::Null).await.ok();
+        assert_eq!((is_free("vault").await, is_free("crypt").await), (json!(true), json!(true)));
+        call("POST", &path, page).await.ok();
+    }
+
     async fn a_page_goes_over_to_another_retriever_whole(server) {
         let (namespace, publish) = vault(&server, json!({"public_name": "crypt", "password_secret_name": "gate"})).await;
         let call = async |method: &str, path: &str, body: Value| server.call_in(&namespace, method, path, body).await;

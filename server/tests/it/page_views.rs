@@ -194,6 +194,37 @@ both! {
         assert!(text(&shown).contains("Scene 310") && !text(&shown).contains("data-moments"), "{}", text(&shown));
     }
 
+    async fn pictures_have_their_size_and_are_opened_where_their_field_is_shown(server) {
+        let namespace = server.namespace("prints").await;
+        let prints = collection(&server, &namespace, "prints", &[]).await;
+        let id = document_id(&prints, "obj_print", "0");
+        let scan = json!({"field": "scan", "role": "source", "type": "image", "content_type": "image/png", "url": "blob://scan.png", "filename": "scan.png"});
+        let internal = json!({"document_id": id, "collection_id": prints, "namespace_id": namespace, "mime_type": "image/png", "document_blobs": [scan]});
+        let payload = json!({"title": "A heron", "width": 421, "height": 633, "_internal": internal});
+        let payload = payload.as_object().cloned().unwrap();
+        let print = Document { document_id: id.clone(), collection_id: prints.clone(), payload: payload.into(), ..Default::default() };
+        let spec = CollectionSpec { namespace_id: namespace.clone(), collection_id: prints.clone(), vectors: Vec::new() };
+        server.app.store().upsert(&spec, vec![print]).await.unwrap();
+        let retriever = retriever(&server, &namespace, &prints, vec![all()]).await;
+        let publish = format!("/v1/retrievers/{retriever}/publish");
+        for exposed in [&["title"][..], &["title", "scan"]] {
+            let mut body = page("prints", "Prints", exposed);
+            body["display_config"]["layout"] = json!({"mode": "masonry"});
+            server.call_in(&namespace, "POST", &publish, body).await.ok();
+            let sized = "width=\"421\" height=\"633\"";
+            let cards = look(&server, "/r/prints").await;
+            assert!(text(&cards).contains(sized), "{}", text(&cards));
+            let item = look(&server, &format!("/r/prints/item/{id}")).await;
+            assert!(text(&item).contains(sized), "{}", text(&item));
+            assert_eq!(text(&item).contains("Open the picture"), exposed.len() > 1, "{}", text(&item));
+            let told = visit(&server, "POST", "/v1/public/retrievers/prints/execute", &[]).await.ok();
+            let told = &told["documents"][0];
+            assert_eq!((&told["thumbnail_width"], &told["thumbnail_height"], told.get("width")), (&json!(421), &json!(633), None), "{told:#}");
+        }
+        let item = look(&server, &format!("/r/prints/item/{id}")).await;
+        assert!(link(text(&item), "Open the picture").contains("scan.png"), "{}", text(&item));
+    }
+
     async fn links_to_a_page_are_shown_with_a_picture_of_it(server) {
         server.call("POST", "/v1/organizations/secrets", json!({"secret_name": "gate", "secret_value": "open sesame"})).await.ok();
         let (namespace, publish) = films(&server, &some(1), page("films", "Old films", &["title"])).await;

@@ -1,5 +1,7 @@
 //! What strangers cannot find out of a public page, and what looking costs this server.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -143,9 +145,9 @@ both! {
         publish(&server, &namespace, &id, body).await;
         let shown = async |path: &str| ask(&server, "GET", path, Value::Null).await.body.to_string();
         let (first, second) = (shown("/r/short-films").await, shown("/r/short-films?page=2").await);
-        let more = json!({"inputs": {}, "stream": true, "return_vectors": true, "expand": ["title"]});
+        let more = json!({"inputs": {}, "stream": true, "return_vectors": true, "expand": ["title"], "write_token": "w", "consistency": {"mode": "strong"}});
         let told = ask(&server, "POST", "/v1/public/retrievers/short-films/execute", more).await.ok();
-        let left_out = ["stream", "expand", "return_vectors"].map(|member| format!("a page does without '{member}': it was left out"));
+        let left_out = ["stream", "expand", "return_vectors", "write_token", "consistency"].map(|member| format!("a page does without '{member}': it was left out"));
         assert_eq!((told["documents"].as_array().unwrap().len(), &told["warnings"]), (2, &json!(left_out)));
         let told = ask(&server, "POST", "/v1/public/retrievers/short-films/execute", json!({"inputs": {}})).await.ok();
         assert_eq!(told["warnings"], json!([]));
@@ -264,6 +266,10 @@ both! {
         let config = async || ask(&server, "GET", "/v1/public/retrievers/films/config", Value::Null).await.ok()["display_config"].clone();
         publish(&server, &namespace, &id, with(Value::Null, true)).await;
         assert_eq!(config().await["icon_base64"], icon);
+        let stages = async |place: &str| ask(&server, "GET", &format!("{place}/films/template"), Value::Null).await.ok()["stages"].clone();
+        for place in ["/v1/public/retrievers", "/v1/marketplace/catalog"] {
+            assert_eq!(stages(place).await[0]["config"]["stage_id"], "attribute_filter", "{place}");
+        }
         let file = ask(&server, "GET", "/r/films/icon", Value::Null).await;
         assert_eq!((file.status, file.headers["content-type"].to_str().unwrap()), (200, "image/png"));
         let html = ask(&server, "GET", "/r/films", Value::Null).await;
@@ -276,12 +282,75 @@ both! {
         publish(&server, &namespace, &id, with(json!(own), false)).await;
         let silent = config().await;
         assert_eq!((&silent["icon_base64"], silent.get("retriever_config")), (&json!(own), None));
+        for place in ["/v1/public/retrievers", "/v1/marketplace/catalog"] {
+            assert_eq!(stages(place).await, json!([]), "{place}");
+        }
         let path = format!("/v1/retrievers/{id}/publish");
         server.call_in(&namespace, "PATCH", &path, json!({"display_config": page("", "Renamed", &["title"])["display_config"]})).await.ok();
         let renamed = config().await;
         assert_eq!((&renamed["title"], renamed.get("retriever_config")), (&json!("Renamed"), None));
         let html = ask(&server, "GET", "/r/films", Value::Null).await;
         assert!(!html.body.as_str().unwrap().contains("How it works"));
+    }
+
+    async fn what_nobody_searched_for_is_no_search(server) {
+        let namespace = server.namespace("films").await;
+        let documents = ["M", "Faust", "Metropolis"].map(|title| json!({"title": title}));
+        let films = collection(&server, &namespace, "films", &documents).await;
+        let all = stage("attribute_filter", json!({"field": "title", "operator": "exists"}));
+        let schema = json!({"like": {"type": "document_reference", "required": false}, "query": {"type": "text", "required": false}});
+        let body = json!({"retriever_name": "films", "collection_identifiers": [films], "stages": [all], "input_schema": schema});
+        let made = server.call_in(&namespace, "POST", "/v1/retrievers", body).await.ok();
+        let id = made["retriever_id"].as_str().unwrap();
+        let mut five = page("films", "Films", &["title"]);
+        five["rate_limit_config"] = json!({"requests_per_minute": 5, "max_results_per_query": 2});
+        publish(&server, &namespace, id, five).await;
+        // The beginning of a minute.
+        server.app.clock().advance(60 - server.app.clock().now().timestamp().rem_euclid(60));
+        server.app.clock().hold();
+        let landing = ask(&server, "GET", "/r/films", Value::Null).await.ok();
+        let document = landing.as_str().unwrap().split("data-document=\"").nth(1).unwrap().split('"').next().unwrap();
+        for path in ["?query=silent", "?query=silent&page=2", &format!("/item/{document}?query=silent"), &format!("?like={document}")] {
+            // What stands beside the item takes nothing: each of them is one of five.
+            assert_eq!(ask(&server, "GET", &format!("/r/films{path}"), Value::Null).await.status, 200, "{path}");
+        }
+        assert_eq!(ask(&server, "GET", "/r/films", Value::Null).await.status, 429);
+        server.app.clock().advance(60);
+
+        // Two searches: one for words, one by a document. The history is written behind the answers, in their order.
+        let figures = format!("/v1/analytics/retrievers/{id}/performance?source=page");
+        let began = Instant::now();
+        let sum = loop {
+            let told = server.call_in(&namespace, "GET", &figures, Value::Null).await.ok();
+            if told["summary"]["execution_count"] == 2 {
+                break told["summary"].clone();
+            }
+            assert!(began.elapsed() < Duration::from_secs(180), "{told:#}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        };
+        let queries = sum["top_queries"].as_array().unwrap();
+        assert_eq!((queries.len(), &queries[0]["query"], &queries[0]["count"]), (1, &json!("silent"), &json!(1)), "{sum:#}");
+        let path = format!("/v1/retrievers/{id}/executions/list");
+        let history = server.call_in(&namespace, "POST", &path, json!({})).await.ok();
+        assert_eq!(history["pagination"]["total"], 4, "{history:#}");
+        for (typed, recent) in [("silent", json!(["silent"])), ("doc_", json!([]))] {
+            let told = server.call_in(&namespace, "GET", &format!("/v1/retrievers/typeahead?q={typed}"), Value::Null).await.ok();
+            assert_eq!(told["recent_searches"], recent, "{told:#}");
+        }
+    }
+
+    async fn a_category_is_taken_away_by_an_empty_one(server) {
+        let namespace = server.namespace("films").await;
+        let films = collection(&server, &namespace, "films", &[]).await;
+        let all = stage("attribute_filter", json!({"field": "title", "operator": "exists"}));
+        let id = retriever(&server, &namespace, &films, vec![all]).await;
+        let mut body = page("films", "Films", &["title"]);
+        body["category"] = json!("film");
+        publish(&server, &namespace, &id, body).await;
+        let path = format!("/v1/retrievers/{id}/publish");
+        let change = async |change: Value| server.call_in(&namespace, "PATCH", &path, change).await.ok();
+        assert_eq!(change(json!({"tags": ["old"]})).await["category"], "film");
+        assert_eq!(change(json!({"category": ""})).await.get("category").filter(|category| !category.is_null()), None);
     }
 
     async fn a_name_is_free_for_the_retriever_that_has_it(server) {

@@ -7,6 +7,7 @@ use crate::{
     batches::{library, object, process, red_square},
     both,
     harness::{Server, other_organization},
+    stages::stage,
 };
 
 fn path(namespace: &str) -> String {
@@ -98,6 +99,106 @@ both! {
         let copy = document(&server, other, copied).await;
         assert_eq!((&copy["vectors"], &copy["title"]), (&before["vectors"], &before["title"]));
         assert_eq!(thumbnail(&server, &copy).await, 200);
+    }
+
+    async fn what_was_changed_since_is_turned_back(server) {
+        let (namespace, bucket, collection) = library(&server, "passthrough_extractor", "text").await;
+        let call = async |method: &str, path: &str, body: Value| server.call_in(&namespace, method, path, body).await.ok();
+        let text = json!({"property": "text", "type": "text", "data": "Knead flour."});
+        let root = object(&server, &namespace, &bucket, "Bread", text).await;
+        process(&server, &namespace, &bucket).await;
+        let body = json!({"retriever_name": "by title", "collection_identifiers": [collection], "input_schema": {"title": {"type": "text", "required": true}},
+            "stages": [stage("attribute_filter", json!({"field": "title", "value": "{{INPUT.title}}"}))]});
+        let finder = call("POST", "/v1/retrievers", body).await["retriever_id"].as_str().unwrap().to_owned();
+        let body = json!({"taxonomy_name": "kinds", "config": {"taxonomy_type": "flat", "retriever_id": finder,
+            "input_mappings": [{"input_key": "title", "path": "title"}], "source_collection": {"collection_id": collection}}});
+        let taxonomy = call("POST", "/v1/taxonomies", body).await["taxonomy_id"].as_str().unwrap().to_owned();
+        let of_bucket = format!("/v1/buckets/{bucket}");
+        let of_object = format!("{of_bucket}/objects/{root}");
+        let of_collection = format!("/v1/collections/{collection}");
+        let of_finder = format!("/v1/retrievers/{finder}");
+        let of_taxonomy = format!("/v1/taxonomies/{taxonomy}");
+        let every = |seconds: i64| json!({"trigger_type": "interval", "schedule_config": {"interval_seconds": seconds}});
+        call("PATCH", &of_collection, json!({"schedule": every(3600)})).await;
+        let scheduled = call("GET", &of_collection, Value::Null).await;
+        let snapshot = take(&server, &namespace, json!({})).await;
+
+        call("PATCH", &of_object, json!({"title": "Stone"})).await;
+        process(&server, &namespace, &bucket).await;
+        assert_eq!(document(&server, &namespace, &collection).await["title"], "Stone");
+        call("PATCH", &of_bucket, json!({"bucket_name": "renamed", "description": "after"})).await;
+        call("PATCH", &of_collection, json!({"description": "after", "schedule": every(7200)})).await;
+        call("PATCH", &of_finder, json!({"retriever_name": "other", "tags": ["after"]})).await;
+        call("PATCH", &of_taxonomy, json!({"taxonomy_name": "other kinds", "metadata": {"after": true}})).await;
+        // One that was made since has the bucket's name, and keeps it.
+        let taker = json!({"bucket_name": "files", "bucket_schema": {"properties": {"text": {"type": "text"}}}});
+        call("POST", "/v1/buckets", taker).await;
+
+        restore(&server, &snapshot, json!({"confirm_in_place": true})).await;
+        let found = call("GET", &of_object, Value::Null).await;
+        assert_eq!((&found["title"], &found["status"]), (&json!("Bread"), &json!("COMPLETED")), "{found:#}");
+        assert_eq!(document(&server, &namespace, &collection).await["title"], "Bread");
+        let found = call("GET", &of_bucket, Value::Null).await;
+        assert_eq!((&found["bucket_name"], &found["description"]), (&json!("renamed"), &Value::Null), "{found:#}");
+        let found = call("GET", &of_collection, Value::Null).await;
+        for member in ["collection_name", "description", "schedule", "trigger_id"] {
+            assert_eq!(found[member], scheduled[member], "{member}: {found:#}");
+        }
+        let trigger = format!("/v1/triggers/{}", found["trigger_id"].as_str().unwrap());
+        let trigger = call("GET", &trigger, Value::Null).await;
+        assert_eq!((&trigger["status"], &trigger["schedule_config"]["interval_seconds"]), (&json!("active"), &json!(3600)), "{trigger:#}");
+        let found = call("GET", &of_finder, Value::Null).await;
+        assert_eq!(found["retriever_name"], "by title");
+        assert!(!found.to_string().contains("after"), "{found:#}");
+        let found = call("GET", &of_taxonomy, Value::Null).await;
+        assert_eq!(found["taxonomy_name"], "kinds");
+        assert!(!found["metadata"].to_string().contains("after"), "{found:#}");
+        let report = server.call("GET", &snapshot, Value::Null).await.ok()["last_restore"].clone();
+        let skipped = report["skipped_summary"].as_array().unwrap();
+        assert_eq!((skipped.len(), &report["complete"]), (1, &json!(false)), "{report:#}");
+        assert!(skipped[0].as_str().unwrap().starts_with(&bucket), "{report:#}");
+        // The next batch knows that it was changed, and makes the same of it.
+        process(&server, &namespace, &bucket).await;
+        assert_eq!(document(&server, &namespace, &collection).await["title"], "Bread");
+        // Once more there is nothing to turn back.
+        let changes = async || server.events("object.updated").await.len() + server.events("collection.updated").await.len();
+        let before = changes().await;
+        restore(&server, &snapshot, json!({"confirm_in_place": true})).await;
+        assert_eq!(changes().await, before);
+    }
+
+    async fn objects_get_their_unique_keys_back(server) {
+        let namespace = server.namespace("keyed").await;
+        let schema = json!({"properties": {"code": {"type": "string"}}});
+        let body = json!({"bucket_name": "keyed", "bucket_schema": schema, "unique_key": {"fields": ["code"]}});
+        let bucket = server.call_in(&namespace, "POST", "/v1/buckets", body).await.ok();
+        let objects = format!("/v1/buckets/{}/objects", bucket["bucket_id"].as_str().unwrap());
+        let make = async |code: &str| {
+            let made = server.call_in(&namespace, "POST", &objects, json!({"code": code})).await.ok();
+            format!("{objects}/{}", made["object_id"].as_str().unwrap())
+        };
+        let code = async |path: &str| server.call_in(&namespace, "GET", path, Value::Null).await.ok()["code"].clone();
+        let (zero, one, two, three) = (make("0").await, make("1").await, make("2").await, make("3").await);
+        let snapshot = take(&server, &namespace, json!({})).await;
+        // Each has the key that the next one had.
+        for (path, code) in [(&three, "4"), (&two, "3"), (&one, "2"), (&zero, "8")] {
+            server.call_in(&namespace, "PATCH", path, json!({"code": code})).await.ok();
+        }
+        let since = make("0").await;
+        let shelved = json!({"object_ids": [three.rsplit('/').next().unwrap()], "reason": "wrong"});
+        let soft = format!("{objects}/bulk-soft-delete");
+        server.call_in(&namespace, "POST", &soft, shelved).await.ok();
+        restore(&server, &snapshot, json!({"confirm_in_place": true})).await;
+        let codes = [code(&one).await, code(&two).await, code(&three).await];
+        assert_eq!(codes, [json!("1"), json!("2"), json!("3")]);
+        let found = server.call_in(&namespace, "GET", &three, Value::Null).await.ok();
+        assert_eq!((&found["status"], found.get("error")), (&json!("DRAFT"), None), "{found:#}");
+        // What was made since keeps its key.
+        assert_eq!([code(&zero).await, code(&since).await], [json!("8"), json!("0")]);
+        let report = server.call("GET", &snapshot, Value::Null).await.ok()["last_restore"].clone();
+        let told = report["skipped_summary"].as_array().unwrap();
+        let id = zero.rsplit('/').next().unwrap();
+        assert!(told.len() == 1 && told[0].as_str().unwrap().contains(id), "{report:#}");
     }
 
     async fn what_is_written_for_a_removed_snapshot_goes(server) {

@@ -2,6 +2,7 @@
 
 mod figures;
 mod promoting;
+mod styles;
 
 use serde_json::{Value, json};
 

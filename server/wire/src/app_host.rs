@@ -11,4 +11,7 @@ pub struct AppEndUser {
     pub name: Option<String>,
     #[serde(default)]
     pub avatar_url: Option<String>,
+    /// A word of the app's owner. Of others nobody is told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
 }

@@ -13,11 +13,17 @@ use sha2::{Digest, Sha256};
 use super::{Mode, say};
 
 /// Largest size after brotli, by ending of the logical name. One entry per line of the promise.
-const BUDGETS: [(&str, usize); 3] = [
+const BUDGETS: [(&str, usize); 4] = [
     ("embed.js", 2 * 1024),
     ("console.js", 10 * 1024),
+    ("search.js", 10 * 1024),
     (".css", 15 * 1024),
 ];
+
+/// What every public page fetches beside itself, and its largest size: of the 30 KB that are promised before pictures, the rest
+/// is for the page's own text.
+const PUBLIC: [&str; 2] = ["public.css", "search.js"];
+const MOST_PUBLIC: usize = 22 * 1024;
 
 /// Files already small: compressing them again only costs.
 const COMPRESSED: [&str; 2] = ["woff2", "png"];
@@ -145,7 +151,12 @@ impl Bundle {
     }
 
     /// Writes the manifest; fails when a file is over its budget.
-    pub fn finish(self) -> Result<()> {
+    pub fn finish(mut self) -> Result<()> {
+        let public = PUBLIC.map(str::to_owned);
+        // Builds without the SDK have no script.
+        if public.iter().all(|name| self.names.contains_key(name)) {
+            self.weigh("files of a public page", &public, Some(MOST_PUBLIC));
+        }
         if !self.over.is_empty() {
             bail!("over the size budget: {}", self.over.join("; "));
         }
@@ -253,8 +264,32 @@ mod tests {
         let mut bundle = Bundle::new(&dir, Mode::Release);
         let noise = noise();
         bundle.add("huge.css", noise.as_bytes()).expect("added");
+        bundle.add("search.js", noise.as_bytes()).expect("added");
         let error = bundle.finish().expect_err("too large").to_string();
         assert!(error.contains("huge.css"), "{error}");
+        assert!(error.contains("search.js is "), "{error}");
+        fs::remove_dir_all(dir).ok();
+    }
+
+    #[test]
+    fn a_public_page_has_a_budget_of_its_own() {
+        let dir = scratch("public");
+        let noise = noise();
+        // Two characters of it are a byte: each file is within its own budget.
+        let (style, script) = (&noise[..29_000], &noise[29_000..48_600]);
+        let mut bundle = Bundle::new(&dir, Mode::Release);
+        let add = |bundle: &mut Bundle, name: &str, text: &str| {
+            bundle.add(name, text.as_bytes()).expect("added");
+        };
+        add(&mut bundle, "public.css", style);
+        add(&mut bundle, "search.js", "1");
+        bundle.finish().expect("within budget");
+        let mut bundle = Bundle::new(&dir, Mode::Release);
+        add(&mut bundle, "public.css", style);
+        add(&mut bundle, "search.js", script);
+        let error = bundle.finish().expect_err("too large").to_string();
+        assert!(error.contains("files of a public page"), "{error}");
+        assert!(!error.contains(" is "), "{error}");
         fs::remove_dir_all(dir).ok();
     }
 }

@@ -3,7 +3,7 @@
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
-use super::{FORM, MEMBERS, made, sentence};
+use super::{FORM, MEMBERS, history, looks, made, sentence, test_now};
 use crate::{
     api::{Answer, Api},
     load::{Load, Query},
@@ -35,8 +35,8 @@ const BLANK: Blank = Blank {
 
 const LIST: &str = "/v1/organizations/alerts";
 
-fn path_of(one: &Record) -> String {
-    format!("{LIST}/{}", text::escape(&one.text("alert_id")))
+fn path_of(id: &str) -> String {
+    format!("{LIST}/{}", text::escape(id))
 }
 
 /// What the form is filled with: it asks for other things than that of a namespace.
@@ -72,7 +72,7 @@ fn changed(body: Value) -> Value {
 
 pub fn everywhere() -> AnyView {
     let session = use_session();
-    let (search, offset) = (Query::new("q"), Query::new("offset"));
+    let (search, offset, log) = (Query::new("q"), Query::new("offset"), Query::new("log"));
     let form = Form::plain("alert");
     let load = Load::new(move || {
         let path = format!("{LIST}/list{}", page_query(offset));
@@ -85,10 +85,11 @@ pub fn everywhere() -> AnyView {
     let rows = Rows::new(load);
     provide_context(rows);
     provide_context(form);
+    provide_context(log);
     let create = RwSignal::new(false);
     let saved = Callback::new(move |_| load.reload());
     let patch = move |body: Value| {
-        let path = path_of(&rows.of.get_untracked());
+        let path = path_of(&rows.of.get_untracked().text("alert_id"));
         session.api().patch(&path, &changed(body))
     };
     let fresh = || json!({"source": "system", "system_condition": {"params": {}}, "notification_config": {"channels": [{"channel_type": "webhook", "config": {}}]}});
@@ -100,7 +101,8 @@ pub fn everywhere() -> AnyView {
         <Fill open=rows.dialog("Change") title=Signal::derive(move || format!("Change {}", rows.of.get().text("name"))) label="Save" form=form.beside() schema=FORM
             start=Callback::new(move |()| filled(rows.of.get().0)) send=Callback::new(patch) done=saved/>
         <Discard rows what="alert" name="name" loses="It looks at no namespace any more. What it told is gone with it."
-            delete=Callback::new(move |one: Record| session.api().delete(&path_of(&one)))/>
+            delete=Callback::new(move |one: Record| session.api().delete(&path_of(&one.text("alert_id"))))/>
+        {looks(load, log, path_of, move || session.api())}
     }
     .into_any()
 }
@@ -129,7 +131,9 @@ fn watched(one: &Record, named: impl Fn(&str) -> String) -> Vec<String> {
 fn row(one: Record) -> AnyView {
     let (session, rows, form): (_, Rows, Form) =
         (use_session(), expect_context(), expect_context());
-    let (title, on, path) = (one.text("name"), one.flag("enabled"), path_of(&one));
+    let log: Query = expect_context();
+    let (id, title, on) = (one.text("alert_id"), one.text("name"), one.flag("enabled"));
+    let path = path_of(&id);
     let condition = sentence(&one, &schema::named(FORM), |of, id| form.name_of(of, id));
     let channels = one.record("notification_config").list("channels");
     let channels = channels
@@ -139,9 +143,15 @@ fn row(one: Record) -> AnyView {
     let rest = one.int("renotify_interval_seconds");
     let rest = rest.map(|rest| format!("tells again after {}", text::span(rest)));
     let test = {
+        let path = format!("{path}/execute");
+        let call = move || session.api().post(&path, &json!({}));
+        test_now(rows, log, &title, &id, call)
+    };
+    let send = {
         let path = format!("{path}/test");
         rows.send_test(&title, move || session.api().post(&path, &json!({})))
     };
+    let past = history(log, &title, &id);
     let toggle = match on {
         true => ("Switch off", "It looks no more"),
         false => ("Switch on", "It looks again"),
@@ -149,9 +159,9 @@ fn row(one: Record) -> AnyView {
     let toggle = rows.call(toggle.0, &title, toggle.1, move || {
         session.api().patch(&path, &json!({"enabled": !on}))
     });
-    let buttons = view! { {test}{toggle}{rows.open("Change", &title, &one)}{rows.open("Remove", &title, &one)} };
+    let buttons = view! { {test}{send}{past}{toggle}{rows.open("Change", &title, &one)}{rows.open("Remove", &title, &one)} };
     line(vec![
-        name(None, title.clone(), one.text("alert_id")),
+        name(None, title.clone(), id),
         two(condition, rest.unwrap_or_default()),
         tags(watched(&one, |id| form.name_of("namespaces", id))),
         tags(channels),

@@ -3,10 +3,15 @@
 use leptos::prelude::*;
 
 use super::{Place, draft::Draft};
-use crate::{load::Load, part::*};
+use crate::{
+    load::Load, part::*, record::Record, route::param, session::use_session, text::escape,
+};
 
 /// Time without a change after which the page is shown anew.
 const REST: u32 = 600;
+
+/// Of the picture that links are shown with.
+const SHAPE: &str = "1200 / 630";
 
 /// The page's address: to open, to copy.
 #[component]
@@ -93,6 +98,24 @@ pub fn preview(place: Place, draft: Draft) -> AnyView {
     .into_any()
 }
 
+/// The address of the picture that is drawn of the page, where it is published.
+fn drawn() -> Memo<Option<String>> {
+    let session = use_session();
+    let (ns, id) = (param("ns"), param("retriever"));
+    let path = move || format!("/v1/retrievers/{}/publish", escape(&id.get()));
+    let load = Load::of(move || session.api_in(ns.get()), path);
+    Memo::new(move |_| load.good().and_then(|page| picture_of(&page)))
+}
+
+/// The same of a publication. Nobody is shown one of a page that is paused or has a password.
+fn picture_of(page: &Record) -> Option<String> {
+    let is_open = page.flag("is_active") && !page.flag("password_protected");
+    let name = page.opt("public_name").filter(|_| is_open)?;
+    // Browsers keep a picture for a while: that of a page that changed is another.
+    let changed = escape(&page.text("updated_at"));
+    Some(format!("/r/{name}/preview.png?v={changed}"))
+}
+
 /// The page in a list of results, and as a card in a message.
 pub fn told(draft: Draft) -> AnyView {
     let host = origin();
@@ -104,11 +127,26 @@ pub fn told(draft: Draft) -> AnyView {
         move || format!("{host} › r › {}", draft.name.get())
     };
     let words = Memo::new(move |_| draft.told());
-    let picture = move || match draft.image.get() {
-        address if address.starts_with("https://") => {
-            view! { <span class="muted">{address}</span> }.into_any()
-        }
-        _ => view! { <strong>{move || words.get().0}</strong> }.into_any(),
+    let drawn = drawn();
+    // The room is the same whatever is in it, and before a picture is there.
+    let picture = move || {
+        let own = draft.image.get();
+        let inside = match drawn.get() {
+            Some(address) if own.is_empty() => {
+                return view! {
+                    <div class="picture" style:display="block" style:padding="0" style:overflow="hidden" style:aspect-ratio=SHAPE>
+                        <img src=address alt="The picture of the page as it is published" width="1200" height="630" loading="lazy"
+                            style:width="100%" style:height="auto"/>
+                    </div>
+                }
+                .into_any();
+            }
+            _ if own.starts_with("https://") => {
+                view! { <span class="muted">{own}</span> }.into_any()
+            }
+            _ => view! { <strong>{move || words.get().0}</strong> }.into_any(),
+        };
+        view! { <div class="picture" style:aspect-ratio=SHAPE>{inside}</div> }.into_any()
     };
     view! {
         <div class="halves">
@@ -116,9 +154,30 @@ pub fn told(draft: Draft) -> AnyView {
                 <div class="found"><span class="muted">{at}</span><strong>{move || words.get().0}</strong><span>{move || words.get().1}</span></div>
             </figure>
             <figure class="told"><figcaption class="muted">"As a link in a message"</figcaption>
-                <div class="link-card"><div class="picture">{picture}</div><span class="muted">{host}</span><strong>{move || words.get().0}</strong><span>{move || words.get().1}</span></div>
+                <div class="link-card">{picture}<span class="muted">{host}</span><strong>{move || words.get().0}</strong><span>{move || words.get().1}</span></div>
             </figure>
         </div>
     }
     .into_any()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_an_open_page_has_a_picture_for_everyone() {
+        let of = |active: bool, locked: bool| {
+            let page = json!({"public_name": "films", "is_active": active, "password_protected": locked,
+                "updated_at": "2026-11-24T17:00:00Z"});
+            picture_of(&Record(page))
+        };
+        let drawn = "/r/films/preview.png?v=2026-11-24T17%3A00%3A00Z";
+        assert_eq!(of(true, false).as_deref(), Some(drawn));
+        assert_eq!(of(false, false), None);
+        assert_eq!(of(true, true), None);
+        assert_eq!(picture_of(&Record::default()), None);
+    }
 }

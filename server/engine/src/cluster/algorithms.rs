@@ -4,11 +4,13 @@
 
 use hdbscan::{DistanceMetric, Hdbscan, HdbscanHyperParams, NnAlgorithm};
 use rand::rngs::StdRng;
+use rand::seq::index::sample;
 use rand::{Rng as _, SeedableRng as _};
 
+use super::neighbours::{Measure, Space, measured};
 use super::{
-    Algorithm, Linkage, NOISE, Settings, Stop, Stopped, evoc, leiden, mean_shift, mixture, optics,
-    spectral,
+    Algorithm, Linkage, NOISE, Seeds, Settings, Stop, Stopped, evoc, leiden, mean_shift, mixture,
+    optics, spectral,
 };
 
 /// Most clusters that are made where a number is given or guessed.
@@ -39,6 +41,7 @@ pub(super) fn label(
         Algorithm::Dbscan => dbscan(points, settings, stop),
         Algorithm::Agglomerative => agglomerative(points, k, settings, stop),
         Algorithm::Spectral => spectral::label(points, k.min(MAX_SHARES), settings, &mut rng, stop),
+        Algorithm::GaussianMixture if settings.clusters == Some(1) => Ok(vec![0; count]),
         Algorithm::GaussianMixture => {
             mixture::label(points, k.min(MAX_SHARES), settings, &mut rng, stop)
         }
@@ -59,15 +62,24 @@ fn density(points: &[Vec<f32>], settings: &Settings, stop: &Stop) -> Result<Vec<
     }
     let mut parameters = HdbscanHyperParams::builder()
         .min_cluster_size(least)
+        .allow_single_cluster(settings.single)
         .dist_metric(DistanceMetric::Euclidean)
         .nn_algorithm(NnAlgorithm::BruteForce);
     if let Some(samples) = settings.samples {
         parameters = parameters.min_samples(samples.clamp(1, points.len()));
     }
-    if let Some(radius) = settings.radius.filter(|radius| *radius > 0.0) {
-        parameters = parameters.epsilon(radius);
+    if let Some(largest) = settings.largest {
+        parameters = parameters.max_cluster_size(largest.max(least));
     }
-    let found = Hdbscan::new(points, parameters.build()).cluster();
+    if let Some(radius) = settings.radius.filter(|radius| *radius > 0.0) {
+        parameters = parameters.epsilon(match settings.measure {
+            Measure::Euclidean => radius,
+            // Between points at unit length the distance by the angle is half of the square of the straight one.
+            Measure::Cosine => (2.0 * radius).sqrt(),
+        });
+    }
+    let at = measured(points, settings.measure);
+    let found = Hdbscan::new(&at[..], parameters.build()).cluster();
     check(stop)?;
     Ok(found.unwrap_or_else(|_| vec![NOISE; points.len()]))
 }
@@ -119,7 +131,11 @@ pub(super) fn kmeans(
 ) -> Result<Vec<i32>, Stopped> {
     let mut best: Option<(f64, Vec<i32>)> = None;
     for _ in 0..settings.starts.max(1) {
-        let found = lloyd(points, seeds(points, k, rng), settings.rounds, stop)?;
+        let centers = match settings.seeds {
+            Seeds::Spread => seeds(points, k, rng),
+            Seeds::Chance => by_chance(points, k, rng),
+        };
+        let found = lloyd(points, centers, settings, stop)?;
         if best.as_ref().is_none_or(|(apart, _)| found.0 < *apart) {
             best = Some(found);
         }
@@ -131,12 +147,17 @@ pub(super) fn kmeans(
 fn lloyd(
     points: &[Vec<f32>],
     mut centers: Vec<Vec<f32>>,
-    rounds: usize,
+    settings: &Settings,
     stop: &Stop,
 ) -> Result<(f64, Vec<i32>), Stopped> {
     let mut labels = vec![0_usize; points.len()];
-    let mut total = 0.0;
-    for round in 0..rounds.max(1) {
+    let (mut total, mut still) = (0.0, false);
+    // Told as a share of how far points are spread.
+    let least = match settings.tolerance > 0.0 {
+        true => settings.tolerance * variance(points),
+        false => -1.0,
+    };
+    for round in 0..settings.rounds.max(1) {
         check(stop)?;
         let found: Vec<(usize, f64)> = points
             .iter()
@@ -148,7 +169,10 @@ fn lloyd(
             break;
         }
         labels = next;
-        move_centers(points, &labels, &mut centers);
+        if still {
+            break;
+        }
+        still = move_centers(points, &labels, &mut centers) <= least;
     }
     Ok((
         total,
@@ -156,8 +180,16 @@ fn lloyd(
     ))
 }
 
-/// Each center to the mean of its points; one that has none stays.
-fn move_centers(points: &[Vec<f32>], labels: &[usize], centers: &mut [Vec<f32>]) {
+/// How far points are spread in one direction, as a mean of all.
+fn variance(points: &[Vec<f32>]) -> f64 {
+    let all: Vec<usize> = (0..points.len()).collect();
+    let middle = mean(points, &all);
+    let sum: f64 = points.iter().map(|point| distance(point, &middle)).sum();
+    sum / (points.len() * middle.len()).max(1) as f64
+}
+
+/// Each center to the mean of its points; one that has none stays. Answers how far all of them moved, squared.
+fn move_centers(points: &[Vec<f32>], labels: &[usize], centers: &mut [Vec<f32>]) -> f64 {
     let dims = points.first().map_or(0, Vec::len);
     let mut sums = vec![vec![0.0_f32; dims]; centers.len()];
     let mut counts = vec![0_usize; centers.len()];
@@ -168,12 +200,21 @@ fn move_centers(points: &[Vec<f32>], labels: &[usize], centers: &mut [Vec<f32>])
             .zip(point)
             .for_each(|(s, x)| *s += x);
     }
+    let mut moved = 0.0;
     for ((center, mut sum), count) in centers.iter_mut().zip(sums).zip(counts) {
         if count > 0 {
             sum.iter_mut().for_each(|s| *s /= count as f32);
+            moved += distance(center, &sum);
             *center = sum;
         }
     }
+    moved
+}
+
+/// Seeds at any points, no two at one.
+fn by_chance(points: &[Vec<f32>], k: usize, rng: &mut StdRng) -> Vec<Vec<f32>> {
+    let chosen = sample(rng, points.len(), k.min(points.len()));
+    chosen.iter().map(|place| points[place].clone()).collect()
 }
 
 /// Each next seed by chance, the likelier the further it is from those before.
@@ -203,12 +244,13 @@ fn seeds(points: &[Vec<f32>], k: usize, rng: &mut StdRng) -> Vec<Vec<f32>> {
 fn dbscan(points: &[Vec<f32>], settings: &Settings, stop: &Stop) -> Result<Vec<i32>, Stopped> {
     let count = points.len();
     let least = settings.samples.unwrap_or(settings.least).max(1);
+    let space = Space::new(points, settings.measure);
     let radius = match settings.radius {
         Some(radius) => radius,
-        None => knee(points, least.min(count) - 1, stop)?,
+        None => knee(&space, least.min(count) - 1, stop)?,
     };
     let around = |i: usize| -> Vec<usize> {
-        let near = |j: &usize| distance(&points[i], &points[*j]).sqrt() <= radius;
+        let near = |j: &usize| space.apart(i, *j) <= radius;
         (0..count).filter(near).collect()
     };
     let mut labels: Vec<Option<i32>> = vec![None; count];
@@ -254,14 +296,15 @@ fn join(labels: &mut [Option<i32>], open: &mut Vec<usize>, near: Vec<usize>, clu
 }
 
 /// Where the sorted distances to the k-th neighbour bend most: the point furthest below the line from first to last.
-fn knee(points: &[Vec<f32>], k: usize, stop: &Stop) -> Result<f64, Stopped> {
-    let mut of_kth = Vec::with_capacity(points.len());
-    for point in points {
+fn knee(space: &Space<'_>, k: usize, stop: &Stop) -> Result<f64, Stopped> {
+    let count = space.len();
+    let mut of_kth = Vec::with_capacity(count);
+    for i in 0..count {
         check(stop)?;
-        let mut row: Vec<f64> = points.iter().map(|other| distance(point, other)).collect();
+        let mut row: Vec<f64> = (0..count).map(|j| space.apart(i, j)).collect();
         let place = k.min(row.len() - 1);
         let (_, kth, _) = row.select_nth_unstable_by(place, f64::total_cmp);
-        of_kth.push(kth.sqrt());
+        of_kth.push(*kth);
     }
     of_kth.sort_by(f64::total_cmp);
     let last = of_kth.len() - 1;
@@ -279,10 +322,11 @@ fn agglomerative(
     stop: &Stop,
 ) -> Result<Vec<i32>, Stopped> {
     let count = points.len();
+    let space = Space::new(points, settings.measure);
     let mut apart: Vec<f64> = Vec::with_capacity(count * (count - 1) / 2);
     for i in 0..count {
         check(stop)?;
-        apart.extend((i + 1..count).map(|j| distance(&points[i], &points[j]).sqrt()));
+        apart.extend((i + 1..count).map(|j| space.apart(i, j)));
     }
     let method = match settings.linkage {
         Linkage::Average => kodama::Method::Average,

@@ -3,7 +3,7 @@
 use rand::rngs::StdRng;
 
 use super::algorithms::{check, kmeans};
-use super::{NOISE, Settings, Stop, Stopped};
+use super::{NOISE, Settings, Shape, Stop, Stopped};
 
 /// One Gaussian: its share of the points, its middle, and how wide it is in each direction.
 struct Gaussian {
@@ -14,7 +14,7 @@ struct Gaussian {
 
 impl Gaussian {
     /// Of points that each belong to it by a share.
-    fn of(points: &[Vec<f32>], shares: &[f64]) -> Self {
+    fn of(points: &[Vec<f32>], shares: &[f64], settings: &Settings) -> Self {
         let dims = points[0].len();
         let total: f64 = shares.iter().sum::<f64>().max(1e-12);
         let (mut mean, mut variance) = (vec![0.0; dims], vec![0.0; dims]);
@@ -28,8 +28,13 @@ impl Gaussian {
                 *v += share / total * (f64::from(*x) - m).powi(2);
             }
         }
+        if settings.shape == Shape::Round {
+            let mean = variance.iter().sum::<f64>() / dims.max(1) as f64;
+            variance.fill(mean);
+        }
         // A Gaussian without width would take a point for itself alone.
-        variance.iter_mut().for_each(|v| *v += 1e-4);
+        let least = settings.widened.max(1e-12);
+        variance.iter_mut().for_each(|v| *v += least);
         Self {
             weight: total / points.len() as f64,
             mean,
@@ -62,24 +67,30 @@ pub(super) fn label(
                 .collect()
         })
         .collect();
+    let mut before = f64::NEG_INFINITY;
     for _ in 0..settings.rounds {
         check(stop)?;
-        let parts: Vec<Gaussian> = shares.iter().map(|s| Gaussian::of(points, s)).collect();
+        let of = |share: &Vec<f64>| Gaussian::of(points, share, settings);
+        let parts: Vec<Gaussian> = shares.iter().map(of).collect();
+        let mut likely = 0.0;
         let mut next = Vec::with_capacity(points.len());
         for (i, point) in points.iter().enumerate() {
             let logs: Vec<f64> = parts.iter().map(|g| g.log_density(point)).collect();
             let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let total: f64 = logs.iter().map(|l| (l - most).exp()).sum();
+            likely += (most + total.ln()) / points.len() as f64;
             for (share, log) in shares.iter_mut().zip(&logs) {
                 share[i] = (log - most).exp() / total;
             }
             let best = logs.iter().position(|l| *l == most);
             next.push(best.map_or(NOISE, |c| c as i32));
         }
-        if next == labels {
+        let still = (likely - before).abs() < settings.tolerance;
+        if next == labels || still {
+            labels = next;
             break;
         }
-        labels = next;
+        (labels, before) = (next, likely);
     }
     Ok(labels)
 }

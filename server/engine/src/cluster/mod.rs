@@ -4,6 +4,7 @@
 //! belongs off the async runtime.
 
 mod algorithms;
+mod aligning;
 mod evoc;
 mod hierarchy;
 mod layout;
@@ -26,6 +27,7 @@ use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use rand::seq::index::sample;
 
+pub use aligning::aligned;
 pub use hierarchy::{Branch, branches, divided, numbered};
 pub use layout::Umap;
 pub use leiden::Objective;
@@ -34,6 +36,7 @@ pub use optics::Valleys;
 pub use projection::project;
 pub use quality::{Drift, Quality, drift, quality};
 pub use reduction::{Reduction, picture};
+pub use spectral::Affinity;
 pub use tsne::Tsne;
 pub use words::keywords;
 
@@ -114,6 +117,26 @@ pub enum Linkage {
     Single,
 }
 
+/// Where k-means begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Seeds {
+    /// Each far from those before.
+    #[default]
+    Spread,
+    /// At any points.
+    Chance,
+}
+
+/// What a Gaussian may look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Shape {
+    /// Of its own width in every direction.
+    #[default]
+    Diagonal,
+    /// As wide in all of them.
+    Round,
+}
+
 /// What an algorithm is told.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -122,6 +145,9 @@ pub struct Settings {
     pub clusters: Option<usize>,
     /// Fewest points of a cluster, for those that find noise.
     pub least: usize,
+    /// Most points of a cluster, and whether all points may be one, for hdbscan.
+    pub largest: Option<usize>,
+    pub single: bool,
     /// Neighbours that make a point a part of a cluster; as `least` where absent.
     pub samples: Option<usize>,
     /// How near neighbours are; measured where absent.
@@ -130,6 +156,9 @@ pub struct Settings {
     pub measure: Measure,
     /// Neighbours that each point is linked with.
     pub neighbours: usize,
+    /// What the links of a graph weigh, and its eigenvectors that are compared: as many as clusters where absent.
+    pub affinity: Affinity,
+    pub components: Option<usize>,
     pub objective: Objective,
     /// The larger, the smaller communities.
     pub resolution: f64,
@@ -153,8 +182,14 @@ pub struct Settings {
     /// Groups that are further apart than this are not joined.
     pub threshold: Option<f64>,
     pub rounds: usize,
+    /// Rounds end where less than this changes; at 0 where nothing does.
+    pub tolerance: f64,
     /// Beginnings of which the best is kept.
     pub starts: usize,
+    pub seeds: Seeds,
+    pub shape: Shape,
+    /// What Gaussians are wider than their points in every direction, as a variance.
+    pub widened: f64,
     pub seed: u64,
 }
 
@@ -164,10 +199,17 @@ impl Settings {
             algorithm,
             clusters: None,
             least: 5,
+            largest: None,
+            single: false,
             samples: None,
             radius: None,
             measure: Measure::default(),
-            neighbours: 15,
+            neighbours: match algorithm {
+                Algorithm::Spectral => 10,
+                _ => 15,
+            },
+            affinity: Affinity::default(),
+            components: None,
             objective: Objective::default(),
             resolution: 1.0,
             passes: Some(2),
@@ -182,7 +224,11 @@ impl Settings {
             linkage: Linkage::default(),
             threshold: None,
             rounds: 50,
+            tolerance: 0.0,
             starts: 1,
+            seeds: Seeds::default(),
+            shape: Shape::default(),
+            widened: 1e-4,
             seed: 42,
         }
     }
@@ -392,6 +438,9 @@ pub fn gathered(points: &[Vec<f32>], labels: Vec<i32>, compared: usize) -> Clust
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod known_groups;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod parameters;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;

@@ -1,5 +1,7 @@
 //! The nearest neighbours of every point, exactly, and the graph that they make.
 
+use std::borrow::Cow;
+
 use super::algorithms::{check, distance};
 use super::{Stop, Stopped};
 use crate::stage::likeness::dot;
@@ -13,24 +15,31 @@ pub enum Measure {
     Cosine,
 }
 
+/// Points as a measure compares them by their distance: for that by angles at unit length.
+pub(super) fn measured(points: &[Vec<f32>], measure: Measure) -> Cow<'_, [Vec<f32>]> {
+    match measure {
+        Measure::Euclidean => Cow::Borrowed(points),
+        Measure::Cosine => {
+            let mut own = points.to_vec();
+            own.iter_mut()
+                .for_each(|point| crate::embed::normalize(point));
+            Cow::Owned(own)
+        }
+    }
+}
+
 /// Points that are measured by one measure.
 pub(super) struct Space<'a> {
-    points: std::borrow::Cow<'a, [Vec<f32>]>,
+    points: Cow<'a, [Vec<f32>]>,
     measure: Measure,
 }
 
 impl<'a> Space<'a> {
     pub(super) fn new(points: &'a [Vec<f32>], measure: Measure) -> Self {
-        let points = match measure {
-            Measure::Euclidean => std::borrow::Cow::Borrowed(points),
-            Measure::Cosine => {
-                let mut own = points.to_vec();
-                own.iter_mut()
-                    .for_each(|point| crate::embed::normalize(point));
-                std::borrow::Cow::Owned(own)
-            }
-        };
-        Self { points, measure }
+        Self {
+            points: measured(points, measure),
+            measure,
+        }
     }
 
     pub(super) fn len(&self) -> usize {

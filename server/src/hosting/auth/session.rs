@@ -165,13 +165,23 @@ pub(super) fn redirect(to: &str) -> Response {
     response
 }
 
-/// As pages of the app see a person.
+/// As pages of the app see the person that looks at them.
 fn told(user: User) -> AppEndUser {
+    let role = user.profile.role.clone();
+    AppEndUser {
+        role: (!role.is_empty()).then_some(role),
+        ..told_to_others(user)
+    }
+}
+
+/// As pages of the app see somebody else. What the owner made of them is nobody's business.
+fn told_to_others(user: User) -> AppEndUser {
     AppEndUser {
         id: user.user_id,
         email: user.email,
         name: user.profile.name,
         avatar_url: user.profile.avatar_url,
+        role: None,
     }
 }
 
@@ -205,7 +215,7 @@ pub(super) async fn people(asked: &Asked<'_>) -> Result<Response> {
         ));
     }
     let users = store::list(asked.app.db(), &place(asked.site), LISTED).await?;
-    let told: Vec<AppEndUser> = users.into_iter().map(told).collect();
+    let told: Vec<AppEndUser> = users.into_iter().map(told_to_others).collect();
     Ok(Json(told).into_response())
 }
 

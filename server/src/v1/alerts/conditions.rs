@@ -5,6 +5,7 @@ mod batches;
 mod collections;
 mod judgements;
 mod searches;
+mod written;
 
 use loupe_wire::{Object, SystemCondition, SystemConditionType, Value};
 

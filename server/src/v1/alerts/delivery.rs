@@ -324,6 +324,7 @@ fn body(alert: &Alert, execution: &AlertExecutionResult, claim: &Claim) -> Objec
             let mut told = serde_json::to_value(one).unwrap_or_default();
             if let (false, Some(members)) = (include_scores, told.as_object_mut()) {
                 members.remove("score");
+                members.remove("matched_features");
             }
             told
         })

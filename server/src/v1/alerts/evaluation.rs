@@ -211,13 +211,20 @@ fn matched(document: &Object) -> AlertMatchResult {
             .and_then(Value::as_f64)
             .unwrap_or_default()
             .clamp(0.0, 1.0),
-        matched_features: None,
+        matched_features: features(document),
         metadata: text("collection_id").map(|id| {
             [("collection_id".to_owned(), Value::from(id))]
                 .into_iter()
                 .collect()
         }),
     }
+}
+
+/// What each part of a search of several gave the document, as the search tells it: parts that did not find it are not there.
+fn features(document: &Object) -> Option<Object> {
+    let scores = document.get("scores")?.as_object()?;
+    let told = !scores.is_empty() && scores.values().all(Value::is_number);
+    told.then(|| scores.clone())
 }
 
 async fn measure(app: &App, owner: &str, alert: &Alert, now: i64) -> Result<Found> {
@@ -415,6 +422,24 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_matched_is_what_the_search_tells() {
+        let of = |document: Value| {
+            let found = matched(document.as_object().unwrap());
+            found.matched_features.map(Value::Object)
+        };
+        let scores = json!({"search_0": 0.42, "search_0_lexical": 6.1});
+        assert_eq!(of(json!({"score": 0.1, "scores": scores})), Some(scores));
+        for document in [
+            json!({"score": 0.1}),
+            json!({"scores": {}}),
+            json!({"scores": {"home": "three"}}),
+            json!({"scores": [3]}),
+        ] {
+            assert_eq!(of(document), None);
+        }
+    }
 
     #[test]
     fn thresholds_compare_numbers_and_texts_and_nothing_else() {

@@ -1,9 +1,6 @@
-//! What makes alerts look: documents that were written, read from the change feed, and the clock.
+//! What makes alerts look: documents that were written, read from the change feed.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::atomic::Ordering,
-};
+use std::collections::BTreeMap;
 
 use futures::{StreamExt, stream};
 use loupe_engine::{
@@ -15,13 +12,12 @@ use loupe_wire::{
     TaskType, Value,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use super::{
     Alert, READER,
     evaluation::{self, Cause},
     selecting::watching,
-    store::{self, ALERTS},
+    store, timed,
 };
 use crate::{
     app::App,
@@ -36,13 +32,13 @@ use crate::{
     },
 };
 
-/// The queue's word for alerts that look at what was written, and for those that look by the clock.
+/// The queue's word for alerts that look at what was written, and for those that do at the clock's next moment.
 pub const INGEST: &str = "alert_ingest";
-pub const CLOCK: &str = "alert_clock";
+pub const GATHERED: &str = "alert_gathered";
 
 /// Events read at a time, and documents that are gathered before alerts look.
 const EVENTS: i64 = 500;
-const GATHERED: usize = 5000;
+const AT_ONCE: usize = 5000;
 
 /// Looks that one task has under way.
 const TOGETHER: usize = 4;
@@ -51,16 +47,38 @@ const TOGETHER: usize = 4;
 const STEP: usize = 500;
 
 /// What was written to one collection.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Written {
     collection_id: String,
     documents: Vec<String>,
     /// Nothing more of the same batch is to come.
     ended: bool,
+    /// The moment of the clock at which alerts look; without one they look at once.
+    #[serde(default)]
+    moment: Option<i64>,
 }
 
-/// Leaves a task for every collection that was written to and that alerts watch. While the last such task of an
-/// organization is under way, more is gathered: alerts fall behind together, they do not pile up.
+impl Written {
+    /// Which alerts look at it.
+    fn mode(&self) -> AlertExecutionMode {
+        match self.moment {
+            Some(_) => AlertExecutionMode::Scheduled,
+            None => AlertExecutionMode::OnIngest,
+        }
+    }
+
+    /// What a look at one of the documents is known by. One that was written twice before a moment is looked at once.
+    fn key(&self, claim: &Claim, document_id: &str) -> String {
+        match self.moment {
+            Some(moment) => format!("clock:{moment}:{document_id}"),
+            None => format!("{}:{document_id}", claim.task_id),
+        }
+    }
+}
+
+/// Leaves a task for every collection that was written to and that alerts watch, and another one for those that wait for the
+/// clock. While the last such task of an organization is under way, more is gathered: alerts fall behind together, they do not
+/// pile up.
 ///
 /// # Errors
 /// The database does not answer.
@@ -72,11 +90,14 @@ pub async fn dispatch(app: &App) -> Result<()> {
         let (written, last) = gather(app, &org_id, seen).await?;
         let mut watched = Vec::new();
         for (namespace_id, written) in written {
-            if !watchers(app, &org_id, &namespace_id, &written.collection_id)
-                .await?
-                .is_empty()
-            {
-                watched.push((namespace_id, written));
+            let found = watchers(app, &org_id, &namespace_id, &written.collection_id).await?;
+            let at_once = |one: &Watcher| one.mode == AlertExecutionMode::OnIngest;
+            if found.iter().any(at_once) {
+                watched.push((namespace_id.clone(), written.clone()));
+            }
+            if found.iter().any(Watcher::waits) {
+                let moment = Some(timed::moment(app) + 1);
+                watched.push((namespace_id, Written { moment, ..written }));
             }
         }
         advance(app, &org_id, (seen, last), watched).await?;
@@ -88,7 +109,7 @@ pub async fn dispatch(app: &App) -> Result<()> {
 async fn gather(app: &App, org_id: &str, mut seen: i64) -> Result<(Vec<(String, Written)>, i64)> {
     let mut written: BTreeMap<(String, String), Written> = BTreeMap::new();
     let mut documents = 0;
-    while documents < GATHERED {
+    while documents < AT_ONCE {
         let events = events::list(app.db(), org_id, seen, "", "", EVENTS).await?;
         let Some(last) = events.last() else { break };
         seen = last.seq;
@@ -139,7 +160,7 @@ async fn advance(
     watched: Vec<(String, Written)>,
 ) -> Result<()> {
     let (org_id, now) = (org_id.to_owned(), app.clock().micros());
-    let found = !watched.is_empty();
+    let (found, period) = (!watched.is_empty(), timed::period(app));
     app.db()
         .write(move |tx| {
             Box::pin(async move {
@@ -150,9 +171,17 @@ async fn advance(
                 for (namespace_id, written) in watched {
                     let work = serde_json::to_value(&written).map_err(ApiError::internal)?;
                     let task_type = TaskType::ApiRetrieversExecute;
-                    let mut task = NewTask::work(&org_id, &namespace_id, task_type, INGEST, work);
+                    let kind = match written.moment {
+                        Some(_) => GATHERED,
+                        None => INGEST,
+                    };
+                    let mut task = NewTask::work(&org_id, &namespace_id, task_type, kind, work);
                     task.parent_id = Some(written.collection_id);
-                    tasks::insert(tx, task, now).await?;
+                    let task = tasks::insert(tx, task, now).await?;
+                    if let Some(moment) = written.moment {
+                        let after = moment.saturating_mul(period);
+                        store::delay(tx, &org_id, &task.task_id, after).await?;
+                    }
                 }
                 Ok(())
             })
@@ -164,24 +193,40 @@ async fn advance(
     Ok(())
 }
 
-/// An alert that looks when a collection is written to.
-struct Watcher {
-    owner: String,
-    alert: Alert,
-    mappings: Vec<AlertInputMapping>,
+/// An alert that looks at a collection: when it is written to, or by the clock.
+pub(super) struct Watcher {
+    pub(super) owner: String,
+    pub(super) alert: Alert,
+    pub(super) mappings: Vec<AlertInputMapping>,
+    mode: AlertExecutionMode,
 }
 
 impl Watcher {
     /// Whether it asks something else for each document.
     fn is_per_document(&self) -> bool {
-        self.mappings
-            .iter()
-            .any(|mapping| mapping.source.source_type != InputMappingSourceSourceType::Constant)
+        needs_document(&self.mappings)
+    }
+
+    /// Whether it looks at what was written, but not before the clock's next moment.
+    fn waits(&self) -> bool {
+        self.mode == AlertExecutionMode::Scheduled && self.is_per_document()
+    }
+
+    /// Whether it looks at every moment of the clock, whatever was written.
+    pub(super) fn is_timed(&self) -> bool {
+        self.mode == AlertExecutionMode::Scheduled && !self.is_per_document()
     }
 }
 
+/// Whether inputs come from a document.
+pub(super) fn needs_document(mappings: &[AlertInputMapping]) -> bool {
+    mappings
+        .iter()
+        .any(|mapping| mapping.source.source_type != InputMappingSourceSourceType::Constant)
+}
+
 /// Those that the collection applies, and those on ingest whose retriever reads it.
-async fn watchers(
+pub(super) async fn watchers(
     app: &App,
     org_id: &str,
     namespace_id: &str,
@@ -216,21 +261,24 @@ async fn watchers(
         let application = applied
             .iter()
             .find(|application| names.contains(&application.alert_id.as_str()));
-        let on_ingest = match application {
-            Some(application) => application.execution_mode == AlertExecutionMode::OnIngest,
+        let mode = match application {
+            Some(application) => application.execution_mode,
             None => {
                 let retriever = alert.alert.retriever_id.as_deref().unwrap_or_default();
-                alert.mode() == AlertExecutionMode::OnIngest
-                    && reads.get(retriever).copied().unwrap_or(false)
+                match reads.get(retriever) {
+                    Some(true) if alert.mode() == AlertExecutionMode::OnIngest => alert.mode(),
+                    _ => AlertExecutionMode::OnDemand,
+                }
             }
         };
-        if on_ingest {
+        if mode != AlertExecutionMode::OnDemand {
             watchers.push(Watcher {
                 owner,
                 alert,
                 mappings: application
                     .map(|application| application.input_mappings.clone())
                     .unwrap_or_default(),
+                mode,
             });
         }
     }
@@ -245,10 +293,13 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
     let written = Written::deserialize(&claim.work).map_err(ApiError::internal)?;
     let namespace_id = claim.namespace_id.as_deref().unwrap_or_default();
     let collection_id = &written.collection_id;
-    let watchers = watchers(app, &claim.org_id, namespace_id, collection_id).await?;
+    let mut watchers = watchers(app, &claim.org_id, namespace_id, collection_id).await?;
+    watchers.retain(|watcher| watcher.mode == written.mode());
     let mut looks = Vec::new();
     let (each, once): (Vec<_>, Vec<_>) = watchers.into_iter().partition(Watcher::is_per_document);
-    for watcher in once.into_iter().filter(|_| written.ended) {
+    // What needs no document looks by the clock itself.
+    let at_once = written.ended && written.moment.is_none();
+    for watcher in once.into_iter().filter(|_| at_once) {
         let cause = Cause {
             key: claim.task_id.clone(),
             collection_id: collection_id.clone(),
@@ -274,7 +325,7 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
             let value = Value::from(document.payload);
             for watcher in &each {
                 let cause = Cause {
-                    key: format!("{}:{}", claim.task_id, document.document_id),
+                    key: written.key(claim, &document.document_id),
                     collection_id: collection_id.clone(),
                     documents: vec![document.document_id.clone()],
                     inputs: inputs(app, &watcher.mappings, &value),
@@ -290,7 +341,7 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
 }
 
 /// Looks with all of them. One that cannot be evaluated does not keep the others from it.
-async fn look_all(app: &App, looks: Vec<(String, Alert, Cause)>) -> Result<()> {
+pub(super) async fn look_all(app: &App, looks: Vec<(String, Alert, Cause)>) -> Result<()> {
     let mut later = None;
     let mut ends = stream::iter(looks)
         .map(async |(owner, alert, cause)| {
@@ -310,7 +361,7 @@ async fn look_all(app: &App, looks: Vec<(String, Alert, Cause)>) -> Result<()> {
 }
 
 /// The inputs that a document gives.
-fn inputs(app: &App, mappings: &[AlertInputMapping], document: &Value) -> Object {
+pub(super) fn inputs(app: &App, mappings: &[AlertInputMapping], document: &Value) -> Object {
     let mut inputs = Object::new();
     for mapping in mappings {
         let path = mapping.source.path.as_deref().unwrap_or_default();
@@ -339,72 +390,4 @@ fn blob(app: &App, document: &Value, path: &str) -> Option<Value> {
     let mut blob = named.or(blobs.first())?.clone();
     documents::presign(app, &mut blob);
     Some(blob["presigned_url"].clone()).filter(Value::is_string)
-}
-
-/// Leaves a task for each organization with alerts that look by the clock, once for each of its moments.
-///
-/// # Errors
-/// The database does not answer.
-pub async fn tick(app: &App) -> Result<()> {
-    let now = app.clock().micros();
-    let seconds = i64::try_from(app.config().jobs.alert_seconds.max(1)).unwrap_or(300);
-    let moment = now / (seconds * 1_000_000);
-    if app.alert_moment.swap(moment, Ordering::Relaxed) == moment {
-        return Ok(());
-    }
-    let organizations: BTreeSet<String> = store::everywhere(app.db())
-        .await?
-        .into_iter()
-        .filter(is_timed)
-        .map(|alert| alert.org_id)
-        .collect();
-    for org_id in organizations {
-        if store::under_way(app.db(), &org_id, CLOCK).await? {
-            continue;
-        }
-        let mut task = NewTask::work(
-            &org_id,
-            "",
-            TaskType::ApiRetrieversExecute,
-            CLOCK,
-            json!({ "moment": moment }),
-        );
-        task.namespace_id = None;
-        task.parent_id = Some(org_id);
-        app.db()
-            .write(move |tx| Box::pin(async move { tasks::insert(tx, task, now).await }))
-            .await?;
-        app.work.notify_one();
-    }
-    Ok(())
-}
-
-fn is_timed(alert: &Alert) -> bool {
-    let mode = alert.mode();
-    alert.alert.enabled
-        && (mode == AlertExecutionMode::Scheduled
-            || (alert.source() == AlertSource::System && mode != AlertExecutionMode::OnDemand))
-}
-
-/// Lets the alerts of an organization look that look by the clock.
-///
-/// # Errors
-/// As [`run`].
-pub(super) async fn run_clock(app: &App, claim: &Claim) -> Result<()> {
-    let key = format!("clock:{}", claim.work.get("moment").unwrap_or(&Value::Null));
-    let mut owners = store::namespace_ids(app.db(), &claim.org_id).await?;
-    owners.push(claim.org_id.clone());
-    let mut looks = Vec::new();
-    for owner in owners {
-        for record in ALERTS.all(app.db(), &owner).await? {
-            if is_timed(&record) {
-                let cause = Cause {
-                    key: key.clone(),
-                    ..Cause::default()
-                };
-                looks.push((owner.clone(), record.data.0, cause));
-            }
-        }
-    }
-    look_all(app, looks).await
 }

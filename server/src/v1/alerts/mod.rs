@@ -12,6 +12,7 @@ mod naming;
 mod routes;
 mod selecting;
 mod store;
+mod timed;
 
 use loupe_wire::{
     AlertExecutionMode, AlertListStats, AlertResponse, AlertSource, AuditAction,
@@ -23,8 +24,9 @@ use serde_json::json;
 
 pub use delivery::DELIVER;
 pub use executions::{evaluate, exists};
-pub use ingest::{CLOCK, INGEST, dispatch, tick};
+pub use ingest::{GATHERED, INGEST, dispatch};
 pub use routes::router;
+pub use timed::{CLOCK, tick};
 
 use self::store::ALERTS;
 use super::{
@@ -99,14 +101,21 @@ impl<L: Level> From<&Scope<L>> for Place {
 
 impl<L: Level> From<&Org<L>> for Place {
     fn from(org: &Org<L>) -> Self {
-        Self {
-            caller: org.caller.clone(),
-            namespace_id: None,
-        }
+        Self::over(&org.caller)
     }
 }
 
 impl Place {
+    /// The organization of a caller. A scope of the namespace that it is in covers nothing there.
+    fn over(caller: &Caller) -> Self {
+        let mut caller = caller.clone();
+        caller.within = None;
+        Self {
+            caller,
+            namespace_id: None,
+        }
+    }
+
     fn owner(&self) -> &str {
         self.namespace_id.as_deref().unwrap_or(&self.caller.org_id)
     }
@@ -446,14 +455,14 @@ async fn delete(app: &App, place: Place, identifier: &str) -> Result<()> {
 pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     match claim.kind.as_str() {
         DELIVER => delivery::run(app, claim).await,
-        CLOCK => ingest::run_clock(app, claim).await,
+        CLOCK => timed::run(app, claim).await,
         _ => ingest::run(app, claim).await,
     }
 }
 
 /// Whether work of this kind is for alerts.
 pub fn runs(kind: &str) -> bool {
-    [DELIVER, CLOCK, INGEST].contains(&kind)
+    [DELIVER, CLOCK, INGEST, GATHERED].contains(&kind)
 }
 
 /// Ends work that cannot be done.

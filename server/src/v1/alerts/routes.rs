@@ -32,11 +32,16 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(test_alert))
         .routes(routes!(list_organization_alerts, create_organization_alert))
         .routes(routes!(search_organization_alerts))
+        .routes(routes!(list_organization_alert_executions))
+        .routes(routes!(get_organization_alert_execution))
         .routes(routes!(
             get_organization_alert,
             update_organization_alert,
             delete_organization_alert
         ))
+        .routes(routes!(list_executions_of_organization_alert))
+        .routes(routes!(get_organization_alert_results))
+        .routes(routes!(execute_organization_alert))
         .routes(routes!(test_organization_alert))
 }
 
@@ -225,6 +230,31 @@ async fn search_organization_alerts(
         .map(Json)
 }
 
+/// Looks of every alert of the organization, newest first: 90 days of those that fired, 2 of the others.
+#[utoipa::path(get, path = "/v1/organizations/alerts/executions", tag = "alerts", params(ListQuery), responses((status = 200, body = AlertExecutionListResponse)))]
+async fn list_organization_alert_executions(
+    State(app): State<App>,
+    org: Org<Admin>,
+    query: ListQuery,
+) -> Result<Json<AlertExecutionListResponse>> {
+    let params = ListParams::new(query, &ListAlertsRequest::default())?;
+    super::executions::list(&app, &Place::from(&org), None, &params)
+        .await
+        .map(Json)
+}
+
+/// One look of an alert of the organization, with what came of each delivery.
+#[utoipa::path(get, path = "/v1/organizations/alerts/executions/{execution_id}", tag = "alerts", responses((status = 200, body = AlertExecutionResult)))]
+async fn get_organization_alert_execution(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Path(id): Path<String>,
+) -> Result<Json<AlertExecutionResult>> {
+    super::executions::get(&app, &Place::from(&org), &id)
+        .await
+        .map(Json)
+}
+
 /// One alert of the organization, by id or name.
 #[utoipa::path(get, path = "/v1/organizations/alerts/{alert_identifier}", tag = "alerts", responses((status = 200, body = AlertResponse)))]
 async fn get_organization_alert(
@@ -257,6 +287,44 @@ async fn delete_organization_alert(
 ) -> Result<Json<GenericDeleteResponse>> {
     super::delete(&app, Place::from(&org), &id).await?;
     Ok(Json(GenericDeleteResponse::default()))
+}
+
+/// Looks of one alert of the organization, newest first.
+#[utoipa::path(get, path = "/v1/organizations/alerts/{alert_identifier}/executions", tag = "alerts", params(ListQuery), responses((status = 200, body = AlertExecutionListResponse)))]
+async fn list_executions_of_organization_alert(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Path(id): Path<String>,
+    query: ListQuery,
+) -> Result<Json<AlertExecutionListResponse>> {
+    let params = ListParams::new(query, &ListAlertsRequest::default())?;
+    super::executions::list(&app, &Place::from(&org), Some(&id), &params)
+        .await
+        .map(Json)
+}
+
+/// What an alert of the organization found the last time it looked.
+#[utoipa::path(get, path = "/v1/organizations/alerts/{alert_identifier}/results", tag = "alerts", responses((status = 200, body = AlertExecutionResult)))]
+async fn get_organization_alert_results(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Path(id): Path<String>,
+) -> Result<Json<AlertExecutionResult>> {
+    super::executions::last(&app, &Place::from(&org), &id)
+        .await
+        .map(Json)
+}
+
+/// Looks now in every namespace that the alert watches, whatever its mode. What fires is told, unless it rests.
+#[utoipa::path(post, path = "/v1/organizations/alerts/{alert_identifier}/execute", tag = "alerts", responses((status = 200, body = AlertExecutionResult)))]
+async fn execute_organization_alert(
+    State(app): State<App>,
+    org: Org<Admin>,
+    Path(id): Path<String>,
+) -> Result<Json<AlertExecutionResult>> {
+    super::executions::execute(&app, &Place::from(&org), &id)
+        .await
+        .map(Json)
 }
 
 /// Sends a test message through every channel of an alert of the organization.

@@ -48,7 +48,7 @@ pub(super) fn over_time(searches: &[Search], unit: DateTruncUnit) -> Vec<Object>
     told.collect()
 }
 
-/// Counts and times of some searches.
+/// Counts and times of some searches: of none that only leads on from another, which the store leaves out.
 pub(super) fn figures<'a>(searches: impl IntoIterator<Item = &'a Search>) -> Object {
     let searches: Vec<&Search> = searches.into_iter().collect();
     let times = took(searches.iter().copied());

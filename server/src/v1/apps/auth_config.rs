@@ -128,8 +128,8 @@ pub fn has_passkeys(auth: Option<&AuthConfigOutput>) -> bool {
     auth.is_some_and(|auth| auth.mode == Clerk && names(auth))
 }
 
-/// A fault of the mode of sign-in.
+/// A mode of sign-in that this server has not.
 pub(super) fn mode_fault(message: &str, mode: AuthConfigInputMode) -> ApiError {
     let path = ["auth_config", "mode"];
-    Violation::body(&path, "value_error", message, json!(mode)).into()
+    Violation::body(&path, "not_enabled", message, json!(mode)).into()
 }

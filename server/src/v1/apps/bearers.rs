@@ -78,7 +78,8 @@ pub(super) async fn check(app: &App, sent: &AuthConfigInput) -> Result<()> {
         // Forms send what is left empty.
         if value.as_ref().is_some_and(|value| !value.is_empty()) {
             let message = "this server speaks no SAML: OpenID Connect (sso_oidc) and tokens (jwt) are its ways to a service of your own";
-            return Err(fault(&[name], message));
+            let path = ["auth_config", name];
+            return Err(Violation::body(&path, "not_enabled", message, json!(value)).into());
         }
     }
     for (name, value) in [

@@ -1,8 +1,8 @@
 //! What an app may be asked to be, beyond the limits of its wire types.
 
 use loupe_wire::{
-    ApiAllowRule, AuthConfigInput, AuthConfigInputMode, AuthConfigOutput, BuildConfig,
-    NamespaceOperation, ResourceType, UpdateAppRequest, Value,
+    ApiAllowRule, AuthConfigInput, AuthConfigInputMode, AuthConfigOutput, AuthConfigOutputMode,
+    BuildConfig, NamespaceOperation, ResourceType, UpdateAppRequest, Value,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -13,7 +13,7 @@ use crate::{
     auth::{self, Caller},
     db::Tx,
     error::{ApiError, Result, Violation},
-    hosting::api::levels,
+    hosting::api::{levels, opens_something},
     password,
     v1::{namespaces, retrievers::cast, secrets},
 };
@@ -145,7 +145,8 @@ pub(super) fn build(build: Option<&BuildConfig>) -> Result<()> {
     // They would be kept for nothing, and in clear.
     if !build.secrets.is_empty() {
         let message = "this server runs no build that could use a secret: keep it among the organization's secrets";
-        return fault(&["build_config", "secrets"], message, Value::Null);
+        let path = ["build_config", "secrets"];
+        return Err(Violation::body(&path, "not_enabled", message, Value::Null).into());
     }
     if build.api_allow.len() > RULES {
         let path = ["build_config", "api_allow"];
@@ -282,6 +283,37 @@ async fn issuer_is_asked(app: &App, sent: &AuthConfigInput) -> Result<()> {
     };
     has_issuer(sent)?;
     bearers::is_believed(app, "oidc_issuer", issuer).await
+}
+
+/// What an owner is told of settings that are kept and do nothing: rules that open nothing, services that nobody signs in with.
+pub(super) fn warnings(app: &App, hosted: &Hosted) -> Vec<String> {
+    let mut told = Vec::new();
+    let build = hosted.build_config.iter();
+    let rules = build.flat_map(|build| &build.api_allow);
+    for rule in rules.filter(|rule| !opens_something(rule)) {
+        let pattern = &rule.pattern;
+        told.push(format!(
+            "the rule {pattern} of build_config.api_allow opens nothing: there is no such operation, or visitors never have it"
+        ));
+    }
+    let Some(auth) = &hosted.auth_config else {
+        return told;
+    };
+    // The other modes ask for nobody's names.
+    if auth.mode != AuthConfigOutputMode::Clerk {
+        return told;
+    }
+    let settings = &app.config().sign_in;
+    for name in &auth.clerk_allowed_providers {
+        let missing = match provider(name) {
+            Some("google") if settings.google.is_none() => "the server has no [sign_in.google]",
+            Some("github") if settings.github.is_none() => "the server has no [sign_in.github]",
+            Some("oidc") if auth.oidc_issuer.is_none() => "auth_config has no oidc_issuer",
+            _ => continue,
+        };
+        told.push(format!("nobody signs in with {name}: {missing}"));
+    }
+    told
 }
 
 fn has_providers(sent: &AuthConfigInput) -> Result<()> {

@@ -234,7 +234,7 @@ pub async fn create(
         .write(move |tx| Box::pin(async move { insert(tx, &org_id, &kept, now).await }))
         .await?;
     app.hosting.forget();
-    hosted.view(app, &[])
+    told(app, &caller.org_id, &hosted).await
 }
 
 async fn insert(tx: &mut Tx, org_id: &str, hosted: &Hosted, now: i64) -> Result<()> {
@@ -318,7 +318,9 @@ pub async fn get(app: &App, caller: &Caller, app_id: &str) -> Result<AppResponse
 
 async fn told(app: &App, org_id: &str, hosted: &Hosted) -> Result<AppResponse> {
     let domains = store::domains(app.db(), org_id, &hosted.app_id).await?;
-    hosted.view(app, &domains)
+    let mut view = hosted.view(app, &domains)?;
+    view.warnings = check::warnings(app, hosted);
+    Ok(view)
 }
 
 /// Changes an app. What is about access holds at once; what visitors see, after it was published.

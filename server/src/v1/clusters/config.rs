@@ -10,7 +10,7 @@ use loupe_wire::{
     VectorBasedConfigInputMultiFeatureStrategy as Strategy, VectorBasedConfigInputOutputStrategy,
 };
 
-use super::{composing, settings, steps::MOST_WHITENED};
+use super::{composing, labels, settings, steps::MOST_WHITENED};
 use crate::{
     app::App,
     auth::{Level, Scope},
@@ -71,6 +71,7 @@ pub async fn check<L: Level>(
         parse_filter(&filters.0, "filters")?;
     }
     check_mappings(request.source_enrichment_config.as_ref())?;
+    labels::check(request.llm_labeling.as_ref())?;
     let mut model = ClusterModel {
         collection_ids: Some(collection_ids),
         source_cluster_ids,
@@ -465,6 +466,7 @@ pub fn features(config: &VectorBasedConfigInput) -> Vec<String> {
 pub fn check_request(request: &ExecuteClusterByIdRequest, model: &ClusterModel) -> Result<()> {
     use loupe_wire::ClusterExecutionMode::Assign;
     composing::check_request(request, model)?;
+    labels::check(request.llm_labeling.as_ref())?;
     if request.mode == Assign && model.cluster_type == ClusterType::Attribute {
         let msg = "documents are assigned to clusters of vectors; execute this one in full";
         return Err(fault(&["mode"], "value_error", msg, "assign"));

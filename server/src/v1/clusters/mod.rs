@@ -2,6 +2,7 @@
 //! members, names, figures and picture.
 
 mod applying;
+mod classic;
 mod composing;
 mod computing;
 mod config;
@@ -12,6 +13,7 @@ mod hierarchy;
 mod labels;
 mod members;
 mod params;
+mod picturing;
 mod reading;
 mod routes;
 mod running;
@@ -332,6 +334,7 @@ fn check_patch(model: &ClusterModel, request: &PatchClusterRequest) -> Result<()
         request.description.as_deref(),
     );
     config::texts(name, description, request.metadata.as_ref())?;
+    labels::check(request.llm_labeling.as_ref())?;
     let refuse = |member: &str, kind: &str, msg: &str| {
         Err(Violation::body(&[member], kind, msg, Value::Null).into())
     };

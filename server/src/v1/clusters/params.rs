@@ -80,6 +80,32 @@ impl Params<'_> {
         }
     }
 
+    /// Refuses members that the method does not have.
+    pub fn only(&self, known: &[&str]) -> Result<()> {
+        let mut sent = self.sent.iter().filter(|(_, value)| !value.is_null());
+        match sent.find(|(name, _)| !known.contains(&name.as_str())) {
+            Some((name, _)) => {
+                let msg = format!("there is no such parameter: {}", known.join(", "));
+                Err(self.refuse(name, "extra_forbidden", msg))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses any value of a member but the one that holds anyway.
+    pub fn always(&self, name: &str, holds: impl Into<Value>, msg: &str) -> Result<()> {
+        let holds = holds.into();
+        let is_it = |sent: &Value| {
+            // 1 is 1.0.
+            let numbers = sent.as_f64().zip(holds.as_f64());
+            *sent == holds || numbers.is_some_and(|(sent, holds)| sent == holds)
+        };
+        match self.value(name) {
+            Some(sent) if !is_it(sent) => Err(self.refuse(name, "not_enabled", msg)),
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses a member that this version has no use for.
     pub fn without(&self, name: &str, msg: &str) -> Result<()> {
         match self.value(name) {

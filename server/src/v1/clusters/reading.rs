@@ -70,7 +70,7 @@ pub async fn gather(
         .iter()
         .map(|one| collections::searchable(app, one))
         .collect();
-    let picker = Picker::new(model, &searchable);
+    let picker = Picker::new(model, run, &searchable);
     let reach = Reach {
         namespace_id: namespace_id.to_owned(),
         collection_ids: ids,
@@ -150,8 +150,9 @@ struct Features<'a> {
 }
 
 impl<'a> Picker<'a> {
-    fn new(model: &'a ClusterModel, searchable: &'a [Searchable]) -> Self {
-        let labelling = model.llm_labeling.as_ref();
+    fn new(model: &'a ClusterModel, run: &'a Run, searchable: &'a [Searchable]) -> Self {
+        let own = run.request.llm_labeling.as_ref();
+        let labelling = own.or(model.llm_labeling.as_ref());
         let mappings = labelling.and_then(|one| one.labeling_inputs.as_ref());
         let texts = mappings.into_iter().flat_map(|one| &one.input_mappings);
         Self {

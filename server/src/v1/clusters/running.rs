@@ -13,7 +13,7 @@ use super::{
     computing::{How, Job, compute},
     config, ending,
     members::{self, Members},
-    reading,
+    picturing, reading,
     store::{self, CLUSTERS, Run, Stored},
     telling,
 };
@@ -305,12 +305,13 @@ pub async fn perform(
         dims: dims(&model, &run).filter(|_| !gathered.vectors.is_empty()),
         gathered,
     };
-    let Some(computed) = compute(app, namespace_id, &run, job).await? else {
+    let Some(mut computed) = compute(app, namespace_id, &run, job).await? else {
         return Ok(None);
     };
     note(app, claim, "naming", computed.gathered.points.len()).await?;
     let errors = telling::tell(app, scope, &mut run, &model, &computed, before.as_ref()).await;
     telling::measure(&mut run, &computed, before.as_ref(), was.as_ref());
+    picturing::lay(&mut run, &model, &mut computed, was.as_ref());
     let members = Members::of(&computed);
     let key = members::key(namespace_id, &cluster_id, &run.result.run_id);
     members.save(app, &key).await?;

@@ -1,13 +1,13 @@
 //! What the algorithm is told, of the parameters that were sent.
 
-use loupe_engine::cluster::{Algorithm, Linkage, Measure, Objective, Settings, Valleys};
+use loupe_engine::cluster::{Algorithm, Measure, Objective, Settings, Valleys};
 use loupe_wire::{ClusteringAlgorithm, Object, Value, VectorBasedConfigInput};
 
-use super::{config::fault, params::Params, steps};
+use super::{classic, config::fault, params::Params, steps};
 use crate::{error::Result, v1::tasks::name_of};
 
 /// The largest distance that can be told.
-const FAR: f64 = 1e9;
+pub(super) const FAR: f64 = 1e9;
 
 /// What the algorithm is told; none names `auto`: it is chosen by what is found.
 ///
@@ -30,25 +30,7 @@ pub fn settings(config: &VectorBasedConfigInput) -> Result<(Settings, bool)> {
             name_of(method),
         ));
     };
-    let own = match method {
-        ClusteringAlgorithm::Kmeans => config
-            .kmeans_parameters
-            .as_ref()
-            .map(|own| ("kmeans_parameters", own)),
-        ClusteringAlgorithm::Dbscan => config
-            .dbscan_parameters
-            .as_ref()
-            .map(|own| ("dbscan_parameters", own)),
-        ClusteringAlgorithm::Hdbscan => config
-            .hdbscan_parameters
-            .as_ref()
-            .map(|own| ("hdbscan_parameters", own)),
-        _ => None,
-    };
-    let (place, sent) = match own {
-        Some((place, own)) => (place, Some(own)),
-        None => ("algorithm_params", config.algorithm_params.as_ref()),
-    };
+    let (place, sent) = parameters(config)?;
     let empty = Object::new();
     let sent = match sent {
         None | Some(Value::Null) => &empty,
@@ -71,55 +53,73 @@ pub fn settings(config: &VectorBasedConfigInput) -> Result<(Settings, bool)> {
     Ok((settings, is_auto))
 }
 
+/// The parameters that the method has, and where they were.
+///
+/// # Errors
+/// The 422 list with those of another method, which nothing would read, or of one method in two places.
+fn parameters(config: &VectorBasedConfigInput) -> Result<(&'static str, Option<&Value>)> {
+    use ClusteringAlgorithm::{Auto, Dbscan, Hdbscan, Kmeans};
+    let method = config.clustering_method;
+    let named = [
+        ("kmeans_parameters", &config.kmeans_parameters, [Kmeans; 2]),
+        ("dbscan_parameters", &config.dbscan_parameters, [Dbscan; 2]),
+        (
+            "hdbscan_parameters",
+            &config.hdbscan_parameters,
+            [Hdbscan, Auto],
+        ),
+    ];
+    let says = |sent: &&Value| match sent {
+        Value::Null => false,
+        Value::Object(sent) => !sent.is_empty(),
+        _ => true,
+    };
+    let general = config.algorithm_params.as_ref();
+    for (place, sent, methods) in named {
+        let Some(sent) = sent.as_ref().filter(says) else {
+            continue;
+        };
+        if !methods.contains(&method) {
+            let msg = format!("the method is {}", name_of(method));
+            let path = ["vector_config", place];
+            return Err(fault(&path, "value_error", msg, sent.clone()));
+        }
+        if let Some(twice) = general.filter(says) {
+            let msg = format!("parameters are said in {place} already");
+            let path = ["vector_config", "algorithm_params"];
+            return Err(fault(&path, "value_error", msg, twice.clone()));
+        }
+        return Ok((place, Some(sent)));
+    }
+    Ok(("algorithm_params", general))
+}
+
 fn told(p: &Params<'_>, algorithm: Algorithm) -> Result<Settings> {
     match algorithm {
         Algorithm::MeanShift => mean_shift(p),
         Algorithm::Optics => optics(p),
         Algorithm::Leiden => leiden(p),
         Algorithm::Evoc => evoc(p),
-        _ => classic(p, algorithm),
+        Algorithm::Kmeans => classic::kmeans(p),
+        Algorithm::Dbscan => classic::dbscan(p),
+        Algorithm::Hdbscan => classic::hdbscan(p),
+        Algorithm::Agglomerative => classic::agglomerative(p),
+        Algorithm::Spectral => classic::spectral(p),
+        Algorithm::GaussianMixture => classic::mixture(p),
     }
 }
 
-fn classic(p: &Params<'_>, algorithm: Algorithm) -> Result<Settings> {
-    let (clusters, rounds, starts) = match algorithm {
-        Algorithm::Kmeans | Algorithm::Spectral => (Some(8), 300, 10),
-        Algorithm::Agglomerative => (Some(2), 300, 1),
-        Algorithm::GaussianMixture => (None, 100, 1),
-        _ => (None, 300, 1),
-    };
-    let count = p.count("n_clusters", 2, 1_000)?;
-    let count = count.or(p.count("n_components", 1, 1_000)?);
-    p.word("metric", &["euclidean", "cosine", "minkowski"])?;
-    p.word(
-        "affinity",
-        &["euclidean", "cosine", "rbf", "nearest_neighbors"],
-    )?;
-    let linkage = match p.word("linkage", &["ward", "average", "complete", "single"])? {
-        Some("average") => Linkage::Average,
-        Some("complete") => Linkage::Complete,
-        Some("single") => Linkage::Single,
-        _ => Linkage::Ward,
-    };
-    let radius = match algorithm {
-        Algorithm::Dbscan => Some(p.number("eps", 1e-9, FAR)?.unwrap_or(0.5)),
-        _ => p.number("cluster_selection_epsilon", 0.0, FAR)?,
-    };
-    Ok(Settings {
-        clusters: count.or(clusters),
-        least: p.count("min_cluster_size", 2, 10_000)?.unwrap_or(5),
-        samples: p.count("min_samples", 1, 10_000)?,
-        radius,
-        linkage,
-        threshold: p.number("distance_threshold", 0.0, FAR)?,
-        rounds: p.count("max_iter", 1, 10_000)?.unwrap_or(rounds),
-        starts: p.count("n_init", 1, 50)?.unwrap_or(starts),
-        seed: p.seed()?,
-        ..Settings::new(algorithm)
-    })
-}
-
 fn mean_shift(p: &Params<'_>) -> Result<Settings> {
+    p.only(&[
+        "bandwidth",
+        "bandwidth_quantile",
+        "seeds",
+        "bin_seeding",
+        "min_bin_freq",
+        "cluster_all",
+        "n_jobs",
+        "max_iter",
+    ])?;
     p.without(
         "seeds",
         "it begins at the points, or at cells of a grid with bin_seeding",
@@ -137,6 +137,21 @@ fn mean_shift(p: &Params<'_>) -> Result<Settings> {
 }
 
 fn optics(p: &Params<'_>) -> Result<Settings> {
+    p.only(&[
+        "min_samples",
+        "max_eps",
+        "metric",
+        "p",
+        "metric_params",
+        "cluster_method",
+        "eps",
+        "xi",
+        "predecessor_correction",
+        "min_cluster_size",
+        "algorithm",
+        "leaf_size",
+        "n_jobs",
+    ])?;
     let measure = match p.word("metric", &["minkowski", "euclidean", "cosine"])? {
         Some("cosine") => Measure::Cosine,
         _ => Measure::Euclidean,
@@ -178,6 +193,15 @@ fn optics(p: &Params<'_>) -> Result<Settings> {
 }
 
 fn leiden(p: &Params<'_>) -> Result<Settings> {
+    p.only(&[
+        "resolution",
+        "n_neighbors",
+        "metric",
+        "min_cluster_size",
+        "objective_function",
+        "n_iterations",
+        "random_state",
+    ])?;
     let objectives = &["RBConfiguration", "modularity", "CPM"];
     let passes = p.whole("n_iterations", -1, 20)?.unwrap_or(2);
     if passes == 0 {
@@ -204,6 +228,14 @@ fn leiden(p: &Params<'_>) -> Result<Settings> {
 }
 
 fn evoc(p: &Params<'_>) -> Result<Settings> {
+    p.only(&[
+        "noise_level",
+        "base_min_cluster_size",
+        "approx_n_clusters",
+        "n_neighbors",
+        "min_samples",
+        "random_state",
+    ])?;
     Ok(Settings {
         noise: p.number("noise_level", 0.0, 1.0)?.unwrap_or(0.5),
         least: p.count("base_min_cluster_size", 2, 10_000)?.unwrap_or(5),

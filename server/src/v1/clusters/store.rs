@@ -50,6 +50,19 @@ pub struct Run {
     /// The task is a trigger's.
     #[serde(default)]
     pub triggered: bool,
+    /// What the language model was asked of its clusters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<Asked>,
+}
+
+/// A question to the language model that a cluster's name answers.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Asked {
+    /// Its digest.
+    pub question: String,
+    pub cluster_id: String,
+    /// When it was asked.
+    pub at: i64,
 }
 
 impl Run {

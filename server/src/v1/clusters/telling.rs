@@ -2,8 +2,7 @@
 
 use loupe_engine::cluster::{Cluster, Drift, drift};
 use loupe_wire::{
-    ClusterExecutionCentroid, ClusterExecutionMetrics, ClusterModel, LayoutStability,
-    LayoutStabilityApplied, RepresentativeDocument,
+    ClusterExecutionCentroid, ClusterExecutionMetrics, ClusterModel, RepresentativeDocument,
 };
 use serde_json::json;
 
@@ -42,15 +41,29 @@ pub async fn tell(
         .llm_labeling
         .as_ref()
         .or(model.llm_labeling.as_ref());
-    let errors = match asked.filter(|asked| asked.enabled && !is_assigned) {
+    let named = match asked.filter(|asked| asked.enabled && !is_assigned) {
         Some(asked) => {
-            let (gathered, found) = (&computed.gathered, &computed.found);
-            labels::by_model(app, &scope.caller.org_id, asked, gathered, found, &mut told).await
+            let naming = labels::Naming {
+                app,
+                org_id: &scope.caller.org_id,
+                asked,
+                computed,
+                before,
+            };
+            naming.by_model(&mut told).await
         }
-        None => Vec::new(),
+        // The names that are taken over are still answers to what was asked for them.
+        None => labels::Named {
+            asked: before
+                .filter(|_| is_assigned)
+                .map(|before| before.asked.clone())
+                .unwrap_or_default(),
+            ..Default::default()
+        },
     };
     run.result.centroids = Some(told);
-    errors
+    run.asked = named.asked;
+    named.errors
 }
 
 /// One cluster: with the name that it had before, or one of its own words or of the attributes that its members share.
@@ -118,11 +131,6 @@ pub fn measure(run: &mut Run, computed: &Computed, before: Option<&Run>, was: Op
     result.hierarchy_relationships = hierarchy::told(computed);
     result.input_reconciliation_ok = Some(reasons.is_empty());
     result.input_reconciliation_reasons = reasons;
-    let asked = run.request.layout_stability.unwrap_or_default();
-    result.layout_stability_applied = Some(LayoutStabilityApplied::None);
-    result.layout_stability_reason = (asked != LayoutStability::None).then(|| {
-        "every execution draws its own picture; the same documents make the same one".into()
-    });
     result.metrics = Some(metrics(computed, before, was));
 }
 
@@ -176,18 +184,36 @@ fn metrics(
     metrics
         .extra
         .insert("algorithm".into(), computed.algorithm.into());
-    if let (Some(before), Some(was)) = (before, was) {
+    let why = degenerate(computed);
+    metrics.degenerate = Some(why.is_some().into());
+    metrics.degenerate_detail = why.map(Into::into);
+    let known = was.filter(|was| by_vectors && !was.centroids.is_empty());
+    if let (Some(before), Some(was)) = (before, known) {
         let moved = moved(before, was, computed);
+        // Clusters that documents are assigned to stay where they are: those that are like none tell that they moved.
+        let outside = match computed.algorithm {
+            "assign" => quality.noise,
+            _ => 0.0,
+        };
+        metrics.should_recluster = Some(moved.distance.max(outside).clamp(0.0, 1.0));
         let told = json!({
             "distance": moved.distance, "furthest": moved.furthest, "new_clusters": moved.new,
             "since_run_id": before.result.run_id,
             "nearest_before": moved.nearest.iter().map(|place| place.map(|place| format!("cl_{place}"))).collect::<Vec<_>>(),
         });
-        if by_vectors && !was.centroids.is_empty() {
-            metrics.extra.insert("drift".into(), told);
-        }
+        metrics.extra.insert("drift".into(), told);
     }
     metrics
+}
+
+/// Why the clusters tell no documents apart, where they do not.
+fn degenerate(computed: &Computed) -> Option<&'static str> {
+    let clusters = computed.found.clusters.iter();
+    match clusters.filter(|one| !one.members.is_empty()).count() {
+        0 => Some("no document is in a cluster"),
+        1 => Some("all documents that are in a cluster are in one"),
+        _ => None,
+    }
 }
 
 fn moved(before: &Run, was: &Members, computed: &Computed) -> Drift {

@@ -23,7 +23,7 @@ use serde_json::json;
 
 pub use routes::router;
 pub use rows::csv;
-pub use running::run;
+pub use running::{give_up, run};
 pub use store::sweep;
 
 use super::{

@@ -7,6 +7,7 @@ use futures::{Stream, TryStreamExt, stream::try_unfold};
 use loupe_engine::store::Reach;
 use loupe_wire::{CollectionExportResponse, ExportFormat, ExportMediaSummary, ExportShard, Object};
 use serde::Deserialize;
+use serde_json::json;
 
 use super::{
     KEPT_SECONDS, Work, columns::Columns, delivering, folder, pages::Pages, parquet, rows, samples,
@@ -19,6 +20,7 @@ use crate::{
     jobs::Claim,
     v1::{
         collections::{COLLECTIONS, lifecycle},
+        notifications::{self, Failure},
         tasks,
     },
 };
@@ -73,6 +75,24 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     }
     let made = serde_json::to_value(made).map_err(ApiError::internal)?;
     tasks::succeed(app, claim, vec![made]).await
+}
+
+/// Tells people of an export that could not be written.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
+    let work = Work::deserialize(&claim.work).map_err(ApiError::internal)?;
+    let namespace_id = claim.namespace_id.as_deref().unwrap_or_default();
+    let found = COLLECTIONS.find(app.db(), namespace_id, &work.collection_id);
+    let name = found.await.map(|found| found.name);
+    let name = name.unwrap_or_else(|_| work.collection_id.clone());
+    let failure = Failure {
+        title: format!("The collection {name} could not be exported"),
+        content: format!("{reason}. Export it again when the cause is gone."),
+        about: json!({ "namespace_id": namespace_id, "collection_id": work.collection_id }),
+    };
+    notifications::tell_failure(app, claim, failure).await
 }
 
 /// What the answer says of the files: of several, the first one stands for itself, and all are shards.

@@ -1,25 +1,21 @@
 //! What a migration would take along, and what stands against it.
 
-use std::collections::BTreeSet;
-
 use loupe_engine::store::Reach;
 use loupe_wire::{
-    CollectionResponse, DependencyGraph, DependencyNode, MigrationConfig, MigrationResourceType,
-    MigrationType, ResourceFilter, RetrieverModelOutput, ValidationError, ValidationResult,
+    CollectionResponse, DependencyGraph, MigrationConfig, MigrationType, RetrieverOptions,
+    TaxonomyOptions, ValidationError, ValidationResult,
 };
 
-use super::allow;
+use super::{
+    allow,
+    choosing::{Chosen, chosen},
+    telling,
+};
 use crate::{
     app::App,
     auth::Caller,
     error::Result,
-    v1::{
-        buckets::BUCKETS,
-        collections::COLLECTIONS,
-        namespaces::{self, NAMESPACES, Pattern},
-        retrievers::RETRIEVERS,
-        taxonomies::TAXONOMIES,
-    },
+    v1::namespaces::{self, NAMESPACES, Pattern},
 };
 
 /// Documents that are copied in a second, as a rule.
@@ -42,10 +38,14 @@ impl Checked {
             .await?;
         allow(caller, &source.id)?;
         let mut errors = refused(config);
+        errors.extend(telling::refused(app, config));
         errors.extend(target(app, caller, config).await?);
         let filter = config.filters.clone().unwrap_or_default();
-        let (pattern, missing) = chosen(app, &source.id, &filter).await?;
-        errors.extend(missing);
+        let chosen = chosen(app, &source.id, &filter).await?;
+        let Chosen { pattern, graph, .. } = chosen;
+        errors.extend(chosen.errors);
+        let mut warnings = without_effect(config);
+        warnings.extend(chosen.warnings);
         let documents = count(app, &source.id, &pattern.collections).await?;
         let seconds = i64::try_from(documents / DOCUMENTS_A_SECOND).unwrap_or(i64::MAX) + 1;
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
@@ -57,11 +57,11 @@ impl Checked {
             ("documents", i64::try_from(documents).unwrap_or(i64::MAX)),
         ];
         Ok(Self {
-            graph: graph(&pattern),
+            graph,
             result: ValidationResult {
                 valid: errors.is_empty(),
                 errors,
-                warnings: Vec::new(),
+                warnings,
                 estimated_resources: estimated
                     .into_iter()
                     .map(|(name, count)| (name.to_owned(), count))
@@ -74,12 +74,101 @@ impl Checked {
     }
 }
 
-fn error(code: &str, message: impl Into<String>) -> ValidationError {
+pub(super) fn error(code: &str, message: impl Into<String>) -> ValidationError {
     ValidationError {
         error_code: code.into(),
         message: message.into(),
         ..ValidationError::default()
     }
+}
+
+/// What does not stand against it, and should be known.
+pub(super) fn warning(code: &str, message: impl Into<String>) -> ValidationError {
+    ValidationError {
+        severity: "warning".into(),
+        ..error(code, message)
+    }
+}
+
+/// What was sent and changes nothing.
+fn without_effect(config: &MigrationConfig) -> Vec<ValidationError> {
+    let mut idle = vec![
+        (
+            config.batch_options.is_some(),
+            "batch_options",
+            "a copy runs no batches",
+        ),
+        (
+            config.cluster_options.is_some(),
+            "cluster_options",
+            "clusters are not copied",
+        ),
+    ];
+    if let Some(options) = &config.taxonomy_options {
+        idle.extend(of_taxonomies(options));
+    }
+    if let Some(options) = &config.retriever_options {
+        idle.extend(of_retrievers(options));
+    }
+    let idle = idle.into_iter().filter(|(is, ..)| *is);
+    idle.map(|(_, member, why)| warning("no_effect", format!("{member} has no effect: {why}")))
+        .collect()
+}
+
+/// Whether a member says something that has no effect, which one, and why.
+type Idle = (bool, &'static str, &'static str);
+
+/// Why ids are not kept.
+const OWN_IDS: &str = "ids are unique over all namespaces, a copy has ids of its own";
+
+fn of_taxonomies(options: &TaxonomyOptions) -> [Idle; 4] {
+    [
+        (
+            options.preserve_taxonomy_ids,
+            "taxonomy_options.preserve_taxonomy_ids",
+            OWN_IDS,
+        ),
+        (
+            !options.preserve_enrichment_fields,
+            "taxonomy_options.preserve_enrichment_fields",
+            "documents are copied as they are",
+        ),
+        (
+            options.re_run_enrichment,
+            "taxonomy_options.re_run_enrichment",
+            "documents are copied as they are, execute the taxonomies of the copy",
+        ),
+        (
+            !options.migrate_reference_collections,
+            "taxonomy_options.migrate_reference_collections",
+            "filters say which collections are taken along",
+        ),
+    ]
+}
+
+fn of_retrievers(options: &RetrieverOptions) -> [Idle; 4] {
+    [
+        (
+            options.preserve_retriever_ids,
+            "retriever_options.preserve_retriever_ids",
+            OWN_IDS,
+        ),
+        (
+            options.migrate_interactions,
+            "retriever_options.migrate_interactions",
+            "interactions stay with the retrievers that they were told of",
+        ),
+        (
+            options.migrate_execution_history,
+            "retriever_options.migrate_execution_history",
+            "executions stay with the retrievers that made them",
+        ),
+        (
+            !options.validate_references,
+            "retriever_options.validate_references",
+            "what a retriever names is always looked for",
+        ),
+    ]
 }
 
 /// What this server does not do.
@@ -101,10 +190,6 @@ fn refused(config: &MigrationConfig) -> Vec<ValidationError> {
     refuse(
         config.feature_extractors.is_some(),
         "a copy keeps its extractors",
-    );
-    refuse(
-        config.webhook_url.is_some(),
-        "subscribe a webhook to the change feed instead of naming an address here",
     );
     let filter = config.filters.clone().unwrap_or_default();
     refuse(
@@ -143,90 +228,6 @@ async fn target(
     }
 }
 
-/// What the filter chooses, and what it names that is not there or would miss something.
-async fn chosen(
-    app: &App,
-    source_id: &str,
-    filter: &ResourceFilter,
-) -> Result<(Pattern, Vec<ValidationError>)> {
-    let db = app.db();
-    let mut errors = Vec::new();
-    let mut retrievers = by_id(RETRIEVERS.all(db, source_id).await?);
-    let mut collections = by_id(COLLECTIONS.all(db, source_id).await?);
-    let mut taxonomies = by_id(TAXONOMIES.all(db, source_id).await?);
-    keep(
-        &mut retrievers,
-        filter.retriever_ids.as_ref(),
-        MigrationResourceType::Retriever,
-        &mut errors,
-    );
-    keep(
-        &mut taxonomies,
-        filter.taxonomy_ids.as_ref(),
-        MigrationResourceType::Taxonomy,
-        &mut errors,
-    );
-    let needed: BTreeSet<String> = retrievers
-        .iter()
-        .flat_map(|(_, retriever)| retriever.collection_ids.clone())
-        .collect();
-    let wanted = filter.collection_ids.as_ref().map(|ids| {
-        let mut ids: BTreeSet<String> = ids.iter().cloned().collect();
-        if filter.auto_include_dependencies {
-            ids.extend(needed.iter().cloned());
-        }
-        ids.into_iter().collect::<Vec<_>>()
-    });
-    keep(
-        &mut collections,
-        wanted.as_ref(),
-        MigrationResourceType::Collection,
-        &mut errors,
-    );
-    for id in &needed {
-        if !collections.iter().any(|(held, _)| held == id) {
-            let message = format!("a retriever searches {id}, which is not taken along");
-            errors.push(error("missing_dependency", message));
-        }
-    }
-    let pattern = Pattern {
-        buckets: data(BUCKETS.all(db, source_id).await?),
-        collections: collections.into_iter().map(|(_, one)| one).collect(),
-        retrievers: retrievers.into_iter().map(|(_, one)| one).collect(),
-        taxonomies: taxonomies.into_iter().map(|(_, one)| one).collect(),
-    };
-    Ok((pattern, errors))
-}
-
-fn data<T: serde::de::DeserializeOwned>(records: Vec<crate::db::Record<T>>) -> Vec<T> {
-    records.into_iter().map(|record| record.data.0).collect()
-}
-
-fn by_id<T: serde::de::DeserializeOwned>(records: Vec<crate::db::Record<T>>) -> Vec<(String, T)> {
-    let records = records.into_iter();
-    records.map(|record| (record.id, record.data.0)).collect()
-}
-
-/// Leaves what is wanted, and tells what is not there.
-fn keep<T>(
-    held: &mut Vec<(String, T)>,
-    wanted: Option<&Vec<String>>,
-    kind: MigrationResourceType,
-    errors: &mut Vec<ValidationError>,
-) {
-    let Some(wanted) = wanted else { return };
-    for id in wanted {
-        if !held.iter().any(|(held, _)| held == id) {
-            errors.push(ValidationError {
-                resource_id: Some(id.clone()),
-                resource_type: Some(kind),
-                ..error("not_found", format!("{id} is not in the namespace"))
-            });
-        }
-    }
-    held.retain(|(id, _)| wanted.contains(id));
-}
-
 async fn count(app: &App, source_id: &str, collections: &[CollectionResponse]) -> Result<u64> {
     let ids = collections
         .iter()
@@ -239,39 +240,5 @@ async fn count(app: &App, source_id: &str, collections: &[CollectionResponse]) -
     match reach.collection_ids.is_empty() {
         true => Ok(0),
         false => Ok(app.store().count(&reach, None).await?),
-    }
-}
-
-/// Buckets first, then what reads them.
-fn graph(pattern: &Pattern) -> DependencyGraph {
-    use MigrationResourceType::{Bucket, Collection, Retriever};
-    let node = |id: Option<&String>, kind, dependencies: Vec<String>, tier| DependencyNode {
-        resource_id: id.cloned().unwrap_or_default(),
-        resource_type: kind,
-        dependencies,
-        tier,
-    };
-    let of_collection = |one: &CollectionResponse| {
-        let sources = one
-            .source
-            .bucket_ids
-            .iter()
-            .chain(&one.source.collection_ids);
-        let sources = sources.flatten().cloned().collect();
-        node(one.collection_id.as_ref(), Collection, sources, 1)
-    };
-    let of_retriever = |one: &RetrieverModelOutput| {
-        let collections = one.collection_ids.clone();
-        node(one.retriever_id.as_ref(), Retriever, collections, 2)
-    };
-    let buckets = pattern.buckets.iter();
-    let nodes: Vec<DependencyNode> = buckets
-        .map(|one| node(one.bucket_id.as_ref(), Bucket, Vec::new(), 0))
-        .chain(pattern.collections.iter().map(of_collection))
-        .chain(pattern.retrievers.iter().map(of_retriever))
-        .collect();
-    DependencyGraph {
-        execution_order: nodes.iter().map(|node| node.resource_id.clone()).collect(),
-        nodes,
     }
 }

@@ -2,8 +2,10 @@
 //! and canceled.
 
 mod checking;
+mod choosing;
 mod routes;
 mod running;
+mod telling;
 
 use loupe_wire::{
     AuditAction, CancelMigrationRequest, CancelMigrationResponse, CreateMigrationRequest,
@@ -85,7 +87,8 @@ async fn create(
         .await?;
     let mut status = migration.status;
     if request.start_immediately && checked.result.valid {
-        status = start(app, caller, &migration.migration_id).await?.status;
+        let id = &migration.migration_id;
+        status = start(app, caller, id, false).await?.status;
     }
     let message = match (checked.result.valid, status) {
         (false, _) => "the migration is kept as a draft: what is wrong with it is told",
@@ -171,8 +174,14 @@ async fn get(app: &App, caller: &Caller, id: &str) -> Result<GetMigrationRespons
     Ok(migration)
 }
 
-/// Starts a draft. It is checked again: much may have changed since it was made.
-async fn start(app: &App, caller: &Caller, id: &str) -> Result<StartMigrationResponse> {
+/// Starts a draft. It is checked again: much may have changed since it was made. Nobody can force what stands against it:
+/// the copy would be broken.
+async fn start(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    force: bool,
+) -> Result<StartMigrationResponse> {
     let migration = get(app, caller, id).await?;
     if migration.status != MigrationStatus::Draft {
         let message = "only a migration that has not started can be started";
@@ -180,7 +189,12 @@ async fn start(app: &App, caller: &Caller, id: &str) -> Result<StartMigrationRes
     }
     let checked = Checked::of(app, caller, &migration.config).await?;
     if let Some(error) = checked.result.errors.first() {
-        let message = format!("the migration cannot start: {}", error.message);
+        let cannot = if force {
+            "cannot be forced"
+        } else {
+            "cannot start"
+        };
+        let message = format!("the migration {cannot}: {}", error.message);
         return Err(ApiError::conflict("", message));
     }
     let started = running::begin(app, caller, migration, checked).await?;

@@ -99,7 +99,9 @@ async fn start_migration(
     State(app): State<App>,
     org: Org<Admin>,
     Path(id): Path<String>,
-    Body(_request): Body<StartMigrationRequest>,
+    Body(request): Body<StartMigrationRequest>,
 ) -> Result<Json<StartMigrationResponse>> {
-    super::start(&app, &org.caller, &id).await.map(Json)
+    super::start(&app, &org.caller, &id, request.force)
+        .await
+        .map(Json)
 }

@@ -7,7 +7,7 @@ use loupe_wire::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{MIGRATIONS, checking::Checked, is_over};
+use super::{MIGRATIONS, checking::Checked, is_over, telling};
 use crate::{
     app::App,
     auth::Caller,
@@ -87,6 +87,10 @@ async fn start(
     work: Work,
     now: i64,
 ) -> Result<GetMigrationResponse> {
+    // Held before the first event, which is a lock too: whoever cancels it holds it first.
+    MIGRATIONS
+        .hold(tx, &caller.org_id, &work.migration_id)
+        .await?;
     let at = Some(clock::time(now));
     let target = clone.namespace.namespace_id.clone().unwrap_or_default();
     let body = serde_json::to_value(&work).map_err(ApiError::internal)?;
@@ -159,7 +163,7 @@ fn progress(
     }
 }
 
-/// Changes a migration in its transaction, and answers it.
+/// Changes a migration in its transaction, and answers it; an end is told.
 pub(super) async fn change(
     tx: &mut Tx,
     org_id: &str,
@@ -167,11 +171,15 @@ pub(super) async fn change(
     now: i64,
     edit: impl FnOnce(&mut GetMigrationResponse) -> Result<()>,
 ) -> Result<GetMigrationResponse> {
-    let mut migration = MIGRATIONS.find_in(tx, org_id, id).await?.data.0;
+    let mut migration = MIGRATIONS.hold(tx, org_id, id).await?.data.0;
+    let was_over = is_over(migration.status);
     edit(&mut migration)?;
     MIGRATIONS
         .update(tx, org_id, id, id, now, &migration)
         .await?;
+    if is_over(migration.status) && !was_over {
+        telling::ended(tx, org_id, &migration, now).await?;
+    }
     Ok(migration)
 }
 

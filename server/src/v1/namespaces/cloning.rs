@@ -226,11 +226,12 @@ impl Clone {
             ingest_filter(bucket, &self.ids);
         }
         for collection in &mut self.collections {
-            let applied = collection.retriever_enrichments.iter_mut().flatten();
-            remap(
-                applied.map(|one| &mut one.retriever_id),
-                &self.ids.retrievers,
-            );
+            if let Some(applied) = &mut collection.retriever_enrichments {
+                // Without the retriever there is nothing to run.
+                applied.retain(|one| self.ids.retrievers.contains_key(&one.retriever_id));
+                let named = applied.iter_mut().map(|one| &mut one.retriever_id);
+                remap(named, &self.ids.retrievers);
+            }
             if let Some(transform) = &mut collection.retriever_transform {
                 remap(&mut transform.retriever_id, &self.ids.retrievers);
                 for value in transform.stages.iter_mut().flat_map(parameters_of) {
@@ -307,10 +308,11 @@ impl Clone {
     }
 }
 
-/// The taxonomies that a cloned collection applies are those of the clone; without them it applies none. Clusters are not
-/// cloned, nor is the time at which it is processed.
+/// The taxonomies that a cloned collection applies are those of the clone; without them it applies none. Clusters and alerts
+/// are not cloned, nor is the time at which it is processed.
 fn applications(collection: &mut CollectionResponse, ids: &ClonedResourceSummary) {
     collection.cluster_applications = None;
+    collection.alert_applications = None;
     collection.schedule = None;
     collection.trigger_id = None;
     let Some(applied) = &mut collection.taxonomy_applications else {

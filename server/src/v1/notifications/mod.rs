@@ -27,6 +27,7 @@ use crate::{
     db::Tx,
     error::{ApiError, Result},
     id,
+    jobs::Claim,
     list::{ListParams, Page},
 };
 
@@ -82,6 +83,43 @@ pub async fn notify(tx: &mut Tx, org_id: &str, notice: Notice, now: i64) -> Resu
         letters::enqueue(tx, &notification, now).await?;
     }
     Ok(())
+}
+
+/// Work of the queue that was given up.
+#[derive(Debug)]
+pub struct Failure {
+    /// One line.
+    pub title: String,
+    /// Why, and what can be done about it.
+    pub content: String,
+    /// Ids of what it is about, besides the task.
+    pub about: Value,
+}
+
+/// Leaves a notification of work that was given up: nobody looks at a task that went well so far.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn tell_failure(app: &App, claim: &Claim, failure: Failure) -> Result<()> {
+    let mut notice = failure.notice();
+    notice.about["task_id"] = claim.task_id.as_str().into();
+    let (org_id, now) = (claim.org_id.clone(), app.clock().micros());
+    app.db()
+        .write(move |tx| Box::pin(async move { notify(tx, &org_id, notice, now).await }))
+        .await
+}
+
+impl Failure {
+    /// What people are told.
+    pub fn notice(self) -> Notice {
+        Notice {
+            kind: NotificationType::PipelineFailure,
+            priority: NotificationPriority::High,
+            title: self.title,
+            content: self.content,
+            about: self.about,
+        }
+    }
 }
 
 /// The word of the interface for a case of an enumeration.

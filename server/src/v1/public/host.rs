@@ -91,6 +91,11 @@ fn failed(error: ApiError) -> HostError {
 
 /// A document as the pages see it, without its file.
 pub(super) fn hit(mut document: Object) -> Hit {
+    let mut side = |name: &str| {
+        let side = document.remove(name)?.as_u64()?;
+        u32::try_from(side).ok()
+    };
+    let (width, height) = (side("thumbnail_width"), side("thumbnail_height"));
     let document_id = document
         .remove("document_id")
         .and_then(|id| id.as_str().map(ToOwned::to_owned));
@@ -101,13 +106,10 @@ pub(super) fn hit(mut document: Object) -> Hit {
     Hit {
         document_id: document_id.unwrap_or_default(),
         score: document.remove("score").and_then(|score| score.as_f64()),
-        thumbnail: thumbnail.map(|url| Picture {
-            url,
-            width: None,
-            height: None,
-        }),
+        thumbnail: thumbnail.map(|url| Picture { url, width, height }),
         fields: document,
         media: None,
+        original: None,
     }
 }
 
@@ -225,6 +227,7 @@ impl Host for PageHost {
             presigned_urls: true,
             max_time_ms: u64::try_from(patience.as_millis()).ok(),
             watch,
+            unnoted: request.is_beside,
             ..Default::default()
         };
         // On its own, for as long as the visitor is there: whoever does not read what is told holds no search's turn.
@@ -267,9 +270,10 @@ impl Host for PageHost {
             open.item(&self.0, document_id).await
         });
         let found = found.await?;
-        Ok(found.map(|(document, media)| Hit {
-            media,
-            ..hit(document)
+        Ok(found.map(|item| Hit {
+            media: item.media,
+            original: item.original,
+            ..hit(item.document)
         }))
     }
 

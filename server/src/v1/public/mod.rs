@@ -109,6 +109,37 @@ fn stranger(org_id: &str, retriever_id: &str) -> Caller {
     Caller::internal(key)
 }
 
+/// Whether nobody searches anew: what is behind the first page of results, and a page that was not asked anything.
+fn looks_on(ask: &Execute) -> bool {
+    let is_said = |value: &Value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
+    };
+    let filters = ask.filters.as_ref();
+    let is_asked =
+        ask.inputs.values().any(is_said) || filters.is_some_and(|filters| !filters.is_empty());
+    let is_behind = match &ask.pagination {
+        None => false,
+        Some(RetrieverPagination::Offset(one)) => one.page_number > 1,
+        Some(RetrieverPagination::Cursor(one)) => one.cursor.is_some(),
+        Some(RetrieverPagination::Scroll(one)) => one.scroll_id.is_some(),
+        Some(RetrieverPagination::Keyset(one)) => one.after.is_some(),
+    };
+    is_behind || !is_asked
+}
+
+/// A document on a page of its own.
+pub struct Item {
+    /// What strangers may see of it.
+    pub document: Object,
+    /// The recording or the PDF that it was made of.
+    pub media: Option<Media>,
+    /// The address of the picture that it was made of.
+    pub original: Option<String>,
+}
+
 impl Open {
     /// A tab of an app: its retriever, cut down to what the tab exposes.
     ///
@@ -157,9 +188,13 @@ impl Open {
         app: &App,
         mut ask: Execute,
     ) -> Result<(PublicExecuteResponse, Answered)> {
-        self.take(app).await?;
+        // What a page looks up beside an item was let in with the item.
+        if !ask.unnoted {
+            self.take(app).await?;
+        }
         self.check_filters(ask.filters.as_ref())?;
         ask.expand.clear();
+        ask.looks_on = looks_on(&ask);
         // What an owner tries out is no search of visitors.
         if !publishing::is_preview(&self.published) {
             ask.public_id.clone_from(&self.published.public_id);
@@ -172,10 +207,10 @@ impl Open {
         ask.pagination = retrievers::without_position(ask.pagination);
         // Only what is exposed is told.
         let inputs = std::mem::take(&mut ask.highlights).then(|| ask.inputs.clone());
+        let is_search = !ask.unnoted && !publishing::is_preview(&self.published);
         let mut answered = retrievers::answer(app, &self.scope, &self.retriever, ask).await?;
         // Strangers' searches are the owner's to pay for, but those that are answered from memory.
-        let is_tried = publishing::is_preview(&self.published);
-        if answered.mark.source != Source::Kept && !is_tried {
+        if answered.mark.source != Source::Kept && is_search {
             usage::count_public(app, self.org_id(), &self.published.retriever_id);
         }
         let answer = std::mem::take(&mut answered.answer);
@@ -300,11 +335,7 @@ impl Open {
     ///
     /// # Errors
     /// The page's limit; the document store fails.
-    pub async fn item(
-        &self,
-        app: &App,
-        document_id: &str,
-    ) -> Result<Option<(Object, Option<Media>)>> {
+    pub async fn item(&self, app: &App, document_id: &str) -> Result<Option<Item>> {
         self.take(app).await?;
         let ids = &self.retriever.collection_ids;
         let collections = collections::searched(app, &self.scope.namespace_id, ids).await?;
@@ -336,7 +367,11 @@ impl Open {
             let parts = tokio::time::timeout(PATIENCE_FOR_PARTS, parts).await;
             media.parts = parts.unwrap_or_default();
         }
-        Ok(Some((self.show(&document), media)))
+        Ok(Some(Item {
+            document: self.show(&document),
+            original: publishing::original_of(exposed, &document),
+            media,
+        }))
     }
 
     /// Ids, score, exposed fields, and the address of the picture that stands for the document.
@@ -355,6 +390,11 @@ impl Open {
         let is_shown = |blob: &Value| all || blob.get("field").is_some_and(|name| self.shows(name));
         if let Some(thumbnail) = thumbnail(document, is_shown) {
             shown.insert("thumbnail_url".into(), thumbnail);
+            // Whether its fields are exposed or not: how wide a picture is, everybody sees who sees it.
+            if let Some([width, height]) = size(document) {
+                shown.insert("thumbnail_width".into(), width.into());
+                shown.insert("thumbnail_height".into(), height.into());
+            }
         }
         shown
     }
@@ -372,6 +412,21 @@ fn thumbnail(document: &Object, is_shown: impl Fn(&Value) -> bool) -> Option<Val
     chosen.get("presigned_url").cloned()
 }
 
+/// Width and height of the picture, or the film, that a document was made of: its thumbnail has their ratio. Of what a document
+/// says for itself these may be the measures of anything.
+fn size(document: &Object) -> Option<[u32; 2]> {
+    let kind = document.get("_internal")?.get("mime_type")?.as_str()?;
+    if !kind.starts_with("image/") && !kind.starts_with("video/") {
+        return None;
+    }
+    let side = |name: &str| {
+        let side = document.get(name).and_then(Value::as_u64);
+        let side = side.and_then(|side| u32::try_from(side).ok());
+        side.filter(|side| *side > 0)
+    };
+    Some([side("width")?, side("height")?])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -385,5 +440,39 @@ mod tests {
         assert_eq!(thumbnail(document, |_| true), Some(json!("/cover")));
         assert_eq!(thumbnail(document, of("scan")), Some(json!("/scan")));
         assert_eq!(thumbnail(document, of("text")), None);
+    }
+
+    #[test]
+    fn a_picture_tells_its_size_and_a_table_does_not() {
+        let document = |kind: &str, width: Value| {
+            let document = json!({"_internal": {"mime_type": kind}, "width": width, "height": 300});
+            document.as_object().cloned().unwrap()
+        };
+        let of = |kind, width| size(&document(kind, width));
+        assert_eq!(of("image/png", json!(400)), Some([400, 300]));
+        assert_eq!(of("application/json", json!(400)), None);
+        assert_eq!(of("image/png", json!(-4)), None);
+        assert_eq!(size(&Object::new()), None);
+    }
+
+    #[test]
+    fn who_looks_on_has_not_searched() {
+        let ask = |inputs: Value, page_number: i64| Execute {
+            inputs: inputs.as_object().cloned().unwrap(),
+            pagination: Some(RetrieverPagination::Offset(
+                loupe_wire::OffsetPaginationParams {
+                    page_number,
+                    ..Default::default()
+                },
+            )),
+            ..Default::default()
+        };
+        assert!(!looks_on(&ask(json!({"query": "sea"}), 1)));
+        assert!(looks_on(&ask(json!({"query": "sea"}), 2)));
+        assert!(looks_on(&ask(json!({"query": " ", "tags": []}), 1)));
+        let mut chosen = ask(json!({}), 1);
+        assert!(looks_on(&chosen));
+        chosen.filters = json!({"tags": "sea"}).as_object().cloned();
+        assert!(!looks_on(&chosen));
     }
 }

@@ -229,6 +229,8 @@ fn undone(request: &RetrieverExecutionRequest) -> impl Iterator<Item = String> +
         (request.stream, "stream"),
         (expands, "expand"),
         (request.return_vectors, "return_vectors"),
+        (request.write_token.is_some(), "write_token"),
+        (request.consistency.is_some(), "consistency"),
     ];
     let asked = asked.into_iter().filter(|(is_asked, _)| *is_asked);
     asked.map(|(_, member)| format!("a page does without '{member}': it was left out"))
@@ -283,9 +285,13 @@ async fn get_public_template(
 /// The stages cannot be told.
 pub fn template(app: &App, open: Open) -> Result<PublicRetrieverTemplateResponse> {
     let retriever = open.retriever;
-    let collections = open
-        .published
-        .retriever_metadata
+    let metadata = open.published.retriever_metadata;
+    // Who keeps the metadata to themselves keeps the stages, whose configuration says more.
+    let stages: Vec<loupe_wire::Object> = match metadata {
+        Some(_) => retriever.stages.iter().map(cast).collect::<Result<_>>()?,
+        None => Vec::new(),
+    };
+    let collections = metadata
         .map(|metadata| metadata.collections)
         .unwrap_or_default();
     let name = |collection: &loupe_wire::Object| {
@@ -298,7 +304,7 @@ pub fn template(app: &App, open: Open) -> Result<PublicRetrieverTemplateResponse
         retriever_name: retriever.retriever_name.clone(),
         description: retriever.description.clone(),
         collection_identifiers: collections.iter().filter_map(name).collect(),
-        stages: retriever.stages.iter().map(cast).collect::<Result<_>>()?,
+        stages,
         input_schema: retriever.input_schema.clone(),
         budget_limits: retriever
             .budget_limits

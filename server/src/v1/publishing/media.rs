@@ -34,6 +34,19 @@ pub fn of(exposed: &[String], document: &Object) -> Option<Media> {
     })
 }
 
+/// The address of the picture that a document was made of, as large as it is.
+pub fn original(exposed: &[String], document: &Object) -> Option<String> {
+    let internal = document.get("_internal");
+    let own = internal.and_then(|internal| internal.get("mime_type"));
+    let files = document.get("document_blobs")?.as_array()?;
+    // Thumbnails are small ones of what is here.
+    let pictures = files.iter().filter(|file| {
+        is_picture(file) && file["role"] != "thumbnail" && is_exposed(exposed, file)
+    });
+    let picture = pictures.min_by_key(|file| own != file.get("content_type"))?;
+    Some(picture.get("presigned_url")?.as_str()?.to_owned())
+}
+
 /// Fields of a document's object that hold recordings and PDFs.
 pub(super) fn fields(document: &Object) -> Vec<String> {
     let internal = document.get("_internal");
@@ -48,8 +61,17 @@ pub(super) fn fields(document: &Object) -> Vec<String> {
 }
 
 fn is_shown(exposed: &[String], file: &Value) -> bool {
+    kind(file).is_some() && is_exposed(exposed, file)
+}
+
+fn is_exposed(exposed: &[String], file: &Value) -> bool {
     let name = file.get("field").and_then(Value::as_str);
-    kind(file).is_some() && name.is_some_and(|name| exposed.iter().any(|field| field == name))
+    name.is_some_and(|name| exposed.iter().any(|field| field == name))
+}
+
+fn is_picture(file: &Value) -> bool {
+    let content_type = file.get("content_type").and_then(Value::as_str);
+    content_type.is_some_and(|content_type| content_type.starts_with("image/"))
 }
 
 fn kind(file: &Value) -> Option<MediaKind> {
@@ -91,5 +113,22 @@ mod tests {
         let found = of(&names(&["script"]), &document).unwrap();
         assert_eq!(found.kind, MediaKind::Pdf);
         assert_eq!(fields(&document), ["script", "film"]);
+    }
+
+    #[test]
+    fn a_picture_is_opened_where_its_field_is_shown() {
+        let picture = |field: &str, role: &str, kind: &str| json!({"field": field, "role": role, "content_type": kind, "presigned_url": format!("/{field}")});
+        let document = object(json!({
+            "document_blobs": [picture("small", "thumbnail", "image/webp"), picture("cover", "source", "image/png"),
+                picture("scan", "source", "image/jpeg"), picture("film", "source", "video/mp4")],
+            "_internal": {"mime_type": "image/jpeg"},
+        }));
+        let of = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+            original(&names, &document)
+        };
+        assert_eq!(of(&["cover", "scan"]).as_deref(), Some("/scan"));
+        assert_eq!(of(&["cover"]).as_deref(), Some("/cover"));
+        assert_eq!(of(&["small", "film", "title"]), None);
     }
 }

@@ -18,7 +18,7 @@ use loupe_wire::{
 use serde_json::json;
 
 pub use lock::{hash_for_pages, renew};
-pub use media::of as media_of;
+pub use media::{of as media_of, original as original_of};
 pub use preview::{is_preview, sweep};
 pub use routes::router;
 pub use store::{
@@ -60,14 +60,15 @@ fn name_from(title: &str) -> String {
     }
 }
 
-/// Makes sure that no other page has the name: one that nobody asked for gives way.
+/// Makes sure that no other page has the name, and none of another organization had it: one that nobody asked for gives way.
 async fn settle_name(
     tx: &mut Tx,
+    org_id: &str,
     published: &mut PublishedRetrieverResponse,
     is_named: bool,
 ) -> Result<()> {
     let name = &published.public_name;
-    if !store::is_taken(tx, name, &published.retriever_id).await? {
+    if !store::is_taken(tx, org_id, name, &published.retriever_id).await? {
         return Ok(());
     }
     if is_named {
@@ -162,7 +163,7 @@ async fn asked(
         is_active: true,
         retriever_metadata: metadata,
         tags,
-        category: request.category,
+        category: request.category.filter(|category| !category.is_empty()),
         created_at: now,
         updated_at: now,
         ..Default::default()
@@ -188,7 +189,7 @@ async fn save(
                 let before = store::hold(tx, &namespace_id, id).await?;
                 // Publishing again without a name keeps the one that is there.
                 if before.is_none() || is_named {
-                    settle_name(tx, &mut published, is_named).await?;
+                    settle_name(tx, &org_id, &mut published, is_named).await?;
                 }
                 match before {
                     Some(before) => {
@@ -310,7 +311,9 @@ pub async fn update(
                     .rate_limit_config
                     .unwrap_or(published.rate_limit_config);
                 published.is_active = request.is_active.unwrap_or(published.is_active);
-                published.category = request.category.or(published.category);
+                // As a password, it is taken away by an empty one.
+                let category = request.category.or(published.category);
+                published.category = category.filter(|category| !category.is_empty());
                 published.updated_at = clock::time(now);
                 password
                     .apply(tx, &org_id, &namespace_id, &mut published, now)
@@ -364,7 +367,8 @@ fn with_icon(mut found: Published) -> Published {
     found
 }
 
-/// Whether a retriever may be published under a name: one that no other has.
+/// Whether a retriever may be published under a name: one that no other page has, and none of another organization had. Links to
+/// that one lead on, and they are nobody else's to take.
 pub async fn is_available<L: Level>(
     app: &App,
     scope: &Scope<L>,
@@ -377,9 +381,12 @@ pub async fn is_available<L: Level>(
     if !(3..=50).contains(&name.len()) || !whole || !name.bytes().all(spelled) {
         return Ok(false);
     }
-    let holder = store::find_public(app.db(), name).await?;
     let id = retriever.retriever_id.unwrap_or_default();
-    Ok(holder.is_none_or(|holder| holder.data.retriever_id == id))
+    if let Some(holder) = store::find_public(app.db(), name).await? {
+        return Ok(holder.data.retriever_id == id);
+    }
+    let before = store::find_moved(app.db(), name).await?;
+    Ok(before.is_none_or(|before| before.org_id == scope.caller.org_id))
 }
 
 /// Members of a document that strangers may see.

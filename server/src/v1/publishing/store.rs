@@ -21,8 +21,9 @@ crate::sql! {
     const NAMES = "SELECT retriever_id FROM published_retrievers WHERE namespace_id = $1";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM published_retrievers WHERE namespace_id = $1";
     const DELETE = "DELETE FROM published_retrievers WHERE namespace_id = $1 AND retriever_id = $2";
-    // Public names are unique over all organizations, and strangers find a page by its name alone.
-    const TAKEN = "SELECT CAST(COUNT(*) AS BIGINT) FROM published_retrievers WHERE public_name = $1 AND retriever_id <> $2";
+    // Public names are unique over all organizations, and strangers find a page by its name alone: one that a page had leads to
+    // it, and is free within its organization only.
+    const TAKEN = "SELECT CAST(COUNT(*) AS BIGINT) FROM (SELECT 1 AS taken FROM published_retrievers WHERE public_name = $1 AND retriever_id <> $2 UNION ALL SELECT 1 AS taken FROM page_names WHERE public_name = $1 AND org_id <> $3) AS names";
     const FIND_PUBLIC = "SELECT p.org_id AS org_id, p.namespace_id AS namespace_id, p.data AS data, COALESCE(w.hash, '') AS hash FROM published_retrievers p LEFT JOIN page_passwords w ON w.public_id = p.public_id WHERE p.public_name = $1";
     // What leads to a page that was called so, where no other is.
     const FIND_MOVED = "SELECT p.org_id AS org_id, p.namespace_id AS namespace_id, p.data AS data, COALESCE(w.hash, '') AS hash FROM page_names n JOIN published_retrievers p ON p.namespace_id = n.namespace_id AND p.retriever_id = n.retriever_id LEFT JOIN page_passwords w ON w.public_id = p.public_id WHERE n.public_name = $1";
@@ -263,8 +264,14 @@ pub(super) async fn count(tx: &mut Tx, namespace_id: &str) -> Result<i64> {
     tx.number(COUNT, args![namespace_id]).await
 }
 
-pub(super) async fn is_taken(tx: &mut Tx, public_name: &str, retriever_id: &str) -> Result<bool> {
-    Ok(tx.number(TAKEN, args![public_name, retriever_id]).await? > 0)
+pub(super) async fn is_taken(
+    tx: &mut Tx,
+    org_id: &str,
+    public_name: &str,
+    retriever_id: &str,
+) -> Result<bool> {
+    let args = args![public_name, retriever_id, org_id];
+    Ok(tx.number(TAKEN, args).await? > 0)
 }
 
 /// Rows removed: one or none.

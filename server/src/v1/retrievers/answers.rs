@@ -188,7 +188,7 @@ pub async fn answer<L: Level>(
         .filter(|kept| kept.version == version)
     {
         quota::check_spend(app, &scope.caller.org_id).await?;
-        return Ok(again(app, scope, &kept, ask, started));
+        return Ok(again(app, scope, retriever, &kept, ask, started));
     }
     let answer = execute(app, scope, retriever, ask).await?;
     let tag = tag(&answer);
@@ -204,6 +204,7 @@ pub async fn answer<L: Level>(
 fn again<L: Level>(
     app: &App,
     scope: &Scope<L>,
+    retriever: &RetrieverModelOutput,
     kept: &Kept,
     ask: Execute,
     started: Instant,
@@ -212,6 +213,9 @@ fn again<L: Level>(
         execution_id: id::new("exec_"),
         namespace_id: scope.namespace_id.clone(),
         public_id: ask.public_id,
+        query: recording::query(&retriever.input_schema, &ask.inputs),
+        looks_on: ask.looks_on,
+        unnoted: ask.unnoted,
         inputs: ask.inputs,
         created_at: app.clock().micros(),
         started,

@@ -62,6 +62,10 @@ pub struct Execute {
     pub execution_id: Option<String>,
     /// What nobody asked is no part of the history: evaluations.
     pub unrecorded: bool,
+    /// Runs as every search does and is no part of the history: what a page looks up beside what its visitor wanted.
+    pub unnoted: bool,
+    /// Nobody searched anew: the history has it, and figures of searches leave it out.
+    pub looks_on: bool,
     /// Is not answered from memory.
     pub skip_cache: bool,
     /// The page that asks; empty for others.
@@ -99,6 +103,9 @@ pub async fn execute<L: Level>(
         execution_id: ask.execution_id.take().unwrap_or_else(|| id::new("exec_")),
         namespace_id: scope.namespace_id.clone(),
         public_id: std::mem::take(&mut ask.public_id),
+        query: recording::query(&retriever.input_schema, &inputs),
+        looks_on: ask.looks_on,
+        unnoted: ask.unnoted,
         inputs,
         created_at,
         started,
@@ -234,7 +241,7 @@ async fn finish<L: Level>(
     if ask.highlights {
         response.highlights = super::highlights(&begun.inputs, &response.documents);
     }
-    if !ask.unrecorded {
+    if !ask.unrecorded && !ask.unnoted {
         let mut execution = recording::of_stages(retriever, begun, &response, milliseconds);
         execution.fields = fields.into_iter().collect();
         if !ranks.is_empty() {

@@ -2,10 +2,12 @@
 
 use std::time::Instant;
 
+use indexmap::IndexMap;
 use loupe_engine::fingerprint::Fingerprint;
 use loupe_wire::{
     ExecuteRetrieverResponse, Object, RetrieverExecutionStatistics, RetrieverExecutionSummary,
-    RetrieverModelOutput, StageStatistics, Value,
+    RetrieverInputSchemaField, RetrieverInputSchemaFieldType, RetrieverModelOutput,
+    StageStatistics, Value,
 };
 
 use super::{Execution, record};
@@ -26,6 +28,12 @@ pub(super) struct Begun {
     pub namespace_id: String,
     /// The page that it was asked on; empty for others.
     pub public_id: String,
+    /// The words that lists tell it by.
+    pub query: Option<String>,
+    /// Nobody searched anew.
+    pub looks_on: bool,
+    /// Is no part of the history.
+    pub unnoted: bool,
     pub inputs: Object,
     /// In microseconds.
     pub created_at: i64,
@@ -41,6 +49,9 @@ impl Begun {
 
 /// Puts an answer that was kept into the history.
 pub(super) fn note(app: &App, begun: &Begun, answer: &ExecuteRetrieverResponse) {
+    if begun.unnoted {
+        return;
+    }
     record(app, execution(begun, answer, begun.milliseconds()));
 }
 
@@ -52,7 +63,8 @@ pub(super) fn note_failure(
     begun: &Begun,
     error: &ApiError,
 ) {
-    if matches!(error, ApiError::Validation(_)) || error.has_code("overloaded") {
+    let is_refused = matches!(error, ApiError::Validation(_)) || error.has_code("overloaded");
+    if is_refused || begun.unnoted {
         return;
     }
     let response = ExecuteRetrieverResponse {
@@ -87,7 +99,7 @@ pub(super) fn of_stages(
 }
 
 fn execution(begun: &Begun, response: &ExecuteRetrieverResponse, milliseconds: f64) -> Execution {
-    let query = query(&begun.inputs);
+    let query = begun.query.clone();
     let returned = i64::try_from(response.documents.len()).unwrap_or(i64::MAX);
     let micros = (milliseconds * 1e3).round() as i64;
     let total = response.pagination.get("total").and_then(Value::as_i64);
@@ -100,6 +112,7 @@ fn execution(begun: &Begun, response: &ExecuteRetrieverResponse, milliseconds: f
         // A page behind the last one found what the search found.
         returned: total.unwrap_or(0).max(returned),
         cached: response.cache_hit,
+        looks_on: begun.looks_on,
         public_id: begun.public_id.clone(),
         query: query.clone().unwrap_or_default(),
         fields: Vec::new(),
@@ -108,9 +121,22 @@ fn execution(begun: &Begun, response: &ExecuteRetrieverResponse, milliseconds: f
     }
 }
 
-/// The first text input tells the execution in lists; documents and files are not kept.
-fn query(inputs: &Object) -> Option<String> {
-    let mut texts = inputs.values().filter_map(Value::as_str);
+/// The first input for words tells the execution in lists: ids of documents, days and files say nothing there. Where the schema
+/// does not know an input, it may be for words.
+pub(super) fn query(
+    schema: &IndexMap<String, RetrieverInputSchemaField>,
+    inputs: &Object,
+) -> Option<String> {
+    use RetrieverInputSchemaFieldType as Type;
+    let words = schema
+        .iter()
+        .filter(|(_, field)| matches!(field.r#type, Type::String | Type::Text))
+        .filter_map(|(name, _)| inputs.get(name));
+    let unknown = inputs
+        .iter()
+        .filter(|(name, _)| !schema.contains_key(name.as_str()))
+        .map(|(_, value)| value);
+    let mut texts = words.chain(unknown).filter_map(Value::as_str);
     let text = texts.find(|text| !text.starts_with("data:"))?;
     Some(kept(text, 200))
 }
@@ -198,4 +224,42 @@ fn is_short(inputs: &Object) -> bool {
     let used = LONGEST_INPUTS - rest.len();
     let escaped = b"\\u0000";
     fits && !room[..used].windows(escaped.len()).any(|at| at == escaped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn words_tell_an_execution_and_ids_do_not() {
+        let field = |kind| RetrieverInputSchemaField {
+            r#type: kind,
+            ..Default::default()
+        };
+        let schema: IndexMap<String, RetrieverInputSchemaField> = [
+            (
+                "like".to_owned(),
+                field(RetrieverInputSchemaFieldType::DocumentReference),
+            ),
+            (
+                "since".to_owned(),
+                field(RetrieverInputSchemaFieldType::Date),
+            ),
+            (
+                "query".to_owned(),
+                field(RetrieverInputSchemaFieldType::Text),
+            ),
+        ]
+        .into();
+        let of = |schema: &IndexMap<String, RetrieverInputSchemaField>, inputs: Value| {
+            query(schema, inputs.as_object().unwrap())
+        };
+        let inputs = json!({"like": "doc_1", "since": "2024-01-01"});
+        assert_eq!(of(&schema, inputs), None);
+        let inputs = json!({"like": "doc_1", "query": "sea"});
+        assert_eq!(of(&schema, inputs).as_deref(), Some("sea"));
+        let inputs = json!({"picture": "data:image/png;base64,AA==", "words": "sea"});
+        assert_eq!(of(&IndexMap::new(), inputs).as_deref(), Some("sea"));
+    }
 }

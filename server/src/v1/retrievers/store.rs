@@ -13,7 +13,7 @@ crate::table!(pub static RETRIEVERS: RetrieverModelOutput = "retrievers", "retri
 
 crate::sql! {
     // Written behind the answer: the namespace may be gone by then, and nothing of it comes back.
-    const INSERT_EXECUTION = "INSERT INTO executions (execution_id, namespace_id, retriever_id, created_at, micros, returned, cached, public_id, query, fields, data, status) SELECT $1, id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 FROM namespaces WHERE id = $2";
+    const INSERT_EXECUTION = "INSERT INTO executions (execution_id, namespace_id, retriever_id, created_at, micros, returned, cached, public_id, query, fields, data, status, looks_on) SELECT $1, id, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 FROM namespaces WHERE id = $2";
     const ACTS = "SELECT i.data, e.data FROM interactions i JOIN executions e ON e.execution_id = i.execution_id WHERE i.namespace_id = $1 AND e.namespace_id = $1 AND e.retriever_id = $2 AND e.status <> 'failed' ORDER BY i.created_at DESC, i.interaction_id LIMIT $3";
     const EXECUTIONS_SINCE = "SELECT execution_id, data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND status <> 'failed' ORDER BY created_at DESC, execution_id LIMIT $4 OFFSET $5";
     const LIST_SPAN = "SELECT data FROM executions WHERE namespace_id = $1 AND retriever_id = $2 AND created_at >= $3 AND created_at <= $4 ORDER BY created_at DESC, execution_id LIMIT $5 OFFSET $6";
@@ -45,6 +45,8 @@ pub struct Execution {
     /// Documents that it gave.
     pub returned: i64,
     pub cached: bool,
+    /// Whether nobody searched: a page as it is found, or further results of a search.
+    pub looks_on: bool,
     /// The page that it was asked on; empty for others.
     pub public_id: String,
     /// The words that were searched for, cut short.
@@ -80,7 +82,8 @@ pub async fn insert_execution(tx: &mut Tx, execution: &Execution) -> Result<()> 
         &execution.query,
         execution.fields.join("\n"),
         execution.data.clone(),
-        &execution.status
+        &execution.status,
+        execution.looks_on
     ];
     tx.run(INSERT_EXECUTION, row).await?;
     Ok(())

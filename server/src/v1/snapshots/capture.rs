@@ -14,8 +14,8 @@ use futures::{Stream, TryStreamExt, stream};
 use indexmap::IndexMap;
 use loupe_engine::store::{Document, ListQuery, Reach, WithVectors};
 use loupe_wire::{
-    ArtifactDigest, CollectionResponse, LifecycleState, ObjectFrontier, ObjectResponse,
-    SnapshotFrontier, SnapshotManifest, SnapshotModel, SnapshotStatus, SnapshotType, reading,
+    ArtifactDigest, CollectionResponse, ObjectFrontier, ObjectResponse, SnapshotFrontier,
+    SnapshotManifest, SnapshotModel, SnapshotStatus, SnapshotType, reading,
 };
 use serde_json::json;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, Lines};
@@ -31,6 +31,7 @@ use crate::{
         buckets::BUCKETS,
         collections::{self, COLLECTIONS, lifecycle},
         namespaces::NAMESPACES,
+        notifications::{self, Failure},
         objects::blobs,
         retrievers::RETRIEVERS,
         tasks::name_of,
@@ -97,38 +98,53 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
     };
     let manifest = capture.take(&claim.org_id).await?;
     let at = app.clock().now();
-    end(app, claim, owner, move |snapshot| {
+    let kept = end(app, claim, owner, move |snapshot| {
         snapshot.status = Some(SnapshotStatus::Completed);
         snapshot.completed_at = Some(at);
         snapshot.manifest = Some(manifest);
-    })
-    .await
+    });
+    kept.await.map(drop)
 }
 
 pub(super) async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()> {
     let owner = claim.namespace_id.as_deref().unwrap_or_default();
-    let reason = reason.to_owned();
-    end(app, claim, owner, move |snapshot| {
+    let told = reason.to_owned();
+    let kept = end(app, claim, owner, move |snapshot| {
         snapshot.status = Some(SnapshotStatus::Failed);
-        snapshot.error = Some(reason);
-    })
-    .await
+        snapshot.error = Some(told);
+    });
+    if !kept.await? {
+        return Ok(());
+    }
+    let id = text(claim, "snapshot_id");
+    let namespace = NAMESPACES.find(app.db(), &claim.org_id, owner).await;
+    let name = namespace.map_or_else(|_| owner.to_owned(), |found| found.name);
+    let failure = Failure {
+        title: format!("A snapshot of {name} could not be taken"),
+        content: format!("{reason}. Take another one when the cause is gone."),
+        about: json!({ "namespace_id": owner, "snapshot_id": id }),
+    };
+    notifications::tell_failure(app, claim, failure).await
 }
 
-/// Writes down how it ended. What was written for a snapshot that was removed meanwhile, or with its namespace, goes: whoever
-/// removed it did not see all of it.
+/// Writes down how it ended; false where nothing was left to write it on. What was written for a snapshot that was removed
+/// meanwhile, or with its namespace, goes: whoever removed it did not see all of it.
 async fn end(
     app: &App,
     claim: &Claim,
     owner: &str,
     edit: impl FnOnce(&mut SnapshotModel) + Send + 'static,
-) -> Result<()> {
+) -> Result<bool> {
     if !change(app, claim, owner, edit).await? {
-        return forget(app, claim, owner).await;
+        forget(app, claim, owner).await?;
+        return Ok(false);
     }
     match NAMESPACES.find(app.db(), &claim.org_id, owner).await {
-        Err(error) if error.is_not_found() => forget(app, claim, owner).await,
-        found => found.map(drop),
+        Err(error) if error.is_not_found() => {
+            forget(app, claim, owner).await?;
+            Ok(false)
+        }
+        found => found.map(|_| true),
     }
 }
 
@@ -426,32 +442,6 @@ fn lines(rows: &[impl serde::Serialize], counted: &AtomicI64) -> Result<Bytes> {
     let count = i64::try_from(rows.len()).unwrap_or(0);
     counted.fetch_add(count, Ordering::Relaxed);
     Ok(text.into())
-}
-
-/// The rows of `resources.json`.
-#[derive(Debug, serde::Deserialize)]
-pub(super) struct Resources {
-    pub namespace: loupe_wire::NamespaceModel,
-    pub buckets: Vec<loupe_wire::BucketResponse>,
-    pub collections: Vec<loupe_wire::CollectionResponse>,
-    pub retrievers: Vec<loupe_wire::RetrieverModelOutput>,
-    pub taxonomies: Vec<loupe_wire::TaxonomyResponse>,
-}
-
-/// Reads them again.
-pub(super) async fn resources(app: &App, snapshot: &SnapshotModel) -> Result<Resources> {
-    let bytes = app
-        .blobs()
-        .get(&format!("{}/resources.json", snapshot.s3_prefix))
-        .await?;
-    let mut resources: Resources = reading::from_slice(&bytes).map_err(ApiError::internal)?;
-    // Documents come back into the search engine, wherever they were.
-    for collection in &mut resources.collections {
-        if collection.s3_vector_index.take().is_some() {
-            collection.lifecycle_state = name_of(LifecycleState::Active);
-        }
-    }
-    Ok(resources)
 }
 
 /// The lines of a file of documents but those made of some objects.

@@ -5,6 +5,7 @@ mod capture;
 mod restore;
 mod returning;
 mod routes;
+mod rows;
 
 use loupe_wire::{
     AuditAction, CreateSnapshotRequest, CreateSnapshotResponse, GenericDeleteResponse,

@@ -5,18 +5,15 @@ use std::collections::BTreeMap;
 
 use loupe_engine::store::{CollectionSpec, Document};
 use loupe_wire::{
-    NamespaceModel, NamespaceOperation, ResourceType, RestoreCollectionOutcome, RestoreReport,
-    RestoreSnapshotRequest, RestoreSnapshotResponse, SnapshotModel, TaskType, Value, reading,
+    LifecycleState, NamespaceModel, NamespaceOperation, ResourceType, RestoreCollectionOutcome,
+    RestoreReport, RestoreSnapshotRequest, RestoreSnapshotResponse, SnapshotModel, TaskType, Value,
+    reading,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::io::AsyncBufReadExt;
 
-use super::{
-    SNAPSHOTS,
-    capture::{self, Resources},
-    change, complete, find, record_change, returning,
-};
+use super::{SNAPSHOTS, change, complete, find, record_change, returning, rows};
 use crate::{
     app::App,
     auth::Caller,
@@ -29,7 +26,8 @@ use crate::{
         collections::{self, COLLECTIONS, lifecycle},
         copying::Pair,
         namespaces::{self, Clone, Pattern},
-        tasks::{self, NewTask},
+        notifications::{self, Failure},
+        tasks::{self, NewTask, name_of},
     },
 };
 
@@ -48,6 +46,32 @@ struct Work {
     /// Collection of the snapshot and the one that it is restored to; the same in place.
     collections: BTreeMap<String, String>,
     in_place: bool,
+}
+
+/// The rows of `resources.json`.
+#[derive(Debug, Deserialize)]
+pub(super) struct Resources {
+    pub namespace: NamespaceModel,
+    pub buckets: Vec<loupe_wire::BucketResponse>,
+    pub collections: Vec<loupe_wire::CollectionResponse>,
+    pub retrievers: Vec<loupe_wire::RetrieverModelOutput>,
+    pub taxonomies: Vec<loupe_wire::TaxonomyResponse>,
+}
+
+/// Reads them again.
+async fn resources(app: &App, snapshot: &SnapshotModel) -> Result<Resources> {
+    let bytes = app
+        .blobs()
+        .get(&format!("{}/resources.json", snapshot.s3_prefix))
+        .await?;
+    let mut resources: Resources = reading::from_slice(&bytes).map_err(ApiError::internal)?;
+    // Documents come back into the search engine, wherever they were.
+    for collection in &mut resources.collections {
+        if collection.s3_vector_index.take().is_some() {
+            collection.lifecycle_state = name_of(LifecycleState::Active);
+        }
+    }
+    Ok(resources)
 }
 
 /// Leaves the task that restores it.
@@ -73,7 +97,7 @@ pub(super) async fn start(
     }
     let snapshot = find(app, caller, identifier, snapshot_id).await?;
     complete(&snapshot)?;
-    let resources = capture::resources(app, &snapshot).await?;
+    let resources = resources(app, &snapshot).await?;
     match (request.target_namespace_name, request.confirm_in_place) {
         (Some(name), _) => into_new(app, caller, snapshot, resources, &name).await,
         (None, true) => in_place(app, caller, snapshot, resources).await,
@@ -231,8 +255,9 @@ pub(super) async fn run(app: &App, claim: &Claim) -> Result<()> {
         .0;
     let mut skipped = Vec::new();
     if work.in_place {
-        let resources = capture::resources(app, &snapshot).await?;
-        skipped = returning::put_rows(app, claim, &snapshot, resources).await?;
+        let resources = resources(app, &snapshot).await?;
+        skipped = rows::put(app, claim, &snapshot, resources).await?;
+        skipped.extend(returning::put_objects(app, claim, &snapshot).await?);
     } else {
         namespaces::set_clone_status(app, claim, "cloning", Some("copying"), None).await?;
     }
@@ -283,7 +308,8 @@ fn report(
     RestoreReport {
         snapshot_id: snapshot.snapshot_id.clone().unwrap_or_default(),
         target_namespace_id: target.to_owned(),
-        complete: collections.iter().all(|one| one.status == "restored"),
+        complete: skipped_summary.is_empty()
+            && collections.iter().all(|one| one.status == "restored"),
         collections,
         vector_expected: vectors(expected),
         vector_restored: vectors(restored),
@@ -303,6 +329,15 @@ pub(super) async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()
         namespaces::set_clone_status(app, claim, "failed", None, Some(reason)).await?;
     }
     let target = claim.namespace_id.clone().unwrap_or_default();
+    let advice = match work.in_place {
+        true => "What was put back already stays: restore it again when the cause is gone.",
+        false => "Remove the new namespace, and restore it again when the cause is gone.",
+    };
+    let notice = Failure {
+        title: format!("The snapshot {} could not be restored", work.snapshot_id),
+        content: format!("{reason}. {advice}"),
+        about: json!({ "namespace_id": target, "snapshot_id": work.snapshot_id }),
+    };
     let reason = reason.to_owned();
     change(app, claim, &work.source, move |snapshot| {
         snapshot.last_restore = Some(RestoreReport {
@@ -313,7 +348,7 @@ pub(super) async fn give_up(app: &App, claim: &Claim, reason: &str) -> Result<()
         });
     })
     .await?;
-    Ok(())
+    notifications::tell_failure(app, claim, notice).await
 }
 
 /// Writes the documents of one collection, and answers how many; none if it was removed meanwhile.

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::{
     building,
-    enriched::{copied, is_done, put},
+    enriched::{copied, is_done, put, style_of},
     executing::{self, Candidate, classify_timed},
     store::{self, TAXONOMIES},
 };
@@ -217,6 +217,7 @@ struct Pass<'a> {
     work: &'a Apply,
     taxonomy: &'a Taxonomy,
     source: loupe_engine::stage::Searchable,
+    style: HierarchicalEnrichmentStyle,
     /// Where the documents go.
     spec: CollectionSpec,
 }
@@ -241,6 +242,11 @@ impl<'a> Pass<'a> {
             work,
             taxonomy,
             source: collections::searchable(app, &found[0]),
+            style: style_of(
+                &found[0],
+                &work.taxonomy_id,
+                work.target_collection_id.as_deref(),
+            ),
             spec: collections::spec(app, namespace_id, &found[1]),
         })
     }
@@ -281,12 +287,11 @@ impl<'a> Pass<'a> {
             match found {
                 Ok(matches) if !matches.is_empty() => {
                     done.stats.enriched += 1;
-                    let style = HierarchicalEnrichmentStyle::Combined;
                     put(
                         self.taxonomy,
                         &mut document,
                         &matches,
-                        style,
+                        self.style,
                         (&at, took_ms),
                     );
                     changed.push(document);

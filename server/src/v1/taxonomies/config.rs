@@ -43,6 +43,14 @@ pub async fn check<L: Level>(
     scope: &Scope<L>,
     config: &mut TaxonomyConfig,
 ) -> Result<()> {
+    let steps = match config {
+        TaxonomyConfig::Flat(one) => &one.step_analytics,
+        TaxonomyConfig::Hierarchical(one) => &one.step_analytics,
+    };
+    if steps.is_some() {
+        let msg = "the steps that documents go through are not analysed by this version";
+        return Err(fault(&["step_analytics"], "not_enabled", msg, Value::Null));
+    }
     match config {
         TaxonomyConfig::Flat(flat) => check_flat(app, scope, flat).await,
         TaxonomyConfig::Hierarchical(tree) => check_tree(app, scope, tree).await,

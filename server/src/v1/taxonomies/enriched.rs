@@ -4,7 +4,7 @@ use loupe_engine::{
     stage::taxonomy::{Match, Taxonomy},
     store::{CollectionSpec, Document, document_id},
 };
-use loupe_wire::{HierarchicalEnrichmentStyle, Value};
+use loupe_wire::{CollectionResponse, HierarchicalEnrichmentStyle, Value};
 
 use crate::v1::documents;
 
@@ -16,6 +16,24 @@ pub(super) fn note(
 ) {
     let whose = ("taxonomy_id", taxonomy_id);
     documents::note_processing(document, "taxonomy_lineage", whose, said);
+}
+
+/// How a collection takes over the levels of a taxonomy: as it says where it applies it to that target, else as it says
+/// where it applies it at all, else all of them.
+pub(super) fn style_of(
+    collection: &CollectionResponse,
+    taxonomy_id: &str,
+    target: Option<&str>,
+) -> HierarchicalEnrichmentStyle {
+    let applied = || {
+        let all = collection.taxonomy_applications.iter().flatten();
+        all.filter(|one| one.taxonomy_id == taxonomy_id)
+    };
+    let same = applied().find(|one| one.target_collection_id.as_deref() == target);
+    same.or_else(|| applied().next())
+        .map_or(HierarchicalEnrichmentStyle::Combined, |one| {
+            one.hierarchical_enrichment_style
+        })
 }
 
 /// Whether this version of the taxonomy was applied to the document before.

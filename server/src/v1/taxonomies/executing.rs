@@ -1,6 +1,6 @@
 //! Executing a taxonomy: shown for some documents at once, or stored for many by a task.
 
-use std::{collections::BTreeMap, time::Instant};
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use futures::StreamExt as _;
 use loupe_engine::{
@@ -11,7 +11,7 @@ use loupe_engine::{
     store::{Document, ListQuery, WithVectors},
 };
 use loupe_wire::{
-    ApplyTaxonomyRequest, ApplyTaxonomyResponse, ExecuteTaxonomyRequest,
+    ApplyTaxonomyRequest, ApplyTaxonomyResponse, CollectionResponse, ExecuteTaxonomyRequest,
     HierarchicalEnrichmentStyle, JoinMode, JoinResponse, JoinStats, NamespaceOperation, Object,
     TaskResponse, TaxonomyMatch, TaxonomyResponse, Value, reading,
 };
@@ -20,11 +20,12 @@ use serde_json::json;
 use super::{
     applying::{self, Apply},
     at_version, building,
+    enriched::style_of,
 };
 use crate::{
     app::App,
     auth::{Level, Scope, Write},
-    db::Tx,
+    db::{Record, Tx},
     error::{ApiError, Result, Violation},
     jobs::Claim,
     limits::quota,
@@ -112,8 +113,14 @@ pub(super) async fn execute(
     };
     let (org_id, namespace_id) = (&scope.caller.org_id, &scope.namespace_id);
     let taxonomy = building::build(app, org_id, namespace_id, &stored, instead.as_deref()).await?;
-    let (candidates, collection) = candidates(app, scope, request).await?;
-    show(app, scope, &taxonomy, candidates, collection.as_ref()).await
+    show(app, scope, &taxonomy, shown(app, scope, request).await?).await
+}
+
+/// Documents that are shown as they would be.
+struct Shown {
+    candidates: Vec<Candidate>,
+    /// Whose they are; of nobody's where they were sent.
+    collection: Option<Arc<Record<CollectionResponse>>>,
 }
 
 /// What typed clients repeat has to be what the address names.
@@ -146,11 +153,7 @@ fn retriever_of(request: &ExecuteTaxonomyRequest) -> Result<Option<String>> {
 }
 
 /// The documents that are shown: those sent, or the first of a collection.
-async fn candidates(
-    app: &App,
-    scope: &Scope<Write>,
-    request: ExecuteTaxonomyRequest,
-) -> Result<(Vec<Candidate>, Option<Searchable>)> {
+async fn shown(app: &App, scope: &Scope<Write>, request: ExecuteTaxonomyRequest) -> Result<Shown> {
     let fault = |member: &str, kind: &str, msg: String| {
         ApiError::from(Violation::body(&[member], kind, msg, Value::Null))
     };
@@ -162,7 +165,10 @@ async fn candidates(
                 );
                 return Err(fault("source_documents", "too_long", msg));
             }
-            Ok((documents.into_iter().map(sent).collect(), None))
+            Ok(Shown {
+                candidates: documents.into_iter().map(sent).collect(),
+                collection: None,
+            })
         }
         (None, Some(identifier)) => {
             let operation = NamespaceOperation::ReadData;
@@ -182,9 +188,10 @@ async fn candidates(
             };
             let reach = scope.reach(vec![collection.id.clone()]);
             let page = app.store().list(&reach, query).await?;
-            let searchable = collections::searchable(app, &collection);
-            let found = page.documents.into_iter().map(Candidate::from);
-            Ok((found.collect(), Some(searchable)))
+            Ok(Shown {
+                candidates: page.documents.into_iter().map(Candidate::from).collect(),
+                collection: Some(collection),
+            })
         }
         _ => {
             let msg = "send source_documents or source_collection_id, one of them";
@@ -209,12 +216,20 @@ async fn show(
     app: &App,
     scope: &Scope<Write>,
     taxonomy: &Taxonomy,
-    candidates: Vec<Candidate>,
-    collection: Option<&Searchable>,
+    shown: Shown,
 ) -> Result<JoinResponse> {
+    let Shown {
+        candidates,
+        collection,
+    } = shown;
+    let collection = collection.as_deref();
+    let searchable = collection.map(|one| collections::searchable(app, one));
+    let style = collection.map_or(HierarchicalEnrichmentStyle::Combined, |one| {
+        style_of(one, &taxonomy.taxonomy_id, None)
+    });
     let work: Vec<_> = candidates
         .iter()
-        .map(|one| classify(app, scope, taxonomy, one, collection))
+        .map(|one| classify(app, scope, taxonomy, one, searchable.as_ref()))
         .collect();
     let found: Vec<_> = futures::stream::iter(work)
         .buffered(AT_ONCE)
@@ -234,7 +249,6 @@ async fn show(
         match found {
             Ok(matches) if !matches.is_empty() => {
                 answer.stats.enriched += 1;
-                let style = HierarchicalEnrichmentStyle::Combined;
                 let written = taxonomy.enrich(&mut value, &matches, None, style);
                 let told = matches
                     .iter()

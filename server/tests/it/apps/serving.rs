@@ -1,8 +1,9 @@
 //! What an app serves: its pages and files, its versions, and what is staged.
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::{at, deploy, visit};
+use super::{at, deploy, host, visit};
 use crate::harness::Server;
 
 const SCRIPT: &str = "/assets/main-4f2a9c1b.js";
@@ -213,4 +214,80 @@ pub async fn a_version_is_packed(server: &Server, app: &str) {
         std::io::read_to_string(archive.by_name("new.txt").unwrap()).unwrap(),
         "new"
     );
+}
+
+/// A browser keeps what nobody knows instead of showing it, also where somebody goes to it.
+pub async fn what_is_not_known_is_a_download(server: &Server) {
+    for path in ["/setup.exe", "/LICENSE"] {
+        let fetched = Server::send(at(server, "odd", "GET", path)).await;
+        for answer in [fetched, visit(server, "odd", path).await] {
+            assert_eq!(answer.status, 200, "{path}");
+            for (name, value) in [
+                ("content-type", "application/octet-stream"),
+                ("content-disposition", "attachment"),
+                ("x-content-type-options", "nosniff"),
+            ] {
+                assert_eq!(answer.headers[name], value, "{path}");
+            }
+        }
+    }
+    let page = visit(server, "odd", "/").await;
+    assert!(!page.headers.contains_key("content-disposition"));
+}
+
+/// Asks for a path as it stands, which clients tidy up; answers the status and all that came.
+async fn as_it_stands(server: &Server, path: &str, accept: &str) -> (u16, String) {
+    let address = server.url.strip_prefix("http://").unwrap();
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let host = host(server, "odd");
+    let head = format!(
+        "GET {path} HTTP/1.1\r\nhost: {host}\r\naccept: {accept}\r\nconnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, answer)
+}
+
+/// S-31: no spelling of another place is one of a file, neither for a program nor for who goes there.
+pub async fn odd_spellings_lead_to_no_file(server: &Server) {
+    const DOTS: [&str; 11] = [
+        "..",
+        "%2e%2e",
+        "%2E.",
+        ".%2e",
+        "..%2f..",
+        "..%5c",
+        "..\\",
+        "%2e%2e%2f",
+        ".",
+        "%00",
+        "..;",
+    ];
+    let mut count = 0;
+    for start in ["", "/assets"] {
+        for dots in DOTS {
+            for end in ["/index.html", "%2findex.html", "/etc/passwd"] {
+                let path = format!("{start}/{dots}{end}");
+                let (status, answer) = as_it_stands(server, &path, "*/*").await;
+                assert!(matches!(status, 400 | 404), "{path}: {answer}");
+                let (status, answer) = as_it_stands(server, &path, "text/html").await;
+                // A name like any other, which the app's page may know.
+                let is_name = dots == "..;" && end.starts_with('/');
+                if is_name {
+                    assert!(
+                        status == 200 && answer.ends_with("<h1>Odd</h1>"),
+                        "{path}: {answer}"
+                    );
+                } else {
+                    assert!(matches!(status, 400 | 404), "{path}: {answer}");
+                    assert!(!answer.contains("<h1>"), "{path}: {answer}");
+                }
+                count += 2;
+            }
+        }
+    }
+    assert_eq!(count, 132);
 }

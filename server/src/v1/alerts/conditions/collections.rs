@@ -6,7 +6,7 @@ use loupe_engine::store::Reach;
 use loupe_wire::reading;
 use serde_json::json;
 
-use super::Look;
+use super::{Look, written};
 use crate::{
     args,
     error::Result,
@@ -18,11 +18,11 @@ crate::sql! {
 }
 
 /// A collection that the condition looks at.
-struct Meant {
-    id: String,
+pub(super) struct Meant {
+    pub(super) id: String,
     name: String,
     created_at: i64,
-    reach: Reach,
+    pub(super) reach: Reach,
 }
 
 async fn meant(look: &Look<'_>, namespace_id: &str) -> Result<Vec<Meant>> {
@@ -52,7 +52,7 @@ pub(super) async fn empty(look: &mut Look<'_>, namespace_id: &str) -> Result<()>
     Ok(())
 }
 
-/// Nothing was processed into it for `stall_minutes`, a day if it is not said.
+/// Nothing new came into it for `stall_minutes`, a day if it is not said, neither by a batch nor through the API.
 pub(super) async fn stale(look: &mut Look<'_>, namespace_id: &str) -> Result<()> {
     let rows: Vec<(String, i64)> = look
         .app
@@ -61,11 +61,18 @@ pub(super) async fn stale(look: &mut Look<'_>, namespace_id: &str) -> Result<()>
         .await?;
     let last: HashMap<String, i64> = rows.into_iter().collect();
     let since = look.stalled(1440.0);
-    for one in meant(look, namespace_id).await? {
+    let known = meant(look, namespace_id).await?.into_iter().map(|one| {
         let at = last.get(&one.id).copied().unwrap_or(one.created_at);
+        (one, at)
+    });
+    let quiet: Vec<(Meant, i64)> = known.filter(|(_, at)| *at < since).collect();
+    if quiet.is_empty() {
+        return Ok(());
+    }
+    for (one, at) in written::since(look, namespace_id, since, quiet).await? {
         if at < since {
             let text = format!(
-                "nothing was processed into collection {} since {}",
+                "nothing new came into collection {} since {}",
                 one.name,
                 crate::clock::time(at).format("%Y-%m-%d %H:%M UTC")
             );
