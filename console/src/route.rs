@@ -59,7 +59,6 @@ piece!(search, SEARCH:
     "ns/:ns/retrievers/:retriever/edit" => retriever_form::change_stages,
     "ns/:ns/retrievers/:retriever/page" => publish::publish,
     "ns/:ns/new-retriever" => retriever_form::new_retriever,
-    "ns/:ns/published" => published::published,
 );
 
 piece!(operate, OPERATE:
@@ -94,6 +93,7 @@ piece!(design, DESIGN:
     "ns/:ns/templates" => templates::templates,
     "ns/:ns/templates/:kind/:template" => templates::one::template,
     "ns/:ns/configuration" => manifest::manifest,
+    "ns/:ns/published" => published::published,
     "ns/:ns/evaluations" => evaluations::evaluations,
 );
 

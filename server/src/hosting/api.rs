@@ -266,7 +266,9 @@ async fn visitor(app: &App, site: &Site, headers: &HeaderMap) -> Result<Option<S
 fn path(sent: &str) -> Result<String> {
     let rest = sent.strip_prefix("/api").unwrap_or_default();
     let rest = rest.strip_prefix("/v1").unwrap_or(rest);
-    let odd = rest.contains(['%', '\\', ';']) || rest.contains("//") || rest.contains("..");
+    let odd = rest.bytes().any(|byte| matches!(byte, b'%' | b'\\' | b';'));
+    let twice = |at: &[u8]| matches!(at, b"//" | b"..");
+    let odd = odd || rest.as_bytes().windows(2).any(twice);
     if !rest.starts_with('/') || odd {
         return Err(ApiError::not_found("path", sent));
     }

@@ -32,7 +32,7 @@ const LINES_OF_APP: usize = 100;
 /// Apps and minutes that wait for the database.
 const SLOTS: usize = 20_000;
 
-/// Letters of a path that are kept.
+/// Bytes of a path that are kept.
 const PATH: usize = 300;
 
 crate::sql! {
@@ -133,13 +133,19 @@ pub fn note(app: &App, site: &Site, asked: Asked, response: &Response, took: Dur
         let line = Line {
             level: level(status).into(),
             method: asked.method.to_string(),
-            path: asked.path.chars().take(PATH).collect(),
+            path: cut(asked.path),
             status: status.as_u16(),
             duration_ms: took.as_secs_f64() * 1_000.0,
             user_id: asked.user_id,
         };
         waiting.keep((org_id, app_id, now, line));
     }
+}
+
+/// The beginning of a path.
+fn cut(mut path: String) -> String {
+    path.truncate(path.floor_char_boundary(PATH));
+    path
 }
 
 /// A page that somebody opened, or opened again.

@@ -130,6 +130,7 @@ const WITHOUT_OWNER: &[(&str, Exceptions)] = &[
                 ],
             ),
             ("alerts/store.rs", &["EVERYWHERE", "SWEEP"]),
+            ("apps/auth_config.rs", &["WITH_KEYS"]),
             ("apps/store.rs", &["UNCHECKED", "OLD_BUNDLES"]),
             ("batches/store/groups.rs", &["OPEN"]),
             ("batches/supervising.rs", &["DUE"]),
@@ -189,7 +190,7 @@ const WITHOUT_OWNER: &[(&str, Exceptions)] = &[
     (
         "names of public pages and of apps are unique over all organizations: they are all that a visitor sends",
         &[
-            ("apps/store.rs", &["TAKEN", "BY_SLUG", "RELEASE_DOMAIN"]),
+            ("apps/store.rs", &["BY_SLUG", "RELEASE_DOMAIN"]),
             (
                 "publishing/store.rs",
                 &[
