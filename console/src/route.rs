@@ -57,7 +57,6 @@ piece!(search, SEARCH:
     "ns/:ns/retrievers" => retrievers::retrievers,
     "ns/:ns/retrievers/:retriever" => playground::playground,
     "ns/:ns/retrievers/:retriever/edit" => retriever_form::change_stages,
-    "ns/:ns/retrievers/:retriever/page" => publish::publish,
     "ns/:ns/new-retriever" => retriever_form::new_retriever,
 );
 
@@ -93,6 +92,7 @@ piece!(design, DESIGN:
     "ns/:ns/templates" => templates::templates,
     "ns/:ns/templates/:kind/:template" => templates::one::template,
     "ns/:ns/configuration" => manifest::manifest,
+    "ns/:ns/retrievers/:retriever/page" => publish::publish,
     "ns/:ns/published" => published::published,
     "ns/:ns/evaluations" => evaluations::evaluations,
 );

@@ -190,11 +190,10 @@ const WITHOUT_OWNER: &[(&str, Exceptions)] = &[
     (
         "names of public pages and of apps are unique over all organizations: they are all that a visitor sends",
         &[
-            ("apps/store.rs", &["BY_SLUG", "RELEASE_DOMAIN"]),
+            ("apps/store.rs", &["TAKEN", "BY_SLUG", "RELEASE_DOMAIN"]),
             (
                 "publishing/store.rs",
                 &[
-                    "TAKEN",
                     "FIND_PUBLIC",
                     "TAKE_NAME",
                     "COUNT_PUBLIC",
