@@ -286,7 +286,7 @@ mod tests {
         draft.filtered.set(Vec::new());
         assert!(draft.display()["extensions"].get("facets").is_none());
         let bare = Record(
-            json!({"display_config": {"components": {"show_filters": true}, "extensions": {"facets": []}}}),
+            json!({"public_name": "films", "display_config": {"components": {"show_filters": true}, "extensions": {"facets": []}}}),
         );
         let draft = Draft::new(&Record::default(), &bare, Vec::new());
         assert_eq!(draft.display()["extensions"]["facets"], json!([]));
