@@ -116,6 +116,7 @@ test("from nothing to a published search: bucket, upload, collection, batch, ret
   await open(page, "Collections");
   await page.getByRole("button", { name: "Create collection" }).first().click();
   await page.getByLabel("Name", { exact: true }).fill("passages");
+  await page.locator("summary", { hasText: "More settings" }).click();
   await page.getByLabel("chunk size").fill("500");
   await accessible(page);
   await page.getByRole("button", { name: "Create", exact: true }).click();
