@@ -47,6 +47,7 @@ pub const IN_NAMESPACE: [(&str, &[Link]); 3] = [
             ("alerts", "Alerts", "alert"),
             ("review", "Review", "check"),
             ("snapshots", "Snapshots", "layers"),
+            ("migrations", "Migrations", "out"),
             ("templates", "Templates", "copy"),
             ("configuration", "Configuration", "file"),
         ],

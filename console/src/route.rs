@@ -72,6 +72,7 @@ piece!(operate, OPERATE:
     "ns/:ns/alerts" => alerts::alerts,
     "ns/:ns/review" => review::review,
     "ns/:ns/snapshots" => snapshots::snapshots,
+    "ns/:ns/migrations" => migrations::migrations,
     "apps" => apps::apps,
     "apps/:app" => apps::one::app,
 );

@@ -14,6 +14,7 @@ test("an alert is told as a sentence, tried, switched off and on, changed and re
   await form.getByLabel("Retriever", { exact: true }).selectOption({ label: "picture-book-search" });
   await form.getByLabel("Inputs").fill('{"query": "striped animal"}');
   await form.getByLabel("At least so many").fill("2");
+  await expect(form.getByRole("status")).toHaveText("It fires when picture-book-search finds at least 2.");
   await form.getByLabel("Looks", { exact: true }).selectOption("on_demand");
   await form.getByLabel("Kind", { exact: true }).selectOption("email");
   await form.getByLabel("To", { exact: true }).fill("desk@example.com");
@@ -39,6 +40,15 @@ test("an alert is told as a sentence, tried, switched off and on, changed and re
   await row.getByRole("button", { name: "Switch off zebras" }).click();
   await expect(row).toContainText("off");
   await row.getByRole("button", { name: "Switch on zebras" }).click();
+  await expect(row).toContainText("active");
+  await row.getByRole("button", { name: "Snooze zebras" }).click();
+  const snooze = page.getByRole("dialog", { name: "Snooze zebras" });
+  await accessible(page);
+  await picture(page, "alert-snooze");
+  await phone(page);
+  await snooze.getByRole("button", { name: "1 day" }).click();
+  await expect(row).toContainText(/snoozed\s*until 20\d\d-/);
+  await row.getByRole("button", { name: "Wake up zebras" }).click();
   await expect(row).toContainText("active");
   await row.getByRole("button", { name: "Change zebras" }).click();
   const change = page.getByRole("dialog", { name: "Change zebras" });

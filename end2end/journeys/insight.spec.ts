@@ -84,6 +84,14 @@ test("documents are gathered, drawn, named and made into a taxonomy that finds w
   await picture(page, "taxonomy");
   await phone(page);
 
+  await page.getByRole("button", { name: "Clone", exact: true }).click();
+  const clone = page.getByRole("dialog", { name: "Clone the taxonomy" });
+  await clone.getByLabel("Name of the clone").fill("subjects-next");
+  await accessible(page);
+  await clone.getByRole("button", { name: "Clone", exact: true }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "subjects-next" })).toBeVisible();
+  await expect(nodes).toHaveCount(4);
+
   await open(page, "Taxonomies");
   await accessible(page);
   await picture(page, "taxonomies");
@@ -95,6 +103,9 @@ test("documents are gathered, drawn, named and made into a taxonomy that finds w
   await picture(page, "taxonomy-form");
   await phone(page);
   await write.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Remove subjects-next" }).click();
+  await page.getByRole("dialog", { name: "Remove subjects-next?" }).getByRole("button", { name: "Remove" }).click();
+  await expect(page.getByRole("button", { name: "Remove subjects-next" })).toHaveCount(0);
   await page.getByRole("button", { name: "Remove subjects" }).click();
   await page.getByRole("dialog", { name: "Remove subjects?" }).getByRole("button", { name: "Remove" }).click();
   await expect(page.getByRole("heading", { name: "No taxonomy here" })).toBeVisible();

@@ -85,6 +85,41 @@ test("the bell counts what is unread, and the inbox is read, followed and emptie
   expect(faults).toEqual([]);
 });
 
+test("what is told, and by which way, is chosen", async ({ page }) => {
+  const faults = watch(page);
+  await signIn(page);
+  await page.getByRole("banner").getByRole("link", { name: /^Notifications/ }).click();
+  await page.getByRole("button", { name: "What is told" }).click();
+  const ways = page.getByRole("dialog", { name: "Which notifications reach you" });
+  const here = ways.getByRole("checkbox", { name: "pipeline failure here" });
+  const mailed = ways.getByRole("checkbox", { name: "pipeline failure by e-mail" });
+  const address = ways.getByLabel("E-mails go to");
+  await expect(here).toBeChecked();
+  await expect(mailed).not.toBeChecked();
+  await mailed.check();
+  await address.fill("desk@example.com");
+  await accessible(page);
+  await picture(page, "notification-ways");
+  await phone(page);
+  await ways.getByRole("button", { name: "Save" }).click();
+  await expect(ways).toBeHidden();
+  const set = (await send(page, "GET", "/v1/notifications/preferences")).preferences as Record<string, unknown>;
+  expect(set.pipeline_failure).toEqual({ in_app: true, email: true });
+  expect(set.custom).toEqual({ in_app: true, email: false });
+
+  // It is shown as it was set, and taken back.
+  await page.getByRole("button", { name: "What is told" }).click();
+  await expect(mailed).toBeChecked();
+  await expect(address).toHaveValue("desk@example.com");
+  await mailed.uncheck();
+  await address.fill("");
+  await ways.getByRole("button", { name: "Save" }).click();
+  await expect(ways).toBeHidden();
+  const organization = await send(page, "GET", "/v1/organizations");
+  expect(organization.notifications_email ?? null).toBeNull();
+  expect(faults).toEqual([]);
+});
+
 test("a webhook is made, shows its secret once, delivers, fails, replays and is removed", async ({ page }) => {
   const faults = watch(page);
   const receiver = await outside();

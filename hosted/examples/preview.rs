@@ -64,7 +64,7 @@ fn display(name: &str) -> Value {
             {"field_name": "place", "field_schema": {"type": "string", "enum": ["Oslo", "Lima", "Porto"]}, "input_type": "select", "label": "Place", "order": 1},
             {"field_name": "from", "field_schema": {"type": "date"}, "input_type": "date", "label": "From", "order": 2},
             {"field_name": "least", "field_schema": {"type": "number"}, "input_type": "number", "label": "At least", "order": 3},
-            {"field_name": "kinds", "field_schema": {"type": "array", "items": {"type": "string", "enum": ["film", "photo", "note"]}}, "input_type": "multiselect", "label": "Kinds", "order": 4},
+            {"field_name": "kinds", "field_schema": {"type": "array", "items": {"type": "string", "enum": ["film", "photo", "note"]}}, "input_type": "multiselect", "label": "Kinds", "required": false, "order": 4},
             {"field_name": "open", "field_schema": {"type": "boolean"}, "input_type": "boolean", "label": "Open access only", "order": 5}]}),
         _ => json!({}),
     };

@@ -128,7 +128,7 @@ pub struct Hit {
     pub thumbnail: Option<Picture>,
     /// The file it was made of, on an item's own page.
     pub media: Option<Media>,
-    /// Address of the picture it was made of, as large as it is, on an item's own page.
+    /// Address of the picture it was made of, as large as it is; among results only where that is another than the small one.
     pub original: Option<String>,
 }
 

@@ -274,6 +274,66 @@ async fn what_a_search_lacks_is_said_beside_its_input() {
 }
 
 #[tokio::test]
+async fn what_a_form_leaves_open_is_asked_for_by_the_server_too() {
+    let boxes = json!({"type": "array", "items": {"type": "string", "enum": ["film", "photo"]}});
+    let mut whole = display();
+    whole["inputs"] = json!([
+        {"field_name": "query", "field_schema": {"type": "text"}, "label": "Search"},
+        {"field_name": "kinds", "field_schema": boxes, "input_type": "multiselect", "label": "Kinds", "order": 1},
+        {"field_name": "marks", "field_schema": boxes, "input_type": "multiselect", "label": "Marks", "required": false, "order": 2},
+        {"field_name": "shelf", "field_schema": {"type": "string"}, "input_type": "select", "suggestions": ["a"], "label": "Shelf", "order": 3},
+    ]);
+    let host = Arc::new(fake(whole, &[json!({"title": "Walden"})]));
+    let landing = get(&host, "/r/books").await;
+    assert_eq!(landing.status, 200);
+    assert_eq!(
+        landing.attributes("fieldset[data-required]", "aria-describedby"),
+        ["in-kinds-note"]
+    );
+    assert_eq!(landing.texts("#in-kinds-note"), ["Choose at least one."]);
+    assert_eq!(
+        landing.attributes("form[data-search] input[type=hidden]", "name"),
+        ["kinds"]
+    );
+    host.asked.lock().unwrap().clear();
+    // As browsers send the form that check nothing.
+    let sent = get(&host, "/r/books?query=&kinds=&shelf=").await;
+    assert_eq!(sent.status, 400);
+    assert_eq!(
+        sent.texts(".note.bad"),
+        ["Fill this in.", "Choose at least one.", "Fill this in."]
+    );
+    let wrong = "form[data-search] [aria-invalid=true]";
+    assert_eq!(sent.attributes(wrong, "name"), ["query", "shelf"]);
+    assert!(host.asked.lock().unwrap().is_empty());
+    let filled = get(
+        &host,
+        "/r/books?query=pond&kinds=&kinds=film&kinds=photo&shelf=a",
+    )
+    .await;
+    assert_eq!(filled.status, 200);
+    let inputs = host.asked.lock().unwrap().pop().unwrap().inputs;
+    let expected = json!({"query": "pond", "kinds": ["film", "photo"], "shelf": "a"});
+    assert_eq!(Value::Object(inputs), expected);
+    // Links ask for what they name and leave the rest to the retriever.
+    for link in ["/r/books?query=pond", "/r/books?f.tags=sea"] {
+        assert_eq!(get(&host, link).await.status, 200, "{link}");
+    }
+}
+
+#[tokio::test]
+async fn boxes_are_all_there_however_many_they_are() {
+    let names: Vec<String> = (0..90).map(|number| format!("shelf {number}")).collect();
+    let shelves = json!({"type": "array", "items": {"type": "string", "enum": names}});
+    let inputs = json!([{"field_name": "shelves", "field_schema": shelves, "input_type": "multiselect", "label": "Shelves"}]);
+    let page = shown(json!({ "inputs": inputs })).await;
+    assert_eq!(
+        page.attributes(".boxes.many input[name=shelves]", "value"),
+        names
+    );
+}
+
+#[tokio::test]
 async fn dates_follow_a_pattern_of_the_owners() {
     for (format, expected) in [
         ("DD.MM.YYYY", "09.08.1854"),

@@ -206,6 +206,23 @@ async fn pages_of_results_are_as_long_as_the_owner_allows() {
 }
 
 #[tokio::test]
+async fn a_picture_is_looked_at_as_large_as_it_is() {
+    let whole = async |original: &str| {
+        let mut host = gallery(|_| ());
+        host.hits[0].original = Some(original.into());
+        let shown = get(&Arc::new(host), "/r/books?query=bird").await;
+        assert_eq!(shown.attributes("article img", "src"), ["/heron.png"]);
+        shown.attributes("button[data-enlarge]", "data-full")
+    };
+    let large = "/v1/blobs/heron.png?expires=9&signature=a";
+    assert_eq!(whole(large).await, [large]);
+    // What the card shows is large already; what is no address is none.
+    for other in ["/heron.png", "javascript:alert(1)", "//other.example/x.png"] {
+        assert!(whole(other).await.is_empty(), "{other}");
+    }
+}
+
+#[tokio::test]
 async fn the_script_finds_what_it_works_with() {
     let host = Arc::new(gallery(|_| ()));
     let asked = get(&host, "/r/books?query=bird").await;
@@ -221,6 +238,7 @@ async fn the_script_finds_what_it_works_with() {
         asked.attributes("form[data-remembers]", "action"),
         ["/r/books"]
     );
+    assert!(asked.attributes("[data-full]", "data-full").is_empty());
     let framed = get(&host, "/r/books/embed?query=bird").await;
     for absent in ["[data-share]", "[data-enlarge]", "[data-remembers]"] {
         assert!(framed.attributes(absent, "class").is_empty(), "{absent}");

@@ -22,15 +22,19 @@ function button(name: string, text: string, act: () => void): HTMLButtonElement 
   return made;
 }
 
-/** Shows the whole picture where a card tells of it, else the small one: also where the whole one does not load. */
+/** Shows the small picture at once, and the whole one in its place when it is there; where it does not load, the small one stays. */
 function enlarge(image: HTMLImageElement, small: string, full?: string): void {
-  image.onerror = full
-    ? () => {
-        image.onerror = null;
-        image.src = small;
-      }
-    : null;
-  image.src = full || small;
+  image.src = small;
+  if (!full) return;
+  const whole = new Image();
+  whole.src = full;
+  whole.decode().then(
+    () => {
+      // Meanwhile one may have gone on to another.
+      if (image.src === small) image.src = full;
+    },
+    () => undefined,
+  );
 }
 
 /** Shows the picture of a place in the list; beyond its ends it begins again. */

@@ -4,8 +4,11 @@
  */
 
 import { announce } from "./announce";
+import { boxes } from "./boxes";
+import { held } from "./held";
 import { lightbox } from "./lightbox";
 import { seeking } from "./moments";
+import { notes } from "./notes";
 import { picking } from "./picked";
 import { accepted, read } from "./progress";
 import { recent } from "./recent";
@@ -126,7 +129,11 @@ function enhance(form: HTMLFormElement): void {
 
   /** Puts the new results in place; only the count is announced, never the list. */
   const swap = (page: Document, old: HTMLElement, fresh: HTMLElement): void => {
+    const refocus = held();
     fresh.toggleAttribute("data-live", true);
+    // On phones the filters are folded, or not, as the visitor left them.
+    const [before, after] = [old, fresh].map((area) => area.querySelector<HTMLDetailsElement>(".facets details"));
+    if (before && after) after.open = before.open;
     old.replaceWith(document.adoptNode(fresh));
     const hero = document.querySelector(".intro > .hero");
     const next = page.querySelector(".intro > .hero");
@@ -137,6 +144,8 @@ function enhance(form: HTMLFormElement): void {
     // The filters that the next search keeps.
     for (const filter of form.querySelectorAll("input[type=hidden]")) filter.remove();
     form.append(...page.querySelectorAll("form[data-search] input[type=hidden]"));
+    notes(page);
+    refocus(fresh);
     const status = fresh.querySelector<HTMLElement>("[role=status]")?.textContent?.trim();
     if (status) announce(status);
   };
@@ -161,7 +170,9 @@ function enhance(form: HTMLFormElement): void {
       void show(url, step);
     });
     state.append(title, text, again);
+    const lost = area.contains(document.activeElement);
     area.replaceChildren(state);
+    if (lost) again.focus({ preventScroll: true });
     // Whatever was shown before can be asked for again.
     shown = "";
   };
@@ -257,12 +268,16 @@ function enhance(form: HTMLFormElement): void {
     // Half a syllable is no query: wait until the input method is done.
     if (event instanceof InputEvent && event.isComposing) return;
     clearTimeout(timer);
+    boxes(form);
     const wait = event.type === "change" ? 0 : WAIT_MS;
     timer = window.setTimeout(() => {
       // The first letter is a step one can go back from; the ones after it only refine the address.
       if (form.checkValidity()) void show(address(), location.search === "" ? "push" : "replace");
     }, wait);
   };
+  boxes(form);
+  // On the way back browsers fill forms in by themselves.
+  addEventListener("pageshow", () => boxes(form));
   form.addEventListener("input", soon);
   form.addEventListener("change", soon);
   form.addEventListener("compositionend", soon);
@@ -277,9 +292,9 @@ function enhance(form: HTMLFormElement): void {
 
   document.addEventListener("click", (event) => {
     const target = event.target instanceof Element ? event.target : null;
-    const link = target?.closest<HTMLAnchorElement>("[data-results] a[href]");
+    const link = target?.closest<HTMLAnchorElement>("[data-results] a[href], .suggestions a[href]");
     if (link) stay();
-    if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    if (!link || link.target !== "" || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     if (link.matches("[data-more]")) {
       event.preventDefault();
       void more();
@@ -287,20 +302,33 @@ function enhance(form: HTMLFormElement): void {
       event.preventDefault();
       field?.focus({ preventScroll: true });
       void show(link.href, "none");
-    } else if (picks.mark() !== "" && link.closest(".paging, .facets, .chips")) {
-      // No address holds the file: it goes along to the other pages, and with other filters.
+    } else if (link.origin + link.pathname === form.action) {
+      // Another search of this page: with other filters, another page of it, suggested, or for what is like a result.
       event.preventDefault();
-      void show(link.href, "push").then(() => results()?.scrollIntoView());
+      const same = link.closest(".paging, .facets, .chips");
+      // No address holds the file: it goes along to the other pages, and with other filters.
+      if (!same) {
+        fill(new URL(link.href).searchParams);
+        picks.restore("");
+      }
+      // Filters that are folded out above the results stay where they are.
+      const folded = link.closest("details")?.querySelector("summary")?.checkVisibility?.();
+      void show(link.href, "push").then(() => {
+        if (!folded) seen();
+      });
     }
   });
 
-  // Back and forward: the form and the results of that address. The server knows both best.
-  addEventListener("popstate", () => {
-    // Another place of the same page is no other search.
-    if (location.hash !== "" && named(bare(location.href)) === shown && !running) return;
-    const query = new URLSearchParams(location.search);
+  /** New results are seen from their beginning. */
+  const seen = (): void => {
+    const area = results();
+    if (area && area.getBoundingClientRect().top < 0) area.scrollIntoView();
+  };
+
+  /** Fills the form in as an address has it. */
+  const fill = (query: URLSearchParams): void => {
     for (const field of form.elements) {
-      if (field instanceof HTMLInputElement && field.type === "file") continue;
+      if (field instanceof HTMLInputElement && ["file", "hidden"].includes(field.type)) continue;
       if (field instanceof HTMLInputElement && (field.type === "checkbox" || field.type === "radio")) {
         field.checked = query.getAll(field.name).includes(field.value);
       } else if (field instanceof HTMLInputElement || field instanceof HTMLSelectElement) {
@@ -309,8 +337,22 @@ function enhance(form: HTMLFormElement): void {
         if (field.name) field.value = query.get(field.name) ?? short ?? "";
       }
     }
+    boxes(form);
+  };
+
+  // Back and forward: the form and the results of that address. The server knows both best.
+  addEventListener("popstate", () => {
+    // Another place of the same page is no other search.
+    if (location.hash !== "" && named(bare(location.href)) === shown && !running) return;
+    fill(new URLSearchParams(location.search));
     picks.restore(kept().picked ?? "");
-    void show(bare(location.href), "none").then(again);
+    const at = location.href;
+    void show(bare(at), "none").then(async () => {
+      await again();
+      // What is there now may be longer than what the browser had a place in.
+      const { through, y } = kept();
+      if (!through && y !== undefined && location.href === at) scrollTo({ top: y, behavior: "instant" });
+    });
   });
   addEventListener("scrollend", stay);
   void again();
@@ -322,6 +364,7 @@ function enhance(form: HTMLFormElement): void {
     if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
     if (document.querySelector("dialog[open]")) return;
     event.preventDefault();
-    form.querySelector<HTMLInputElement>("input[type=search]")?.select();
+    field?.focus();
+    field?.select();
   });
 }

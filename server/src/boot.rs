@@ -3,7 +3,7 @@
 use std::{
     fs::{File, OpenOptions},
     io::Write,
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     sync::Arc,
     time::Duration,
 };
@@ -36,8 +36,8 @@ use crate::{
     outbound::{Outbound, tls},
     progress, usage,
     v1::{
-        annotations, audit::repeats, collections, documents, organizations, retrievers::History,
-        webhooks,
+        annotations, audit::repeats, buckets::destinations::Destinations, collections, documents,
+        organizations, retrievers::History, webhooks,
     },
     vault::Vault,
 };
@@ -88,7 +88,11 @@ impl Started {
 pub async fn open(config: Config) -> anyhow::Result<Started> {
     // The TLS library wants its cryptography chosen once a process; a second call changes nothing.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    std::fs::create_dir_all(&config.data)
+    // Others of this machine are shown nothing of what callers keep here. A folder that is there is its owner's matter.
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&config.data)
         .with_context(|| format!("cannot make the data folder {}", config.data.display()))?;
     let lock = folder::lock(&config.data)?;
     let db = if config.is_postgres() {
@@ -108,6 +112,7 @@ pub async fn open(config: Config) -> anyhow::Result<Started> {
     let blobs = open_blobs(&config, clock.clone()).context("cannot open the blobs")?;
     let vault = Vault::new(&master_key(&config)?)?;
     let outbound = Outbound::new(&config.outbound.allow)?;
+    let blobs = blobs.with_places(destinations(&config, &db, &outbound)?);
     let mailer = Mailer::new(&config.mail)?;
     let web_search = open_web_search(&config)?;
     let reverse_image = open_reverse_image(&config)?;
@@ -168,6 +173,17 @@ fn open_blobs(config: &Config, clock: Clock) -> anyhow::Result<Blobs> {
     let keeps_something = !config.is_postgres() || config.qdrant_url.is_empty();
     let room = keeps_something.then(|| config.data.clone());
     Blobs::open_bucket(&config.blobs, client, room, secret, address, clock)
+}
+
+/// The storages that buckets keep their files in, which are callers' and no settings.
+fn destinations(
+    config: &Config,
+    db: &Db,
+    outbound: &Outbound,
+) -> anyhow::Result<Arc<Destinations>> {
+    let vault = Vault::new(&master_key(config)?)?;
+    let places = Destinations::new(db.clone(), vault, outbound.clone());
+    Ok(Arc::new(places))
 }
 
 /// The key that signs addresses and encrypts secrets: the configured one, or one made on the first start and readable by

@@ -22,7 +22,7 @@ use crate::{
     front,
     hosting::{api::Only, limits as visitors},
     idempotency,
-    limits::{self, Figures, Running, bucket::Rate},
+    limits::{self, Figures, Places, Running, bucket::Rate},
     tolerance,
     unresolved::Nowhere,
     usage,
@@ -51,7 +51,7 @@ pub async fn gate(State(app): State<App>, request: Request, next: Next) -> Respo
         Found::Undeclared => &UNDECLARED,
     };
     if let Some(only) = request.extensions().get::<Only>()
-        && let Err(error) = only.check(row, request.method())
+        && let Err(error) = only.check(row, request.method(), request.uri().path())
     {
         return error.into_response();
     }
@@ -133,9 +133,14 @@ async fn known(
     next: Next,
 ) -> Response {
     let start = Instant::now();
-    let standing = match limits::standing(app, &caller.org_id).await {
-        Ok(standing) => standing,
-        Err(error) => return error.into_response(),
+    // What calls of visitors bring along was found for them already.
+    let brought = request.extensions().get::<Only>().map(Only::brought);
+    let (standing, places) = match brought {
+        Some((standing, places)) => (standing, Some(places)),
+        None => match limits::standing(app, &caller.org_id).await {
+            Ok(standing) => (standing, None),
+            Err(error) => return error.into_response(),
+        },
     };
     let rate = limits::rate(app, &caller, standing);
     let (figures, mut taken) = limits::take(app, caller.actor(), &rate).await;
@@ -145,9 +150,8 @@ async fn known(
     let admitted = taken
         .and_then(|()| admit(row, &caller, request.headers()))
         .and_then(|()| limits::paid::check(standing, row));
-    let by_visitor = request.extensions().get::<Only>().is_some();
     let entered = match admitted.and_then(|()| room(app, row)) {
-        Ok(()) => enter(app, &caller.org_id, &rate, by_visitor).await,
+        Ok(()) => enter(app, &caller.org_id, &rate, places).await,
         Err(error) => Err(error),
     };
     let (method, uri) = (request.method().clone(), request.uri().clone());
@@ -183,13 +187,10 @@ async fn known(
 }
 
 /// Room for one more request of the organization; visitors of its apps leave some for itself.
-async fn enter(app: &App, org_id: &str, rate: &Rate, by_visitor: bool) -> Result<Entered> {
-    let visitor = match by_visitor {
-        true => {
-            let (visitors, rate) = visitors::places(org_id, *rate);
-            Some(limits::enter(app, &visitors, &rate).await?)
-        }
-        false => None,
+async fn enter(app: &App, org_id: &str, rate: &Rate, places: Option<Places>) -> Result<Entered> {
+    let visitor = match places {
+        Some(places) => Some(limits::enter_at(places, &visitors::part_of(rate))?),
+        None => None,
     };
     let own = limits::enter(app, org_id, rate).await?;
     Ok((own, visitor))

@@ -14,7 +14,7 @@ use loupe_wire::{PaginationResponse, Value, reading};
 use serde::{Deserialize, Serialize};
 
 pub use sieve::{Mark, Sieve};
-pub use walk::{Walk, words};
+pub use walk::Walk;
 
 use crate::error::{ApiError, Result, Violation};
 
@@ -306,11 +306,16 @@ pub fn bounded(name: &str, value: i64, least: i64, most: i64) -> Result<()> {
     Ok(())
 }
 
-fn encode_offset(offset: i64) -> String {
+/// The cursor of a place in a list.
+pub fn encode_offset(offset: i64) -> String {
     URL_SAFE_NO_PAD.encode(format!("o{offset}"))
 }
 
-fn decode_offset(cursor: &str) -> Result<i64> {
+/// The place in a list that a cursor is of.
+///
+/// # Errors
+/// The 422 list for one that is none.
+pub fn decode_offset(cursor: &str) -> Result<i64> {
     let decoded = URL_SAFE_NO_PAD
         .decode(cursor)
         .ok()

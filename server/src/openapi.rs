@@ -3,9 +3,13 @@
 mod examples;
 mod hosts;
 
-use std::{cell::Cell, collections::HashSet, sync::OnceLock};
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, HashSet},
+    sync::OnceLock,
+};
 
-use axum::http::Method;
+use axum::{handler::Handler, http::Method};
 use bytes::Bytes;
 use loupe_wire::Permission;
 use utoipa::{
@@ -16,17 +20,27 @@ use utoipa::{
         Ref, RefOr, Required, Response, ResponseBuilder, Schema,
         path::{Operation, ParameterBuilder, ParameterIn},
         schema::{ObjectBuilder, Type},
-        security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme},
+        security::{
+            ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme,
+        },
     },
 };
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::auth::table::{self, Access, Found};
+use crate::{
+    app::App,
+    auth::table::{self, Access, Found},
+};
 
 pub use examples::STORY;
 
 /// Version of the interface, not of the program.
 pub const INTERFACE_VERSION: &str = "0.82";
+
+const ABOUT: &str = "Files in, searchable documents out, retrievers over them, published as pages and apps.
+
+Every call with a key sends `Authorization: Bearer <key>`; those of one namespace say which in `X-Namespace`. `X-Change-Reason` is \
+kept in the audit log beside what a call changes. `X-Request-Id` is answered as it was sent, or made.";
 
 /// Statuses that any operation may answer besides its own.
 const ERRORS: &[(&str, &str)] = &[
@@ -64,6 +78,24 @@ const CHANGES: [(&str, &str); 2] = [
     ),
 ];
 
+/// The scheme of the key, and that of the header that says which namespace a request is about.
+const BEARER: &str = "bearer";
+const NAMESPACE: &str = "namespace";
+
+/// Headers that arguments of handlers read, by the ends of the arguments' types.
+const HEADERS: [(&str, &str, &str); 2] = [
+    (
+        "::public::door::Proof",
+        "X-Retriever-Password",
+        "The password of a page that has one.",
+    ),
+    (
+        "::public::routes::Session",
+        "X-Session-ID",
+        "The visitor's session, where the body names none.",
+    ),
+];
+
 thread_local! {
     /// Whether the routes that this thread makes are described.
     static DESCRIBED: Cell<bool> = const { Cell::new(false) };
@@ -92,6 +124,7 @@ pub fn describe<P>(
     paths: &mut Paths,
     schemas: &mut Vec<(String, RefOr<Schema>)>,
     methods: Vec<HttpMethod>,
+    takes: &str,
 ) where
     P: Path + SchemaReferences + for<'t> Tags<'t>,
 {
@@ -101,8 +134,42 @@ pub fn describe<P>(
         P::schemas(schemas);
         let tags = P::tags().into_iter().map(ToOwned::to_owned);
         operation.tags.get_or_insert_default().extend(tags);
+        name_headers(&mut operation, takes);
     }
     paths.add_path_operation(P::path(), methods, operation);
+}
+
+/// The types of a handler's arguments, as the compiler writes them.
+pub fn takes<H, T>(_: &H) -> &'static str
+where
+    H: Handler<T, App>,
+    T: 'static,
+{
+    std::any::type_name::<T>()
+}
+
+/// Tells of the headers that a handler's arguments read. What is told of namespaces is what the argument enforces, so no
+/// handler can forget to tell it.
+fn name_headers(operation: &mut Operation, takes: &str) {
+    let within = || SecurityRequirement::new(NAMESPACE, Vec::<String>::new());
+    if takes.contains("::OptionalScope<") {
+        operation.security = Some(vec![within(), SecurityRequirement::default()]);
+    } else if takes.contains("::Scope<") {
+        operation.security = Some(vec![within()]);
+    }
+    for (argument, name, about) in HEADERS {
+        if takes.contains(argument) {
+            let header = ParameterBuilder::new()
+                .name(name)
+                .parameter_in(ParameterIn::Header)
+                .required(Required::False)
+                .description(Some(about))
+                .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
+                .build();
+            let parameters = operation.parameters.get_or_insert_default();
+            parameters.push(RefOr::T(header));
+        }
+    }
 }
 
 /// The handlers of one path for `OpenApiRouter::routes`. Unlike the macro of the same name that comes with it, it describes
@@ -119,7 +186,9 @@ macro_rules! routes {
                 .iter()
                 .fold(router, |router, method| router.on(method.to_method_filter(), $handler));
             ::utoipa_axum::paste! {
-                $crate::openapi::describe::<[<__path_ $handler>]>(&mut paths, &mut schemas, methods);
+                $crate::openapi::describe::<[<__path_ $handler>]>(
+                    &mut paths, &mut schemas, methods, $crate::openapi::takes(&$handler),
+                );
             }
         )+
         (schemas, paths, router)
@@ -141,9 +210,14 @@ fn add<T: ToSchema>(components: &mut Components) {
 fn base() -> OpenApi {
     let mut components = Components::new();
     components.add_security_scheme(
-        "bearer",
+        BEARER,
         SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)),
     );
+    let namespace = ApiKeyValue::with_description(
+        "X-Namespace",
+        "The id of the namespace (ns_…) that a request is about. It says where, and proves nothing: the key does.",
+    );
+    components.add_security_scheme(NAMESPACE, SecurityScheme::ApiKey(ApiKey::Header(namespace)));
     add::<loupe_wire::ErrorResponse>(&mut components);
     // What only a query names.
     add::<loupe_wire::AuditAction>(&mut components);
@@ -154,7 +228,7 @@ fn base() -> OpenApi {
         .info(
             InfoBuilder::new()
                 .title("Loupe")
-                .description(Some("Files in, searchable documents out, retrievers over them, published as pages and apps."))
+                .description(Some(ABOUT))
                 .version(INTERFACE_VERSION)
                 .build(),
         )
@@ -194,8 +268,12 @@ fn finish(document: &mut OpenApi) {
 }
 
 fn share(document: &mut OpenApi) {
+    let schemas = document.components.as_ref().map(|known| &known.schemas);
     for (path, item) in &mut document.paths.paths {
         for (method, operation) in operations(item) {
+            if let Some(schemas) = schemas {
+                excuse_body(operation, schemas);
+            }
             let large = operation.request_body.as_ref().map(|_| &TOO_LARGE);
             let changes = (method != Method::GET).then_some(&CHANGES);
             let shared = ERRORS
@@ -225,10 +303,13 @@ fn share(document: &mut OpenApi) {
             if row.access == Access::Public {
                 continue;
             }
-            operation.security = Some(vec![SecurityRequirement::new(
-                "bearer",
-                Vec::<String>::new(),
-            )]);
+            let beside = operation.security.take().unwrap_or_default();
+            let beside = match beside.is_empty() {
+                true => vec![SecurityRequirement::default()],
+                false => beside,
+            };
+            let keyed = |one: SecurityRequirement| one.add(BEARER, Vec::<String>::new());
+            operation.security = Some(beside.into_iter().map(keyed).collect());
             let level = match row.access {
                 Access::Level(level) => level,
                 _ => Permission::Read,
@@ -239,6 +320,25 @@ fn share(document: &mut OpenApi) {
                 name_requests(operation);
             }
         }
+    }
+}
+
+/// A body of which nothing has to be there need not be there itself: it is read as an object without members.
+fn excuse_body(operation: &mut Operation, schemas: &BTreeMap<String, RefOr<Schema>>) {
+    let Some(RefOr::T(request)) = operation.request_body.as_mut() else {
+        return;
+    };
+    let Some(RefOr::T(content)) = request.content.get("application/json") else {
+        return;
+    };
+    let Some(RefOr::Ref(named)) = &content.schema else {
+        return;
+    };
+    let name = named.ref_location.rsplit('/').next().unwrap_or_default();
+    if let Some(RefOr::T(Schema::Object(object))) = schemas.get(name)
+        && object.required.is_empty()
+    {
+        request.required = None;
     }
 }
 

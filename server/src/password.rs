@@ -3,11 +3,7 @@
 
 pub mod hashing;
 
-use std::{
-    net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{net::IpAddr, time::Duration};
 
 use moka::sync::Cache;
 use sha2::{Digest, Sha256};
@@ -17,33 +13,26 @@ use hashing::{Hashing, is_outdated};
 use crate::{
     app::App,
     error::{ApiError, Result},
-    front, limits,
+    front,
+    limits::{
+        self,
+        tries::{Closed, FREE, Limit, MINUTE, Rule, SECOND, Tries},
+    },
 };
-
-/// Failures of one address before it has to wait, and the longest wait in seconds.
-const FREE_FAILURES: u32 = 5;
-const LONGEST_WAIT: i64 = 15 * 60;
 
 /// Failures in a minute for one thing that has a password: of a neighbourhood of addresses, and of everybody together. The second
 /// is what nobody who has a few networks reaches: whoever did would keep everybody out.
-const FAILURES_OF_NEIGHBOURS: u32 = 30;
-const FAILURES_OF_ALL: u32 = 1_000;
+const FAILURES_OF_NEIGHBOURS: i64 = 30;
+const FAILURES_OF_ALL: i64 = 1_000;
 
 /// How long a password that was right is known without hashing it again: some callers send it with every request.
 const PROVED_FOR: Duration = Duration::from_secs(300);
-
-/// Failures so far, and the moment before which no further try is taken, in microseconds.
-#[derive(Debug, Default)]
-struct Tries {
-    failures: u32,
-    not_before: i64,
-}
 
 /// Passwords that are being tried.
 pub struct Passwords {
     /// The one place where passwords are hashed, those of people among them.
     pub hashing: Hashing,
-    tries: Cache<String, Arc<Mutex<Tries>>>,
+    tries: Tries,
     proved: Cache<[u8; 32], ()>,
 }
 
@@ -51,10 +40,7 @@ impl Default for Passwords {
     fn default() -> Self {
         Self {
             hashing: Hashing::default(),
-            tries: Cache::builder()
-                .max_capacity(100_000)
-                .time_to_idle(Duration::from_secs(3600))
-                .build(),
+            tries: Tries::default(),
             proved: Cache::builder()
                 .max_capacity(10_000)
                 .time_to_live(PROVED_FOR)
@@ -102,20 +88,73 @@ pub async fn check(
     if app.passwords.proved.contains_key(&proof) {
         return Ok(Checked::Known);
     }
-    let visitor = format!("{thing} {}", front::network(address));
-    let neighbours = format!("{thing} around {}", neighbourhood(address));
-    let now = app.clock().micros();
+    let tries = Places::new(thing, address, app.clock().micros());
     // Counted before it is tried: many at once are no way around it.
-    app.passwords.begin(&visitor, &neighbours, thing, now)?;
-    let right = app.passwords.hashing.verify(password, Some(hash)).await?;
+    let passwords = &app.passwords;
+    let closed = passwords.tries.take(app, tries.begun()).await?;
+    if let Some(closed) = closed {
+        return Err(refused(&closed, app.clock().micros()));
+    }
+    let right = passwords.hashing.verify(password, Some(hash)).await?;
     if right {
-        app.passwords.tries.invalidate(&visitor);
-        app.passwords.proved.insert(proof, ());
+        let visitor = tries.visitor().name;
+        passwords.tries.was_right(app, visitor, None).await?;
+        passwords.proved.insert(proof, ());
         return Ok(Checked::Right);
     }
-    app.passwords.failed(&neighbours, now);
-    app.passwords.failed(thing, now);
+    // Whether or not they are full by now.
+    passwords.tries.take(app, tries.failed()).await?;
     Ok(Checked::Wrong)
+}
+
+/// Where a try is counted.
+struct Places {
+    visitor: String,
+    /// Of this minute.
+    neighbours: String,
+    /// As above.
+    thing: String,
+}
+
+impl Places {
+    fn new(thing: &str, address: Option<IpAddr>, now: i64) -> Self {
+        let minute = now.div_euclid(MINUTE);
+        let around = neighbourhood(address);
+        Self {
+            visitor: format!("password of {thing} {}", front::network(address)),
+            neighbours: format!("password of {thing} around {around} @{minute}"),
+            thing: format!("password of {thing} @{minute}"),
+        }
+    }
+
+    /// Failures of this address, each of which costs it more time.
+    fn visitor(&self) -> Limit {
+        let first = SECOND;
+        Limit::new(&self.visitor, Rule::Wrong { first })
+    }
+
+    /// What a try is counted as before it is looked at.
+    fn begun(&self) -> Vec<Limit> {
+        let full = |name: &str, most| Limit::new(name, Rule::Full { most, long: MINUTE });
+        vec![
+            full(&self.neighbours, FAILURES_OF_NEIGHBOURS),
+            full(&self.thing, FAILURES_OF_ALL),
+            self.visitor(),
+        ]
+    }
+
+    /// What one that was wrong is counted as.
+    fn failed(&self) -> Vec<Limit> {
+        // Those that are over the edge tell as much as those at it.
+        let all = Rule::Window {
+            most: i64::MAX,
+            long: MINUTE,
+        };
+        vec![
+            Limit::new(&self.neighbours, all),
+            Limit::new(&self.thing, all),
+        ]
+    }
 }
 
 /// The hash of today of a password that was right and has a weaker one; none where that is good, and where too many wait: the
@@ -151,56 +190,19 @@ fn proof(thing: &str, hash: &str, password: &str) -> [u8; 32] {
     digest.finalize().into()
 }
 
-impl Passwords {
-    fn of(&self, name: &str) -> Arc<Mutex<Tries>> {
-        self.tries.get_with(name.to_owned(), Arc::default)
-    }
-
-    fn begin(&self, visitor: &str, neighbours: &str, thing: &str, now: i64) -> Result<()> {
-        for (many, most) in [
-            (neighbours, FAILURES_OF_NEIGHBOURS),
-            (thing, FAILURES_OF_ALL),
-        ] {
-            let minute = self.of(&minute(many, now));
-            if lock(&minute).failures >= most {
-                return Err(throttled(60 - now.div_euclid(1_000_000).rem_euclid(60)));
-            }
-        }
-        let tries = self.of(visitor);
-        let mut tries = lock(&tries);
-        if now < tries.not_before {
-            return Err(throttled(
-                (tries.not_before - now).div_euclid(1_000_000) + 1,
-            ));
-        }
-        tries.failures = tries.failures.saturating_add(1);
-        if tries.failures >= FREE_FAILURES {
-            let steps = (tries.failures - FREE_FAILURES).min(20);
-            let wait = 2_i64.saturating_pow(steps).min(LONGEST_WAIT);
-            tries.not_before = now + wait * 1_000_000;
-        }
-        Ok(())
-    }
-
-    fn failed(&self, many: &str, now: i64) {
-        let minute = self.of(&minute(many, now));
-        let mut minute = lock(&minute);
-        minute.failures = minute.failures.saturating_add(1);
-    }
-}
-
-fn minute(thing: &str, now: i64) -> String {
-    format!("{thing} @{}", now.div_euclid(60_000_000))
-}
-
-fn lock(tries: &Mutex<Tries>) -> std::sync::MutexGuard<'_, Tries> {
-    tries.lock().unwrap_or_else(PoisonError::into_inner)
+/// Whoever failed too often waits as long as told, and everybody together until the minute is over.
+fn refused(closed: &Closed, now: i64) -> ApiError {
+    let until = match closed.limit.rule {
+        Rule::Wrong { .. } => closed.until + SECOND,
+        Rule::Full { .. } | Rule::Window { .. } => (now.div_euclid(MINUTE) + 1) * MINUTE,
+    };
+    throttled((until - now).div_euclid(SECOND))
 }
 
 fn throttled(seconds: i64) -> ApiError {
     let wait = seconds.max(1);
     let message = format!("too many wrong passwords: wait {wait} s and try again");
-    limits::too_many(limits::RATE, message, FREE_FAILURES.into(), "minute", wait)
+    limits::too_many(limits::RATE, message, FREE, "minute", wait)
 }
 
 #[cfg(test)]
@@ -208,39 +210,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_make_an_address_wait_longer_and_longer() {
-        let passwords = Passwords::default();
-        let mut now = 1_000_000_000;
-        let try_once = |now| passwords.begin("page 1.2.3.4", "page 1.2.3", "page", now);
-        for _ in 0..FREE_FAILURES {
-            try_once(now).unwrap();
-        }
-        let mut waits = Vec::new();
-        for _ in 0..14 {
-            let wait = try_once(now).unwrap_err().wait().unwrap();
-            waits.push(wait);
-            now += i64::try_from(wait).unwrap() * 1_000_000;
-            try_once(now).unwrap();
-        }
-        assert!(waits.windows(2).all(|pair| pair[0] <= pair[1]), "{waits:?}");
-        assert_eq!(waits.last(), Some(&901));
-        // Another address is not kept waiting, until its neighbours fail too often, or everybody together.
-        let neighbour = |now| passwords.begin("page 5.6.7.8", "page 5.6.7", "page", now);
-        let other = |now| passwords.begin("page 9.9.9.9", "page 9.9.9", "page", now);
-        neighbour(now).unwrap();
-        for _ in 0..FAILURES_OF_NEIGHBOURS {
-            passwords.failed("page 5.6.7", now);
-            passwords.failed("page", now);
-        }
-        assert!(neighbour(now).unwrap_err().wait().unwrap() <= 60);
-        other(now).unwrap();
-        for _ in 0..FAILURES_OF_ALL {
-            passwords.failed("page", now);
-        }
-        assert!(other(now).unwrap_err().wait().unwrap() <= 60);
-        other(now + 60_000_000).unwrap();
-        passwords
-            .begin("vault 9.9.9.9", "vault 9.9.9", "vault", now)
-            .unwrap();
+    fn a_minute_and_a_neighbourhood_are_counted_by_themselves() {
+        let of = |address: &str, now| Places::new("page", address.parse().ok(), now);
+        let one = of("203.0.113.7", 5 * MINUTE);
+        let names = |places: &Places| places.failed().into_iter().map(|limit| limit.name);
+        let counted: Vec<String> = names(&one).collect();
+        let (neighbours, thing) = (counted[0].clone(), counted[1].clone());
+        let beside = of("203.0.113.8", 6 * MINUTE - 1);
+        assert!(names(&beside).eq(counted));
+        assert_ne!(beside.visitor().name, one.visitor().name);
+        // Elsewhere there are other neighbours, and a minute later another minute.
+        let elsewhere = names(&of("198.51.100.7", 5 * MINUTE)).collect::<Vec<_>>();
+        assert!(elsewhere[0] != neighbours && elsewhere[1] == thing);
+        assert!(
+            names(&of("203.0.113.7", 6 * MINUTE)).all(|name| name != neighbours && name != thing)
+        );
+        // What is looked at before is what is counted after.
+        let begun: Vec<Limit> = one.begun();
+        assert_eq!((&begun[0].name, &begun[1].name), (&neighbours, &thing));
+    }
+
+    #[test]
+    fn a_refusal_says_how_long_it_lasts() {
+        let now = 10 * MINUTE + 20 * SECOND;
+        let wait = |rule| {
+            let limit = Limit::new("a page", rule);
+            let until = now + 4 * SECOND;
+            refused(&Closed { limit, until }, now).wait()
+        };
+        assert_eq!(wait(Rule::Wrong { first: SECOND }), Some(5));
+        let (most, long) = (FAILURES_OF_ALL, MINUTE);
+        assert_eq!(wait(Rule::Full { most, long }), Some(40));
     }
 }

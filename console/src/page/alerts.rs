@@ -66,6 +66,12 @@ const MEMBERS: [&str; 13] = [
     "execution_mode",
 ];
 
+/// What null takes away: the form has nothing where it was emptied.
+const CLEARED: [&str; 2] = ["description", "renotify_interval_seconds"];
+
+/// For how long an alert can be snoozed, in days.
+const SNOOZES: [(&str, f64); 3] = [("1 hour", 1.0 / 24.0), ("1 day", 1.0), ("1 week", 7.0)];
+
 fn path_of(id: &str) -> String {
     format!("/v1/alerts/{}", text::escape(id))
 }
@@ -96,18 +102,19 @@ pub fn alerts() -> AnyView {
     let change = form.beside();
     let patch = move |body: Value| {
         let id = rows.of.get_untracked().text("alert_id");
-        api().patch(&path_of(&id), &only(Record(body), &MEMBERS))
+        api().patch(&path_of(&id), &changed(body, &MEMBERS))
     };
     let fresh = || json!({"source": "retriever", "trigger_on": "results", "notification_config": {"channels": [{"channel_type": "webhook", "config": {}}]}});
     view! {
         <ListPage title="Alerts" text="Questions that are asked again and again, and who is told of the answer." load search offset columns=COLUMNS row
             blank=BLANK rows create=Create::Dialog("Create alert", create)/>
         <Fill open=create title="Create an alert".to_owned() label="Create" form schema=FORM start=Callback::new(move |()| fresh())
-            send=Callback::new(move |body| api().post("/v1/alerts", &made(body))) done=saved/>
+            send=Callback::new(move |body| api().post("/v1/alerts", &made(body))) done=saved below=ViewFn::from(move || written(form))/>
         <Fill open=rows.dialog("Change") title=Signal::derive(move || format!("Change {}", rows.of.get().text("name"))) label="Save" form=change schema=FORM
-            start=Callback::new(move |()| rows.of.get().0) send=Callback::new(patch) done=saved/>
+            start=Callback::new(move |()| rows.of.get().0) send=Callback::new(patch) done=saved below=ViewFn::from(move || written(change))/>
         <Discard rows what="alert" name="name" loses="It looks and tells no more. What it told is gone with it."
             delete=Callback::new(move |one: Record| api().delete(&path_of(&one.text("alert_id"))))/>
+        {snoozes(rows, path_of, api)}
         {looks(load, log, path_of, move || session.api_in(ns.get()))}
     }
     .into_any()
@@ -130,6 +137,41 @@ fn made(mut body: Value) -> Value {
         members.retain(|name, value| !(empty(value) || (system && name == "trigger_on")));
     }
     body
+}
+
+/// What a change sends of the form.
+fn changed(body: Value, members: &[&str]) -> Value {
+    let mut sent = only(Record(body), members);
+    for name in CLEARED {
+        if sent.get(name).is_none() {
+            sent[name] = Value::Null;
+        }
+    }
+    // One of no field asks for nothing.
+    if sent["threshold"]["field"].is_null() {
+        sent["threshold"] = Value::Null;
+    }
+    sent
+}
+
+/// The alert that is being written, as a sentence.
+fn written(form: Form) -> AnyView {
+    let schema = StoredValue::new(schema::named(FORM));
+    let said = move || {
+        let one = form.value.with(|body| Record(body.clone()));
+        let condition = one.record("system_condition");
+        let is_told = match one.text("source") == "system" {
+            true => condition.value("type").is_some(),
+            false => one.value("retriever_id").is_some(),
+        };
+        if !is_told {
+            return "What it fires at stands here.".to_owned();
+        }
+        let named = |of: &str, id: &str| form.name_of(of, id);
+        let condition = schema.with_value(|schema| sentence(&one, schema, named));
+        format!("It fires when {condition}.")
+    };
+    view! { <p class="notice" role="status">{said}</p> }.into_any()
 }
 
 fn number_of(value: f64) -> String {
@@ -207,10 +249,10 @@ fn row(one: Record) -> AnyView {
         true => ("Switch off", "It looks no more"),
         false => ("Switch on", "It looks again"),
     };
+    let patch = move |body: Value| session.api_in(ns.get_untracked()).patch(&path, &body);
+    let snooze = snooze(rows, &title, &one, patch.clone());
     let toggle = rows.call(toggle.0, &title, toggle.1, move || {
-        session
-            .api_in(ns.get_untracked())
-            .patch(&path, &json!({"enabled": !on}))
+        patch(json!({"enabled": !on}))
     });
     let send = {
         let path = format!("{}/test", path_of(&id));
@@ -218,12 +260,12 @@ fn row(one: Record) -> AnyView {
         rows.send_test(&title, call)
     };
     let past = history(log, &title, &id);
-    let buttons = view! { {test}{send}{past}{toggle}{rows.open("Change", &title, &one)}{rows.open("Remove", &title, &one)} };
+    let buttons = view! { {test}{send}{past}{snooze}{toggle}{rows.open("Change", &title, &one)}{rows.open("Remove", &title, &one)} };
     line(vec![
         name(None, title.clone(), id),
         two(condition, looks),
         tags(channels),
-        cell("", badge(if on { "active" } else { "off" })),
+        cell("", state(&one)),
         cell("nowrap", when(one.opt("last_fired_at"))),
         cell("actions many", buttons.into_any()),
     ])
@@ -246,6 +288,66 @@ fn test_now(
         });
     };
     press("Test now", name, Box::new(test))
+}
+
+/// Until when an alert is snoozed, if it is.
+fn snoozed(one: &Record) -> Option<String> {
+    let until = one.opt("snoozed_until")?;
+    (js_sys::Date::parse(&until) > js_sys::Date::now()).then_some(until)
+}
+
+/// Whether an alert looks, and until when it tells nobody.
+fn state(one: &Record) -> AnyView {
+    let until = snoozed(one).filter(|_| one.flag("enabled"));
+    let word = match (one.flag("enabled"), &until) {
+        (false, _) => "off",
+        (true, None) => "active",
+        (true, Some(_)) => "snoozed",
+    };
+    let until =
+        until.map(|at| view! { <span class="sub">{format!("until {}", text::moment(&at))}</span> });
+    view! { {badge(word)}{until} }.into_any()
+}
+
+/// A button that asks for how long an alert tells nobody, or ends that.
+fn snooze(
+    rows: Rows,
+    name: &str,
+    one: &Record,
+    patch: impl Fn(Value) -> Answer + 'static,
+) -> AnyView {
+    if snoozed(one).is_none() {
+        return rows.open("Snooze", name, one);
+    }
+    rows.call("Wake up", name, "It tells again", move || {
+        patch(json!({"snoozed_until": null}))
+    })
+}
+
+/// Asks for how long.
+fn snoozes(
+    rows: Rows,
+    path_of: fn(&str) -> String,
+    api: impl Fn() -> Api + Copy + Send + Sync + 'static,
+) -> AnyView {
+    let open = rows.dialog("Snooze");
+    let title = Signal::derive(move || format!("Snooze {}", rows.of.get().text("name")));
+    let run = rows.runner("It tells nobody until then");
+    let choice = move |(label, days): (&'static str, f64)| {
+        let snooze = move |_| {
+            open.set(false);
+            let path = path_of(&rows.of.get_untracked().text("alert_id"));
+            run(api().patch(&path, &json!({"snoozed_until": text::before(-days)})));
+        };
+        view! { <button type="button" class="btn" on:click=snooze>{label}</button> }.into_any()
+    };
+    view! {
+        <Modal open title>
+            <p>"It goes on looking, and tells nobody for:"</p>
+            <div class="row">{Vec::from(SNOOZES.map(choice))}</div>
+        </Modal>
+    }
+    .into_any()
 }
 
 /// A button that shows what an alert found.
@@ -377,7 +479,12 @@ mod tests {
         let body = made(body);
         assert!(body.get("threshold").is_none() && body.get("trigger_on").is_none());
         serde_json::from_value::<CreateAlertRequest>(body.clone()).expect("a body");
-        serde_json::from_value::<PatchAlertRequest>(only(Record(body), &MEMBERS))
-            .expect("a change");
+        let change = changed(body, &MEMBERS);
+        let change: PatchAlertRequest = serde_json::from_value(change).expect("a change");
+        assert_eq!(change.renotify_interval_seconds, Some(None));
+        assert_eq!(change.threshold, Some(None));
+        let snooze = json!({"snoozed_until": "2026-11-24T21:00:00.000Z"});
+        let snooze: PatchAlertRequest = serde_json::from_value(snooze).expect("a snooze");
+        assert!(snooze.snoozed_until.flatten().is_some());
     }
 }

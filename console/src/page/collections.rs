@@ -1,3 +1,5 @@
+pub mod clone;
+
 use leptos::prelude::*;
 use serde_json::{Map, Value, json};
 

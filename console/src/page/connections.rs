@@ -46,13 +46,16 @@ pub fn connections() -> AnyView {
     let fresh = || json!({"provider_type": "s3", "provider_config": {"credentials": {"type": "access_key"}}});
     // Of what rows show, only what can be changed is sent; a masked secret stays what it is.
     let patch = move |body: Value| {
-        let sent = only(Record(body), &["name", "description", "provider_config"]);
+        let one = Record(body);
+        let may_write = one.flag("write_enabled");
+        let mut sent = only(one, &["name", "description", "provider_config"]);
+        sent["write_enabled"] = may_write.into();
         session
             .api()
             .patch(&path_of(&rows.of.get_untracked()), &sent)
     };
     view! {
-        <ListPage title="Connections" text="Storages of yours that objects may come from. Their secrets are kept encrypted." load offset columns=COLUMNS row
+        <ListPage title="Connections" text="Storages of yours that objects may come from and exports may go to. Their secrets are kept encrypted." load offset columns=COLUMNS row
             blank=BLANK rows create=Create::Dialog("Create connection", create)/>
         <Fill open=create title="Create a connection".to_owned() label="Create" form=Form::plain("connection") schema=FORM
             start=Callback::new(move |()| fresh()) send=Callback::new(move |body| session.api().post(LIST, &body)) done=saved/>

@@ -1,7 +1,12 @@
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
-use super::{document::Document, lineage::lineage};
+use super::{
+    collections::clone,
+    document::Document,
+    exports::{self, Exports},
+    lineage::lineage,
+};
 use crate::{
     api::{Api, Problem},
     load::{Load, Query, navigator},
@@ -16,6 +21,7 @@ const TABS: &[(&str, &str)] = &[
     ("", "Documents"),
     ("schema", "Schema"),
     ("lineage", "Lineage"),
+    (exports::TAB, "Exports"),
 ];
 
 const FIELDS: &[Column] = &[Column("Field", ""), Column("Type", ""), Column("About", "")];
@@ -54,8 +60,12 @@ pub fn documents() -> AnyView {
     let at = Signal::derive(move || {
         format!("/console/ns/{}/collections/{}", ns.get(), collection.get())
     });
+    let exports = Exports::new(api, about, tab);
+    let cloning = RwSignal::new(false);
     view! {
         <Head title text="Documents of one collection, with their fields, files and vectors.">
+            <button type="button" class="btn" disabled=move || about.good().is_none() on:click=move |_| exports.open.set(true)>"Export"</button>
+            <button type="button" class="btn" disabled=move || about.good().is_none() on:click=move |_| cloning.set(true)>"Clone"</button>
             <Remove what="collection" name=title loses="Its documents and vectors go with it; the files stay in their bucket." api path=base done=removed/>
             <a class="btn" href=move || format!("/console/ns/{}/retrievers", ns.get())>"Search it"</a>
         </Head>
@@ -64,8 +74,11 @@ pub fn documents() -> AnyView {
         {move || match tab.value.get().as_str() {
             "schema" => loaded(about, waiting(5), output),
             "lineage" => lineage(api, collection),
+            exports::TAB => exports.list(),
             _ => list(api, base, ns, collection),
         }}
+        {exports.dialog(base, tab)}
+        {clone::dialog(cloning, api, about, base, ns)}
     }
     .into_any()
 }

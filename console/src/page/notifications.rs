@@ -1,3 +1,5 @@
+mod preferences;
+
 use leptos::prelude::*;
 use serde_json::json;
 
@@ -32,6 +34,7 @@ const KINDS: &[&str] = &[
     "pipeline_failure",
     "system_alert",
     "billing_alert",
+    "quota_alert",
     "custom",
 ];
 
@@ -60,6 +63,7 @@ pub fn notifications() -> AnyView {
     let rows = Rows::new(load);
     provide_context(rows);
     let all = rows.runner("Everything is marked as read");
+    let ways = RwSignal::new(false);
     let read_all = move |_| all(session.api().post("/v1/notifications/read/all", &json!({})));
     view! {
         <ListPage title="Notifications" text="What happened on this server that you should know." load offset columns=COLUMNS row blank=BLANK rows>
@@ -67,7 +71,9 @@ pub fn notifications() -> AnyView {
             <Pick query=kind label="Kind" all="Every kind" options=KINDS/>
             <Pick query=priority label="Priority" all="Every priority" options=PRIORITIES/>
             <button type="button" class="btn" on:click=read_all>"Mark all as read"</button>
+            <button type="button" class="btn" on:click=move |_| ways.set(true)>"What is told"</button>
         </ListPage>
+        {preferences::preferences(ways)}
     }
     .into_any()
 }
@@ -86,8 +92,22 @@ fn about(one: &Record) -> Option<(String, &'static str)> {
     if let Some(id) = about.opt("webhook_id") {
         return Some((format!("/console/webhooks?log={id}"), "Open its log"));
     }
-    if let Some(id) = about.opt("alert_id").filter(|_| !ns.is_empty()) {
-        return Some((within(format!("alerts?log={id}")), "Open the alert"));
+    if let Some(id) = about.opt("alert_id") {
+        // One without a namespace is the organization's.
+        let href = match ns.is_empty() {
+            true => format!("/console/alerts?log={id}"),
+            false => within(format!("alerts?log={id}")),
+        };
+        return Some((href, "Open the alert"));
+    }
+    if let Some(id) = about.opt("cluster_id") {
+        return Some((within(format!("clusters/{id}")), "Open the cluster"));
+    }
+    if let Some(id) = about.opt("taxonomy_id") {
+        return Some((within(format!("taxonomies/{id}")), "Open the taxonomy"));
+    }
+    if about.opt("snapshot_id").is_some() {
+        return Some((within("snapshots".to_owned()), "Open the snapshots"));
     }
     let id = about.opt("trigger_id")?;
     Some((within(format!("triggers?log={id}")), "Open its history"))
@@ -116,8 +136,12 @@ fn row(one: Record) -> AnyView {
         view! { <a href=href on:click=go>{label}</a> }
     });
     let dot = unread.then(|| view! { <span class="dot" role="img" aria-label="Unread"></span> });
+    let mailed = one.record("delivery_status").opt("email");
+    let mailed = mailed.map(
+        |state| view! { <span class="sub">{format!("E-mail: {}", text::words(&state))}</span> },
+    );
     let said = view! {
-        <th scope="row" class="note">{dot}{title}<span class="sub">{one.text("content")}" "{link}</span></th>
+        <th scope="row" class="note">{dot}{title}<span class="sub">{one.text("content")}" "{link}</span>{mailed}</th>
     };
     let priority = one.text("priority");
     line(vec![
@@ -153,6 +177,30 @@ mod tests {
         let (href, _) =
             with(json!({"namespace_id": "ns_1", "trigger_id": "trg_1"})).expect("a trigger");
         assert_eq!(href, "/console/ns/ns_1/triggers?log=trg_1");
+        for (metadata, page) in [
+            (
+                json!({"namespace_id": "ns_1", "alert_id": "alt_1"}),
+                "/console/ns/ns_1/alerts?log=alt_1",
+            ),
+            (
+                json!({"namespace_id": null, "alert_id": "alt_1"}),
+                "/console/alerts?log=alt_1",
+            ),
+            (
+                json!({"namespace_id": "ns_1", "cluster_id": "clu_1"}),
+                "/console/ns/ns_1/clusters/clu_1",
+            ),
+            (
+                json!({"namespace_id": "ns_1", "taxonomy_id": "tax_1", "collection_id": "col_1"}),
+                "/console/ns/ns_1/taxonomies/tax_1",
+            ),
+            (
+                json!({"namespace_id": "ns_1", "snapshot_id": "snap_1"}),
+                "/console/ns/ns_1/snapshots",
+            ),
+        ] {
+            assert_eq!(with(metadata).expect("a page").0, page);
+        }
         assert_eq!(with(json!({})), None);
     }
 

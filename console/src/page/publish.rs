@@ -4,6 +4,7 @@ mod access;
 mod draft;
 mod form;
 mod own;
+mod parts;
 mod shown;
 mod theme;
 
@@ -102,6 +103,15 @@ fn Editor(place: Place, all: Record) -> AnyView {
     let change = Change::new();
     let is_new = name.is_none();
     let said = expect_context::<Toasts>();
+    let faults = Faults::new();
+    provide_context(faults);
+    parts::follow(draft.parts, draft.exposed);
+    Effect::new(move |_| {
+        if let Some(problem) = change.problem.get() {
+            refused(draft, faults, problem.notes);
+            schema::lead(".page-editor [aria-invalid=\"true\"]".to_owned());
+        }
+    });
     let submit = move |event: leptos::ev::SubmitEvent| {
         event.prevent_default();
         let (api, path) = (place.api.get_untracked(), place.path.get_untracked());
@@ -146,6 +156,12 @@ fn Editor(place: Place, all: Record) -> AnyView {
         </div>
     }
     .into_any()
+}
+
+/// Shows what was refused beside its field.
+fn refused(draft: Draft, faults: Faults, notes: Vec<(String, String)>) {
+    draft.parts.refused(&notes);
+    faults.0.set(notes);
 }
 
 /// What is public already: where it is, how it gets into other sites, and how it is taken down.

@@ -39,6 +39,7 @@ const STATES: &[&str] = &[
 /// What the server makes tasks of, by their types.
 const KINDS: &[&str] = &[
     "api_buckets_batches_process",
+    "api_buckets_batches_submit",
     "engine_object_processing",
     "api_buckets_objects_create",
     "api_buckets_uploads_batch_confirm",

@@ -7,6 +7,40 @@ use crate::{
 
 use super::refusal;
 
+/// What was refused of what a form sent last: the places of its fields, their pieces joined by dots, and what is wrong there.
+#[derive(Clone, Copy)]
+pub struct Faults(pub RwSignal<Vec<(String, String)>>);
+
+impl Faults {
+    pub fn new() -> Self {
+        Self(RwSignal::new(Vec::new()))
+    }
+
+    /// What is wrong at a place.
+    pub fn at(self, place: &str) -> Option<String> {
+        let of = |all: &Vec<(String, String)>| {
+            let found = all.iter().find(|(at, _)| at == place);
+            found.map(|(_, what)| what.clone())
+        };
+        self.0.with(of)
+    }
+
+    /// Whether anything is, as those who hear the field are told.
+    pub fn mark(self, place: &str) -> Option<&'static str> {
+        self.at(place).map(|_| "true")
+    }
+
+    /// The same for all to see, under the id that the field names.
+    pub fn told(self, place: String, id: String) -> AnyView {
+        let told = move || {
+            let id = id.clone();
+            let what = self.at(&place)?;
+            Some(view! { <span class="problem" id=id>{what}</span> })
+        };
+        told.into_any()
+    }
+}
+
 /// A line of text with its label.
 #[component]
 pub fn Field(
@@ -17,14 +51,25 @@ pub fn Field(
     #[prop(optional)] placeholder: &'static str,
     #[prop(default = "text")] kind: &'static str,
     #[prop(optional)] required: bool,
+    /// Where it is in what is sent, so that what is refused of it stands beside it.
+    #[prop(optional)]
+    place: &'static str,
 ) -> AnyView {
-    let described = (!hint.is_empty()).then(|| format!("{id}-hint"));
+    let faults = use_context::<Faults>().filter(|_| !place.is_empty());
+    let wrong = move || faults.and_then(|faults| faults.mark(place));
+    let told = faults.map(|faults| faults.told(place.to_owned(), format!("{id}-fault")));
+    let hinted = (!hint.is_empty()).then(|| format!("{id}-hint"));
+    let described = match (&hinted, faults) {
+        (hinted, None) => hinted.clone(),
+        _ => Some(format!("{id}-hint {id}-fault")),
+    };
     view! {
         <div class="field">
             <label for=id>{label}</label>
             <input class="input" id=id type=kind bind:value=value required=required placeholder=placeholder
-                autocomplete="off" spellcheck="false" aria-describedby=described.clone()/>
-            {(!hint.is_empty()).then(|| view! { <span class="hint" id=described>{hint}</span> })}
+                autocomplete="off" spellcheck="false" aria-describedby=described aria-invalid=wrong/>
+            {hinted.map(|id| view! { <span class="hint" id=id>{hint}</span> })}
+            {told}
         </div>
     }
     .into_any()

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     Ask,
-    schema::{Form, fields, named},
+    schema::{Form, fields, lead, named},
 };
 use crate::{
     api::{Answer, Api, Problem},
@@ -30,12 +30,25 @@ pub fn Fill(
     /// What is told below the fields, from what is filled in.
     #[prop(optional)]
     note: Option<fn(&Value) -> String>,
+    /// What stands below the fields and comes by other ways.
+    #[prop(optional)]
+    below: Option<ViewFn>,
 ) -> AnyView {
     let change = Change::new();
+    // What is refused stands beside its field, and leads there.
+    Effect::new(move |_| {
+        let notes = change.problem.get().map(|problem| problem.notes);
+        let notes = notes.unwrap_or_default();
+        if !notes.is_empty() {
+            lead("dialog[open] [aria-invalid=\"true\"]".to_owned());
+        }
+        form.faults.0.set(notes);
+    });
     let submit = Callback::new(move |()| {
         change.run(send.run(form.value.get_untracked()), move |made| {
-            open.set(false);
-            done.run(made);
+            // The page may be gone by now.
+            let _ = open.try_set(false);
+            let _ = done.try_run(made);
         });
     });
     let schema = StoredValue::new(named(schema));
@@ -51,6 +64,7 @@ pub fn Fill(
                 schema.with_value(|schema| fields(form, "", schema))
             }}
             {note.map(told)}
+            {below.as_ref().map(|below| below.run())}
         </Ask>
     }
     .into_any()

@@ -16,7 +16,7 @@ pub mod stages;
 
 pub use dialog::{Ask, Modal, Secret, Sheet, download};
 pub use drop::{DropZone, Dropped};
-pub use field::{Area, Check, Choice, Field, Pick, Submit};
+pub use field::{Area, Check, Choice, Faults, Field, Pick, Submit};
 pub use fill::{Fill, choices};
 pub use icon::Icon;
 pub use list::{

@@ -5,8 +5,9 @@ mod fields;
 use leptos::prelude::*;
 use serde_json::{Map, Value};
 
-pub use fields::fields;
+pub use fields::{fields, lead};
 
+use super::Faults;
 use crate::{
     record::{Record, plain},
     text,
@@ -24,6 +25,8 @@ pub struct Form {
     pub choices: RwSignal<Record>,
     /// The start of every field's id.
     pub id: StoredValue<String>,
+    /// What was refused when it was sent last.
+    pub faults: Faults,
 }
 
 impl Form {
@@ -34,6 +37,7 @@ impl Form {
             features,
             choices: RwSignal::new(Record::default()),
             id: StoredValue::new(id),
+            faults: Faults::new(),
         }
     }
 
@@ -48,6 +52,7 @@ impl Form {
         Self {
             value: RwSignal::new(Value::Null),
             shape: RwSignal::new(0),
+            faults: Faults::new(),
             ..self
         }
     }
@@ -126,21 +131,31 @@ fn put(root: &mut Value, path: &str, value: Value) {
 
 /// What a person typed, as the schema wants it. A template stays text whatever the type.
 fn read(schema: &Record, typed: &str) -> Value {
-    let typed = typed.trim();
+    // Blanks around a text that stands before another mean something.
+    let typed = match schema.flag("verbatim") {
+        true => typed,
+        false => typed.trim(),
+    };
     if typed.is_empty() {
         return Value::Null;
     }
     match schema.text("type").as_str() {
         "string" => typed.into(),
         "array" if texts(schema) => {
+            let end = if is_lines(schema) { '\n' } else { ',' };
             let all = typed
-                .split(',')
+                .split(end)
                 .map(str::trim)
                 .filter(|one| !one.is_empty());
             Value::from(all.collect::<Vec<_>>())
         }
         _ => serde_json::from_str(typed).unwrap_or_else(|_| typed.into()),
     }
+}
+
+/// Whether each text of a list has a line of its own.
+fn is_lines(schema: &Record) -> bool {
+    schema.text("format") == "lines"
 }
 
 /// A value as it is typed.
@@ -229,6 +244,14 @@ mod tests {
         assert_eq!(read(&kind("integer"), "{{INPUT.n}}"), json!("{{INPUT.n}}"));
         assert_eq!(read(&kind("string"), "5"), json!("5"));
         assert_eq!(read(&kind("array"), "a, b,"), json!(["a", "b"]));
+        let lines =
+            Record(json!({"type": "array", "format": "lines", "items": {"type": "string"}}));
+        assert_eq!(
+            read(&lines, "lions, tigers\n\nbears\n"),
+            json!(["lions, tigers", "bears"])
+        );
+        let affix = Record(json!({"type": "string", "verbatim": true}));
+        assert_eq!(read(&affix, " km"), json!(" km"));
         assert_eq!(read(&kind("string"), "  "), Value::Null);
         assert_eq!(read(&Record::default(), "true"), json!(true));
     }

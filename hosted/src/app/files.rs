@@ -221,22 +221,32 @@ pub fn headers(path: &str, asset: &Asset, etag: &str) -> HeaderMap {
     headers
 }
 
-/// What goes with every answer of an app's host.
+/// What goes with every answer of an app's host, checked once.
+static COMMON: [(HeaderName, HeaderValue); 5] = [
+    (
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    ),
+    (
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("strict-origin-when-cross-origin"),
+    ),
+    (header::VARY, HeaderValue::from_static("accept-encoding")),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        HeaderValue::from_static("same-origin-allow-popups"),
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        HeaderValue::from_static("same-origin"),
+    ),
+];
+
+/// Says what goes with every answer of an app's host.
 pub fn common(headers: &mut HeaderMap) {
-    for (name, value) in [
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "strict-origin-when-cross-origin"),
-        (header::VARY, "accept-encoding"),
-        (
-            HeaderName::from_static("cross-origin-opener-policy"),
-            "same-origin-allow-popups",
-        ),
-        (
-            HeaderName::from_static("cross-origin-resource-policy"),
-            "same-origin",
-        ),
-    ] {
-        headers.insert(name, HeaderValue::from_static(value));
+    headers.reserve(COMMON.len());
+    for (name, value) in &COMMON {
+        headers.insert(name, value.clone());
     }
 }
 

@@ -49,6 +49,12 @@ pub fn picture(look: &Look, hit: &Hit) -> Option<(Picture, Option<String>)> {
     ))
 }
 
+/// Address of the picture as large as it is, where the card shows a small one of it.
+fn whole(hit: &Hit, small: &Picture) -> Option<String> {
+    let whole = safe_url(hit.original.as_deref()?)?;
+    (whole != small.url).then_some(whole)
+}
+
 /// Title of a document, or its id.
 pub fn title(look: &Look, hit: &Hit) -> String {
     look.title(&hit.fields)
@@ -84,9 +90,15 @@ impl Cards<'_> {
             let text = self.marks.snippet(&text, look.text_chars);
             view! { <p class="text">{marked(&text, &self.marks)}</p> }
         });
-        let media = look
-            .thumbnail
-            .then(|| self.media(index, &title, picture.map(|(picture, _)| picture), badge));
+        let media = look.thumbnail.then(|| {
+            self.media(
+                index,
+                hit,
+                &title,
+                picture.map(|(picture, _)| picture),
+                badge,
+            )
+        });
         let score = hit.score.filter(|_| look.score)
             .map(|score| view! { <span class="score" title="Score of this result">{format!("{score:.2}")}</span> });
         let class = if look.horizontal {
@@ -138,6 +150,7 @@ impl Cards<'_> {
     fn media(
         &self,
         index: usize,
+        hit: &Hit,
         title: &str,
         picture: Option<Picture>,
         badge: Option<AnyView>,
@@ -166,24 +179,25 @@ impl Cards<'_> {
             ),
         };
         let badge = badge.map(|badge| view! { <span class="overlay">{badge}</span> });
+        let whole = whole(hit, &picture);
         view! {
             <div class="media">
                 <img src=picture.url alt="" width=width.to_string() height=height.to_string() loading=loading
                     decoding="async" fetchpriority=priority/>
                 {badge}
-                {self.enlarge(title)}
+                {self.enlarge(title, whole)}
             </div>
         }
         .into_any()
     }
 
-    /// Shows the picture large, with script. A card that does nothing has none, and a frame as high as its page has no
-    /// place for it.
-    fn enlarge(&self, title: &str) -> Option<AnyView> {
+    /// Shows the picture large, with script: `whole`, or the one of the card. A card that does nothing has none, and a frame
+    /// as high as its page has no place for it.
+    fn enlarge(&self, title: &str, whole: Option<String>) -> Option<AnyView> {
         let able = self.look.click != Click::Nowhere && !self.query.is_framed();
         let named = format!("Enlarge the picture of {title}");
         able.then(|| view! {
-            <button class="enlarge scripted" type="button" data-enlarge aria-label=named>
+            <button class="enlarge scripted" type="button" data-enlarge data-full=whole aria-label=named>
                 <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
                     <path d="M9.5 2.5h4v4m0-4-5 5m-2 6h-4v-4m0 4 5-5" fill="none" stroke="currentColor" stroke-width="1.5"></path>
                 </svg>

@@ -5,9 +5,12 @@ use leptos::prelude::*;
 use loupe_wire::RetrieverInputSchemaFieldType as Kind;
 
 use super::{
-    input::{Input, accepts, is_choice, is_text},
+    input::{CHOOSE, Input, accepts, is_boxes, is_choice, is_text},
     query::Query,
 };
+
+/// Boxes that are all to be seen at once; more of them scroll.
+const MANY: usize = 24;
 
 /// The form; `remembers` lets the script keep on the visitor's machine what was searched for, `tells` lets it show the stages of
 /// a search.
@@ -103,27 +106,32 @@ fn main_field(input: &Input, autofocus: bool) -> AnyView {
         </svg>
         <input class="entry" type="search" id=id(input) name=input.param.clone() value=input.value().to_owned()
             placeholder=placeholder required=input.config.required maxlength="2000" autocomplete="off"
-            enterkeyhint="search" autofocus=autofocus aria-describedby=described/>
+            enterkeyhint="search" autofocus=autofocus aria-describedby=described
+            aria-invalid=input.error.map(|_| "true")/>
     }
     .into_any()
 }
 
+/// What is wrong with an input, else what it is for.
+fn said(input: &Input) -> Option<String> {
+    let choose = || (is_boxes(input) && input.config.required).then(|| CHOOSE.to_owned());
+    let wrong = input.error.map(str::to_owned);
+    wrong
+        .or_else(|| input.config.helper_text.clone())
+        .or_else(choose)
+}
+
 fn described(input: &Input) -> Option<String> {
-    (input.error.is_some() || input.config.helper_text.is_some())
-        .then(|| format!("{}-note", id(input)))
+    said(input).map(|_| format!("{}-note", id(input)))
 }
 
 fn note(input: &Input) -> Option<AnyView> {
-    let id = described(input)?;
+    let (id, text) = (described(input)?, said(input)?);
     let class = if input.error.is_some() {
         "note bad"
     } else {
         "note"
     };
-    let text = input
-        .error
-        .map(str::to_owned)
-        .or_else(|| input.config.helper_text.clone())?;
     Some(view! { <p class=class id=id>{text}</p> }.into_any())
 }
 
@@ -135,7 +143,7 @@ fn control(input: &Input, alone: bool) -> AnyView {
     let field = match input.config.input_type.as_str() {
         "boolean" | "checkbox" | "toggle" => return tick(input),
         "select" if !input.options.is_empty() => select(input),
-        "multiselect" if !input.options.is_empty() => return choices(input),
+        "multiselect" if is_boxes(input) => return choices(input),
         "number" | "range" | "slider" => plain(input, "number", Some("any")),
         "date" => plain(input, "date", None),
         "datetime" | "datetime-local" => plain(input, "datetime-local", None),
@@ -223,7 +231,7 @@ fn select(input: &Input) -> AnyView {
         .collect_view();
     view! {
         <select class="entry" id=id(input) name=input.param.clone() required=input.config.required
-            aria-describedby=described(input)>
+            aria-describedby=described(input) aria-invalid=input.error.map(|_| "true")>
             <option value="">{any}</option>
             {options}
         </select>
@@ -231,8 +239,11 @@ fn select(input: &Input) -> AnyView {
     .into_any()
 }
 
+/// Boxes to tick. What is sent of them is only what is ticked: where one has to be, a form says of itself that it had them, and
+/// the script sees to it before.
 fn choices(input: &Input) -> AnyView {
-    let boxes = input.options.iter().take(60)
+    let required = input.config.required;
+    let boxes = input.options.iter()
         .map(|value| view! {
             <label class="tick">
                 <input type="checkbox" name=input.param.clone() value=value.clone() checked=input.values.contains(value)/>
@@ -240,10 +251,16 @@ fn choices(input: &Input) -> AnyView {
             </label>
         })
         .collect_view();
+    let class = if input.options.len() > MANY {
+        "boxes many"
+    } else {
+        "boxes"
+    };
     view! {
-        <fieldset class="control choices" aria-describedby=described(input)>
+        <fieldset class="control choices" aria-describedby=described(input) data-required=required.then_some("")>
             <legend>{input.config.label.clone()}</legend>
-            {boxes}
+            {required.then(|| view! { <input type="hidden" name=input.param.clone() value=""/> })}
+            <div class=class>{boxes}</div>
             {note(input)}
         </fieldset>
     }

@@ -8,8 +8,14 @@ use serde_json::json;
 
 use crate::Page;
 
-/// Names the page itself uses; an input of that name gets `input.` before it.
-const RESERVED: [&str; 4] = ["page", "q", "nonce", "embed"];
+/// Names the page itself uses, and those of a form's own members, which a control of that name would hide from the script; an
+/// input of that name gets `input.` before it.
+const RESERVED: [&str; 8] = [
+    "page", "q", "nonce", "embed", "action", "append", "dataset", "elements",
+];
+
+/// What is said of boxes of which one has to be ticked.
+pub const CHOOSE: &str = "Choose at least one.";
 
 /// A file of a visitor.
 #[derive(Debug, Clone)]
@@ -61,6 +67,16 @@ impl Input {
         if self.is_needed(page) && self.is_empty() && self.error.is_none() {
             self.error = Some("Fill this in.");
         }
+    }
+
+    /// A form that was sent without what its owner wants filled in is not searched with, whatever its browser let through.
+    pub fn note_left_open(&mut self) {
+        let optional = !self.config.required || accepts(self).is_some();
+        if optional || !self.is_empty() || self.error.is_some() {
+            return;
+        }
+        let is_chosen = is_boxes(self);
+        self.error = Some(if is_chosen { CHOOSE } else { "Fill this in." });
     }
 
     pub fn is_list(&self) -> bool {
@@ -137,6 +153,11 @@ pub fn is_text(input: &Input) -> bool {
 /// Whether an input is chosen from a list: what its schema does not name, its suggestions do.
 pub fn is_choice(config: &InputRenderingConfig) -> bool {
     matches!(config.input_type.as_str(), "select" | "multiselect")
+}
+
+/// Whether an input is drawn as boxes to tick, of which browsers can require none.
+pub fn is_boxes(input: &Input) -> bool {
+    input.config.input_type == "multiselect" && !input.options.is_empty()
 }
 
 /// The kinds of files that an input takes, as `accept` names them (any file where it is empty); none where it takes no

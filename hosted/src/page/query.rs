@@ -97,6 +97,12 @@ impl Query {
             })
             .map(|(field, values)| (field.to_owned(), values.clone()))
             .collect();
+        // A form sends what was left open as nothing; no address of this page has a name without a value.
+        for input in &mut inputs {
+            if given.get(&input.param).is_some_and(Vec::is_empty) {
+                input.note_left_open();
+            }
+        }
         if !filters.is_empty() || inputs.iter().any(|input| !input.is_empty()) {
             for input in &mut inputs {
                 input.note_missing(page);

@@ -143,6 +143,11 @@ fn share(query: &Query) -> Option<AnyView> {
     })
 }
 
+/// Names a value of a filter, for the script: what has the focus keeps it when the results change.
+fn kept(field: &str, value: &str) -> String {
+    format!("{field}={value}")
+}
+
 /// Filters in force, each a link that drops it.
 fn chips(page: &Page, query: &Query) -> Option<AnyView> {
     let chips: Vec<_> = query
@@ -153,7 +158,7 @@ fn chips(page: &Page, query: &Query) -> Option<AnyView> {
             let named = label(&page.display_config, field);
             let drop = format!("Drop the filter {named}: {value}");
             view! {
-                <li><a class="chip on" href=query.without_filter(field, value) aria-label=drop>
+                <li><a class="chip on" href=query.without_filter(field, value) aria-label=drop data-keep=kept(field, value)>
                     {format!("{named}: {value}")}<span aria-hidden="true">" ×"</span>
                 </a></li>
             }
@@ -187,11 +192,12 @@ fn facets(cards: &Cards<'_>, facets: &[Facet]) -> Option<AnyView> {
                 let shown = match (&value.value, &truth) {
                     (Value::Bool(true), Some(options)) => options.true_label.clone(),
                     (Value::Bool(false), Some(options)) => options.false_label.clone(),
-                    _ => raw,
+                    _ => raw.clone(),
                 };
                 let current = chosen.then_some("true");
+                let kept = kept(&facet.field, &raw);
                 Some(view! {
-                    <li><a href=href aria-current=current rel="nofollow"><span>{shown}</span><span class="n">{grouped(&value.count.to_string())}</span></a></li>
+                    <li><a href=href aria-current=current rel="nofollow" data-keep=kept><span>{shown}</span><span class="n">{grouped(&value.count.to_string())}</span></a></li>
                 })
             }).collect_view();
             view! { <div class="facet"><h3>{label(display, &facet.field)}</h3><ul>{values}</ul></div> }

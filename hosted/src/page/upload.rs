@@ -93,7 +93,7 @@ async fn search(
     };
     let raw = format!("{asked}&{}", joined(&sent.texts));
     let mut query = Query::read(&page, &look, &raw, view);
-    if sent.files.is_empty() {
+    if sent.files.is_empty() && !query.has_errors() {
         let to = query.at_page(query.page);
         return (StatusCode::SEE_OTHER, [(header::LOCATION, to)]).into_response();
     }

@@ -86,6 +86,10 @@ pub struct ObjectInput {
     pub result: Option<String>,
 }
 
+/// What the names of places begin with where a bucket may keep its files elsewhere. The key of such a file names the place
+/// behind the namespace.
+pub const PLACE: &str = "at_";
+
 /// A file made on the way, to be stored under `key` before its document is.
 #[derive(Debug, Clone)]
 pub struct GeneratedBlob {

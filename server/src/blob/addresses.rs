@@ -24,7 +24,7 @@ pub struct Signed {
 impl Blobs {
     /// An address that reads the file for `ttl` seconds, a week at most where it leads to a bucket.
     pub fn signed_get_url(&self, key: &str, filename: Option<&str>, ttl: u64) -> String {
-        let direct = self.direct().and_then(|bucket| {
+        let direct = self.direct_for(key).and_then(|bucket| {
             let (kind, disposition) = shown(key, filename);
             let answer = [
                 ("response-content-type", kind),
@@ -47,7 +47,7 @@ impl Blobs {
     /// An address that takes the file's bytes for `ttl` seconds.
     pub fn signed_put_url(&self, key: &str, ttl: u64) -> String {
         let direct = self
-            .direct()
+            .direct_for(key)
             .and_then(|bucket| bucket.sign(Method::PUT, key, ttl, Vec::new()));
         direct.unwrap_or_else(|| self.signed("PUT", key, None, ttl))
     }

@@ -1,8 +1,10 @@
 //! Files of objects and documents: kept by `object_store` in a folder or a bucket, addressed by URLs that are signed.
 //!
-//! A key is `{namespace}/{kind}/{id}/{name}`; nobody outside picks one, and a key without a signature opens nothing.
+//! A key is `{namespace}/{kind}/{id}/{name}`; nobody outside picks one, and a key without a signature opens nothing. Files of
+//! buckets that have a destination are elsewhere, and their keys name the place.
 
 mod addresses;
+mod elsewhere;
 pub(crate) mod parts;
 mod routes;
 mod s3;
@@ -24,6 +26,7 @@ use sha2::{Digest, Sha256};
 use tokio::io::AsyncBufRead;
 use tokio_util::io::StreamReader;
 
+pub use elsewhere::{AWAY, Found, Places, root};
 pub use routes::router;
 pub use sending::Held;
 
@@ -37,6 +40,7 @@ use crate::{
 #[derive(Clone)]
 pub struct Blobs(Arc<Inner>);
 
+#[derive(Clone)]
 struct Inner {
     store: Arc<dyn ObjectStore>,
     place: Place,
@@ -46,6 +50,7 @@ struct Inner {
 }
 
 /// Where files are kept.
+#[derive(Clone)]
 enum Place {
     /// A folder of this machine, which has to have room.
     Folder(PathBuf),
@@ -156,6 +161,20 @@ impl Blobs {
         })))
     }
 
+    /// The same, with the files of buckets that have a destination where `places` says.
+    #[must_use]
+    pub fn with_places(self, places: Arc<dyn Places>) -> Self {
+        let mut inner = Arc::unwrap_or_clone(self.0);
+        inner.store = Arc::new(elsewhere::Routed::new(inner.store, places));
+        Self(Arc::new(inner))
+    }
+
+    /// The bucket that callers send this file to and read it from themselves. What is elsewhere goes through this server, so
+    /// that nobody needs a way there, nor has a console to be let in.
+    fn direct_for(&self, key: &str) -> Option<&s3::Bucket> {
+        self.direct().filter(|_| !elsewhere::is_elsewhere(key))
+    }
+
     /// The bucket that callers send files to and read them from themselves.
     fn direct(&self) -> Option<&s3::Bucket> {
         match &self.0.place {
@@ -176,7 +195,8 @@ impl Blobs {
     pub async fn put(&self, key: &str, bytes: impl Into<Bytes>) -> Result<Stored> {
         let mut bytes = bytes.into();
         let size = bytes.len() as u64;
-        if bytes.len() > PART && matches!(self.0.place, Place::Bucket { .. }) {
+        let is_far = matches!(self.0.place, Place::Bucket { .. }) || elsewhere::is_elsewhere(key);
+        if bytes.len() > PART && is_far {
             // One request of any size would outlast the patience with the store.
             let pieces = std::iter::from_fn(|| {
                 let piece = bytes.split_to(bytes.len().min(PART));
@@ -333,7 +353,8 @@ impl Blobs {
     pub async fn delete_all(&self, prefix: &str) -> Result<()> {
         let prefix = parse(prefix)?;
         let mut files = self.0.store.list(Some(&prefix)).map_err(failed);
-        let Place::Folder(folder) = &self.0.place else {
+        let is_far = elsewhere::is_elsewhere(prefix.as_ref());
+        let (Place::Folder(folder), false) = (&self.0.place, is_far) else {
             let delete =
                 |file: ObjectMeta| async move { self.delete(file.location.as_ref()).await };
             return files.try_for_each_concurrent(DELETING, delete).await;
@@ -383,6 +404,10 @@ fn parse(key: &str) -> Result<Key> {
 fn failed(error: object_store::Error) -> ApiError {
     match error {
         object_store::Error::NotFound { path, .. } => ApiError::not_found("blob", &path),
+        object_store::Error::Generic {
+            store: elsewhere::NAME,
+            source,
+        } => ApiError::unavailable(AWAY, source.to_string()).retry_after(2),
         object_store::Error::Generic { store: "S3", .. } => {
             tracing::error!(%error, "the file store is not available");
             ApiError::unavailable("", "the file store is not available").retry_after(2)

@@ -27,6 +27,7 @@ const LONGEST: u64 = 7 * 24 * 3600;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A folder of a bucket.
+#[derive(Clone)]
 pub(super) struct Bucket {
     store: PrefixStore<AmazonS3>,
     client: reqwest::Client,

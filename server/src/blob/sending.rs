@@ -4,7 +4,7 @@
 use http::Method;
 use object_store::multipart::{MultipartStore as _, PartId};
 
-use super::{Blobs, Place, failed, parse, s3::Bucket};
+use super::{Blobs, Place, elsewhere::is_elsewhere, failed, parse, s3::Bucket};
 use crate::error::{ApiError, Result};
 
 /// Seconds for which the address is good that this server asks for parts at.
@@ -20,17 +20,17 @@ pub struct Held {
 }
 
 impl Blobs {
-    /// The bucket, whether or not callers go there themselves.
-    fn bucket(&self) -> Option<&Bucket> {
+    /// The bucket that has the file, whether or not callers go there themselves.
+    fn bucket(&self, key: &str) -> Option<&Bucket> {
         match &self.0.place {
-            Place::Bucket { bucket, .. } => Some(bucket),
-            Place::Folder(_) => None,
+            Place::Bucket { bucket, .. } if !is_elsewhere(key) => Some(bucket),
+            _ => None,
         }
     }
 
     /// Begins a file in parts; answers by what the bucket knows it. None where callers do not go to a bucket.
     pub async fn begin_in_parts(&self, key: &str) -> Result<Option<String>> {
-        let Some(bucket) = self.direct() else {
+        let Some(bucket) = self.direct_for(key) else {
             return Ok(None);
         };
         let begun = bucket.folder().create_multipart(&parse(key)?).await;
@@ -43,12 +43,12 @@ impl Blobs {
             ("partNumber", number.to_string()),
             ("uploadId", id.to_owned()),
         ];
-        self.direct()?.sign(Method::PUT, key, ttl, query)
+        self.direct_for(key)?.sign(Method::PUT, key, ttl, query)
     }
 
     /// The parts that are there; none where the bucket knows no such file, for it is whole or was given up.
     pub async fn held_parts(&self, key: &str, id: &str) -> Result<Option<Vec<Held>>> {
-        let Some(bucket) = self.bucket() else {
+        let Some(bucket) = self.bucket(key) else {
             return Ok(None);
         };
         let query = vec![("uploadId", id.to_owned())];
@@ -66,7 +66,7 @@ impl Blobs {
 
     /// Makes the file of these parts.
     pub async fn join_parts(&self, key: &str, id: &str, mut held: Vec<Held>) -> Result<()> {
-        let Some(bucket) = self.bucket() else {
+        let Some(bucket) = self.bucket(key) else {
             return Ok(());
         };
         held.sort_by_key(|part| part.number);
@@ -82,7 +82,7 @@ impl Blobs {
 
     /// Removes the parts of a file that will not be made; that they are gone already is as well.
     pub async fn drop_parts(&self, key: &str, id: &str) -> Result<()> {
-        let Some(bucket) = self.bucket() else {
+        let Some(bucket) = self.bucket(key) else {
             return Ok(());
         };
         let (key, id) = (parse(key)?, id.to_owned());

@@ -73,6 +73,10 @@ pub const MIGRATIONS: &[Migration] = migrations![
     48 "0048_filled",
     49 "0049_passkeys",
     50 "0050_looks_on",
+    51 "0051_blob_places",
+    52 "0052_event_traces",
+    53 "0053_no_scans",
+    54 "0054_tries",
 ];
 
 const SCHEMA: &str =

@@ -22,7 +22,10 @@ pub use migrate::{MIGRATIONS, Migration};
 pub use row::{Cell, Cells, FromCell, Json, Row, Rows};
 pub use table::{Record, Table, TableSql};
 
-use crate::error::{ApiError, Result};
+use crate::{
+    error::{ApiError, Result},
+    front,
+};
 
 /// A statement known to the tests.
 pub struct Statement {
@@ -82,6 +85,8 @@ pub struct Tx {
     changed_known: bool,
     /// The newest event of each organization that it wrote.
     events: Vec<(String, i64)>,
+    /// The id of the request that it is part of; empty outside of one.
+    trace_id: String,
 }
 
 enum TxLink {
@@ -181,10 +186,13 @@ impl Db {
         T: Send + 'static,
         F: for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<T>> + Send + 'static,
     {
+        // Here, for the writer is on a thread of its own.
+        let trace_id = front::id();
         match &self.opened().link {
-            Link::Sqlite { writer, .. } => Box::pin(writer.write(work)),
+            Link::Sqlite { writer, .. } => Box::pin(writer.write(trace_id, work)),
             Link::Postgres(pool) => Box::pin(async move {
                 let mut tx = Self::begin(pool).await?;
+                tx.trace_id = trace_id;
                 let answer = work(&mut tx).await?;
                 self.commit(tx).await?;
                 Ok(answer)
@@ -270,7 +278,13 @@ impl Tx {
             link,
             changed_known: false,
             events: Vec::new(),
+            trace_id: String::new(),
         }
+    }
+
+    /// The id of the request that changes something here; none where the server does so by itself.
+    pub fn trace_id(&self) -> Option<&str> {
+        Some(&*self.trace_id).filter(|id| !id.is_empty())
     }
 
     /// Notes an event that is told when this transaction commits.

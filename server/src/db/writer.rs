@@ -47,7 +47,8 @@ pub(super) fn start(file: &Path, known: Arc<Known>) -> anyhow::Result<Writer> {
 }
 
 impl Writer {
-    pub(super) async fn write<T, F>(&self, work: F) -> Result<T>
+    /// Runs work of the request with this id.
+    pub(super) async fn write<T, F>(&self, trace_id: String, work: F) -> Result<T>
     where
         T: Send + 'static,
         F: for<'t> FnOnce(&'t mut Tx) -> BoxFuture<'t, Result<T>> + Send + 'static,
@@ -55,6 +56,8 @@ impl Writer {
         let (answer, answered) = oneshot::channel();
         let work: Work = Box::new(move |tx| {
             async move {
+                // Of each closure its own: they share the transaction.
+                tx.trace_id = trace_id;
                 let result = AssertUnwindSafe(work(tx)).catch_unwind().await;
                 let result = result
                     .unwrap_or_else(|_| Err(ApiError::internal("a database closure panicked")));

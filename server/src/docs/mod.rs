@@ -254,9 +254,11 @@ impl Pages {
         )];
         if own.is_some() {
             lines.push("-b \"loupe_app=$SESSION\"".into());
-        } else if operation["security"].is_array() {
+        } else if let Some(needs) = items(&operation["security"]).next() {
             lines.push("-H \"Authorization: Bearer $LOUPE_KEY\"".into());
-            lines.push("-H 'X-Namespace: ns_7Qm2Zk41Xw9LcT0bRfVd'".into());
+            if needs["namespace"].is_array() {
+                lines.push("-H 'X-Namespace: ns_7Qm2Zk41Xw9LcT0bRfVd'".into());
+            }
         }
         match body.map(|body| &body["example"]) {
             Some(Value::String(text)) => lines.push(format!("--data '{text}'")),

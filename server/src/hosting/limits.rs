@@ -4,7 +4,7 @@ use crate::{
     app::App,
     error::Result,
     front,
-    limits::{self, bucket::Rate},
+    limits::{self, Standing, bucket::Rate},
 };
 
 const VISITOR: Rate = Rate {
@@ -35,34 +35,61 @@ const NOTES: Rate = Rate {
     concurrent: 0,
 };
 
-/// A call of `/api` by this visitor: a user, or an address. The gate knows the app as it knows a key, with the rate of its
-/// organization's tier; no visitor has all of that.
-///
-/// # Errors
-/// 429 when the visitor, or the app, has asked too much.
-pub async fn take(app: &App, org_id: &str, app_id: &str, visitor: &str) -> Result<()> {
-    take_own(app, org_id, app_id, visitor).await?;
-    limits::take_here(app, &format!("{app_id} visitors"), &APP)
-        .await
-        .1
+/// What the visitors of an app have together, found once for many calls.
+pub struct Together {
+    bucket: limits::Held,
+    /// The organization's, of all its apps.
+    places: limits::Places,
 }
 
-/// A call of who may make none: it takes nothing of what those have who may.
+impl Together {
+    /// What the visitors of this app have.
+    pub async fn of(app: &App, org_id: &str, app_id: &str) -> Self {
+        Self {
+            bucket: limits::held(app, &format!("{app_id} visitors"), &APP).await,
+            places: limits::places(app, &format!("{org_id} visitors")).await,
+        }
+    }
+
+    /// A call of `/api`, after [`take_own`] of its visitor. The gate knows the app as it knows a key, with the rate of its
+    /// organization's tier; no visitor has all of that.
+    ///
+    /// # Errors
+    /// 429 when the app was asked too much.
+    pub fn take(&self, app: &App) -> Result<()> {
+        self.bucket.take(app, &APP).1
+    }
+
+    /// Where calls of visitors that are under way are counted.
+    pub fn places(&self) -> limits::Places {
+        self.places.clone()
+    }
+}
+
+/// A call by this visitor: a user, or an address. Who may make none takes nothing of what those have who may. Answers how the
+/// organization stands, which the call goes on to need.
 ///
 /// # Errors
 /// 429 when there were too many from there.
-pub async fn take_own(app: &App, org_id: &str, app_id: &str, visitor: &str) -> Result<()> {
-    let tier = limits::standing(app, org_id).await?.tier;
-    let own = VISITOR.within(limits::rate_of(tier, app.config()).part(SHARE));
-    limits::take_here(app, &format!("{app_id} visitor {visitor}"), &own)
-        .await
-        .1
+pub async fn take_own(
+    app: &App,
+    (org_id, app_id): (&str, &str),
+    visitor: &str,
+) -> Result<Standing> {
+    let standing = limits::standing(app, org_id).await?;
+    let own = VISITOR.within(limits::rate_of(standing.tier, app.config()).part(SHARE));
+    let owner = [app_id, " visitor ", visitor].concat();
+    limits::take_here(app, &owner, &own).await.1?;
+    Ok(standing)
 }
 
-/// The places of visitors among those of the organization: whose they are, and how many.
-pub fn places(org_id: &str, rate: Rate) -> (String, Rate) {
+/// What visitors have of an organization's rate: a part of the requests under way.
+pub fn part_of(rate: &Rate) -> Rate {
     let concurrent = rate.part(PLACES).concurrent;
-    (format!("{org_id} visitors"), Rate { concurrent, ..rate })
+    Rate {
+        concurrent,
+        ..*rate
+    }
 }
 
 /// A note of what somebody at this address did.

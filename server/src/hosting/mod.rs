@@ -1,23 +1,28 @@
 //! Hosted apps as visitors meet them: which host is whose, and what answers there. The split by host comes before every
 //! path: nothing of the server itself is reachable on the host of an app, and nothing of an app on the server's.
 
+pub mod allowed;
 pub mod api;
 pub mod auth;
 mod files;
 pub mod limits;
 mod lock;
+mod notes;
 pub mod visits;
 
 use std::{
     net::IpAddr,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use axum::{
     Router,
     extract::Request,
-    http::{HeaderMap, StatusCode, Uri, header},
+    http::{HeaderMap, HeaderValue, StatusCode, Uri, header},
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
@@ -41,6 +46,9 @@ use crate::{
 /// asked for the app just before it and is told just after it.
 const SEEN: Duration = Duration::from_millis(750);
 
+/// The same where no other process changes anything.
+const SEEN_ALONE: Duration = Duration::from_secs(5);
+
 /// Bytes of files that are kept in memory, and of lists of files.
 const KEPT: u64 = 64 << 20;
 const LISTS: u64 = 32 << 20;
@@ -51,7 +59,11 @@ pub struct Hosting {
     own: Vec<String>,
     /// `.example.com`: apps are the names before it.
     suffix: String,
-    sites: Cache<String, Known>,
+    /// Each with the number of changes when it was read: what was read before the last is not told.
+    sites: Cache<String, (u64, Known)>,
+    changes: AtomicU64,
+    /// Namespaces by organization and retriever, or of organizations with one, each with the number of changes of definitions.
+    namespaces: Cache<(String, String), (u64, Option<HeaderValue>)>,
     contents: Cache<(String, i64), Arc<Content>>,
     files: Cache<String, Bytes>,
     /// Sign-in: attempts, and what providers say of themselves.
@@ -71,7 +83,6 @@ pub struct Content {
 }
 
 /// An app at one of its hosts.
-#[derive(Debug)]
 pub struct Site {
     pub org_id: String,
     pub hosted: Hosted,
@@ -86,6 +97,7 @@ pub struct Site {
     pub home: String,
     /// What the script in the pages is told; absent without sign-in.
     pub script: Option<String>,
+    calls: api::Calls,
 }
 
 impl Site {
@@ -115,7 +127,7 @@ pub enum Split {
 }
 
 /// What is known of a host.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 enum Known {
     /// No app has it.
     Nobodys,
@@ -139,10 +151,19 @@ impl Hosting {
         let own = address.and_then(|url| url.host_str().map(str::to_ascii_lowercase));
         let weight =
             |_: &String, bytes: &Bytes| u32::try_from(bytes.len() + 200).unwrap_or(u32::MAX);
+        let seen = match config.is_postgres() {
+            true => SEEN,
+            false => SEEN_ALONE,
+        };
         Self {
             own: own.into_iter().chain(["localhost".to_owned()]).collect(),
             suffix: format!(".{}", domain(config)),
             sites: Cache::builder()
+                .max_capacity(10_000)
+                .time_to_live(seen)
+                .build(),
+            changes: AtomicU64::new(0),
+            namespaces: Cache::builder()
                 .max_capacity(10_000)
                 .time_to_live(SEEN)
                 .build(),
@@ -164,9 +185,9 @@ impl Hosting {
             || name == &self.suffix[1..]
     }
 
-    /// An app changed: the next request reads it anew.
+    /// An app changed, and that is committed: the next request reads it anew.
     pub fn forget(&self) {
-        self.sites.invalidate_all();
+        self.changes.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -232,12 +253,14 @@ pub async fn split(app: &App, headers: &HeaderMap, uri: &Uri) -> Result<Split> {
         _ => authority,
     };
     let name = name.trim_end_matches('.').to_ascii_lowercase();
-    let is_address = || name.starts_with('[') || name.parse::<IpAddr>().is_ok();
-    if app.hosting.own.contains(&name) || is_address() {
+    if app.hosting.own.contains(&name) {
         return Ok(Split::Server);
     }
     if let Some(label) = name.strip_suffix(&app.hosting.suffix) {
         return Ok(Split::App(known(app, &name, Some(label)).await?.site()));
+    }
+    if name.starts_with('[') || name.parse::<IpAddr>().is_ok() {
+        return Ok(Split::Server);
     }
     // A domain that was proven is its app's, and never the server's, whether or not the app serves something.
     Ok(match known(app, &name, None).await? {
@@ -248,15 +271,16 @@ pub async fn split(app: &App, headers: &HeaderMap, uri: &Uri) -> Result<Split> {
 
 /// What there is at a host, from memory for a moment.
 async fn known(app: &App, host: &str, label: Option<&str>) -> Result<Known> {
-    if let Some(known) = app.hosting.sites.get(host).await {
+    let changes = app.hosting.changes.load(Ordering::SeqCst);
+    if let Some((read_at, known)) = app.hosting.sites.get(host).await
+        && read_at == changes
+    {
         return Ok(known);
     }
     // In a box: every request has room for it, and few ask an app.
     let known = Box::pin(read(app, host, label)).await?;
-    app.hosting
-        .sites
-        .insert(host.to_owned(), known.clone())
-        .await;
+    let told = (changes, known.clone());
+    app.hosting.sites.insert(host.to_owned(), told).await;
     Ok(known)
 }
 
@@ -299,7 +323,9 @@ async fn read(app: &App, host: &str, label: Option<&str>) -> Result<Known> {
         }
     };
     let script = script(&hosted);
+    let calls = api::Calls::of(app, &org_id, &hosted).await;
     Ok(Known::Site(Arc::new(Site {
+        calls,
         org_id,
         version,
         content,
@@ -358,7 +384,11 @@ pub async fn answer(
         return nothing_here();
     };
     let path = request.uri().path();
-    let is = |name: &str| path == name || path.starts_with(&format!("{name}/"));
+    let is = |name: &str| {
+        let rest = path.strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let (notes, signs_in) = (path == notes::PATH, is("/_auth"));
     let mut asked = visits::Asked {
         method: request.method().clone(),
         path: path.to_owned(),
@@ -372,15 +402,17 @@ pub async fn answer(
         Some(hash) => lock::is_open(app, &site, hash, request.headers()),
         None => Ok(true),
     };
+    // Each way in a box of its own: no request has room for all of them, nor is moved with it.
     let mut response = match (open, hash) {
         (Err(error), _) => error.into_response(),
-        (Ok(false), Some(hash)) => lock::answer(app, &site, hash, request).await,
+        (Ok(false), Some(hash)) => Box::pin(lock::answer(app, &site, hash, request)).await,
         (Ok(true), Some(_)) if lock::is_unlocking(&request) => lock::passed(request).await,
-        _ if asked.call => api::answer(app, server, &site, request).await,
-        _ if is("/_auth") => auth::answer(app, site.clone(), request).await,
+        _ if asked.call => Box::pin(api::answer(app, server, &site, request)).await,
+        _ if notes => Box::pin(notes::answer(app, &site, request)).await,
+        _ if signs_in => Box::pin(auth::answer(app, site.clone(), request)).await,
         _ => {
             let (parts, _) = request.into_parts();
-            files::answer(app, &site, &parts).await
+            Box::pin(files::answer(app, &site, &parts)).await
         }
     };
     if hash.is_some() {

@@ -11,7 +11,7 @@ use axum::{
     http::{Method, StatusCode},
     response::Response,
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::Site;
 use crate::{
@@ -29,8 +29,8 @@ pub const MINUTE: i64 = 60_000_000;
 const LINES: usize = 4_000;
 const LINES_OF_APP: usize = 100;
 
-/// Apps and minutes that wait for the database.
-const SLOTS: usize = 20_000;
+/// Apps that wait for the database.
+const APPS: usize = 20_000;
 
 /// Bytes of a path that are kept.
 const PATH: usize = 300;
@@ -39,16 +39,23 @@ crate::sql! {
     const ADD = "INSERT INTO app_minutes (app_id, minute, org_id, pages, calls, errors) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (app_id, minute) DO UPDATE SET pages = app_minutes.pages + excluded.pages, calls = app_minutes.calls + excluded.calls, errors = app_minutes.errors + excluded.errors";
 }
 
-/// One request of a visitor, as the owner reads of it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Line {
-    pub level: String,
-    pub method: String,
-    pub path: String,
-    pub status: u16,
-    pub duration_ms: f64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user_id: Option<String>,
+/// One request of a visitor, as the owner reads of it, and when it was.
+#[derive(Debug, Serialize)]
+struct Line {
+    at: i64,
+    level: &'static str,
+    method: String,
+    path: String,
+    status: u16,
+    duration_ms: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_id: Option<String>,
+}
+
+/// Lines of an app of one level, the oldest first: one row, as each row costs more than all that is in it.
+#[derive(Debug, Serialize)]
+struct Lines {
+    lines: Vec<Line>,
 }
 
 /// What a minute of an app came to.
@@ -59,27 +66,53 @@ pub struct Tally {
     pub errors: i64,
 }
 
-/// An app, its organization and a minute.
-type Slot = (String, String, i64);
-
-/// A line on its way: organization, app, moment.
-type Kept = (String, String, i64, Line);
+/// What waits of an app.
+#[derive(Default)]
+struct OfApp {
+    org_id: String,
+    minutes: BTreeMap<i64, Tally>,
+    lines: Vec<Line>,
+}
 
 #[derive(Default)]
 struct Waiting {
-    counts: BTreeMap<Slot, Tally>,
-    lines: Vec<Kept>,
-    /// How many of the lines are whose.
-    lines_of: BTreeMap<String, usize>,
+    apps: BTreeMap<String, OfApp>,
+    lines: usize,
 }
 
 impl Waiting {
-    /// Nobody's visitors take the room of other apps.
-    fn keep(&mut self, line: Kept) {
-        let own = self.lines_of.entry(line.1.clone()).or_default();
-        if self.lines.len() < LINES && *own < LINES_OF_APP {
-            *own += 1;
-            self.lines.push(line);
+    /// What waits of an app; none of a new one where too many wait.
+    fn of(&mut self, site: &Site) -> Option<&mut OfApp> {
+        if !self.apps.contains_key(site.app_id()) {
+            if self.apps.len() >= APPS {
+                return None;
+            }
+            let org_id = site.org_id.clone();
+            let fresh = OfApp {
+                org_id,
+                ..OfApp::default()
+            };
+            self.apps.insert(site.app_id().to_owned(), fresh);
+        }
+        self.apps.get_mut(site.app_id())
+    }
+
+    /// Counts a request, and keeps its line where there is one and room for it: nobody's visitors take the room of other apps.
+    fn add(&mut self, site: &Site, minute: i64, tally: Tally, line: impl FnOnce() -> Option<Line>) {
+        let has_room = self.lines < LINES;
+        let Some(of_app) = self.of(site) else {
+            return;
+        };
+        let counted = of_app.minutes.entry(minute).or_default();
+        counted.pages += tally.pages;
+        counted.calls += tally.calls;
+        counted.errors += tally.errors;
+        if has_room
+            && of_app.lines.len() < LINES_OF_APP
+            && let Some(line) = line()
+        {
+            of_app.lines.push(line);
+            self.lines += 1;
         }
     }
 }
@@ -119,27 +152,26 @@ pub fn note(app: &App, site: &Site, asked: Asked, response: &Response, took: Dur
         return;
     }
     let now = app.clock().micros();
-    let (app_id, org_id) = (site.app_id().to_owned(), site.org_id.clone());
-    let visits = &app.hosting.visits.0;
-    let mut waiting = visits.lock().unwrap_or_else(PoisonError::into_inner);
-    let slot = (app_id.clone(), org_id.clone(), now.div_euclid(MINUTE));
-    if waiting.counts.len() < SLOTS || waiting.counts.contains_key(&slot) {
-        let tally = waiting.counts.entry(slot).or_default();
-        tally.pages += i64::from(page);
-        tally.calls += i64::from(asked.call);
-        tally.errors += i64::from(failed);
-    }
-    if (asked.call && !is_turned_away(status)) || failed {
-        let line = Line {
-            level: level(status).into(),
+    let tally = Tally {
+        pages: i64::from(page),
+        calls: i64::from(asked.call),
+        errors: i64::from(failed),
+    };
+    let line = || {
+        let told = (asked.call && !is_turned_away(status)) || failed;
+        told.then(|| Line {
+            at: now,
+            level: level(status),
             method: asked.method.to_string(),
             path: cut(asked.path),
             status: status.as_u16(),
             duration_ms: took.as_secs_f64() * 1_000.0,
             user_id: asked.user_id,
-        };
-        waiting.keep((org_id, app_id, now, line));
-    }
+        })
+    };
+    let waiting = &app.hosting.visits.0;
+    let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+    waiting.add(site, now.div_euclid(MINUTE), tally, line);
 }
 
 /// The beginning of a path.
@@ -176,7 +208,7 @@ fn level(status: StatusCode) -> &'static str {
 pub async fn flush(app: &App) -> Result<()> {
     let visits = &app.hosting.visits.0;
     let waiting = std::mem::take(&mut *visits.lock().unwrap_or_else(PoisonError::into_inner));
-    if waiting.counts.is_empty() && waiting.lines.is_empty() {
+    if waiting.apps.is_empty() {
         return Ok(());
     }
     app.db()
@@ -185,14 +217,22 @@ pub async fn flush(app: &App) -> Result<()> {
 }
 
 async fn write(tx: &mut Tx, waiting: Waiting) -> Result<()> {
-    // In one order everywhere, as the map has them: two processes that add to the same rows must not wait for each other.
-    for ((app_id, org_id, minute), tally) in waiting.counts {
-        add(tx, (&org_id, &app_id), minute, tally).await?;
-    }
-    for (org_id, app_id, at, line) in waiting.lines {
-        let kind = format!("request.{}", line.level);
-        let place = (org_id.as_str(), app_id.as_str());
-        store::insert_event(tx, place, &id::new("apl_"), &kind, &line, at).await?;
+    // In one order everywhere, as the maps have them: two processes that add to the same rows must not wait for each other.
+    for (app_id, of_app) in waiting.apps {
+        let place = (of_app.org_id.as_str(), app_id.as_str());
+        for (minute, tally) in of_app.minutes {
+            add(tx, place, minute, tally).await?;
+        }
+        let mut levels: BTreeMap<_, Vec<Line>> = BTreeMap::new();
+        for line in of_app.lines {
+            levels.entry(line.level).or_default().push(line);
+        }
+        for (level, lines) in levels {
+            let newest = lines.iter().map(|line| line.at).max().unwrap_or_default();
+            let kind = format!("request.{level}");
+            store::insert_event(tx, place, &id::new("apl_"), &kind, &Lines { lines }, newest)
+                .await?;
+        }
     }
     Ok(())
 }

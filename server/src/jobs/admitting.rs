@@ -1,4 +1,5 @@
-//! The filter of a bucket: a retriever that runs for each object before it is processed says whether it is let in.
+//! The filter of a bucket, or of the sync that brought an object: a retriever that runs for each object before it is processed
+//! says whether it is let in.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +19,7 @@ use crate::{
     v1::{
         buckets::BUCKETS,
         collections::{Ready, hindered},
-        objects, retrievers,
+        objects, retrievers, syncs,
     },
 };
 
@@ -28,6 +29,7 @@ const AT_ONCE: usize = 4;
 const MAX_TEXT: i64 = 1 << 20;
 /// Letters of an error that are noted.
 const LONGEST: usize = 1_000;
+const OUT_OF_TIME: &str = "the time of the retriever ran out";
 
 /// Objects with the hashes of their content.
 pub(super) type Hashed = Vec<(ObjectResponse, String)>;
@@ -41,12 +43,24 @@ struct Verdict {
     note: Option<Value>,
 }
 
-/// The filter of one bucket, with what it said of the objects of a chunk: each is judged once, however many collections take it.
+/// A filter, and whose it is.
+#[derive(Clone)]
+struct Judge {
+    filter: IngestFilter,
+    whose: &'static str,
+}
+
+/// The key of the bucket's judge among those of syncs.
+const OF_BUCKET: &str = "";
+
+/// The filters of one bucket, with what they said of the objects of a chunk: each is judged once, however many collections take
+/// it.
 pub(super) struct Admission<'a> {
     app: &'a App,
     claim: &'a Claim,
     scope: Scope<Write>,
-    filter: Option<IngestFilter>,
+    /// By the ids of syncs.
+    judges: BTreeMap<String, Option<Judge>>,
     verdicts: BTreeMap<String, Verdict>,
 }
 
@@ -65,11 +79,13 @@ impl<'a> Admission<'a> {
             Err(error) => return Err(error),
         };
         let caller = Caller::system(&claim.org_id);
+        let whose = "bucket";
+        let judge = filter.map(|filter| Judge { filter, whose });
         Ok(Self {
             app,
             claim,
             scope: Scope::internal(caller, namespace_id.to_owned()),
-            filter,
+            judges: BTreeMap::from([(OF_BUCKET.to_owned(), judge)]),
             verdicts: BTreeMap::new(),
         })
     }
@@ -99,35 +115,59 @@ impl<'a> Admission<'a> {
             .collect()
     }
 
-    /// Runs the retriever for those that it did not run for yet.
+    /// Runs retrievers for those that none did run for yet.
     async fn judge(&mut self, objects: &[(ObjectResponse, String)]) -> Result<()> {
-        let Some(filter) = &self.filter else {
-            return Ok(());
-        };
-        let new = objects.iter().map(|(object, _)| object);
-        let new: Vec<&ObjectResponse> = new
-            .filter(|object| !self.verdicts.contains_key(id_of(object)))
-            .collect();
-        if new.is_empty() {
-            return Ok(());
-        }
-        let longest = u64::try_from(filter.timeout_seconds).unwrap_or(30) * 1_000;
-        let ready = Ready::of(self.app, &self.scope, &filter.retriever_id, longest).await;
-        let found: Vec<Result<bool, String>> = match ready {
-            Ok(ready) => self.ask(&ready, &new).await?,
-            Err(error) => {
-                let said = self.told(error)?;
-                new.iter().map(|_| Err(said.clone())).collect()
+        let mut asked: BTreeMap<String, Vec<&ObjectResponse>> = BTreeMap::new();
+        for (object, _) in objects {
+            if !self.verdicts.contains_key(id_of(object)) {
+                let judge = self.judge_of(object).await?;
+                asked.entry(judge).or_default().push(object);
             }
-        };
-        let ids = new.iter().map(|object| id_of(object).to_owned());
-        let verdicts = found.into_iter().map(|found| verdict(filter, found));
-        let judged: Vec<(String, Verdict)> = ids.zip(verdicts).collect();
-        self.verdicts.extend(judged);
+        }
+        for (judge, objects) in asked {
+            let Some(judge) = self.judges.get(&judge).cloned().flatten() else {
+                continue;
+            };
+            let found = self.found(&judge.filter, &objects).await?;
+            let ids = objects.iter().map(|object| id_of(object).to_owned());
+            let verdicts = found.into_iter().map(|found| verdict(&judge, found));
+            self.verdicts.extend(ids.zip(verdicts));
+        }
         Ok(())
     }
 
-    /// Whether the retriever finds anything for each of the objects, or what went wrong.
+    /// The key of an object's judge: the filter of the sync that brought it, else that of the bucket.
+    async fn judge_of(&mut self, object: &ObjectResponse) -> Result<String> {
+        let sync = syncs::sync_of(object).unwrap_or(OF_BUCKET);
+        if !self.judges.contains_key(sync) {
+            let place = (self.scope.namespace_id.as_str(), object.bucket_id.as_str());
+            let whose = "sync";
+            let judge = match syncs::filter_of(self.app, place, sync).await? {
+                Some(filter) => Some(Judge { filter, whose }),
+                None => self.judges.get(OF_BUCKET).cloned().flatten(),
+            };
+            self.judges.insert(sync.to_owned(), judge);
+        }
+        Ok(sync.to_owned())
+    }
+
+    /// Whether the retriever of a filter finds anything for each of the objects, or what went wrong.
+    async fn found(
+        &self,
+        filter: &IngestFilter,
+        objects: &[&ObjectResponse],
+    ) -> Result<Vec<Result<bool, String>>> {
+        let longest = u64::try_from(filter.timeout_seconds).unwrap_or(30) * 1_000;
+        match Ready::of(self.app, &self.scope, &filter.retriever_id, longest).await {
+            Ok(ready) => self.ask(&ready, objects).await,
+            Err(error) => {
+                let said = self.told(error)?;
+                Ok(objects.iter().map(|_| Err(said.clone())).collect())
+            }
+        }
+    }
+
+    /// The same of a retriever that is ready.
     async fn ask(
         &self,
         ready: &Ready,
@@ -167,6 +207,9 @@ impl<'a> Admission<'a> {
         let search = ready.search(self.app, &self.scope, &inputs, others, 1);
         let outcome = search.await.map_err(retrievers::run_error)?;
         match outcome.documents.is_empty() {
+            // The filter says how long an object is judged: another try would take as long, and the filter says what becomes
+            // of it then.
+            _ if outcome.timed_out => Err(ApiError::bad_request("", OUT_OF_TIME)),
             // Nobody knows whether there is one.
             true => hindered(&outcome).map_or(Ok(false), Err),
             false => Ok(true),
@@ -218,14 +261,17 @@ fn id_of(object: &ObjectResponse) -> &str {
 }
 
 /// What a filter makes of what was found.
-fn verdict(filter: &IngestFilter, found: Result<bool, String>) -> Verdict {
+fn verdict(judge: &Judge, found: Result<bool, String>) -> Verdict {
+    let Judge { filter, whose } = judge;
     let action = filter.action.unwrap_or_default();
     let retriever_id = &filter.retriever_id;
     match found {
         Ok(matched) => Verdict {
             refused: match (action, matched) {
-                (Action::Keep, false) => Some("the bucket's ingest_filter found nothing".into()),
-                (Action::Drop, true) => Some("the bucket's ingest_filter found something".into()),
+                (Action::Keep, false) => Some(format!("the {whose}'s ingest_filter found nothing")),
+                (Action::Drop, true) => {
+                    Some(format!("the {whose}'s ingest_filter found something"))
+                }
                 (Action::Keep | Action::Drop | Action::Tag, _) => None,
             },
             note: (action == Action::Tag)
@@ -233,7 +279,7 @@ fn verdict(filter: &IngestFilter, found: Result<bool, String>) -> Verdict {
         },
         Err(error) => Verdict {
             refused: (filter.on_error == Some(OnError::Drop))
-                .then(|| format!("the bucket's ingest_filter failed: {error}")),
+                .then(|| format!("the {whose}'s ingest_filter failed: {error}")),
             note: Some(json!({ "retriever_id": retriever_id, "error": error })),
         },
     }
@@ -252,7 +298,8 @@ mod tests {
                 on_error,
                 ..Default::default()
             };
-            let verdict = verdict(&filter, found);
+            let whose = "bucket";
+            let verdict = verdict(&Judge { filter, whose }, found);
             (verdict.refused.is_some(), verdict.note)
         };
         assert_eq!(judged(None, None, Ok(true)), (false, None));

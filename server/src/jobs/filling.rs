@@ -155,7 +155,7 @@ impl Filling<'_> {
         Ok(())
     }
 
-    /// Takes objects that the filter of the bucket does not let in out of the collection.
+    /// Takes objects that a filter does not let in out of the collection.
     pub async fn refuse(&self, refused: Vec<(String, String)>, end: &mut ChunkEnd) -> Result<()> {
         let ids: Vec<String> = refused.iter().map(|(id, _)| id.clone()).collect();
         self.remove_stale(&ids, &[]).await?;
@@ -168,7 +168,7 @@ impl Filling<'_> {
                 object.error_type = Some(REFUSED.into());
             }
             let mut what = Dropped::default();
-            what.add_others("object, by the bucket's ingest_filter", 1);
+            what.add_others("object, by an ingest_filter", 1);
             end.left_out.push(LeftOut {
                 collection_id: self.collection_id().to_owned(),
                 object_id: object_id.clone(),

@@ -23,6 +23,7 @@ pub use store::{Claim, cancel_children, finish, hand_back, holds, is_held, unfin
 use self::store::Lane;
 use crate::{
     app::App,
+    blob,
     error::{ApiError, Result},
     hosting, id,
     v1::{
@@ -200,7 +201,7 @@ async fn run(app: &App, claim: Claim) {
         return;
     }
     tracing::warn!(%error, task_id = claim.task_id, tries = claim.tries + 1, "work failed");
-    if is_endless(&claim) || (error.is_transient() && !is_over(&claim, &error)) {
+    if is_endless(&claim, &error) || (error.is_transient() && !is_over(&claim, &error)) {
         requeue(app, &claim, pause(&claim, &error)).await;
     } else {
         let kind = if error.is_transient() {
@@ -219,9 +220,14 @@ async fn caught<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     done.unwrap_or_else(|_| Err(ApiError::internal("background work panicked")))
 }
 
-/// Whether the work is tried until it is done: what is left of a namespace must never be met by whoever is given its id.
-fn is_endless(claim: &Claim) -> bool {
-    claim.kind == removal::REMOVE_NAMESPACE
+/// Whether the work is tried until it is done: what is left of a namespace must never be met by whoever is given its id, and what
+/// is left of a bucket holds the connection through which its files are kept. Nor does a removal end while the storage of a bucket
+/// is away: documents of objects that are gone would be found for good.
+fn is_endless(claim: &Claim, error: &ApiError) -> bool {
+    let kind = claim.kind.as_str();
+    let removes = removal::runs(kind) || kind == removal::REMOVE_FILES;
+    let always = matches!(kind, removal::REMOVE_NAMESPACE | removal::REMOVE_BUCKET);
+    always || (removes && error.code() == Some(blob::AWAY))
 }
 
 /// Microseconds until work that failed is tried again: twice as long after each try, an hour at most. What waits for the same

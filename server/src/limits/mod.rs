@@ -6,6 +6,7 @@ pub mod page;
 pub mod paid;
 pub mod quota;
 mod shared;
+pub mod tries;
 pub mod turns;
 
 pub use shared::sweep;
@@ -37,7 +38,7 @@ use crate::{
 /// forgetting it after two changes nothing.
 pub struct Limits {
     buckets: Cache<String, Arc<Entry>>,
-    running: Cache<String, Arc<AtomicI64>>,
+    running: Cache<String, Places>,
     standings: Cache<String, Standing>,
     pages: page::Pages,
 }
@@ -250,6 +251,24 @@ pub async fn take_here(app: &App, owner: &str, rate: &Rate) -> (Figures, Result<
     decided(verdict, rate, now)
 }
 
+/// A bucket of this process that was found once for many calls. Whoever keeps it asks for it anew within a minute, or it is
+/// forgotten and another one begins full.
+pub struct Held(Arc<Entry>);
+
+/// The bucket of an owner.
+pub async fn held(app: &App, owner: &str, rate: &Rate) -> Held {
+    Held(entry(app, owner, rate, app.clock().micros()).await)
+}
+
+impl Held {
+    /// A token of it, as [`take_here`] takes one.
+    pub fn take(&self, app: &App, rate: &Rate) -> (Figures, Result<()>) {
+        let now = app.clock().micros();
+        let verdict = self.0.local().bucket.take(rate, now);
+        decided(verdict, rate, now)
+    }
+}
+
 /// A token of what callers without a key have: those of one network share it.
 pub async fn take_of_strangers(app: &App, address: Option<IpAddr>) -> (Figures, Result<()>) {
     let (owner, rate) = strangers(app, address);
@@ -335,18 +354,32 @@ pub fn too_many(
         .retry_after(wait.unsigned_abs())
 }
 
+/// Requests under way, of an organization or of its visitors.
+#[derive(Debug, Clone, Default)]
+pub struct Places(Arc<AtomicI64>);
+
+/// The places of an owner, as all who ask within two minutes have them.
+pub async fn places(app: &App, owner: &str) -> Places {
+    if let Some(places) = app.limits.running.get(owner).await {
+        return places;
+    }
+    let fresh = async { Places::default() };
+    app.limits.running.get_with(owner.to_owned(), fresh).await
+}
+
 /// Room for one more request of the organization.
 ///
 /// # Errors
 /// As many as the tier allows are under way.
 pub async fn enter(app: &App, org_id: &str, rate: &Rate) -> Result<Running> {
-    let counter = match app.limits.running.get(org_id).await {
-        Some(counter) => counter,
-        None => {
-            let fresh = async { Arc::default() };
-            app.limits.running.get_with(org_id.to_owned(), fresh).await
-        }
-    };
+    enter_at(places(app, org_id).await, rate)
+}
+
+/// Room for one more request among these.
+///
+/// # Errors
+/// As many as the rate allows are under way.
+pub fn enter_at(Places(counter): Places, rate: &Rate) -> Result<Running> {
     let before = counter.fetch_add(1, Ordering::AcqRel);
     let running = Running(counter);
     if before < rate.concurrent {

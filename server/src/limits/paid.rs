@@ -37,6 +37,7 @@ const OPERATIONS: &[&str] = &[
     "POST /v1/namespaces/{namespace_identifier}/documents/upsert",
     "POST /v1/namespaces/{namespace_identifier}/promote",
     "POST /v1/namespaces/{namespace_identifier}/snapshots/{snapshot_id}/restore",
+    "POST /v1/organizations/alerts/{alert_identifier}/execute",
     "POST /v1/quickstart/demo",
     "POST /v1/retrievers/benchmarks",
     "POST /v1/retrievers/execute",

@@ -365,12 +365,34 @@ async fn held_documents(app: &App, org_id: &str) -> Result<i64> {
 /// # Errors
 /// As [`check`].
 pub async fn check_batch(app: &App, caller: &Caller, objects: usize) -> Result<()> {
-    let tier = super::standing(app, &caller.org_id).await?.tier;
     let objects = i64::try_from(objects).unwrap_or(i64::MAX);
-    let resource = Resource::BatchObjects;
-    match resource.of(tier) {
-        Some(limit) => refuse_beyond(resource, objects, 0, limit, tier),
-        None => Ok(()),
+    BatchSize::of(app, caller).await?.check(objects)
+}
+
+/// How many objects a batch of an organization may have.
+#[derive(Debug, Clone, Copy)]
+pub struct BatchSize(AccountTier);
+
+impl BatchSize {
+    /// As the tier of the caller's organization has it.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub async fn of(app: &App, caller: &Caller) -> Result<Self> {
+        let standing = super::standing(app, &caller.org_id).await?;
+        Ok(Self(standing.tier))
+    }
+
+    /// Whether a batch may have so many.
+    ///
+    /// # Errors
+    /// The tier allows fewer.
+    pub fn check(self, objects: i64) -> Result<()> {
+        let resource = Resource::BatchObjects;
+        match resource.of(self.0) {
+            Some(limit) => refuse_beyond(resource, objects, 0, limit, self.0),
+            None => Ok(()),
+        }
     }
 }
 

@@ -133,7 +133,7 @@ impl<'p> Walk<'p> {
 }
 
 /// Words as an argument; empty: any. No word at all is no column's value.
-pub fn words(said: Option<BTreeSet<&str>>) -> String {
+fn words(said: Option<BTreeSet<&str>>) -> String {
     let Some(said) = said else {
         return String::new();
     };

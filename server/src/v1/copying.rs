@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     app::App,
-    args,
+    args, blob,
     db::Tx,
     error::{ApiError, Result},
     jobs::Claim,
@@ -240,15 +240,16 @@ impl Pair<'_> {
         }
     }
 
+    fn is_of_source(&self, root: &str) -> bool {
+        root.split('/').next() == Some(self.from_namespace)
+    }
+
     /// The copy of one document, its files copied.
     async fn document(&self, mut document: Document) -> Result<Document> {
         let (namespace_id, collection_id) = (&self.target.namespace_id, &self.target.collection_id);
         let id = copied_id(collection_id, &document);
-        let old = format!(
-            "blob://{}/documents/{}/{}/",
-            self.from_namespace, self.from, document.document_id
-        );
-        let new = format!("blob://{namespace_id}/documents/{collection_id}/{id}/");
+        let old = format!("/documents/{}/{}/", self.from, document.document_id);
+        let new = format!("/documents/{collection_id}/{id}/");
         if let Some(internal) = document.payload.get_mut("_internal") {
             internal["namespace_id"] = namespace_id.as_str().into();
             internal["collection_id"] = collection_id.as_str().into();
@@ -257,16 +258,25 @@ impl Pair<'_> {
                 .get_mut("document_blobs")
                 .and_then(Value::as_array_mut);
             for file in files.into_iter().flatten() {
-                let name = file.get("url").and_then(Value::as_str);
-                let Some(name) = name
-                    .and_then(|url| url.strip_prefix(&old))
-                    .map(String::from)
-                else {
+                let url = file.get("url").and_then(Value::as_str);
+                let Some(key) = url.and_then(|url| url.strip_prefix("blob://")) else {
                     continue;
                 };
-                let key = |folder: &str| format!("{}{name}", folder.trim_start_matches("blob://"));
-                self.copy_file(&key(&old), &key(&new)).await?;
-                file["url"] = format!("{new}{name}").into();
+                let root = blob::root(key);
+                let name = key
+                    .strip_prefix(root)
+                    .and_then(|key| key.strip_prefix(&old));
+                let (Some(name), true) = (name, self.is_of_source(root)) else {
+                    continue;
+                };
+                // Another namespace has no part in the places of this one.
+                let here = match self.from_namespace == namespace_id {
+                    true => root,
+                    false => namespace_id.as_str(),
+                };
+                let to = format!("{here}{new}{name}");
+                self.copy_file(key, &to).await?;
+                file["url"] = format!("blob://{to}").into();
             }
         }
         document.collection_id.clone_from(collection_id);

@@ -123,6 +123,7 @@ pub async fn run_task(app: &App, claim: &Claim) -> Result<()> {
         copying::COPY => copying::run(app, claim).await?,
         collections::archiving::MOVE => collections::archiving::run(app, claim).await?,
         exports::EXPORT => return exports::run(app, claim).await,
+        documents::reembedding::REEMBED => return documents::reembedding::run(app, claim).await,
         // It ends its task itself, with what the action made.
         triggers::RUN => return triggers::run(app, claim).await,
         syncs::LOOK => return syncs::run(app, claim).await,

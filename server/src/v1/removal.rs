@@ -1,11 +1,12 @@
 //! Removals that take longer than a request. The request takes the thing out of everybody's reach and leaves a task;
 //! the task frees files, documents and rows. Each step may be repeated, so a removal that was cut off starts again.
 
+mod gone;
 mod leftover;
 mod made;
 mod uploaded;
 
-use loupe_wire::{BatchModel, ObjectResponse, TaskStatusEnum, TaskType, Value};
+use loupe_wire::{BatchModel, ObjectResponse, TaskStatusEnum, TaskType, UploadResponse, Value};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -14,6 +15,8 @@ pub use made::remove_from;
 
 use super::{
     annotations::signal,
+    batches,
+    buckets::destinations,
     collections::COLLECTIONS,
     namespaces::push_event,
     objects::{self, blobs},
@@ -41,7 +44,7 @@ crate::sql! {
     const OBJECTS = "SELECT data FROM objects WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) ORDER BY object_id LIMIT $3";
     const DELETE_OBJECT = "DELETE FROM objects WHERE namespace_id = $1 AND object_id = $2";
     const DELETE_PROCESSED = "DELETE FROM processed WHERE namespace_id = $1 AND object_id = $2";
-    const UPLOADS = "SELECT upload_id FROM uploads WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) ORDER BY upload_id LIMIT $3";
+    const UPLOADS = "SELECT upload_id, data FROM uploads WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) ORDER BY upload_id LIMIT $3";
     const DELETE_UPLOAD = "DELETE FROM uploads WHERE namespace_id = $1 AND upload_id = $2";
     const ACTIVE_BATCHES = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) AND status IN ('QUEUED', 'PROCESSING')";
     // Chunks and reports of batches that were still running: nothing of them goes on.
@@ -70,17 +73,12 @@ crate::sql! {
     const DELETE_ANNOTATIONS = "DELETE FROM annotations WHERE namespace_id = $1";
     const DELETE_SIGNALS = "DELETE FROM annotation_signals WHERE namespace_id = $1";
     const DELETE_SNAPSHOTS = "DELETE FROM snapshots WHERE owner = $1";
-    const DELETE_ALERTS = "DELETE FROM alerts WHERE owner = $1";
     const DELETE_ALERT_STATES = "DELETE FROM alert_states WHERE owner = $1";
     const DELETE_ALERT_EXECUTIONS = "DELETE FROM alert_executions WHERE owner = $1";
-    const DELETE_TRIGGERS = "DELETE FROM triggers WHERE namespace_id = $1";
     const DELETE_FIRINGS = "DELETE FROM trigger_firings WHERE namespace_id = $1";
-    const FORGET = "DELETE FROM processed WHERE namespace_id = $1";
     const FORGET_FILLINGS = "DELETE FROM fillings WHERE namespace_id = $1";
     const DELETE_FILLINGS = "DELETE FROM fillings WHERE namespace_id = $1 AND object_id = $2";
-    const DELETE_TAXONOMIES = "DELETE FROM taxonomies WHERE owner = $1";
     const DELETE_TAXONOMY_VERSIONS = "DELETE FROM taxonomy_versions WHERE namespace_id = $1";
-    const DELETE_CLUSTERS = "DELETE FROM clusters WHERE owner = $1";
     const DELETE_CLUSTER_RUNS = "DELETE FROM cluster_runs WHERE namespace_id = $1";
     const DELETE_EXPORTS = "DELETE FROM exports WHERE namespace_id = $1";
     const DELETE_AWAY_REMOVALS = "DELETE FROM away_removals WHERE namespace_id = $1";
@@ -270,8 +268,8 @@ pub async fn remove_collection(app: &App, namespace_id: &str, collection_id: &st
         .drop_collection(namespace_id, collection_id)
         .await?;
     signal::forget_collection(app, namespace_id, collection_id).await?;
-    let folder = format!("{namespace_id}/documents/{collection_id}");
-    app.blobs().delete_all(&folder).await
+    let folder = format!("documents/{collection_id}");
+    destinations::delete_all(app, namespace_id, &[folder]).await
 }
 
 async fn free(app: &App, namespace_id: &str, gone: &Gone) -> Result<()> {
@@ -283,12 +281,10 @@ async fn free(app: &App, namespace_id: &str, gone: &Gone) -> Result<()> {
     for key in &gone.files {
         app.blobs().delete(key).await?;
     }
-    let folders = ids.iter().filter(|_| !gone.keeps_files);
-    for object_id in folders {
-        let folder = blobs::folder(namespace_id, object_id);
-        app.blobs().delete_all(&folder).await?;
-    }
     if !gone.keeps_files {
+        for folder in blobs::folders(namespace_id, &ids, &gone.files) {
+            app.blobs().delete_all(&folder).await?;
+        }
         uploaded::remove(app, namespace_id, &ids).await?;
     }
     delete_rows(app, DELETE_FILLINGS, namespace_id, ids.clone()).await?;
@@ -306,19 +302,6 @@ async fn still_gone(app: &App, namespace_id: &str, ids: Vec<String>) -> Result<V
             })
         })
         .await
-}
-
-async fn ids(
-    app: &App,
-    sql: &'static str,
-    namespace_id: &str,
-    bucket_id: &str,
-) -> Result<Vec<String>> {
-    let rows: Vec<(String,)> = app
-        .db()
-        .all(sql, args![namespace_id, bucket_id, STEP])
-        .await?;
-    Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
 async fn delete_rows(
@@ -381,16 +364,18 @@ async fn remove_bucket(app: &App, org_id: &str, namespace_id: &str, bucket_id: &
     // A bucket of the file store keeps these, and asks for them to be paid, where nobody sees them.
     uploads::abandon_all(app, namespace_id, bucket_id).await?;
     loop {
-        let uploads = ids(app, UPLOADS, namespace_id, bucket_id).await?;
+        let args = args![namespace_id, bucket_id, STEP];
+        let uploads: Vec<(String, Json<UploadResponse>)> = app.db().all(UPLOADS, args).await?;
         if uploads.is_empty() {
             break;
         }
-        for upload_id in &uploads {
-            let folder = uploads::folder(namespace_id, upload_id);
-            app.blobs().delete_all(&folder).await?;
+        for (_, upload) in &uploads {
+            app.blobs().delete_all(&uploads::folder(upload)).await?;
         }
-        delete_rows(app, DELETE_UPLOAD, namespace_id, uploads).await?;
+        let ids = uploads.into_iter().map(|row| row.0);
+        delete_rows(app, DELETE_UPLOAD, namespace_id, ids.collect()).await?;
     }
+    destinations::forget(app, namespace_id, bucket_id).await?;
     let (namespace_id, bucket_id) = (namespace_id.to_owned(), bucket_id.to_owned());
     app.db()
         .write(move |tx| {
@@ -424,6 +409,7 @@ async fn remove_collections(app: &App, org_id: &str, namespace_id: &str) -> Resu
                     COLLECTIONS
                         .delete(tx, &namespace_id, &collection.id)
                         .await?;
+                    batches::store::forget_collection(tx, &namespace_id, &collection.id).await?;
                     let payload = json!({ "collection_id": collection.id });
                     push_event(
                         tx,
@@ -449,7 +435,8 @@ async fn remove_namespace(app: &App, org_id: &str, namespace_id: &str) -> Result
     // Every bucket of the namespace.
     remove_bucket(app, org_id, namespace_id, "").await?;
     app.blobs().delete_all(namespace_id).await?;
-    let namespace_id = namespace_id.to_owned();
+    let (org_id, namespace_id) = (org_id.to_owned(), namespace_id.to_owned());
+    let now = app.clock().micros();
     app.db()
         .write(move |tx| {
             Box::pin(async move {
@@ -467,25 +454,20 @@ async fn remove_namespace(app: &App, org_id: &str, namespace_id: &str) -> Result
                     DELETE_ANNOTATIONS,
                     DELETE_SIGNALS,
                     DELETE_SNAPSHOTS,
-                    DELETE_ALERTS,
                     DELETE_ALERT_STATES,
                     DELETE_ALERT_EXECUTIONS,
-                    DELETE_TRIGGERS,
                     DELETE_FIRINGS,
-                    DELETE_TAXONOMIES,
                     DELETE_TAXONOMY_VERSIONS,
-                    DELETE_CLUSTERS,
                     DELETE_CLUSTER_RUNS,
                     DELETE_EXPORTS,
                     DELETE_AWAY_REMOVALS,
                     DELETE_PREVIEWS,
                     DELETE_JOURNAL,
-                    FORGET,
                     FORGET_FILLINGS,
                 ] {
                     tx.run(sql, args![&namespace_id]).await?;
                 }
-                Ok(())
+                gone::remove(tx, &org_id, &namespace_id, now).await
             })
         })
         .await

@@ -1,12 +1,14 @@
 //! What a bucket lets in: its `ingest_filter` judges objects before they are processed.
 
-use std::sync::atomic::Ordering;
+use std::{sync::atomic::Ordering, time::Duration};
 
+use axum::{Router, http::StatusCode, routing::get};
 use serde_json::{Value, json};
 
 use crate::{
     batches::{library, object, process},
     both,
+    fetching::serve,
     harness::Server,
     stages::{collection, stage},
     supervising::{submit, through},
@@ -203,6 +205,34 @@ both! {
         let of = |title: &str| told.iter().find(|one| one["title"] == title).cloned().unwrap_or_default();
         let said = of("plum")["_internal"]["ingest_filter"]["error"].to_string();
         assert!(said.contains("not whole"), "{told:#?}");
+    }
+
+    async fn a_last_word_and_a_time_that_is_over_are_not_tried_again(server) {
+        let place = Place::new(&server).await;
+        let ways = [("gone", "404"), ("slow", "the time of the retriever ran out")];
+        let known = ways.map(|(way, _)| json!({ "name": way }));
+        collection(&server, &place.namespace, "known", &known).await;
+        let router = Router::new()
+            .route("/gone/facts", get(|| async { StatusCode::NOT_FOUND }))
+            .route("/slow/facts", get(|| async { tokio::time::sleep(Duration::from_secs(5)).await }));
+        let address = serve(router, "127.0.0.2").await;
+        let by_title = json!({"AND": [{"field": "name", "operator": "eq", "value": "{{INPUT.title}}"}]});
+        for (way, reason) in ways {
+            let finder = json!({
+                "retriever_name": way, "collection_identifiers": ["known"], "input_schema": {"title": {"type": "text", "required": true}},
+                "stages": [stage("attribute_filter", json!({"conditions": by_title})), asking(&format!("{address}/{way}"), Some("remove"))],
+            });
+            place.call(&server, "POST", "/v1/retrievers", finder).await.ok();
+            place.filter(&server, json!({"retriever_id": way, "timeout_seconds": 1})).await;
+            place.note(&server, way, "words").await;
+            let path = submit(&server, &place.namespace, &place.bucket).await;
+            let (batch, pauses) = through(&server, &place.namespace, &path).await;
+            assert_eq!((&batch["status"], pauses.len()), (&json!("COMPLETED"), 0), "{way}: {batch:#}");
+            let told = place.documents(&server).await;
+            let one = told.iter().find(|one| one["title"] == way).cloned().unwrap_or_default();
+            let said = one["_internal"]["ingest_filter"]["error"].to_string();
+            assert!(said.contains(reason), "{way}: {told:#?}");
+        }
     }
 
     async fn a_filter_that_cannot_run_is_refused(server) {

@@ -190,6 +190,17 @@ both! {
         server.app.clock().advance(301);
         results(&server, &namespace, id, is_delivered).await;
         receiver.wait(4).await;
+        // Null takes it away, and what else may not be there.
+        assert_eq!(server.call_in(&namespace, "PATCH", &path, json!({"renotify_interval_seconds": 59})).await.status, 422);
+        let threshold = json!({"field": "score", "operator": "gte", "value": 0});
+        let set = json!({"description": "a rest", "threshold": threshold});
+        let set = server.call_in(&namespace, "PATCH", &path, set).await.ok();
+        assert_eq!((&set["threshold"], &set["renotify_interval_seconds"]), (&threshold, &json!(60)));
+        let none = json!({"description": null, "threshold": null, "renotify_interval_seconds": null});
+        let none = server.call_in(&namespace, "PATCH", &path, none).await.ok();
+        for member in ["description", "threshold", "renotify_interval_seconds"] {
+            assert_eq!(none[member], Value::Null, "{none:#}");
+        }
     }
 
     async fn no_results_thresholds_and_least_counts_decide(server) {

@@ -36,6 +36,8 @@ pub struct Idp {
     order: Arc<Mutex<Order>>,
     /// How often its keys were asked for.
     pub reads: Arc<AtomicUsize>,
+    /// How often it was asked what it says of itself.
+    descriptions: Arc<AtomicUsize>,
     /// Milliseconds until it tells them.
     pub pause: Arc<AtomicU64>,
 }
@@ -66,6 +68,7 @@ impl Idp {
             other: key(),
             order: Arc::default(),
             reads: Arc::default(),
+            descriptions: Arc::default(),
             pause: Arc::default(),
         };
         let router = Router::new()
@@ -78,6 +81,9 @@ impl Idp {
     }
 
     async fn describe(State(idp): State<Self>) -> Json<Value> {
+        idp.descriptions.fetch_add(1, Ordering::SeqCst);
+        let pause = idp.pause.load(Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_millis(pause)).await;
         let issuer = &idp.issuer;
         Json(json!({
             "issuer": issuer, "authorization_endpoint": format!("{issuer}/authorize"), "token_endpoint": format!("{issuer}/token"),
@@ -362,6 +368,18 @@ async fn a_way_is_used_once_and_soon(server: &Server, idp: &Idp) {
 }
 
 both! {
+    async fn a_provider_is_asked_by_one_at_a_time_what_it_says_of_itself(server) {
+        let idp = Idp::start().await;
+        server.call("POST", "/v1/organizations/secrets", json!({"secret_name": "idp", "secret_value": "the secret"})).await.ok();
+        let auth = |issuer: &str| json!({"mode": "sso_oidc", "oidc_issuer": issuer, "oidc_client_id": "club", "oidc_client_secret_name": "idp"});
+        app(&server, "club", auth(&idp.issuer)).await;
+        let start = async || Browser::new(&server, "club").post("/_auth/start", &[("provider", "oidc")]).await.status;
+        idp.pause.store(500, Ordering::SeqCst);
+        let starts = futures::future::join_all((0..15).map(|_| start())).await;
+        assert_eq!(starts, [303; 15]);
+        assert_eq!(idp.descriptions.load(Ordering::SeqCst), 1);
+    }
+
     async fn a_provider_signs_people_in_and_no_attack_does(server) {
         let idp = Idp::start().await;
         server.call("POST", "/v1/organizations/secrets", json!({"secret_name": "idp", "secret_value": "the secret"})).await.ok();

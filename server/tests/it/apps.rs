@@ -344,6 +344,8 @@ both! {
         }
         let rule = json!({"api_allow": [{"pattern": "retrievers"}]});
         make(json!({"slug": "rules", "meta": meta, "build_config": rule})).await.invalid(&["body", "build_config", "api_allow", "0"], "value_error");
+        let principal = json!({"env_vars": {"LOUPE_PRINCIPAL": "User"}});
+        make(json!({"slug": "own", "meta": meta, "build_config": principal})).await.invalid(&["body", "build_config", "env_vars", "LOUPE_PRINCIPAL"], "value_error");
         let secret = json!({"secrets": {"TOKEN": "worth money"}});
         make(json!({"slug": "secrets", "meta": meta, "build_config": secret})).await.invalid(&["body", "build_config", "secrets"], "not_enabled");
         let list = server.call("GET", "/v1/apps?search=tak", Value::Null).await.ok();
@@ -353,12 +355,14 @@ both! {
 
     async fn an_owner_is_told_of_settings_that_do_nothing(server) {
         let rules = json!([{"pattern": "/retrievers/*/execute"}, {"pattern": "/organizations/**"}, {"methods": ["DELETE"], "pattern": "/marketplace/catalog"}]);
-        let auth = json!({"mode": "clerk", "clerk_allowed_providers": ["email", "google", "github", "oidc"]});
-        let body = json!({"slug": "told", "meta": {"title": "Told"}, "auth_config": auth, "build_config": {"api_allow": rules}});
+        let auth = json!({"mode": "clerk", "clerk_org_id": "org_1", "clerk_allowed_providers": ["email", "google", "github", "oidc"]});
+        let build = json!({"api_allow": rules, "env_vars": {"LOUPE_PRINCIPLE": "user", "LOUPE_LIST_USERS": "off", "THEIRS": "1"}});
+        let body = json!({"slug": "told", "meta": {"title": "Told"}, "auth_config": auth, "build_config": build});
         let made = server.call("POST", "/v1/apps", body).await.ok();
         let warnings: Vec<&str> = made["warnings"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
-        assert_eq!(warnings.len(), 5, "{warnings:#?}");
-        for (warning, words) in warnings.iter().zip(["/organizations/**", "/marketplace/catalog", "sign_in.google", "sign_in.github", "oidc_issuer"]) {
+        let told = ["/organizations/**", "/marketplace/catalog", "LOUPE_PRINCIPLE", "clerk_org_id", "sign_in.google", "sign_in.github", "oidc_issuer"];
+        assert_eq!(warnings.len(), told.len(), "{warnings:#?}");
+        for (warning, words) in warnings.iter().zip(told) {
             assert!(warning.contains(words), "{warning}");
         }
         let path = format!("/v1/apps/{}", made["app_id"].as_str().unwrap());

@@ -57,6 +57,23 @@ both! {
 }
 
 both! {
+    /// Settings are one row, which each change writes whole.
+    async fn settings_that_are_changed_beside_each_other_all_hold(server) {
+        for round in 1..=20 {
+            let reads = round % 2 == 0;
+            let (one, other) = tokio::join!(
+                server.call("PATCH", "/v1/organizations/audit/settings", json!({"read_auditing_enabled": reads})),
+                server.call("PATCH", "/v1/organizations", json!({"rate_limit_overrides": {"search": round}})),
+            );
+            one.ok();
+            other.ok();
+            let settings = server.call("GET", "/v1/organizations/audit/settings", Value::Null).await.ok();
+            assert_eq!(settings["read_auditing_enabled"], reads, "round {round}");
+            let organization = server.call("GET", "/v1/organizations", Value::Null).await.ok();
+            assert_eq!(organization["rate_limits"]["search"], round, "round {round}");
+        }
+    }
+
     async fn each_event_of_a_key_is_one_record(server) {
         let made = change(&server, "POST", KEYS, json!({"name": "robot"})).await;
         let id = made["key_id"].as_str().unwrap();

@@ -175,9 +175,9 @@ both! {
         let elsewhere = json!({"destination": {"connection_id": "conn_x"}});
         let stages = json!([{"stage_name": "all", "stage_type": "filter", "config": {"stage_id": "attribute_filter", "parameters": {"conditions": {"AND": [{"field": "title", "operator": "exists", "value": true}]}}}}]);
         let adapter = json!({"source_adapter": {"adapter_type": "webhook"}});
-        for (member, body) in [("destination", &elsewhere), ("source_adapter", &adapter)] {
-            send("POST", "/v1/buckets", bucket(body.clone())).await.invalid(&["body", member], "not_enabled");
-        }
+        send("POST", "/v1/buckets", bucket(adapter)).await.invalid(&["body", "source_adapter"], "not_enabled");
+        // There is no such connection.
+        send("POST", "/v1/buckets", bucket(elsewhere.clone())).await.error(404, "NotFoundError");
         let transformed = collection(json!({"retriever_transform": {"stages": stages}}));
         // Nothing is processed into what is written by hand.
         send("POST", "/v1/collections", transformed).await.invalid(&["body", "retriever_transform"], "value_error");
@@ -185,7 +185,7 @@ both! {
         let made = send("POST", "/v1/buckets", bucket(nothing.clone())).await.ok();
         let path = format!("/v1/buckets/{}", made["bucket_id"].as_str().unwrap());
         for method in ["PATCH", "PUT"] {
-            send(method, &path, elsewhere.clone()).await.invalid(&["body", "destination"], "not_enabled");
+            send(method, &path, elsewhere.clone()).await.error(404, "NotFoundError");
             send(method, &path, nothing.clone()).await.ok();
         }
         let nothing = json!({"features": [], "retriever_enrichments": [], "retriever_transform": null, "schedule": null});

@@ -265,6 +265,9 @@ both! {
         let id = task["task_id"].as_str().unwrap();
         let found = server.call("GET", &format!("/v1/tasks/{id}"), Value::Null).await.ok();
         assert_eq!((&found["status"], &found["additional_data"]["cancellation_reason"]), (&json!("CANCELED"), &json!("too early")), "{found:#}");
+        // What every task of a batch says.
+        let data = &found["additional_data"];
+        assert_eq!((&data["total_tiers"], &data["collection_ids"], &data["object_count"]), (&json!(1), &json!([]), &json!(0)), "{found:#}");
         let shown = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
         assert_eq!((&shown["status"], &shown["task_id"]), (&json!("CANCELED"), &json!(id)));
     }

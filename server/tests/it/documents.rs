@@ -61,6 +61,22 @@ async fn films(server: &Server) -> (String, String) {
 }
 
 both! {
+    async fn what_a_caller_says_of_a_documents_origin_is_kept(server) {
+        let (namespace, collection) = collection(&server).await;
+        let path = format!("/v1/collections/{collection}/documents");
+        let step = json!({"collection_id": "col_before", "feature_extractor_id": "text_extractor_v1", "document_id": "doc_before"});
+        let body = json!({"title": "Faust", "source_type": "collection", "source_collection_id": "col_before", "lineage_chain": [step],
+            "document_schema_version": "3"});
+        let made = server.call_in(&namespace, "POST", &path, body).await.ok();
+        let one = format!("{path}/{}", made["document_id"].as_str().unwrap());
+        let internal = server.call_in(&namespace, "GET", &one, Value::Null).await.ok()["_internal"].clone();
+        let lineage = &internal["lineage"];
+        let told = [&lineage["source_collection_id"], &lineage["chain"][0]["document_id"], &internal["document_schema_version"]];
+        assert_eq!(told, [&json!("col_before"), &json!("doc_before"), &json!("3")], "{internal:#}");
+        let features = json!({"title": "Faust", "features": [{"feature_extractor_id": "text_extractor_v1", "payload": {"text": "x"}}]});
+        server.call_in(&namespace, "POST", &path, features).await.invalid(&["body", "features"], "not_enabled");
+    }
+
     async fn a_document_is_written_read_changed_and_removed(server) {
         let (namespace, collection) = films(&server).await;
         let documents = format!("/v1/collections/{collection}/documents");

@@ -97,6 +97,21 @@ both! {
         assert_eq!(properties["start_time"]["type"], "number", "known before anything is processed: {properties}");
     }
 
+    async fn a_language_model_of_somebody_else_is_refused(server) {
+        let server = server.restart_with(|config| {
+            let language = json!({"url": "http://127.0.0.2:9", "model": "small", "provider": "openai"});
+            config.models.language = Some(serde_json::from_value(language).unwrap());
+        }).await;
+        let namespace = server.namespace("providers").await;
+        let bucket = bucket(&server, &namespace).await;
+        let create = async |provider: &str| {
+            let parameters = json!({"response_shape": {"year": "integer"}, "llm_provider": provider});
+            server.call_in(&namespace, "POST", "/v1/collections", collection("text_extractor", &bucket, parameters)).await
+        };
+        create("google").await.invalid(&["body", "feature_extractor", "parameters", "llm_provider"], "not_enabled");
+        create("OpenAI").await.ok();
+    }
+
     async fn a_mail_and_a_broken_archive_go_through_a_batch(server) {
         let namespace = server.namespace("mails").await;
         let bucket = bucket(&server, &namespace).await;

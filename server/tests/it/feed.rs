@@ -2,6 +2,7 @@
 //! FEED_EVENTS names how many events there are to be.
 
 use std::{
+    collections::HashMap,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -237,6 +238,42 @@ both! {
         let end = all["next_cursor"].as_str().unwrap();
         assert_eq!(get(&format!("after={end}")).await.ok()["next_cursor"], end);
         assert_eq!(get("page_size=0").await.status, 422);
+    }
+
+    async fn an_event_names_the_request_that_it_came_of(server) {
+        let namespace = server.namespace("traced").await;
+        let bucket = json!({"bucket_name": "b", "bucket_schema": {"properties": {"n": {"type": "integer"}}}});
+        let bucket = server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok();
+        let bucket = format!("/v1/buckets/{}", bucket["bucket_id"].as_str().unwrap());
+        // Many at once share a transaction on SQLite, and each keeps its own.
+        let objects = format!("{bucket}/objects");
+        let request = || server.request("POST", &objects).bearer_auth(&server.key).header("x-namespace", &*namespace);
+        let make = |number: i64| {
+            let mine = format!("mine-{number}");
+            let request = request().header("x-request-id", &*mine).json(&json!({"n": number}));
+            async move {
+                let object = Server::send(request).await.ok();
+                (object["object_id"].as_str().unwrap().to_owned(), mine)
+            }
+        };
+        let made: HashMap<String, String> = join_all((0..20).map(make)).await.into_iter().collect();
+        // Without an id of the caller's own it is that of the answer.
+        let last = Server::send(request().json(&json!({"n": 20}))).await;
+        let given = last.headers["x-request-id"].to_str().unwrap().to_owned();
+        let last = last.ok()["object_id"].as_str().unwrap().to_owned();
+        let events = server.events("object.created").await;
+        assert_eq!(events.len(), 21);
+        for event in events {
+            let id = event["payload"]["object_id"].as_str().unwrap();
+            let trace = if id == last { &given } else { &made[id] };
+            assert_eq!(event["trace_id"], *trace, "{event:#}");
+        }
+        // What the server does later is of no request.
+        let gone = server.call_in(&namespace, "DELETE", &bucket, Value::Null).await.ok();
+        server.task_end(gone["task_id"].as_str().unwrap()).await;
+        let events = server.events("object.deleted").await;
+        assert_eq!(events.len(), 21);
+        assert!(events.iter().all(|event| event["trace_id"].is_null()), "{events:#?}");
     }
 
     async fn a_batch_that_is_canceled_is_told_of(server) {

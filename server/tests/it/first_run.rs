@@ -22,6 +22,13 @@ both! {
         }
     }
 
+    async fn the_data_folder_is_its_owners_alone(server) {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = std::fs::metadata(&server.app.config().data).unwrap();
+        assert_eq!(folder.permissions().mode() & 0o077, 0);
+    }
+
     async fn wrong_keys_are_401_in_the_envelope(server) {
         let none = Server::send(server.request("GET", "/v1/namespaces")).await;
         none.error(401, "AuthenticationError");

@@ -119,8 +119,8 @@ async fn ring(server: &Server) -> Ring {
     }
 }
 
-async fn call(server: &Server, ring: &Ring, operation: &str, key: Option<&str>) -> Answer {
-    let (method, path) = operation.split_once(' ').unwrap();
+/// The path of an operation about things that are not there.
+fn unknown(path: &str) -> String {
     let mut filled = String::new();
     for piece in path.split_inclusive('/') {
         if let Some(rest) = piece.strip_prefix('{') {
@@ -130,8 +130,13 @@ async fn call(server: &Server, ring: &Ring, operation: &str, key: Option<&str>) 
             filled.push_str(piece);
         }
     }
+    filled
+}
+
+async fn call(server: &Server, ring: &Ring, operation: &str, key: Option<&str>) -> Answer {
+    let (method, path) = operation.split_once(' ').unwrap();
     let mut request = server
-        .request(method, &filled)
+        .request(method, &unknown(path))
         .header("x-namespace", &ring.namespace)
         .header("origin", "https://other.example");
     if let Some(key) = key {
@@ -216,6 +221,31 @@ both! {
         println!("{cells} cells");
         assert!(cells > 1000);
         server.call("GET", "/v1/organizations", Value::Null).await.ok();
+    }
+
+    async fn a_namespace_is_needed_where_the_description_says_so(server) {
+        let document = loupe_server::openapi::document();
+        let document: Value = serde_json::from_str(&document.to_json().unwrap()).unwrap();
+        let (mut needing, mut optional) = (0, 0);
+        for row in TABLE.iter().filter(|row| row.access != Access::Public) {
+            let (method, path) = row.operation.split_once(' ').unwrap();
+            if path.contains("/quickstart/") {
+                continue;
+            }
+            let security = document["paths"][path][method.to_lowercase()]["security"].as_array().unwrap();
+            let named = security.iter().filter(|one| one["namespace"].is_array()).count();
+            let needed = named == security.len();
+            let body = if method == "GET" { Value::Null } else { json!({}) };
+            let answer = server.call(method, &unknown(path), body).await;
+            let told = answer.body["error"]["code"] == "namespace_header_missing";
+            assert_eq!(told, needed, "{}: {}", row.operation, answer.body);
+            if told {
+                answer.error(403, "UnauthorizedError");
+            }
+            needing += usize::from(needed);
+            optional += usize::from(named > 0 && !needed);
+        }
+        assert!(needing > 200 && optional > 5, "{needing} and {optional}");
     }
 
     async fn a_retrievers_key_executes_its_retriever_only(server) {

@@ -89,7 +89,17 @@ both! {
             let list = server.call_in(&namespace, "POST", "/v1/batches/list", json!({"collection_id": wanted})).await.ok();
             assert_eq!((list["total_count"].as_i64(), list["results"].as_array().unwrap().len()), (Some(count), count as usize), "{wanted}");
         }
+        // A page of them leads to the next.
+        let page = async |body: Value| server.call_in(&namespace, "POST", "/v1/batches/list", body).await;
+        let first = page(json!({"limit": 1})).await.ok();
+        let next = first["pagination"]["next_cursor"].as_str().unwrap();
+        let second = page(json!({"limit": 1, "cursor": next})).await.ok();
+        assert_ne!(first["results"][0]["batch_id"], second["results"][0]["batch_id"]);
+        assert_eq!((second["results"].as_array().unwrap().len(), second["pagination"].get("next_cursor")), (1, None), "{second:#}");
+        page(json!({"cursor": "elsewhere"})).await.invalid(&["query", "cursor"], "cursor_invalid");
         let id = named["batch_id"].as_str().unwrap();
+        let without = json!({"include_processing_history": false});
+        server.call_in(&namespace, "POST", &format!("{batches}/{id}/submit"), without).await.invalid(&["body", "include_processing_history"], "not_enabled");
         server.call_in(&namespace, "POST", &format!("{batches}/{id}/submit"), json!({})).await.ok();
         ended(&server, &namespace, &format!("{batches}/{id}")).await;
     }

@@ -277,6 +277,22 @@ both! {
         me(&server, secret(&orphan)).await.error(401, "AuthenticationError");
     }
 
+    async fn a_key_in_the_hands_of_strangers_names_nobody_and_opens_nothing_else(server) {
+        let (namespace, retriever) = crate::harness::retriever(&server, "shown").await;
+        let path = format!("/v1/retrievers/{retriever}/api-keys");
+        let page = server.call_in(&namespace, "POST", &path, json!({"name": "page"})).await.ok();
+        let person = make(&server, json!({"name": "eve", "principal_id": "eve"})).await;
+        for (key, status) in [(&page, 403), (&person, 404)] {
+            let told = me(&server, secret(key)).await.ok();
+            assert!(told["user_email"].is_null(), "{told:#}");
+            assert_eq!(told["key"]["key_id"], key["key_id"]);
+            // The catalogue is no retriever of the page's.
+            let request = server.request("POST", "/v1/marketplace/catalog/nothing/execute").bearer_auth(secret(key));
+            assert_eq!(Server::send(request.json(&json!({"inputs": {}}))).await.status, status);
+        }
+        assert_eq!(me(&server, &server.key).await.ok()["user_email"], "owner@localhost");
+    }
+
     async fn ten_thousand_typing_errors_cost_no_read_of_the_database(server) {
         let before = server.app.keys.entry_count();
         for place in 0..server.key.len() {

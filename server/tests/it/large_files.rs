@@ -7,6 +7,7 @@ use crate::{
     batches::{object, process},
     both,
     harness::Server,
+    stages::stage,
 };
 
 /// A bucket of files of a type, and a collection over it.
@@ -107,6 +108,50 @@ both! {
         let batch = sent(rows("three", 700)).await;
         assert_eq!((&batch["status"], &batch["documents_written"]), (&json!("COMPLETED"), &json!(700)), "{batch:#}");
         assert_eq!((count("one").await, count("three").await), (json!(0), json!(700)));
+    }
+
+    async fn a_segment_tells_where_its_film_and_its_picture_are(server) {
+        let parameters = json!({"time_split_interval": 1, "run_multimodal_embedding": false});
+        let (namespace, bucket, collection) = shelf(&server, "video", "multimodal_extractor", parameters).await;
+        object(&server, &namespace, &bucket, "film", blob("video", "video/mp4", &film())).await;
+        let batch = process(&server, &namespace, &bucket).await;
+        assert_eq!(batch["status"], "COMPLETED", "{batch:#}");
+        let documents = format!("/v1/collections/{collection}/documents");
+        let sorted = json!({"sort": {"field": "start_time", "direction": "asc"}, "return_presigned_urls": true});
+        let list = server.call_in(&namespace, "POST", &format!("{documents}/list"), sorted).await.ok();
+        let segment = &list["results"][1];
+        let read = async |name: &str| {
+            let address = segment[name].as_str().unwrap_or_else(|| panic!("{name}: {segment:#}"));
+            let address = address.replace(&server.app.config().address(), "");
+            server.request("GET", &address).send().await.unwrap().bytes().await.unwrap()
+        };
+        assert_eq!(&read("source_video_url").await[4..8], b"ftyp");
+        assert!(read("thumbnail_url").await.len() > 100);
+        let span = ["start_time", "end_time"].map(|name| segment[name].as_f64().unwrap());
+        let part = format!("#t={},{}", span[0], span[1]);
+        let whole = segment["source_video_url"].as_str().unwrap();
+        assert_eq!(segment["video_segment_url"], format!("{whole}{part}"));
+        let is_part = |document: &Value| document["video_segment_url"].as_str().is_some_and(|address| address.ends_with(&part));
+        // What a retriever finds tells the same.
+        let condition = json!({"AND": [{"field": "segment_index", "operator": "eq", "value": 1}]});
+        let finder = json!({"retriever_name": "second", "collection_identifiers": [collection], "input_schema": {},
+            "stages": [stage("attribute_filter", json!({"conditions": condition}))]});
+        let finder = server.call_in(&namespace, "POST", "/v1/retrievers", finder).await.ok();
+        let execute = format!("/v1/retrievers/{}/execute", finder["retriever_id"].as_str().unwrap());
+        let found = server.call_in(&namespace, "POST", &execute, json!({"inputs": {}, "return_presigned_urls": true})).await.ok();
+        assert!(is_part(&found["documents"][0]), "{found:#}");
+
+        // Addresses end: what is sent back of them is no field, and where nobody asks for them there are none.
+        let one = format!("{documents}/{}", segment["document_id"].as_str().unwrap());
+        let back = json!({"thumbnail_url": segment["thumbnail_url"], "video_segment_url": segment["video_segment_url"], "scene": 2});
+        server.call_in(&namespace, "PATCH", &one, back).await.ok();
+        let plain = server.call_in(&namespace, "GET", &one, Value::Null).await.ok();
+        assert_eq!((plain.get("thumbnail_url"), plain.get("video_segment_url"), &plain["scene"]), (None, None, &json!(2)), "{plain:#}");
+        // A field of that name is the document's own.
+        let own = "https://example.com/a.png";
+        server.call_in(&namespace, "PATCH", &one, json!({"thumbnail_url": own})).await.ok();
+        let shown = server.call_in(&namespace, "GET", &format!("{one}?return_presigned_urls=true"), Value::Null).await.ok();
+        assert!(shown["thumbnail_url"] == own && is_part(&shown), "{shown:#}");
     }
 
     async fn a_converted_film_goes_from_the_disk_to_the_store(server) {

@@ -323,7 +323,7 @@ both! {
             let made = server.app.db().write(move |tx| Box::pin(async move { tasks::insert(tx, task, now).await }));
             made.await.unwrap();
         }
-        // Some have begun, which they show once they have something to tell.
+        // Some have begun: a claim writes nothing else.
         let begin = "UPDATE tasks SET status = 'PROCESSING' WHERE namespace_id = $1 AND status = 'QUEUED' AND task_type = 'api_buckets_batches_process'";
         let place = namespace.clone();
         let begun = server.app.db().write(move |tx| Box::pin(async move { tx.run(begin, args![place]).await }));

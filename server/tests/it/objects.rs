@@ -138,6 +138,11 @@ both! {
         assert_eq!(made["succeeded"][3]["replayed_by"], "idempotency_key");
         let page = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();
         assert_eq!(page["results"].as_array().unwrap().len(), 2);
+        // One that is changed stays the one that it is.
+        for method in ["PATCH", "PUT"] {
+            let change = json!({"title": "a", "year": 2, "skip_duplicates": true});
+            server.call_in(&namespace, method, &format!("{path}/{}", id(first)), change).await.invalid(&["body", "skip_duplicates"], "not_enabled");
+        }
         let events = server.call("GET", "/v1/events?event_type=objects.created.batch", Value::Null).await.ok();
         assert_eq!(events["results"][0]["payload"]["count"], 2);
     }

@@ -1,11 +1,86 @@
 //! The description of the API is a committed file: a change of the interface is a visible change of that file.
 
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+/// The names in an object.
+fn names(value: &Value) -> impl Iterator<Item = &String> {
+    value
+        .as_object()
+        .into_iter()
+        .flat_map(serde_json::Map::keys)
+}
+
+/// What clients rely on: which operations there are, the statuses that they answer, the members of what goes to and fro.
+fn promised(document: &Value) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for path in names(&document["paths"]) {
+        for method in names(&document["paths"][path]) {
+            for status in names(&document["paths"][path][method]["responses"]) {
+                found.insert(format!("{method} {path} answers {status}"));
+            }
+        }
+    }
+    let schemas = &document["components"]["schemas"];
+    for name in names(schemas) {
+        let parts = ["allOf", "oneOf", "anyOf"].map(|kind| schemas[name][kind].as_array());
+        let parts = parts.into_iter().flatten().flatten();
+        for part in parts.chain([&schemas[name]]) {
+            found.extend(names(&part["properties"]).map(|member| format!("{name} has {member}")));
+        }
+    }
+    found
+}
+
+/// What a new description takes back of an old one, unless its version says that clients have to look.
+fn taken_back(old: &Value, new: &Value) -> Vec<String> {
+    if old["info"]["version"] != new["info"]["version"] {
+        return Vec::new();
+    }
+    promised(old).difference(&promised(new)).cloned().collect()
+}
+
+#[test]
+fn nothing_is_taken_back_unseen() {
+    let document = |status: &str, member: &str, version: &str| {
+        json!({
+            "info": {"version": version},
+            "paths": {"/v1/a": {"get": {"responses": {status: {}}}}},
+            "components": {"schemas": {"A": {"allOf": [{"properties": {member: {}}}]}}},
+        })
+    };
+    let old = document("200", "one", "1");
+    assert_eq!(taken_back(&old, &old), Vec::<String>::new());
+    assert_eq!(
+        taken_back(&old, &document("200", "two", "1")),
+        ["A has one"]
+    );
+    assert_eq!(
+        taken_back(&old, &document("204", "one", "1")),
+        ["get /v1/a answers 200"]
+    );
+    assert_eq!(
+        taken_back(&old, &document("204", "two", "2")),
+        Vec::<String>::new()
+    );
+    assert_eq!(taken_back(&Value::Null, &old), Vec::<String>::new());
+}
+
+/// what clients rely on is not taken back by the way. `UPDATE_SNAPSHOTS=breaking` does so on purpose.
 #[test]
 fn the_description_equals_the_committed_snapshot() {
     let document = loupe_server::openapi::document();
     let now = document.to_pretty_json().unwrap() + "\n";
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../openapi.json");
-    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+    if let Some(update) = std::env::var_os("UPDATE_SNAPSHOTS") {
+        let read = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+        let committed = read(&std::fs::read_to_string(path).unwrap_or_default());
+        let lost = taken_back(&committed, &read(&now));
+        assert!(
+            lost.is_empty() || update == "breaking",
+            "clients rely on these; UPDATE_SNAPSHOTS=breaking takes them back: {lost:#?}"
+        );
         std::fs::write(path, &now).unwrap();
     }
     let committed = std::fs::read_to_string(path).unwrap_or_default();

@@ -109,6 +109,42 @@ both! {
         }
     }
 
+    async fn null_takes_away_what_a_page_need_not_have(server) {
+        server.call("POST", "/v1/organizations/secrets", json!({"secret_name": "gate", "secret_value": "open sesame"})).await.ok();
+        let namespace = server.namespace("films").await;
+        let films = collection(&server, &namespace, "films", &[]).await;
+        let all = stage("attribute_filter", json!({"field": "title", "operator": "exists"}));
+        let id = retriever(&server, &namespace, &films, vec![all]).await;
+        let display = json!({"title": "Films", "inputs": [], "exposed_fields": ["title"]});
+        let mut body = json!({"public_name": "films", "display_config": display});
+        for (member, value) in [
+            ("category", json!("film")), ("tags", json!(["old"])), ("rate_limit_config", json!({"requests_per_minute": 3})),
+            ("description", json!("Old ones.")), ("icon_base64", json!("iVBORw0KGgo=")), ("password_secret_name", json!("gate")),
+        ] {
+            body[member] = value;
+        }
+        let path = format!("/v1/retrievers/{id}/publish");
+        let of = async |method: &str, body: Value| server.call_in(&namespace, method, &path, body).await.ok();
+        of("POST", body).await;
+        let has = |page: &Value, member: &str| page.get(member).is_some_and(|value| !value.is_null());
+        let before = of("GET", Value::Null).await;
+        assert!(["category", "description", "icon_base64"].iter().all(|member| has(&before, member)), "{before:#}");
+        let cleared = of("PATCH", json!({"category": null, "tags": null, "rate_limit_config": null,
+            "password_secret_name": null, "is_active": null, "display_config": null})).await;
+        assert!(!has(&cleared, "category") && !has(&cleared["rate_limit_config"], "requests_per_minute"), "{cleared:#}");
+        assert_eq!(cleared["tags"], json!([]));
+        // A page has to look like something, and nobody opens one by leaving its password out.
+        assert_eq!((&cleared["display_config"], &cleared["is_active"], &cleared["password_protected"]), (&before["display_config"], &json!(true), &json!(true)));
+        // Publishing again without a word of them keeps the others, and with `null` it does not.
+        of("POST", json!({"public_name": "films"})).await;
+        let kept = of("GET", Value::Null).await;
+        assert_eq!((&kept["description"], &kept["icon_base64"]), (&before["description"], &before["icon_base64"]));
+        of("POST", json!({"description": null, "icon_base64": null})).await;
+        let bare = of("GET", Value::Null).await;
+        assert!(!has(&bare, "description") && !has(&bare, "icon_base64"), "{bare:#}");
+        assert_eq!((&bare["display_config"]["title"], bare["display_config"].get("description")), (&json!("Films"), None), "{bare:#}");
+    }
+
     async fn publishing_again_keeps_what_it_does_not_say(server) {
         let namespace = server.namespace("films").await;
         let films = collection(&server, &namespace, "films", &[json!({"title": "Faust"})]).await;

@@ -199,7 +199,8 @@ both! {
         let prints = collection(&server, &namespace, "prints", &[]).await;
         let id = document_id(&prints, "obj_print", "0");
         let scan = json!({"field": "scan", "role": "source", "type": "image", "content_type": "image/png", "url": "blob://scan.png", "filename": "scan.png"});
-        let internal = json!({"document_id": id, "collection_id": prints, "namespace_id": namespace, "mime_type": "image/png", "document_blobs": [scan]});
+        let small = json!({"field": "thumbnail", "role": "thumbnail", "type": "image", "content_type": "image/webp", "url": "blob://small.webp", "filename": "small.webp"});
+        let internal = json!({"document_id": id, "collection_id": prints, "namespace_id": namespace, "mime_type": "image/png", "document_blobs": [scan, small]});
         let payload = json!({"title": "A heron", "width": 421, "height": 633, "_internal": internal});
         let payload = payload.as_object().cloned().unwrap();
         let print = Document { document_id: id.clone(), collection_id: prints.clone(), payload: payload.into(), ..Default::default() };
@@ -214,12 +215,17 @@ both! {
             let sized = "width=\"421\" height=\"633\"";
             let cards = look(&server, "/r/prints").await;
             assert!(text(&cards).contains(sized), "{}", text(&cards));
+            // What the script shows large.
+            let large = text(&cards).split("data-full=\"").nth(1).map(|rest| rest.split('"').next().unwrap().contains("scan.png"));
+            assert_eq!(large, (exposed.len() > 1).then_some(true), "{}", text(&cards));
             let item = look(&server, &format!("/r/prints/item/{id}")).await;
             assert!(text(&item).contains(sized), "{}", text(&item));
             assert_eq!(text(&item).contains("Open the picture"), exposed.len() > 1, "{}", text(&item));
             let told = visit(&server, "POST", "/v1/public/retrievers/prints/execute", &[]).await.ok();
             let told = &told["documents"][0];
             assert_eq!((&told["thumbnail_width"], &told["thumbnail_height"], told.get("width")), (&json!(421), &json!(633), None), "{told:#}");
+            let large = told["thumbnail_full_url"].as_str().map(|large| large.contains("scan.png"));
+            assert_eq!((told["thumbnail_url"].as_str().unwrap().contains("small.webp"), large), (true, (exposed.len() > 1).then_some(true)), "{told:#}");
         }
         let item = look(&server, &format!("/r/prints/item/{id}")).await;
         assert!(link(text(&item), "Open the picture").contains("scan.png"), "{}", text(&item));

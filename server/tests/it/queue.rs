@@ -112,6 +112,48 @@ both! {
         assert_eq!(number(&server, LEFT, &namespace).await, 0);
     }
 
+    async fn a_task_shows_where_its_work_stands(server) {
+        let server = server.restart_with(|config| config.jobs.workers = 0).await;
+        let namespace = server.namespace("shown").await;
+        let org_id = org_id(&server).await;
+        let task_id = leave(&server, &org_id, &namespace, json!({"object_ids": []})).await;
+        // A worker claims it, and puts it back.
+        for status in ["PROCESSING", "QUEUED"] {
+            let id = task_id.clone();
+            let set = "UPDATE tasks SET status = $2 WHERE task_id = $1";
+            let moved = server.app.db().write(move |tx| Box::pin(async move { tx.run(set, args![id, status]).await }));
+            assert_eq!(moved.await.unwrap(), 1);
+            let task = server.call("GET", &format!("/v1/tasks/{task_id}"), Value::Null).await.ok();
+            assert_eq!(task["status"], status, "{task:#}");
+            let filters = json!({"filters": {"AND": [{"field": "status", "operator": "eq", "value": status}]}});
+            for (method, path, body) in [
+                ("GET", format!("/v1/tasks?status={status}"), Value::Null),
+                ("POST", "/v1/tasks/list".to_owned(), json!({"status": status})),
+                ("POST", "/v1/tasks/list".to_owned(), filters),
+            ] {
+                let listed = server.call(method, &path, body).await.ok();
+                let tasks = listed["results"].as_array().unwrap();
+                assert!(tasks.iter().any(|task| task["task_id"] == task_id), "{path}: {listed:#}");
+                assert!(tasks.iter().all(|task| task["status"] == status), "{path}: {listed:#}");
+            }
+        }
+    }
+
+    async fn a_list_of_tasks_says_why_they_failed(server) {
+        let namespace = server.namespace("failed").await;
+        let org_id = org_id(&server).await;
+        let mut task = NewTask::work(&org_id, &namespace, TaskType::ApiBucketsDelete, REMOVE_OBJECTS, Value::Null);
+        (task.kind, task.status) = (None, TaskStatusEnum::Failed);
+        task.additional_data.insert("error".into(), "the disk is full".into());
+        let now = server.app.clock().micros();
+        server.app.db().write(move |tx| Box::pin(async move { tasks::insert(tx, task, now).await })).await.unwrap();
+        let listed = server.call("GET", "/v1/tasks?status=FAILED", Value::Null).await.ok();
+        assert_eq!(listed["results"][0]["error"], "the disk is full", "{listed:#}");
+        let same = json!({"filters": {"AND": [{"field": "error", "operator": "eq", "value": "the disk is full"}]}});
+        let listed = server.call("POST", "/v1/tasks/list", same).await.ok();
+        assert_eq!(listed["results"][0]["additional_data"]["error"], "the disk is full", "{listed:#}");
+    }
+
     async fn batches_start_in_the_order_of_their_submission(server) {
         let (namespace, bucket, _) = library(&server, "passthrough_extractor", "text").await;
         let text = json!({"property": "text", "type": "text", "data": "a few words"});

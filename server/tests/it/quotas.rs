@@ -245,6 +245,21 @@ both! {
         server.call_in(&namespace, "GET", things, Value::Null).await.ok();
     }
 
+    async fn an_expired_key_takes_no_place_whoever_held_it(server) {
+        const OWN: &str = "/v1/organizations/users/owner@localhost/api-keys";
+        const HERS: &str = "/v1/organizations/users/ada@example.org/api-keys";
+        set(&server, "free", false).await;
+        let ada = json!({"email": "ada@example.org", "user_name": "Ada"});
+        server.call("POST", "/v1/organizations/users", ada).await.ok();
+        let at = server.app.clock().now() + chrono::Duration::seconds(30);
+        server.call("POST", HERS, json!({"name": "one", "expires_at": at})).await.ok();
+        server.call("POST", OWN, json!({"name": "two"})).await.ok();
+        quota(server.call("POST", OWN, json!({"name": "three"})).await, "api_keys", 2, 2);
+        server.app.clock().advance(31);
+        server.call("POST", OWN, json!({"name": "three"})).await.ok();
+        assert_eq!(server.call("GET", HERS, Value::Null).await.ok()["results"][0]["status"], "expired");
+    }
+
     async fn two_requests_cannot_both_take_the_last_place(server) {
         set(&server, "free", false).await;
         let answers = futures::future::join_all((0..4).map(|number| {

@@ -301,6 +301,16 @@ both! {
         assert_eq!(task["status"], "COMPLETED", "{task:#}");
         assert_eq!(rows(&server, &namespace).await, []);
         assert_eq!(server.files(&namespace), Vec::<String>::new());
+        // Whoever follows the feed hears of each thing that went.
+        for kind in ["taxonomy", "cluster", "alert", "trigger"] {
+            let ids = async |what: &str| {
+                let events = server.events(&format!("{kind}.{what}")).await;
+                let id = |event: &Value| event["payload"][format!("{kind}_id")].as_str().unwrap().to_owned();
+                events.iter().map(id).collect::<std::collections::BTreeSet<_>>()
+            };
+            let (made, gone) = (ids("created").await, ids("deleted").await);
+            assert!(!made.is_empty() && made.is_subset(&gone), "{kind}: {made:?} {gone:?}");
+        }
     }
 
     async fn triggers_of_a_namespace_that_is_being_removed_fire_no_more(server) {

@@ -24,6 +24,8 @@ async fn fired(server: &Server, namespace: &str, action: Value) -> Value {
         .call_in(namespace, "POST", &path, Value::Null)
         .await
         .ok();
+    // It is no batch's own task, which says what the batch is of.
+    assert_eq!(task["task_type"], "api_buckets_batches_submit", "{task:#}");
     server.task_end(task["task_id"].as_str().unwrap()).await
 }
 

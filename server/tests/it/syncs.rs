@@ -1,5 +1,6 @@
 //! Buckets that follow a folder of a storage: what comes there, changes there and goes there.
 
+mod filtered;
 mod looking;
 mod owning;
 mod waiting;
@@ -369,7 +370,9 @@ both! {
         let body = json!({"connection_id": place.connection, "source_path": "s3://media", "polling_interval_seconds": 5});
         server.call_in(&place.namespace, "POST", &path, body).await.invalid(&["body", "polling_interval_seconds"], "greater_than_equal");
         let body = json!({"connection_id": place.connection, "source_path": "s3://media", "ingest_filter": {"retriever_id": "ret_x"}});
-        server.call_in(&place.namespace, "POST", &path, body).await.invalid(&["body", "ingest_filter"], "not_enabled");
+        server.call_in(&place.namespace, "POST", &path, body).await.error(404, "NotFoundError");
+        let body = json!({"connection_id": place.connection, "source_path": "s3://media", "provider_filters": {"a": 1}});
+        server.call_in(&place.namespace, "POST", &path, body).await.invalid(&["body", "provider_filters"], "not_enabled");
         for (reconcile, member) in [
             (json!({"re_extract_on_update": false}), "re_extract_on_update"),
             (json!({"re_extract_fields": ["kind"]}), "re_extract_fields"),

@@ -281,6 +281,38 @@ both! {
         assert_eq!((all(&made, "label"), made[0].get("facts")), (vec![json!("Food"), json!("Fruit")], None));
     }
 
+    async fn a_services_last_word_fails_an_object_at_once(server) {
+        let (namespace, _) = kinds(&server).await;
+        let address = serve(Router::new().fallback(|| async { StatusCode::NOT_FOUND }), "127.0.0.2").await;
+        let by_code = json!({"AND": [{"field": "code", "operator": "eq", "value": "{{INPUT.code}}"}]});
+        let finder = json!({
+            "retriever_name": "strict", "collection_identifiers": ["kinds"], "input_schema": {"code": {"type": "string", "required": true}},
+            "stages": [stage("attribute_filter", json!({"conditions": by_code})), asking(&address, None)],
+        });
+        server.call_in(&namespace, "POST", "/v1/retrievers", finder).await.ok();
+        let bucket = bucket(&server, &namespace).await;
+        thing(&server, &namespace, &bucket, json!({"title": "apple", "code": "f"})).await;
+        let source = json!({"type": "bucket", "bucket_ids": [bucket]});
+        transformed(&server, &namespace, "offers", source, json!({"retriever_id": "strict"})).await;
+        let (batch, pauses) = tried(&server, &namespace, "offers").await;
+        assert_eq!((&batch["status"], pauses), (&json!("FAILED"), 0), "{batch:#}");
+        let failed = &batch["failed_objects"][0];
+        assert!(failed["error"].as_str().is_some_and(|error| error.contains("404")), "{batch:#}");
+
+        // One that is away for a moment is asked again, also where that is to end the search.
+        let (address, failures) = moody().await;
+        let finder = json!({
+            "retriever_name": "loud", "collection_identifiers": ["kinds"], "input_schema": {"code": {"type": "string", "required": true}},
+            "stages": [stage("attribute_filter", json!({"conditions": by_code})), asking(&address, Some("raise"))],
+        });
+        server.call_in(&namespace, "POST", "/v1/retrievers", finder).await.ok();
+        let source = json!({"type": "bucket", "bucket_ids": [bucket]});
+        transformed(&server, &namespace, "answers", source, json!({"retriever_id": "loud"})).await;
+        failures.store(1, Ordering::SeqCst);
+        let (batch, pauses) = tried(&server, &namespace, "answers").await;
+        assert_eq!((&batch["status"], pauses), (&json!("COMPLETED"), 1), "{batch:#}");
+    }
+
     async fn results_are_written_onto_documents_of_another_collection(server) {
         let (namespace, _) = kinds(&server).await;
         let notes = [json!({"name": "apple", "article": {"code": "f"}}), json!({"name": "saw", "article": {"code": "t"}})];

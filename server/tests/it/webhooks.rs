@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-pub use receiver::{HANG, Receiver, is_signed};
+pub use receiver::{HANG, Receiver, is_signed, verify};
 
 use self::receiver::talkative;
 use crate::{
@@ -343,10 +343,39 @@ both! {
         happen(&server, &namespace, "books").await;
         let received = receiver.wait(1).await;
         assert!(is_signed(&received[0].0, &received[0].1, &old) && is_signed(&received[0].0, &received[0].1, &new));
+        let verified = |(headers, body): &self::receiver::Message, secret: &str| {
+            verify(headers, body, secret, server.app.clock().micros() / 1_000_000)
+        };
+        // Whoever holds either secret takes it, with a library.
+        assert_eq!((verified(&received[0], &old), verified(&received[0], &new)), (Ok(()), Ok(())));
+        assert!(verified(&received[0], &format!("whsec_{}", STANDARD.encode([8; 24]))).is_err());
+        let mut forged = received[0].clone();
+        forged.1.push(b' ');
+        assert!(verified(&forged, &new).is_err());
         server.app.clock().advance(86_401);
+        assert!(verified(&received[0], &new).is_err(), "it is of yesterday");
         happen(&server, &namespace, "maps").await;
         let received = receiver.wait(2).await;
         assert!(is_signed(&received[1].0, &received[1].1, &new) && !is_signed(&received[1].0, &received[1].1, &old));
+        assert!(verified(&received[1], &new).is_ok() && verified(&received[1], &old).is_err());
+    }
+
+    async fn secrets_are_such_as_receivers_can_read(server) {
+        let receiver = Receiver::start().await;
+        let mut body = webhook("shop", &receiver.url);
+        body["channels"][0]["configs"]["signing_secret"] = json!("whsec_not base64");
+        let path = ["body", "channels", "0", "configs", "signing_secret"];
+        server.call("POST", WEBHOOKS, body.clone()).await.invalid(&path, "value_error");
+        // An empty one is none: nobody's messages are signed with nothing.
+        body["channels"][0]["configs"]["signing_secret"] = json!("");
+        let made = server.call("POST", WEBHOOKS, body.clone()).await.ok();
+        assert!(secret(&made).starts_with("whsec_"), "{made:#}");
+        server.call("PUT", &format!("{WEBHOOKS}/shop"), body).await.ok();
+        let namespace = server.namespace("shop").await;
+        happen(&server, &namespace, "books").await;
+        let received = receiver.wait(1).await;
+        let now = server.app.clock().micros() / 1_000_000;
+        assert_eq!(verify(&received[0].0, &received[0].1, &secret(&made), now), Ok(()));
     }
 
     async fn deliveries_outlive_the_process(server) {

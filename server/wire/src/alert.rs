@@ -151,6 +151,9 @@ pub struct AlertResponse {
     pub renotify_interval_seconds: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_fired_at: Option<DateTime<Utc>>,
+    /// Until then it tells nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snoozed_until: Option<DateTime<Utc>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_condition: Option<SystemCondition>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -186,6 +189,7 @@ impl Default for AlertResponse {
             cooldown_seconds: crate::defaults::i64_0(),
             renotify_interval_seconds: None,
             last_fired_at: None,
+            snoozed_until: None,
             system_condition: None,
             namespace_selector: None,
             notification_config: Default::default(),
@@ -365,9 +369,14 @@ pub struct PatchAlertRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(length(min = 1, max = 200)))]
     pub name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", validate(length(max = 1000)))]
-    pub description: Option<String>,
+    /// `null` takes it away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>), validate(length(max = 1000)))]
+    pub description: Option<Option<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retriever_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -375,18 +384,28 @@ pub struct PatchAlertRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 1)))]
     pub min_count: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", validate(nested))]
-    pub threshold: Option<AlertThreshold>,
+    /// `null` takes it away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", validate(nested), schema(value_type = Option<AlertThreshold>))]
+    pub threshold: Option<Option<AlertThreshold>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::HashMap<String, serde_json::Value>>))]
     pub inputs: Option<Object>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 0, max = 2592000)))]
     pub cooldown_seconds: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", validate(range(min = 60, max = 2592000)))]
-    pub renotify_interval_seconds: Option<i64>,
+    /// `null` takes it away: what stands is told once.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<i64>), validate(range(min = 60, max = 2592000)))]
+    pub renotify_interval_seconds: Option<Option<i64>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_condition: Option<SystemCondition>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -401,6 +420,14 @@ pub struct PatchAlertRequest {
     pub metadata: Option<Object>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution_mode: Option<AlertExecutionMode>,
+    /// It looks, but tells nobody until then; `null` ends that.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent_moment",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<DateTime<Utc>>))]
+    pub snoozed_until: Option<Option<DateTime<Utc>>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

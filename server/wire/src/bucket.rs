@@ -129,7 +129,9 @@ pub struct BucketDeleteResponse {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct BucketDestination {
+    /// Id or name of a storage connection that is for writing.
     pub connection_id: String,
+    /// `s3://BUCKET/FOLDER`, or a folder of the bucket that the connection names.
     #[serde(default)]
     pub prefix: String,
 }

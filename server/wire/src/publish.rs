@@ -32,12 +32,22 @@ pub struct PublishRetrieverRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(length(min = 3, max = 50), regex(path = *crate::patterns::P4)))]
     pub public_name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", validate(length(max = 500)))]
-    pub description: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", validate(length(max = 300000)))]
-    pub icon_base64: Option<String>,
+    /// `null` takes away what the page had of its own.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", validate(length(max = 500)), schema(value_type = Option<String>))]
+    pub description: Option<Option<String>>,
+    /// `null` takes it away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", validate(length(max = 300000)), schema(value_type = Option<String>))]
+    pub icon_base64: Option<Option<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub display_config: Option<DisplayConfig>,
@@ -52,9 +62,14 @@ pub struct PublishRetrieverRequest {
     pub include_metadata: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", validate(length(max = 50)))]
-    pub category: Option<String>,
+    /// `null` takes it away, as an empty one does.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", validate(length(max = 50)), schema(value_type = Option<String>))]
+    pub category: Option<Option<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -114,19 +129,36 @@ pub struct UpdatePublishedRetrieverRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(nested))]
     pub display_config: Option<DisplayConfig>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", validate(nested))]
-    pub rate_limit_config: Option<RateLimitConfig>,
+    /// With `null` the page has the limits of one that was given none.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", validate(nested), schema(value_type = Option<RateLimitConfig>))]
+    pub rate_limit_config: Option<Option<RateLimitConfig>>,
     /// An empty name takes the password away; without one, or with `null`, it stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(length(max = 200)))]
     pub password_secret_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_active: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tags: Option<Vec<String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub category: Option<String>,
+    /// `null` takes all away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Vec<String>>))]
+    pub tags: Option<Option<Vec<String>>>,
+    /// `null` takes it away, as an empty one does.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    pub category: Option<Option<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -111,9 +111,14 @@ pub struct SyncUpdateRequest {
     pub skip_batch_submission: Option<bool>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub batch_collection_ids: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", validate(nested))]
-    pub ingest_filter: Option<IngestFilter>,
+    /// `null` takes the filter away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<IngestFilter>))]
+    pub ingest_filter: Option<Option<IngestFilter>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 1)))]
     pub max_objects_per_run: Option<i64>,

@@ -3,7 +3,9 @@
 use leptos::prelude::*;
 use serde_json::{Value, json};
 
-use super::{FORM, MEMBERS, history, looks, made, sentence, test_now};
+use super::{
+    FORM, MEMBERS, history, looks, made, sentence, snooze, snoozes, state, test_now, written,
+};
 use crate::{
     api::{Answer, Api},
     load::{Load, Query},
@@ -11,7 +13,7 @@ use crate::{
         schema::{self, Form},
         *,
     },
-    record::{Record, only},
+    record::Record,
     session::use_session,
     text,
 };
@@ -67,7 +69,7 @@ fn sent(body: Value) -> Value {
 /// What can be changed of an alert of the organization.
 fn changed(body: Value) -> Value {
     let all = [&MEMBERS[..], &["namespace_selector"]].concat();
-    only(Record(sent(body)), &all)
+    super::changed(sent(body), &all)
 }
 
 pub fn everywhere() -> AnyView {
@@ -86,7 +88,7 @@ pub fn everywhere() -> AnyView {
     provide_context(rows);
     provide_context(form);
     provide_context(log);
-    let create = RwSignal::new(false);
+    let (create, change) = (RwSignal::new(false), form.beside());
     let saved = Callback::new(move |_| load.reload());
     let patch = move |body: Value| {
         let path = path_of(&rows.of.get_untracked().text("alert_id"));
@@ -97,11 +99,13 @@ pub fn everywhere() -> AnyView {
         <ListPage title="Organization alerts" text="The state of all namespaces, or of chosen ones, is looked at every five minutes." load search offset columns=COLUMNS row
             blank=BLANK rows create=Create::Dialog("Create alert", create)/>
         <Fill open=create title="Create an alert of the organization".to_owned() label="Create" form schema=FORM
-            start=Callback::new(move |()| filled(fresh())) send=Callback::new(move |body| session.api().post(LIST, &sent(body))) done=saved/>
-        <Fill open=rows.dialog("Change") title=Signal::derive(move || format!("Change {}", rows.of.get().text("name"))) label="Save" form=form.beside() schema=FORM
-            start=Callback::new(move |()| filled(rows.of.get().0)) send=Callback::new(patch) done=saved/>
+            start=Callback::new(move |()| filled(fresh())) send=Callback::new(move |body| session.api().post(LIST, &sent(body))) done=saved
+            below=ViewFn::from(move || written(form))/>
+        <Fill open=rows.dialog("Change") title=Signal::derive(move || format!("Change {}", rows.of.get().text("name"))) label="Save" form=change schema=FORM
+            start=Callback::new(move |()| filled(rows.of.get().0)) send=Callback::new(patch) done=saved below=ViewFn::from(move || written(change))/>
         <Discard rows what="alert" name="name" loses="It looks at no namespace any more. What it told is gone with it."
             delete=Callback::new(move |one: Record| session.api().delete(&path_of(&one.text("alert_id"))))/>
+        {snoozes(rows, path_of, move || session.api())}
         {looks(load, log, path_of, move || session.api())}
     }
     .into_any()
@@ -156,16 +160,18 @@ fn row(one: Record) -> AnyView {
         true => ("Switch off", "It looks no more"),
         false => ("Switch on", "It looks again"),
     };
+    let patch = move |body: Value| session.api().patch(&path, &body);
+    let snooze = snooze(rows, &title, &one, patch.clone());
     let toggle = rows.call(toggle.0, &title, toggle.1, move || {
-        session.api().patch(&path, &json!({"enabled": !on}))
+        patch(json!({"enabled": !on}))
     });
-    let buttons = view! { {test}{send}{past}{toggle}{rows.open("Change", &title, &one)}{rows.open("Remove", &title, &one)} };
+    let buttons = view! { {test}{send}{past}{snooze}{toggle}{rows.open("Change", &title, &one)}{rows.open("Remove", &title, &one)} };
     line(vec![
         name(None, title.clone(), id),
         two(condition, rest.unwrap_or_default()),
         tags(watched(&one, |id| form.name_of("namespaces", id))),
         tags(channels),
-        cell("", badge(if on { "active" } else { "off" })),
+        cell("", state(&one)),
         cell("nowrap", when(one.opt("last_fired_at"))),
         cell("actions many", buttons.into_any()),
     ])

@@ -99,12 +99,12 @@ pub fn form(access: Access) -> AnyView {
     view! {
         <section class="card form" aria-labelledby="page-access">
             <h2 id="page-access">"Who may search, and how often"</h2>
-            <Field id="page-secret" label="Secret with the password" value=access.secret hint=hint/>
+            <Field id="page-secret" label="Secret with the password" place="password_secret_name" value=access.secret hint=hint/>
             {open}
             <div class="form-row">
-                <Field id="page-minute" label="Searches a minute" kind="number" value=access.minute hint="Of all visitors together."/>
-                <Field id="page-address" label="Searches of one address an hour" kind="number" value=access.address hint="Without a number no limit of its own."/>
-                <Field id="page-most" label="Results at once" kind="number" value=access.most hint="100 without a number."/>
+                <Field id="page-minute" label="Searches a minute" kind="number" place="rate_limit_config.requests_per_minute" value=access.minute hint="Of all visitors together."/>
+                <Field id="page-address" label="Searches of one address an hour" kind="number" place="rate_limit_config.max_requests_per_ip_hour" value=access.address hint="Without a number no limit of its own."/>
+                <Field id="page-most" label="Results at once" kind="number" place="rate_limit_config.max_results_per_query" value=access.most hint="100 without a number."/>
             </div>
         </section>
     }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::{
     access::Access,
     own::{Own, is_own},
+    parts::Parts,
     theme::Theme,
 };
 use crate::record::Record;
@@ -35,6 +36,8 @@ pub struct Draft {
     /// Whether search engines may list it.
     pub listed: RwSignal<bool>,
     pub access: Access,
+    /// What visitors are asked, texts around, formats of fields.
+    pub parts: Parts,
 }
 
 impl Draft {
@@ -92,6 +95,7 @@ impl Draft {
             image: text(&seo, "og_image_url"),
             listed: RwSignal::new(!seo.text("robots").contains("noindex")),
             access: Access::new(page),
+            parts: Parts::new(&base, retriever),
             base: StoredValue::new(base.0),
         }
     }
@@ -104,6 +108,7 @@ impl Draft {
         }
         let own = self.own_template(&all);
         self.theme.put_into(&mut all);
+        self.parts.put_into(&mut all, &self.exposed.get());
         let text = |value: RwSignal<String>| Some(value.get()).filter(|text| !text.is_empty());
         let mut put = |path: &[&str], value: Option<Value>| put(&mut all, path, value);
         put(&["title"], Some(self.title.get().into()));

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::{Place, access, draft::Draft, own, shown::told};
+use super::{Place, access, draft::Draft, own, parts, shown::told};
 use crate::{load::Load, part::*, record::Record, text};
 
 const TEMPLATES: &[(&str, &str)] = &[
@@ -81,7 +81,10 @@ fn options(
 pub fn form(place: Place, draft: Draft, fields: Vec<String>, is_new: bool) -> AnyView {
     view! {
         {content(place, draft, fields, is_new)}
+        {parts::inputs(draft.parts)}
         {look(draft)}
+        {parts::results(draft.parts)}
+        {parts::texts(draft.parts)}
         {searches(draft)}
         {access::form(draft.access)}
     }
@@ -92,7 +95,7 @@ fn content(place: Place, draft: Draft, fields: Vec<String>, is_new: bool) -> Any
     let named = is_new.then(|| {
         let free = availability(place, draft.name);
         view! {
-            <Field id="page-name" label="Name in the address" value=draft.name required=true hint="3 to 50 small letters, digits and dashes."/>
+            <Field id="page-name" label="Name in the address" place="public_name" value=draft.name required=true hint="3 to 50 small letters, digits and dashes."/>
             <p role="status" class="muted">{move || verdict(free)}</p>
         }
     });
@@ -101,8 +104,8 @@ fn content(place: Place, draft: Draft, fields: Vec<String>, is_new: bool) -> Any
         <section class="card form" aria-labelledby="page-content">
             <h2 id="page-content">"Content"</h2>
             {named}
-            <Field id="page-title" label="Title" value=draft.title required=true/>
-            <Field id="page-text" label="Description" value=draft.description/>
+            <Field id="page-title" label="Title" place="display_config.title" value=draft.title required=true/>
+            <Field id="page-text" label="Description" place="display_config.description" value=draft.description/>
             <fieldset class="stack-sm"><legend class="label">"Fields that visitors see"</legend>
                 <div class="options">{fields.into_iter().map(check).collect::<Vec<_>>()}</div>
             </fieldset>
@@ -150,10 +153,10 @@ fn look(draft: Draft) -> AnyView {
                 <div class="form-row">
                     <Field id="page-ground" label="Ground" kind="color" value=draft.theme.ground/>
                     <Field id="page-ink" label="Text" kind="color" value=draft.theme.ink/>
-                    <Field id="page-secondary" label="Colour of marks" value=draft.theme.secondary hint=MADE/>
-                    <Field id="page-surface" label="Colour of cards" value=draft.theme.surface hint=MADE/>
-                    <Field id="page-muted" label="Colour of lesser text" value=draft.theme.muted hint=MADE/>
-                    <Field id="page-line" label="Colour of lines" value=draft.theme.line hint=MADE/>
+                    <Field id="page-secondary" label="Colour of marks" place="display_config.theme.secondary_color" value=draft.theme.secondary hint=MADE/>
+                    <Field id="page-surface" label="Colour of cards" place="display_config.theme.surface_color" value=draft.theme.surface hint=MADE/>
+                    <Field id="page-muted" label="Colour of lesser text" place="display_config.theme.muted_color" value=draft.theme.muted hint=MADE/>
+                    <Field id="page-line" label="Colour of lines" place="display_config.theme.border_color" value=draft.theme.line hint=MADE/>
                 </div>
             }
         })
@@ -196,9 +199,9 @@ fn searches(draft: Draft) -> AnyView {
         <section class="card form" aria-labelledby="page-seo">
             <h2 id="page-seo">"Search engines and links"</h2>
             <Check label="Search engines may list it" checked=draft.listed set=move |on: bool| draft.listed.set(on)/>
-            <Field id="seo-title" label="Title there" value=draft.meta_title hint="At most 60 letters; the page's title without it."/>
-            <Field id="seo-text" label="Text there" value=draft.meta_text hint="At most 160 letters; the description without it."/>
-            <Field id="seo-image" label="Address of a picture" kind="url" value=draft.image hint="For links in messages."/>
+            <Field id="seo-title" label="Title there" place="display_config.seo.meta_title" value=draft.meta_title hint="At most 60 letters; the page's title without it."/>
+            <Field id="seo-text" label="Text there" place="display_config.seo.meta_description" value=draft.meta_text hint="At most 160 letters; the description without it."/>
+            <Field id="seo-image" label="Address of a picture" kind="url" place="display_config.seo.og_image_url" value=draft.image hint="For links in messages."/>
             {told(draft)}
         </section>
     }

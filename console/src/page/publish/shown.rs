@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::{Place, draft::Draft};
+use super::{Place, draft::Draft, parts, refused};
 use crate::{
     load::Load, part::*, record::Record, route::param, session::use_session, text::escape,
 };
@@ -54,19 +54,30 @@ pub fn snippets(name: &str) -> AnyView {
 
 /// The page as it would be published, as its visitors would see it: no script of it runs here.
 pub fn preview(place: Place, draft: Draft) -> AnyView {
+    let is_whole = StoredValue::new(true);
     let load = Load::settled(REST, move || {
         let path = format!("{}/preview", place.path.get());
-        let body = draft.body();
+        let mut body = draft.body();
+        is_whole.set_value(parts::finished(&mut body["display_config"]));
         Some(place.api.get_untracked().post(&path, &body))
+    });
+    let faults: Faults = expect_context();
+    Effect::new(move |_| match load.value.get() {
+        // Where something was left out, what comes after it is counted otherwise.
+        Some(Err(problem)) if is_whole.get_value() => refused(draft, faults, problem.notes),
+        Some(Ok(_)) => refused(draft, faults, Vec::new()),
+        _ => {}
     });
     let narrow = RwSignal::new(false);
     let size = |label: &'static str, is: bool| {
         view! { <button type="button" class="btn small" aria-pressed=move || (narrow.get() == is).to_string() on:click=move |_| narrow.set(is)>{label}</button> }
     };
-    // Of the same server, whatever it is called from outside.
-    let address = Memo::new(move |_| {
-        let url = load.good().map(|answer| answer.text("preview_url"));
-        let url = url.unwrap_or_default();
+    // Of the same server, whatever it is called from outside; the last one stays while something is refused.
+    let address = Memo::new(move |last: Option<&Option<String>>| {
+        let Some(answer) = load.good() else {
+            return last.cloned().flatten();
+        };
+        let url = answer.text("preview_url");
         url.find("/r/").map(|at| url[at..].to_owned())
     });
     let frame = move || {

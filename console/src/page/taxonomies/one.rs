@@ -7,7 +7,7 @@ use super::path_of;
 use crate::{
     api::{Answer, Api},
     load::{Change, Load, Query, navigator},
-    part::*,
+    part::{schema::Form, *},
     record::Record,
     route::param,
     session::use_session,
@@ -43,10 +43,27 @@ pub fn taxonomy() -> AnyView {
     });
     let go = navigator();
     let removed = Callback::new(move |()| go(&format!("/ns/{}/taxonomies", ns.get_untracked())));
+    let (cloning, form) = (RwSignal::new(false), Form::plain("clone"));
+    let start = move || {
+        let names = load.good().map(|one| one.record("names"));
+        form.choices.set(names.unwrap_or_default());
+        json!({})
+    };
+    let send = move |body: Value| {
+        let path = format!("{}/clone", path.get_untracked());
+        api.get_untracked().post(&path, &body)
+    };
+    let cloned = move |made: Record| {
+        let ns = ns.get_untracked();
+        go(&format!("/ns/{ns}/taxonomies/{}", made.text("taxonomy_id")));
+    };
     view! {
         <Head title text="Where documents belong, and what they take over from there.">
+            <button type="button" class="btn" disabled=move || load.good().is_none() on:click=move |_| cloning.set(true)>"Clone"</button>
             <Remove what="taxonomy" name=title loses="Its versions go with it, and collections apply it no more." api path done=removed/>
         </Head>
+        <Fill open=cloning title="Clone the taxonomy".to_owned() label="Clone" form schema="taxonomies/clone" start=Callback::new(move |()| start())
+            send=Callback::new(send) done=Callback::new(cloned)/>
         {loaded(load, waiting(8), move |one| view! { {facts(&one, version)}<div class="halves">{tree(&one)}{trial(api, &one)}</div> }.into_any())}
     }
     .into_any()

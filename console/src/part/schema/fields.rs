@@ -1,9 +1,12 @@
 //! The fields of a form, each as its schema wants it.
 
+use gloo_timers::future::TimeoutFuture;
 use leptos::prelude::*;
 use serde_json::{Map, Value};
+use wasm_bindgen::JsCast;
+use wasm_bindgen_futures::spawn_local;
 
-use super::{Form, applies, beside, read, show, texts};
+use super::{Form, applies, beside, is_lines, read, show, texts};
 use crate::{
     part::{Check, Icon, Toasts},
     record::{Record, plain},
@@ -86,7 +89,29 @@ fn one(form: Form, path: &str, name: &str, schema: &Record, needed: bool) -> Any
     let hint = schema.text("description");
     let note = (!hint.is_empty())
         .then(|| view! { <span class="hint" id=format!("{id}-hint")>{hint}</span> });
-    view! { <div class="field"><label for=id>{label}</label>{inside}{note}</div> }.into_any()
+    let fault = form.faults.told(place_of(path), format!("{id}-fault"));
+    view! { <div class="field"><label for=id>{label}</label>{inside}{note}{fault}</div> }.into_any()
+}
+
+/// A field's place as refusals name it.
+fn place_of(path: &str) -> String {
+    path.trim_start_matches('/').replace('/', ".")
+}
+
+/// What says more about a field: its hint, and what was refused of it.
+fn about(id: &str) -> String {
+    format!("{id}-hint {id}-fault")
+}
+
+/// Leads to the first place of a selector, once what changed is drawn.
+pub fn lead(selector: String) {
+    spawn_local(async move {
+        TimeoutFuture::new(0).await;
+        let found = document().query_selector(&selector).ok().flatten();
+        if let Some(found) = found.and_then(|one| one.dyn_into::<web_sys::HtmlElement>().ok()) {
+            let _ = found.focus();
+        }
+    });
 }
 
 /// Fields that belong together.
@@ -158,8 +183,9 @@ fn pick(
         let selected = one == now;
         view! { <option value=one selected=selected>{label}</option> }.into_any()
     });
+    let (place, faults) = (place_of(path), form.faults);
     let (path, resets) = (path.to_owned(), schema.value("resets").is_some());
-    let members = schema.strings("resets");
+    let (members, own) = (schema.strings("resets"), format!("#{id}"));
     let set = move |event| {
         let chosen = event_target_value(&event);
         let value = if chosen.is_empty() {
@@ -174,10 +200,12 @@ fn pick(
                 form.set(&beside(above, member), Value::Object(Map::new()));
             }
             form.shape.update(|n| *n += 1);
+            // The fields are made anew, and one goes on where one was.
+            lead(own.clone());
         }
     };
     view! {
-        <select class="select" id=id.to_owned() aria-describedby=format!("{id}-hint") required=must on:change=set>
+        <select class="select" id=id.to_owned() aria-describedby=about(id) aria-invalid=move || faults.mark(&place) required=must on:change=set>
             {options.collect::<Vec<_>>()}
         </select>
     }
@@ -226,24 +254,35 @@ fn several(form: Form, path: &str, items: &Record) -> AnyView {
 }
 
 fn typed(form: Form, path: &str, id: &str, schema: &Record) -> AnyView {
-    let now = show(&form.get(path));
+    let held = form.get(path);
+    let prose = is_lines(schema) || schema.text("format") == "text";
+    let now = match &held {
+        Value::Array(all) if prose => all.iter().map(plain).collect::<Vec<_>>().join("\n"),
+        held => show(held),
+    };
     let many = schema.text("type") == "object" || now.contains('\n');
     let default = schema.opt("default").filter(|default| default != "[]");
+    let (place, faults) = (place_of(path), form.faults);
+    let wrong = move || faults.mark(&place);
     let (path, like) = (path.to_owned(), schema.clone());
     let set = move |event| form.set(&path, read(&like, &event_target_value(&event)));
-    let about = format!("{id}-hint");
+    let about = about(id);
     let (id, must) = (id.to_owned(), schema.flag("must"));
     let placeholder = default.or_else(|| schema.opt("example"));
     let kind = match schema.text("format").as_str() {
         "password" => "password",
+        "url" => "url",
         _ => "text",
     };
+    if prose {
+        return view! { <textarea class="textarea" id=id rows="4" aria-describedby=about aria-invalid=wrong required=must prop:value=now on:input=set></textarea> }.into_any();
+    }
     if many {
-        return view! { <textarea class="textarea code" id=id rows="4" spellcheck="false" aria-describedby=about placeholder="{ }" prop:value=now on:change=set></textarea> }.into_any();
+        return view! { <textarea class="textarea code" id=id rows="4" spellcheck="false" aria-describedby=about aria-invalid=wrong placeholder="{ }" prop:value=now on:change=set></textarea> }.into_any();
     }
     view! {
         <input class="input" id=id type=kind prop:value=now placeholder=placeholder required=must list="templates" autocomplete="off" spellcheck="false"
-            aria-describedby=about on:input=set/>
+            aria-describedby=about aria-invalid=wrong on:input=set/>
     }
     .into_any()
 }
@@ -293,49 +332,87 @@ fn query(form: Form, path: &str) -> AnyView {
     .into_any()
 }
 
-/// Objects in order: each can be taken out, and another added.
+/// The objects of a list as they are by now.
+fn held(form: Form, path: &str) -> Vec<Value> {
+    form.get(path).as_array().cloned().unwrap_or_default()
+}
+
+/// Objects in order: each can be taken out, and another added; those that are `ordered` can be moved.
 fn list(form: Form, path: &str, name: &str, item: &Record) -> AnyView {
-    let toasts: Toasts = expect_context();
-    let now = form.get(path).as_array().cloned().unwrap_or_default();
     let single = item
         .opt("title")
         .unwrap_or_else(|| text::words(name.trim_end_matches("es").trim_end_matches('s')));
-    let items = (0..now.len()).map(|n| {
-        let place = format!("{path}/{n}");
-        let (path, now, said) = (path.to_owned(), now.clone(), single.clone());
-        let take = move |_| {
-            let mut now = now.clone();
-            now.remove(n);
-            form.reshape(&path, if now.is_empty() { Value::Null } else { now.into() });
-            toasts.say(format!("{said} {} removed", n + 1));
-        };
-        view! {
-            <fieldset class="group">
-                <legend>{format!("{single} {}", n + 1)}</legend>
-                <button type="button" class="btn ghost icon small corner" aria-label=format!("Remove {single} {}", n + 1) on:click=take><Icon name="close"/></button>
-                {fields(form, &place, item)}
-            </fieldset>
-        }
-        .into_any()
-    });
-    let items = items.collect::<Vec<_>>();
+    let id = format!("{}{}", form.id.get_value(), path.replace('/', "-"));
+    let items = 0..held(form, path).len();
+    let items: Vec<_> = items
+        .map(|n| entry(form, path, (id.as_str(), n), &single, item))
+        .collect();
     let article = match single.starts_with(['a', 'e', 'i', 'o']) {
         true => "an",
         false => "a",
     };
     let add = {
-        let (path, first) = (path.to_owned(), item.value("default").cloned());
+        let (path, id) = (path.to_owned(), id.clone());
+        let first = item.value("default").cloned();
         move |_| {
-            let mut now = now.clone();
+            let mut now = held(form, &path);
             now.push(first.clone().unwrap_or_else(|| Value::Object(Map::new())));
+            lead(format!(
+                "#{id}-{} :is(input, select, textarea)",
+                now.len() - 1
+            ));
             form.reshape(&path, now.into());
         }
     };
     view! {
         <div class="whole stack-sm">
             {items}
-            <div><button type="button" class="btn small" on:click=add><Icon name="plus" size=14/>{format!("Add {article} {single}")}</button></div>
+            <div><button type="button" class="btn small" id=format!("{id}-add") on:click=add><Icon name="plus" size=14/>{format!("Add {article} {single}")}</button></div>
         </div>
+    }
+    .into_any()
+}
+
+/// One of the objects: the list's id and its own number.
+fn entry(form: Form, path: &str, (id, n): (&str, usize), single: &str, item: &Record) -> AnyView {
+    let toasts: Toasts = expect_context();
+    let said = format!("{single} {}", n + 1);
+    let take = {
+        let (path, id, said) = (path.to_owned(), id.to_owned(), said.clone());
+        move |_| {
+            let mut now = held(form, &path);
+            if n < now.len() {
+                now.remove(n);
+            }
+            let left = if now.is_empty() {
+                Value::Null
+            } else {
+                now.into()
+            };
+            form.reshape(&path, left);
+            lead(format!("#{id}-add"));
+            toasts.say(format!("{said} removed"));
+        }
+    };
+    let up = (n > 0 && item.flag("ordered")).then(|| {
+        let (path, id) = (path.to_owned(), id.to_owned());
+        let rise = move |_| {
+            let mut now = held(form, &path);
+            if n < now.len() {
+                now.swap(n - 1, n);
+            }
+            form.reshape(&path, now.into());
+            lead(format!("#{id}-{} :is(.corner + .corner, input)", n - 1));
+        };
+        view! { <button type="button" class="btn ghost icon small corner" aria-label=format!("Move {said} up") on:click=rise><Icon name="up"/></button> }
+    });
+    view! {
+        <fieldset class="group" id=format!("{id}-{n}")>
+            <legend>{said.clone()}</legend>
+            <button type="button" class="btn ghost icon small corner" aria-label=format!("Remove {said}") on:click=take><Icon name="close"/></button>
+            {up}
+            {fields(form, &format!("{path}/{n}"), item)}
+        </fieldset>
     }
     .into_any()
 }

@@ -28,13 +28,7 @@ pub(super) fn label(
     if count < 2 {
         return Ok(vec![0; count]);
     }
-    let guess = (count as f64 / 2.0).sqrt().round() as usize;
-    let guess = guess.min(100);
-    let k = settings
-        .clusters
-        .unwrap_or(guess)
-        .clamp(2, MAX_CLUSTERS)
-        .min(count);
+    let k = groups(count, settings);
     let mut rng = StdRng::seed_from_u64(settings.seed);
     match settings.algorithm {
         Algorithm::Kmeans => kmeans(points, k, settings, &mut rng, stop),
@@ -43,13 +37,32 @@ pub(super) fn label(
         Algorithm::Spectral => spectral::label(points, k.min(MAX_SHARES), settings, &mut rng, stop),
         Algorithm::GaussianMixture if settings.clusters == Some(1) => Ok(vec![0; count]),
         Algorithm::GaussianMixture => {
-            mixture::label(points, k.min(MAX_SHARES), settings, &mut rng, stop)
+            let k = gaussians(count, points[0].len(), settings);
+            mixture::label(points, k, settings, &mut rng, stop)
         }
         Algorithm::Hdbscan => density(points, settings, stop),
         Algorithm::MeanShift => mean_shift::label(points, settings, stop),
         Algorithm::Optics => optics::label(points, settings, stop),
         Algorithm::Leiden => leiden::label(points, settings, stop),
         Algorithm::Evoc => evoc::label(points, settings, stop),
+    }
+}
+
+/// How many groups so many points are to be in.
+fn groups(count: usize, settings: &Settings) -> usize {
+    let guess = (count as f64 / 2.0).sqrt().round() as usize;
+    let wanted = settings.clusters.unwrap_or(guess.min(100));
+    wanted.clamp(2, MAX_CLUSTERS).min(count)
+}
+
+/// How many Gaussians so many points of so many numbers are told apart by.
+pub(super) fn gaussians(count: usize, width: usize, settings: &Settings) -> usize {
+    let wanted = groups(count, settings).min(MAX_SHARES);
+    match settings.clusters {
+        Some(1) => 0,
+        // Nobody asked for more than can be factored.
+        None if settings.is_full() => wanted.min(mixture::most_gaussians(width).max(2)),
+        _ => wanted,
     }
 }
 

@@ -130,7 +130,9 @@ pub enum Seeds {
 /// What a Gaussian may look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Shape {
-    /// Of its own width in every direction.
+    /// Long and narrow in any direction.
+    Full,
+    /// Of its own width in each number.
     #[default]
     Diagonal,
     /// As wide in all of them.
@@ -243,10 +245,38 @@ impl Settings {
         }
     }
 
-    /// Most points that are compared: what the algorithm and every step before it take.
-    fn most_points(&self) -> usize {
+    /// Whether each number of a point is held against each.
+    fn is_full(&self) -> bool {
+        self.algorithm == Algorithm::GaussianMixture && self.shape == Shape::Full
+    }
+
+    /// Numbers of each point after the steps.
+    fn width(&self, points: &[Vec<f32>]) -> usize {
+        let drawn = self.reductions.iter().rev().find_map(|step| match step {
+            Reduction::Umap(umap) => Some(umap.dims),
+            Reduction::Tsne(tsne) => Some(tsne.dims),
+            Reduction::Whitening(_) => None,
+        });
+        drawn.unwrap_or_else(|| points.first().map_or(0, Vec::len))
+    }
+
+    /// Most of these points that are compared: what the algorithm and every step before it take, and what is wanted.
+    fn limit(&self, points: &[Vec<f32>], most: Option<usize>) -> usize {
+        let mut limit = self.algorithm.most_points();
+        if self.is_full() {
+            limit = limit.min(mixture::most_points(self.width(points)));
+        }
         let steps = self.reductions.iter().map(Reduction::most_points);
-        steps.fold(self.algorithm.most_points(), usize::min)
+        let limit = steps.chain(most).fold(limit, usize::min);
+        limit.max(2)
+    }
+
+    /// Whether points are of too many numbers to hold each against each, for as many Gaussians as are wanted.
+    pub fn is_too_wide(&self, points: &[Vec<f32>], most: Option<usize>) -> bool {
+        let compared = points.len().min(self.limit(points, most));
+        let width = self.width(points);
+        let gaussians = algorithms::gaussians(compared, width, self);
+        self.is_full() && gaussians > mixture::most_gaussians(width)
     }
 }
 
@@ -297,10 +327,7 @@ pub fn cluster(
     most: Option<usize>,
     stop: &Stop,
 ) -> Result<Clustering, Stopped> {
-    let limit = settings
-        .most_points()
-        .min(most.unwrap_or(usize::MAX))
-        .max(2);
+    let limit = settings.limit(points, most);
     if points.len() <= limit {
         let labels = label(points, settings, stop)?;
         return Ok(gathered(points, labels, points.len()));

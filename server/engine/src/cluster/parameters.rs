@@ -158,6 +158,20 @@ fn gaussians_are_as_wide_as_they_are_told() {
     };
     let found = labels(&points, &round);
     assert_eq!(found[82], found[0], "{found:?}");
+    // Turned by an eighth, the flat group is as wide in both numbers: its narrowness lies between them.
+    let eighth = std::f32::consts::FRAC_1_SQRT_2;
+    let turn = |p: &Vec<f32>| vec![(p[0] - p[1]) * eighth, (p[0] + p[1]) * eighth];
+    let turned: Vec<Vec<f32>> = points.iter().map(turn).collect();
+    let found = labels(&turned, &flat);
+    assert_eq!(found[82], found[0], "{found:?}");
+    let full = Settings {
+        shape: Shape::Full,
+        ..flat.clone()
+    };
+    for points in [&turned, &points] {
+        let found = labels(points, &full);
+        assert_eq!(found[82], found[1], "{found:?}");
+    }
     // One group is all points.
     let one = Settings {
         clusters: Some(1),
@@ -172,4 +186,52 @@ fn gaussians_are_as_wide_as_they_are_told() {
         ..flat
     };
     assert!(labels(&points, &wide).iter().all(|label| *label == 0));
+}
+
+#[test]
+fn covariances_are_held_against_each_other_of_so_many_points_and_numbers_only() {
+    let settings = |clusters| Settings {
+        clusters: Some(clusters),
+        shape: Shape::Full,
+        ..Settings::new(Algorithm::GaussianMixture)
+    };
+    let points = |width: usize| vec![vec![0.5_f32; width]; 60];
+    // No more Gaussians than points, and one is no mixture.
+    for (width, clusters, wide) in [
+        (384, 50, false),
+        (1536, 8, false),
+        (1536, 9, true),
+        (1536, 1, false),
+        (4096, 1_000, true),
+    ] {
+        let found = settings(clusters).is_too_wide(&points(width), None);
+        assert_eq!(found, wide, "{width} {clusters}");
+    }
+    // Where nobody says how many, there are no more than can be factored.
+    let mut guessed = settings(2);
+    guessed.clusters = None;
+    let pictures = vec![vec![0.5_f32; 1280]; 600];
+    assert!(!guessed.is_too_wide(&pictures, None));
+    guessed.clusters = Some(17);
+    assert!(guessed.is_too_wide(&pictures, None));
+    // In a layout they are few.
+    let mut laid = settings(50);
+    laid.reductions = vec![Reduction::Umap(Umap {
+        dims: 5,
+        neighbours: 15,
+        closest: 0.1,
+        measure: Measure::default(),
+        seed: 1,
+    })];
+    assert!(!laid.is_too_wide(&points(4096), None));
+    let diagonal = Settings {
+        shape: Shape::Diagonal,
+        ..settings(50)
+    };
+    assert!(!diagonal.is_too_wide(&points(4096), None));
+    // Of points of 8,192 numbers 29 are summed in a round, of those of 384 a part of 50,000.
+    assert_eq!(settings(2).limit(&points(8192), None), 29);
+    assert_eq!(settings(2).limit(&points(384), None), 13_563);
+    assert_eq!(settings(2).limit(&points(384), Some(100)), 100);
+    assert_eq!(diagonal.limit(&points(384), None), 50_000);
 }

@@ -81,6 +81,29 @@ pub fn picture(
     reduced(points, &steps, stop)
 }
 
+/// Puts Cholesky's factor in the place of a covariance's lower half, which is row by row and widened by `more`.
+pub(super) fn factor(lower: &mut [Vec<f64>], more: f64, stop: &Stop) -> Result<(), Stopped> {
+    for row in 0..lower.len() {
+        check(stop)?;
+        let (done, rest) = lower.split_at_mut(row);
+        let own = &mut rest[0];
+        own[row] += more;
+        for column in 0..=row {
+            let other = done
+                .get(column)
+                .map_or(&own[..column], |other| &other[..column]);
+            let known: f64 = own.iter().zip(other).map(|(a, b)| a * b).sum();
+            let left = own[column] - known;
+            own[column] = match done.get(column) {
+                Some(other) => left / other[column],
+                // A direction in which nothing differs stays one.
+                None => left.max(1e-12).sqrt(),
+            };
+        }
+    }
+    Ok(())
+}
+
 /// Numbers that are as wide in every direction and depend on no other one: the covariance's factor by Cholesky, undone. Any
 /// other way to whiten turns the same points (Kessy, Lewin and Strimmer 2018).
 fn whitened(points: &[Vec<f32>], more: f64, stop: &Stop) -> Result<Vec<Vec<f32>>, Stopped> {
@@ -107,24 +130,7 @@ fn whitened(points: &[Vec<f32>], more: f64, stop: &Stop) -> Result<Vec<Vec<f32>>
             }
         }
     }
-    for row in 0..width {
-        check(stop)?;
-        let (done, rest) = factor.split_at_mut(row);
-        let own = &mut rest[0];
-        own[row] += more;
-        for column in 0..=row {
-            let other = done
-                .get(column)
-                .map_or(&own[..column], |other| &other[..column]);
-            let known: f64 = own.iter().zip(other).map(|(a, b)| a * b).sum();
-            let left = own[column] - known;
-            own[column] = match done.get(column) {
-                Some(other) => left / other[column],
-                // A direction in which nothing differs stays one.
-                None => left.max(1e-12).sqrt(),
-            };
-        }
-    }
+    self::factor(&mut factor, more, stop)?;
     let mut out = Vec::with_capacity(points.len());
     for point in points {
         check(stop)?;

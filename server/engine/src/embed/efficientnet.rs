@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use async_trait::async_trait;
-use fast_image_resize::images::{Image, ImageRef};
+use fast_image_resize::images::Image;
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 use rten::{Model, ModelOptions, NodeId, RunOptions, Value};
 
@@ -138,8 +138,12 @@ fn labels(classes: &[f32]) -> Vec<(String, f32)> {
 fn prepare(image: &Pixels, planes: &mut Vec<f32>) -> Result<()> {
     let (width, height) = (image.width, image.height);
     image.check()?;
-    let source = ImageRef::new(width, height, &image.rgb, PixelType::U8x3).map_err(failed)?;
-    let mut small = Image::new(SIDE as u32, SIDE as u32, PixelType::U8x3);
+    // Four channels: it is the one kind that the scaling is compiled for.
+    let (rgb, _) = image.rgb.as_chunks::<3>();
+    let rgba = rgb.iter().flat_map(|&[r, g, b]| [r, g, b, u8::MAX]);
+    let source = Image::from_vec_u8(width, height, rgba.collect(), PixelType::U8x4);
+    let source = source.map_err(failed)?;
+    let mut small = Image::new(SIDE as u32, SIDE as u32, PixelType::U8x4);
     let side = f64::from(width.min(height)) * CENTRE;
     let (left, top) = (
         (f64::from(width) - side) / 2.0,
@@ -147,11 +151,12 @@ fn prepare(image: &Pixels, planes: &mut Vec<f32>) -> Result<()> {
     );
     let options = ResizeOptions::new()
         .crop(left, top, side, side)
+        .use_alpha(false)
         .resize_alg(ResizeAlg::Convolution(FilterType::CatmullRom));
     Resizer::new()
         .resize(&source, &mut small, &options)
         .map_err(failed)?;
-    let (pixels, _) = small.buffer().as_chunks::<3>();
+    let (pixels, _) = small.buffer().as_chunks::<4>();
     for channel in 0..3 {
         let plane = pixels.iter().map(|pixel| f32::from(pixel[channel]));
         planes.extend(plane.map(|value| (value - 127.0) / 128.0));

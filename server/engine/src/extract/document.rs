@@ -52,7 +52,8 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
         Field {
             name: "thumbnail_url",
             kind: "string",
-            description: "The page as a picture, longest side 512 pixels; of PDFs where poppler is installed.",
+            description: "The page as a picture, longest side 512 pixels; of PDFs where poppler is installed, and \
+                          addresses are asked for.",
         },
         Field {
             name: "title",

@@ -32,7 +32,7 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
         Field {
             name: "thumbnail_url",
             kind: "string",
-            description: "The thumbnail, longest side 512 pixels.",
+            description: "The thumbnail, longest side 512 pixels; where addresses are asked for.",
         },
         Field {
             name: "processing_time_ms",

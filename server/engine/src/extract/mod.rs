@@ -21,6 +21,7 @@ mod probe;
 pub mod registry;
 pub mod shape;
 pub(crate) mod split;
+mod stored;
 pub mod text;
 pub mod tools;
 pub mod transcoding;

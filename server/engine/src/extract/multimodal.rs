@@ -102,7 +102,17 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
         Field {
             name: "thumbnail_url",
             kind: "string",
-            description: "The key frame, or a picture of the sound; longest side 512 pixels.",
+            description: "The key frame, or a picture of the sound, longest side 512 pixels; where addresses are asked for.",
+        },
+        Field {
+            name: "source_video_url",
+            kind: "string",
+            description: "The film that the segment is of, where addresses are asked for.",
+        },
+        Field {
+            name: "video_segment_url",
+            kind: "string",
+            description: "The same from the segment's begin to its end (`#t=`).",
         },
         Field {
             name: "labels",

@@ -55,7 +55,7 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
         Field {
             name: "thumbnail_url",
             kind: "string",
-            description: "A picture from the middle, longest side 512 pixels.",
+            description: "A picture from the middle, longest side 512 pixels; where addresses are asked for.",
         },
     ],
     position_fields: &[],

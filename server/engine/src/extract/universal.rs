@@ -66,7 +66,17 @@ pub const INFO: ExtractorInfo = ExtractorInfo {
         Field {
             name: "thumbnail_url",
             kind: "string",
-            description: "Longest side 512 pixels.",
+            description: "Longest side 512 pixels; where addresses are asked for.",
+        },
+        Field {
+            name: "source_video_url",
+            kind: "string",
+            description: "The film that the segment is of, where addresses are asked for.",
+        },
+        Field {
+            name: "video_segment_url",
+            kind: "string",
+            description: "The same from the segment's begin to its end (`#t=`).",
         },
         Field {
             name: "labels",

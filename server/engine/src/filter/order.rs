@@ -98,9 +98,23 @@ pub fn sort_values(a: Option<&Value>, b: Option<&Value>) -> Ordering {
             (Some(Value::Object(_)), Some(Value::Object(_))) => {
                 a.map(Value::to_string).cmp(&b.map(Value::to_string))
             }
+            (Some(Value::Number(x)), Some(Value::Number(y))) => compare_exactly(x, y),
             (Some(x), Some(y)) => compare_values(x, y).unwrap_or(Ordering::Equal),
             _ => Ordering::Equal,
         },
+    }
+}
+
+/// As [`compare_numbers`], and beyond 2^53, where a fraction equals several whole numbers, still an order: sorting needs one.
+fn compare_exactly(a: &serde_json::Number, b: &serde_json::Number) -> Ordering {
+    let whole = |number: &serde_json::Number| {
+        let exact = number.as_i64().map(i128::from);
+        let exact = exact.or_else(|| number.as_u64().map(i128::from));
+        exact.unwrap_or_else(|| number.as_f64().unwrap_or_default() as i128)
+    };
+    match compare_numbers(a, b).unwrap_or(Ordering::Equal) {
+        Ordering::Equal => whole(a).cmp(&whole(b)),
+        order => order,
     }
 }
 

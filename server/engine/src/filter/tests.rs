@@ -380,6 +380,26 @@ fn members(doc: &Value, field: &str) -> bool {
 }
 
 #[test]
+fn numbers_beyond_what_a_fraction_tells_apart_have_an_order() {
+    let sorted = [
+        json!(-9_007_199_254_740_993_i64),
+        json!(-9_007_199_254_740_992.0),
+        json!(1),
+        json!(9_007_199_254_740_992.0),
+        json!(9_007_199_254_740_993_i64),
+        json!(9_007_199_254_740_994.0),
+        json!(u64::MAX),
+    ];
+    for (i, one) in sorted.iter().enumerate() {
+        for (j, other) in sorted.iter().enumerate() {
+            let order = sort_values(Some(one), Some(other));
+            assert_eq!(order, i.cmp(&j), "{one} and {other}");
+        }
+    }
+    assert!(sort_values(Some(&json!(1)), Some(&json!(1.0))).is_eq());
+}
+
+#[test]
 fn a_phrase_without_words_is_refused() {
     let node = json!({"field": "text", "operator": "phrase", "value": "!?"});
     let error = Filter::parse(&json!({"AND": [node]})).unwrap_err();

@@ -3,8 +3,8 @@
 use loupe_wire::{Object, Value};
 
 use super::{
-    BlobInput, CollectionPlan, Failure, GeneratedBlob, ObjectInput, ObjectOutcome, Work, claim,
-    fields, payload,
+    BlobInput, CollectionPlan, Failure, GeneratedBlob, ObjectInput, ObjectOutcome, PLACE, Work,
+    claim, fields, payload,
     slices::{SLICE, Sliced, Source},
 };
 use crate::{
@@ -166,14 +166,33 @@ impl Making<'_> {
             .collect()
     }
 
+    /// What keys of files begin with that are made of the object: they go where its own are.
+    fn root(&self) -> String {
+        let namespace_id = &self.plan.spec.namespace_id;
+        let own = self.object.blobs.iter().map(|blob| blob.url.as_str());
+        let origin = self.object.origin.iter();
+        let named = origin.flat_map(|origin| origin.document_blobs.iter());
+        let named = named.filter_map(|file| file.get("url")?.as_str());
+        let place = own.chain(named).find_map(|url| {
+            let key = url.strip_prefix("blob://")?;
+            let rest = key.strip_prefix(namespace_id.as_str())?;
+            let (place, _) = rest.strip_prefix('/')?.split_once('/')?;
+            place.starts_with(PLACE).then_some(place)
+        });
+        match place {
+            Some(place) => format!("{namespace_id}/{place}"),
+            None => namespace_id.clone(),
+        }
+    }
+
     /// The files of the object and those made of this part, which are kept in [`Making::generated`].
     fn blobs(&mut self, id: &str, part: &mut Part) -> Vec<Value> {
         let mut blobs = self.inherited(part);
-        let spec = &self.plan.spec;
+        let (spec, root) = (&self.plan.spec, self.root());
         for file in std::mem::take(&mut part.generated) {
             let key = format!(
-                "{}/documents/{}/{id}/{}",
-                spec.namespace_id, spec.collection_id, file.filename
+                "{root}/documents/{}/{id}/{}",
+                spec.collection_id, file.filename
             );
             blobs.push(payload::generated_blob(&file, &key));
             self.generated.push(GeneratedBlob {

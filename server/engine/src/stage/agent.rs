@@ -188,7 +188,7 @@ async fn take(
             };
             match gave {
                 Ok(value) => Ok(value),
-                Err(RunError::Invalid(reason)) => Err(reason),
+                Err(RunError::Invalid(reason) | RunError::Away(reason)) => Err(reason),
                 Err(error) => return Err(error),
             }
         };

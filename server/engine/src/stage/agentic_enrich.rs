@@ -137,6 +137,7 @@ pub(crate) async fn run(
             "stage `{}`: only the first {MAX_CALLS} documents were looked into",
             at.stage
         ));
+        at.capped("documents", rows.len(), MAX_CALLS);
     }
     let tools = toolbox(at, p).await?;
     language::tell_provider(at, p);

@@ -21,7 +21,7 @@ use super::working::{Row, Working};
 use super::{Definition, RunError};
 use crate::filter::value_at;
 use crate::template::{self, Context, render_text, render_value};
-use crate::web::{Answer, Ask};
+use crate::web::{Answer, Ask, WebError};
 
 /// Calls under way at once where `batch_size` does not say.
 const AT_ONCE: usize = 5;
@@ -200,6 +200,7 @@ pub(crate) async fn run(
             "stage `{}`: only the first {MAX_CALLS} documents were asked about",
             at.stage
         ));
+        at.capped("documents", rows.len() + rest.len(), MAX_CALLS);
     }
     let Some(web) = at.run.web.clone() else {
         return Err(RunError::Invalid(
@@ -207,14 +208,16 @@ pub(crate) async fn run(
         ));
     };
     let secrets = secrets(at, p).map(Arc::new);
-    let asks: Vec<Result<Ask, String>> = rows
+    let asks: Vec<Result<Ask, NoAnswer>> = rows
         .iter()
         .enumerate()
         .map(|(index, row)| {
-            let (mut context, known) = (at.context_of(row, index), secrets.clone()?);
+            let known = secrets.clone().map_err(NoAnswer::lasting)?;
+            let mut context = at.context_of(row, index);
             context.set_secrets(Arc::new(move |name: &str| known.get(name).cloned()));
-            let ask = ask(at, p, &context);
-            ask.and_then(|ask| paced(at, p).map(|()| ask))
+            let ask = ask(at, p, &context).map_err(NoAnswer::lasting)?;
+            paced(at, p)?;
+            Ok(ask)
         })
         .collect();
     let secrets = secrets.unwrap_or_default();
@@ -222,7 +225,7 @@ pub(crate) async fn run(
     let work = asks.into_iter().map(|ask| {
         let (web, path) = (web.clone(), path.clone());
         async move {
-            let answer = web.ask(ask?).await.map_err(|e| e.to_string())?;
+            let answer = web.ask(ask?).await?;
             read(&answer, path.as_deref())
         }
     });
@@ -231,21 +234,67 @@ pub(crate) async fn run(
         .buffered(at_once)
         .collect::<Vec<_>>();
     let answers = at.away(all).await.into_iter();
-    let answers = answers.map(|answer| answer.map_err(|reason| hidden(reason, &secrets)));
-    let answers: Vec<Result<Value, String>> = answers.collect();
+    let hide = |no: NoAnswer| NoAnswer {
+        reason: hidden(no.reason, &secrets),
+        ..no
+    };
+    let answers: Vec<Result<Value, NoAnswer>> = answers
+        .map(|answer: Result<Value, NoAnswer>| answer.map_err(hide))
+        .collect();
     let mut out = settle(at, p, rows, answers)?;
     out.extend(rest);
     Ok(Working::Rows(out))
 }
 
+/// Why a document got no answer.
+pub(super) struct NoAnswer {
+    reason: String,
+    /// Asked again, it may get one.
+    may_pass: bool,
+}
+
+impl NoAnswer {
+    /// One that is the same however often it is asked for.
+    pub fn lasting(reason: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            may_pass: false,
+        }
+    }
+
+    /// An answer whose status says that there is none: the service is busy or in trouble, or this is its last word.
+    pub fn of_status(answer: &Answer) -> Self {
+        let (host, status) = (answer.url.host_str(), answer.status);
+        Self {
+            reason: format!("{} answered {status}", host.unwrap_or("it")),
+            may_pass: status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429),
+        }
+    }
+}
+
+/// Where nobody knows better, it may pass.
+impl From<String> for NoAnswer {
+    fn from(reason: String) -> Self {
+        Self {
+            reason,
+            may_pass: true,
+        }
+    }
+}
+
+impl From<WebError> for NoAnswer {
+    fn from(error: WebError) -> Self {
+        Self {
+            may_pass: error.is_transient(),
+            reason: error.to_string(),
+        }
+    }
+}
+
 /// What is kept of an answer.
-fn read(answer: &Answer, path: Option<&str>) -> Result<Value, String> {
+fn read(answer: &Answer, path: Option<&str>) -> Result<Value, NoAnswer> {
     if !answer.status.is_success() {
-        return Err(format!(
-            "{} answered {}",
-            answer.url.host_str().unwrap_or("it"),
-            answer.status
-        ));
+        return Err(NoAnswer::of_status(answer));
     }
     let text = String::from_utf8_lossy(&answer.body);
     let value = serde_json::from_str(&text).unwrap_or_else(|_| json!(text));
@@ -253,7 +302,7 @@ fn read(answer: &Answer, path: Option<&str>) -> Result<Value, String> {
         None => Ok(value),
         Some(path) => value_at(&value, path)
             .cloned()
-            .ok_or_else(|| format!("the answer has nothing at `{path}`")),
+            .ok_or_else(|| NoAnswer::lasting(format!("the answer has nothing at `{path}`"))),
     }
 }
 
@@ -262,10 +311,11 @@ pub(super) fn settle<A: Into<Option<Value>>>(
     at: &mut Execution,
     p: &Parameters,
     rows: Vec<Row>,
-    answers: Vec<Result<A, String>>,
+    answers: Vec<Result<A, NoAnswer>>,
 ) -> Result<Vec<Row>, RunError> {
     let (target, on_error) = (p.word("output_field"), p.word("on_error"));
     let (mut out, mut failed, mut first) = (Vec::with_capacity(rows.len()), 0, None);
+    let mut may_pass = false;
     for (mut row, answer) in rows.into_iter().zip(answers) {
         match answer {
             Ok(value) => {
@@ -273,16 +323,17 @@ pub(super) fn settle<A: Into<Option<Value>>>(
                     row.set(&target, value);
                 }
             }
-            Err(reason) if on_error == "raise" => {
-                return Err(RunError::Invalid(format!(
-                    "stage `{}`: document `{}`: {reason}",
-                    at.stage,
-                    row.id()
-                )));
+            Err(NoAnswer { reason, may_pass }) if on_error == "raise" => {
+                let told = format!("stage `{}`: document `{}`: {reason}", at.stage, row.id());
+                return Err(match may_pass {
+                    true => RunError::Away(told),
+                    false => RunError::Invalid(told),
+                });
             }
-            Err(reason) => {
+            Err(no) => {
                 failed += 1;
-                first.get_or_insert(reason);
+                may_pass |= no.may_pass;
+                first.get_or_insert(no.reason);
                 if on_error == "remove" {
                     continue;
                 }
@@ -293,7 +344,10 @@ pub(super) fn settle<A: Into<Option<Value>>>(
     if let Some(reason) = first {
         let stage = at.stage.clone();
         let told = format!("{failed} documents got no answer, the first because {reason}");
-        at.degrade("stage", &stage, &told, "ask again, or correct the stage");
+        match may_pass {
+            true => at.degrade("stage", &stage, &told, "ask again, or correct the stage"),
+            false => at.degrade_for_good("stage", &stage, &told, "correct the stage"),
+        }
     }
     Ok(out)
 }

@@ -148,7 +148,7 @@ pub(super) async fn run(
         found.push(match outcome {
             Ok(outcome) => Ok(told(at, outcome)),
             // One document that the retriever cannot work with leaves the others as they are.
-            Err(RunError::Invalid(reason)) => Err(reason),
+            Err(RunError::Invalid(reason) | RunError::Away(reason)) => Err(reason),
             Err(error) => return Err(error),
         });
     }
@@ -312,6 +312,7 @@ fn told(at: &mut Execution, outcome: Outcome) -> Vec<Row> {
     for warning in outcome.warnings.into_iter().take(MOST_WARNINGS) {
         at.warn(format!("stage `{}`: its retriever: {warning}", at.stage));
     }
+    at.report.may_pass |= outcome.may_pass;
     for entry in outcome.degraded.into_iter().take(1) {
         let known = at
             .report

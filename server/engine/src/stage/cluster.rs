@@ -89,6 +89,7 @@ pub(crate) async fn run(
             at.stage,
             rows.len()
         ));
+        at.capped("documents", rows.len(), MAX_POINTS);
         rows.truncate(MAX_POINTS);
     }
     let mut vectors = likeness::vectors(at, &rows, p.text("feature_uri").as_deref()).await?;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use loupe_wire::{Object, StageCategory, Value};
 use serde_json::json;
 
-use super::api_call::{MAX_CALLS, ON_ERROR, settle};
+use super::api_call::{MAX_CALLS, NoAnswer, ON_ERROR, settle};
 use super::execution::{Execution, offload};
 use super::parameters::Parameters;
 use super::sandbox::{Bounds, CodeConfig, javascript};
@@ -159,6 +159,7 @@ pub(crate) async fn run(
             "stage `{}`: the code ran on the first {MAX_CALLS} documents only",
             at.stage
         ));
+        at.capped("documents", rows.len() + rest.len(), MAX_CALLS);
     }
     let stop = Arc::new(AtomicBool::new(false));
     let leash = Leash(stop.clone());
@@ -179,6 +180,11 @@ pub(crate) async fn run(
     let documents: Vec<Value> = rows.iter().map(|row| row.value.clone().into()).collect();
     let answers = offload(move || job.all(&documents)).await?;
     drop(leash);
+    // The same code does the same another time.
+    let answers = answers
+        .into_iter()
+        .map(|answer| answer.map_err(NoAnswer::lasting));
+    let answers: Vec<Result<Value, NoAnswer>> = answers.collect();
     let mut out = settle(at, p, rows, answers)?;
     out.extend(rest);
     Ok(Working::Rows(out))

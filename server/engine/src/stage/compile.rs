@@ -7,8 +7,9 @@ use super::execution::MAX_BATCH;
 use super::plan::{Filters, Plan, Step};
 use super::schema::{self, When, inside, problem};
 use super::{
-    BUILT, Definition, StageProblem, agent_search, agentic_enrich, called, code_execution,
-    cross_compare, document_enrich, feature_table, inputs, query_expand, shipped, sql_lookup,
+    BUILT, Definition, StageProblem, agent_search, agentic_enrich, aggregate, called,
+    code_execution, cross_compare, document_enrich, feature_table, inputs, query_expand, shipped,
+    sql_lookup,
 };
 use crate::template::{self, is_template};
 
@@ -119,6 +120,9 @@ fn compile_stage(
     let mut parameters = parameters_of(stage, definition, when, &place, out)?;
     let filters = filters_of(definition, &mut parameters);
     let lenient = is_lenient(stage, loc, out);
+    if when == When::Written {
+        check_alias(stage, loc, out);
+    }
     let batch_size = batch_size(stage, when, loc, out);
     let inner = called::compile(&parameters, when, &place, out);
     (out.len() == before).then(|| Step {
@@ -131,6 +135,18 @@ fn compile_stage(
         batch_size,
         inner,
     })
+}
+
+/// What `CONTEXT` tells by itself.
+const CONTEXT: [&str; 3] = ["INDEX", "time_elapsed_ms", "budget_remaining"];
+
+/// What templates are to read a stage by.
+fn check_alias(stage: &StageConfigInput, loc: &[String], out: &mut Vec<StageProblem>) {
+    let alias = stage.output_alias.as_deref().unwrap_or_default();
+    if CONTEXT.contains(&alias) {
+        let msg = format!("must be another name than {}", CONTEXT.join(", "));
+        out.push(problem(inside(loc, "output_alias"), "value_error", msg));
+    }
 }
 
 /// Whether an error of the stage leaves it out.
@@ -198,7 +214,40 @@ fn parameters_of(
         out.push(problem(place.to_vec(), "invalid_template", msg));
     }
     check_own(definition, &parameters, place, out);
+    // Those that were stored before are told when they run.
+    if written == When::Written {
+        check_new(definition, &parameters, place, out);
+    }
     Some(parameters)
+}
+
+/// What could never run.
+fn check_new(
+    definition: &Definition,
+    parameters: &Object,
+    place: &[String],
+    out: &mut Vec<StageProblem>,
+) {
+    let needed: &[&str] = match definition.id {
+        "api_call" => &["allowed_domains"],
+        "aggregate" => &["aggregations"],
+        "json_transform" => &["template"],
+        _ => &[],
+    };
+    let is_empty = |value: &Value| match value {
+        Value::Array(items) => items.is_empty(),
+        Value::String(text) => text.is_empty(),
+        _ => false,
+    };
+    for name in needed {
+        if parameters.get(*name).is_some_and(is_empty) {
+            let msg = format!("`{name}` must not be empty");
+            out.push(problem(inside(place, name), "too_short", msg));
+        }
+    }
+    if definition.id == "aggregate" {
+        aggregate::check(parameters, place, out);
+    }
 }
 
 /// What the tables of parameters do not tell.

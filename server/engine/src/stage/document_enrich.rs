@@ -277,7 +277,7 @@ async fn read(
     reach: &Reach,
     filter: Filter,
 ) -> Result<Vec<Row>, RunError> {
-    let asked = json!([reach.collection_ids, filter.to_string()]);
+    let asked = json!([reach.collection_ids, format!("{filter:?}")]);
     let place = kept::beside(at, p, &asked);
     let known = place.as_ref().and_then(|place| place.rows(at));
     at.report.kept = place.is_some().then_some(known.is_some());

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
 use loupe_wire::{
-    DegradedEntry, Object, RetrieverExecutionStatistics, StageStatistics, Value, reading,
+    DegradedEntry, LimitEntry, Object, RetrieverExecutionStatistics, StageCategory,
+    StageStatistics, Value, reading,
 };
 use serde_json::json;
 use tokio::sync::mpsc::error::TrySendError;
@@ -34,6 +35,13 @@ pub(crate) const MAX_BATCH: usize = 1_000;
 pub(crate) struct Report {
     pub warnings: Vec<String>,
     pub degraded: Vec<DegradedEntry>,
+    /// What is in `degraded` may be gone at another try, or a part of it.
+    pub may_pass: bool,
+    /// Where a stage worked on less than came to it.
+    pub limits: Vec<LimitEntry>,
+    /// Stages that were to enrich documents and did not, and why the first of them did not.
+    pub skipped: Vec<String>,
+    pub skip_reason: Option<String>,
     pub facets: Vec<Object>,
     pub relaxations: Vec<String>,
     /// By stage: what fusion has learned.
@@ -73,7 +81,8 @@ impl Execution {
         // What runs inside of this one is counted with it.
         run.outside.runs.get_or_insert_default();
         let mut context = Context::new(&run.inputs, run.now);
-        context.set("CONTEXT", &json!({}));
+        let times = json!({"time_elapsed_ms": 0, "budget_remaining": run.max_time_ms});
+        context.set("CONTEXT", &times);
         context.set("STAGE", &json!({}));
         Self {
             ways: run.explain.then(Ways::default),
@@ -121,17 +130,28 @@ impl Execution {
         }
     }
 
-    pub fn out_of_time(&mut self, step: &Step) -> String {
+    /// Tells that the time ran out in the first of these stages, and that the others did not begin.
+    pub fn out_of_time(&mut self, steps: &[Step]) -> String {
         let reason = format!(
             "the time of {} ms ran out",
             self.run.max_time_ms.unwrap_or_default()
         );
         self.degrade(
             "stage",
-            &step.name,
+            &self.stage.clone(),
             &reason,
             "ask again, or raise max_time_ms of the retriever's budget",
         );
+        steps.iter().for_each(|step| self.skip(step, &reason));
+        reason
+    }
+
+    /// Tells of a stage that failed and is left out.
+    pub fn left_out(&mut self, step: &Step, error: &RunError) -> String {
+        let reason = error.to_string();
+        let next_step = "the stage was left out; correct it or its inputs";
+        self.degrade("stage", &step.name, &reason, next_step);
+        self.skip(step, &reason);
         reason
     }
 
@@ -267,13 +287,40 @@ impl Execution {
         }
     }
 
+    /// Tells that of so many things the stage took no more than it takes of any.
+    pub fn capped(&mut self, name: &str, requested: usize, ceiling: usize) {
+        let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        self.report.limits.push(LimitEntry {
+            name: name.to_owned(),
+            requested: count(requested),
+            applied: count(requested.min(ceiling)),
+            ceiling: count(ceiling),
+            stage: Some(self.stage.clone()),
+        });
+    }
+
+    /// Tells of a stage that was to enrich documents and did not.
+    fn skip(&mut self, step: &Step, reason: &str) {
+        if step.definition.category == StageCategory::Enrich {
+            self.report.skipped.push(step.name.clone());
+            self.report.skip_reason.get_or_insert(reason.to_owned());
+        }
+    }
+
     pub fn warn(&mut self, text: String) {
         if !self.report.warnings.contains(&text) {
             self.report.warnings.push(text);
         }
     }
 
+    /// Tells that the answer is less than it should be, for a reason that may pass.
     pub fn degrade(&mut self, resource: &str, id: &str, reason: &str, next_step: &str) {
+        self.report.may_pass = true;
+        self.degrade_for_good(resource, id, reason, next_step);
+    }
+
+    /// The same for a reason that stays until somebody sees to it.
+    pub fn degrade_for_good(&mut self, resource: &str, id: &str, reason: &str, next_step: &str) {
         self.report.degraded.push(DegradedEntry {
             resource: resource.to_owned(),
             id: Some(id.to_owned()),
@@ -369,6 +416,10 @@ impl Execution {
             warnings: self.report.warnings,
             interpretation,
             degraded: self.report.degraded,
+            limits: self.report.limits,
+            skipped: self.report.skipped,
+            skip_reason: self.report.skip_reason,
+            may_pass: self.report.may_pass,
             total: cut.total,
             pagination: cut.pagination,
             learned: self.report.learned,

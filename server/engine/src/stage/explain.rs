@@ -1,14 +1,17 @@
 //! What a plan will do, before it does it.
 
-use loupe_wire::{ExplainStagePlan, Value};
+use std::borrow::Cow;
+
+use chrono::{DateTime, Utc};
+use loupe_wire::{ExplainStagePlan, Object, Value};
 use serde_json::json;
 
 use super::parameters::Parameters;
 use super::plan::{Plan, Step};
 use super::targets::targets;
-use super::{Searchable, feature_table};
+use super::{Configured, Searchable, decision, feature_table, foreseen, query_expand, schema};
 use crate::filter::Filter;
-use crate::template::is_template;
+use crate::template::{Context, is_template};
 
 /// What estimates start from.
 #[derive(Debug, Clone, Copy)]
@@ -16,6 +19,10 @@ pub struct Surroundings<'a> {
     pub collections: &'a [Searchable],
     /// Documents in reach.
     pub documents: u64,
+    /// What is asked; where nothing is, templates stay what they are.
+    pub inputs: Option<&'a Object>,
+    pub now: DateTime<Utc>,
+    pub configured: Configured,
 }
 
 /// Milliseconds that embedding one query takes, measured on two cores; one list from the store; a stage of its own.
@@ -28,46 +35,88 @@ const FILTER_SHARE: f64 = 0.3;
 impl Plan {
     /// The stages with what they do in words, and estimates of rows and time.
     pub fn explain(&self, around: Surroundings<'_>) -> Vec<ExplainStagePlan> {
-        let mut rows: Option<u64> = None;
-        self.steps
-            .iter()
-            .enumerate()
-            .map(|(i, step)| {
-                let input = rows.unwrap_or(around.documents);
-                let mut told = estimate(step, input, around);
-                for (raw, words) in [
-                    (&step.filters.before, "only of documents where"),
-                    (&step.filters.when, "works only on documents where"),
-                    (&step.filters.after, "then keeps documents where"),
-                ] {
-                    if let Some(filter) = raw.as_ref().and_then(|raw| Filter::parse(raw).ok()) {
-                        told.notes.push(format!("{words} {filter}"));
-                    }
-                }
-                rows = Some(told.output);
-                ExplainStagePlan {
-                    stage_index: i as i64,
-                    stage_name: step.name.clone(),
-                    stage_type: json!(step.definition.category)
-                        .as_str()
-                        .unwrap_or_default()
-                        .to_owned(),
-                    estimated_input: input as i64,
-                    estimated_output: told.output as i64,
-                    estimated_efficiency: if input == 0 {
-                        1.0
-                    } else {
-                        told.output as f64 / input as f64
-                    },
-                    estimated_cost_credits: 0.0,
-                    estimated_duration_ms: told.millis,
-                    cache_likely: step.definition.id == feature_table::DEFINITION.id,
-                    optimization_notes: told.notes,
-                    warnings: told.warnings,
-                }
-            })
-            .collect()
+        let context = around.inputs.map(|inputs| Context::new(inputs, around.now));
+        let (mut rows, mut is_unread) = (around.documents, true);
+        let mut told = Vec::with_capacity(self.steps.len());
+        for (index, step) in self.steps.iter().enumerate() {
+            let step = asked(step, context.as_ref());
+            let one = explained(&step, (index, rows), is_unread, around);
+            rows = one.estimated_output.unsigned_abs();
+            is_unread &= foreseen::leaves_unread(&step);
+            told.push(one);
+        }
+        told
     }
+}
+
+/// The stage with what is asked in the place of its templates.
+fn asked<'a>(step: &'a Step, context: Option<&Context>) -> Cow<'a, Step> {
+    let rendered = context.and_then(|context| {
+        let members = step.definition.members;
+        schema::render(members, &step.parameters, context).ok()
+    });
+    match rendered {
+        Some(parameters) => Cow::Owned(Step {
+            parameters,
+            ..step.clone()
+        }),
+        None => Cow::Borrowed(step),
+    }
+}
+
+/// One stage, with the documents that come to it.
+fn explained(
+    step: &Step,
+    (index, rows): (usize, u64),
+    is_unread: bool,
+    around: Surroundings<'_>,
+) -> ExplainStagePlan {
+    let p = Parameters::new(step.definition.members, step.parameters.clone());
+    let input = match step.filters.before {
+        Some(_) => share(rows),
+        None => rows,
+    };
+    let mut told = estimate(step, input, around);
+    told.millis += foreseen::waits_ms(step, &p, input, around.configured);
+    if step.filters.after.is_some() {
+        told.output = share(told.output);
+    }
+    for (raw, words) in [
+        (&step.filters.before, "only of documents where"),
+        (&step.filters.when, "works only on documents where"),
+        (&step.filters.after, "then keeps documents where"),
+    ] {
+        if let Some(filter) = raw.as_ref().and_then(|raw| Filter::parse(raw).ok()) {
+            told.notes.push(format!("{words} {filter}"));
+        }
+    }
+    let lacks = around.configured.lacks(step.definition.id);
+    told.warnings.extend(lacks.map(str::to_owned));
+    ExplainStagePlan {
+        stage_index: index as i64,
+        stage_name: step.name.clone(),
+        stage_type: json!(step.definition.category)
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+        estimated_input: rows as i64,
+        estimated_output: told.output as i64,
+        estimated_efficiency: if rows == 0 {
+            1.0
+        } else {
+            told.output as f64 / rows as f64
+        },
+        estimated_cost_credits: 0.0,
+        estimated_duration_ms: told.millis,
+        cache_likely: foreseen::is_remembered(step, &p, is_unread),
+        optimization_notes: told.notes,
+        warnings: told.warnings,
+    }
+}
+
+/// The documents that a filter is taken to let through.
+fn share(documents: u64) -> u64 {
+    (documents as f64 * FILTER_SHARE).ceil() as u64
 }
 
 struct Estimate {
@@ -79,7 +128,10 @@ struct Estimate {
 
 fn estimate(step: &Step, input: u64, around: Surroundings<'_>) -> Estimate {
     if step.definition.id == feature_table::DEFINITION.id {
-        return search(step, input, around);
+        return search(&step.parameters, input, around);
+    }
+    if step.definition.id == query_expand::DEFINITION.id {
+        return expanded(&step.parameters, input, around);
     }
     let known = kept(step, input).or_else(|| Some((input, arranged(step)?)));
     let Some((output, note)) = known else {
@@ -101,7 +153,7 @@ fn kept(step: &Step, input: u64) -> Option<(u64, String)> {
     };
     Some(match step.definition.id {
         "attribute_filter" => (
-            (input as f64 * FILTER_SHARE).ceil() as u64,
+            share(input),
             format!("keeps documents where {}", condition(step)),
         ),
         "limit" => {
@@ -165,9 +217,14 @@ fn other(step: &Step, input: u64) -> Estimate {
             .map_or((input as f64 / 2.0).sqrt().ceil() as u64, |n| n as u64),
         "rag_prepare" if p.word("output_mode") == "single_context" => 1,
         "rerank" => input.min(p.count("top_k").unwrap_or(usize::MAX) as u64),
+        "llm_filter" => share(input),
+        "summarize" if p.text("group_by").is_none() => 1,
+        "summarize" => (input as f64).sqrt().ceil() as u64,
         _ => input,
     };
     let read = match step.definition.id {
+        // Another machine reads what a language model rates.
+        "rerank" if decision::is_asked(&p) => 0,
         "rerank" => input.min(p.count("max_candidates").unwrap_or(10) as u64),
         _ => 0,
     };
@@ -284,8 +341,23 @@ fn condition(step: &Step) -> String {
     })
 }
 
-fn search(step: &Step, input: u64, around: Surroundings<'_>) -> Estimate {
-    let own = &step.parameters;
+/// A search that is asked in several ways at once.
+fn expanded(own: &Object, input: u64, around: Surroundings<'_>) -> Estimate {
+    let inside = own.get("feature_search_config").and_then(Value::as_object);
+    let nothing = Object::new();
+    let mut told = search(inside.unwrap_or(&nothing), input, around);
+    let more = own.get("num_expansions").and_then(Value::as_u64);
+    let more = more.unwrap_or(3);
+    // Without a language model the query itself is searched for once before.
+    let before = if around.configured.language { 0 } else { 1 };
+    told.millis *= (more + 1 + before) as f64;
+    told.notes.push(format!(
+        "searches in up to {more} other ways to say the query, and makes one ranking of them"
+    ));
+    told
+}
+
+fn search(own: &Object, input: u64, around: Surroundings<'_>) -> Estimate {
     let searches = own.get("searches").and_then(Value::as_array);
     let searches = searches.map(Vec::as_slice).unwrap_or_default();
     let legs: Vec<Leg> = searches.iter().map(|one| leg(one, around)).collect();

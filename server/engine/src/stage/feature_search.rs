@@ -6,7 +6,7 @@ use futures::future::try_join_all;
 use loupe_wire::{
     FeatureSearchConfig, FusionStrategy, Object, OnEmptyBehavior, StageParamsFeatureSearch, Value,
 };
-use rand::seq::SliceRandom as _;
+use rand::{Rng as _, seq::SliceRandom as _};
 use serde_json::json;
 
 use super::execution::{Execution, typed};
@@ -16,11 +16,11 @@ use super::learned::{remember, weigh};
 use super::lists::{self, Job};
 use super::query::{self, Query};
 use super::targets::{Target, targets};
-use super::working::{Row, Working};
+use super::working::{Row, Working, documents};
 use super::{RunError, decompose};
 use crate::embed::EmbedError;
 use crate::filter::{Filter, Operator};
-use crate::store::{Document, ListQuery, Ranking, SearchQuery, WithVectors};
+use crate::store::{Document, Ranking, Reach, SearchQuery, WithVectors};
 
 /// As [`search`], from memory where the same was asked before.
 pub(crate) async fn run(
@@ -334,12 +334,8 @@ impl Prepared {
             .flat_map(|t| t.collection_ids.clone())
             .collect();
         let limit = search.top_k.clamp(1, 5000) as usize;
-        let query = ListQuery {
-            filter,
-            limit: (limit * 4).min(1000),
-            ..ListQuery::default()
-        };
-        let mut found = at.run.store.list(&at.reach(&ids), query).await?.documents;
+        let wanted = (limit * 4).min(1000).max(limit);
+        let mut found = some(at, &at.reach(&ids), filter, wanted).await?;
         found.shuffle(&mut rand::rng());
         found.truncate(limit);
         let hits = found.iter().map(|d| (d.document_id.clone(), 0.0)).collect();
@@ -353,6 +349,27 @@ impl Prepared {
         });
         Ok(())
     }
+}
+
+/// As many documents as are wanted, from a place by chance on, and after the last one the first: each may be among them.
+async fn some(
+    at: &Execution,
+    reach: &Reach,
+    filter: Option<Filter>,
+    wanted: usize,
+) -> Result<Vec<Document>, RunError> {
+    let store = &*at.run.store;
+    let all = usize::try_from(store.count(reach, filter.as_ref()).await?).unwrap_or(usize::MAX);
+    let start = match all > wanted {
+        true => rand::rng().random_range(0..all),
+        false => 0,
+    };
+    let mut found = documents(store, reach, filter.clone(), None, start, wanted).await?;
+    let rest = wanted.saturating_sub(found.len()).min(start);
+    if rest > 0 {
+        found.extend(documents(store, reach, filter, None, 0, rest).await?);
+    }
+    Ok(found)
 }
 
 /// The list of one search, asked of every index that has the feature.

@@ -114,7 +114,8 @@ pub(crate) fn place(at: &Execution, parameters: &Object, set: &Working) -> Optio
         .text(&keeping.whose)
         .text(&run.namespace_id)
         .text(&format!("{:?}", run.collections))
-        .part(&filter.as_ref().map(ToString::to_string))
+        // Not in the words that people are told: those leave out whether case counts.
+        .text(&format!("{filter:?}"))
         .text(&format!("{sort:?}"))
         .object(parameters)
         .object(&run.inputs)
@@ -128,7 +129,7 @@ pub(crate) fn place(at: &Execution, parameters: &Object, set: &Working) -> Optio
 }
 
 /// Whether the same parameters may find something else in the next moment.
-fn is_of_the_moment(parameters: &Object) -> bool {
+pub(super) fn is_of_the_moment(parameters: &Object) -> bool {
     let is_changing = |text: &str| CHANGING.iter().any(|one| text.eq_ignore_ascii_case(one));
     let is_passing = |text: &str| {
         let text = text.to_lowercase();

@@ -105,6 +105,7 @@ pub(crate) async fn run(
             at.stage,
             rows.len()
         ));
+        at.capped("candidates", rows.len(), MAX_CANDIDATES);
         rows.truncate(MAX_CANDIDATES);
     }
     let aspects = aspects(at, p, &rows).await?;
@@ -213,11 +214,16 @@ impl Choice {
                 1.0
             }
         };
-        let mut nearest = vec![0.0_f64; scores.len()];
+        // Likeness to the nearest of those chosen: what points the other way is less than unlike.
+        let mut nearest = vec![f64::NEG_INFINITY; scores.len()];
         let mut left: Vec<usize> = (0..scores.len()).collect();
         let mut out = Vec::new();
         while out.len() < self.top_k && !left.is_empty() {
-            let value = |i: usize| self.lambda * relevance(i) - (1.0 - self.lambda) * nearest[i];
+            let is_first = out.is_empty();
+            let value = |i: usize| {
+                let near = if is_first { 0.0 } else { nearest[i] };
+                self.lambda * relevance(i) - (1.0 - self.lambda) * near
+            };
             // The first of equals wins: the order before decides.
             let mut best = 0;
             for place in 1..left.len() {

@@ -27,6 +27,7 @@ mod explain;
 mod exploring;
 mod feature_search;
 mod feature_table;
+mod foreseen;
 mod fusion;
 mod group;
 mod inputs;
@@ -114,6 +115,9 @@ pub enum RunError {
     /// The inputs do not give something that the stages can work with; safe to show.
     #[error("{0}")]
     Invalid(String),
+    /// A service that a stage asks is away or in trouble, and that was to end the search: another try may go better.
+    #[error("{0}")]
+    Away(String),
     /// The cursor, scroll or key of the page is not one of this search.
     #[error("{0}")]
     Cursor(String),

@@ -1,5 +1,7 @@
 //! The page of an answer: by number, cursor, scroll or key.
 
+use std::collections::HashMap;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::TimeDelta;
@@ -9,7 +11,10 @@ use serde_json::json;
 use super::RunError;
 use super::execution::Execution;
 use super::working::{LIST_PAGE, MAX_ROWS, Row, Working, list};
-use crate::store::{ListQuery, Reach, StoreError};
+use crate::store::{ListQuery, Reach, StoreError, WithVectors};
+
+/// Where the key of a page keeps the number of its last row, of rows that stages have read.
+const ROW: &str = "row";
 
 /// Where the key of a page keeps the store's own word for its place, which holds what the documents are sorted by.
 pub const POSITION: &str = "position";
@@ -98,11 +103,46 @@ pub(crate) async fn cut(
         }
     };
     let told = describe(at, &pagination, &found, size, fingerprint);
+    let mut rows = found.rows;
+    if at.run.return_vectors {
+        add_vectors(at, &mut rows).await?;
+    }
     Ok(Cut {
-        rows: found.rows,
+        rows,
         total: found.total,
         pagination: told,
     })
+}
+
+/// Gives documents their vectors that no search has read.
+async fn add_vectors(at: &Execution, rows: &mut [Row]) -> Result<(), RunError> {
+    let is_bare = |row: &Row| row.at("vectors").is_none() && !row.id().is_empty();
+    let mut ids = Vec::with_capacity(rows.len());
+    for row in &*rows {
+        if is_bare(row) {
+            ids.push(row.id().to_owned());
+        }
+    }
+    ids.sort();
+    ids.dedup();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let all = at.run.collections.iter().chain(&at.run.references);
+    let all: Vec<_> = all.cloned().collect();
+    let reach = at.reach_of(&all);
+    let found = at.run.store.get(&reach, &ids, WithVectors::Yes).await?;
+    let vectors: HashMap<String, Value> = found
+        .into_iter()
+        .filter(|one| !one.vectors.is_empty())
+        .map(|one| (one.document_id, json!(one.vectors)))
+        .collect();
+    for row in rows {
+        if let Some(vectors) = vectors.get(row.id()).filter(|_| is_bare(row)) {
+            row.set("vectors", vectors.clone());
+        }
+    }
+    Ok(())
 }
 
 /// The number of the page's first row, where the request says it.
@@ -266,8 +306,10 @@ fn describe(
 /// What the next page comes behind.
 fn key(row: &Row, found: &Found) -> Value {
     let mut key = json!({"document_id": row.id(), "score": row.score()});
-    if let Some(position) = &found.position {
-        key[POSITION] = json!(position);
+    match &found.position {
+        Some(position) => key[POSITION] = json!(position),
+        // One document may be several rows, and rows of figures are of none.
+        None => key[ROW] = json!(found.end),
     }
     key
 }
@@ -296,23 +338,48 @@ fn decode(token: &str, fingerprint: &str, at: &Execution) -> Result<usize, RunEr
     }
 }
 
-/// Where the rows behind the key begin: behind its document, or where that is gone behind its score.
+/// Where the rows behind the key begin: behind its document, or where that is gone behind its score, or its number.
 fn after_key(rows: &[Row], key: Option<&Object>) -> Result<usize, RunError> {
     let Some(key) = key.filter(|k| !k.is_empty()) else {
         return Ok(0);
     };
     let id = key.get("document_id").and_then(Value::as_str);
-    let score = key.get("score").and_then(Value::as_f64);
-    if let Some(at) = id.and_then(|id| rows.iter().position(|row| row.id() == id)) {
+    let number = key.get(ROW).and_then(Value::as_u64);
+    let number = number.and_then(|number| usize::try_from(number).ok());
+    if let Some(at) = id.and_then(|id| place_among(rows, id, number)) {
         return Ok(at + 1);
     }
-    match score {
-        Some(score) => Ok(rows
+    let score = key.get("score").and_then(Value::as_f64);
+    // Equal scores stand in the order of their ids.
+    let is_behind = |row: &Row, than: f64| {
+        row.score().is_some_and(|score| {
+            score < than || (score == than && id.is_some_and(|id| row.id() > id))
+        })
+    };
+    match (score, number) {
+        (Some(score), number) if number.is_none() || is_by_score(rows) => Ok(rows
             .iter()
-            .position(|row| row.score().is_some_and(|s| s < score))
+            .position(|row| is_behind(row, score))
             .unwrap_or(rows.len())),
-        None => Err(RunError::Cursor(
+        // The rows behind the one that is gone have moved up by one.
+        (_, Some(number)) => Ok(number.saturating_sub(1).min(rows.len())),
+        (_, None) => Err(RunError::Cursor(
             "`after` is {document_id, score} of the last row of the page before".into(),
         )),
     }
+}
+
+/// The row of a document; of several the one that is nearest to where the page before ended.
+fn place_among(rows: &[Row], id: &str, number: Option<usize>) -> Option<usize> {
+    let mut places = (0..rows.len()).filter(|place| rows[*place].id() == id);
+    match number {
+        None => places.next(),
+        Some(number) => places.min_by_key(|place| (place + 1).abs_diff(number)),
+    }
+}
+
+/// Whether the best comes first.
+fn is_by_score(rows: &[Row]) -> bool {
+    rows.windows(2)
+        .all(|pair| pair[0].score() >= pair[1].score())
 }

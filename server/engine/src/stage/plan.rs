@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use indexmap::IndexMap;
 use loupe_wire::{
-    DegradedEntry, Object, RetrieverExecutionStatistics, RetrieverPagination, StageCategory,
-    StageStatistics, Value,
+    DegradedEntry, LimitEntry, Object, RetrieverExecutionStatistics, RetrieverPagination,
+    StageCategory, StageStatistics, Value,
 };
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -26,7 +26,7 @@ use crate::embed::Encoders;
 use crate::extract::Extraction;
 use crate::filter::Filter;
 use crate::store::DocStore;
-use crate::template::is_template;
+use crate::template::{Context, is_template, render_text};
 use crate::web::Web;
 
 /// The stages of a retriever, checked.
@@ -189,6 +189,13 @@ pub struct Outcome {
     /// `relaxations`: the conditions that were removed for want of an input.
     pub interpretation: Object,
     pub degraded: Vec<DegradedEntry>,
+    /// Where a stage worked on less than came to it.
+    pub limits: Vec<LimitEntry>,
+    /// Stages that were to enrich documents and did not, and why the first of them did not.
+    pub skipped: Vec<String>,
+    pub skip_reason: Option<String>,
+    /// Asked again, the same search may find what is missing by `degraded`.
+    pub may_pass: bool,
     /// Rows of the whole answer.
     pub total: u64,
     pub pagination: Object,
@@ -217,8 +224,9 @@ impl Plan {
     }
 
     async fn run_from(&self, run: Run, mut set: Working) -> Result<Outcome, RunError> {
-        let size = page::size(&run.pagination, run.limit, self.default_page())?;
         let mut at = Execution::new(run);
+        let default = self.default_page(&at.context);
+        let size = page::size(&at.run.pagination, at.run.limit, default)?;
         let mut statistics = IndexMap::new();
         let mut timed_out = false;
         for (index, step) in self.steps.iter().enumerate() {
@@ -232,17 +240,11 @@ impl Plan {
                 Ok(Some(after)) => after,
                 Ok(None) => {
                     timed_out = true;
-                    error = Some(at.out_of_time(step));
+                    error = Some(at.out_of_time(&self.steps[index..]));
                     kept.unwrap_or(Working::Rows(Vec::new()))
                 }
                 Err(e) if step.lenient => {
-                    at.degrade(
-                        "stage",
-                        &step.name,
-                        &e.to_string(),
-                        "the stage was left out; correct it or its inputs",
-                    );
-                    error = Some(e.to_string());
+                    error = Some(at.left_out(step, &e));
                     kept.unwrap_or(Working::Rows(Vec::new()))
                 }
                 Err(e) => {
@@ -412,7 +414,7 @@ impl Plan {
     }
 
     /// The page without pagination: what the last search returns, else 10.
-    fn default_page(&self) -> usize {
+    fn default_page(&self, context: &Context) -> usize {
         let search = self
             .steps
             .iter()
@@ -420,11 +422,18 @@ impl Plan {
             .find(|s| matches!(s.definition.id, "feature_search" | "query_expand"));
         search.map_or(10, |step| {
             let inside = step.parameters.get("feature_search_config");
-            inside
+            let asked = inside
                 .and_then(|search| search.get("final_top_k"))
-                .or_else(|| step.parameters.get("final_top_k"))
-                .and_then(Value::as_u64)
-                .unwrap_or(25) as usize
+                .or_else(|| step.parameters.get("final_top_k"));
+            let asked = match asked {
+                // What is no number is refused by the stage itself.
+                Some(Value::String(text)) => {
+                    let text = render_text(text, context).unwrap_or_default();
+                    text.trim().parse().ok()
+                }
+                asked => asked.and_then(Value::as_u64),
+            };
+            asked.unwrap_or(25).clamp(1, 5_000) as usize
         })
     }
 
@@ -448,7 +457,8 @@ impl Plan {
             .iter()
             .map(|c| c.collection_id.as_str())
             .collect();
-        let filter = run.filter.as_ref().map(ToString::to_string);
+        // With whether case counts, which its words leave out.
+        let filter = format!("{:?}", run.filter);
         let text = json!([
             stages,
             run.inputs,

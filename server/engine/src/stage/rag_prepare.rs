@@ -121,29 +121,7 @@ pub(crate) async fn run(
     let rows = at.rows(set).await?;
     let name = p.word("tokenizer");
     let citation = p.object("citation");
-    let style = citation.word("style");
-    let mut parts = Vec::with_capacity(rows.len());
-    let mut empty = 0;
-    for (index, row) in rows.into_iter().enumerate() {
-        let text = text_of(at, p, &row, index)?;
-        if text.trim().is_empty() {
-            empty += 1;
-            continue;
-        }
-        let number = parts.len() + 1;
-        parts.push(Part {
-            text: cited(&style, number, &text),
-            row,
-            number,
-            cut: false,
-        });
-    }
-    if empty > 0 {
-        at.warn(format!(
-            "stage `{}`: {empty} documents have no text and were left out of the context",
-            at.stage
-        ));
-    }
+    let parts = parts(at, p, rows, &citation.word("style"))?;
     let (separator, budget) = (p.word("separator"), p.count("max_tokens").unwrap_or(8000));
     let (strategy, between, given) = (
         p.word("truncation_strategy"),
@@ -159,6 +137,12 @@ pub(crate) async fn run(
         Ok::<_, String>((parts, count))
     });
     let (parts, count) = fitted.await?.map_err(RunError::Invalid)?;
+    if parts.is_empty() && given > 0 {
+        at.warn(format!(
+            "stage `{}`: no document fits into {budget} tokens; raise max_tokens, or cut documents (truncation_strategy)",
+            at.stage
+        ));
+    }
     let metadata = &mut at.report.metadata;
     metadata.insert("tokens".into(), json!(count));
     metadata.insert("documents_used".into(), json!(parts.len()));
@@ -178,6 +162,38 @@ pub(crate) async fn run(
         vec![whole(p, &parts, &separator, count, &citation)]
     };
     Ok(Working::Rows(rows))
+}
+
+/// The documents that have a text, with it.
+fn parts(
+    at: &mut Execution,
+    p: &Parameters,
+    rows: Vec<Row>,
+    style: &str,
+) -> Result<Vec<Part>, RunError> {
+    let mut parts = Vec::with_capacity(rows.len());
+    let mut empty = 0;
+    for (index, row) in rows.into_iter().enumerate() {
+        let text = text_of(at, p, &row, index)?;
+        if text.trim().is_empty() {
+            empty += 1;
+            continue;
+        }
+        let number = parts.len() + 1;
+        parts.push(Part {
+            text: cited(style, number, &text),
+            row,
+            number,
+            cut: false,
+        });
+    }
+    if empty > 0 {
+        at.warn(format!(
+            "stage `{}`: {empty} documents have no text and were left out of the context",
+            at.stage
+        ));
+    }
+    Ok(parts)
 }
 
 /// The one row of `single_context`.

@@ -11,7 +11,6 @@ use super::execution::{Execution, offload, typed};
 use super::schema::{Kind, member};
 use super::working::{Row, Working, list};
 use super::{Definition, RunError};
-use crate::filter::{value_at, values_at};
 
 pub(crate) static LIMIT: Definition = Definition {
     id: "limit",
@@ -140,9 +139,7 @@ pub(crate) async fn sample(
 fn spread(rows: &[Row], shuffled: &[usize], field: &str, least: usize) -> Vec<usize> {
     let mut strata: HashMap<String, Vec<usize>> = HashMap::new();
     for &i in shuffled {
-        let value = value_at(&rows[i].value, field)
-            .map(Value::to_string)
-            .unwrap_or_default();
+        let value = rows[i].at(field).map(Value::to_string).unwrap_or_default();
         strata.entry(value).or_default().push(i);
     }
     let mut ordered: Vec<(String, Vec<usize>)> = strata.into_iter().collect();
@@ -252,7 +249,7 @@ pub(crate) async fn deduplicate(
 
 /// What makes a row equal to another; nothing where it has none of the fields.
 fn key(row: &Row, fields: &[&str], fold: bool) -> Option<String> {
-    let values: Vec<Vec<&Value>> = fields.iter().map(|f| values_at(&row.value, f)).collect();
+    let values: Vec<Vec<&Value>> = fields.iter().map(|f| row.all_at(f)).collect();
     if values.iter().all(|found| found.iter().all(|v| v.is_null())) {
         return None;
     }
@@ -270,7 +267,7 @@ fn similar(rows: &mut Vec<Row>, field: &str, threshold: f64, fold: bool) -> bool
     let mut kept: Vec<HashSet<String>> = Vec::new();
     let (mut compared, mut looked_for, mut whole) = (0, 0, true);
     rows.retain(|row| {
-        let Some(text) = value_at(&row.value, field).and_then(Value::as_str) else {
+        let Some(text) = row.at(field).and_then(Value::as_str) else {
             return true;
         };
         let text = if fold {

@@ -6,8 +6,8 @@ use serde_json::json;
 use super::execution::{Execution, typed};
 use super::schema::{Kind, member};
 use super::working::Working;
-use super::{Definition, RunError};
-use crate::filter::{sort_values, value_at};
+use super::{Definition, RunError, document_enrich};
+use crate::filter::sort_values;
 use crate::store::{Direction, Sort};
 
 pub(crate) static ATTRIBUTE: Definition = Definition {
@@ -53,7 +53,7 @@ pub(crate) async fn attribute(
             Direction::Ascending
         };
         let sort = Some(Sort {
-            field: p.field,
+            field: document_enrich::lineage(&p.field),
             direction,
         });
         at.report.output = Some(at.run.store.count(&at.reach(&[]), filter.as_ref()).await?);
@@ -64,7 +64,7 @@ pub(crate) async fn attribute(
     }
     let mut rows = at.rows(set).await?;
     rows.sort_by(|a, b| {
-        let (x, y) = (value_at(&a.value, &p.field), value_at(&b.value, &p.field));
+        let (x, y) = (a.at(&p.field), b.at(&p.field));
         let absent = |v: Option<&Value>| v.is_none_or(Value::is_null);
         match (absent(x), absent(y)) {
             (false, false) if descending => sort_values(y, x),
@@ -128,7 +128,7 @@ pub(crate) async fn normalize(
     let mut rows = at.rows(set).await?;
     let scores: Vec<Option<f64>> = rows
         .iter()
-        .map(|r| value_at(&r.value, field).and_then(Value::as_f64))
+        .map(|r| r.at(field).and_then(Value::as_f64))
         .collect();
     let known: Vec<f64> = scores.iter().copied().flatten().collect();
     if known.is_empty() {

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use loupe_wire::{Object, StageCategory, Value};
 use serde_json::json;
 
-use super::api_call::{MAX_CALLS, ON_ERROR, settle};
+use super::api_call::{MAX_CALLS, NoAnswer, ON_ERROR, settle};
 use super::execution::Execution;
 use super::parameters::Parameters;
 use super::schema::{Kind, inside, member, problem, required};
@@ -163,13 +163,19 @@ pub(crate) async fn run(
             "stage `{}`: rows were looked up for the first {MAX_CALLS} documents only",
             at.stage
         ));
+        at.capped("documents", rows.len() + rest.len(), MAX_CALLS);
     }
     for (index, row) in rows.iter().enumerate() {
         let context = at.context_of(row, index);
         lookup.values.push(values(&written, &names, &context)?);
     }
     let found = asked(at, &*tables, &connection, lookup).await?;
-    let answers = found.into_iter().map(|found| kept(p, found?)).collect();
+    // A database that is away answers for none of them.
+    let answers = found.into_iter().map(|found| {
+        let kept = found.and_then(|rows| kept(p, rows));
+        kept.map_err(NoAnswer::lasting)
+    });
+    let answers: Vec<Result<Option<Value>, NoAnswer>> = answers.collect();
     let mut out = settle(at, p, rows, answers)?;
     out.extend(rest);
     Ok(Working::Rows(out))

@@ -132,12 +132,20 @@ pub(crate) async fn run(
             at.stage,
             groups.len()
         ));
+        at.capped("groups", groups.len(), MAX_GROUPS);
         groups.truncate(MAX_GROUPS);
     }
     language::tell_provider(at, p);
     let (mut questions, mut sizes) = (Vec::new(), Vec::new());
     for group in &groups {
-        let (text, used) = documents(at, p, group).await?;
+        let (text, used, is_cut) = documents(at, p, group).await?;
+        if is_cut {
+            at.warn(format!(
+                "stage `{}`: the first document alone has more than {} tokens and was cut",
+                at.stage,
+                p.count("max_input_tokens").unwrap_or(8000)
+            ));
+        }
         let mut context = at.context.clone();
         context.set("DOCUMENTS", &json!(text));
         context.set("DOC_COUNT", &json!(used));
@@ -182,12 +190,13 @@ fn grouped(rows: Vec<Row>, field: Option<&str>) -> Vec<Group> {
     groups
 }
 
-/// The documents' text within its tokens, and how many of them it holds.
+/// The documents' text within its tokens, how many of them it holds, and whether a whole one had to be cut: of nothing at all
+/// the model would make something up.
 async fn documents(
     at: &Execution,
     p: &Parameters,
     group: &Group,
-) -> Result<(String, usize), RunError> {
+) -> Result<(String, usize, bool), RunError> {
     let mut texts = Vec::with_capacity(group.rows.len());
     for (index, row) in group.rows.iter().enumerate() {
         texts.push(match p.text("document_template") {
@@ -211,17 +220,17 @@ async fn documents(
     let budget = p.count("max_input_tokens").unwrap_or(8000);
     let fitted = offload(move || {
         let Some(bpe) = tokens::tokenizer("cl100k_base") else {
-            return texts.into_iter().map(|text| Some((text, false))).collect();
+            let whole = texts.into_iter().map(|text| Some((text, false)));
+            return (whole.collect::<Vec<_>>(), false);
         };
-        tokens::fit(bpe, texts, "\n\n", budget, how)
+        let first = texts.first().map(|text| tokens::count(bpe, text, budget));
+        let is_cut = how == Fit::Whole && first.is_some_and(|count| count > budget);
+        let how = if is_cut { Fit::CutLast } else { how };
+        (tokens::fit(bpe, texts, "\n\n", budget, how), is_cut)
     });
-    let kept: Vec<String> = fitted
-        .await?
-        .into_iter()
-        .flatten()
-        .map(|(text, _)| text)
-        .collect();
-    Ok((kept.join("\n\n"), kept.len()))
+    let (fitted, is_cut) = fitted.await?;
+    let kept: Vec<String> = fitted.into_iter().flatten().map(|(text, _)| text).collect();
+    Ok((kept.join("\n\n"), kept.len(), is_cut))
 }
 
 /// A document without the field is told by its own members.

@@ -87,6 +87,7 @@ pub(crate) async fn run(
             at.stage,
             rows.len()
         ));
+        at.capped("documents", rows.len(), MAX_DOCUMENTS);
     }
     let count = rows.len().min(MAX_DOCUMENTS);
     let found = classify(at, p, &taxonomy, &rows[..count]).await?;
@@ -97,7 +98,7 @@ pub(crate) async fn run(
         let mut found: Vec<Match> = match found {
             Ok(found) => found,
             // One document without what the mappings want leaves the others as they are.
-            Err(RunError::Invalid(reason)) => {
+            Err(RunError::Invalid(reason) | RunError::Away(reason)) => {
                 failed.get_or_insert(reason);
                 continue;
             }

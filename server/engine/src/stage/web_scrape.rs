@@ -10,14 +10,14 @@ use loupe_wire::{StageCategory, Value};
 use serde_json::json;
 use url::Url;
 
-use super::api_call::{MAX_CALLS, ON_ERROR, settle};
+use super::api_call::{MAX_CALLS, NoAnswer, ON_ERROR, settle};
 use super::execution::Execution;
 use super::parameters::Parameters;
 use super::schema::{Kind, Member, member};
 use super::working::{Row, Working};
 use super::{Definition, RunError};
 use crate::crawl::address::{bare, is_taken, join};
-use crate::extract::{Claim, Decoded, Extraction, Want};
+use crate::extract::{Claim, Decoded, ErrorKind, Extraction, Want};
 use crate::template::render_text;
 use crate::web::{Answer, Ask, Web};
 
@@ -161,6 +161,7 @@ pub(crate) async fn run(
             "stage `{}`: only the pages of the first {MAX_CALLS} documents were read",
             at.stage
         ));
+        at.capped("documents", rows.len() + rest.len(), MAX_CALLS);
     }
     let reader = Arc::new(reader(at, p, rows.len())?);
     let urls: Vec<Result<String, String>> = rows
@@ -170,7 +171,7 @@ pub(crate) async fn run(
         .collect();
     let work = urls.into_iter().map(|url| {
         let reader = reader.clone();
-        async move { reader.crawl(&url?).await }
+        async move { reader.crawl(&url.map_err(NoAnswer::lasting)?).await }
     });
     let at_once = at.batch.unwrap_or(p.count("batch_size").unwrap_or(5));
     let all = futures::stream::iter(work)
@@ -235,18 +236,21 @@ fn address(at: &Execution, p: &Parameters, row: &Row, index: usize) -> Result<St
 
 impl Reader {
     /// The page, and under `pages` those that it leads to. Only the first one has to be readable.
-    async fn crawl(&self, first: &str) -> Result<Value, String> {
-        let first = Url::parse(first).map_err(|_| format!("`{first}` is not an address"))?;
-        let host = first.host_str().unwrap_or_default().to_owned();
+    async fn crawl(&self, first: &str) -> Result<Value, NoAnswer> {
+        let first = Url::parse(first)
+            .map_err(|_| NoAnswer::lasting(format!("`{first}` is not an address")))?;
         let (mut page, links) = self.page(first.clone()).await?;
-        let mut seen = HashSet::from([bare(first)]);
+        // It may have led elsewhere, as from `example.com` to `www.example.com`: that is its domain then.
+        let own = address_of(&page);
+        let host = own.as_ref().and_then(Url::host_str).map(str::to_owned);
+        let mut seen: HashSet<_> = std::iter::once(first).chain(own).map(bare).collect();
         let mut open: VecDeque<(usize, Url)> = VecDeque::new();
         let mut add = |links: Vec<Url>, depth: usize, open: &mut VecDeque<(usize, Url)>| {
             if depth > self.depth {
                 return;
             }
             for link in links {
-                let near = !self.own_domain || link.host_str() == Some(host.as_str());
+                let near = !self.own_domain || link.host_str() == host.as_deref();
                 if near && self.takes(&link) && seen.insert(bare(link.clone())) {
                     open.push_back((depth, link));
                 }
@@ -260,7 +264,11 @@ impl Reader {
                 break;
             };
             tokio::time::sleep(self.delay).await;
-            if let Ok((page, links)) = self.page(link).await {
+            let Ok((page, links)) = self.page(link).await else {
+                continue;
+            };
+            let is_near = address_of(&page).is_some_and(|at| at.host_str() == host.as_deref());
+            if is_near || !self.own_domain {
                 more.push(page);
                 add(links, depth + 1, &mut open);
             }
@@ -275,25 +283,23 @@ impl Reader {
         is_taken(&self.include, &self.exclude, url)
     }
 
-    async fn page(&self, url: Url) -> Result<(Value, Vec<Url>), String> {
+    async fn page(&self, url: Url) -> Result<(Value, Vec<Url>), NoAnswer> {
         if !self.takes(&url) {
-            return Err(format!("`url_patterns` leave out `{url}`"));
+            let reason = format!("`url_patterns` leave out `{url}`");
+            return Err(NoAnswer::lasting(reason));
         }
         let ask = Ask {
             timeout: self.timeout,
             max_bytes: MOST,
             ..Ask::get(url)
         };
-        let answer = self.web.ask(ask).await.map_err(|e| e.to_string())?;
+        let answer = self.web.ask(ask).await?;
         if !answer.status.is_success() {
-            return Err(format!(
-                "{} answered {}",
-                answer.url.host_str().unwrap_or("it"),
-                answer.status
-            ));
+            return Err(NoAnswer::of_status(&answer));
         }
         if !self.takes(&answer.url) {
-            return Err(format!("it leads to `{}`, which is left out", answer.url));
+            let reason = format!("it leads to `{}`, which is left out", answer.url);
+            return Err(NoAnswer::lasting(reason));
         }
         let sent = self
             .html
@@ -306,7 +312,7 @@ impl Reader {
     }
 
     /// What the page says, and where it leads.
-    async fn read(&self, answer: Answer) -> Result<(Value, Vec<Url>), String> {
+    async fn read(&self, answer: Answer) -> Result<(Value, Vec<Url>), NoAnswer> {
         let mime = answer.headers.get("content-type");
         let claim = Claim {
             mime: mime
@@ -315,7 +321,11 @@ impl Reader {
             ..Claim::default()
         };
         let decoded = self.extraction.decode(Want::Page, claim, answer.body).await;
-        let (file, links) = match decoded.map_err(|e| e.to_string())? {
+        let decoded = decoded.map_err(|error| match error.kind {
+            ErrorKind::Transient | ErrorKind::Away => NoAnswer::from(error.to_string()),
+            ErrorKind::Permanent | ErrorKind::Resource => NoAnswer::lasting(error.to_string()),
+        });
+        let (file, links) = match decoded? {
             Decoded::Page(page) => {
                 let base = page
                     .base
@@ -324,11 +334,14 @@ impl Reader {
                 let base = base.unwrap_or_else(|| answer.url.clone());
                 let links = page.links.iter().take(MOST_LINKS);
                 let links: Vec<Url> = links.filter_map(|link| join(&base, &link.href)).collect();
-                let file = page.text.ok_or("the page holds no text")?;
+                let file = page.text;
+                let file = file.ok_or_else(|| NoAnswer::lasting("the page holds no text"))?;
                 (file, links)
             }
             Decoded::Text(file) => (file, Vec::new()),
-            Decoded::Picture(_) => return Err("the address leads to a picture".to_owned()),
+            Decoded::Picture(_) => {
+                return Err(NoAnswer::lasting("the address leads to a picture"));
+            }
         };
         let content = file.pages.join("\n\n");
         let kept = start(&content);
@@ -341,6 +354,11 @@ impl Reader {
         }
         Ok((told, links))
     }
+}
+
+/// Where a page was read.
+fn address_of(page: &Value) -> Option<Url> {
+    Url::parse(page["url"].as_str()?).ok()
 }
 
 /// The first characters of a text.

@@ -149,7 +149,7 @@ impl Working {
     }
 }
 
-/// Documents in the order of the store, `limit` of them from `offset` on.
+/// As [`documents`], as rows.
 pub(crate) async fn list(
     store: &dyn DocStore,
     reach: &Reach,
@@ -158,19 +158,32 @@ pub(crate) async fn list(
     offset: usize,
     limit: usize,
 ) -> Result<Vec<Row>, RunError> {
-    let (mut rows, mut cursor, mut offset) = (Vec::new(), None, offset);
-    while rows.len() < limit {
+    let found = documents(store, reach, filter, sort, offset, limit).await?;
+    Ok(found.into_iter().map(|d| Row::new(d, None)).collect())
+}
+
+/// Documents in the order of the store, `limit` of them from `offset` on.
+pub(crate) async fn documents(
+    store: &dyn DocStore,
+    reach: &Reach,
+    filter: Option<Filter>,
+    sort: Option<Sort>,
+    offset: usize,
+    limit: usize,
+) -> Result<Vec<Document>, RunError> {
+    let (mut found, mut cursor, mut offset) = (Vec::new(), None, offset);
+    while found.len() < limit {
         let query = ListQuery {
             filter: filter.clone(),
             sort: sort.clone(),
-            limit: LIST_PAGE.min(limit - rows.len()),
+            limit: LIST_PAGE.min(limit - found.len()),
             offset,
             cursor: cursor.take(),
             vectors: WithVectors::No,
         };
         let page = store.list(reach, query).await?;
         let empty = page.documents.is_empty();
-        rows.extend(page.documents.into_iter().map(|d| Row::new(d, None)));
+        found.extend(page.documents);
         // The offset counts from the start; a cursor already stands behind it.
         offset = 0;
         match page.next {
@@ -178,5 +191,5 @@ pub(crate) async fn list(
             _ => break,
         }
     }
-    Ok(rows)
+    Ok(found)
 }

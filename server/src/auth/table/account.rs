@@ -1,6 +1,6 @@
 //! What asks for no key, and keys, people, secrets, connections and receivers of an organization.
 
-use super::{ADMIN, Access, READ, Row, Scoped};
+use super::{ADMIN, Access, END_USERS, READ, Row, Scoped};
 
 pub(super) const ROWS: &[Row] = rows! {
     InRules {
@@ -30,7 +30,7 @@ pub(super) const ROWS: &[Row] = rows! {
         "GET /v1/marketplace/catalog" Access::Public,
         "GET /v1/marketplace/catalog/{public_name}" Access::Public,
         "GET /v1/marketplace/catalog/{public_name}/config" Access::Public,
-        "POST /v1/marketplace/catalog/{public_name}/execute" Access::AnyKey,
+        "POST /v1/marketplace/catalog/{public_name}/execute" READ => END_USERS,
         "GET /v1/marketplace/catalog/{public_name}/template" Access::Public,
         "POST /v1/marketplace/catalog/{public_name}/verify" Access::Public,
 

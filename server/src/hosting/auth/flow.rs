@@ -66,12 +66,15 @@ pub(super) async fn sign_in(asked: &Asked<'_>) -> Result<Response> {
         Failed::mark(page, user_id, code)
     };
     let Some(email) = address(asked.text("email")) else {
-        known.throttle.address(asked.app)?;
+        known.throttle.address(asked.app).await?;
         return Ok(wrong(None, "user_unknown"));
     };
     let is_known = session::is_known(asked, &email);
     let app_id = asked.site.app_id();
-    let counted = known.throttle.begin(asked.app, app_id, &email, is_known)?;
+    let counted = known
+        .throttle
+        .begin(asked.app, app_id, &email, is_known)
+        .await?;
     let user = store::by_email(asked.app.db(), &place(asked.site), &email).await?;
     let kept = user
         .as_ref()
@@ -81,7 +84,7 @@ pub(super) async fn sign_in(asked: &Asked<'_>) -> Result<Response> {
     let right = asked.app.passwords.hashing.verify(typed, kept).await?;
     match user {
         Some(user) if right => {
-            counted.was_right();
+            counted.was_right(asked.app).await?;
             let user = renew_hash(asked, user, typed).await?;
             session::begin(asked, &user, &asked.return_to()).await
         }
@@ -124,7 +127,7 @@ async fn renew_hash(asked: &Asked<'_>, user: User, typed: &str) -> Result<User> 
 pub(super) async fn sign_up(asked: &Asked<'_>) -> Result<Response> {
     by_mail(asked)?;
     let known = &asked.app.hosting.auth;
-    known.throttle.address(asked.app)?;
+    known.throttle.address(asked.app).await?;
     let refused = |why: String| {
         Ok(views::sign_up(
             asked,
@@ -141,7 +144,8 @@ pub(super) async fn sign_up(asked: &Asked<'_>) -> Result<Response> {
     }
     known
         .throttle
-        .mail(asked.app, asked.site.app_id(), &email)?;
+        .mail(asked.app, asked.site.app_id(), &email)
+        .await?;
     let hashed = asked.app.passwords.hashing.hash(typed).await?;
     let (token, browser) = (id::random_base62(43), id::random_base62(43));
     let wanted = Wanted {
@@ -196,7 +200,7 @@ fn sign_up_mail(name: &str, home: &str, token: Option<&str>) -> String {
 pub(super) async fn verify(asked: &Asked<'_>) -> Result<Response> {
     by_mail(asked)?;
     let (app, known) = (asked.app, &asked.app.hosting.auth);
-    known.throttle.address(app)?;
+    known.throttle.address(app).await?;
     let (place, now) = (place(asked.site), app.clock().micros());
     let token_hash = hash(asked.text("token"));
     let over = || {
@@ -265,13 +269,14 @@ pub(super) const ROLE: &str = "org:member";
 pub(super) async fn forgot(asked: &Asked<'_>) -> Result<Response> {
     by_mail(asked)?;
     let known = &asked.app.hosting.auth;
-    known.throttle.address(asked.app)?;
+    known.throttle.address(asked.app).await?;
     let Some(email) = address(asked.text("email")) else {
         return Err(ApiError::bad_request("", "This is no e-mail address."));
     };
     known
         .throttle
-        .mail(asked.app, asked.site.app_id(), &email)?;
+        .mail(asked.app, asked.site.app_id(), &email)
+        .await?;
     let (place, now, token) = (
         place(asked.site),
         asked.app.clock().micros(),
@@ -317,7 +322,7 @@ pub(super) async fn forgot(asked: &Asked<'_>) -> Result<Response> {
 pub(super) async fn reset(asked: &Asked<'_>) -> Result<Response> {
     by_mail(asked)?;
     let (app, known) = (asked.app, &asked.app.hosting.auth);
-    known.throttle.address(app)?;
+    known.throttle.address(app).await?;
     let (place, now) = (place(asked.site), app.clock().micros());
     let token_hash = hash(asked.text("token"));
     let over = || {

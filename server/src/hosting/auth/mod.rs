@@ -2,6 +2,7 @@
 //! Every app has people and sessions of its own.
 
 mod bearer;
+mod described;
 mod flow;
 mod inspect;
 mod keys;

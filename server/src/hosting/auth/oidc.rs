@@ -1,7 +1,7 @@
 //! What providers are asked, through the guarded client: their description, a code's tokens. What an ID token
 //! says is believed after its signature, issuer, audience, time and nonce were checked.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -12,6 +12,7 @@ use loupe_wire::reading;
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
+    described::describe,
     keys::key,
     provider::{Client, Person},
     requests::address,
@@ -121,18 +122,6 @@ pub(super) async fn ask_description(
         return Ok(described);
     }
     Err(format!("{issuer} calls itself {}", described.issuer))
-}
-
-/// The description of a provider.
-pub(super) async fn describe(app: &App, issuer: &str) -> Result<Arc<Description>> {
-    let known = &app.hosting.auth.providers.described;
-    if let Some(known) = known.get(issuer).await {
-        return Ok(known);
-    }
-    let described = ask_description(app, issuer).await.map_err(unusable)?;
-    let described = Arc::new(described);
-    known.insert(issuer.to_owned(), described.clone()).await;
-    Ok(described)
 }
 
 /// Tokens of an owner's own service: where its keys lie, and what the tokens have to say besides.

@@ -1,7 +1,7 @@
 //! Signing in with another service: providers of OpenID Connect by discovery, Google among them, and GitHub. Code with
 //! PKCE, state and nonce, bound to the browser that began, used once, within ten minutes.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use axum::response::Response;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{
-    Asked, flow, hash, keys, oidc,
+    Asked, described, flow, hash, keys, oidc,
     requests::cookie,
     session::{self, Cookie, place},
     store::{self, NewToken, Place, Profile, User},
@@ -31,20 +31,16 @@ const WAY: i64 = 10 * 60 * 1_000_000;
 
 const FLOW: &str = "flow";
 
-/// What providers said of themselves, for ten minutes.
+/// What providers said of themselves, and the keys that they sign with.
 pub(super) struct Providers {
-    pub described: Cache<String, Arc<oidc::Description>>,
+    pub described: Cache<String, Arc<described::Described>>,
     pub keys: Cache<String, Arc<keys::Keys>>,
 }
 
 impl Default for Providers {
     fn default() -> Self {
-        let keep = Duration::from_secs(600);
         Self {
-            described: Cache::builder()
-                .max_capacity(1_000)
-                .time_to_live(keep)
-                .build(),
+            described: described::kept(),
             keys: keys::kept(),
         }
     }
@@ -221,13 +217,13 @@ pub(super) struct Way {
 /// Leads a browser to a provider.
 pub(super) async fn start(asked: &Asked<'_>) -> Result<Response> {
     let app = asked.app;
-    app.hosting.auth.throttle.address(app)?;
+    app.hosting.auth.throttle.address(app).await?;
     let auth = asked.site.hosted.auth_config.as_ref();
     let service = ways(app, auth).find(asked.text("provider"))?;
     let client = client(app, (&asked.site.org_id, auth), service).await?;
     let authorize = match service {
         Service::Github => format!("{}/login/oauth/authorize", client.issuer),
-        _ => oidc::describe(app, &client.issuer)
+        _ => described::describe(app, &client.issuer)
             .await?
             .authorization_endpoint
             .clone(),
@@ -297,7 +293,7 @@ pub(super) struct Person {
 /// Where a browser comes back from a provider.
 pub(super) async fn callback(asked: &Asked<'_>, name: &str) -> Result<Response> {
     let app = asked.app;
-    app.hosting.auth.throttle.address(app)?;
+    app.hosting.auth.throttle.address(app).await?;
     let sent = |name: &str| asked.query.get(name).map_or("", String::as_str);
     let way = take(asked, sent("state"), name).await?;
     if !sent("error").is_empty() {

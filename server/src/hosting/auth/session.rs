@@ -207,7 +207,7 @@ pub(super) async fn me(asked: &Asked<'_>) -> Result<Response> {
 pub(super) async fn people(asked: &Asked<'_>) -> Result<Response> {
     let user = visitor(asked.app, asked.site, asked.headers).await?;
     let user = user.ok_or_else(signed_out)?;
-    let said = apps::variable(&asked.site.hosted, "LOUPE_LIST_USERS");
+    let said = apps::variable(&asked.site.hosted, apps::check::LIST_USERS);
     if !may_list(said.unwrap_or_default(), &user.profile.role) {
         return Err(ApiError::forbidden(
             "users_not_listed",

@@ -22,7 +22,11 @@ pub fn router() -> OpenApiRouter<App> {
 async fn get_me(State(app): State<App>, org: Org<Read>) -> Result<Json<MeResponse>> {
     let organization = organizations::find(app.db(), &org.caller.org_id).await?;
     let key = &org.caller.key;
-    let user = users::find_by_id(app.db(), &org.caller.org_id, &key.user_id).await?;
+    // Keys of retrievers and of end users are in the hands of strangers: whose they were made by is not for them.
+    let user = match org.caller.is_retriever_key() || org.caller.principal().is_some() {
+        true => None,
+        false => users::find_by_id(app.db(), &org.caller.org_id, &key.user_id).await?,
+    };
     let standing = limits::standing(&app, &org.caller.org_id).await?;
     let rate = limits::rate(&app, &org.caller, standing);
     let rate_limits = [

@@ -1,8 +1,9 @@
 //! What an alert may be about.
 
+use chrono::{DateTime, Utc};
 use loupe_wire::{
     AlertResponse, AlertSource, NamespaceOperation, NamespaceSelector, NamespaceSelectorMode,
-    ResourceType, SystemCondition, Value,
+    PatchAlertRequest, ResourceType, SystemCondition, Value,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::json;
@@ -19,7 +20,7 @@ use crate::{
 const LARGEST: usize = 65_536;
 
 /// Checks what an alert is about, as a whole: after a change as well as at first. The retriever that it watched `before` is
-/// no matter of the key that changes something else, and a condition that stays was checked when it was sent.
+/// no matter of the key that changes something else, and a condition or a selector that stays was checked when it was sent.
 pub(super) async fn check(
     app: &App,
     place: &Place,
@@ -65,7 +66,9 @@ pub(super) async fn check(
             }
         },
     }
-    if let Some(selector) = &alert.namespace_selector {
+    if let Some(selector) = &alert.namespace_selector
+        && !before.is_some_and(|before| watches_as(before, alert))
+    {
         check_selector(app, place, selector).await?;
     }
     let rest = json!([alert.inputs, alert.metadata]).to_string();
@@ -74,6 +77,23 @@ pub(super) async fn check(
         return Err(Violation::body(&["inputs"], "too_long", msg, Value::Null).into());
     }
     Ok(())
+}
+
+/// A snooze that is over already would be none.
+pub(super) fn check_snooze(request: &PatchAlertRequest, now: DateTime<Utc>) -> Result<()> {
+    match request.snoozed_until.flatten() {
+        Some(until) if until <= now => {
+            let msg = "a snooze ends in the future; null ends it now";
+            let input = until.to_rfc3339().into();
+            Err(Violation::body(&["snoozed_until"], "value_error", msg, input).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a change leaves alone what is watched. Whoever turns an alert on has it watch something.
+fn watches_as(before: &AlertResponse, after: &AlertResponse) -> bool {
+    before.namespace_selector == after.namespace_selector && (before.enabled || !after.enabled)
 }
 
 /// What a condition is narrowed to is there, named by its id.
@@ -128,7 +148,11 @@ async fn check_selector(app: &App, place: &Place, selector: &NamespaceSelector) 
         return Err(fault("namespace_ids", "select at least one namespace"));
     }
     for id in &selector.namespace_ids {
-        NAMESPACES.find(app.db(), &place.caller.org_id, id).await?;
+        let found = NAMESPACES.find(app.db(), &place.caller.org_id, id).await?;
+        // What is written to is known by its id alone: a name would watch nothing.
+        if found.id != *id {
+            return Err(ApiError::not_found("namespace", id));
+        }
     }
     Ok(())
 }

@@ -66,6 +66,8 @@ pub(super) struct Finding {
     pub id: String,
     /// One sentence, without a full stop.
     pub text: String,
+    /// Where it is; none of what is the organization's.
+    pub namespace_id: Option<String>,
 }
 
 /// Refuses parameters that the condition does not look at, and that are none of the interface.
@@ -115,6 +117,8 @@ pub(super) struct Look<'a> {
     pub(super) app: &'a App,
     pub(super) org_id: &'a str,
     condition: &'a SystemCondition,
+    /// The namespace that is being measured.
+    within: Option<String>,
     pub(super) now: i64,
     pub(super) findings: Vec<Finding>,
     /// What the next look is held against.
@@ -133,6 +137,7 @@ impl<'a> Look<'a> {
             app,
             org_id,
             condition,
+            within: None,
             now,
             findings: Vec::new(),
             baseline,
@@ -160,13 +165,18 @@ impl<'a> Look<'a> {
     pub(super) fn find(&mut self, id: impl Into<String>, text: impl Into<String>) {
         if self.findings.len() < MOST {
             let (id, text) = (id.into(), text.into());
-            self.findings.push(Finding { id, text });
+            self.findings.push(Finding {
+                id,
+                text,
+                namespace_id: self.within.clone(),
+            });
         }
     }
 
     /// What is measured in each namespace.
     pub(super) async fn measure(&mut self, namespace_id: &str) -> Result<()> {
         use SystemConditionType as Is;
+        self.within = Some(namespace_id.to_owned());
         match self.condition.r#type {
             Is::CollectionEmpty => collections::empty(self, namespace_id).await,
             Is::CollectionStale => collections::stale(self, namespace_id).await,
@@ -188,6 +198,7 @@ impl<'a> Look<'a> {
 
     /// What is measured once for the organization.
     pub(super) async fn measure_organization(&mut self) -> Result<()> {
+        self.within = None;
         match self.condition.r#type {
             SystemConditionType::TaskQueueDegraded => self.queue_degraded().await,
             SystemConditionType::DlqGrowth => self.failures_grow().await,

@@ -329,7 +329,7 @@ fn body(alert: &Alert, execution: &AlertExecutionResult, claim: &Claim) -> Objec
             told
         })
         .collect();
-    let ids = claim.work.get("resource_ids").cloned().unwrap_or_default();
+    let kept = |name: &str| claim.work.get(name).cloned().unwrap_or_default();
     let body = json!({
         "event_type": "alert.triggered",
         "text": text(claim, "text"),
@@ -343,7 +343,8 @@ fn body(alert: &Alert, execution: &AlertExecutionResult, claim: &Claim) -> Objec
         "match_count": execution.match_count,
         "matches": matches,
         "source_documents": execution.source_documents,
-        "resource_ids": ids,
+        "resource_ids": kept("resource_ids"),
+        "namespace_ids": kept("namespace_ids"),
     });
     match body {
         Value::Object(body) => body,

@@ -1,7 +1,7 @@
 //! Looking: what an alert asks is measured, and what was found decides whether people are told. The decision and what
 //! follows from it are one transaction, so that a cause is told once.
 
-use std::{cmp::Ordering, time::Instant};
+use std::{cmp::Ordering, collections::BTreeSet, time::Instant};
 
 use loupe_engine::filter;
 use loupe_wire::{
@@ -68,6 +68,8 @@ struct Found {
     matches: Vec<AlertMatchResult>,
     /// What was found, in words, where it is no documents.
     findings: Vec<conditions::Finding>,
+    /// The namespaces that it was found in.
+    within: Vec<String>,
     baseline: Option<Object>,
 }
 
@@ -141,6 +143,7 @@ async fn search(app: &App, alert: &Alert, cause: &Cause) -> Result<Found> {
         Some(namespace_id) => namespace_id.clone(),
         None => store::retriever_namespace(app.db(), &alert.org_id, retriever_id).await?,
     };
+    let within = vec![namespace_id.clone()];
     let scope: Scope<Write> = Scope::internal(Caller::system(&alert.org_id), namespace_id);
     let retriever = retrievers::known(app, &scope, retriever_id).await?;
     let mut inputs = ask.inputs.clone();
@@ -168,6 +171,7 @@ async fn search(app: &App, alert: &Alert, cause: &Cause) -> Result<Found> {
         holds,
         count: documents.len(),
         matches: documents.iter().take(KEPT).map(matched).collect(),
+        within,
         ..Found::default()
     })
 }
@@ -237,7 +241,10 @@ async fn measure(app: &App, owner: &str, alert: &Alert, now: i64) -> Result<Foun
         look.measure(&namespace_id).await?;
     }
     look.measure_organization().await?;
+    let within = look.findings.iter();
+    let within: BTreeSet<&String> = within.flat_map(|one| &one.namespace_id).collect();
     Ok(Found {
+        within: within.into_iter().cloned().collect(),
         holds: !look.findings.is_empty(),
         count: look.findings.len(),
         findings: look.findings,
@@ -261,6 +268,8 @@ async fn decide(
     // One that began later may have decided first.
     let since = (now - state.fired_at).max(0);
     let rested = state.fired_at == 0 || since >= alert.alert.cooldown_seconds * 1_000_000;
+    let snoozed = alert.alert.snoozed_until;
+    let rested = rested && snoozed.is_none_or(|until| until.timestamp_micros() <= now);
     let (known, news) = known(&state.baseline.0, &found.findings, rested);
     let rises = !state.holds || news || cause.is_new_question || cause.is_request;
     let again = alert
@@ -299,7 +308,8 @@ async fn decide(
         tell(tx, alert, "alert.execution.completed", payload, now).await?;
     }
     if result.triggered {
-        fire(tx, owner, alert, &result, &found.findings, now).await?;
+        let told = (found.findings.as_slice(), found.within.as_slice());
+        fire(tx, owner, alert, &result, told, now).await?;
     }
     Ok(result)
 }
@@ -342,14 +352,14 @@ async fn fire(
     owner: &str,
     alert: &Alert,
     result: &AlertExecutionResult,
-    findings: &[conditions::Finding],
+    (findings, within): (&[conditions::Finding], &[String]),
     now: i64,
 ) -> Result<()> {
     let text = sentence(alert, result, findings);
     let ids = ids_of(findings);
     let payload = json!({
         "execution_id": result.execution_id, "match_count": result.match_count, "text": text,
-        "collection_id": result.collection_id, "resource_ids": ids,
+        "collection_id": result.collection_id, "resource_ids": ids, "namespace_ids": within,
     });
     tell(tx, alert, "alert.triggered", payload, now).await?;
     let change = Change {
@@ -372,13 +382,13 @@ async fn fire(
         content: text.clone(),
         about: json!({
             "alert_id": alert.id(), "execution_id": result.execution_id,
-            "namespace_id": alert.alert.namespace_id, "resource_ids": ids,
+            "namespace_id": alert.alert.namespace_id, "resource_ids": ids, "namespace_ids": within,
         }),
     };
     notifications::notify(tx, &alert.org_id, notice, now).await?;
     let work = json!({
         "owner": owner, "alert_id": alert.id(), "execution_id": result.execution_id, "text": text,
-        "resource_ids": ids,
+        "resource_ids": ids, "namespace_ids": within,
     });
     let mut task = NewTask::work(
         &alert.org_id,

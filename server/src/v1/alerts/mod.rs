@@ -26,6 +26,7 @@ pub use delivery::DELIVER;
 pub use executions::{evaluate, exists};
 pub use ingest::{GATHERED, INGEST, dispatch};
 pub use routes::router;
+pub use selecting::forget_namespace;
 pub use timed::{CLOCK, tick};
 
 use self::store::ALERTS;
@@ -216,6 +217,7 @@ async fn create(app: &App, place: Place, request: CreateAlertRequest) -> Result<
         cooldown_seconds: request.cooldown_seconds,
         renotify_interval_seconds: request.renotify_interval_seconds,
         last_fired_at: None,
+        snoozed_until: None,
         system_condition: request.system_condition,
         namespace_selector: request.namespace_selector,
         notification_config: request.notification_config,
@@ -348,6 +350,7 @@ async fn update(
 ) -> Result<AlertResponse> {
     let operation = NamespaceOperation::WriteData;
     let record = place.find(app, identifier, operation).await?;
+    checking::check_snooze(&request, app.clock().now())?;
     let before = record.data.0;
     let mut after = before.clone();
     apply(&mut after.alert, &request);
@@ -417,7 +420,7 @@ fn apply(alert: &mut AlertResponse, request: &PatchAlertRequest) {
         })* };
     }
     take! { name description retriever_id trigger_on min_count threshold inputs cooldown_seconds renotify_interval_seconds
-    system_condition namespace_selector enabled metadata execution_mode }
+    system_condition namespace_selector enabled metadata execution_mode snoozed_until }
 }
 
 /// Sends a test through every channel, whatever the alert finds.

@@ -1,12 +1,21 @@
 //! Which alerts watch a namespace, and which namespaces an alert watches.
 
-use loupe_wire::NamespaceSelectorMode;
+use loupe_wire::{AlertResponse, AuditAction, NamespaceSelectorMode, ResourceType};
+use serde_json::json;
 
 use super::{
     Alert,
     store::{self, ALERTS},
+    tell,
 };
-use crate::{app::App, error::Result};
+use crate::{
+    app::App,
+    auth::Caller,
+    clock,
+    db::{Record, Tx},
+    error::Result,
+    v1::audit::{self, Change},
+};
 
 /// Enabled alerts that watch the namespace: its own, and those of the organization that select it, each with its owner.
 pub(super) async fn watching(
@@ -47,4 +56,51 @@ pub(super) async fn namespaces_of(app: &App, alert: &Alert) -> Result<Vec<String
         all.retain(|id| selector.namespace_ids.contains(id));
     }
     Ok(all)
+}
+
+/// Takes a namespace that is removed out of the selectors of the organization's alerts. One that is left with nothing to watch
+/// is turned off: it would seem to watch.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn forget_namespace(
+    tx: &mut Tx,
+    caller: &Caller,
+    namespace_id: &str,
+    now: i64,
+) -> Result<()> {
+    let org_id = &caller.org_id;
+    let names = |record: &Record<Alert>| names(&record.alert, namespace_id);
+    for record in ALERTS.hold_some(tx, org_id, names).await? {
+        let before = record.data.0;
+        let mut after = before.clone();
+        without(&mut after.alert, namespace_id);
+        after.alert.updated_at = Some(clock::time(now));
+        let (id, name) = (after.id(), &after.alert.name);
+        ALERTS.update(tx, org_id, id, name, now, &after).await?;
+        tell(tx, &after, "alert.updated", json!({}), now).await?;
+        let change = Change {
+            action: AuditAction::AlertUpdated,
+            resource: (ResourceType::Alert, id),
+            changes: audit::difference(&before.alert, &after.alert),
+        };
+        audit::record(tx, caller, change, now).await?;
+    }
+    Ok(())
+}
+
+fn names(alert: &AlertResponse, namespace_id: &str) -> bool {
+    let selector = alert.namespace_selector.as_ref();
+    selector.is_some_and(|selector| selector.namespace_ids.iter().any(|id| id == namespace_id))
+}
+
+fn without(alert: &mut AlertResponse, namespace_id: &str) {
+    let Some(selector) = &mut alert.namespace_selector else {
+        return;
+    };
+    selector.namespace_ids.retain(|id| id != namespace_id);
+    let selects = selector.mode == Some(NamespaceSelectorMode::Selected);
+    if selects && selector.namespace_ids.is_empty() {
+        alert.enabled = false;
+    }
 }

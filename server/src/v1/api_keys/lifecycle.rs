@@ -95,7 +95,7 @@ pub async fn update(
                 let before = found.model.clone();
                 let after = changed(found.model, request);
                 if after.name != before.name {
-                    store::expire(tx, &user.organization_id, &user.user_id, now).await?;
+                    store::expire(tx, &user.organization_id, now).await?;
                     check_name(tx, &user, &after.name, after.key_id.as_deref()).await?;
                 }
                 store::update(tx, &after, &found.hash, now).await?;

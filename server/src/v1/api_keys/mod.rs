@@ -52,7 +52,7 @@ pub async fn mint(
     how: Mint<'_>,
 ) -> Result<(APIKeyModel, String)> {
     let org_id = &user.organization_id;
-    store::expire(tx, org_id, &user.user_id, how.now).await?;
+    store::expire(tx, org_id, how.now).await?;
     quota::check(tx, org_id, Resource::ApiKeys).await?;
     check_name(tx, user, &request.name, None).await?;
     let (secret, hash, prefix) = new_secret(how.kind);

@@ -18,8 +18,8 @@ crate::sql! {
     const FIND_BY_HASH = "SELECT key_id, secret_hash, status, is_protected, last_used_at, data FROM api_keys WHERE secret_hash = $1";
     const TOUCH = "UPDATE api_keys SET last_used_at = $3 WHERE org_id = $1 AND key_id = $2";
     const UPDATE = "UPDATE api_keys SET name = $3, secret_hash = $4, status = $5, expires_at = $6, updated_at = $7, data = $8 WHERE org_id = $1 AND key_id = $2";
-    // An expired key keeps nobody from its name.
-    const EXPIRE = "UPDATE api_keys SET status = 'expired' WHERE org_id = $1 AND user_id = $2 AND status = 'active' AND expires_at <= $3";
+    // An expired key keeps nobody from its name, nor from its place in the quota, whoever held it.
+    const EXPIRE = "UPDATE api_keys SET status = 'expired' WHERE org_id = $1 AND status = 'active' AND expires_at <= $2";
 }
 
 crate::row! {
@@ -99,9 +99,9 @@ pub(super) async fn insert(
     Ok(())
 }
 
-/// Marks the user's keys whose time is over.
-pub(super) async fn expire(tx: &mut Tx, org_id: &str, user_id: &str, now: i64) -> Result<()> {
-    tx.run(EXPIRE, args![org_id, user_id, now]).await?;
+/// Marks the organization's keys whose time is over.
+pub(super) async fn expire(tx: &mut Tx, org_id: &str, now: i64) -> Result<()> {
+    tx.run(EXPIRE, args![org_id, now]).await?;
     Ok(())
 }
 

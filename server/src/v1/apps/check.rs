@@ -13,7 +13,7 @@ use crate::{
     auth::{self, Caller},
     db::Tx,
     error::{ApiError, Result, Violation},
-    hosting::api::{levels, opens_something},
+    hosting::allowed::{levels, opens_something},
     password,
     v1::{namespaces, retrievers::cast, secrets},
 };
@@ -32,6 +32,13 @@ const RESERVED: [&str; 8] = [
     "static",
     "assets",
 ];
+
+/// The variable that lets visitors see and change only what is theirs, with its one value.
+pub const PRINCIPAL: &str = "LOUPE_PRINCIPAL";
+const USER: &str = "user";
+
+/// The variable that says who sees the people of an app.
+pub const LIST_USERS: &str = "LOUPE_LIST_USERS";
 
 /// Rules of what visitors may call, and letters of each.
 const RULES: usize = 50;
@@ -147,6 +154,13 @@ pub(super) fn build(build: Option<&BuildConfig>) -> Result<()> {
         let message = "this server runs no build that could use a secret: keep it among the organization's secrets";
         let path = ["build_config", "secrets"];
         return Err(Violation::body(&path, "not_enabled", message, Value::Null).into());
+    }
+    let principal = build.env_vars.get(PRINCIPAL).map(String::as_str);
+    if let Some(other) = principal.filter(|said| !matches!(*said, "" | USER)) {
+        let path = ["build_config", "env_vars", PRINCIPAL];
+        let message =
+            "say user, so that visitors see and change only what is theirs, or leave it out";
+        return fault(&path, message, other.into());
     }
     if build.api_allow.len() > RULES {
         let path = ["build_config", "api_allow"];
@@ -285,7 +299,24 @@ async fn issuer_is_asked(app: &App, sent: &AuthConfigInput) -> Result<()> {
     bearers::is_believed(app, "oidc_issuer", issuer).await
 }
 
-/// What an owner is told of settings that are kept and do nothing: rules that open nothing, services that nobody signs in with.
+/// Whether visitors of an app see and change only what is theirs. What was kept before other words were refused was meant to
+/// close something.
+pub fn is_own(hosted: &Hosted) -> bool {
+    super::variable(hosted, PRINCIPAL).is_some_and(|said| !said.is_empty())
+}
+
+/// Variables that look like the server's own and mean nothing to it.
+fn strange_variables(hosted: &Hosted) -> impl Iterator<Item = &String> {
+    let names = hosted.build_config.iter();
+    let names = names.flat_map(|build| build.env_vars.keys());
+    names.filter(|name| {
+        let known = [NAMESPACE, PRINCIPAL, LIST_USERS].contains(&name.as_str());
+        name.starts_with("LOUPE_") && !known
+    })
+}
+
+/// What an owner is told of settings that are kept and do nothing: rules that open nothing, variables that nobody reads, services
+/// that nobody signs in with.
 pub(super) fn warnings(app: &App, hosted: &Hosted) -> Vec<String> {
     let mut told = Vec::new();
     let build = hosted.build_config.iter();
@@ -296,9 +327,16 @@ pub(super) fn warnings(app: &App, hosted: &Hosted) -> Vec<String> {
             "the rule {pattern} of build_config.api_allow opens nothing: there is no such operation, or visitors never have it"
         ));
     }
+    let variables = strange_variables(hosted);
+    told.extend(variables.map(|name| {
+        format!("the variable {name} of build_config.env_vars means nothing to this server")
+    }));
     let Some(auth) = &hosted.auth_config else {
         return told;
     };
+    if auth.clerk_org_id.as_ref().is_some_and(|id| !id.is_empty()) {
+        told.push("auth_config.clerk_org_id means nothing to this server".into());
+    }
     // The other modes ask for nobody's names.
     if auth.mode != AuthConfigOutputMode::Clerk {
         return told;

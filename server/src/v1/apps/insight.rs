@@ -26,9 +26,13 @@ const MEASURED: i64 = 5_000;
 /// Errors that are shown.
 const SHOWN: i64 = 20;
 
+/// Rows of lines that are read at once.
+const ROWS: usize = 50;
+
 crate::sql! {
     const SUMS = "SELECT CAST(minute / $4 AS BIGINT) AS bucket, CAST(SUM(pages) AS BIGINT) AS pages, CAST(SUM(errors) AS BIGINT) AS errors FROM app_minutes WHERE org_id = $1 AND app_id = $2 AND minute >= $3 GROUP BY 1 ORDER BY 1";
     const EVENTS = "SELECT kind, created_at, data FROM app_events WHERE org_id = $1 AND app_id = $2 AND kind LIKE $3 AND created_at >= $4 ORDER BY created_at DESC, event_id LIMIT $5";
+    const EVENTS_AFTER = "SELECT event_id, kind, created_at, data FROM app_events WHERE org_id = $1 AND app_id = $2 AND kind LIKE $3 AND created_at >= $4 AND (created_at < $6 OR (created_at = $6 AND event_id > $7)) ORDER BY created_at DESC, event_id LIMIT $5";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM app_events WHERE org_id = $1 AND app_id = $2 AND kind NOT LIKE 'request.%' AND created_at >= $3";
     const DEPLOYS = "SELECT status, created_at, data FROM app_deploys WHERE org_id = $1 AND app_id = $2 AND created_at >= $3 AND ((status = 'failed' AND CAST($5 AS BIGINT) = 1) OR (status <> 'failed' AND CAST($6 AS BIGINT) = 1)) ORDER BY created_at DESC, deploy_id LIMIT $4";
 }
@@ -54,6 +58,19 @@ struct Place<'a> {
 
 type Event = (String, i64, Json<Value>);
 
+/// The lines of a row, the newest first. Those from before have one each.
+fn lines((kind, at, Json(mut data)): Event) -> Vec<Event> {
+    let Some(Value::Array(lines)) = data.get_mut("lines").map(Value::take) else {
+        return vec![(kind, at, Json(data))];
+    };
+    let lines = lines.into_iter().rev().map(|mut line| {
+        let members = line.as_object_mut();
+        let at = members.and_then(|members| members.remove("at")?.as_i64());
+        (kind.clone(), at.unwrap_or_default(), Json(line))
+    });
+    lines.collect()
+}
+
 impl Place<'_> {
     async fn sums(&self, since: i64, minutes: i64) -> Result<Vec<(i64, i64, i64)>> {
         let args = args![self.org_id, &self.app_id, since.div_euclid(MINUTE), minutes];
@@ -63,6 +80,33 @@ impl Place<'_> {
     async fn events(&self, kind: &str, since: i64, most: i64) -> Result<Vec<Event>> {
         let args = args![self.org_id, &self.app_id, kind, since, most];
         self.app.db().all(EVENTS, args).await
+    }
+
+    /// Lines of requests, the newest first. A row lies where the newest of its lines does, and others may reach into it.
+    async fn requests(&self, level: &str, since: i64, most: i64) -> Result<Vec<Event>> {
+        let kind = format!("request.{level}");
+        let most = usize::try_from(most).unwrap_or(0);
+        let mut all: Vec<Event> = Vec::new();
+        let mut after = (i64::MAX, String::new());
+        loop {
+            let (org_id, app_id, last) = (self.org_id, &self.app_id, &after.1);
+            let args = args![org_id, app_id, &kind, since, ROWS, after.0, last];
+            let rows: Vec<(String, String, i64, Json<Value>)> =
+                self.app.db().all(EVENTS_AFTER, args).await?;
+            let is_last = rows.len() < ROWS;
+            for (event_id, kind, at, data) in rows {
+                after = (at, event_id);
+                all.extend(lines((kind, at, data)));
+            }
+            all.retain(|(_, at, _)| *at >= since);
+            all.sort_by_key(|(_, at, _)| -at);
+            all.truncate(most);
+            // Nothing in the rows that follow is newer than the last of these.
+            let is_whole = all.len() == most && all.last().is_none_or(|last| last.1 >= after.0);
+            if is_last || is_whole {
+                return Ok(all);
+            }
+        }
     }
 }
 
@@ -162,7 +206,7 @@ fn vitals(events: Vec<Event>) -> Vec<VitalsSummary> {
 /// The newest errors: those that pages reported, and requests that this server failed at.
 async fn recent(place: &Place<'_>, since: i64) -> Result<Vec<RecentError>> {
     let mut all = place.events(REPORTED, since, SHOWN).await?;
-    all.extend(place.events("request.error", since, SHOWN).await?);
+    all.extend(place.requests("error", since, SHOWN).await?);
     all.sort_by_key(|(_, at, _)| -at);
     let shown = usize::try_from(SHOWN).unwrap_or(20);
     let told = all.into_iter().take(shown).map(|(kind, at, data)| {
@@ -244,15 +288,15 @@ pub async fn logs(
     let since = app.clock().micros() - wanted.hours * 60 * MINUTE;
     let results = match log_type {
         "requests" => {
-            let kind = format!("request.{}", level.unwrap_or("%"));
-            place.events(&kind, since, wanted.limit).await?
+            let level = level.unwrap_or("%");
+            place.requests(level, since, wanted.limit).await?
         }
         // What fails has one level, and what visitors do another.
         "errors" if level.is_some_and(|level| level != "error") => Vec::new(),
         "interactions" if level.is_some_and(|level| level != "info") => Vec::new(),
         "errors" => {
             let reported = place.events(REPORTED, since, wanted.limit).await?;
-            let mut all = place.events("request.error", since, wanted.limit).await?;
+            let mut all = place.requests("error", since, wanted.limit).await?;
             all.extend(reported);
             all.sort_by_key(|(_, at, _)| -at);
             all.truncate(usize::try_from(wanted.limit).unwrap_or(0));

@@ -33,6 +33,7 @@ pub use bearers::{has_bearers, key_name};
 pub use deploys::sweep;
 pub use domains::{begin_recheck, mailed, recheck};
 pub use embedding::Embedding;
+pub use public::keep_interaction;
 pub use routes::router;
 pub use store::APPS;
 

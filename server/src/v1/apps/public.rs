@@ -239,21 +239,37 @@ async fn note_interaction(
     Body(request): Body<InteractionRequest>,
 ) -> Result<Json<GenericSuccessResponse>> {
     let (org_id, hosted) = open(&app, &slug).await?;
-    hosting::limits::take_note(&app, &hosted.app_id).await?;
+    keep_interaction(&app, &org_id, &hosted, request)
+        .await
+        .map(Json)
+}
+
+/// Keeps what a page of an app tells of a visit, where its owner wants to know.
+///
+/// # Errors
+/// 413 for what is too large, 429 for too much from there, or of the app.
+pub async fn keep_interaction(
+    app: &App,
+    org_id: &str,
+    hosted: &Hosted,
+    request: InteractionRequest,
+) -> Result<GenericSuccessResponse> {
+    hosting::limits::take_note(app, &hosted.app_id).await?;
     let size = serde_json::to_vec(&request).map_err(ApiError::internal)?;
     if size.len() > LARGEST {
         let message = format!("an interaction is larger than {LARGEST} bytes");
         return Err(ApiError::payload_too_large("", message));
     }
-    if !visits::is_on(&hosted) {
-        return Ok(Json(GenericSuccessResponse::default()));
+    if !visits::is_on(hosted) {
+        return Ok(GenericSuccessResponse::default());
     }
     let kept = cut(&request, size.len());
+    let (org_id, app_id) = (org_id.to_owned(), hosted.app_id.clone());
     let (event_id, now) = (id::new("ixn_"), app.clock().micros());
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let place = (org_id.as_str(), hosted.app_id.as_str());
+                let place = (org_id.as_str(), app_id.as_str());
                 let kind = insight::kind_of(&request.event_type);
                 if kind == insight::REPORTED {
                     let failed = Tally {
@@ -266,7 +282,7 @@ async fn note_interaction(
             })
         })
         .await?;
-    Ok(Json(GenericSuccessResponse::default()))
+    Ok(GenericSuccessResponse::default())
 }
 
 /// What is kept of an interaction of this size.

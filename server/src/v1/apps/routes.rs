@@ -102,7 +102,7 @@ async fn list_apps(
 
 /// Makes an app. It gets an origin of its own, and serves nothing before its first deploy. The namespace of the header
 /// `X-Namespace` is what its `/api` works in.
-#[utoipa::path(post, path = "/v1/apps", tag = "apps", request_body = CreateAppRequest, responses((status = 200, body = AppResponse), (status = 409, body = loupe_wire::ErrorResponse)))]
+#[utoipa::path(post, path = "/v1/apps", tag = "apps", security(("namespace" = []), ()), request_body = CreateAppRequest, responses((status = 200, body = AppResponse), (status = 409, body = loupe_wire::ErrorResponse)))]
 async fn create_app(
     State(app): State<App>,
     org: Org<Write>,
@@ -125,7 +125,7 @@ async fn get_app(
 }
 
 /// Changes an app. Slug, access and `is_active` hold at once; what visitors see of the page, after it was published.
-#[utoipa::path(patch, path = "/v1/apps/{app_id}", tag = "apps", params(UpdateQuery), request_body = UpdateAppRequest, responses((status = 200, body = AppResponse), (status = 409, body = loupe_wire::ErrorResponse)))]
+#[utoipa::path(patch, path = "/v1/apps/{app_id}", tag = "apps", params(UpdateQuery), security(("namespace" = []), ()), request_body = UpdateAppRequest, responses((status = 200, body = AppResponse), (status = 409, body = loupe_wire::ErrorResponse)))]
 async fn update_app(
     State(app): State<App>,
     org: Org<Write>,

@@ -9,6 +9,7 @@ mod flow;
 mod healing;
 mod heartbeat;
 mod inspecting;
+mod listing;
 mod routes;
 mod splitting;
 mod stopping;

@@ -12,7 +12,6 @@ use loupe_wire::{
     TriggerCollectionRequest, TriggerCollectionResponse,
 };
 use serde::Deserialize;
-use serde_json::json;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::{
@@ -24,10 +23,10 @@ use crate::{
     auth::{Delete, OptionalScope, Read, Scope, Write},
     body::Body,
     clock,
-    error::{ApiError, Result, Violation},
+    error::{ApiError, Result},
     list,
     openapi::routes,
-    v1::{collections, tasks::name_of},
+    v1::collections,
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -138,38 +137,7 @@ async fn create_batch(
         .map(Json)
 }
 
-async fn page(
-    app: &App,
-    asked: Asked,
-    query: WindowQuery,
-    request: &ListBatchesRequest,
-) -> Result<Json<ListBatchesResponse>> {
-    let limit = request.limit.or(query.limit).unwrap_or(100);
-    let offset = request.offset.or(query.offset).unwrap_or(0);
-    if !(1..=1000).contains(&limit) || offset < 0 {
-        let msg = "limit lies between 1 and 1000 and offset is at least 0";
-        return Err(Violation::body(&["limit"], "range", msg, limit.into()).into());
-    }
-    let asked = Asked {
-        status: request.status.map(name_of).unwrap_or_default(),
-        collection_id: request.collection_id.clone().unwrap_or_default(),
-        ..asked
-    };
-    let total_count = store::count(app.db(), &asked).await?;
-    let mut results = store::list(app.db(), &asked, limit, offset).await?;
-    super::complete(app, &asked.org_id, &mut results).await?;
-    let returned = i64::try_from(results.len()).unwrap_or(0);
-    let pagination =
-        json!({"limit": limit, "offset": offset, "has_next": offset + returned < total_count});
-    Ok(Json(ListBatchesResponse {
-        results,
-        total_count,
-        pagination: pagination.as_object().cloned().unwrap_or_default(),
-        ..Default::default()
-    }))
-}
-
-/// Batches of a bucket, newest first.
+/// Batches of a bucket, newest first. `next_cursor` of a page is the `cursor` of the next.
 #[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/list", tag = "batches", params(WindowQuery), request_body = ListBatchesRequest, responses((status = 200, body = ListBatchesResponse)))]
 async fn list_bucket_batches(
     State(app): State<App>,
@@ -185,7 +153,9 @@ async fn list_bucket_batches(
         bucket_id,
         ..Default::default()
     };
-    page(&app, asked, query, &request).await
+    let window = (query.limit, query.offset);
+    let page = super::listing::page(&app, asked, window, &request).await?;
+    Ok(Json(page))
 }
 
 /// Batches of the organization, newest first; X-Namespace narrows.
@@ -205,7 +175,9 @@ async fn list_batches(
         bucket_id: request.bucket_id.clone().unwrap_or_default(),
         ..Default::default()
     };
-    page(&app, asked, query, &request).await
+    let window = (query.limit, query.offset);
+    let page = super::listing::page(&app, asked, window, &request).await?;
+    Ok(Json(page))
 }
 
 /// One batch of a bucket, with its progress.
@@ -483,7 +455,7 @@ async fn bulk_submit(
 }
 
 /// Processes every object of the collection's buckets, one batch a bucket; of a collection over collections every document
-/// of those.
+/// of those. With `reembed` nothing is processed: the texts that documents of the collection hold are embedded again.
 #[utoipa::path(post, path = "/v1/collections/{collection_identifier}/trigger", tag = "collections", request_body = TriggerCollectionRequest, responses((status = 202, body = TriggerCollectionResponse)))]
 async fn trigger_collection(
     State(app): State<App>,

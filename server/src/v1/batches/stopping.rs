@@ -141,6 +141,7 @@ async fn insert_task(
     let objects = store::counts(tx, batch_id).await?.total;
     let data = json!({
         "batch_id": batch_id, "bucket_id": batch.bucket_id, "namespace_id": owner.namespace_id,
+        "total_tiers": batch.total_tiers, "collection_ids": batch.collection_ids.clone().unwrap_or_default(),
         "object_count": objects,
     });
     let task = NewTask {

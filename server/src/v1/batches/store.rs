@@ -38,7 +38,7 @@ crate::sql! {
     const PLACES = "SELECT batch_id, namespace_id, bucket_id, queued_at, position FROM (SELECT batch_id, org_id, namespace_id, bucket_id, queued_at, ROW_NUMBER() OVER (ORDER BY queued_at, batch_id) AS position FROM batches WHERE status = 'QUEUED') queue WHERE org_id = $1 ORDER BY position";
     const CRAWLING = "SELECT CAST(COUNT(DISTINCT chunks.parent_id) AS BIGINT) FROM tasks chunks JOIN tasks running ON running.task_id = chunks.parent_id WHERE chunks.kind = $1 AND chunks.status IN ('QUEUED', 'PROCESSING') AND running.status = 'PROCESSING'";
     const RUNNING = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE status = 'PROCESSING'";
-    const FILLING = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE org_id = $1 AND namespace_id = $2 AND status IN ('QUEUED', 'PROCESSING') AND CAST(data AS TEXT) LIKE $3 ESCAPE '!'";
+    const FILLING = "SELECT CAST(COUNT(*) AS BIGINT) FROM batches WHERE namespace_id = $1 AND status IN ('QUEUED', 'PROCESSING') AND CAST(data AS TEXT) LIKE $2 ESCAPE '!'";
     const READ = "SELECT data, org_id, namespace_id FROM batches WHERE batch_id = $1";
 }
 
@@ -260,17 +260,12 @@ pub async fn read_from(db: &Db, batch_id: &str) -> Result<Option<(BatchModel, St
 }
 
 /// Whether a batch that waits or runs fills the collection.
-pub async fn fills(
-    tx: &mut Tx,
-    org_id: &str,
-    namespace_id: &str,
-    collection_id: &str,
-) -> Result<bool> {
+pub async fn fills(tx: &mut Tx, namespace_id: &str, collection_id: &str) -> Result<bool> {
     let asked = Asked {
         collection_id: collection_id.to_owned(),
         ..Default::default()
     };
-    let args = args![org_id, namespace_id, asked.naming()];
+    let args = args![namespace_id, asked.naming()];
     Ok(tx.number(FILLING, args).await? > 0)
 }
 

@@ -91,11 +91,16 @@ async fn chosen(
             (found, "limit")
         }
     };
-    if object_ids.len() > most {
-        let msg = format!("a batch has at most {most} objects: bulk-submit splits a bucket");
-        return Err(Violation::body(&[member], "too_long", msg, Value::Null).into());
+    match object_ids.len() > most {
+        true => Err(too_large(most, member)),
+        false => Ok(object_ids),
     }
-    Ok(object_ids)
+}
+
+/// A batch that would have more objects than this installation lets it.
+fn too_large(most: usize, member: &str) -> ApiError {
+    let msg = format!("a batch has at most {most} objects: bulk-submit splits a bucket");
+    Violation::body(&[member], "too_long", msg, Value::Null).into()
 }
 
 /// Writes a draft with its objects, of which those that were named have to be there; answers with its id.
@@ -174,7 +179,7 @@ async fn check_objects(
     }
 }
 
-/// Adds objects to a draft.
+/// Adds objects to a draft, which may have as many as one that is made with them.
 pub async fn add_objects(
     app: &App,
     scope: &Scope<Write>,
@@ -189,9 +194,13 @@ pub async fn add_objects(
         app.clock().micros(),
     );
     let (id, bucket) = (batch_id.to_owned(), bucket_id.clone());
+    let size = quota::BatchSize::of(app, &scope.caller).await?;
+    let most = app.config().limits.batch_objects;
     app.db()
         .write(move |tx| {
             Box::pin(async move {
+                // Whoever adds or submits at the same time comes behind.
+                store::lock(tx, &id, now).await?;
                 let batch = store::find_in(tx, &org_id, &namespace_id, &bucket, &id).await?;
                 if batch.status != TaskStatusEnum::Draft {
                     return Err(ApiError::conflict(
@@ -200,7 +209,12 @@ pub async fn add_objects(
                     ));
                 }
                 check_objects(tx, &namespace_id, &bucket, &object_ids).await?;
-                store::add_objects(tx, &id, &object_ids, now).await
+                store::add_objects(tx, &id, &object_ids, now).await?;
+                let held = store::counts(tx, &id).await?.total;
+                if usize::try_from(held).is_ok_and(|held| held > most) {
+                    return Err(too_large(most, "object_ids"));
+                }
+                size.check(held)
             })
         })
         .await?;
@@ -224,6 +238,11 @@ pub async fn submit(
     request: SubmitBatchRequest,
     again: Again,
 ) -> Result<TaskResponse> {
+    if !request.include_processing_history {
+        let msg = "documents always tell what they were made by (_internal.processing.history)";
+        let path = ["include_processing_history"];
+        return Err(Violation::body(&path, "not_enabled", msg, false.into()).into());
+    }
     let bucket_id = bucket_id(app, scope, bucket, NamespaceOperation::ExecuteJob).await?;
     let queued = queue(app, scope, &bucket_id, batch_id, request, again).await?;
     Ok(queued.0)

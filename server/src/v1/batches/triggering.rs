@@ -21,7 +21,10 @@ use crate::{
     id,
     limits::quota,
     list::parse_filter,
-    v1::collections::{COLLECTIONS, lifecycle},
+    v1::{
+        collections::{COLLECTIONS, lifecycle},
+        documents::reembedding,
+    },
     words::said,
 };
 
@@ -31,15 +34,11 @@ const LISTED: usize = 1_000;
 /// Refuses what could not be processed.
 ///
 /// # Errors
-/// 422 for what is not offered yet, 400 when nothing of the collection's source is named.
+/// 409 for a collection that is not active, 400 for one that is disabled, or when nothing of its source is named.
 pub fn check_trigger(
     collection: &CollectionResponse,
     request: &TriggerCollectionRequest,
 ) -> Result<()> {
-    if request.reembed.is_some() {
-        let msg = "stored texts are not embedded again yet: trigger the collection without it";
-        return Err(Violation::body(&["reembed"], "not_enabled", msg, Value::Null).into());
-    }
     lifecycle::check_active(collection)?;
     if !collection.enabled {
         let reason = collection.disabled_reason.as_ref();
@@ -53,6 +52,24 @@ pub fn check_trigger(
         return Err(ApiError::bad_request("", message));
     }
     Ok(())
+}
+
+/// Refuses what says which objects are processed, beside texts that documents hold.
+fn check_alone(request: &TriggerCollectionRequest) -> Result<()> {
+    let sent = [
+        ("include_buckets", request.include_buckets.is_some()),
+        ("include_collections", request.include_collections.is_some()),
+        ("object_ids", request.object_ids.is_some()),
+        ("source_filters", request.source_filters.is_some()),
+        ("dedup_strategy", request.dedup_strategy.is_some()),
+    ];
+    match sent.into_iter().find(|(_, is_sent)| *is_sent) {
+        Some((member, _)) => {
+            let msg = "reembed is about documents, and nothing is processed: name them by its document_ids";
+            Err(Violation::body(&[member], "value_error", msg, Value::Null).into())
+        }
+        None => Ok(()),
+    }
 }
 
 fn buckets(collection: &CollectionResponse, request: &TriggerCollectionRequest) -> Vec<String> {
@@ -71,8 +88,12 @@ pub async fn trigger(
     app: &App,
     scope: &Scope<Write>,
     collection: CollectionResponse,
-    request: TriggerCollectionRequest,
+    mut request: TriggerCollectionRequest,
 ) -> Result<TriggerCollectionResponse> {
+    if let Some(reembed) = request.reembed.take() {
+        check_alone(&request)?;
+        return reembedding::begin(app, scope, &collection, reembed).await;
+    }
     check_trigger(&collection, &request)?;
     let mut answer = TriggerCollectionResponse {
         collection_id: collection.collection_id.clone().unwrap_or_default(),

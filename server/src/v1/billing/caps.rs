@@ -179,7 +179,7 @@ pub(super) async fn update(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut settings = settings::find_in(tx, &by.org_id).await?;
+                let mut settings = settings::hold(tx, &by.org_id).await?;
                 let before = settings.spending.clone();
                 settings.spending.change(request)?;
                 settings::update(tx, &by.org_id, &settings, now).await?;
@@ -242,7 +242,7 @@ async fn tell(app: &App, org_id: String, spent_usd: f64, month: String) -> Resul
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut settings = settings::find_in(tx, &org_id).await?;
+                let mut settings = settings::hold(tx, &org_id).await?;
                 let spending = &mut settings.spending;
                 let passed = spending.passed(spent_usd, &month);
                 let (Some(highest), Some(budget)) = (passed.last().copied(), spending.budget)

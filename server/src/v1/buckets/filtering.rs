@@ -1,4 +1,4 @@
-//! Retrievers that say which objects of a bucket are processed.
+//! Retrievers that say which objects of a bucket, or of a sync, are processed.
 
 use loupe_wire::{IngestFilter, Value};
 
@@ -20,7 +20,7 @@ fn fault(member: &str, kind: &str, msg: impl Into<String>, input: Value) -> ApiE
 ///
 /// # Errors
 /// 404 for a retriever that is not there, 403 for one out of the key's scopes, 422 for none, another version of it, or no time.
-pub(super) async fn check(
+pub async fn check(
     app: &App,
     scope: &Scope<Write>,
     filter: Option<IngestFilter>,
@@ -57,7 +57,7 @@ pub(super) async fn check(
 }
 
 /// The same for a member of a change: absent it leaves the filter as it is, `null` takes it away.
-pub(super) async fn change(
+pub async fn change(
     app: &App,
     scope: &Scope<Write>,
     sent: Option<Option<IngestFilter>>,

@@ -1,16 +1,18 @@
 //! Buckets hold objects of one schema.
 
+pub mod destinations;
 mod filtering;
 mod routes;
 mod store;
 
 use loupe_wire::{
-    AuditAction, BucketCreateRequest, BucketDeleteResponse, BucketDestination, BucketResponse,
-    BucketSchema, BucketSchemaField, BucketUpdateRequest, IngestFilter, NamespaceOperation,
-    ResourceType, SourceAdapterConfig, TaskStatusEnum, TaskType, UniqueKeyConfig, Value,
+    AuditAction, BucketCreateRequest, BucketDeleteResponse, BucketResponse, BucketSchema,
+    BucketSchemaField, BucketUpdateRequest, IngestFilter, NamespaceOperation, ResourceType,
+    SourceAdapterConfig, TaskStatusEnum, TaskType, UniqueKeyConfig, Value,
 };
 use serde_json::json;
 
+pub use filtering::{change as change_filter, check as check_filter};
 pub use routes::router;
 pub use store::BUCKETS;
 
@@ -58,15 +60,6 @@ pub fn check_adapter(adapter: Option<&SourceAdapterConfig>) -> Result<()> {
     Err(Violation::body(&["source_adapter"], "not_enabled", msg, Value::Null).into())
 }
 
-/// So are files that are kept in storage of one's own.
-fn check_destination(destination: Option<&BucketDestination>) -> Result<()> {
-    if destination.is_none() {
-        return Ok(());
-    }
-    let msg = "files are not kept in a storage of your own yet: leave the destination out";
-    Err(Violation::body(&["destination"], "not_enabled", msg, Value::Null).into())
-}
-
 fn check_name(name: &str) -> Result<()> {
     if name.trim().is_empty() || name.len() > 100 {
         return Err(Violation::body(
@@ -90,7 +83,7 @@ pub async fn create(
         .allow(ResourceType::Bucket, "*", NamespaceOperation::WriteData)?;
     check_name(&request.bucket_name)?;
     check_adapter(request.source_adapter.as_ref())?;
-    check_destination(request.destination.as_ref())?;
+    let destination = destinations::check(app, &scope.caller, request.destination).await?;
     let ingest_filter = filtering::check(app, scope, request.ingest_filter).await?;
     check_unique_key(&request.bucket_schema, request.unique_key.as_ref())?;
     let caller = scope.caller.clone();
@@ -105,7 +98,7 @@ pub async fn create(
         unique_key: request.unique_key,
         metadata: request.metadata.unwrap_or_default(),
         storage_class: request.storage_class,
-        destination: request.destination,
+        destination,
         ingest_filter,
         created_at: Some(at),
         updated_at: Some(at),
@@ -116,6 +109,8 @@ pub async fn create(
         .write(move |tx| {
             Box::pin(async move {
                 quota::check(tx, &caller.org_id, Resource::Buckets).await?;
+                let owner = (caller.org_id.as_str(), namespace_id.as_str());
+                destinations::open(tx, owner, &bucket, now).await?;
                 BUCKETS
                     .insert(
                         tx,
@@ -224,7 +219,6 @@ pub async fn update(
     if let Some(name) = &request.bucket_name {
         check_name(name)?;
     }
-    check_destination(request.destination.as_ref())?;
     let record = BUCKETS
         .find(app.db(), &scope.namespace_id, identifier)
         .await?;
@@ -233,6 +227,8 @@ pub async fn update(
         &record.id,
         NamespaceOperation::WriteData,
     )?;
+    let destination = request.destination.take();
+    request.destination = destinations::check(app, &scope.caller, destination).await?;
     let filter = filtering::change(app, scope, request.ingest_filter.take()).await?;
     let caller = scope.caller.clone();
     let (namespace_id, now) = (scope.namespace_id.clone(), app.clock().micros());
@@ -247,6 +243,8 @@ pub async fn update(
                 }
                 let mut bucket = changed(before.clone(), request, filter)?;
                 bucket.updated_at = Some(clock::time(now));
+                let owner = (caller.org_id.as_str(), namespace_id.as_str());
+                destinations::change(tx, owner, &before, &bucket, now).await?;
                 BUCKETS
                     .update(
                         tx,

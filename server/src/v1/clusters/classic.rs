@@ -212,10 +212,10 @@ pub(super) fn mixture(p: &Params<'_>) -> Result<Settings> {
         p.without(name, "Gaussians begin where k-means ends")?;
     }
     p.always("warm_start", false, "every execution begins anew")?;
-    // Of as many numbers as vectors have, nobody keeps how each goes with each: the default is taken for `diag`.
     let shape = match p.word("covariance_type", &["full", "diag", "spherical"])? {
         Some("spherical") => Shape::Round,
-        _ => Shape::Diagonal,
+        Some("diag") => Shape::Diagonal,
+        _ => Shape::Full,
     };
     Ok(Settings {
         clusters: p.count("n_components", 1, 1_000)?,

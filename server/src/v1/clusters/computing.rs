@@ -106,6 +106,21 @@ impl Drop for Guard {
     }
 }
 
+/// Refuses what would be computed for ever.
+fn check(job: &Job) -> Result<()> {
+    let points = &job.gathered.vectors;
+    if let How::Vectors { settings, most, .. } = &job.how
+        && settings.is_too_wide(points, *most)
+    {
+        let width = points.first().map_or(0, Vec::len);
+        let message = format!(
+            "full covariances of {width} numbers are too many for so many Gaussians: set covariance_type to diag or spherical, ask for fewer n_components, or reduce the vectors first"
+        );
+        return Err(ApiError::bad_request("", message));
+    }
+    Ok(())
+}
+
 /// Computes; nothing when the execution was canceled meanwhile.
 ///
 /// # Errors
@@ -116,6 +131,7 @@ pub async fn compute(
     run: &Run,
     job: Job,
 ) -> Result<Option<Computed>> {
+    check(&job)?;
     let stop = Stop::default();
     let guard = Guard(stop.clone());
     let work = tokio::task::spawn_blocking(move || computed(job, &stop));

@@ -1,10 +1,13 @@
-//! What triggers tell of the clusters that they execute.
+//! What triggers and taxonomies are told of clusters and their executions.
 
 use std::collections::HashMap;
 
 use loupe_wire::{ClusterExecutionMetrics, ClusterRunStatus, NamespaceOperation, Object, Value};
 
-use super::store::{self, CLUSTERS};
+use super::{
+    members::{self, Members},
+    store::{self, CLUSTERS},
+};
 use crate::{
     app::App,
     auth::{Level, Scope},
@@ -115,4 +118,26 @@ pub async fn figures(
     };
     let last = store::last(app.db(), namespace_id, &id).await?;
     Ok(last.and_then(|run| run.result.metrics))
+}
+
+/// The collection and the cluster of each document that is in one, after the newest completed execution; none where there is
+/// no such execution.
+///
+/// # Errors
+/// 404 for a cluster that is not there, 403 for one out of the key's scopes.
+pub async fn spread<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    identifier: &str,
+) -> Result<Option<Vec<(String, usize)>>> {
+    let namespace_id = &scope.namespace_id;
+    let id = known(app, scope, identifier, NamespaceOperation::ReadData).await?;
+    let Some(run) = store::last(app.db(), namespace_id, &id).await? else {
+        return Ok(None);
+    };
+    let key = members::key(namespace_id, &id, &run.result.run_id);
+    let kept = Members::read(app, &key).await?;
+    let placed = kept.members.into_iter();
+    let placed = placed.filter_map(|one| Some((one.collection_id, one.cluster?)));
+    Ok(Some(placed.collect()))
 }

@@ -33,7 +33,7 @@ use serde_json::json;
 
 pub use applying::{apply, check_applications, forget_collection};
 pub use ending::give_up;
-pub use executed::{Executed, executed, figures, known, made_by};
+pub use executed::{Executed, executed, figures, known, made_by, spread};
 pub use routes::router;
 pub use running::{RUN, is_busy, run};
 pub use showing::{middles, runs_of};

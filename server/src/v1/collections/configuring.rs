@@ -36,6 +36,7 @@ pub(super) fn check(
     let params = checked.map_err(|fault| refused(fault, "value_error"))?;
     if is_new {
         info.check_built(&sent, &params)
+            .and_then(|()| check_provider(app, &sent))
             .map_err(|fault| refused(fault, "not_enabled"))?;
     }
     let output = FeatureExtractorConfigOutput {
@@ -53,6 +54,23 @@ pub(super) fn check(
         feature_extractor_id: info.feature_extractor_id.into(),
     };
     Ok((output, params.indexes().to_vec()))
+}
+
+/// Refuses a language model of somebody else than whose it is here, where that is known.
+fn check_provider(app: &App, sent: &Value) -> Result<(), extract::Violation> {
+    let asked = sent.get("llm_provider").and_then(Value::as_str);
+    let Some((asked, model)) = asked.zip(app.encoders().language()) else {
+        return Ok(());
+    };
+    match model.provider() {
+        Some(own) if !asked.is_empty() && !own.eq_ignore_ascii_case(asked) => {
+            Err(extract::Violation {
+                loc: vec!["llm_provider".into()],
+                msg: format!("the language model of this server is one of {own}: leave it out"),
+            })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The extractor that is named, if this server can run it.

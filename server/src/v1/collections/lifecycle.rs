@@ -227,7 +227,7 @@ impl Turn {
             keeps_away(self.to) && !keeps_away(from),
             !keeps_away(self.to) && keeps_away(from),
         );
-        if puts_away && batches::store::fills(tx, org_id, namespace_id, &self.id).await? {
+        if puts_away && batches::store::fills(tx, namespace_id, &self.id).await? {
             let message = "batches that fill the collection wait or run: cancel them, or wait";
             return Err(ApiError::conflict("", message));
         }

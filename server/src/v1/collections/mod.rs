@@ -27,7 +27,7 @@ pub mod unbuilt;
 use std::sync::Arc;
 
 use loupe_engine::{
-    extract::{self, IndexInfo, registry::Source},
+    extract::{self, IndexInfo, Params, registry::Source},
     stage::{SearchIndex, Searchable},
     store::CollectionSpec,
 };
@@ -87,14 +87,17 @@ pub fn vector_index(index: &IndexInfo) -> CollectionVectorIndex {
 
 /// The indexes of a stored collection, as the engine wants them.
 pub fn indexes(app: &App, collection: &CollectionResponse) -> Vec<IndexInfo> {
-    let extractor = &collection.feature_extractor;
-    let Some(info) = extract::find(&extractor.feature_extractor_name, &extractor.version) else {
-        return Vec::new();
-    };
-    let sent = extractor.parameters.clone().unwrap_or(Value::Null);
-    info.check_params(&sent, app.outputs())
+    params(app, collection)
         .map(|params| params.indexes().to_vec())
         .unwrap_or_default()
+}
+
+/// The parameters of a stored collection's extractor; none for one that is not here any more.
+pub fn params(app: &App, collection: &CollectionResponse) -> Option<Params> {
+    let extractor = &collection.feature_extractor;
+    let info = extract::find(&extractor.feature_extractor_name, &extractor.version)?;
+    let sent = extractor.parameters.clone().unwrap_or(Value::Null);
+    info.check_params(&sent, app.outputs()).ok()
 }
 
 /// Where the collection's documents live and with which vectors.

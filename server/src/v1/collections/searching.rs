@@ -35,7 +35,8 @@ pub struct Ready {
     skipping: Vec<String>,
 }
 
-/// Why an answer is not all that there is to be found: something was in the way of a search, and may be gone at the next try.
+/// Why an answer is not all that there is to be found: something was in the way of a search. Whether that may be gone at the next
+/// try is what the error says of itself.
 pub fn hindered(outcome: &Outcome) -> Option<ApiError> {
     let entry = outcome.degraded.first();
     let message = match entry {
@@ -47,7 +48,11 @@ pub fn hindered(outcome: &Outcome) -> Option<ApiError> {
         }
         None => return None,
     };
-    Some(ApiError::unavailable("", message))
+    Some(match outcome.timed_out || outcome.may_pass {
+        true => ApiError::unavailable("", message),
+        // A service has said its last word, say: another try is answered the same.
+        false => ApiError::bad_request("", message),
+    })
 }
 
 /// Whether it is written of a stage that documents stay as they are where it fails. What it does without a word is for those
@@ -114,7 +119,7 @@ impl Ready {
     /// documents all the same, stages may have failed of which it is written that this is passed over.
     ///
     /// # Errors
-    /// Why it is not whole, which may pass.
+    /// Why it is not whole, and whether that may pass.
     pub fn check_whole(&self, outcome: &Outcome) -> Result<()> {
         let is_wanted =
             |stage: Option<&String>| stage.is_some_and(|one| self.skipping.contains(one));

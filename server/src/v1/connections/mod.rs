@@ -20,9 +20,12 @@ pub use databases::{Databases, check_database};
 pub use routes::router;
 pub use s3::{Access, Entry, Opened};
 pub use store::CONNECTIONS;
-pub use writing::{Folder, for_writing};
+pub use writing::{Folder, address, for_writing, kept_at};
 
-use super::audit::{self, Change};
+use super::{
+    audit::{self, Change},
+    buckets::destinations,
+};
 use crate::{
     app::App,
     auth::Caller,
@@ -31,6 +34,7 @@ use crate::{
     error::{ApiError, Result, Violation},
     id,
     list::{ListParams, Page},
+    vault::Vault,
 };
 
 /// What a secret is shown as.
@@ -71,10 +75,14 @@ fn sealed(app: &App, org_id: &str, id: &str, mut config: Object) -> Result<Objec
 
 /// The configuration with its secrets open.
 fn opened(app: &App, org_id: &str, connection: &StorageConnectionModel) -> Result<Object> {
+    opened_by(app.vault(), org_id, connection)
+}
+
+fn opened_by(vault: &Vault, org_id: &str, connection: &StorageConnectionModel) -> Result<Object> {
     let id = connection.connection_id.as_deref().unwrap_or_default();
     let mut config = connection.provider_config.clone();
     each_secret(&mut config, |name, secret| {
-        *secret = app.vault().open(&[org_id, id, name], secret)?;
+        *secret = vault.open(&[org_id, id, name], secret)?;
         Ok::<_, ApiError>(())
     })?;
     Ok(config)
@@ -294,7 +302,7 @@ fn changed(
     connection
 }
 
-/// Forgets a connection. What was fetched through it stays.
+/// Forgets a connection that no bucket keeps its files through. What was fetched through it stays.
 pub async fn delete(app: &App, caller: &Caller, identifier: &str) -> Result<()> {
     let found = CONNECTIONS
         .find(app.db(), &caller.org_id, identifier)
@@ -304,6 +312,9 @@ pub async fn delete(app: &App, caller: &Caller, identifier: &str) -> Result<()> 
     app.db()
         .write(move |tx| {
             Box::pin(async move {
+                // As whoever makes a bucket that keeps its files there.
+                CONNECTIONS.hold(tx, &caller.org_id, &found.id).await?;
+                destinations::check_unused(tx, &caller.org_id, &found.id).await?;
                 CONNECTIONS.delete(tx, &caller.org_id, &found.id).await?;
                 let action = AuditAction::StorageConnectionDeleted;
                 let changes = json!({ "name": found.name });

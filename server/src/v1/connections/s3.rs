@@ -160,6 +160,8 @@ impl Access {
             .with_endpoint(self.endpoint.as_str().trim_end_matches('/'))
             .with_allow_http(true)
             .with_virtual_hosted_style_request(false)
+            // Every store knows how to delete one file, few know how to delete many.
+            .with_disable_bulk_delete(true)
             .with_credentials(Arc::new(credential))
             .with_retry(retry)
             .with_http_connector(Guarded(outbound.client().clone()))

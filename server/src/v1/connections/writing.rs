@@ -2,19 +2,23 @@
 
 use bytes::{Bytes, BytesMut};
 use futures::{Stream, TryStreamExt};
-use loupe_wire::{NamespaceOperation, StorageProvider};
-use object_store::{ObjectStoreExt, WriteMultipart, aws::AmazonS3, path::Path as Key};
+use loupe_wire::{NamespaceOperation, StorageConnectionModel, StorageProvider};
+use object_store::{
+    ObjectStoreExt, WriteMultipart, aws::AmazonS3, path::Path as Key, prefix::PrefixStore,
+};
 
 use super::{
     CONNECTIONS, allow,
     databases::active,
-    opened,
+    opened, opened_by,
     s3::{Access, text},
 };
 use crate::{
     app::App,
     auth::Caller,
     error::{ApiError, Result, Violation},
+    outbound::Outbound,
+    vault::Vault,
 };
 
 /// Bytes that go to the storage at once; a file of fewer is sent whole.
@@ -81,6 +85,36 @@ pub async fn for_writing(
         bucket: bucket.to_owned(),
         folder,
     })
+}
+
+/// The whole address of the folder that a prefix of this connection names; none where it names nothing.
+pub fn address(connection: &StorageConnectionModel, prefix: &str) -> Option<String> {
+    let (bucket, folder) = place(prefix, text(&connection.provider_config, "bucket"))?;
+    let folder = Key::parse(folder).ok()?;
+    Some(format!("s3://{bucket}/{folder}"))
+}
+
+/// A folder at an [`address`], through the connection as it is now.
+///
+/// # Errors
+/// The connection leads elsewhere by now, or to where this server may not go.
+pub fn kept_at(
+    (vault, outbound): (&Vault, &Outbound),
+    org_id: &str,
+    connection: &StorageConnectionModel,
+    address: &str,
+    name: &str,
+) -> Result<PrefixStore<AmazonS3>> {
+    let config = opened_by(vault, org_id, connection)?;
+    let place = address.strip_prefix("s3://").unwrap_or(address);
+    let (bucket, folder) = place.split_once('/').unwrap_or((place, ""));
+    if text(&config, "bucket").is_some_and(|own| own != bucket) {
+        let message = "the storage connection is for another bucket by now";
+        return Err(ApiError::bad_request("", message));
+    }
+    let folder = Key::parse(folder).map_err(ApiError::internal)?.join(name);
+    let access = Access::read(connection.provider_type, &config, outbound)?;
+    Ok(PrefixStore::new(access.bucket(outbound, bucket)?, folder))
 }
 
 /// Bucket and folder of a prefix. A connection that names a bucket is for that one alone.

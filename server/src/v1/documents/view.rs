@@ -6,6 +6,7 @@ use loupe_engine::store::Document;
 use loupe_wire::{Object, Value};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use super::files;
 use crate::app::App;
 
 /// Presigned addresses live this long at least.
@@ -79,7 +80,8 @@ impl Shape {
     /// Whether the answer makes this member, whatever the document has under its name.
     fn makes(&self, name: &str) -> bool {
         match name {
-            "document_blobs" => true,
+            // A document is found by its ids: a source's field of that name must not stand in their place.
+            "document_id" | "collection_id" | "document_blobs" => true,
             "_vectors" => self.vector_names != VectorNames::No,
             "vectors" => self.vectors,
             _ => false,
@@ -98,6 +100,8 @@ pub struct Shown {
     document: Document,
     /// The blobs with addresses, if those were asked for.
     presigned: Option<Vec<Value>>,
+    /// Members that tell such addresses.
+    addresses: Vec<(&'static str, String)>,
     shape: Arc<Shape>,
 }
 
@@ -109,7 +113,11 @@ impl Shown {
             blobs.iter_mut().for_each(|blob| presign(app, blob));
             blobs
         });
+        let told = presigned.as_deref();
         Self {
+            addresses: told
+                .map(|blobs| files::addresses(&document.payload, blobs))
+                .unwrap_or_default(),
             document,
             presigned,
             shape,
@@ -121,25 +129,23 @@ impl Shown {
         Self {
             document,
             presigned: None,
+            addresses: Vec::new(),
             shape: Arc::default(),
         }
     }
 
     fn write<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         let payload = &self.document.payload;
-        let own = [
-            ("document_id", &self.document.document_id),
-            ("collection_id", &self.document.collection_id),
-        ];
-        for (name, id) in own {
-            // A field of that name is what the document says of itself.
-            if !(payload.contains_key(name) && self.shape.selects(name)) {
-                map.serialize_entry(name, id)?;
-            }
-        }
+        map.serialize_entry("document_id", &self.document.document_id)?;
+        map.serialize_entry("collection_id", &self.document.collection_id)?;
         for (name, value) in payload {
             if self.shape.selects(name) && !self.shape.makes(name) {
                 map.serialize_entry(name, value)?;
+            }
+        }
+        for (name, address) in &self.addresses {
+            if self.shape.selects(name) {
+                map.serialize_entry(name, address)?;
             }
         }
         match &self.presigned {
@@ -232,6 +238,7 @@ mod tests {
         let shown = Shown {
             document: document(payload.clone()),
             presigned: None,
+            addresses: Vec::new(),
             shape: Arc::new(shape.clone()),
         };
         let text = serde_json::to_string(&shown).unwrap();
@@ -252,7 +259,7 @@ mod tests {
             "title": "x"});
         assert_eq!(
             shown(&payload, Shape::default()),
-            json!({"document_id": "mine", "collection_id": "ours", "document_blobs": [], "vectors": 1, "_vectors": 2, "title": "x"})
+            json!({"document_id": "doc_1", "collection_id": "col_1", "document_blobs": [], "vectors": 1, "_vectors": 2, "title": "x"})
         );
         let all = Shape {
             vectors: true,

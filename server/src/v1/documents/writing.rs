@@ -5,7 +5,7 @@ use loupe_wire::{CollectionResponse, DocumentCreateRequest, NamespaceOperation, 
 use serde_json::json;
 
 use super::{
-    checking,
+    checking, files,
     journal::{self, Entry},
     may,
     noted::Noted,
@@ -37,11 +37,12 @@ pub(super) const SYSTEM: [&str; 6] = [
 ];
 
 /// Members of a create request that are not user fields.
-const LINEAGE: [&str; 4] = [
+const LINEAGE: [&str; 5] = [
     "root_object_id",
     "root_bucket_id",
     "source_object_id",
     "source_document_id",
+    "source_collection_id",
 ];
 
 /// Journals and applies one write, and tells of it: each kind of event names its documents.
@@ -177,6 +178,7 @@ pub async fn create(
         check_id(sent, "collection_id", &own)?;
     }
     check_unnamed(&request)?;
+    check_plain(&request)?;
     let document = first_state(app, scope, &spec, request, &sent)?;
     let mut documents = [checking::admit(&collection, document).await?];
     let (caller, made) = (&scope.caller, &mut documents);
@@ -219,6 +221,9 @@ fn first_state(
         "collection_id": spec.collection_id, "created_at": at, "updated_at": at, "lineage": lineage,
         "content_hash": request.content_hash,
     });
+    if let Some(version) = request.document_schema_version {
+        internal["document_schema_version"] = version.into();
+    }
     if let Some(principal) = scope.caller.principal() {
         internal["_acl"] = json!({"owner": principal, "read": [], "write": [], "public": false});
     }
@@ -244,6 +249,15 @@ fn check_unnamed(request: &DocumentCreateRequest) -> Result<()> {
     Err(Violation::body(&["document_id"], "value_error", msg, chosen.clone()).into())
 }
 
+/// Refuses features beside the fields and vectors that a document has: nothing would be made of them.
+fn check_plain(request: &DocumentCreateRequest) -> Result<()> {
+    if request.features.as_ref().is_none_or(Vec::is_empty) {
+        return Ok(());
+    }
+    let msg = "send what features say as fields of the document, and their vectors as vectors, by the names of indexes";
+    Err(Violation::body(&["features"], "not_enabled", msg, Value::Null).into())
+}
+
 /// Where a document comes from, as its caller says.
 fn lineage(request: &DocumentCreateRequest, sent: &Value) -> Value {
     let mut lineage = json!({"source_type": request.source_type, "path": request.lineage_path});
@@ -252,6 +266,9 @@ fn lineage(request: &DocumentCreateRequest, sent: &Value) -> Value {
     }
     if lineage["source_type"].is_null() {
         lineage["source_type"] = "direct_upsert".into();
+    }
+    if let Some(chain) = sent.get("lineage_chain") {
+        lineage["chain"] = chain.clone();
     }
     lineage
 }
@@ -269,7 +286,8 @@ fn check_id(sent: &Object, member: &str, own: &[&str]) -> Result<()> {
 }
 
 /// Puts user fields over a document; `replace` drops the ones not named. System fields and vectors stay.
-pub(super) fn change(document: &mut Document, fields: Object, replace: bool, at: &str) {
+pub(super) fn change(document: &mut Document, mut fields: Object, replace: bool, at: &str) {
+    fields.retain(|name, sent| !files::is_told(document, name, sent));
     if replace {
         document.payload.retain(|name, _| name == "_internal");
     }

@@ -168,7 +168,7 @@ pub fn told(mut row: EventRow) -> ChangeEventResponse {
         event_type: row.event_type,
         operation: row.operation,
         payload: row.payload.0,
-        trace_id: None,
+        trace_id: row.trace_id,
         created_at: clock::time(row.created_at),
     }
 }

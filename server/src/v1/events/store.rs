@@ -9,8 +9,8 @@ use crate::{
 
 crate::sql! {
     const BUMP = "UPDATE organizations SET event_seq = event_seq + 1 WHERE org_id = $1 RETURNING event_seq";
-    const INSERT = "INSERT INTO events (org_id, seq, namespace_id, event_type, operation, payload, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    const LIST = "SELECT seq, namespace_id, event_type, operation, payload, created_at FROM events WHERE org_id = $1 AND seq > $2 AND ($3 = '' OR namespace_id = $3) AND ($4 = '' OR event_type = $4) ORDER BY seq LIMIT $5";
+    const INSERT = "INSERT INTO events (org_id, seq, namespace_id, event_type, operation, payload, created_at, trace_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    const LIST = "SELECT seq, namespace_id, event_type, operation, payload, created_at, trace_id FROM events WHERE org_id = $1 AND seq > $2 AND ($3 = '' OR namespace_id = $3) AND ($4 = '' OR event_type = $4) ORDER BY seq LIMIT $5";
     // Of every organization: the clock is one. Numbers are counted with the organization, so none is given twice.
     const SWEEP = "DELETE FROM events WHERE (org_id, seq) IN (SELECT org_id, seq FROM events WHERE created_at < $1 ORDER BY created_at LIMIT $2)";
 }
@@ -23,6 +23,7 @@ crate::row! {
         pub operation: String,
         pub payload: Json<Object>,
         pub created_at: i64,
+        pub trace_id: Option<String>,
     }
 }
 
@@ -39,7 +40,8 @@ pub(super) async fn insert(tx: &mut Tx, event: Event, now: i64) -> Result<()> {
         event.event_type,
         operation,
         Arg::json(&event.payload),
-        now
+        now,
+        tx.trace_id()
     ];
     tx.run(INSERT, args).await?;
     Ok(())

@@ -21,7 +21,7 @@ use crate::{
     limits::quota::{self, Resource},
     v1::{
         audit::{self, Change},
-        buckets::BUCKETS,
+        buckets::{BUCKETS, destinations},
         collections::{self, COLLECTIONS},
         copying::{self, Copy},
         retrievers::RETRIEVERS,
@@ -282,6 +282,8 @@ impl Clone {
         for bucket in &self.buckets {
             let id = bucket.bucket_id.as_deref().unwrap_or_default();
             quota::check(tx, &caller.org_id, Resource::Buckets).await?;
+            let owner = (caller.org_id.as_str(), namespace_id);
+            let bucket = &destinations::settled(tx, owner, bucket.clone(), now).await?;
             BUCKETS
                 .insert(tx, namespace_id, id, &bucket.bucket_name, now, bucket)
                 .await?;

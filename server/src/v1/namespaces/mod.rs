@@ -23,6 +23,7 @@ pub use routes::router;
 pub use store::{NAMESPACES, only_one};
 
 use super::{
+    alerts,
     audit::{self, Change},
     events::{self, Event},
     removal, tasks,
@@ -305,6 +306,7 @@ async fn remove(
 ) -> Result<NamespaceDeleteResponse> {
     removal::close_batches(tx, &record.id, "", force, now).await?;
     removal::unpublish(tx, &record.id).await?;
+    alerts::forget_namespace(tx, caller, &record.id, now).await?;
     NAMESPACES.delete(tx, &caller.org_id, &record.id).await?;
     let change = Change {
         action: AuditAction::NamespaceDeleted,

@@ -136,7 +136,7 @@ pub async fn update(
     app.db()
         .write(move |tx| {
             Box::pin(async move {
-                let mut settings = settings::find_in(tx, &caller.org_id).await?;
+                let mut settings = settings::hold(tx, &caller.org_id).await?;
                 let before = std::mem::replace(&mut settings.notifications, preferences);
                 settings::update(tx, &caller.org_id, &settings, now).await?;
                 let change = Change {

@@ -1,5 +1,7 @@
 //! The files of an object: given inline, as base64, by an address, or by an upload.
 
+use std::collections::BTreeSet;
+
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use loupe_wire::{
@@ -15,15 +17,28 @@ use super::{
 use crate::{
     app::App,
     auth::{Scope, Write},
-    blob::safe_name,
+    blob::{self, safe_name},
     error::{ApiError, Result, Violation},
     id,
     v1::uploads,
 };
 
-/// Where an object's own files are.
-pub fn folder(namespace_id: &str, object_id: &str) -> String {
-    format!("{namespace_id}/objects/{object_id}")
+/// Where an object's own files are, below what keys of its bucket begin with.
+pub fn folder(root: &str, object_id: &str) -> String {
+    format!("{root}/objects/{object_id}")
+}
+
+/// Where objects may have files of their own, some of which have these keys.
+pub fn folders(namespace_id: &str, object_ids: &[String], keys: &[String]) -> BTreeSet<String> {
+    let roots = keys.iter().map(|key| blob::root(key));
+    let roots: BTreeSet<&str> = roots.chain([namespace_id]).collect();
+    let of = |id: &String| {
+        roots
+            .iter()
+            .map(|root| folder(root, id))
+            .collect::<Vec<_>>()
+    };
+    object_ids.iter().flat_map(of).collect()
 }
 
 /// The store's key of a blob.
@@ -82,6 +97,8 @@ pub struct Reading<'a> {
     pub scope: &'a Scope<Write>,
     pub bucket_id: &'a str,
     pub object_id: &'a str,
+    /// Where the object's files go.
+    pub folder: &'a str,
     /// An upload that may be used although its confirmation is still under way.
     pub confirming: Option<&'a UploadResponse>,
     pub patience: Patience,
@@ -254,11 +271,10 @@ pub fn hash(source: &Source) -> String {
     }
 }
 
-/// Keeps the blob under its object.
+/// Keeps the blob in its object's folder.
 pub async fn keep(
     app: &App,
-    namespace_id: &str,
-    object_id: &str,
+    folder: &str,
     request: CreateBlobRequest,
     source: Source,
 ) -> Result<BlobModel> {
@@ -278,11 +294,7 @@ pub async fn keep(
         ),
         Source::Fetched(fetched) => (fetched.filename.clone(), fetched.mime.clone(), fetched.size),
     };
-    let mut key = format!(
-        "{}/{blob_id}/{}",
-        folder(namespace_id, object_id),
-        safe_name(&filename)
-    );
+    let mut key = format!("{folder}/{blob_id}/{}", safe_name(&filename));
     match source {
         Source::Bytes { bytes, .. } => {
             app.blobs().put(&key, bytes).await?;

@@ -29,6 +29,7 @@ use crate::{
     id,
     limits::quota,
     v1::{
+        buckets::destinations,
         namespaces::push_event,
         removal::{self, Gone},
     },
@@ -61,6 +62,8 @@ pub fn policy(bucket: &BucketResponse, asked: Option<&str>) -> Result<Policy> {
 
 /// An object that was checked and whose files are kept, ready for its transaction, which says when it was made.
 struct Draft {
+    /// Where its files are.
+    folder: String,
     object: ObjectResponse,
     columns: store::Columns,
     skip_duplicates: bool,
@@ -89,17 +92,20 @@ async fn prepare(
 ) -> Result<Draft> {
     let object_id = id::new("obj_");
     let bucket_id = bucket.bucket_id.clone().unwrap_or_default();
+    let root = destinations::root(&scope.namespace_id, bucket);
+    let folder = blobs::folder(&root, &object_id);
     let reading = blobs::Reading {
         app,
         scope,
         bucket_id: &bucket_id,
         object_id: &object_id,
+        folder: &folder,
         confirming,
         patience,
     };
     let draft = draft(reading, bucket, request, policy).await;
     if draft.is_err() {
-        discard(app, &scope.namespace_id, &object_id).await;
+        discard(app, &folder).await;
     }
     draft
 }
@@ -133,8 +139,7 @@ async fn draft(
     let content_hash = content_hash(&fields, kinds.iter().map(|(name, _)| name).zip(&hashes));
     let mut kept = Vec::with_capacity(asked.len());
     for (blob, source) in asked.into_iter().zip(sources) {
-        let namespace_id = &reading.scope.namespace_id;
-        kept.push(blobs::keep(app, namespace_id, reading.object_id, blob, source).await?);
+        kept.push(blobs::keep(app, reading.folder, blob, source).await?);
     }
     let size_bytes = kept
         .iter()
@@ -156,6 +161,7 @@ async fn draft(
         size_bytes,
     };
     Ok(Draft {
+        folder: reading.folder.to_owned(),
         object,
         columns,
         skip_duplicates: request.skip_duplicates,
@@ -358,7 +364,7 @@ async fn write(app: &App, scope: &Scope<Write>, drafts: Vec<Draft>) -> Result<Ma
     };
     for (outcome, draft) in made.iter().zip(&drafted) {
         if !matches!(outcome, Ok((_, Outcome::Created | Outcome::Updated))) {
-            discard(app, &scope.namespace_id, &draft.object_id).await;
+            discard(app, &draft.folder).await;
         }
     }
     app.work.notify_one();

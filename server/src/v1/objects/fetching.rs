@@ -11,7 +11,7 @@ use reqwest::header::{self, HeaderMap};
 use tokio::time::{Instant, timeout, timeout_at};
 use url::Url;
 
-use super::blobs::{Reading, default_mime, folder, given_name};
+use super::blobs::{Reading, default_mime, given_name};
 use crate::{
     app::App,
     blob::safe_name,
@@ -258,11 +258,7 @@ async fn keep(
     };
     let mime = said.or_else(guess);
     let blob_id = id::new("blob_");
-    let key = format!(
-        "{}/{blob_id}/{}",
-        folder(&reading.scope.namespace_id, reading.object_id),
-        safe_name(&filename)
-    );
+    let key = format!("{}/{blob_id}/{}", reading.folder, safe_name(&filename));
     let check = |_: u64, sha256: &str| match &request.checksum {
         Some(checksum) if !super::blobs::is_sha256(checksum, sha256) => {
             Err(ApiError::bad_request("", "the file has another sha256"))

@@ -35,7 +35,7 @@ use crate::{
     auth::{Delete, Level, Scope, Write},
     clock,
     db::{Record, Tx},
-    error::{ApiError, Result},
+    error::{ApiError, Result, Violation},
 };
 
 /// Presigned addresses live this long.
@@ -146,6 +146,15 @@ pub fn presign(app: &App, object: &mut ObjectResponse) {
             blob.presigned_url = Some(url);
         }
     }
+}
+
+/// Refuses to look for others with the same content: an object that is changed stays the one that it is.
+fn check_change(skip_duplicates: Option<bool>) -> Result<()> {
+    if skip_duplicates != Some(true) {
+        return Ok(());
+    }
+    let msg = "skip_duplicates is for new objects: one that is changed stays the one that it is";
+    Err(Violation::body(&["skip_duplicates"], "not_enabled", msg, true.into()).into())
 }
 
 /// A change of an object's members.

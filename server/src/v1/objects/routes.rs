@@ -290,6 +290,7 @@ async fn patch_object(
     Path((bucket, object_id)): Path<(String, String)>,
     Body(request): Body<PatchObjectRequest>,
 ) -> Result<Json<ObjectResponse>> {
+    super::check_change(request.skip_duplicates)?;
     super::update(&app, &scope, &bucket, &object_id, request.into())
         .await
         .map(Json)
@@ -303,6 +304,7 @@ async fn put_object(
     Path((bucket, object_id)): Path<(String, String)>,
     Body(request): Body<UpdateObjectRequest>,
 ) -> Result<Json<ObjectResponse>> {
+    super::check_change(request.skip_duplicates)?;
     super::update(&app, &scope, &bucket, &object_id, request.into())
         .await
         .map(Json)

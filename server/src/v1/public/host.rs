@@ -99,9 +99,11 @@ pub(super) fn hit(mut document: Object) -> Hit {
     let document_id = document
         .remove("document_id")
         .and_then(|id| id.as_str().map(ToOwned::to_owned));
-    let thumbnail = document
-        .remove("thumbnail_url")
-        .and_then(|url| url.as_str().map(ToOwned::to_owned));
+    let mut address = |name: &str| {
+        let url = document.remove(name)?;
+        url.as_str().map(ToOwned::to_owned)
+    };
+    let (thumbnail, original) = (address("thumbnail_url"), address("thumbnail_full_url"));
     document.remove("collection_id");
     Hit {
         document_id: document_id.unwrap_or_default(),
@@ -109,7 +111,7 @@ pub(super) fn hit(mut document: Object) -> Hit {
         thumbnail: thumbnail.map(|url| Picture { url, width, height }),
         fields: document,
         media: None,
-        original: None,
+        original,
     }
 }
 

@@ -376,8 +376,8 @@ impl Open {
 
     /// Ids, score, exposed fields, and the address of the picture that stands for the document.
     fn show(&self, document: &Object) -> Object {
-        let mut shown =
-            publishing::exposed(&self.published.display_config.exposed_fields, document);
+        let exposed = &self.published.display_config.exposed_fields;
+        let mut shown = publishing::exposed(exposed, document);
         for member in IDS.into_iter().chain(["score"]) {
             if let Some(value) = document.get(member) {
                 shown.insert(member.into(), value.clone());
@@ -389,6 +389,10 @@ impl Open {
         let all = card.is_none_or(|card| card.show_thumbnail);
         let is_shown = |blob: &Value| all || blob.get("field").is_some_and(|name| self.shows(name));
         if let Some(thumbnail) = thumbnail(document, is_shown) {
+            let whole = publishing::whole_of(exposed, document);
+            if let Some(whole) = whole.filter(|whole| thumbnail != *whole) {
+                shown.insert("thumbnail_full_url".into(), whole.into());
+            }
             shown.insert("thumbnail_url".into(), thumbnail);
             // Whether its fields are exposed or not: how wide a picture is, everybody sees who sees it.
             if let Some([width, height]) = size(document) {

@@ -16,13 +16,13 @@ pub(super) fn filled(
     let display = display.unwrap_or_else(|| renamed(before.display_config, metadata, &request));
     let tells = before.retriever_metadata.is_some();
     PublishRetrieverRequest {
-        description: request.description.or(before.description),
-        icon_base64: request.icon_base64.or(before.icon_base64),
+        description: request.description.or(Some(before.description)),
+        icon_base64: request.icon_base64.or(Some(before.icon_base64)),
         display_config: Some(display),
         rate_limit_config: request.rate_limit_config.or(Some(before.rate_limit_config)),
         include_metadata: request.include_metadata.or(Some(tells)),
         tags: request.tags.or(Some(before.tags)),
-        category: request.category.or(before.category),
+        category: request.category.or(Some(before.category)),
         ..request
     }
 }
@@ -44,7 +44,7 @@ fn renamed(
         display.title.clone_from(title);
     }
     if let Some(text) = &request.description {
-        display.description = Some(text.clone());
+        display.description.clone_from(text);
     }
     display.seo = Some(seo);
     display

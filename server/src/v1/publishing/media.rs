@@ -37,14 +37,30 @@ pub fn of(exposed: &[String], document: &Object) -> Option<Media> {
 /// The address of the picture that a document was made of, as large as it is.
 pub fn original(exposed: &[String], document: &Object) -> Option<String> {
     let internal = document.get("_internal");
-    let own = internal.and_then(|internal| internal.get("mime_type"));
+    let own = |member: &str| internal.and_then(|internal| internal.get(member));
     let files = document.get("document_blobs")?.as_array()?;
     // Thumbnails are small ones of what is here.
     let pictures = files.iter().filter(|file| {
         is_picture(file) && file["role"] != "thumbnail" && is_exposed(exposed, file)
     });
-    let picture = pictures.min_by_key(|file| own != file.get("content_type"))?;
+    // Of several of its kind it is the one of its size.
+    let picture = pictures.min_by_key(|file| {
+        let is_other = |of_document: &str, of_file: &str| own(of_document) != file.get(of_file);
+        (
+            is_other("mime_type", "content_type"),
+            is_other("size_bytes", "size_bytes"),
+        )
+    })?;
     Some(picture.get("presigned_url")?.as_str()?.to_owned())
+}
+
+/// As [`original`], of a document that was made of a picture: what stands for a film or a text is no small one of another.
+pub fn whole(exposed: &[String], document: &Object) -> Option<String> {
+    let own = document.get("_internal")?.get("mime_type")?.as_str()?;
+    if !own.starts_with("image/") {
+        return None;
+    }
+    original(exposed, document)
 }
 
 /// Fields of a document's object that hold recordings and PDFs.
@@ -130,5 +146,9 @@ mod tests {
         assert_eq!(of(&["cover", "scan"]).as_deref(), Some("/scan"));
         assert_eq!(of(&["cover"]).as_deref(), Some("/cover"));
         assert_eq!(of(&["small", "film", "title"]), None);
+        assert_eq!(whole(&["scan".into()], &document).as_deref(), Some("/scan"));
+        let mut film = document.clone();
+        film.insert("_internal".into(), json!({"mime_type": "video/mp4"}));
+        assert_eq!(whole(&["scan".into()], &film), None);
     }
 }

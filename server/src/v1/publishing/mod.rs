@@ -18,7 +18,7 @@ use loupe_wire::{
 use serde_json::json;
 
 pub use lock::{hash_for_pages, renew};
-pub use media::{of as media_of, original as original_of};
+pub use media::{of as media_of, original as original_of, whole as whole_of};
 pub use preview::{is_preview, sweep};
 pub use routes::router;
 pub use store::{
@@ -145,8 +145,9 @@ async fn asked(
     filters::choose(app, scope, retriever, &mut display).await?;
     let now = clock::time(app.clock().micros());
     let tags = request.tags.unwrap_or_default();
+    let description = request.description.flatten();
     let about = About {
-        description: request.description.as_deref(),
+        description: description.as_deref(),
         tags: &tags,
         metadata: metadata.as_ref(),
     };
@@ -155,19 +156,22 @@ async fn asked(
         public_id: id::new("pub_"),
         public_name: request.public_name.unwrap_or_else(|| name_from(&title)),
         display_config: display::complete(display, retriever, &about),
-        description: request
-            .description
-            .or_else(|| retriever.description.clone()),
-        icon_base64: request.icon_base64,
+        description: description.or_else(|| retriever.description.clone()),
+        icon_base64: request.icon_base64.flatten(),
         rate_limit_config: request.rate_limit_config.unwrap_or_default(),
         is_active: true,
         retriever_metadata: metadata,
         tags,
-        category: request.category.filter(|category| !category.is_empty()),
+        category: said(request.category),
         created_at: now,
         updated_at: now,
         ..Default::default()
     })
+}
+
+/// The category that a request gives: as a password, it is taken away by an empty one.
+fn said(category: Option<Option<String>>) -> Option<String> {
+    category.flatten().filter(|category| !category.is_empty())
 }
 
 /// Inserts, or replaces the publication of the same retriever: its public id and address stay.
@@ -298,7 +302,9 @@ pub async fn update(
                 let found = store::hold(tx, &namespace_id, &id).await?;
                 let mut published =
                     found.ok_or_else(|| ApiError::not_found("published_retriever", &id))?;
-                published.tags = request.tags.unwrap_or(published.tags);
+                if let Some(tags) = request.tags {
+                    published.tags = tags.unwrap_or_default();
+                }
                 if let Some(display) = request.display_config {
                     let about = About {
                         description: published.description.as_deref(),
@@ -307,13 +313,13 @@ pub async fn update(
                     };
                     published.display_config = display::complete(display, &retriever, &about);
                 }
-                published.rate_limit_config = request
-                    .rate_limit_config
-                    .unwrap_or(published.rate_limit_config);
+                if let Some(limits) = request.rate_limit_config {
+                    published.rate_limit_config = limits.unwrap_or_default();
+                }
                 published.is_active = request.is_active.unwrap_or(published.is_active);
-                // As a password, it is taken away by an empty one.
-                let category = request.category.or(published.category);
-                published.category = category.filter(|category| !category.is_empty());
+                if request.category.is_some() {
+                    published.category = said(request.category);
+                }
                 published.updated_at = clock::time(now);
                 password
                     .apply(tx, &org_id, &namespace_id, &mut published, now)

@@ -19,13 +19,14 @@ use serde_json::json;
 use super::REMOVE_FILES;
 use crate::{
     app::App,
-    args,
+    args, blob,
     db::{Arg, Tx},
     error::{ApiError, Result},
     id,
     jobs::{self, Claim},
     v1::{
         batches::fillings::belonging,
+        buckets::destinations,
         collections::{COLLECTIONS, lifecycle::is_away},
         documents, tasks,
     },
@@ -66,15 +67,18 @@ fn shown_by<'d>(
     namespace_id: &str,
     document: &'d Document,
 ) -> impl Iterator<Item = (String, String)> + use<'d> {
-    let within = format!("blob://{namespace_id}/documents/");
+    let namespace_id = namespace_id.to_owned();
     let internal = document.payload.get("_internal");
     let lists = ["document_blobs", "source_blobs"].into_iter();
     let files = lists.filter_map(move |list| internal?.get(list)?.as_array());
     files.flatten().filter_map(move |file| {
-        let url = file.get("url")?.as_str()?;
-        let (collection_id, rest) = url.strip_prefix(&within)?.split_once('/')?;
+        let key = file.get("url")?.as_str()?.strip_prefix("blob://")?;
+        let root = blob::root(key);
+        let rest = key.strip_prefix(root)?.strip_prefix("/documents/")?;
+        let (collection_id, rest) = rest.split_once('/')?;
         let (document_id, _) = rest.split_once('/')?;
-        Some((collection_id.to_owned(), document_id.to_owned()))
+        let is_own = root.split('/').next() == Some(namespace_id.as_str());
+        is_own.then(|| (collection_id.to_owned(), document_id.to_owned()))
     })
 }
 
@@ -194,13 +198,12 @@ async fn free(
         principal: None,
     };
     let shown = shown(app, &reach, root).await?;
-    for (collection_id, document_id) in left.difference(&shown) {
-        if !may_show(collection_id) {
-            let folder = format!("{namespace_id}/documents/{collection_id}/{document_id}");
-            app.blobs().delete_all(&folder).await?;
-        }
-    }
-    Ok(())
+    let gone = left.difference(&shown);
+    let gone = gone.filter(|(collection_id, _)| !may_show(collection_id));
+    let folders: Vec<String> = gone
+        .map(|(collection_id, document_id)| format!("documents/{collection_id}/{document_id}"))
+        .collect();
+    destinations::delete_all(app, namespace_id, &folders).await
 }
 
 /// What the documents that belong to an object show.

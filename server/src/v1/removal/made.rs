@@ -1,6 +1,6 @@
 //! What was made of objects that are removed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use loupe_engine::{
@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::{
     app::App,
+    blob,
     db::Record,
     error::{ApiError, Result},
     v1::{
@@ -135,16 +136,18 @@ async fn remove_generated(app: &App, namespace_id: &str, documents: &[Document])
             document_id,
             ..
         } = document;
-        let folder = format!("{namespace_id}/documents/{collection_id}/{document_id}");
-        let address = format!("blob://{folder}/");
         let internal = document.payload.get("_internal");
         let files = internal.and_then(|internal| internal.get("document_blobs")?.as_array());
         let own = |file: &Value| {
-            let url = file.get("url").and_then(Value::as_str);
-            url.is_some_and(|url| url.starts_with(&address))
+            let key = file.get("url")?.as_str()?.strip_prefix("blob://")?;
+            let root = blob::root(key);
+            let folder = format!("{root}/documents/{collection_id}/{document_id}");
+            let is_in = key.strip_prefix(&folder)?.starts_with('/');
+            (is_in && root.split('/').next() == Some(namespace_id)).then_some(folder)
         };
-        if files.is_some_and(|files| files.iter().any(own)) {
-            app.blobs().delete_all(&folder).await?;
+        let folders: BTreeSet<String> = files.into_iter().flatten().filter_map(own).collect();
+        for folder in &folders {
+            app.blobs().delete_all(folder).await?;
         }
     }
     Ok(())

@@ -21,6 +21,7 @@ use serde_json::json;
 
 use super::{
     Execute, execute,
+    execution::{checked, execute_checked},
     ready::ready,
     recording::{self, Begun},
 };
@@ -167,7 +168,7 @@ pub async fn answer<L: Level>(
     app: &App,
     scope: &Scope<L>,
     retriever: &Record<RetrieverModelOutput>,
-    ask: Execute,
+    mut ask: Execute,
 ) -> Result<Answered> {
     // An object changes without any document.
     let shows_objects = ask.expand.iter().any(|field| field == documents::ROOT);
@@ -178,7 +179,10 @@ pub async fn answer<L: Level>(
         return Ok(Answered { answer, mark });
     }
     let started = Instant::now();
-    let key = key(scope, retriever, &ask);
+    ask.inputs = checked(retriever, &ask.inputs)?;
+    // Inputs may be a vector: they are read through once for the key and for the history.
+    let known_by = recording::known_by(&ask.inputs);
+    let key = key(scope, retriever, &ask, &known_by);
     // Before anything is read: a write that comes in between leaves another version behind.
     let version = app.version_of(&scope.namespace_id);
     if let Some(kept) = app
@@ -188,9 +192,9 @@ pub async fn answer<L: Level>(
         .filter(|kept| kept.version == version)
     {
         quota::check_spend(app, &scope.caller.org_id).await?;
-        return Ok(again(app, scope, retriever, &kept, ask, started));
+        return Ok(again(app, scope, retriever, &kept, ask, known_by, started));
     }
-    let answer = execute(app, scope, retriever, ask).await?;
+    let answer = execute_checked(app, scope, retriever, ask, Some(known_by)).await?;
     let tag = tag(&answer);
     keep(app, key, version, &tag, &answer);
     let source = Source::Made;
@@ -207,6 +211,7 @@ fn again<L: Level>(
     retriever: &RetrieverModelOutput,
     kept: &Kept,
     ask: Execute,
+    known_by: [u8; 32],
     started: Instant,
 ) -> Answered {
     let begun = Begun {
@@ -217,6 +222,7 @@ fn again<L: Level>(
         looks_on: ask.looks_on,
         unnoted: ask.unnoted,
         inputs: ask.inputs,
+        known_by: Some(known_by),
         created_at: app.clock().micros(),
         started,
     };
@@ -338,7 +344,12 @@ fn weak(of: Fingerprint) -> String {
 }
 
 /// Everything that an answer depends on besides the documents. Of what references name a key is told what its scopes cover.
-fn key<L: Level>(scope: &Scope<L>, retriever: &Record<RetrieverModelOutput>, ask: &Execute) -> Key {
+fn key<L: Level>(
+    scope: &Scope<L>,
+    retriever: &Record<RetrieverModelOutput>,
+    ask: &Execute,
+    known_by: &[u8; 32],
+) -> Key {
     let asked = (
         &scope.caller.org_id,
         &scope.namespace_id,
@@ -353,11 +364,9 @@ fn key<L: Level>(scope: &Scope<L>, retriever: &Record<RetrieverModelOutput>, ask
         &ask.presigned_urls,
         &ask.vectors,
         &ask.highlights,
+        known_by,
     );
-    Fingerprint::default()
-        .part(&asked)
-        .object(&ask.inputs)
-        .finish()
+    Fingerprint::default().part(&asked).finish()
 }
 
 pub(super) fn is_repeatable(retriever: &RetrieverModelOutput) -> bool {

@@ -27,7 +27,7 @@ use super::{
     ready::ready,
     record,
     recording::{self, Begun},
-    stage_inputs,
+    signing, stage_inputs,
 };
 use crate::{
     app::App,
@@ -86,27 +86,44 @@ pub async fn execute<L: Level>(
     retriever: &RetrieverModelOutput,
     mut ask: Execute,
 ) -> Result<ExecuteRetrieverResponse> {
-    quota::check_spend(app, &scope.caller.org_id).await?;
-    let (started, created_at) = (Instant::now(), app.clock().micros());
-    if !ask.unrecorded {
-        affordable(retriever)?;
-    }
-    let inputs = check_inputs(&retriever.input_schema, &ask.inputs).map_err(|violations| {
+    ask.inputs = checked(retriever, &ask.inputs)?;
+    execute_checked(app, scope, retriever, ask, None).await
+}
+
+/// The inputs as the retriever's schema has them.
+pub(super) fn checked(retriever: &RetrieverModelOutput, sent: &Object) -> Result<Object> {
+    check_inputs(&retriever.input_schema, sent).map_err(|violations| {
         let violations = violations.into_iter().map(|fault| {
             let path: Vec<&str> = fault.loc.iter().map(String::as_str).collect();
             Violation::body(&path, fault.r#type, fault.msg, fault.input)
         });
         ApiError::Validation(violations.collect())
-    })?;
+    })
+}
+
+/// As [`execute`], with inputs that are [`checked`], and their digest where it is known already.
+pub(super) async fn execute_checked<L: Level>(
+    app: &App,
+    scope: &Scope<L>,
+    retriever: &RetrieverModelOutput,
+    mut ask: Execute,
+    known_by: Option<[u8; 32]>,
+) -> Result<ExecuteRetrieverResponse> {
+    quota::check_spend(app, &scope.caller.org_id).await?;
+    let (started, created_at) = (Instant::now(), app.clock().micros());
+    if !ask.unrecorded {
+        affordable(retriever)?;
+    }
     let unrecorded = ask.unrecorded;
     let begun = Begun {
         execution_id: ask.execution_id.take().unwrap_or_else(|| id::new("exec_")),
         namespace_id: scope.namespace_id.clone(),
         public_id: std::mem::take(&mut ask.public_id),
-        query: recording::query(&retriever.input_schema, &inputs),
+        query: recording::query(&retriever.input_schema, &ask.inputs),
         looks_on: ask.looks_on,
         unnoted: ask.unnoted,
-        inputs,
+        inputs: std::mem::take(&mut ask.inputs),
+        known_by,
         created_at,
         started,
     };
@@ -172,7 +189,7 @@ async fn search<L: Level>(
         keeping,
         watch: ask.watch.take(),
         around: Some(held.clone()),
-        shown: ask.shown.take(),
+        shown: ask.shown.clone(),
         ..bare(app, scope)
     };
     run.taxonomies = taxonomies::ready(app, org_id, namespace_id, &ready.taxonomies).await?;
@@ -220,10 +237,8 @@ async fn finish<L: Level>(
     fields: BTreeSet<String>,
 ) -> Result<ExecuteRetrieverResponse> {
     if ask.presigned_urls {
-        outcome
-            .documents
-            .iter_mut()
-            .for_each(|document| presign(app, document));
+        let (inside, rows) = (ask.shown.is_none(), &mut outcome.documents);
+        signing::presign(app, scope, retriever, inside, rows).await?;
     }
     documents::expand(app, scope, &ask.expand, &mut outcome.documents).await?;
     let milliseconds = begun.milliseconds();
@@ -233,7 +248,7 @@ async fn finish<L: Level>(
     let mut response = answer(retriever, outcome, milliseconds, credits);
     response.execution_id.clone_from(&begun.execution_id);
     if ask.explain {
-        let explained = super::explain(app, scope, retriever).await?;
+        let explained = super::explain(app, scope, retriever, Some(&begun.inputs)).await?;
         response.explain_plan = super::cast(&explained)?;
         response.diagnostics = Object::from_iter([("ranking".into(), Value::Object(ranking))]);
     }
@@ -403,6 +418,7 @@ async fn secrets_of(app: &App, org_id: &str, names: &[String]) -> Result<HashMap
 pub fn run_error(error: RunError) -> ApiError {
     match error {
         RunError::Invalid(message) => ApiError::bad_request("", message),
+        RunError::Away(message) => ApiError::unavailable("", message),
         RunError::Cursor(message) => ApiError::bad_request("cursor_invalid", message),
         RunError::Limited {
             what,
@@ -412,21 +428,6 @@ pub fn run_error(error: RunError) -> ApiError {
         RunError::Embed(error) => error.into(),
         RunError::Store(error) => error.into(),
     }
-}
-
-/// Puts `document_blobs` with fresh addresses beside the ids.
-fn presign(app: &App, document: &mut Object) {
-    let blobs = document
-        .get("_internal")
-        .and_then(|internal| internal.get("document_blobs"))
-        .cloned();
-    let Some(Value::Array(mut blobs)) = blobs else {
-        return;
-    };
-    blobs
-        .iter_mut()
-        .for_each(|blob| documents::presign(app, blob));
-    document.insert("document_blobs".into(), Value::Array(blobs));
 }
 
 fn answer(
@@ -452,6 +453,10 @@ fn answer(
         retriever_id: retriever.retriever_id.clone().unwrap_or_default(),
         status: status.into(),
         degraded: outcome.degraded,
+        limits: outcome.limits,
+        enrichment_skipped: !outcome.skipped.is_empty(),
+        enrichment_skipped_stages: outcome.skipped,
+        enrichment_skip_reason: outcome.skip_reason,
         documents: Arc::new(outcome.documents),
         pagination: outcome.pagination,
         stage_statistics: Some(statistics),

@@ -16,6 +16,7 @@ mod profile;
 mod ready;
 mod recording;
 mod routes;
+mod signing;
 mod stages;
 mod store;
 mod streaming;
@@ -354,18 +355,21 @@ pub async fn explain<L: Level>(
     app: &App,
     scope: &Scope<L>,
     retriever: &RetrieverModelOutput,
+    inputs: Option<&Object>,
 ) -> Result<ExplainRetrieverResponse> {
     let ready = ready::ready(app, retriever)?;
     let ids = &retriever.collection_ids;
     let collections = collections::searched(app, &scope.namespace_id, ids).await?;
-    let documents = app.store().count(&scope.reach(ids.clone()), None).await?;
-    let searchable: Vec<_> = collections
-        .iter()
-        .map(|collection| collections::searchable(app, collection))
-        .collect();
+    // Those that are put away are not searched.
+    let collections = execution::searchable(app, &collections);
+    let ids = collections.iter().map(|one| one.collection_id.clone());
+    let documents = app.store().count(&scope.reach(ids.collect()), None).await?;
     let execution_plan = ready.plan.explain(Surroundings {
-        collections: &searchable,
+        collections: &collections,
         documents,
+        inputs,
+        now: app.clock().now(),
+        configured: configured(app),
     });
     let total_ms: f64 = execution_plan
         .iter()

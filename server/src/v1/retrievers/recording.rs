@@ -34,7 +34,10 @@ pub(super) struct Begun {
     pub looks_on: bool,
     /// Is no part of the history.
     pub unnoted: bool,
+    /// As the retriever's schema has them.
     pub inputs: Object,
+    /// The digest of the inputs, where they were looked for in memory.
+    pub known_by: Option<[u8; 32]>,
     /// In microseconds.
     pub created_at: i64,
     pub started: Instant,
@@ -45,6 +48,11 @@ impl Begun {
     pub fn milliseconds(&self) -> f64 {
         self.started.elapsed().as_secs_f64() * 1e3
     }
+}
+
+/// What inputs are known by, in memory and in the history.
+pub(super) fn known_by(inputs: &Object) -> [u8; 32] {
+    Fingerprint::default().object(inputs).finish()
 }
 
 /// Puts an answer that was kept into the history.
@@ -150,7 +158,7 @@ fn told(
 ) -> Value {
     let at = clock::time(begun.created_at);
     let statistics = response.stage_statistics.as_ref();
-    let inputs = Fingerprint::default().object(&begun.inputs);
+    let known_by = begun.known_by.unwrap_or_else(|| known_by(&begun.inputs));
     let micros = (milliseconds * 1e3).round() as i64;
     let summary = RetrieverExecutionSummary {
         execution_id: response.execution_id.clone(),
@@ -165,7 +173,7 @@ fn told(
             true => Some(1.0),
             false => statistics.and_then(remembered),
         },
-        inputs_hash: Some(hex::encode(&inputs.finish()[..12])),
+        inputs_hash: Some(hex::encode(&known_by[..12])),
         query_summary: query,
         trace_id: Some(front::id()).filter(|id| !id.is_empty()),
     };
@@ -177,6 +185,12 @@ fn told(
     data["retriever_id"] = response.retriever_id.clone().into();
     data["stage_statistics"] = serde_json::to_value(&response.stage_statistics).unwrap_or_default();
     data["warnings"] = response.warnings.clone().into();
+    if !response.degraded.is_empty() {
+        data["degraded"] = degraded(response);
+    }
+    if !response.limits.is_empty() {
+        data["limits"] = serde_json::to_value(&response.limits).unwrap_or_default();
+    }
     if let Some(error) = &response.error {
         data["error"] = error.clone().into();
     }
@@ -185,6 +199,15 @@ fn told(
         data["inputs"] = Value::Object(begun.inputs.clone());
     }
     data
+}
+
+/// What an answer was less by than it should have been; reasons may repeat what others said.
+fn degraded(response: &ExecuteRetrieverResponse) -> Value {
+    let mut told = response.degraded.clone();
+    for one in &mut told {
+        one.reason = kept(&one.reason, LONGEST_ERROR);
+    }
+    serde_json::to_value(told).unwrap_or_default()
 }
 
 /// The most documents that a stage was given or gave.

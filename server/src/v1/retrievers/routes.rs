@@ -294,16 +294,20 @@ fn ask(request: ExecuteRetrieverRequest, query: ExecuteQuery) -> Execute {
     }
 }
 
-/// What an execution would do.
+/// What an execution would do: with these inputs, where they are sent.
 #[utoipa::path(post, path = "/v1/retrievers/{retriever_id}/execute/explain", tag = "retrievers", request_body = ExplainRetrieverRequest, responses((status = 200, body = ExplainRetrieverResponse)))]
 async fn explain_retriever(
     State(app): State<App>,
     scope: Scope<Read>,
     Path(id): Path<String>,
-    _body: Body<ExplainRetrieverRequest>,
+    Body(request): Body<ExplainRetrieverRequest>,
 ) -> Result<Json<ExplainRetrieverResponse>> {
     let retriever = super::known(&app, &scope, &id).await?;
-    super::explain(&app, &scope, &retriever).await.map(Json)
+    let inputs = request.inputs.filter(|inputs| !inputs.is_empty());
+    let inputs = inputs.map(|sent| super::execution::checked(&retriever, &sent));
+    let inputs = inputs.transpose()?;
+    let told = super::explain(&app, &scope, &retriever, inputs.as_ref());
+    told.await.map(Json)
 }
 
 /// Executions of a retriever, newest first, also those that failed; with `status` those that ended so. `filters` and `sorts` are of

@@ -191,7 +191,8 @@ impl Copying<'_> {
     }
 
     fn copy(&mut self, row: &Object, source: &Document) -> Result<Option<BYODocument>> {
-        let payload = fields(row);
+        let mut payload = fields(row);
+        payload.retain(|name, value| !documents::is_told(source, name, value));
         let mut all = payload.iter();
         let is_plain = all.all(|(name, value)| source.payload.get(name) == Some(value));
         let is_several = self.multiplies && !is_plain;

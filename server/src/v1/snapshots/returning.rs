@@ -70,8 +70,12 @@ async fn put_file(app: &App, snapshot: &SnapshotModel, key: &str) -> Result<bool
     if blobs.head(&kept).await?.is_none() {
         return Ok(false);
     }
-    blobs.copy(&kept, key).await?;
-    Ok(true)
+    match blobs.copy(&kept, key).await {
+        Ok(()) => Ok(true),
+        // Its place is no more: the connection behind the bucket's destination is gone.
+        Err(error) if error.is_not_found() => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Puts the objects back; what could not be is told.

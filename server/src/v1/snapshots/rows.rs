@@ -22,7 +22,7 @@ use crate::{
     limits::quota::{self, Resource},
     v1::{
         audit::{self, Change},
-        buckets::BUCKETS,
+        buckets::{BUCKETS, destinations},
         clusters::{self, CLUSTERS},
         collections::{self, COLLECTIONS},
         namespaces::{NAMESPACES, push_event},
@@ -251,6 +251,14 @@ impl Rows {
         let Some(name) = self.name(tx, &BUCKETS, names, today_name).await? else {
             return Ok(());
         };
+        // Not before: a place without its bucket would hold its connection for good.
+        let owner = (self.caller.org_id.as_str(), self.namespace_id.as_str());
+        let was_aimed = then.destination.is_some();
+        let then = destinations::settled(tx, owner, then, self.now).await?;
+        if was_aimed && then.destination.is_none() {
+            self.skipped
+                .push(format!("{id}: the connection of its destination is gone"));
+        }
         let Some(today) = today else {
             quota::check(tx, &self.caller.org_id, Resource::Buckets).await?;
             let owner = &self.namespace_id;

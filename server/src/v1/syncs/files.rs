@@ -4,15 +4,19 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use loupe_wire::{
     BlobType, BucketResponse, BucketSchemaFieldType as Kind, CreateBlobRequest,
     CreateObjectRequest, FieldMappingEntry, FieldSource, FileFilters, MappingEntry, Object,
-    SchemaMapping, SyncConfigurationModel, Value, reading,
+    ObjectResponse, SchemaMapping, SyncConfigurationModel, Value, reading,
 };
 use regex::{Regex, RegexBuilder};
 use serde_json::json;
 
+use super::store;
 use crate::{
     error::{ApiError, Result, Violation},
     v1::connections::Entry,
 };
+
+/// What tells of a file which sync brought it.
+const SYNC: &str = "sync_config_id";
 
 /// Bytes that a compiled pattern may take.
 const PATTERN_BYTES: usize = 1 << 20;
@@ -87,6 +91,7 @@ pub fn filters(sent: Option<Object>) -> Result<Option<FileFilters>> {
 /// What a configuration says of files, compiled.
 pub struct Rules {
     source: Source,
+    sync_id: String,
     connection_id: String,
     skip_duplicates: bool,
     include: Option<GlobSet>,
@@ -113,6 +118,7 @@ impl Rules {
         let exclude = globs("exclude_patterns", filters.exclude_patterns.as_deref())?;
         Ok(Self {
             source: Source::parse(&model.source_path)?,
+            sync_id: store::id(model).to_owned(),
             connection_id: model.connection_id.clone(),
             skip_duplicates: model.skip_duplicates,
             mapping: mapping(model.schema_mapping.as_ref())?,
@@ -197,7 +203,7 @@ impl Rules {
         mime: Option<&str>,
         key: &str,
     ) -> CreateBlobRequest {
-        let mut metadata = json!({ "connection_id": self.connection_id });
+        let mut metadata = json!({ "connection_id": self.connection_id, SYNC: self.sync_id });
         if let Some(mime) = mime {
             metadata["mime_type"] = mime.into();
         }
@@ -209,6 +215,12 @@ impl Rules {
             ..Default::default()
         }
     }
+}
+
+/// The sync that brought the object's files.
+pub fn sync_of(object: &ObjectResponse) -> Option<&str> {
+    let mut files = object.blobs.iter();
+    files.find_map(|file| file.properties.get(SYNC)?.as_str())
 }
 
 /// `*` stays within a folder, `**` does not; a pattern without a slash is about the name alone.

@@ -15,12 +15,13 @@ use loupe_wire::{
 };
 
 pub use ending::give_up;
+pub use files::sync_of;
 pub use routes::router;
 pub use running::{LOOK, run, sweep, tick};
 pub use store::forget_borrowed;
 
 use self::{files::Rules, store::Place};
-use super::{collections, connections, objects, tasks::name_of};
+use super::{buckets, collections, connections, objects, tasks::name_of};
 use crate::{
     app::App,
     auth::{Caller, Delete, Level, Read, Scope, Write},
@@ -41,13 +42,7 @@ fn not_yet(member: &str, msg: &str) -> ApiError {
 }
 
 /// Refuses filters that syncs do not have.
-fn check_filters(own: Option<&IngestFilter>, of_provider: Option<&Object>) -> Result<()> {
-    if own.is_some() {
-        return Err(not_yet(
-            "ingest_filter",
-            "a sync has no filter of its own: set the bucket's ingest_filter, or use file_filters",
-        ));
-    }
+fn check_filters(of_provider: Option<&Object>) -> Result<()> {
     if of_provider.is_some_and(|filters| !filters.is_empty()) {
         return Err(not_yet(
             "provider_filters",
@@ -110,14 +105,12 @@ pub async fn create(
     request: SyncCreateRequest,
 ) -> Result<SyncConfigurationModel> {
     let bucket = objects::bucket(app, scope, bucket, NamespaceOperation::WriteData).await?;
-    check_filters(
-        request.ingest_filter.as_ref(),
-        request.provider_filters.as_ref(),
-    )?;
+    check_filters(request.provider_filters.as_ref())?;
     reextracts(request.reconcile.as_ref())?;
     // Whether it may be read is known before anything is kept.
     connections::for_s3(app, &scope.caller, Some(&request.connection_id)).await?;
     let connection_id = connections::id_of(app, &scope.caller, &request.connection_id).await?;
+    let ingest_filter = buckets::check_filter(app, scope, request.ingest_filter).await?;
     let mut filters = files::filters(request.file_filters)?;
     if let Some(from) = request.sync_from {
         filters
@@ -142,6 +135,7 @@ pub async fn create(
         skip_duplicates: request.skip_duplicates,
         skip_batch_submission: request.skip_batch_submission,
         batch_collection_ids: collection_ids(app, scope, &request.batch_collection_ids).await?,
+        ingest_filter,
         reconcile: request.reconcile,
         description: request.description,
         metadata: request.metadata,
@@ -225,12 +219,9 @@ pub async fn update(
     scope: &Scope<Write>,
     bucket: &str,
     sync_id: &str,
-    request: SyncUpdateRequest,
+    mut request: SyncUpdateRequest,
 ) -> Result<SyncConfigurationModel> {
-    check_filters(
-        request.ingest_filter.as_ref(),
-        request.provider_filters.as_ref(),
-    )?;
+    check_filters(request.provider_filters.as_ref())?;
     if request.status.is_some() {
         return Err(not_yet(
             "status",
@@ -238,6 +229,7 @@ pub async fn update(
         ));
     }
     reextracts(request.reconcile.as_ref())?;
+    let filter = buckets::change_filter(app, scope, request.ingest_filter.take()).await?;
     let collections = collection_ids(app, scope, &request.batch_collection_ids).await?;
     let caller = scope.caller.clone();
     change(app, scope, bucket, sync_id, move |model, now| {
@@ -253,6 +245,9 @@ pub async fn update(
         model.skip_batch_submission = request
             .skip_batch_submission
             .unwrap_or(model.skip_batch_submission);
+        if let Some(filter) = filter {
+            model.ingest_filter = filter;
+        }
         if !collections.is_empty() {
             model.batch_collection_ids = collections;
         }
@@ -370,6 +365,27 @@ pub async fn delete(app: &App, scope: &Scope<Delete>, bucket: &str, sync_id: &st
     app.db()
         .write(move |tx| Box::pin(async move { store::delete(tx, &place).await }))
         .await
+}
+
+/// The filter of what a sync brings to a bucket; none where it has none of its own, or is gone.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn filter_of(
+    app: &App,
+    (namespace_id, bucket_id): (&str, &str),
+    sync_id: &str,
+) -> Result<Option<IngestFilter>> {
+    let place = Place {
+        namespace_id: namespace_id.to_owned(),
+        bucket_id: bucket_id.to_owned(),
+        sync_id: sync_id.to_owned(),
+    };
+    match store::find(app.db(), &place).await {
+        Ok(model) => Ok(model.ingest_filter),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Looks of a sync, newest first.

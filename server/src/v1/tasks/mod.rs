@@ -109,26 +109,14 @@ pub async fn get(
     task_id: &str,
 ) -> Result<TaskResponse> {
     if let Some(task) = store::find(app.db(), &caller.org_id, namespace_id, task_id).await? {
-        return Ok(present(task));
+        return Ok(task);
     }
     let archived = store::find_archived(app.db(), &caller.org_id, namespace_id, task_id).await?;
     let mut task = archived.ok_or_else(|| ApiError::not_found("task", task_id))?;
     task.additional_data
         .get_or_insert_default()
         .insert("from_durable_store".into(), true.into());
-    Ok(present(task))
-}
-
-/// `error` is the flat copy of `additional_data.error`.
-fn present(mut task: TaskResponse) -> TaskResponse {
-    if task.status == TaskStatusEnum::Failed && task.error.is_none() {
-        let error = task
-            .additional_data
-            .as_ref()
-            .and_then(|data| data.get("error"));
-        task.error = error.and_then(Value::as_str).map(ToOwned::to_owned);
-    }
-    task
+    Ok(task)
 }
 
 /// Removes the record of a task that has ended.

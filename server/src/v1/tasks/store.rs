@@ -1,5 +1,3 @@
-use std::collections::BTreeSet;
-
 use loupe_wire::{TaskResponse, TaskStatusEnum, Value, reading};
 
 use super::{is_terminal, name_of};
@@ -7,14 +5,14 @@ use crate::{
     args,
     db::{Arg, Db, Json, Tx},
     error::Result,
-    list::{Mark, Walk, words},
+    list::{Mark, Walk},
 };
 
 crate::sql! {
     const INSERT = "INSERT INTO tasks (task_id, org_id, namespace_id, task_type, status, parent_id, kind, work, created_at, updated_at, ended_at, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10, $11)";
-    const FIND = "SELECT data FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3 AND parent_id IS NULL";
-    const FIND_ARCHIVED = "SELECT data FROM tasks_archive WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3";
-    const LIST = "SELECT data FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR status = $3) AND ($4 = '' OR task_type = $4) AND parent_id IS NULL ORDER BY created_at DESC, task_id LIMIT $5 OFFSET $6";
+    const FIND = "SELECT status, data FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3 AND parent_id IS NULL";
+    const FIND_ARCHIVED = "SELECT status, data FROM tasks_archive WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND task_id = $3";
+    const LIST = "SELECT status, data FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR status = $3) AND ($4 = '' OR task_type = $4) AND parent_id IS NULL ORDER BY created_at DESC, task_id LIMIT $5 OFFSET $6";
     const COUNT = "SELECT CAST(COUNT(*) AS BIGINT) FROM tasks WHERE org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($3 = '' OR status = $3) AND ($4 = '' OR task_type = $4) AND parent_id IS NULL";
     const UPDATE = "UPDATE tasks SET status = $2, updated_at = $3, ended_at = $4, data = $5 WHERE task_id = $1";
     const DELETE = "DELETE FROM tasks WHERE org_id = $1 AND (task_id = $2 OR parent_id = $2)";
@@ -25,7 +23,7 @@ crate::sql! {
 crate::pieces!(
     "tasks",
     "task_id",
-    "data, created_at, task_id",
+    "status, data, created_at, task_id",
     "org_id = $1 AND ($2 = '' OR namespace_id = $2) AND ($6 = '' OR status = $6) AND ($7 = '' OR task_type = $7) AND ($8 = '' OR $8 LIKE '%|' || status || '|%') AND ($9 = '' OR $9 LIKE '%|' || task_type || '|%') AND parent_id IS NULL"
 );
 
@@ -38,7 +36,23 @@ pub struct Place<'a> {
     pub work: &'a Value,
 }
 
-type Row = (Json<TaskResponse>,);
+type Row = (String, Json<TaskResponse>);
+
+/// A task as it is at this moment: whoever claims it or puts it back writes the column alone. `error` is the flat copy of
+/// `additional_data.error`.
+fn shown((status, Json(mut task)): Row) -> TaskResponse {
+    if let Ok(status) = reading::from_value::<TaskStatusEnum>(&Value::from(status)) {
+        task.status = status;
+    }
+    if task.status == TaskStatusEnum::Failed && task.error.is_none() {
+        let error = task
+            .additional_data
+            .as_ref()
+            .and_then(|data| data.get("error"));
+        task.error = error.and_then(Value::as_str).map(ToOwned::to_owned);
+    }
+    task
+}
 
 pub async fn insert(tx: &mut Tx, task: &TaskResponse, place: &Place<'_>, now: i64) -> Result<()> {
     let ended = is_terminal(task.status).then_some(now);
@@ -66,7 +80,7 @@ pub async fn find(
     task_id: &str,
 ) -> Result<Option<TaskResponse>> {
     let args = args![org_id, namespace_id.unwrap_or_default(), task_id];
-    Ok(db.one::<Row>(FIND, args).await?.map(|row| row.0.0))
+    Ok(db.one::<Row>(FIND, args).await?.map(shown))
 }
 
 pub async fn find_archived(
@@ -76,8 +90,7 @@ pub async fn find_archived(
     task_id: &str,
 ) -> Result<Option<TaskResponse>> {
     let args = args![org_id, namespace_id.unwrap_or_default(), task_id];
-    let row = db.one::<Row>(FIND_ARCHIVED, args).await?;
-    Ok(row.map(|row| row.0.0))
+    Ok(db.one::<Row>(FIND_ARCHIVED, args).await?.map(shown))
 }
 
 /// What a listing asks for; empty texts match everything.
@@ -103,7 +116,7 @@ pub async fn list(
         offset
     ];
     let rows: Vec<Row> = db.all(LIST, args).await?;
-    Ok(rows.into_iter().map(|row| row.0.0).collect())
+    Ok(rows.into_iter().map(shown).collect())
 }
 
 /// Up to 1,000 tasks behind this mark; each with its own.
@@ -121,22 +134,13 @@ pub async fn piece(
         walk.end(),
         asked.status,
         asked.task_type,
-        words(ended(walk.texts("status"))),
+        walk.words("status"),
         walk.words("task_type")
     ];
-    let rows: Vec<(Json<TaskResponse>, i64, String)> =
+    let rows: Vec<(String, Json<TaskResponse>, i64, String)> =
         db.all(walk.sql(NEWEST, OLDEST), args).await?;
-    let task = |(Json(data), at, id)| (data, (at, id));
+    let task = |(status, data, at, id)| (shown((status, data)), (at, id));
     Ok(rows.into_iter().map(task).collect())
-}
-
-/// The column is ahead of what a task shows until that has ended: only then it says which tasks may be left out.
-fn ended(said: Option<BTreeSet<&str>>) -> Option<BTreeSet<&str>> {
-    let is_end = |word: &&str| {
-        let status = reading::from_value::<TaskStatusEnum>(&Value::from(*word));
-        status.is_ok_and(is_terminal)
-    };
-    said.filter(|said| said.iter().all(is_end))
 }
 
 pub async fn count(db: &Db, asked: &Asked<'_>) -> Result<i64> {
@@ -163,7 +167,10 @@ pub async fn change(
     now: i64,
     edit: impl FnOnce(&mut TaskResponse) + Send,
 ) -> Result<()> {
-    let Some((Json(mut task),)) = tx.one::<Row>(READ, args![task_id]).await? else {
+    let Some((Json(mut task),)) = tx
+        .one::<(Json<TaskResponse>,)>(READ, args![task_id])
+        .await?
+    else {
         return Ok(());
     };
     task.status = status;

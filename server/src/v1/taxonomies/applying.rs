@@ -297,7 +297,7 @@ impl<'a> Pass<'a> {
                     changed.push(document);
                 }
                 Ok(_) => {}
-                Err(RunError::Invalid(reason)) => {
+                Err(RunError::Invalid(reason) | RunError::Away(reason)) => {
                     done.stats.errors += 1;
                     done.first_error.get_or_insert(reason);
                 }

@@ -1,13 +1,13 @@
 //! What a taxonomy may say: its retrievers and collections exist, find each other, and its levels make a tree.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use loupe_wire::{
     EnrichmentField, FlatTaxonomyConfig, HierarchicalNode, HierarchicalTaxonomyConfig,
-    HierarchyInferenceStrategy, InputMapping, InputSourceType, NamespaceOperation,
-    RetrieverModelOutput, TaxonomyConfig, Value,
+    InputMapping, InputSourceType, NamespaceOperation, RetrieverModelOutput, TaxonomyConfig, Value,
 };
 
+use super::inferring::infer;
 use crate::{
     app::App,
     auth::{Level, Scope},
@@ -15,7 +15,8 @@ use crate::{
     v1::{collections, retrievers},
 };
 
-const MAX_LEVELS: usize = 200;
+/// Nodes of a hierarchy.
+pub(super) const MAX_LEVELS: usize = 200;
 const MAX_MAPPINGS: usize = 50;
 const MAX_FIELDS: usize = 100;
 const MAX_PATH: usize = 500;
@@ -27,7 +28,13 @@ const SYSTEM: [&str; 4] = [
     "document_blobs",
 ];
 
-fn fault(path: &[&str], kind: &str, msg: impl Into<String>, input: impl Into<Value>) -> ApiError {
+/// What is wrong with a member of the configuration.
+pub(super) fn fault(
+    path: &[&str],
+    kind: &str,
+    msg: impl Into<String>,
+    input: impl Into<Value>,
+) -> ApiError {
     let mut whole = vec!["config"];
     whole.extend_from_slice(path);
     Violation::body(&whole, kind, msg, input.into()).into()
@@ -147,68 +154,8 @@ fn check_path(field: &str, retriever: bool, mappings: bool) -> Result<()> {
     Ok(())
 }
 
-/// The hierarchy that the collections' schemas tell: a collection is below the one whose fields it has too, and most of
-/// them. The other strategies ask for what this version does not have.
-async fn infer<L: Level>(
-    app: &App,
-    scope: &Scope<L>,
-    tree: &mut HierarchicalTaxonomyConfig,
-) -> Result<()> {
-    let Some(strategy) = tree.inference_strategy else {
-        return Ok(());
-    };
-    if strategy != HierarchyInferenceStrategy::Schema {
-        let msg = "hierarchies are inferred by schema only: name the nodes, or let documents tell their place by path_field";
-        return Err(fault(
-            &["inference_strategy"],
-            "not_enabled",
-            msg,
-            Value::Null,
-        ));
-    }
-    if tree.hierarchical_nodes.is_some() {
-        return Ok(());
-    }
-    let named = tree.inference_collections.clone().unwrap_or_default();
-    if named.is_empty() || named.len() > MAX_LEVELS {
-        let msg = format!("name 1 to {MAX_LEVELS} collections");
-        return Err(fault(&["inference_collections"], "value_error", msg, named));
-    }
-    let mut found: Vec<(String, String, HashSet<String>)> = Vec::new();
-    for identifier in &named {
-        let operation = NamespaceOperation::ReadData;
-        let one = collections::find(app, scope, identifier, operation).await?;
-        let schema = one.output_schema.unwrap_or_default();
-        let fields = schema.properties.into_keys().collect();
-        found.push((
-            one.collection_id.unwrap_or_default(),
-            one.collection_name,
-            fields,
-        ));
-    }
-    tree.hierarchical_nodes = Some(by_schema(&found));
-    Ok(())
-}
-
-fn by_schema(found: &[(String, String, HashSet<String>)]) -> Vec<HierarchicalNode> {
-    let node = |(id, name, fields): &(String, String, HashSet<String>)| {
-        let above = found.iter().filter(|(other, _, theirs)| {
-            other != id && theirs.len() < fields.len() && theirs.is_subset(fields)
-        });
-        // The id decides between equals, so that the same schemas make the same tree.
-        let parent = above.max_by(|a, b| (a.2.len(), &b.0).cmp(&(b.2.len(), &a.0)));
-        HierarchicalNode {
-            collection_id: id.clone(),
-            parent_collection_id: parent.map(|(id, ..)| id.clone()),
-            label: Some(name.clone()),
-            ..Default::default()
-        }
-    };
-    found.iter().map(node).collect()
-}
-
 /// Every collection once, every parent there, and nobody above itself.
-fn check_tree_shape(nodes: &[HierarchicalNode]) -> Result<()> {
+pub(super) fn check_tree_shape(nodes: &[HierarchicalNode]) -> Result<()> {
     if nodes.is_empty() || nodes.len() > MAX_LEVELS {
         let msg = format!("a hierarchy has 1 to {MAX_LEVELS} nodes");
         return Err(fault(
@@ -450,30 +397,6 @@ pub fn keeps_core(before: &TaxonomyConfig, after: &TaxonomyConfig) -> Result<()>
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn schemas_tell_who_is_above_whom() {
-        let collection = |id: &str, fields: &[&str]| {
-            let fields = fields.iter().map(|field| (*field).to_owned()).collect();
-            (id.to_owned(), id.to_owned(), fields)
-        };
-        let found = [
-            collection("col_things", &["name"]),
-            collection("col_phones", &["name", "brand", "screen"]),
-            collection("col_goods", &["name", "brand"]),
-            collection("col_people", &["born"]),
-        ];
-        let nodes = by_schema(&found);
-        let parent = |place: usize| nodes[place].parent_collection_id.as_deref();
-        assert_eq!(
-            (parent(0), parent(1), parent(2), parent(3)),
-            (None, Some("col_goods"), Some("col_things"), None)
-        );
-        check_tree_shape(&nodes).unwrap();
-        let told = crate::v1::taxonomies::nodes::level_nodes(&nodes);
-        assert_eq!(told[1].path, ["col_things", "col_goods", "col_phones"]);
-        assert_eq!(told[1].level, 2);
-    }
 
     #[test]
     fn a_hierarchy_is_a_tree() {

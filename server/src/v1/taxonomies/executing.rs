@@ -256,7 +256,7 @@ async fn show(
                 answer.matches.extend(told);
             }
             Ok(_) => {}
-            Err(RunError::Invalid(reason)) => {
+            Err(RunError::Invalid(reason) | RunError::Away(reason)) => {
                 answer.stats.errors += 1;
                 answer.first_error.get_or_insert(reason);
             }

@@ -6,6 +6,7 @@ mod building;
 mod config;
 mod enriched;
 mod executing;
+mod inferring;
 mod ingesting;
 pub mod nodes;
 mod promoting;

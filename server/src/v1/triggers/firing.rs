@@ -173,7 +173,8 @@ pub(super) async fn fire(tx: &mut Tx, trigger: &mut Trigger, now: i64) -> Result
     let task_type = match trigger.action_type {
         TriggerActionType::RetrieverExecution => TaskType::ApiRetrieversExecute,
         TriggerActionType::CollectionTrigger => TaskType::ApiCollectionsTrigger,
-        TriggerActionType::BatchRerun => TaskType::ApiBucketsBatchesProcess,
+        // The task of the batch itself is another: this one queues it.
+        TriggerActionType::BatchRerun => TaskType::ApiBucketsBatchesSubmit,
         TriggerActionType::Cluster => TaskType::EngineClusterBuild,
         TriggerActionType::TaxonomyEnrichment => TaskType::ApiTaxonomiesExecute,
         TriggerActionType::AlertEvaluation => TaskType::ApiRetrieversExecute,

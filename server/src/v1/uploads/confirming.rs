@@ -135,8 +135,8 @@ async fn complete(
     let policy = objects::policy(bucket, policy)?;
     let claimed = claim(app, scope, &upload.upload_id).await?;
     // Not where an earlier confirmation kept it, whose object is gone.
-    upload.s3_key = super::arrival(&scope.namespace_id, &upload.upload_id, &upload.filename);
-    let sealed = super::sealed(&scope.namespace_id, &upload, claimed);
+    upload.s3_key = super::arrival(&upload);
+    let sealed = super::sealed(&upload, claimed);
     match seal(app, scope, bucket, &upload, &sealed, request, policy).await {
         Ok(confirmed) => {
             let finished = finish(app, scope, &confirmed, claimed).await;

@@ -1,11 +1,14 @@
 //! Uploads that nobody confirmed: their files go, and they have failed.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Duration, Utc};
 use loupe_wire::{TaskStatusEnum, UploadResponse};
 
 use super::{parts, store};
 use crate::{
     app::App,
+    blob,
     error::{ApiError, Result},
 };
 
@@ -29,6 +32,29 @@ pub(super) fn dead_before(app: &App) -> i64 {
     app.clock().micros() - seconds * 1_000_000
 }
 
+/// Storages of buckets that are away in this sweep, as keys begin with them. Files stay there until their buckets go: nobody else
+/// waits for them.
+#[derive(Default)]
+struct Away(BTreeSet<String>);
+
+impl Away {
+    fn has(&self, key: &str) -> bool {
+        self.0.contains(blob::root(key))
+    }
+
+    /// Passes over a removal that failed because the storage is away.
+    fn pass(&mut self, key: &str, removed: Result<()>) -> Result<()> {
+        match removed {
+            Err(error) if error.code() == Some(blob::AWAY) => {
+                tracing::warn!(%error, "files of uploads stay in the storage of their bucket");
+                self.0.insert(blob::root(key).to_owned());
+                Ok(())
+            }
+            removed => removed,
+        }
+    }
+}
+
 /// Ends uploads that were not confirmed in time and removes what arrived of their files. A sweep that is cut off is
 /// done again by the next.
 ///
@@ -40,10 +66,11 @@ pub async fn sweep(app: &App) -> Result<()> {
         now - Duration::hours(GRACE_HOURS).num_microseconds().unwrap_or(0),
         dead_before(app),
     );
+    let mut away = Away::default();
     loop {
         let due = store::due(app.db(), expired, dead).await?;
         if due.is_empty() {
-            return clear_late(app, expired).await;
+            return clear_late(app, expired, away).await;
         }
         let failed = app
             .db()
@@ -66,8 +93,11 @@ pub async fn sweep(app: &App) -> Result<()> {
             .await?;
         for (namespace_id, upload) in &failed {
             parts::abandon(app, namespace_id, upload).await?;
-            let folder = super::folder(namespace_id, &upload.upload_id);
-            app.blobs().delete_all(&folder).await?;
+            let folder = super::folder(upload);
+            if !away.has(&folder) {
+                let removed = app.blobs().delete_all(&folder).await;
+                away.pass(&folder, removed)?;
+            }
         }
         tracing::info!(uploads = failed.len(), "uploads expired");
         retire(app, ids(failed)).await?;
@@ -75,7 +105,7 @@ pub async fn sweep(app: &App) -> Result<()> {
 }
 
 /// Removes what lies where confirmed uploads arrived.
-async fn clear_late(app: &App, expired: i64) -> Result<()> {
+async fn clear_late(app: &App, expired: i64, mut away: Away) -> Result<()> {
     loop {
         let late = store::late(app.db(), expired).await?;
         if late.is_empty() {
@@ -83,10 +113,11 @@ async fn clear_late(app: &App, expired: i64) -> Result<()> {
         }
         for (namespace_id, upload) in &late {
             parts::abandon(app, namespace_id, upload).await?;
-            let arrival = super::arrival(namespace_id, &upload.upload_id, &upload.filename);
+            let arrival = super::arrival(upload);
             // Uploads of older versions keep their file there.
-            if arrival != upload.s3_key {
-                app.blobs().delete(&arrival).await?;
+            if arrival != upload.s3_key && !away.has(&arrival) {
+                let removed = app.blobs().delete(&arrival).await;
+                away.pass(&arrival, removed)?;
             }
         }
         retire(app, ids(late)).await?;

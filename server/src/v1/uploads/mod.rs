@@ -21,11 +21,11 @@ pub use expiry::sweep;
 pub use parts::abandon_all;
 pub use routes::router;
 
-use super::objects;
+use super::{buckets::destinations, objects};
 use crate::{
     app::App,
     auth::{Delete, Level, Scope, Write},
-    blob::safe_name,
+    blob::{self, safe_name},
     db::Record,
     error::{ApiError, Result, Violation},
     id,
@@ -34,24 +34,21 @@ use crate::{
 /// The property that an object's file gets when the upload names none and the bucket has one file property.
 const DEFAULT_PROPERTY: &str = "content";
 
-/// Where everything of an upload is.
-pub fn folder(namespace_id: &str, upload_id: &str) -> String {
-    format!("{namespace_id}/uploads/{upload_id}")
+/// Where everything of an upload is: where files of its bucket went when it was announced.
+pub fn folder(upload: &UploadResponse) -> String {
+    let root = blob::root(&upload.s3_key);
+    format!("{root}/uploads/{}", upload.upload_id)
 }
 
 /// Where the file of an upload arrives.
-fn arrival(namespace_id: &str, upload_id: &str, filename: &str) -> String {
-    let folder = folder(namespace_id, upload_id);
-    format!("{folder}/{}", safe_name(filename))
+fn arrival(upload: &UploadResponse) -> String {
+    format!("{}/{}", folder(upload), safe_name(&upload.filename))
 }
 
 /// Where the file of a confirmed upload is kept. No address that takes a file leads there, so its bytes never change; each
 /// confirmation has a place of its own.
-fn sealed(namespace_id: &str, upload: &UploadResponse, claimed: i64) -> String {
-    let (folder, name) = (
-        folder(namespace_id, &upload.upload_id),
-        safe_name(&upload.filename),
-    );
+fn sealed(upload: &UploadResponse, claimed: i64) -> String {
+    let (folder, name) = (folder(upload), safe_name(&upload.filename));
     format!("{folder}/{claimed}/{name}")
 }
 
@@ -60,9 +57,15 @@ fn sealed(namespace_id: &str, upload: &UploadResponse, claimed: i64) -> String {
 /// # Errors
 /// The upload is confirmed or being confirmed, has expired, or is gone.
 pub async fn check_waiting(app: &App, key: &str) -> Result<()> {
-    let mut pieces = key.split('/');
+    let root = blob::root(key);
+    let namespace_id = root.split('/').next();
+    let mut pieces = key
+        .strip_prefix(root)
+        .unwrap_or_default()
+        .split('/')
+        .skip(1);
     let (Some(namespace_id), Some("uploads"), Some(upload_id)) =
-        (pieces.next(), pieces.next(), pieces.next())
+        (namespace_id, pieces.next(), pieces.next())
     else {
         return Ok(());
     };
@@ -207,7 +210,11 @@ pub async fn create(
     }
     let (upload_id, now) = (id::new("upl_"), app.clock().micros());
     let at = crate::clock::time(now);
-    let key = arrival(&namespace_id, &upload_id, &request.filename);
+    let root = destinations::root(&namespace_id, bucket);
+    let key = format!(
+        "{root}/uploads/{upload_id}/{}",
+        safe_name(&request.filename)
+    );
     let ttl = u64::try_from(request.presigned_url_expiration).unwrap_or(3600);
     let upload = UploadResponse {
         upload_id,
@@ -306,7 +313,7 @@ pub async fn delete(
     parts::abandon(app, &scope.namespace_id, &upload).await?;
     if with_file {
         // An object made from the upload has its own copy.
-        let folder = folder(&scope.namespace_id, &upload.upload_id);
+        let folder = folder(&upload);
         app.blobs().delete_all(&folder).await?;
     }
     let (namespace_id, upload_id) = (scope.namespace_id.clone(), upload.upload_id);

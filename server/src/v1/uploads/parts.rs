@@ -63,7 +63,7 @@ pub async fn addresses(
     let operation = NamespaceOperation::WriteData;
     let (_, upload) = super::find(app, scope, bucket, upload_id, operation).await?;
     let namespace_id = &scope.namespace_id;
-    let key = super::arrival(namespace_id, &upload.upload_id, &upload.filename);
+    let key = super::arrival(&upload);
     check_waiting(app, &key).await?;
     let total = announced(&upload)?;
     let left = (upload.expires_at - app.clock().now()).num_seconds();
@@ -232,7 +232,7 @@ pub(super) async fn abandon(app: &App, namespace_id: &str, upload: &UploadRespon
     let Some(id) = store::parts_id(app.db(), namespace_id, upload_id).await? else {
         return Ok(());
     };
-    let key = super::arrival(namespace_id, upload_id, &upload.filename);
+    let key = super::arrival(upload);
     app.blobs().drop_parts(&key, &id).await?;
     forget(app, namespace_id, upload_id, &id).await
 }

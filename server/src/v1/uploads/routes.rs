@@ -86,7 +86,7 @@ async fn create_uploads(
 
 /// Gives a confirmed upload an address that reads its file. Who may write the bucket gets one that takes the file of an
 /// upload that waits for it, until it expires.
-fn presign(app: &App, caller: &Caller, namespace_id: &str, upload: &mut UploadResponse) {
+fn presign(app: &App, caller: &Caller, upload: &mut UploadResponse) {
     let (bucket_id, operation) = (&upload.bucket_id, NamespaceOperation::WriteData);
     let may_write =
         caller.has(Permission::Write) && caller.covers(ResourceType::Bucket, bucket_id, operation);
@@ -100,7 +100,7 @@ fn presign(app: &App, caller: &Caller, namespace_id: &str, upload: &mut UploadRe
         TaskStatusEnum::Pending | TaskStatusEnum::Failed if may_write => {
             let left = (upload.expires_at - app.clock().now()).num_seconds();
             let left = u64::try_from(left).ok().filter(|left| *left > 0);
-            let key = super::arrival(namespace_id, &upload.upload_id, &upload.filename);
+            let key = super::arrival(upload);
             left.map(|left| app.blobs().signed_put_url(&key, left))
         }
         _ => None,
@@ -141,7 +141,7 @@ async fn list_uploads(
     if request.return_presigned_urls {
         page.results
             .iter_mut()
-            .for_each(|upload| presign(&app, &scope.caller, &scope.namespace_id, upload));
+            .for_each(|upload| presign(&app, &scope.caller, upload));
     }
     Ok(Json(ListUploadsResponse {
         results: page.results,
@@ -162,7 +162,7 @@ async fn get_upload(
     let operation = NamespaceOperation::ReadData;
     let (_, mut upload) = super::find(&app, &scope, &bucket, &upload_id, operation).await?;
     if query.return_presigned_urls == Some(true) {
-        presign(&app, &scope.caller, &scope.namespace_id, &mut upload);
+        presign(&app, &scope.caller, &mut upload);
     }
     Ok(Json(upload))
 }

@@ -59,9 +59,13 @@ impl Channel {
                     return Err(fault(number, "timeout", msg, config.timeout.into()));
                 }
                 named(&config, number)?;
-                config
-                    .signing_secret
-                    .get_or_insert_with(signature::generate);
+                let secret = config.signing_secret.take();
+                let secret = secret
+                    .filter(|secret| !secret.is_empty())
+                    .unwrap_or_else(signature::generate);
+                signature::check(&secret)
+                    .map_err(|why| fault(number, "signing_secret", why, Value::Null))?;
+                config.signing_secret = Some(secret);
                 Config::Webhook(Box::new(config))
             }
             NotificationChannel::Slack => {
@@ -152,6 +156,7 @@ impl Channel {
             .iter()
             .cloned()
             .chain(before)
+            .filter(|secret| !secret.is_empty())
             .collect()
     }
 
@@ -206,9 +211,10 @@ impl Kept {
     }
 }
 
-/// Whether the caller sent a signing secret.
+/// Whether the caller sent a signing secret; an empty one is none.
 pub fn sends_secret(channel: &WebhookChannel) -> bool {
-    channel.configs["signing_secret"].is_string()
+    let sent = channel.configs["signing_secret"].as_str();
+    sent.is_some_and(|secret| !secret.is_empty())
 }
 
 fn config<T: DeserializeOwned>(sent: Value, number: usize) -> Result<T> {

@@ -15,6 +15,20 @@ pub fn generate() -> String {
     format!("{PREFIX}{}", STANDARD.encode(bytes))
 }
 
+/// Whether receivers can read a secret of a caller's: what looks as one for libraries has to be one.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn check(secret: &str) -> Result<(), &'static str> {
+    let Some(encoded) = secret.strip_prefix(PREFIX) else {
+        return Ok(());
+    };
+    match STANDARD.decode(encoded) {
+        Ok(key) if !key.is_empty() => Ok(()),
+        _ => Err("what follows whsec_ is base64, with its padding"),
+    }
+}
+
 /// The signing headers of one attempt, with a signature for each secret that is valid now.
 ///
 /// `X-Loupe-Signature: t=<unix seconds>,v1=<hex>[,v1=<hex>]`, HMAC-SHA256 over `<t>.<body>` with the secret's text as key;
@@ -92,6 +106,24 @@ mod tests {
         );
         assert_eq!(headers["webhook-id"], "msg_p5jXN8AQM9LWM0D4loKWxJek");
         assert_eq!(headers["webhook-timestamp"], "1614265330");
+    }
+
+    #[test]
+    fn a_secret_that_libraries_cannot_read_is_told() {
+        for good in [
+            &*generate(),
+            "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            "any text",
+        ] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        for bad in [
+            "whsec_",
+            "whsec_any text",
+            "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS",
+        ] {
+            assert!(check(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -53,6 +53,13 @@ both! {
         }
         let shown = get(&server, &path).await;
         assert_eq!(shown["last_fired_at"], found["executed_at"]);
+        // It is of no namespace, and tells in which ones it found something.
+        let fired = server.events("alert.triggered").await;
+        let notes = server.call("POST", "/v1/notifications/list", json!({"notification_type": "system_alert"})).await.ok();
+        let note = &notes["results"][0]["metadata"];
+        for (told, of) in [(&fired[0]["payload"], fired[0].get("namespace_id")), (note, note.get("namespace_id").filter(|id| !id.is_null()))] {
+            assert_eq!((&told["namespace_ids"], of), (&json!([namespace]), None), "{told:#}");
+        }
 
         // The namespace has none of it, and another organization neither.
         let inside = async |method: &str, path: String| server.call_in(&namespace, method, &path, Value::Null).await;
@@ -74,6 +81,64 @@ both! {
         // Its looks go with it.
         server.call("DELETE", &path, Value::Null).await.ok();
         server.call("GET", &format!("{ALERTS}/executions/{look}"), Value::Null).await.error(404, "NotFoundError");
+    }
+
+    async fn a_snoozed_alert_looks_and_tells_nobody(server) {
+        retriever(&server, "snoozed").await;
+        let path = empty_somewhere(&server).await;
+        let patch = async |until: Value| server.call("PATCH", &path, json!({"snoozed_until": until})).await;
+        let execute = async || server.call("POST", &format!("{path}/execute"), Value::Null).await.ok()["triggered"].clone();
+        let at = |seconds: i64| json!(server.app.clock().now() + chrono::Duration::seconds(seconds));
+        patch(at(-1)).await.invalid(&["body", "snoozed_until"], "value_error");
+        let set = patch(at(3600)).await.ok();
+        assert!(set["snoozed_until"].is_string(), "{set:#}");
+        assert_eq!(execute().await, false);
+        assert_eq!(looks(&get(&server, &format!("{path}/executions")).await).len(), 1);
+        server.app.clock().advance(3601);
+        assert_eq!(execute().await, true);
+        // Null ends it.
+        patch(at(3600)).await.ok();
+        assert_eq!(execute().await, false);
+        assert_eq!(patch(Value::Null).await.ok()["snoozed_until"], Value::Null);
+        assert_eq!(execute().await, true);
+        assert_eq!(server.events("alert.triggered").await.len(), 2);
+    }
+
+    async fn a_namespace_that_is_removed_is_selected_no_more(server) {
+        let (one, two) = (server.namespace("one").await, server.namespace("two").await);
+        let body = |name: &str, selector: Value| json!({
+            "name": name, "source": "system", "system_condition": {"type": "collection_empty"}, "execution_mode": "on_demand",
+            "namespace_selector": selector, "notification_config": {"channels": [{"channel_type": "email", "config": {}}]},
+        });
+        // A name would be taken, and watch nothing.
+        let named = body("named", json!({"mode": "selected", "namespace_ids": ["one"]}));
+        server.call("POST", ALERTS, named).await.error(404, "NotFoundError");
+        let made = server.call("POST", ALERTS, body("some", json!({"mode": "selected", "namespace_ids": [one, two]}))).await.ok();
+        let some = format!("{ALERTS}/{}", id(&made));
+        let made = server.call("POST", ALERTS, body("all", json!({"mode": "all"}))).await.ok();
+        let all = format!("{ALERTS}/{}", id(&made));
+        let remove = async |namespace: &str| {
+            server.call("DELETE", &format!("/v1/namespaces/{namespace}"), Value::Null).await.ok();
+        };
+        let patch = async |path: &str, body: Value| server.call("PATCH", path, body).await;
+
+        remove(&one).await;
+        let left = get(&server, &some).await;
+        assert_eq!((&left["namespace_selector"]["namespace_ids"], &left["enabled"]), (&json!([two]), &json!(true)));
+        assert_eq!(patch(&some, json!({"description": "what is left"})).await.ok()["namespace_selector"], left["namespace_selector"]);
+        assert_eq!(server.events("alert.updated").await.len(), 2);
+
+        remove(&two).await;
+        let left = get(&server, &some).await;
+        assert_eq!((&left["namespace_selector"], &left["enabled"]), (&json!({"mode": "selected"}), &json!(false)));
+        patch(&some, json!({"name": "none"})).await.ok();
+        let path = ["body", "namespace_selector", "namespace_ids"];
+        patch(&some, json!({"enabled": true})).await.invalid(&path, "value_error");
+        let on = patch(&some, json!({"enabled": true, "namespace_selector": {"mode": "all"}})).await.ok();
+        assert_eq!(on["enabled"], true);
+        // One that watches all goes on.
+        let others = get(&server, &all).await;
+        assert_eq!((&others["enabled"], &others["created_at"]), (&json!(true), &others["updated_at"]));
     }
 
     async fn a_trigger_evaluates_an_alert_of_the_organization(server) {

@@ -86,6 +86,33 @@ both! {
         make(&server, &namespace, auto).await;
     }
 
+    async fn covariances_that_would_take_for_ever_are_refused(server) {
+        let namespace = server.namespace("wide").await;
+        let collection = json!({"collection_name": "things", "source": {"type": "direct_upsert"}, "feature_extractor": {
+            "feature_extractor_name": "passthrough_extractor", "version": "v1",
+            "parameters": {"vector_fields": [{"field": "embedding", "name": "own", "dimensions": 2048}]}}});
+        server.call_in(&namespace, "POST", "/v1/collections", collection).await.ok();
+        for number in 0..12 {
+            let mut vector = vec![0.0; 2048];
+            vector[number % 3] = 1.0;
+            vector[3 + number] = 0.1;
+            let body = json!({"title": "wide", "vectors": {"own": vector}});
+            server.call_in(&namespace, "POST", "/v1/collections/things/documents", body).await.ok();
+        }
+        // The default is as the interface has it: each number is held against each.
+        for (parameters, fails) in [
+            (json!({"n_components": 10}), true), (json!({"n_components": 10, "covariance_type": "full"}), true),
+            (json!({"n_components": 10, "covariance_type": "diag"}), false), (json!({"n_components": 10, "covariance_type": "spherical"}), false),
+        ] {
+            let name = parameters.to_string();
+            let id = make(&server, &namespace, by_vectors(&name, "gaussian_mixture", parameters)).await;
+            let (task, run) = executed(&server, &namespace, &id, Value::Null).await;
+            assert_eq!(task["status"] == "FAILED", fails, "{task:#}");
+            let told = run["error_message"].as_str().unwrap_or_default();
+            assert_eq!(told.contains("covariance_type"), fails, "{run:#}");
+        }
+    }
+
     async fn executions_tell_whether_it_is_time_to_gather_anew(server) {
         let namespace = things(&server, "anew").await;
         let id = make(&server, &namespace, by_vectors("kinds", "kmeans", json!({"n_clusters": 3}))).await;

@@ -1,4 +1,4 @@
-//! How levels are taken over, wherever a taxonomy is applied; and what no taxonomy does.
+//! How levels are taken over, wherever a taxonomy is applied; which are inferred, and what no taxonomy does.
 
 use super::*;
 
@@ -44,10 +44,51 @@ both! {
         let mut steps = shop.flat("steps", json!([]));
         steps["config"]["step_analytics"] = json!({"timestamp_field": "at", "sequence_id_field": "who"});
         shop.call(&server, "POST", "/v1/taxonomies", steps).await.invalid(&["body", "config", "step_analytics"], "not_enabled");
-        for strategy in ["cluster", "llm"] {
-            let tree = json!({"taxonomy_name": strategy, "config": {"taxonomy_type": "hierarchical", "retriever_id": shop.finder,
-                "input_mappings": [{"input_key": "code", "path": "code"}], "inference_strategy": strategy, "inference_collections": [shop.kinds]}});
-            shop.call(&server, "POST", "/v1/taxonomies", tree).await.invalid(&["body", "config", "inference_strategy"], "not_enabled");
-        }
+        let tree = json!({"taxonomy_name": "llm", "config": {"taxonomy_type": "hierarchical", "retriever_id": shop.finder,
+            "input_mappings": [{"input_key": "code", "path": "code"}], "inference_strategy": "llm", "inference_collections": [shop.kinds]}});
+        shop.call(&server, "POST", "/v1/taxonomies", tree).await.invalid(&["body", "config", "inference_strategy"], "not_enabled");
+    }
+
+    async fn clusters_tell_which_collection_is_below_which(server) {
+        let namespace = server.namespace("overlapping").await;
+        let documents = |codes: &[&str]| codes.iter().map(|code| json!({"code": code})).collect::<Vec<_>>();
+        let all = collection(&server, &namespace, "all", &documents(&["f", "t", "m"])).await;
+        let most = collection(&server, &namespace, "most", &documents(&["f", "t", "t"])).await;
+        // Three of four of its documents lie where others do.
+        let few = collection(&server, &namespace, "few", &documents(&["t", "t", "t", "z"])).await;
+        let finder = retriever(&server, &namespace, "kind of a code", by_code(&[&all, &most, &few])).await;
+        let cluster = json!({"cluster_name": "codes", "collection_ids": [all, most, few], "cluster_type": "attribute", "attribute_config": {"attributes": ["code"]}});
+        let cluster = crate::clusters::make(&server, &namespace, cluster).await;
+        let make = async |name: &str, more: Value| {
+            let mut config = json!({"taxonomy_type": "hierarchical", "retriever_id": finder, "input_mappings": [{"input_key": "code", "path": "code"}],
+                "inference_strategy": "cluster", "cluster_ids": ["codes"]});
+            config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            server.call_in(&namespace, "POST", "/v1/taxonomies", json!({"taxonomy_name": name, "config": config})).await
+        };
+        let path = |member: &'static str| ["body", "config", member];
+        make("early", json!({})).await.invalid(&["body", "config", "cluster_ids", "0"], "value_error");
+        crate::clusters::executed(&server, &namespace, &cluster, Value::Null).await;
+        make("none", json!({"cluster_ids": []})).await.invalid(&path("cluster_ids"), "value_error");
+        make("gone", json!({"cluster_ids": ["clu_none"]})).await.error(404, "NotFoundError");
+        make("low", json!({"cluster_overlap_threshold": 0})).await.invalid(&path("cluster_overlap_threshold"), "out_of_range");
+
+        let parents = |made: &Value| {
+            let nodes = made["config"]["hierarchical_nodes"].as_array().unwrap().iter();
+            let parent = |node: &Value| (node["collection_id"].as_str().unwrap().to_owned(), node["parent_collection_id"].clone());
+            nodes.map(parent).collect::<std::collections::BTreeMap<_, _>>()
+        };
+        // What lies in as many clusters is not above.
+        let made = make("codes", json!({})).await.ok();
+        let told = parents(&made);
+        assert_eq!((&told[&all], &told[&most], &told[&few]), (&Value::Null, &json!(all), &json!(all)), "{made:#}");
+        let strict = make("strict", json!({"cluster_overlap_threshold": 0.8})).await.ok();
+        let told = parents(&strict);
+        assert_eq!((&told[&most], &told[&few]), (&json!(all), &Value::Null), "{strict:#}");
+        let two = make("two", json!({"inference_collections": ["most", "all"]})).await.ok();
+        assert_eq!(parents(&two).len(), 2, "{two:#}");
+        // It is a taxonomy as others are.
+        let execute = format!("/v1/taxonomies/{}/execute", made["taxonomy_id"].as_str().unwrap());
+        let shown = server.call_in(&namespace, "POST", &execute, json!({"source_documents": [{"code": "t"}]})).await.ok();
+        assert_eq!(shown["matches"][0]["path"][0], "all", "{shown:#}");
     }
 }

@@ -179,31 +179,35 @@ fn readable(picture: &DynamicImage) -> Result<Bytes> {
 
 /// At most `most` on the longest side, 8 bits a channel.
 fn shrink(picture: &DynamicImage, most: u32) -> Result<DynamicImage> {
-    let eight_bits = if picture.color().has_alpha() {
-        DynamicImage::ImageRgba8(picture.to_rgba8())
-    } else {
-        DynamicImage::ImageRgb8(picture.to_rgb8())
-    };
+    let transparent = picture.color().has_alpha();
     let longest = picture.width().max(picture.height());
     if longest <= most {
-        return Ok(eight_bits);
+        return Ok(match transparent {
+            true => DynamicImage::ImageRgba8(picture.to_rgba8()),
+            false => DynamicImage::ImageRgb8(picture.to_rgb8()),
+        });
     }
     let side = |side: u32| {
         let scaled = u64::from(side) * u64::from(most) / u64::from(longest);
         // At most `most`, because `side` is at most `longest`.
         u32::try_from(scaled).unwrap_or(most).max(1)
     };
-    let mut small = DynamicImage::new(
-        side(picture.width()),
-        side(picture.height()),
-        eight_bits.color(),
-    );
+    // Four channels whatever there are: it is the one kind that the scaling is compiled for.
+    let whole = DynamicImage::ImageRgba8(picture.to_rgba8());
+    let mut small = DynamicImage::new(side(picture.width()), side(picture.height()), whole.color());
     Resizer::new()
-        .resize(&eight_bits, &mut small, &ResizeOptions::new())
+        .resize(
+            &whole,
+            &mut small,
+            &ResizeOptions::new().use_alpha(transparent),
+        )
         .map_err(|error| {
             ExtractError::permanent(format!("the picture cannot be scaled: {error}"))
         })?;
-    Ok(small)
+    Ok(match transparent {
+        true => small,
+        false => DynamicImage::ImageRgb8(small.to_rgb8()),
+    })
 }
 
 /// On white where it is transparent.

@@ -8,9 +8,9 @@ use loupe_wire::{Object, StageCategory, Value};
 
 use super::execution::Execution;
 use super::parameters::Parameters;
-use super::schema::{Kind, Member, member, required};
+use super::schema::{Kind, Member, inside, member, problem, required};
 use super::working::{Row, Working};
-use super::{Definition, RunError};
+use super::{Definition, RunError, StageProblem};
 use crate::filter::sort_values;
 
 const FUNCTIONS: &[&str] = &[
@@ -111,6 +111,29 @@ pub(crate) static DEFINITION: Definition = Definition {
         ),
     ],
 };
+
+/// What the table cannot say: which members each function needs.
+pub(super) fn check(parameters: &Object, loc: &[String], out: &mut Vec<StageProblem>) {
+    let all = parameters.get("aggregations").and_then(Value::as_array);
+    for (place, one) in all.into_iter().flatten().enumerate() {
+        let function = one.get("function").and_then(Value::as_str);
+        let needed: &[&str] = match function {
+            // A function that there is not was told of, and what a template gives is told when it runs.
+            None | Some("count") => &[],
+            Some(function) if !FUNCTIONS.contains(&function) => &[],
+            Some("correlation") => &["field", "field_b"],
+            Some(_) => &["field"],
+        };
+        let here = inside(&inside(loc, "aggregations"), &place.to_string());
+        let lacking = needed
+            .iter()
+            .filter(|name| one.get(**name).is_none_or(Value::is_null));
+        for name in lacking {
+            let msg = format!("`{}` needs `{name}`", function.unwrap_or_default());
+            out.push(problem(inside(&here, name), "missing", msg));
+        }
+    }
+}
 
 pub(crate) async fn run(
     at: &mut Execution,

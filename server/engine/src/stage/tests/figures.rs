@@ -131,12 +131,41 @@ async fn figures_of_each_group_are_sorted_and_cut() {
         (&out.documents[0]["s"], &out.documents[0]["n"]),
         (&Value::Null, &json!(0))
     );
-    let wrong = failure(
-        json!({"aggregate": {"aggregations": [{"function": "sum", "alias": "s"}]}}),
-        json!({}),
-    )
-    .await;
+    let sum = json!({"aggregate": {"aggregations": [{"function": "sum", "field": "{{INPUT.of}}", "alias": "s"}]}});
+    let wrong = failure(sum, json!({})).await;
     assert!(wrong.contains("`sum` needs `field`"), "{wrong}");
+}
+
+#[test]
+fn figures_that_could_never_be_computed_are_refused() {
+    let refused = |parameters: Value| -> Vec<(String, &str)> {
+        let list = stages(json!({"aggregate": parameters}));
+        let found = Plan::compile(&list, &IndexMap::new()).err();
+        let found = found.unwrap_or_default().into_iter();
+        found
+            .map(|one| (one.loc[4..].join("."), one.r#type))
+            .collect()
+    };
+    let figure = |function: &str| json!({"aggregations": [{"function": "count", "alias": "n"}, {"function": function, "alias": "x"}]});
+    let missing = |name: &str| (format!("aggregations.1.{name}"), "missing");
+    assert_eq!(refused(figure("sum")), [missing("field")]);
+    assert_eq!(
+        refused(figure("correlation")),
+        [missing("field"), missing("field_b")]
+    );
+    assert!(refused(figure("count")).is_empty());
+    assert_eq!(
+        refused(json!({"aggregations": []})),
+        [("aggregations".to_owned(), "too_short")]
+    );
+    let calls = stages(json!({"api_call": {"url": "https://x.example", "allowed_domains": []}}));
+    let found = Plan::compile(&calls, &IndexMap::new()).err().unwrap();
+    assert_eq!(
+        (found[0].loc[4].as_str(), found[0].r#type),
+        ("allowed_domains", "too_short")
+    );
+    // One from before runs as far as it did.
+    assert!(Plan::stored(&calls, &IndexMap::new()).is_ok());
 }
 
 #[tokio::test]

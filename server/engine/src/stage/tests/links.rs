@@ -182,6 +182,9 @@ async fn only_documents_that_the_condition_means_lead_on() {
     let told = plan(json!({"traverse_edge": {"max_depth": 3}})).explain(Surroundings {
         collections: &collections(),
         documents: 7,
+        inputs: None,
+        now: chrono::DateTime::UNIX_EPOCH,
+        configured: Configured::default(),
     });
     assert!(told[0].optimization_notes[0].contains("up to 3 steps"));
 }

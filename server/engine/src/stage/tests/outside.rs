@@ -80,14 +80,18 @@ async fn code_that_fails_is_treated_as_the_stage_says() {
     assert!(failure(list, q()).await.contains("set `code.enabled`"));
 }
 
-/// A few pages.
+/// A few pages; `-> address` leads on to another.
 #[derive(Default)]
 struct Site(HashMap<&'static str, &'static str>);
 
 #[async_trait]
 impl Web for Site {
     async fn ask(&self, ask: Ask) -> Result<Answer, WebError> {
-        let page = self.0.get(ask.url.as_str());
+        let mut at = ask.url.as_str();
+        if let Some(to) = self.0.get(at).and_then(|page| page.strip_prefix("-> ")) {
+            at = to;
+        }
+        let page = self.0.get(at);
         let mut headers = reqwest::header::HeaderMap::new();
         headers.insert(
             "content-type",
@@ -99,7 +103,7 @@ impl Web for Site {
             } else {
                 reqwest::StatusCode::NOT_FOUND
             },
-            url: url::Url::parse(&ask.url).unwrap(),
+            url: url::Url::parse(at).unwrap(),
             headers,
             body: Bytes::from_static(page.copied().unwrap_or("nothing").as_bytes()),
         })
@@ -141,6 +145,36 @@ async fn pages_that_are_gone_count_as_pages() {
     };
     assert_eq!(pages(Site(site.0.clone()), 3).await, 0);
     assert_eq!(pages(site, 4).await, 1);
+}
+
+#[tokio::test]
+async fn the_domain_of_a_page_is_where_it_was_read() {
+    let mut site = site();
+    let home = "<title>Home</title><body><p>Boats.</p><a href='/b'>b</a><a href='/away'>away</a>";
+    let more = [
+        ("https://a.example/", "-> https://www.a.example/"),
+        ("https://www.a.example/", home),
+        (
+            "https://www.a.example/b",
+            "<title>B</title><body><p>Bridges.</p><a href='/'>home</a></body>",
+        ),
+        ("https://www.a.example/away", "-> https://z.example/"),
+        (
+            "https://z.example/",
+            "<title>Z</title><body><p>Somebody else's.</p></body>",
+        ),
+    ];
+    site.0.extend(more);
+    let titles = |out: &Outcome| -> Vec<String> {
+        let pages = out.documents[0]["web_content"]["pages"].as_array();
+        let titles = pages.unwrap().iter().map(|page| page["title"].as_str());
+        titles.map(|title| title.unwrap().to_owned()).collect()
+    };
+    let crawl = |own: bool| json!({"max_depth": 2, "max_pages": 9, "same_domain_only": own});
+    let near = scraped_of(Site(site.0.clone()), crawl(true)).await;
+    assert_eq!(titles(&near), ["B"]);
+    let all = scraped_of(site, crawl(false)).await;
+    assert_eq!(titles(&all), ["B", "Z"]);
 }
 
 fn site() -> Site {

@@ -83,6 +83,22 @@ fn the_obsolete_shape_is_answered_with_the_current_one() {
 }
 
 #[test]
+fn a_stage_hides_nothing_that_templates_read() {
+    for (alias, is_refused) in [("found", false), ("time_elapsed_ms", true), ("", false)] {
+        let mut list = stages(json!({"limit": {}}));
+        list[0].output_alias = Some(alias.into());
+        let problems = Plan::compile(&list, &IndexMap::new()).err();
+        let told = problems.map(|all| all[0].loc[2].clone());
+        assert_eq!(
+            told,
+            is_refused.then(|| "output_alias".to_owned()),
+            "{alias}"
+        );
+        assert!(Plan::stored(&list, &IndexMap::new()).is_ok());
+    }
+}
+
+#[test]
 fn every_stage_of_the_interface_is_built() {
     assert_eq!(BUILT.len(), 34);
     let told = catalogue(Configured::default());
@@ -106,6 +122,9 @@ fn a_plan_explains_itself() {
     let told = plan(list).explain(Surroundings {
         collections: &around,
         documents: 1000,
+        inputs: None,
+        now: chrono::DateTime::UNIX_EPOCH,
+        configured: Configured::default(),
     });
     assert_eq!(
         (
@@ -118,6 +137,61 @@ fn a_plan_explains_itself() {
     assert!(told[0].optimization_notes[0].contains("and by keywords"));
     assert!(told[0].warnings[0].contains("loupe://x@v1/y"));
     assert_eq!(told[1].stage_type, "reduce");
+}
+
+#[test]
+fn a_plan_explains_what_it_would_do_with_inputs() {
+    let around = collections();
+    let inputs = json!({"k": 4});
+    let told = |list: Value, inputs: Option<&Value>| {
+        plan(list).explain(Surroundings {
+            collections: &around,
+            documents: 1000,
+            inputs: inputs.and_then(Value::as_object),
+            now: chrono::DateTime::UNIX_EPOCH,
+            configured: Configured::default(),
+        })
+    };
+    let outputs = |list: &Value, inputs: Option<&Value>| -> Vec<i64> {
+        let told = told(list.clone(), inputs).into_iter();
+        told.map(|one| one.estimated_output).collect()
+    };
+    let searched = |more: Value| {
+        let mut search = json!({"searches": [search(json!({}))], "final_top_k": "{{INPUT.k}}"});
+        for (name, value) in more.as_object().unwrap() {
+            search[name] = value.clone();
+        }
+        search
+    };
+    let list = json!({"feature_search": searched(json!({})), "limit": {"limit": 30}});
+    assert_eq!(outputs(&list, Some(&inputs)), [4, 4]);
+    assert_eq!(outputs(&list, None), [25, 25]);
+    let list =
+        json!({"query_expand": {"feature_search_config": searched(json!({}))}, "summarize": {}});
+    assert_eq!(outputs(&list, Some(&inputs)), [4, 1]);
+    let one = told(list, None);
+    assert!(one[1].warnings[0].contains("models.language"), "{one:?}");
+    // A stage that asks a language model takes longer than a search.
+    assert!(one[1].estimated_duration_ms > one[0].estimated_duration_ms);
+    let list = json!({"attribute_filter": {"field": "n", "operator": "gt", "value": 1, "post_filters": {"n": 2}}});
+    assert_eq!(outputs(&list, None), [90]);
+
+    let likely = |list: Value| -> Vec<bool> {
+        let told = told(list, None).into_iter();
+        told.map(|one| one.cache_likely).collect()
+    };
+    let plain = searched(json!({}));
+    let off = searched(json!({"cache_behavior": "disabled"}));
+    let filter = json!({"field": "n", "operator": "gt", "value": 1});
+    assert_eq!(likely(json!({"feature_search": plain})), [true]);
+    assert_eq!(likely(json!({"feature_search": off})), [false]);
+    let learned = searched(json!({"fusion": "learned"}));
+    assert_eq!(likely(json!({ "feature_search": learned })), [false]);
+    // What stands before a search is a part of its question, unless it has read documents.
+    let list = json!({"attribute_filter": filter, "feature_search": plain, "rerank": {}});
+    assert_eq!(likely(list), [false, true, true]);
+    let list = json!({"limit": {}, "feature_search": plain});
+    assert_eq!(likely(list), [false, false]);
 }
 
 #[test]

@@ -167,3 +167,214 @@ async fn stages_begin_with_a_row_that_is_there() {
     let members: Vec<&Value> = out.documents.iter().map(|one| &one["list"]).collect();
     assert_eq!(members, [&json!(1), &json!(2)]);
 }
+
+#[tokio::test]
+async fn pages_by_key_lose_no_row_of_a_document_that_is_several() {
+    let lists = Memory {
+        documents: ["x", "y"]
+            .map(|id| document(id, [1.0, 0.0], "", json!({"list": [1, 2, 3]})))
+            .into(),
+        ..Memory::default()
+    };
+    let lists = Arc::new(lists);
+    let unwound = json!({"unwind": {"field": "list"}});
+    // Rows of figures are of no document at all.
+    let figures = json!({"unwind": {"field": "list"}, "aggregate": {"group_by": [{"field": "document_id", "alias": "of"}, {"field": "list"}]}});
+    for (stages, of) in [(unwound, "document_id"), (figures, "of")] {
+        let plan = plan(stages);
+        let (mut seen, mut after, mut pages) = (Vec::new(), Value::Null, 0);
+        while pages < 10 {
+            let mut with = run(Memory::default(), json!({}));
+            with.store = lists.clone();
+            let page = json!({"method": "keyset", "limit": 2, "after": after});
+            with.pagination = Some(serde_json::from_value(page).unwrap());
+            let out = plan.run(with).await.unwrap();
+            let row = |one: &Object| format!("{}{}", one[of].as_str().unwrap(), one["list"]);
+            seen.extend(out.documents.iter().map(row));
+            after = out.pagination["after"].clone();
+            pages += 1;
+            if after.is_null() {
+                break;
+            }
+        }
+        assert_eq!(seen, ["x1", "x2", "x3", "y1", "y2", "y3"], "by {of}");
+    }
+}
+
+#[tokio::test]
+async fn pages_by_key_go_on_where_a_document_was_that_is_gone() {
+    let page = async |store: Memory, list: Value, after: Value| {
+        let mut with = run(store, json!({"query": "1,0"}));
+        let page = json!({"method": "keyset", "limit": 2, "after": after});
+        with.pagination = Some(serde_json::from_value(page).unwrap());
+        let out = plan(list).run(with).await.unwrap();
+        let ids: Vec<String> = ids(&out).into_iter().map(str::to_owned).collect();
+        (ids, out.pagination["after"].clone())
+    };
+    let without = |gone: &[&str]| {
+        let mut left = store();
+        left.documents
+            .retain(|one| !gone.contains(&one.document_id.as_str()));
+        left
+    };
+    // By score: behind the score that it had, however many went.
+    let (first, after) = page(store(), one(json!({})), Value::Null).await;
+    assert_eq!(first, ["a", "b"]);
+    let (next, _) = page(without(&["a", "b"]), one(json!({})), after).await;
+    assert_eq!(next, ["c", "d"]);
+    // In another order than that of scores: behind its number.
+    let mut sorted = one(json!({}));
+    sorted["sort_attribute"] = json!({"field": "document_id", "direction": "desc"});
+    let (first, after) = page(store(), sorted.clone(), Value::Null).await;
+    assert_eq!(first, ["d", "c"]);
+    let (next, _) = page(without(&["c"]), sorted, after).await;
+    assert_eq!(next, ["b", "a"]);
+}
+
+#[tokio::test]
+async fn a_page_is_as_long_as_the_search_is_asked_to_be() {
+    let list =
+        json!({"feature_search": {"searches": [search(json!({}))], "final_top_k": "{{INPUT.k}}"}});
+    for (k, size) in [(json!(3), 3), (json!("2"), 2), (Value::Null, 25)] {
+        let out = plan(list.clone())
+            .run(run(store(), json!({"query": "1,0", "k": k})))
+            .await;
+        match out {
+            Ok(out) => assert_eq!(out.pagination["limit"], size),
+            // A text is no number of documents, and the stage says so.
+            Err(error) => assert!(k == "2" && error.to_string().contains("whole number")),
+        }
+    }
+}
+
+#[tokio::test]
+async fn searches_that_differ_in_case_alone_are_not_taken_for_one_another() {
+    let kept = Arc::new(Kept::new(std::time::Duration::from_secs(60)));
+    let found = async |case_sensitive: bool| {
+        let mut with = run(store(), json!({"query": "1,0"}));
+        with.keeping = Some(Keeping {
+            kept: kept.clone(),
+            whose: "a".into(),
+            version: (1, 0),
+        });
+        let red = json!({"field": "color", "operator": "eq", "value": "RED", "case_sensitive": case_sensitive});
+        with.filter = Some(crate::filter::Filter::parse(&red).unwrap());
+        let out = plan(one(json!({}))).run(with).await.unwrap();
+        (
+            out.documents.len(),
+            out.statistics.stages["feature_search"].stage_cache_hit,
+        )
+    };
+    assert_eq!(found(false).await, (2, Some(false)));
+    assert_eq!(found(true).await, (0, Some(false)));
+    assert_eq!(found(false).await, (2, Some(true)));
+}
+
+#[tokio::test]
+async fn documents_by_chance_are_any_of_them() {
+    let many = Memory {
+        documents: (0..300)
+            .map(|number| document(&format!("a{number:03}"), [1.0, 0.0], "", json!({})))
+            .collect(),
+        ..Memory::default()
+    };
+    let many = Arc::new(many);
+    let list = one(json!({"on_empty": "random", "top_k": 3}));
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..60 {
+        let mut with = run(Memory::default(), json!({"query": ""}));
+        with.store = many.clone();
+        let out = plan(list.clone()).run(with).await.unwrap();
+        assert_eq!(out.documents.len(), 3);
+        seen.extend(ids(&out).into_iter().map(str::to_owned));
+    }
+    assert!(
+        seen.first().is_some_and(|id| id.as_str() < "a100")
+            && seen.last().is_some_and(|id| id.as_str() > "a200"),
+        "{seen:?}"
+    );
+}
+
+#[tokio::test]
+async fn what_points_the_other_way_is_most_unlike() {
+    let around = Memory {
+        documents: vec![
+            document("a", [1.0, 0.0], "", json!({"score": 1.0})),
+            document("b", [0.0, 1.0], "", json!({"score": 1.0})),
+            document("c", [-1.0, 0.0], "", json!({"score": 1.0})),
+        ],
+        ..Memory::default()
+    };
+    let out = plan(json!({"mmr": {"lambda": 0.5}}))
+        .run(run(around, json!({})))
+        .await
+        .unwrap();
+    assert_eq!(ids(&out), ["a", "c", "b"]);
+}
+
+#[tokio::test]
+async fn documents_are_known_by_their_objects_in_every_stage() {
+    let part = |id: &str, object: &str| {
+        let payload = json!({"_internal": {"lineage": {"source_object_id": object}}});
+        document(id, [1.0, 0.0], "", payload)
+    };
+    let parts = || Memory {
+        documents: vec![part("a", "o_2"), part("b", "o_2"), part("c", "o_1")],
+        ..Memory::default()
+    };
+    let out = async |list: Value| plan(list).run(run(parts(), json!({}))).await.unwrap();
+    let once = out(json!({"deduplicate": {"fields": ["source_object_id"]}})).await;
+    assert_eq!(ids(&once), ["a", "c"]);
+    for nulls_last in [true, false] {
+        let sort =
+            json!({"field": "source_object_id", "direction": "asc", "nulls_last": nulls_last});
+        let sorted = out(json!({ "sort_attribute": sort })).await;
+        assert_eq!(ids(&sorted)[0], "c");
+    }
+    let sample = json!({"count": 2, "strategy": "stratified", "stratify_by": "source_object_id"});
+    let sampled = out(json!({ "sample": sample })).await;
+    assert!(ids(&sampled).contains(&"c"), "one of each object");
+}
+
+#[tokio::test]
+async fn an_answer_tells_what_was_not_enriched_and_what_was_cut() {
+    let mut list = stages(
+        json!({"limit": {"limit": "{{CONTEXT.time_elapsed_ms + 2}}"}, "api_call": {
+        "url": "https://x.example", "allowed_domains": ["x.example"]}}),
+    );
+    list[1].on_error = Some("skip".into());
+    let plan = Plan::compile(&list, &IndexMap::new())
+        .map_err(|p| panic!("{p:?}"))
+        .unwrap();
+    let out = plan.run(run(store(), json!({}))).await.unwrap();
+    // The first stage knows how much time has gone: none.
+    assert_eq!(
+        (out.documents.len(), out.skipped),
+        (2, vec!["api_call".to_owned()])
+    );
+    assert!(
+        out.skip_reason
+            .is_some_and(|why| why.contains("not enabled"))
+    );
+    let many = Memory {
+        documents: (0..1_005)
+            .map(|number| document(&format!("a{number:04}"), [1.0, 0.0], "", json!({})))
+            .collect(),
+        ..Memory::default()
+    };
+    let out = self::plan(json!({"mmr": {"top_k": 1}}))
+        .run(run(many, json!({})))
+        .await
+        .unwrap();
+    let limit = &out.limits[0];
+    assert_eq!(
+        (
+            limit.name.as_str(),
+            limit.requested,
+            limit.applied,
+            limit.ceiling
+        ),
+        ("candidates", 1_005, 1_000, 1_000)
+    );
+    assert_eq!(limit.stage.as_deref(), Some("mmr"));
+}

@@ -248,7 +248,7 @@ async fn take(
 pub(super) async fn sign_in(asked: &Asked<'_>) -> Result<Response> {
     allowed(asked)?;
     let app = asked.app;
-    app.hosting.auth.throttle.address(app)?;
+    app.hosting.auth.throttle.address(app).await?;
     let refused = |user_id, code| {
         let page = views::sign_in(asked, StatusCode::UNAUTHORIZED, Some(WRONG.into()));
         Ok(Failed::mark(page, user_id, code))
@@ -363,7 +363,7 @@ pub(super) async fn page(asked: &Asked<'_>) -> Result<Response> {
 pub(super) async fn add(asked: &Asked<'_>) -> Result<Response> {
     allowed(asked)?;
     let app = asked.app;
-    app.hosting.auth.throttle.address(app)?;
+    app.hosting.auth.throttle.address(app).await?;
     let session = signed_in(asked).await?;
     fresh(&session)?;
     let unusable = |cause: proof::Fault| {
@@ -394,7 +394,8 @@ pub(super) async fn add(asked: &Asked<'_>) -> Result<Response> {
         }),
     };
     let (throttle, app_id) = (&app.hosting.auth.throttle, asked.site.app_id());
-    throttle.passkey(app, app_id, &session.user.user_id)?;
+    let user_id = &session.user.user_id;
+    throttle.passkey(app, app_id, user_id).await?;
     keep(asked, passkey, now).await?;
     tell(app, asked.site, &session.user);
     Ok(session::redirect(&views::link("passkeys", asked)))

@@ -9,7 +9,7 @@ crate::sql! {
     const STALLED = "SELECT b.batch_id FROM batches b WHERE b.namespace_id = $1 AND b.status = 'PROCESSING' AND b.updated_at < $2 AND NOT EXISTS (SELECT 1 FROM batch_objects o WHERE o.batch_id = b.batch_id AND o.updated_at >= $2) ORDER BY b.updated_at LIMIT 50";
     const ENDED = "SELECT CAST(COUNT(*) AS BIGINT), CAST(SUM(CASE WHEN o.status = 'FAILED' THEN 1 ELSE 0 END) AS BIGINT) FROM batches b JOIN batch_objects o ON o.batch_id = b.batch_id WHERE b.namespace_id = $1 AND b.status IN ('COMPLETED', 'COMPLETED_WITH_ERRORS', 'FAILED') AND b.updated_at >= $2";
     const OLDEST_WAITING = "SELECT batch_id FROM batches WHERE namespace_id = $1 AND status IN ('QUEUED', 'PROCESSING') AND created_at < $2 ORDER BY created_at LIMIT 1";
-    const PROCESSED_SINCE = "SELECT CAST(COUNT(*) AS BIGINT) FROM processed WHERE namespace_id = $1 AND updated_at >= $2";
+    const PROCESSED_SINCE = "SELECT CAST(COUNT(*) AS BIGINT) FROM processed WHERE namespace_id = $1 AND collection_id IN (SELECT id FROM collections WHERE owner = $1) AND updated_at >= $2";
 }
 
 /// How far back a failure is news: longer than the time between two looks.

@@ -14,7 +14,8 @@ use crate::{
 };
 
 crate::sql! {
-    const LAST_PROCESSED = "SELECT collection_id, CAST(MAX(updated_at) AS BIGINT) FROM processed WHERE namespace_id = $1 GROUP BY collection_id";
+    // The end of each collection's part of an index, instead of all that was ever processed.
+    const LAST_PROCESSED = "SELECT c.id, CAST(COALESCE((SELECT MAX(p.updated_at) FROM processed p WHERE p.collection_id = c.id), c.created_at) AS BIGINT) FROM collections c WHERE c.owner = $1";
 }
 
 /// A collection that the condition looks at.

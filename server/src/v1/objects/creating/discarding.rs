@@ -4,9 +4,8 @@ use super::{Draft, blobs, store};
 use crate::{app::App, db::Tx, error::Result};
 
 /// Removes the files of an object that was not made.
-pub(super) async fn discard(app: &App, namespace_id: &str, object_id: &str) {
-    let folder = blobs::folder(namespace_id, object_id);
-    if let Err(error) = app.blobs().delete_all(&folder).await {
+pub(super) async fn discard(app: &App, folder: &str) {
+    if let Err(error) = app.blobs().delete_all(folder).await {
         tracing::warn!(%error, "files of an object that was not made stay behind");
     }
 }
@@ -14,7 +13,8 @@ pub(super) async fn discard(app: &App, namespace_id: &str, object_id: &str) {
 /// Where a draft may have been written.
 pub(super) struct Drafted {
     bucket_id: String,
-    pub object_id: String,
+    object_id: String,
+    pub folder: String,
     unique_key: Option<String>,
 }
 
@@ -23,6 +23,7 @@ impl Drafted {
         Self {
             bucket_id: draft.object.bucket_id.clone(),
             object_id: draft.object.object_id.clone().unwrap_or_default(),
+            folder: draft.folder.clone(),
             unique_key: draft.columns.unique_key.clone(),
         }
     }
@@ -41,7 +42,7 @@ impl Drafted {
         };
         let same = store::Same::UniqueKey(key);
         let found = store::find_same(tx, namespace_id, bucket_id, same).await?;
-        let folder = format!("{}/", blobs::folder(namespace_id, id));
+        let folder = format!("{}/", self.folder);
         let mut keys = found.iter().flat_map(blobs::keys);
         Ok(keys.any(|key| key.starts_with(&folder)))
     }
@@ -55,7 +56,7 @@ pub(super) async fn discard_unwritten(app: &App, namespace_id: &str, drafts: Vec
             let mut unwritten = Vec::new();
             for draft in drafts {
                 if !draft.is_there(tx, &within).await? {
-                    unwritten.push(draft.object_id);
+                    unwritten.push(draft.folder);
                 }
             }
             Ok(unwritten)
@@ -63,8 +64,8 @@ pub(super) async fn discard_unwritten(app: &App, namespace_id: &str, drafts: Vec
     });
     match unwritten.await {
         Ok(unwritten) => {
-            for object_id in &unwritten {
-                discard(app, namespace_id, object_id).await;
+            for folder in &unwritten {
+                discard(app, folder).await;
             }
         }
         Err(error) => {

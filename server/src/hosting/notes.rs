@@ -1,0 +1,46 @@
+//! What the pages of an app tell of their visits, at its own host: also a page whose policy lets it connect to nothing else.
+
+use axum::{
+    Json,
+    extract::{FromRequest, Request},
+    http::{HeaderValue, Method, header},
+    response::{IntoResponse, Response},
+};
+use loupe_hosted::app::files;
+use loupe_wire::{GenericSuccessResponse, InteractionRequest};
+
+use super::{Site, api, auth};
+use crate::{
+    app::App,
+    body::Body,
+    error::{ApiError, Result},
+    v1::apps::keep_interaction,
+};
+
+/// Beside the addresses of sign-in, as no file of an app is there.
+pub(super) const PATH: &str = "/_auth/interactions";
+
+pub(super) async fn answer(app: &App, site: &Site, request: Request) -> Response {
+    let mut response = note(app, site, request).await.into_response();
+    let headers = response.headers_mut();
+    files::common(headers);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+async fn note(app: &App, site: &Site, request: Request) -> Result<Json<GenericSuccessResponse>> {
+    if request.method() != Method::POST {
+        let message = "this address is posted to";
+        return Err(ApiError::method_not_allowed("", message));
+    }
+    auth::same_origin(request.headers(), request.uri())?;
+    api::is_json(request.headers())?;
+    let Body(told) = Body::<InteractionRequest>::from_request(request, app).await?;
+    if site.preview {
+        // Previews are the owner's own.
+        return Ok(Json(GenericSuccessResponse::default()));
+    }
+    keep_interaction(app, &site.org_id, &site.hosted, told)
+        .await
+        .map(Json)
+}

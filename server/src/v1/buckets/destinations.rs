@@ -1,0 +1,353 @@
+//! Buckets that keep their files in a storage of the organization's own, through one of its connections.
+//!
+//! Each destination of a bucket is a place of its own, whose name is in the keys of the files that went there: they are found
+//! again whatever becomes of the bucket.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use loupe_engine::ingest::PLACE;
+use loupe_wire::{BucketDestination, BucketResponse};
+use moka::future::Cache;
+use sha2::{Digest, Sha256};
+
+use crate::{
+    app::App,
+    args,
+    auth::Caller,
+    blob::{Found, Places},
+    db::{Db, Tx},
+    error::{ApiError, Result},
+    outbound::Outbound,
+    v1::connections::{self, CONNECTIONS},
+    vault::Vault,
+};
+
+/// How long a storage is asked with what was read of its connection.
+const FRESH: Duration = Duration::from_secs(10);
+
+/// Buckets that are named where a connection is held.
+const NAMED: i64 = 20;
+
+crate::sql! {
+    const INSERT = "INSERT INTO blob_places (namespace_id, place_id, org_id, bucket_id, connection_id, address, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (namespace_id, place_id) DO NOTHING";
+    const FIND = "SELECT org_id, bucket_id, connection_id, address FROM blob_places WHERE namespace_id = $1 AND place_id = $2";
+    const LIST = "SELECT place_id FROM blob_places WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) ORDER BY place_id";
+    const DELETE = "DELETE FROM blob_places WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2)";
+    const HOLDERS = "SELECT DISTINCT COALESCE(b.name, p.bucket_id) AS holder FROM blob_places p LEFT JOIN buckets b ON b.owner = p.namespace_id AND b.id = p.bucket_id WHERE p.org_id = $1 AND p.connection_id = $2 ORDER BY holder LIMIT $3";
+    const HELD = "SELECT CAST((SELECT COUNT(*) FROM objects WHERE namespace_id = $1 AND bucket_id = $2) + (SELECT COUNT(*) FROM uploads WHERE namespace_id = $1 AND bucket_id = $2) AS BIGINT)";
+}
+
+fn place_id(namespace_id: &str, bucket_id: &str, destination: &BucketDestination) -> String {
+    let BucketDestination {
+        connection_id,
+        prefix,
+    } = destination;
+    let mut hash = Sha256::new();
+    let pieces = [
+        namespace_id,
+        bucket_id,
+        connection_id.as_str(),
+        prefix.as_str(),
+    ];
+    for piece in pieces {
+        hash.update((piece.len() as u64).to_be_bytes());
+        hash.update(piece.as_bytes());
+    }
+    format!("{PLACE}{}", hex::encode(&hash.finalize()[..12]))
+}
+
+/// What keys of files begin with that go into the bucket from now on.
+pub fn root(namespace_id: &str, bucket: &BucketResponse) -> String {
+    let bucket_id = bucket.bucket_id.as_deref().unwrap_or_default();
+    match &bucket.destination {
+        Some(destination) => {
+            let place_id = place_id(namespace_id, bucket_id, destination);
+            format!("{namespace_id}/{place_id}")
+        }
+        None => namespace_id.to_owned(),
+    }
+}
+
+/// Whether the caller may have a bucket keep its files there. The connection is known by its id from then on.
+///
+/// # Errors
+/// There is no such connection, it or the key is not for writing, or the prefix is no place.
+pub(super) async fn check(
+    app: &App,
+    caller: &Caller,
+    destination: Option<BucketDestination>,
+) -> Result<Option<BucketDestination>> {
+    let Some(mut destination) = destination else {
+        return Ok(None);
+    };
+    if caller.principal().is_some() {
+        let message = "a key of an end user writes into no storage of the organization";
+        return Err(ApiError::forbidden("permission_denied", message));
+    }
+    let BucketDestination {
+        connection_id,
+        prefix,
+    } = &destination;
+    let found = connections::for_writing(app, caller, connection_id, prefix).await?;
+    destination.connection_id = found.connection_id;
+    Ok(Some(destination))
+}
+
+/// Keeps the place of a bucket's destination; false where its connection is gone or leads nowhere any more.
+async fn keep(
+    tx: &mut Tx,
+    (org_id, namespace_id): (&str, &str),
+    bucket: &BucketResponse,
+    now: i64,
+) -> Result<bool> {
+    let Some(destination) = &bucket.destination else {
+        return Ok(true);
+    };
+    let BucketDestination {
+        connection_id,
+        prefix,
+    } = destination;
+    // Held, so that nobody deletes it meanwhile.
+    let connection = match CONNECTIONS.hold(tx, org_id, connection_id).await {
+        Ok(found) => found,
+        Err(error) if error.is_not_found() => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let Some(address) = connections::address(&connection, prefix) else {
+        return Ok(false);
+    };
+    let bucket_id = bucket.bucket_id.as_deref().unwrap_or_default();
+    let place_id = place_id(namespace_id, bucket_id, destination);
+    let args = args![
+        namespace_id,
+        place_id,
+        org_id,
+        bucket_id,
+        connection_id,
+        address,
+        now
+    ];
+    tx.run(INSERT, args).await?;
+    Ok(true)
+}
+
+/// Keeps the place of a new bucket's destination.
+///
+/// # Errors
+/// 404 where the connection is gone.
+pub(super) async fn open(
+    tx: &mut Tx,
+    owner: (&str, &str),
+    bucket: &BucketResponse,
+    now: i64,
+) -> Result<()> {
+    if keep(tx, owner, bucket, now).await? {
+        return Ok(());
+    }
+    let named = bucket.destination.as_ref();
+    let id = named.map_or("", |destination| destination.connection_id.as_str());
+    Err(ApiError::not_found("connection", id))
+}
+
+/// The same for a bucket that may have got another destination.
+///
+/// # Errors
+/// 409 where something is in the bucket: its files stay together.
+pub(super) async fn change(
+    tx: &mut Tx,
+    (org_id, namespace_id): (&str, &str),
+    before: &BucketResponse,
+    bucket: &BucketResponse,
+    now: i64,
+) -> Result<()> {
+    if bucket.destination == before.destination {
+        return Ok(());
+    }
+    let bucket_id = bucket.bucket_id.as_deref().unwrap_or_default();
+    let held = tx.number(HELD, args![namespace_id, bucket_id]).await?;
+    if held > 0 {
+        let message = "objects or uploads are in this bucket, and its destination stays where their files are: make another \
+                       bucket, or remove them first";
+        return Err(ApiError::conflict("destination_in_use", message).with("held", held));
+    }
+    open(tx, (org_id, namespace_id), bucket, now).await
+}
+
+/// A bucket that comes from elsewhere, a snapshot or another namespace: without its destination where the connection is gone.
+///
+/// # Errors
+/// The database fails.
+pub async fn settled(
+    tx: &mut Tx,
+    owner: (&str, &str),
+    mut bucket: BucketResponse,
+    now: i64,
+) -> Result<BucketResponse> {
+    if !keep(tx, owner, &bucket, now).await? {
+        bucket.destination = None;
+    }
+    Ok(bucket)
+}
+
+/// Refuses while buckets keep files through the connection. Those that are being removed do.
+///
+/// # Errors
+/// 409 that names them.
+pub async fn check_unused(tx: &mut Tx, org_id: &str, connection_id: &str) -> Result<()> {
+    let args = args![org_id, connection_id, NAMED];
+    let holders: Vec<(String,)> = tx.all(HOLDERS, args).await?;
+    let names: Vec<String> = holders.into_iter().map(|row| row.0).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "buckets keep their files through this connection: {}; remove them first",
+        names.join(", ")
+    );
+    Err(ApiError::conflict("connection_in_use", message).with("buckets", names))
+}
+
+async fn places(app: &App, namespace_id: &str, bucket_id: &str) -> Result<Vec<String>> {
+    let found: Vec<(String,)> = app.db().all(LIST, args![namespace_id, bucket_id]).await?;
+    Ok(found.into_iter().map(|row| row.0).collect())
+}
+
+/// Removes folders of a namespace's files wherever they are kept. A storage that is away is in no other's way.
+///
+/// # Errors
+/// A store fails; safe to repeat.
+pub async fn delete_all(app: &App, namespace_id: &str, folders: &[String]) -> Result<()> {
+    let mut removed = delete_in(app, namespace_id, folders).await;
+    for place_id in places(app, namespace_id, "").await? {
+        let root = format!("{namespace_id}/{place_id}");
+        removed = removed.and(delete_in(app, &root, folders).await);
+    }
+    removed
+}
+
+async fn delete_in(app: &App, root: &str, folders: &[String]) -> Result<()> {
+    for folder in folders {
+        let folder = format!("{root}/{folder}");
+        app.blobs().delete_all(&folder).await?;
+    }
+    Ok(())
+}
+
+/// Forgets the places of a bucket that is removed (of the whole namespace, without one), once nothing is left in them.
+///
+/// # Errors
+/// A store or the database fails; safe to repeat.
+pub async fn forget(app: &App, namespace_id: &str, bucket_id: &str) -> Result<()> {
+    for place_id in places(app, namespace_id, bucket_id).await? {
+        let folder = format!("{namespace_id}/{place_id}");
+        app.blobs().delete_all(&folder).await?;
+    }
+    let (namespace_id, bucket_id) = (namespace_id.to_owned(), bucket_id.to_owned());
+    app.db()
+        .write(move |tx| {
+            Box::pin(async move {
+                tx.run(DELETE, args![namespace_id, bucket_id])
+                    .await
+                    .map(drop)
+            })
+        })
+        .await
+}
+
+/// The storages behind places, asked as their connections say.
+pub struct Destinations {
+    db: Db,
+    vault: Vault,
+    outbound: Outbound,
+    /// Those that are open, for a short time.
+    open: Cache<String, Found>,
+}
+
+impl fmt::Debug for Destinations {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Destinations")
+            .finish_non_exhaustive()
+    }
+}
+
+impl Destinations {
+    pub fn new(db: Db, vault: Vault, outbound: Outbound) -> Self {
+        let open = Cache::builder().max_capacity(1_000).time_to_live(FRESH);
+        Self {
+            db,
+            vault,
+            outbound,
+            open: open.build(),
+        }
+    }
+
+    async fn read(&self, namespace_id: &str, place_id: &str) -> Result<Found> {
+        let args = args![namespace_id, place_id];
+        let kept: Option<(String, String, String, String)> = self.db.one(FIND, args).await?;
+        let Some((org_id, bucket_id, connection_id, address)) = kept else {
+            return Ok(Found::Nowhere);
+        };
+        let connection = match CONNECTIONS.find(&self.db, &org_id, &connection_id).await {
+            Ok(found) if found.is_active => found,
+            Ok(_) => return Ok(Found::Closed),
+            Err(error) if error.is_not_found() => return Ok(Found::Closed),
+            Err(error) => return Err(error),
+        };
+        let access = (&self.vault, &self.outbound);
+        let store = connections::kept_at(access, &org_id, &connection, &address, &bucket_id)?;
+        Ok(Found::Open {
+            store: Arc::new(store),
+            writes: connection.write_enabled,
+        })
+    }
+}
+
+#[async_trait]
+impl Places for Destinations {
+    async fn find(&self, namespace_id: &str, place_id: &str) -> std::result::Result<Found, String> {
+        let name = format!("{namespace_id}/{place_id}");
+        if let Some(found) = self.open.get(&name).await {
+            return Ok(found);
+        }
+        let found = self.read(namespace_id, place_id).await;
+        let found = found.map_err(|error| {
+            tracing::warn!(%error, place_id, "the storage of a bucket's destination cannot be opened");
+            format!("the bucket's destination cannot be used: {}", error.message())
+        })?;
+        if matches!(found, Found::Open { .. }) {
+            self.open.insert(name, found.clone()).await;
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_destination_is_a_place_of_its_bucket_alone() {
+        let bucket = |id: &str, prefix: Option<&str>| BucketResponse {
+            bucket_id: Some(id.into()),
+            destination: prefix.map(|prefix| BucketDestination {
+                connection_id: "conn_1".into(),
+                prefix: prefix.into(),
+            }),
+            ..Default::default()
+        };
+        let one = root("ns_1", &bucket("bkt_1", Some("a")));
+        assert!(one.starts_with("ns_1/at_"), "{one}");
+        assert_eq!(one, root("ns_1", &bucket("bkt_1", Some("a"))));
+        assert_eq!(crate::blob::root(&format!("{one}/objects/obj_1")), one);
+        for other in [
+            root("ns_1", &bucket("bkt_1", Some("b"))),
+            root("ns_1", &bucket("bkt_2", Some("a"))),
+            root("ns_2", &bucket("bkt_1", Some("a"))),
+        ] {
+            assert_ne!(one, other);
+        }
+        assert_eq!(root("ns_1", &bucket("bkt_1", None)), "ns_1");
+    }
+}
