@@ -8,5 +8,7 @@ CREATE INDEX app_domains_org ON app_domains (org_id, app_id);
 CREATE INDEX app_domains_checked ON app_domains (checked_at, app_id, domain) WHERE status = 'active';
 CREATE INDEX exports_namespace ON exports (namespace_id);
 CREATE INDEX uploads_processing ON uploads (upload_id) WHERE status = 'PROCESSING';
+-- What there is to claim, in order: tasks that have ended stay for a day.
+CREATE INDEX tasks_live ON tasks (created_at, task_id) WHERE status IN ('QUEUED', 'PROCESSING') AND kind IS NOT NULL;
 -- The beginning of processed_time.
 DROP INDEX processed_collection;

@@ -168,12 +168,9 @@ impl ListParams {
     /// A bound broken, a filter or sort that cannot be read.
     pub fn new(query: ListQuery, body: &impl Serialize) -> Result<Self> {
         let body: ListBody = reading::cast(body).unwrap_or_default();
-        let limit = body
-            .limit
-            .or(query.limit)
-            .or(body.page_size)
-            .or(query.page_size)
-            .unwrap_or(DEFAULT_LIMIT);
+        let page_size = body.page_size.or(query.page_size).unwrap_or(DEFAULT_LIMIT);
+        bounded("page_size", page_size, 1, MAX_LIMIT)?;
+        let limit = body.limit.or(query.limit).unwrap_or(page_size);
         bounded("limit", limit, 1, MAX_LIMIT)?;
         let page = body.page.or(query.page);
         if let Some(page) = page {

@@ -39,7 +39,8 @@ pub const INTERFACE_VERSION: &str = "0.82";
 
 const ABOUT: &str = "Files in, searchable documents out, retrievers over them, published as pages and apps.
 
-Every call with a key sends `Authorization: Bearer <key>`; those of one namespace say which in `X-Namespace`. `X-Change-Reason` is \
+Every call with a key sends `Authorization: Bearer <key>`; those of one namespace say which in `X-Namespace`. Where it \
+may be left out it narrows, or names the namespace of the path. `X-Change-Reason` is \
 kept in the audit log beside what a call changes. `X-Request-Id` is answered as it was sent, or made.";
 
 /// Statuses that any operation may answer besides its own.

@@ -19,10 +19,10 @@ use loupe_wire::{
     ListAnnotationsResponse, ListBatchesResponse, ListBucketsResponse,
     ListClusterExecutionsResponse, ListClusterTriggersResponse, ListClustersResponse,
     ListCollectionsResponse, ListDocumentsResponse, ListEventsResponse, ListExecutionsResponse,
-    ListInteractionsResponse, ListObjectsResponse, ListRetrieversResponse, ListTasksResponse,
-    ListTaxonomiesResponse, ListTriggersResponse, ListUploadsResponse, Object, PaginationMetadata,
-    PublishedRetrieverListResponse, RetrieverAPIKeyListResponse, SyncJobListResponse,
-    SyncListResponse, Value,
+    ListInteractionsResponse, ListNamespacesResponse, ListObjectsResponse, ListRetrieversResponse,
+    ListSnapshotsResponse, ListTasksResponse, ListTaxonomiesResponse, ListTriggersResponse,
+    ListUploadsResponse, Object, PaginationMetadata, PublishedRetrieverListResponse,
+    RetrieverAPIKeyListResponse, SyncJobListResponse, SyncListResponse, Value,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -100,6 +100,7 @@ lists! {
     EvaluationListResponse Numbers { "GET /v1/retrievers/{retriever_id}/evaluations" }
     ListEventsResponse Feed { "GET /v1/events" }
     ListInteractionsResponse Pages { "POST /v1/retrievers/interactions/list" }
+    ListNamespacesResponse Pages { "GET /v1/namespaces", "POST /v1/namespaces/list" }
     ListObjectsResponse Pages { "GET /v1/buckets/{bucket_identifier}/objects", "POST /v1/buckets/{bucket_identifier}/objects/list" }
     PublishedRetrieverListResponse Window { "GET /v1/retrievers/published" }
     ListRetrieversResponse Pages { "GET /v1/retrievers", "POST /v1/retrievers/list" }
@@ -108,6 +109,7 @@ lists! {
     ListAdhocExecutionsResponse Runs { "POST /v1/retrievers/executions/list" }
     SyncListResponse Pages { "POST /v1/buckets/{bucket_id}/syncs/list" }
     SyncJobListResponse Pages { "POST /v1/buckets/{bucket_id}/syncs/{sync_config_id}/jobs" }
+    ListSnapshotsResponse Whole { "POST /v1/namespaces/{namespace_identifier}/snapshots/list" }
     ListTasksResponse Pages { "GET /v1/tasks", "POST /v1/tasks/list" }
     ListTaxonomiesResponse Pages { "GET /v1/taxonomies", "POST /v1/taxonomies/list", "GET /v1/taxonomies/{taxonomy_id}/versions" }
     ListTriggersResponse Window { "GET /v1/triggers", "POST /v1/triggers/list" }

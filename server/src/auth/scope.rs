@@ -19,7 +19,7 @@ use crate::{
     db::Table,
     error::{ApiError, Result},
     list::{ListParams, Page},
-    unresolved::Nowhere,
+    unresolved::{Nowhere, is_nowhere},
     v1::{api_keys, namespaces},
 };
 
@@ -224,6 +224,32 @@ impl<L: Level> Scope<L> {
             namespace_id,
             level: PhantomData,
         }
+    }
+}
+
+impl<L: Level> OptionalScope<L> {
+    /// The caller, for an operation on the namespace of the path: the header, where it is sent, names the same one.
+    ///
+    /// # Errors
+    /// 400 when they are two, 404 when the one of the path is not there.
+    pub async fn at(&self, app: &App, identifier: &str) -> Result<&Caller> {
+        let header = self.namespace_id.as_deref();
+        let Some(header) = header.filter(|id| *id != identifier) else {
+            return Ok(&self.caller);
+        };
+        let found = namespaces::NAMESPACES
+            .find(app.db(), &self.caller.org_id, identifier)
+            .await?;
+        if found.id == header {
+            return Ok(&self.caller);
+        }
+        if is_nowhere(header) {
+            return Err(ApiError::not_found("namespace", header));
+        }
+        Err(ApiError::bad_request(
+            "namespace_mismatch",
+            "X-Namespace and the path name different namespaces",
+        ))
     }
 }
 

@@ -15,11 +15,13 @@ use object_store::{
     PutResult, Result, UploadPart, WriteMultipart, path::Path as Key,
 };
 
+use super::links;
+
 /// The code of refusals while a place is away.
 pub const AWAY: &str = "destination_unavailable";
 
 /// What failures of a place are told by.
-pub(super) const NAME: &str = "destination";
+pub(super) const NAME: &str = "bucket's destination";
 
 /// Bytes of a file that is carried from one store to another that are sent at once.
 const PIECE: usize = 5 << 20;
@@ -44,6 +46,12 @@ pub trait Places: fmt::Debug + Send + Sync {
     /// # Errors
     /// A sentence that says why nobody can tell right now.
     async fn find(&self, namespace_id: &str, place_id: &str) -> std::result::Result<Found, String>;
+
+    /// The storage that a link leads to, and the key of its file there.
+    ///
+    /// # Errors
+    /// A sentence that says why nobody can tell right now.
+    async fn follow(&self, link: &str) -> std::result::Result<(Found, Key), String>;
 }
 
 /// Namespace, place and what follows, of a key that names a place.
@@ -68,34 +76,38 @@ pub fn root(key: &str) -> &str {
 }
 
 /// A failure that is told to whoever asked for the file.
-fn away(message: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+pub(super) fn away(
+    whose: &'static str,
+    message: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> Error {
     Error::Generic {
-        store: NAME,
+        store: whose,
         source: message.into(),
     }
 }
 
 /// What a storage said, without the addresses and signatures that the library's own text holds.
-fn told(error: Error) -> Error {
-    match error {
-        Error::Generic { store: NAME, .. } => error,
+fn told(whose: &'static str, error: Error) -> Error {
+    let said = match error {
+        Error::Generic {
+            store: NAME | links::NAME,
+            ..
+        } => return error,
         Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
-            tracing::warn!(%error, "the storage of a bucket's destination refuses what was asked");
-            away("the storage of the bucket's destination refuses the connection's credentials")
+            "refuses the connection's credentials"
         }
-        _ => {
-            tracing::warn!(%error, "the storage of a bucket's destination is not available");
-            away("the storage of the bucket's destination is not available")
-        }
-    }
+        _ => "is not available",
+    };
+    tracing::warn!(%error, "the storage of a {whose} {said}");
+    away(whose, format!("the storage of the {whose} {said}"))
 }
 
 /// Where one file is.
-struct At {
-    store: Arc<dyn ObjectStore>,
-    key: Key,
-    /// The whole key of a file that is elsewhere.
-    asked: Option<Key>,
+pub(super) struct At {
+    pub(super) store: Arc<dyn ObjectStore>,
+    pub(super) key: Key,
+    /// The whole key of a file that is elsewhere, and what failures are told by.
+    pub(super) asked: Option<(Key, &'static str)>,
 }
 
 impl At {
@@ -103,11 +115,11 @@ impl At {
     fn unread(&self, error: Error) -> Error {
         match (&self.asked, error) {
             (None, error) => error,
-            (Some(asked), Error::NotFound { source, .. }) => Error::NotFound {
+            (Some((asked, _)), Error::NotFound { source, .. }) => Error::NotFound {
                 path: asked.to_string(),
                 source,
             },
-            (Some(_), error) => told(error),
+            (Some((_, whose)), error) => told(whose, error),
         }
     }
 
@@ -115,11 +127,39 @@ impl At {
     fn unwritten(&self, error: Error) -> Error {
         match (&self.asked, error) {
             (None, error) => error,
-            (Some(_), Error::NotFound { .. }) => {
-                away("the storage of the bucket's destination has no such bucket")
-            }
-            (Some(_), error) => told(error),
+            (Some((_, whose)), Error::NotFound { .. }) => away(
+                whose,
+                format!("the storage of the {whose} has no such bucket"),
+            ),
+            (Some((_, whose)), error) => told(whose, error),
         }
+    }
+
+    /// What is at this place itself.
+    pub(super) async fn get(self, options: GetOptions) -> Result<GetResult> {
+        let found = self.store.get_opts(&self.key, options).await;
+        let found = found.map_err(|error| self.unread(error))?;
+        let Some((location, whose)) = self.asked else {
+            return Ok(found);
+        };
+        let payload = match found.payload {
+            GetResultPayload::Stream(pieces) => {
+                let pieces = pieces.map_err(move |error| told(whose, error));
+                GetResultPayload::Stream(pieces.boxed())
+            }
+            file => file,
+        };
+        let meta = ObjectMeta {
+            location,
+            ..found.meta
+        };
+        Ok(GetResult {
+            payload,
+            meta,
+            range: found.range,
+            attributes: found.attributes,
+            extensions: found.extensions,
+        })
     }
 }
 
@@ -135,6 +175,10 @@ impl Routed {
         Self { own, places }
     }
 
+    pub(super) fn places(&self) -> &dyn Places {
+        &*self.places
+    }
+
     /// The place that a key names, and the file's key there.
     async fn find(&self, location: &Key) -> Result<Option<(Found, Key)>> {
         let Some((namespace_id, place_id, rest)) = split(location.as_ref()) else {
@@ -142,7 +186,7 @@ impl Routed {
         };
         let key = Key::parse(rest)?;
         let found = self.places.find(namespace_id, place_id).await;
-        Ok(Some((found.map_err(away)?, key)))
+        Ok(Some((found.map_err(|error| away(NAME, error))?, key)))
     }
 
     fn here(&self, location: &Key) -> At {
@@ -154,11 +198,12 @@ impl Routed {
     }
 
     async fn reading(&self, location: &Key) -> Result<At> {
-        let asked = Some(location.clone());
+        let asked = Some((location.clone(), NAME));
         match self.find(location).await? {
             None => Ok(self.here(location)),
             Some((Found::Open { store, .. }, key)) => Ok(At { store, key, asked }),
             Some((Found::Closed, _)) => Err(away(
+                NAME,
                 "the storage connection of the bucket's destination is not active",
             )),
             Some((Found::Nowhere, _)) => Err(Error::NotFound {
@@ -171,6 +216,7 @@ impl Routed {
     async fn writing(&self, location: &Key) -> Result<At> {
         match self.find(location).await? {
             Some((Found::Open { writes: false, .. }, _)) => Err(away(
+                NAME,
                 "the storage connection of the bucket's destination is not for writing: set its write_enabled",
             )),
             // The bucket was removed meanwhile.
@@ -185,7 +231,7 @@ impl Routed {
             Some((Found::Open { store, writes }, key)) if writes => Some(At {
                 store,
                 key,
-                asked: Some(location.clone()),
+                asked: Some((location.clone(), NAME)),
             }),
             Some(_) => {
                 tracing::info!(key = %location, "a file is left in a storage that is closed to this server");
@@ -217,12 +263,10 @@ impl Routed {
         Ok(files.boxed())
     }
 
-    /// Copies a file from one store to another, a few pieces of it in memory.
+    /// Copies a file from one store to another, a few pieces of it in memory. A link stays one.
     async fn carry(&self, from: &Key, to: &Key) -> Result<()> {
-        let mut pieces = self
-            .get_opts(from, GetOptions::default())
-            .await?
-            .into_stream();
+        let found = self.reading(from).await?.get(GetOptions::default()).await?;
+        let mut pieces = found.into_stream();
         let upload = self.put_multipart_opts(to, PutMultipartOptions::default());
         let mut writer = WriteMultipart::new_with_chunk_size(upload.await?, PIECE);
         let sent = async {
@@ -280,28 +324,11 @@ impl ObjectStore for Routed {
 
     async fn get_opts(&self, location: &Key, options: GetOptions) -> Result<GetResult> {
         let at = self.reading(location).await?;
-        let found = at.store.get_opts(&at.key, options).await;
-        let found = found.map_err(|error| at.unread(error))?;
-        if at.asked.is_none() {
-            return Ok(found);
-        }
-        let payload = match found.payload {
-            GetResultPayload::Stream(pieces) => {
-                GetResultPayload::Stream(pieces.map_err(told).boxed())
-            }
-            file => file,
+        let at = match links::is_linked(location.as_ref()) {
+            true => self.followed(at, location).await?,
+            false => at,
         };
-        let meta = ObjectMeta {
-            location: location.clone(),
-            ..found.meta
-        };
-        Ok(GetResult {
-            payload,
-            meta,
-            range: found.range,
-            attributes: found.attributes,
-            extensions: found.extensions,
-        })
+        at.get(options).await
     }
 
     fn delete_stream(
@@ -348,127 +375,19 @@ struct Sent(Box<dyn MultipartUpload>);
 impl MultipartUpload for Sent {
     fn put_part(&mut self, data: PutPayload) -> UploadPart {
         let sent = self.0.put_part(data);
-        Box::pin(async move { sent.await.map_err(told) })
+        Box::pin(async move { sent.await.map_err(|error| told(NAME, error)) })
     }
 
     async fn complete(&mut self) -> Result<PutResult> {
-        self.0.complete().await.map_err(told)
+        let whole = self.0.complete().await;
+        whole.map_err(|error| told(NAME, error))
     }
 
     async fn abort(&mut self) -> Result<()> {
-        self.0.abort().await.map_err(told)
+        let aborted = self.0.abort().await;
+        aborted.map_err(|error| told(NAME, error))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use object_store::memory::InMemory;
-
-    use super::*;
-
-    #[derive(Debug)]
-    struct One(Found);
-
-    #[async_trait]
-    impl Places for One {
-        async fn find(
-            &self,
-            namespace_id: &str,
-            place_id: &str,
-        ) -> std::result::Result<Found, String> {
-            match (namespace_id, place_id) {
-                ("ns_1", "at_1") => Ok(self.0.clone()),
-                ("ns_1", "at_2") => Err("nobody can tell".into()),
-                _ => Ok(Found::Nowhere),
-            }
-        }
-    }
-
-    fn key(text: &str) -> Key {
-        Key::parse(text).unwrap()
-    }
-
-    fn routed(found: Found) -> (Routed, Arc<dyn ObjectStore>) {
-        let own: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-        (Routed::new(own.clone(), Arc::new(One(found))), own)
-    }
-
-    async fn keys(store: &dyn ObjectStore, prefix: &str) -> Vec<String> {
-        let listed = store.list(Some(&key(prefix)));
-        let metas: Vec<ObjectMeta> = listed.try_collect().await.unwrap();
-        metas
-            .into_iter()
-            .map(|one| one.location.to_string())
-            .collect()
-    }
-
-    #[test]
-    fn what_a_key_begins_with_tells_where_it_is() {
-        for (text, expected) in [
-            ("ns_1/objects/obj_1/a.txt", "ns_1"),
-            ("ns_1/at_1/objects/obj_1/a.txt", "ns_1/at_1"),
-            ("ns_1/at_1", "ns_1/at_1"),
-            ("ns_1/snapshots/snap_1/files/ns_1/at_1/objects/a", "ns_1"),
-            ("health", "health"),
-        ] {
-            assert_eq!(root(text), expected, "{text}");
-            assert_eq!(is_elsewhere(text), expected.contains('/'), "{text}");
-        }
-    }
-
-    #[tokio::test]
-    async fn a_file_goes_to_its_place_and_comes_from_there() {
-        let there: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-        let open = Found::Open {
-            store: there.clone(),
-            writes: true,
-        };
-        let (routed, own) = routed(open);
-        let (here, away) = (key("ns_1/uploads/a.txt"), key("ns_1/at_1/objects/o/a.txt"));
-        routed.put(&here, "a file".into()).await.unwrap();
-        routed.copy(&here, &away).await.unwrap();
-        assert_eq!(keys(&own, "ns_1").await, ["ns_1/uploads/a.txt"]);
-        assert_eq!(keys(&there, "objects").await, ["objects/o/a.txt"]);
-        let found = routed.get(&away).await.unwrap();
-        assert_eq!(found.meta.location, away);
-        assert_eq!(found.bytes().await.unwrap(), "a file");
-        // Within the place, and back.
-        let second = key("ns_1/at_1/objects/o/b.txt");
-        routed.copy(&away, &second).await.unwrap();
-        routed.copy(&second, &key("ns_1/back/b.txt")).await.unwrap();
-        assert_eq!(keys(&own, "ns_1/back").await, ["ns_1/back/b.txt"]);
-        let found = keys(&routed, "ns_1/at_1/objects/o").await;
-        assert_eq!(found, [away.to_string(), second.to_string()]);
-        routed.delete(&away).await.unwrap();
-        assert_eq!(keys(&there, "objects").await, ["objects/o/b.txt"]);
-    }
-
-    #[tokio::test]
-    async fn what_is_closed_is_neither_read_nor_emptied() {
-        let there: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-        there.put(&key("objects/a"), "a file".into()).await.unwrap();
-        let reading = Found::Open {
-            store: there.clone(),
-            writes: false,
-        };
-        let file = key("ns_1/at_1/objects/a");
-        for (found, is_read) in [(Found::Closed, false), (reading, true)] {
-            let (routed, _) = routed(found);
-            assert_eq!(routed.get(&file).await.is_ok(), is_read);
-            assert!(routed.put(&file, "another".into()).await.is_err());
-            routed.delete(&file).await.unwrap();
-            assert!(keys(&routed, "ns_1/at_1").await.is_empty());
-        }
-        assert_eq!(keys(&there, "objects").await, ["objects/a"]);
-    }
-
-    #[tokio::test]
-    async fn a_place_that_is_unknown_and_one_that_does_not_answer_are_told_apart() {
-        let (routed, _) = routed(Found::Closed);
-        let nowhere = routed.get(&key("ns_2/at_1/objects/a")).await;
-        assert!(matches!(nowhere, Err(Error::NotFound { .. })));
-        let unknown = routed.get(&key("ns_1/at_2/objects/a")).await;
-        assert!(matches!(unknown, Err(Error::Generic { store: NAME, .. })));
-        assert!(routed.delete(&key("ns_1/at_2/objects/a")).await.is_err());
-    }
-}
+mod tests;

@@ -1,10 +1,11 @@
 //! Files of objects and documents: kept by `object_store` in a folder or a bucket, addressed by URLs that are signed.
 //!
 //! A key is `{namespace}/{kind}/{id}/{name}`; nobody outside picks one, and a key without a signature opens nothing. Files of
-//! buckets that have a destination are elsewhere, and their keys name the place.
+//! buckets that have a destination are elsewhere, and their keys name the place; files that stay at their source are links.
 
 mod addresses;
 mod elsewhere;
+mod links;
 pub(crate) mod parts;
 mod routes;
 mod s3;
@@ -27,6 +28,7 @@ use tokio::io::AsyncBufRead;
 use tokio_util::io::StreamReader;
 
 pub use elsewhere::{AWAY, Found, Places, root};
+pub use links::{LINK, is_linked};
 pub use routes::router;
 pub use sending::Held;
 
@@ -172,7 +174,8 @@ impl Blobs {
     /// The bucket that callers send this file to and read it from themselves. What is elsewhere goes through this server, so
     /// that nobody needs a way there, nor has a console to be let in.
     fn direct_for(&self, key: &str) -> Option<&s3::Bucket> {
-        self.direct().filter(|_| !elsewhere::is_elsewhere(key))
+        let is_here = !elsewhere::is_elsewhere(key) && !is_linked(key);
+        self.direct().filter(|_| is_here)
     }
 
     /// The bucket that callers send files to and read them from themselves.
@@ -349,6 +352,13 @@ impl Blobs {
         }
     }
 
+    /// Whether no file's key starts with these whole segments.
+    pub async fn is_empty(&self, prefix: &str) -> Result<bool> {
+        let prefix = parse(prefix)?;
+        let first = self.0.store.list(Some(&prefix)).try_next().await;
+        Ok(first.map_err(failed)?.is_none())
+    }
+
     /// Removes every file whose key starts with these whole segments, and what interrupted writes left among them.
     pub async fn delete_all(&self, prefix: &str) -> Result<()> {
         let prefix = parse(prefix)?;
@@ -408,6 +418,10 @@ fn failed(error: object_store::Error) -> ApiError {
             store: elsewhere::NAME,
             source,
         } => ApiError::unavailable(AWAY, source.to_string()).retry_after(2),
+        object_store::Error::Generic {
+            store: links::NAME,
+            source,
+        } => ApiError::unavailable("source_unavailable", source.to_string()).retry_after(2),
         object_store::Error::Generic { store: "S3", .. } => {
             tracing::error!(%error, "the file store is not available");
             ApiError::unavailable("", "the file store is not available").retry_after(2)

@@ -150,6 +150,15 @@ both! {
         assert_eq!(list["total_documents"], 2);
         let list = call("POST", "/v1/documents/list".into(), json!({"collection_ids": [other, "col_unknown"], "limit": 50})).await.ok();
         assert_eq!((list["results"].as_array().unwrap().len(), &list["unknown_collection_ids"]), (2, &json!(["col_unknown"])));
+        // What the body says counts before the query, whatever it is.
+        for (query, body, count) in [("?limit=1", json!({"limit": 10}), 3), ("?limit=1", json!({}), 1), ("?offset=2", json!({"offset": 0}), 3)] {
+            let list = call("POST", format!("/v1/documents/list{query}"), body.clone()).await.ok();
+            assert_eq!(list["results"].as_array().unwrap().len(), count, "{query} {body}");
+        }
+        for (query, body, told) in [("", json!({}), false), ("?return_vectors=true", json!({}), true), ("?return_vectors=true", json!({"return_vectors": false}), false)] {
+            let list = call("POST", format!("/v1/documents/list{query}"), body.clone()).await.ok();
+            assert_eq!(list["results"][0]["vectors"].is_object(), told, "{query} {body}");
+        }
         let many = json!({"queries": [
             {"key": "blue", "request": {"filters": {"field": "color", "operator": "eq", "value": "blue"}}},
             {"key": "broken", "request": {"filters": {"field": "color", "operator": "~"}}},

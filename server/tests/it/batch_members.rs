@@ -113,6 +113,48 @@ both! {
         assert_ne!(received[2].0["webhook-id"], received[1].0["webhook-id"]);
     }
 
+    async fn what_is_not_there_is_left_out_where_it_is_not_checked(server) {
+        let (namespace, bucket) = notes(&server).await;
+        let batches = format!("/v1/buckets/{bucket}/batches");
+        let send = async |path: String, ids: Value| server.call_in(&namespace, "POST", &path, json!({"object_ids": ids})).await;
+        let all = server.call_in(&namespace, "POST", &batches, json!({})).await.ok();
+        let (one, two) = (&all["object_ids"][0], &all["object_ids"][1]);
+        send(batches.clone(), json!([one, "obj_unknown"])).await.error(404, "NotFoundError");
+        send(format!("{batches}?skip_validation=false"), json!([one, "obj_unknown"])).await.error(404, "NotFoundError");
+        let made = send(format!("{batches}?skip_validation=true"), json!(["obj_unknown", one])).await.ok();
+        assert_eq!((&made["object_ids"], &made["status"]), (&json!([one]), &json!("DRAFT")), "{made:#}");
+        send(format!("{batches}?skip_validation=true"), json!(["obj_unknown"])).await.error(404, "NotFoundError");
+
+        let objects = format!("{batches}/{}/objects", made["batch_id"].as_str().unwrap());
+        send(objects.clone(), json!([two, "obj_unknown"])).await.error(404, "NotFoundError");
+        let added = send(format!("{objects}?skip_validation=true"), json!([two, "obj_unknown"])).await.ok();
+        assert_eq!(added["object_ids"], json!([one, two]), "{added:#}");
+        send(format!("{objects}?skip_validation=maybe"), json!([two])).await.invalid(&["query", "skip_validation"], "parsing");
+    }
+
+    async fn a_batch_that_is_resubmitted_is_queued(server) {
+        let (namespace, bucket) = notes(&server).await;
+        let batch = process(&server, &namespace, &bucket).await;
+        let path = format!("/v1/buckets/{bucket}/batches/{}", batch["batch_id"].as_str().unwrap());
+        let resubmit = async |query: &str| server.call_in(&namespace, "POST", &format!("{path}/resubmit?{query}"), json!({})).await;
+        for name in ["auto_submit", "trigger_processing"] {
+            resubmit(&format!("{name}=false")).await.invalid(&["query", name], "not_enabled");
+        }
+        assert_eq!(resubmit("auto_submit=true&trigger_processing=true").await.ok()["status"], "QUEUED");
+        assert_eq!(ended(&server, &namespace, &path).await["status"], "COMPLETED");
+    }
+
+    async fn batches_are_listed_of_one_namespace(server) {
+        let (namespace, bucket) = notes(&server).await;
+        process(&server, &namespace, &bucket).await;
+        let other = server.namespace("elsewhere").await;
+        let list = async |header: &str, body: Value| server.call_in(header, "POST", "/v1/batches/list", body).await;
+        assert_eq!(list(&namespace, json!({"namespace_id": namespace})).await.ok()["total_count"], 1);
+        assert_eq!(list(&other, json!({})).await.ok()["total_count"], 0);
+        let refused = list(&namespace, json!({"namespace_id": other})).await.error(400, "BadRequestError");
+        assert_eq!(refused["error"]["code"], "namespace_mismatch");
+    }
+
     async fn a_retry_is_of_the_tiers_named_and_says_how_often(server) {
         let (namespace, bucket) = notes(&server).await;
         let batch = process(&server, &namespace, &bucket).await;

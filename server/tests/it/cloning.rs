@@ -101,6 +101,40 @@ both! {
         server.call_in(&stranger, "POST", &clone, json!({"collection_name": "mine"})).await.error(404, "NotFoundError");
     }
 
+    async fn a_clone_with_another_extractor_reads_what_its_pattern_reads(server) {
+        let namespace = server.namespace("cut anew").await;
+        let call = async |path: &str, body: Value| server.call_in(&namespace, "POST", path, body).await.ok();
+        let schema = json!({"properties": {"title": {"type": "string"}, "plot": {"type": "text"}}});
+        let bucket = call("/v1/buckets", json!({"bucket_name": "films", "bucket_schema": schema})).await;
+        let pattern = call("/v1/collections", json!({
+            "collection_name": "films", "source": {"type": "bucket", "bucket_ids": [bucket["bucket_id"]]},
+            "feature_extractor": {"feature_extractor_name": "text_extractor", "version": "v1", "input_mappings": {"text": "plot"},
+                "field_passthrough": [{"source_path": "title"}]},
+        })).await;
+        let clone = async |name: &str, extractor: Value| {
+            let made = call("/v1/collections/films/clone", json!({"collection_name": name, "feature_extractor": extractor})).await;
+            made["collection"]["feature_extractor"].clone()
+        };
+        let own = &pattern["feature_extractor"];
+        let mut cut = json!({"feature_extractor_name": "text_extractor", "version": "v1", "parameters": {"split_by": "sentences", "chunk_size": 2, "chunk_overlap": 0}});
+        let sentences = clone("sentences", cut.clone()).await;
+        for member in ["input_mappings", "field_passthrough", "include_all_source_fields"] {
+            assert_eq!(sentences[member], own[member], "{member}");
+        }
+        assert_eq!(sentences["parameters"]["split_by"], "sentences");
+        // What is said holds.
+        cut["input_mappings"] = json!({"text": "title"});
+        cut["include_all_source_fields"] = true.into();
+        let titles = clone("titles", cut).await;
+        assert_eq!((&titles["input_mappings"], titles.get("field_passthrough")), (&json!({"text": "title"}), None));
+        // Another extractor has other inputs; what documents take along is no matter of it.
+        let plain = clone("plain", json!({"feature_extractor_name": "passthrough_extractor", "version": "v1"})).await;
+        assert_eq!((plain.get("input_mappings"), &plain["field_passthrough"]), (None, &own["field_passthrough"]));
+        // The same said again is the same extractor: documents are copied.
+        clone("again", json!({"feature_extractor_name": "text_extractor", "version": "v1"})).await;
+        copied(&server).await;
+    }
+
     async fn a_namespace_is_cloned_and_outlives_its_source(server) {
         let (namespace, bucket, collection) = library(&server, "text_extractor", "text").await;
         for (title, words) in [("Bread", "Knead flour and yeast and bake the dough."), ("Glacier", "A slow river of ice.")] {

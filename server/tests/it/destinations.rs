@@ -12,14 +12,14 @@ use crate::{
     harness::{Answer, Server, other_organization},
 };
 
-fn connection(storage: &Bucket, name: &str) -> Value {
+pub fn connection(storage: &Bucket, name: &str) -> Value {
     json!({
         "name": name, "provider_type": "s3", "write_enabled": true, "test_before_save": false,
         "provider_config": {"endpoint_url": storage.address, "credentials": {"access_key_id": KEY, "secret_access_key": "s"}},
     })
 }
 
-async fn connect(server: &Server, connection: Value) -> String {
+pub async fn connect(server: &Server, connection: Value) -> String {
     let path = "/v1/organizations/connections";
     let made = server.call("POST", path, connection).await.ok();
     made["connection_id"].as_str().unwrap().to_owned()
@@ -318,6 +318,21 @@ both! {
             server.call_in(&namespace, "PATCH", &bucket, body).await
         };
         patch("s3://files/two").await.ok();
+        // Nothing was ever written at the first place: its connection is free once the bucket has another one.
+        let second = connect(&server, connection(&storage, "second")).await;
+        let moved = json!({"destination": to(&second, "s3://files/two")});
+        server.call_in(&namespace, "PATCH", &bucket, moved).await.ok();
+        patch("s3://files/two").await.ok();
+        let one = format!("/v1/organizations/connections/{second}");
+        server.call("DELETE", &one, Value::Null).await.ok();
+        // Nor does a bucket keep its files where those of another one are, which would go with that one.
+        let id = made["bucket_id"].as_str().unwrap();
+        for prefix in [format!("s3://files/two/{id}"), format!("s3://files/two/{id}/deep/er")] {
+            let schema = json!({"properties": {"image": {"type": "image"}}});
+            let body = json!({"bucket_name": "within", "bucket_schema": schema, "destination": to(&own, &prefix)});
+            let refused = server.call_in(&namespace, "POST", "/v1/buckets", body).await;
+            refused.invalid(&["body", "destination", "prefix"], "value_error");
+        }
         let body = json!({"blobs": [picture()]});
         server.call_in(&namespace, "POST", &format!("{bucket}/objects"), body).await.ok();
         let refused = patch("s3://files/one").await.error(409, "ConflictError");

@@ -77,14 +77,15 @@ both! {
             ("limit", 0, 1), ("limit", 1001, 1000), ("page_size", 0, 1), ("page_size", 1001, 1000), ("offset", -1, 0), ("offset", 10_001, 10_000), ("page", 0, 1),
         ] {
             let path = |number: i64| format!("/v1/notifications/list?{member}={number}");
-            let names: &[&str] = if member == "page_size" { &["page_size", "limit"] } else { &[member] };
-            refused(post(&path(wrong), json!({})).await, names);
+            refused(post(&path(wrong), json!({})).await, &[member]);
             post(&path(right), json!({})).await.ok();
         }
-        for (wrong, right) in [(0, 1), (1001, 1000)] {
-            let path = |number: i64| format!("/v1/events?limit={number}");
-            refused(server.call("GET", &path(wrong), Value::Null).await, &["limit"]);
-            server.call("GET", &path(right), Value::Null).await.ok();
+        for (member, wrong, right) in [("limit", 0, 1), ("limit", 1001, 1000), ("page_size", 0, 1), ("page_size", 1001, 1000)] {
+            for list in ["/v1/events", "/v1/collections/things/documents"] {
+                let path = |number: i64| format!("{list}?{member}={number}");
+                refused(server.call_in(&namespace, "GET", &path(wrong), Value::Null).await, &[member]);
+                server.call_in(&namespace, "GET", &path(right), Value::Null).await.ok();
+            }
         }
         // No list of documents goes deeper than ten thousand.
         let documents = "/v1/collections/things/documents";

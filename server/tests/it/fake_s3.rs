@@ -86,6 +86,15 @@ impl Bucket {
         self.inner().files.clone()
     }
 
+    /// A file that is there before anybody asks.
+    pub fn put(&self, key: &str, bytes: Vec<u8>) {
+        self.inner().files.insert(key.to_owned(), bytes.into());
+    }
+
+    pub fn remove(&self, key: &str) {
+        self.inner().files.remove(key);
+    }
+
     pub fn set_down(&self, down: bool) {
         self.inner().down = down;
     }

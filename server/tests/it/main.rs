@@ -117,6 +117,7 @@ mod shipped;
 mod snapshots;
 mod sql;
 mod stages;
+mod staying;
 mod stopping;
 mod supervising;
 mod syncs;

@@ -86,9 +86,14 @@ both! {
         send(blob(film)).await.invalid(&["body", "blobs", "0", "property"], "value_error");
         let fetched = json!({"property": "photo", "type": "image", "data": "http://169.254.169.254/"});
         send(blob(fetched)).await.invalid(&["body", "blobs", "0", "data"], "value_error");
-        send(json!({"title": "a", "canonicalize_source": false})).await.invalid(&["body", "canonicalize_source"], "not_enabled");
-        let linked = json!({"property": "photo", "type": "image", "data": "https://example.com/a.png", "canonicalize_source": false});
-        send(blob(linked)).await.invalid(&["body", "blobs", "0", "canonicalize_source"], "not_enabled");
+        // Nothing but files of a storage connection stays at its source.
+        let linked = json!({"property": "photo", "type": "image", "data": "https://example.com/a.png"});
+        let mut sent = blob(linked);
+        sent["canonicalize_source"] = false.into();
+        send(sent.clone()).await.invalid(&["body", "blobs", "0", "canonicalize_source"], "not_enabled");
+        sent["blobs"][0]["data"] = "data:image/png;base64,AAAA".into();
+        sent["blobs"][0]["canonicalize_source"] = false.into();
+        send(sent).await.invalid(&["body", "blobs", "0", "canonicalize_source"], "not_enabled");
         let garbled = json!({"property": "photo", "type": "image", "data": "not base64!"});
         send(blob(garbled)).await.invalid(&["body", "blobs", "0", "data"], "value_error");
         let page = server.call_in(&namespace, "GET", &path, Value::Null).await.ok();

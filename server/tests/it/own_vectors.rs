@@ -132,6 +132,9 @@ both! {
         let many = kinds("collection.documents.written").await;
         assert_eq!(many.len(), 1, "{many:#?}");
         assert_eq!((&many[0]["operation"], &many[0]["payload"]["document_ids"]), (&json!("insert"), &written["document_ids"]));
+        // It has every member of one that a batch tells, though these documents are of none.
+        let told = many[0]["payload"].as_object().unwrap();
+        assert_eq!((&told["namespace_id"], &told["batch_id"], &told["count"]), (&many[0]["namespace_id"], &Value::Null, &json!(3)));
         assert_eq!(kinds("document.updated").await.len(), 4);
     }
 

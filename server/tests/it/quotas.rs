@@ -138,6 +138,29 @@ both! {
         quota(batch, "batch_objects", 101, 100);
     }
 
+    async fn a_draft_takes_no_more_objects_than_a_batch_may_have(server) {
+        let namespace = server.namespace("drafts").await;
+        let bucket = json!({"bucket_name": "notes", "bucket_schema": {"properties": {"note": {"type": "string"}}}});
+        let made = server.call_in(&namespace, "POST", "/v1/buckets", bucket).await.ok();
+        let bucket = format!("/v1/buckets/{}", made["bucket_id"].as_str().unwrap());
+        let mut ids = Vec::new();
+        for count in [100, 1] {
+            let objects: Vec<Value> = (0..count).map(|number| json!({"note": format!("{number} of {count}")})).collect();
+            let made = server.call_in(&namespace, "POST", &format!("{bucket}/objects/batch"), json!({"objects": objects})).await.ok();
+            ids.extend(made["succeeded"].as_array().unwrap().iter().map(|one| one["object_id"].clone()));
+        }
+        assert_eq!(ids.len(), 101);
+        set(&server, "free", false).await;
+        let batch = server.call_in(&namespace, "POST", &format!("{bucket}/batches"), json!({"object_ids": ids[..99]})).await.ok();
+        let path = format!("{bucket}/batches/{}/objects", batch["batch_id"].as_str().unwrap());
+        let add = async |ids: &[Value]| server.call_in(&namespace, "POST", &path, json!({"object_ids": ids})).await;
+        quota(add(&ids[99..]).await, "batch_objects", 101, 100);
+        // Nothing of that was kept, and what is there already takes no place.
+        let full = add(&ids[90..100]).await.ok();
+        assert_eq!(full["object_ids"].as_array().unwrap().len(), 100);
+        quota(add(&ids[100..]).await, "batch_objects", 101, 100);
+    }
+
     async fn a_quota_is_told_of_once_when_it_is_nearly_and_when_it_is_used_up(server) {
         let namespace = server.namespace("filled").await;
         let add = async |name: &str| {

@@ -94,6 +94,43 @@ both! {
         server.call("PUT", "/v1/namespaces/ns_unknown", json!({"namespace_name": "new"})).await.error(404, "NotFoundError");
     }
 
+    async fn the_header_narrows_namespaces_and_names_the_one_of_the_path(server) {
+        let (one, two) = (server.namespace("first").await, server.namespace("second").await);
+        for (method, path) in [("GET", "/v1/namespaces"), ("POST", "/v1/namespaces/list?include_system=true&view=summary")] {
+            let all = server.call(method, path, Value::Null).await.ok();
+            let all = all["results"].as_array().unwrap().iter().map(|found| found["namespace_id"].clone()).collect::<Vec<_>>();
+            assert!(all.contains(&json!(one)) && all.contains(&json!(two)), "{all:?}");
+            let narrow = server.call_in(&two, method, path, Value::Null).await.ok();
+            assert_eq!(narrow["results"].as_array().unwrap().len(), 1, "{narrow:#}");
+            assert_eq!((&narrow["results"][0]["namespace_id"], &narrow["warnings"]), (&json!(two), &json!([])));
+            let nothing = server.call_in("ns_unknown", method, path, Value::Null).await;
+            assert_eq!(nothing.headers["x-namespace-unresolved"], "true");
+            assert_eq!(nothing.ok()["results"], json!([]));
+        }
+        let path = format!("/v1/namespaces/{one}");
+        for (method, path, body) in [
+            ("GET", path.clone(), Value::Null), ("GET", "/v1/namespaces/first".into(), Value::Null),
+            ("GET", format!("{path}/stats"), Value::Null), ("PATCH", path.clone(), json!({"description": "of the second"})),
+            ("PUT", path.clone(), json!({"namespace_name": "third"})), ("DELETE", path.clone(), Value::Null),
+            ("POST", format!("{path}/clone"), json!({"namespace_name": "third"})), ("POST", format!("{path}/snapshots"), json!({})),
+            ("POST", format!("{path}/snapshots/list"), json!({})), ("GET", format!("{path}/snapshots/snap_unknown"), Value::Null),
+        ] {
+            let refused = server.call_in(&two, method, &path, body).await.error(400, "BadRequestError");
+            assert_eq!(refused["error"]["code"], "namespace_mismatch", "{method} {path}");
+        }
+        for header in [one.as_str(), ""] {
+            for path in [path.as_str(), "/v1/namespaces/first"] {
+                assert_eq!(server.call_in(header, "GET", path, Value::Null).await.ok()["namespace_id"], one.as_str());
+            }
+            let list = server.call_in(header, "POST", &format!("{path}/snapshots/list"), json!({})).await.ok();
+            assert_eq!((&list["total_count"], &list["warnings"]), (&json!(0), &json!([])));
+        }
+        server.call_in("ns_unknown", "GET", &path, Value::Null).await.error(404, "NotFoundError");
+        let nowhere = server.call_in("ns_unknown", "POST", &format!("{path}/snapshots/list"), json!({})).await;
+        assert_eq!(nowhere.headers["x-namespace-unresolved"], "true");
+        assert_eq!(nowhere.ok()["results"], json!([]));
+    }
+
     async fn an_empty_body_lists(server) {
         let namespace = server.namespace("empty").await;
         let request = server

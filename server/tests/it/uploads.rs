@@ -239,6 +239,22 @@ both! {
         assert_eq!(found["status"], "COMPLETED");
     }
 
+    async fn a_page_has_twenty_uploads_where_nothing_is_said(server) {
+        let (namespace, path) = bucket(&server).await;
+        let file = |number: usize| json!({"filename": format!("{number}.txt"), "content_type": "text/plain"});
+        let files: Vec<Value> = (0..21).map(file).collect();
+        server.call_in(&namespace, "POST", &format!("{path}/batch"), json!({"uploads": files})).await.ok();
+        let list = async |query: &str, body: Value| server.call_in(&namespace, "POST", &format!("{path}/list{query}"), body).await;
+        for (query, body, count) in [
+            ("", json!({}), 20), ("?page_size=3", json!({}), 3), ("?limit=21", json!({}), 21), ("?limit=4", json!({"limit": 5}), 5),
+        ] {
+            let page = list(query, body.clone()).await.ok();
+            assert_eq!(page["results"].as_array().unwrap().len(), count, "{query} {body}");
+            assert_eq!(page["pagination"]["page_size"], count, "{query} {body}");
+        }
+        assert_eq!(list("", json!({"limit": 101})).await.status, 422);
+    }
+
     async fn a_confirmed_file_stays_and_only_who_may_write_sends_one(server) {
         let (namespace, path) = bucket(&server).await;
         let keys = "/v1/organizations/users/owner@localhost/api-keys";

@@ -337,7 +337,7 @@ pub struct ListPartition {
     pub count: i64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
 pub struct NamespaceListDocumentsRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -355,8 +355,8 @@ pub struct NamespaceListDocumentsRequest {
     pub include_total: Option<bool>,
     #[serde(default)]
     pub return_presigned_urls: bool,
-    #[serde(default)]
-    pub return_vectors: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub return_vectors: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub return_vector_names: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -365,36 +365,14 @@ pub struct NamespaceListDocumentsRequest {
     pub select: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expand: Option<Vec<String>>,
-    #[serde(default = "crate::defaults::i64_10")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 1, max = 1000)))]
-    pub limit: i64,
-    #[serde(default = "crate::defaults::i64_0")]
+    pub limit: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", validate(range(min = 0)))]
-    pub offset: i64,
+    pub offset: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collection_ids: Option<Vec<String>>,
-}
-
-impl Default for NamespaceListDocumentsRequest {
-    fn default() -> Self {
-        Self {
-            filters: None,
-            sort: None,
-            search: None,
-            cursor: None,
-            partition: None,
-            include_total: None,
-            return_presigned_urls: false,
-            return_vectors: false,
-            return_vector_names: None,
-            group_by: None,
-            select: None,
-            expand: None,
-            limit: crate::defaults::i64_10(),
-            offset: crate::defaults::i64_0(),
-            collection_ids: None,
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use validator::Validate as _;
 
 use crate::{
-    BaseFeatureExtractorModelInput, NamespaceCostCapOverride, NamespaceInfrastructure,
-    NamespaceModel, NamespacePin, NamespaceScope, NamespaceSpendBudgetUpdate,
-    NamespaceTrustedIssuer, NamespaceType, Object, PaginationResponse, PayloadIndexConfig,
-    TaskStatusEnum, TieringOverride, VectorConfigSpec,
+    BaseFeatureExtractorModelInput, DegradedEntry, NamespaceCostCapOverride,
+    NamespaceInfrastructure, NamespaceModel, NamespacePin, NamespaceScope,
+    NamespaceSpendBudgetUpdate, NamespaceTrustedIssuer, NamespaceType, Object, PaginationResponse,
+    PayloadIndexConfig, TaskStatusEnum, TieringOverride, VectorConfigSpec,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -126,6 +126,8 @@ pub struct ListNamespacesResponse {
     pub total_count: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stats: Option<NamespaceListStats>,
+    #[serde(default)]
+    pub warnings: Vec<DegradedEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

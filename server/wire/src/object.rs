@@ -107,6 +107,7 @@ pub struct CreateBlobRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<std::collections::HashMap<String, serde_json::Value>>))]
     pub metadata: Option<Object>,
+    /// The object's word, unless it is sent. `false`: the file of a storage connection (`s3://`) stays there and is read there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canonicalize_source: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -123,6 +124,7 @@ pub struct CreateObjectRequest {
     pub blobs: Option<Vec<CreateBlobRequest>>,
     #[serde(default)]
     pub skip_duplicates: bool,
+    /// `false`: files of a storage connection (`s3://`) are not copied but read where they are, unless a blob says otherwise.
     #[serde(default = "crate::defaults::yes")]
     pub canonicalize_source: bool,
     #[serde(default)]

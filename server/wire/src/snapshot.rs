@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use crate::{BackupCoverage, Object, RestoreReport, SnapshotFrontier};
+use crate::{BackupCoverage, DegradedEntry, Object, RestoreReport, SnapshotFrontier};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema, validator::Validate))]
@@ -60,6 +60,8 @@ impl Default for ListSnapshotsRequest {
 pub struct ListSnapshotsResponse {
     pub results: Vec<SnapshotModel>,
     pub total_count: i64,
+    #[serde(default)]
+    pub warnings: Vec<DegradedEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -255,8 +255,14 @@ pub struct UpdateTriggerRequest {
     pub schedule_config: Option<Object>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
+    /// `null` takes it away.
+    #[serde(
+        default,
+        deserialize_with = "crate::sent",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    pub description: Option<Option<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<TriggerStatus>,
 }

@@ -1,6 +1,7 @@
 //! Batches: which objects are processed into which collections, and what became of each.
 
 mod again;
+mod asks;
 pub mod callbacks;
 mod dropping;
 mod ending;

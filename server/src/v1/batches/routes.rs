@@ -16,6 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::{
     Again,
+    asks::{self, CheckQuery, ResubmitQuery},
     store::{self, Asked, Failures},
 };
 use crate::{
@@ -24,7 +25,7 @@ use crate::{
     body::Body,
     clock,
     error::{ApiError, Result},
-    list,
+    list::{self, Params},
     openapi::routes,
     v1::collections,
 };
@@ -94,13 +95,6 @@ struct CancelQuery {
     reason: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-struct ResubmitQuery {
-    /// Objects that came as far as this tier, counted from 0, begin there again, whatever became of them.
-    from_tier: Option<i64>,
-}
-
 macro_rules! query_extractor {
     ($($name:ident),*) => {
         $(impl<S: Send + Sync> FromRequestParts<S> for $name {
@@ -117,21 +111,24 @@ query_extractor!(
     FailuresQuery,
     CreateQuery,
     SubmitQuery,
-    CancelQuery,
-    ResubmitQuery
+    CancelQuery
 );
 
 /// Makes a batch of objects of the bucket.
-#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches", tag = "batches", params(CreateQuery), request_body = CreateBatchRequest, responses((status = 200, body = BatchModel)))]
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches", tag = "batches", params(CreateQuery, CheckQuery), request_body = CreateBatchRequest, responses((status = 200, body = BatchModel)))]
 async fn create_batch(
     State(app): State<App>,
     scope: Scope<Write>,
     Path(bucket): Path<String>,
     query: CreateQuery,
+    Params(check): Params<CheckQuery>,
     Body(mut request): Body<CreateBatchRequest>,
 ) -> Result<Json<BatchModel>> {
     request.auto_submit = request.auto_submit.max(query.auto_submit);
     request.trigger_processing = request.trigger_processing.max(query.trigger_processing);
+    if let Some(ids) = request.object_ids.take() {
+        request.object_ids = Some(check.of(&app, &scope, &bucket, ids).await?);
+    }
     super::create(&app, &scope, &bucket, request)
         .await
         .map(Json)
@@ -168,10 +165,7 @@ async fn list_batches(
 ) -> Result<Json<ListBatchesResponse>> {
     let asked = Asked {
         org_id: scope.caller.org_id,
-        namespace_id: scope
-            .namespace_id
-            .or(request.namespace_id.clone())
-            .unwrap_or_default(),
+        namespace_id: asks::namespace(scope.namespace_id, request.namespace_id.as_deref())?,
         bucket_id: request.bucket_id.clone().unwrap_or_default(),
         ..Default::default()
     };
@@ -269,14 +263,16 @@ async fn delete_batch(
 }
 
 /// Adds objects to a draft.
-#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}/objects", tag = "batches", request_body = AddObjectsToBatchRequest, responses((status = 200, body = BatchModel)))]
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/batches/{batch_id}/objects", tag = "batches", params(CheckQuery), request_body = AddObjectsToBatchRequest, responses((status = 200, body = BatchModel)))]
 async fn add_objects(
     State(app): State<App>,
     scope: Scope<Write>,
     Path((bucket, batch)): Path<(String, String)>,
+    Params(check): Params<CheckQuery>,
     Body(request): Body<AddObjectsToBatchRequest>,
 ) -> Result<Json<BatchModel>> {
-    super::add_objects(&app, &scope, &bucket, &batch, request.object_ids)
+    let object_ids = check.of(&app, &scope, &bucket, request.object_ids).await?;
+    super::add_objects(&app, &scope, &bucket, &batch, object_ids)
         .await
         .map(Json)
 }
@@ -369,9 +365,9 @@ async fn resubmit_batch(
     State(app): State<App>,
     scope: Scope<Write>,
     Path((bucket, batch_id)): Path<(String, String)>,
-    query: ResubmitQuery,
+    Params(query): Params<ResubmitQuery>,
 ) -> Result<Json<BatchRequeueResponse>> {
-    let task = super::resubmit(&app, &scope, &bucket, &batch_id, query.from_tier).await?;
+    let task = super::resubmit(&app, &scope, &bucket, &batch_id, query.tier()?).await?;
     let (status, task_id) = (TaskStatusEnum::Queued, Some(task.task_id));
     Ok(Json(BatchRequeueResponse {
         batch_id,

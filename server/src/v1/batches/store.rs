@@ -6,7 +6,7 @@ use loupe_wire::{BatchModel, TaskStatusEnum, Value, reading};
 pub use objects::{
     Counts, FailedRow, Failures, ObjectEnd, Processed, Span, Step, add_objects, back_to,
     back_to_first, bucket_objects, cancel_objects, cancel_tier, chunk_objects, count_failed,
-    counts, counts_of, end_object, failed, first_error, first_unknown, forget_collection,
+    counts, counts_of, end_object, failed, first_error, first_unknown, forget_collection, known,
     next_tier, object_ids, pending, processed, reset_failed, reset_missing, reset_stopped,
     reset_unfinished, set_processed, tier_counts,
 };

@@ -9,17 +9,19 @@ use async_trait::async_trait;
 use loupe_engine::ingest::PLACE;
 use loupe_wire::{BucketDestination, BucketResponse};
 use moka::future::Cache;
+use object_store::path::Path as Key;
 use sha2::{Digest, Sha256};
 
+use super::BUCKETS;
 use crate::{
     app::App,
     args,
     auth::Caller,
     blob::{Found, Places},
     db::{Db, Tx},
-    error::{ApiError, Result},
+    error::{ApiError, Result, Violation},
     outbound::Outbound,
-    v1::connections::{self, CONNECTIONS},
+    v1::connections::{self, CONNECTIONS, Link},
     vault::Vault,
 };
 
@@ -30,12 +32,15 @@ const FRESH: Duration = Duration::from_secs(10);
 const NAMED: i64 = 20;
 
 crate::sql! {
-    const INSERT = "INSERT INTO blob_places (namespace_id, place_id, org_id, bucket_id, connection_id, address, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (namespace_id, place_id) DO NOTHING";
+    // One that is there already is where the connection leads by now: where it led before nobody gets through it any more.
+    const INSERT = "INSERT INTO blob_places (namespace_id, place_id, org_id, bucket_id, connection_id, address, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (namespace_id, place_id) DO UPDATE SET address = excluded.address";
     const FIND = "SELECT org_id, bucket_id, connection_id, address FROM blob_places WHERE namespace_id = $1 AND place_id = $2";
     const LIST = "SELECT place_id FROM blob_places WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2) ORDER BY place_id";
     const DELETE = "DELETE FROM blob_places WHERE namespace_id = $1 AND ($2 = '' OR bucket_id = $2)";
+    const LEAVE = "DELETE FROM blob_places WHERE namespace_id = $1 AND place_id = $2";
+    const OTHERS = "SELECT bucket_id, address FROM blob_places WHERE org_id = $1 AND bucket_id <> $2 AND address <> ''";
     const HOLDERS = "SELECT DISTINCT COALESCE(b.name, p.bucket_id) AS holder FROM blob_places p LEFT JOIN buckets b ON b.owner = p.namespace_id AND b.id = p.bucket_id WHERE p.org_id = $1 AND p.connection_id = $2 ORDER BY holder LIMIT $3";
-    const HELD = "SELECT CAST((SELECT COUNT(*) FROM objects WHERE namespace_id = $1 AND bucket_id = $2) + (SELECT COUNT(*) FROM uploads WHERE namespace_id = $1 AND bucket_id = $2) AS BIGINT)";
+    const HELD = "SELECT CAST(CASE WHEN EXISTS (SELECT 1 FROM objects WHERE namespace_id = $1 AND bucket_id = $2) OR EXISTS (SELECT 1 FROM uploads WHERE namespace_id = $1 AND bucket_id = $2) THEN 1 ELSE 0 END AS BIGINT)";
 }
 
 fn place_id(namespace_id: &str, bucket_id: &str, destination: &BucketDestination) -> String {
@@ -94,15 +99,35 @@ pub(super) async fn check(
     Ok(Some(destination))
 }
 
-/// Keeps the place of a bucket's destination; false where its connection is gone or leads nowhere any more.
+/// What becomes of the place of a bucket's destination.
+#[derive(PartialEq, Eq)]
+enum Keeping {
+    Kept,
+    /// Its connection is gone, or leads nowhere any more.
+    Gone,
+    /// It is part of another bucket's place, or has another's in it.
+    Shared,
+}
+
+/// Whether what lies at one of these is removed with a bucket that keeps its files at the other.
+fn overlap(one: (&str, &str), other: (&str, &str)) -> bool {
+    // Of all that may lie in a folder, a bucket has the folder of its own id.
+    let folder = |(bucket_id, address): (&str, &str)| {
+        format!("{}/{bucket_id}/", address.trim_end_matches('/'))
+    };
+    let (one, other) = (folder(one), folder(other));
+    one.starts_with(&other) || other.starts_with(&one)
+}
+
+/// Keeps the place of a bucket's destination, if it may have it.
 async fn keep(
     tx: &mut Tx,
     (org_id, namespace_id): (&str, &str),
     bucket: &BucketResponse,
     now: i64,
-) -> Result<bool> {
+) -> Result<Keeping> {
     let Some(destination) = &bucket.destination else {
-        return Ok(true);
+        return Ok(Keeping::Kept);
     };
     let BucketDestination {
         connection_id,
@@ -111,13 +136,19 @@ async fn keep(
     // Held, so that nobody deletes it meanwhile.
     let connection = match CONNECTIONS.hold(tx, org_id, connection_id).await {
         Ok(found) => found,
-        Err(error) if error.is_not_found() => return Ok(false),
+        Err(error) if error.is_not_found() => return Ok(Keeping::Gone),
         Err(error) => return Err(error),
     };
     let Some(address) = connections::address(&connection, prefix) else {
-        return Ok(false);
+        return Ok(Keeping::Gone);
     };
     let bucket_id = bucket.bucket_id.as_deref().unwrap_or_default();
+    let others: Vec<(String, String)> = tx.all(OTHERS, args![org_id, bucket_id]).await?;
+    let own = (bucket_id, address.as_str());
+    let shares = |(id, address): &(String, String)| overlap(own, (id, address));
+    if others.iter().any(shares) {
+        return Ok(Keeping::Shared);
+    }
     let place_id = place_id(namespace_id, bucket_id, destination);
     let args = args![
         namespace_id,
@@ -129,25 +160,30 @@ async fn keep(
         now
     ];
     tx.run(INSERT, args).await?;
-    Ok(true)
+    Ok(Keeping::Kept)
 }
 
 /// Keeps the place of a new bucket's destination.
 ///
 /// # Errors
-/// 404 where the connection is gone.
+/// 404 where the connection is gone, the 422 list for a folder that would be removed with another bucket, or that bucket's
+/// with this one.
 pub(super) async fn open(
     tx: &mut Tx,
     owner: (&str, &str),
     bucket: &BucketResponse,
     now: i64,
 ) -> Result<()> {
-    if keep(tx, owner, bucket, now).await? {
-        return Ok(());
+    let named = bucket.destination.clone().unwrap_or_default();
+    match keep(tx, owner, bucket, now).await? {
+        Keeping::Kept => Ok(()),
+        Keeping::Gone => Err(ApiError::not_found("connection", &named.connection_id)),
+        Keeping::Shared => {
+            let msg = "this folder is in that of another bucket, or has it in it: files of the one would go with the other";
+            let path = ["destination", "prefix"];
+            Err(Violation::body(&path, "value_error", msg, named.prefix.into()).into())
+        }
     }
-    let named = bucket.destination.as_ref();
-    let id = named.map_or("", |destination| destination.connection_id.as_str());
-    Err(ApiError::not_found("connection", id))
 }
 
 /// The same for a bucket that may have got another destination.
@@ -169,12 +205,51 @@ pub(super) async fn change(
     if held > 0 {
         let message = "objects or uploads are in this bucket, and its destination stays where their files are: make another \
                        bucket, or remove them first";
-        return Err(ApiError::conflict("destination_in_use", message).with("held", held));
+        return Err(ApiError::conflict("destination_in_use", message));
     }
     open(tx, (org_id, namespace_id), bucket, now).await
 }
 
-/// A bucket that comes from elsewhere, a snapshot or another namespace: without its destination where the connection is gone.
+/// Lets the places go that a bucket had before its destination changed, and their connections with them, unless something is
+/// there: then they stay as long as the bucket, whose removal looks there again.
+pub(super) async fn leave(app: &App, namespace_id: &str, bucket: &BucketResponse) {
+    let bucket_id = bucket.bucket_id.as_deref().unwrap_or_default();
+    // One that has a destination keeps one: without it there is nothing to leave.
+    if bucket.destination.is_none() || bucket_id.is_empty() {
+        return;
+    }
+    let current = root(namespace_id, bucket);
+    if let Err(error) = leave_empty(app, namespace_id, bucket_id, &current).await {
+        tracing::info!(%error, bucket_id, "a destination that a bucket left is kept until the bucket is removed");
+    }
+}
+
+async fn leave_empty(app: &App, namespace_id: &str, bucket_id: &str, current: &str) -> Result<()> {
+    for place_id in places(app, namespace_id, bucket_id).await? {
+        let left = format!("{namespace_id}/{place_id}");
+        if left == current || !app.blobs().is_empty(&left).await? {
+            continue;
+        }
+        let (namespace_id, bucket_id) = (namespace_id.to_owned(), bucket_id.to_owned());
+        app.db()
+            .write(move |tx| {
+                Box::pin(async move {
+                    // Held, so that it does not come back there meanwhile.
+                    let bucket = BUCKETS.hold(tx, &namespace_id, &bucket_id).await?;
+                    if root(&namespace_id, &bucket) == left {
+                        return Ok(());
+                    }
+                    let args = args![namespace_id, place_id];
+                    tx.run(LEAVE, args).await.map(drop)
+                })
+            })
+            .await?;
+    }
+    Ok(())
+}
+
+/// A bucket that comes from elsewhere, a snapshot or another namespace: without its destination where the connection is gone,
+/// or another bucket has that place by now.
 ///
 /// # Errors
 /// The database fails.
@@ -184,13 +259,14 @@ pub async fn settled(
     mut bucket: BucketResponse,
     now: i64,
 ) -> Result<BucketResponse> {
-    if !keep(tx, owner, &bucket, now).await? {
+    if keep(tx, owner, &bucket, now).await? != Keeping::Kept {
         bucket.destination = None;
     }
     Ok(bucket)
 }
 
-/// Refuses while buckets keep files through the connection. Those that are being removed do.
+/// Refuses while buckets keep files through the connection, or have objects whose files are read through it. Those that are
+/// being removed do.
 ///
 /// # Errors
 /// 409 that names them.
@@ -202,7 +278,7 @@ pub async fn check_unused(tx: &mut Tx, org_id: &str, connection_id: &str) -> Res
         return Ok(());
     }
     let message = format!(
-        "buckets keep their files through this connection: {}; remove them first",
+        "files of buckets are kept or read through this connection: {}; remove them first",
         names.join(", ")
     );
     Err(ApiError::conflict("connection_in_use", message).with("buckets", names))
@@ -210,7 +286,9 @@ pub async fn check_unused(tx: &mut Tx, org_id: &str, connection_id: &str) -> Res
 
 async fn places(app: &App, namespace_id: &str, bucket_id: &str) -> Result<Vec<String>> {
     let found: Vec<(String,)> = app.db().all(LIST, args![namespace_id, bucket_id]).await?;
-    Ok(found.into_iter().map(|row| row.0).collect())
+    let ids = found.into_iter().map(|row| row.0);
+    // Sources of files are no places of this server.
+    Ok(ids.filter(|id| id.starts_with(PLACE)).collect())
 }
 
 /// Removes folders of a namespace's files wherever they are kept. A storage that is away is in no other's way.
@@ -302,6 +380,29 @@ impl Destinations {
             writes: connection.write_enabled,
         })
     }
+
+    async fn source(&self, link: &str) -> Result<(Found, Key)> {
+        let link = Link::open(&self.vault, link)?;
+        let key = Key::parse(&link.key).map_err(ApiError::internal)?;
+        let name = format!("{}/{}/{}", link.org_id, link.connection_id, link.bucket);
+        if let Some(found) = self.open.get(&name).await {
+            return Ok((found, key));
+        }
+        let named = CONNECTIONS.find(&self.db, &link.org_id, &link.connection_id);
+        let connection = match named.await {
+            Ok(found) if found.is_active => found,
+            Ok(_) => return Ok((Found::Closed, key)),
+            Err(error) if error.is_not_found() => return Ok((Found::Nowhere, key)),
+            Err(error) => return Err(error),
+        };
+        let store = link.store((&self.vault, &self.outbound), &connection)?;
+        let found = Found::Open {
+            store: Arc::new(store),
+            writes: false,
+        };
+        self.open.insert(name, found.clone()).await;
+        Ok((found, key))
+    }
 }
 
 #[async_trait]
@@ -321,11 +422,36 @@ impl Places for Destinations {
         }
         Ok(found)
     }
+
+    async fn follow(&self, link: &str) -> std::result::Result<(Found, Key), String> {
+        let found = self.source(link).await;
+        found.map_err(|error| {
+            tracing::warn!(%error, "the source of a file cannot be opened");
+            format!("the file's source cannot be used: {}", error.message())
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_would_go_with_another_bucket_is_known() {
+        let kept = ("bkt_1", "s3://files/a");
+        for (id, address, expected) in [
+            ("bkt_2", "s3://files/a", false),
+            ("bkt_2", "s3://files/a/bkt_1", true),
+            ("bkt_2", "s3://files/a/bkt_1/deep/er", true),
+            ("bkt_2", "s3://files/a/bkt_10", false),
+            ("bkt_2", "s3://other/a/bkt_1", false),
+            ("bkt_2", "s3://files/", false),
+            ("a", "s3://files/", true),
+        ] {
+            assert_eq!(overlap(kept, (id, address)), expected, "{address}");
+            assert_eq!(overlap((id, address), kept), expected, "{address}");
+        }
+    }
 
     #[test]
     fn a_destination_is_a_place_of_its_bucket_alone() {

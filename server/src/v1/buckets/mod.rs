@@ -3,6 +3,7 @@
 pub mod destinations;
 mod filtering;
 mod routes;
+pub mod sources;
 mod store;
 
 use loupe_wire::{
@@ -265,6 +266,7 @@ pub async fn update(
             })
         })
         .await?;
+    destinations::leave(app, &scope.namespace_id, &bucket).await;
     counted(app, &scope.namespace_id, bucket).await
 }
 

@@ -41,19 +41,45 @@ fn transform_as_sent(transform: RetrieverTransformConfigOutput) -> RetrieverTran
     }
 }
 
+/// The extractor that is asked for: of the same source it reads and takes along what that of the pattern does, where nothing
+/// is said of it. Inputs of another extractor have names of their own.
+fn extractor(
+    own: FeatureExtractorConfigInput,
+    sent: Option<FeatureExtractorConfigInput>,
+    same_source: bool,
+) -> FeatureExtractorConfigInput {
+    let Some(mut asked) = sent else {
+        return own;
+    };
+    if !same_source {
+        return asked;
+    }
+    if asked.input_mappings.is_none() && asked.feature_extractor_name == own.feature_extractor_name
+    {
+        asked.input_mappings = own.input_mappings;
+    }
+    if asked.field_passthrough.is_empty() && !asked.include_all_source_fields {
+        asked.field_passthrough = own.field_passthrough;
+        asked.include_all_source_fields = own.include_all_source_fields;
+    }
+    asked
+}
+
 /// What is asked for, with what the pattern has where nothing is said.
 fn wanted(pattern: CollectionResponse, request: CloneCollectionRequest) -> CreateCollectionRequest {
     // Another source has a schema of its own.
     let same_source = request.source.is_none();
-    let own_extractor = pattern.feature_extractor;
+    let own_extractor = as_sent(pattern.feature_extractor);
     CreateCollectionRequest {
         collection_name: request.collection_name,
         description: request.description.or(pattern.description),
         source: request.source.unwrap_or(pattern.source),
         input_schema: pattern.input_schema.filter(|_| same_source),
-        feature_extractor: request
-            .feature_extractor
-            .or_else(|| Some(as_sent(own_extractor))),
+        feature_extractor: Some(extractor(
+            own_extractor,
+            request.feature_extractor,
+            same_source,
+        )),
         enabled: request.enabled.unwrap_or(pattern.enabled),
         metadata: request.metadata.or(pattern.metadata),
         taxonomy_applications: request
@@ -98,14 +124,14 @@ pub async fn clone(
         false => draft(app, scope, create_request).await?,
     };
     (made.document_schema, made.schema_validation) = checked;
-    if own {
-        made.index_map = names;
-    }
     if own && made.source != source {
         check_headers(&made)?;
     }
     let extractor = &made.feature_extractor;
     let same = made.source == source && as_sent(extractor.clone()) == as_sent(own_extractor);
+    if own || same {
+        made.index_map = names;
+    }
     let collection_id = made.collection_id.clone();
     let copy = Copy {
         from_namespace: scope.namespace_id.clone(),

@@ -2,6 +2,7 @@
 //! encrypted at rest, each for its own connection, and are never answered.
 
 mod databases;
+mod linking;
 mod marking;
 mod postgres;
 mod routes;
@@ -17,6 +18,7 @@ use loupe_wire::{
 use serde_json::json;
 
 pub use databases::{Databases, check_database};
+pub use linking::Link;
 pub use routes::router;
 pub use s3::{Access, Entry, Opened};
 pub use store::CONNECTIONS;
@@ -24,7 +26,7 @@ pub use writing::{Folder, address, for_writing, kept_at};
 
 use super::{
     audit::{self, Change},
-    buckets::destinations,
+    buckets::{destinations, sources},
 };
 use crate::{
     app::App,
@@ -302,12 +304,14 @@ fn changed(
     connection
 }
 
-/// Forgets a connection that no bucket keeps its files through. What was fetched through it stays.
+/// Forgets a connection through which no bucket keeps its files, nor are read any that stay at their source. What was fetched
+/// through it stays.
 pub async fn delete(app: &App, caller: &Caller, identifier: &str) -> Result<()> {
     let found = CONNECTIONS
         .find(app.db(), &caller.org_id, identifier)
         .await?;
     allow(caller, &found.id, NamespaceOperation::ModifyInfrastructure)?;
+    sources::release(app, &caller.org_id, &found.id).await?;
     let (caller, now) = (caller.clone(), app.clock().micros());
     app.db()
         .write(move |tx| {
@@ -379,20 +383,11 @@ async fn note(app: &App, caller: &Caller, id: &str, error: Option<String>) -> Re
         .await
 }
 
-/// The id of a connection by its id or name.
-///
-/// # Errors
-/// There is none.
-pub async fn id_of(app: &App, caller: &Caller, identifier: &str) -> Result<String> {
-    let found = CONNECTIONS.find(app.db(), &caller.org_id, identifier);
-    Ok(found.await?.id)
-}
-
-/// The connection that an `s3://` address is read through: the one named, else the only one.
+/// The connection that an `s3://` address is read through: the one named, else the only one. Answers its id, too.
 ///
 /// # Errors
 /// None is there, several are, or the key's scopes do not cover it.
-pub async fn for_s3(app: &App, caller: &Caller, named: Option<&str>) -> Result<Access> {
+pub async fn for_s3(app: &App, caller: &Caller, named: Option<&str>) -> Result<(String, Access)> {
     let found = match named {
         Some(identifier) => {
             CONNECTIONS
@@ -425,7 +420,8 @@ pub async fn for_s3(app: &App, caller: &Caller, named: Option<&str>) -> Result<A
         ));
     }
     let config = opened(app, &caller.org_id, &found)?;
-    Access::read(found.provider_type, &config, app.outbound())
+    let access = Access::read(found.provider_type, &config, app.outbound())?;
+    Ok((found.id.clone(), access))
 }
 
 async fn record(

@@ -172,14 +172,13 @@ async fn page(
         partition: request.partition,
         include_total: request.include_total,
         return_presigned_urls: request.return_presigned_urls,
-        return_vectors: Some(request.return_vectors),
+        return_vectors: request.return_vectors,
         return_vector_names: request.return_vector_names,
         group_by: request.group_by,
         select: request.select,
         expand: request.expand,
-        // What the query says counts where the body says nothing.
-        limit: (request.limit != 10).then_some(request.limit),
-        offset: (request.offset != 0).then_some(request.offset),
+        limit: request.limit,
+        offset: request.offset,
     };
     let mut answer = list_page(app, scope, &sight, &query, request).await?;
     answer.unknown_collection_ids = Some(unknown);

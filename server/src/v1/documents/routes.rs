@@ -148,11 +148,8 @@ pub(super) fn listing(query: &DocumentsQuery, request: &ListDocumentsRequest) ->
 
 /// How many documents are asked for, from which on.
 fn part(query: &DocumentsQuery, request: &ListDocumentsRequest) -> Result<(i64, i64)> {
-    let limit = request
-        .limit
-        .or(query.limit)
-        .or(query.page_size)
-        .unwrap_or(10);
+    let page_size = list::within("page_size", query.page_size, 10, (1, 1000))?;
+    let limit = list::within("limit", request.limit.or(query.limit), page_size, (1, 1000))?;
     if let Some(page) = query.page {
         list::bounded("page", page, 1, i64::MAX)?;
     }
@@ -163,11 +160,6 @@ fn part(query: &DocumentsQuery, request: &ListDocumentsRequest) -> Result<(i64, 
         .filter(|offset| *offset != 0)
         .or(page)
         .unwrap_or(0);
-    if !(1..=1000).contains(&limit) {
-        return Err(
-            Violation::query("limit", "range", "must be between 1 and 1000", limit.into()).into(),
-        );
-    }
     if !(0..=10_000).contains(&offset) {
         let msg = "must be between 0 and 10000; go on with the cursor";
         return Err(Violation::query("offset", "range", msg, offset.into()).into());

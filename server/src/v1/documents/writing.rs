@@ -75,7 +75,8 @@ async fn write_and_leave(
         Entry::Upsert { collection, .. } => collection.collection_id.clone(),
         Entry::Delete { collection_id, .. } => collection_id.clone(),
     };
-    let events = told_events(&collection_id, told, &readers);
+    let place = (namespace_id.as_str(), collection_id.as_str());
+    let events = told_events(place, told, &readers);
     let deleted = match &entry {
         Entry::Delete { document_ids, .. } => document_ids.clone(),
         Entry::Upsert { .. } => Vec::new(),
@@ -119,12 +120,16 @@ async fn write_and_leave(
 
 /// The events of a write, with what each tells.
 fn told_events(
-    collection_id: &str,
+    (namespace_id, collection_id): (&str, &str),
     told: &[(&'static str, &[String])],
     readers: &Object,
 ) -> Vec<(&'static str, Value)> {
-    let payload = |ids: &[String]| {
+    let payload = |kind: &str, ids: &[String]| {
         let mut payload = match ids {
+            // As of a batch, though these documents are of none.
+            many if kind == "collection.documents.written" => {
+                json!({"namespace_id": namespace_id, "collection_id": collection_id, "batch_id": null, "document_ids": many, "count": many.len()})
+            }
             [one] => json!({"collection_id": collection_id, "document_id": one}),
             many => {
                 json!({"collection_id": collection_id, "document_ids": many, "count": many.len()})
@@ -136,7 +141,8 @@ fn told_events(
         payload
     };
     let told = told.iter().filter(|(_, ids)| !ids.is_empty());
-    told.map(|(kind, ids)| (*kind, payload(ids))).collect()
+    told.map(|(kind, ids)| (*kind, payload(kind, ids)))
+        .collect()
 }
 
 /// The text that keyword search reads: every text member, in order.

@@ -12,7 +12,7 @@ use crate::{
     app::App,
     auth::{Caller, OptionalScope, Read},
     clock,
-    error::{ApiError, Result, Violation},
+    error::{ApiError, Result},
     list,
     openapi::routes,
     v1::tasks::name_of,
@@ -90,13 +90,8 @@ async fn list_events(
 }
 
 fn limit(query: &EventsQuery) -> Result<i64> {
-    let limit = query.limit.or(query.page_size).unwrap_or(100);
-    if !(1..=1000).contains(&limit) {
-        return Err(
-            Violation::query("limit", "range", "must be between 1 and 1000", limit.into()).into(),
-        );
-    }
-    Ok(limit)
+    let page_size = list::within("page_size", query.page_size, 100, (1, 1000))?;
+    list::within("limit", query.limit, page_size, (1, 1000))
 }
 
 /// Refuses a request whose header and query name different namespaces.

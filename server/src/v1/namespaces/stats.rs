@@ -15,7 +15,7 @@ use utoipa_axum::router::OpenApiRouter;
 use super::{NAMESPACES, store};
 use crate::{
     app::App,
-    auth::{Org, Read},
+    auth::{OptionalScope, Org, Read},
     body::Body,
     error::Result,
     openapi::routes,
@@ -37,10 +37,10 @@ pub(super) fn router() -> OpenApiRouter<App> {
 #[utoipa::path(get, path = "/v1/namespaces/{namespace_identifier}/stats", tag = "namespaces", responses((status = 200, body = NamespaceStatsResponse)))]
 async fn get_namespace_stats(
     State(app): State<App>,
-    org: Org<Read>,
+    scope: OptionalScope<Read>,
     Path(identifier): Path<String>,
 ) -> Result<Json<NamespaceStatsResponse>> {
-    let caller = &org.caller;
+    let caller = scope.at(&app, &identifier).await?;
     let found = NAMESPACES
         .find(app.db(), &caller.org_id, &identifier)
         .await?;

@@ -23,6 +23,9 @@ use crate::{
     v1::uploads,
 };
 
+/// What names the storage connection of a file.
+pub const CONNECTION: &str = "connection_id";
+
 /// Where an object's own files are, below what keys of its bucket begin with.
 pub fn folder(root: &str, object_id: &str) -> String {
     format!("{root}/objects/{object_id}")
@@ -57,24 +60,47 @@ pub fn keys(object: &ObjectResponse) -> impl Iterator<Item = String> + '_ {
         .filter_map(|blob| key(blob).map(ToOwned::to_owned))
 }
 
-/// Files are always copied to this server, anew for every object, so `force_remirror` is what happens anyway.
+/// Decides for each file whether it stays at its source: its own word, else its object's. What is copied is so anew for every
+/// object, so `force_remirror` is what happens anyway.
 ///
 /// # Errors
-/// The 422 list where a file is to stay at its source.
-pub fn check_mirroring(request: &CreateObjectRequest) -> Result<()> {
-    let member = "canonicalize_source";
-    let refused = |path: &[&str]| {
-        let msg = "files do not stay at their source: they are copied to this server";
-        Err(Violation::body(path, "not_enabled", msg, false.into()).into())
-    };
-    if !request.canonicalize_source {
-        return refused(&[member]);
+/// The 422 list where a file is to stay at a source that this server does not read files from in place.
+pub fn settle_sources(request: &mut CreateObjectRequest) -> Result<()> {
+    let whole = request.canonicalize_source;
+    for (index, blob) in request.blobs.iter_mut().flatten().enumerate() {
+        let own = blob.canonicalize_source;
+        let address = match (&blob.data, &blob.upload_id) {
+            (Some(Value::String(text)), None) => text.as_str(),
+            _ => "",
+        };
+        let has_source = is_fetched(blob, address);
+        let in_storage = has_source && address.starts_with("s3://");
+        let stays = !own.unwrap_or(whole);
+        // What is sent itself has no source: an object's word does not mean it.
+        if stays && !in_storage && (has_source || own.is_some()) {
+            let path = ["blobs", &index.to_string(), "canonicalize_source"];
+            let msg = "only files of a storage connection (s3://) stay at their source: this one is copied to this server";
+            return Err(Violation::body(&path, "not_enabled", msg, false.into()).into());
+        }
+        blob.canonicalize_source = Some(!(stays && in_storage));
     }
-    let mut blobs = request.blobs.iter().flatten();
-    match blobs.position(|blob| blob.canonicalize_source == Some(false)) {
-        Some(index) => refused(&["blobs", &index.to_string(), member]),
-        None => Ok(()),
+    Ok(())
+}
+
+/// Connections and buckets of objects whose files are read through them, for they stay at their source.
+pub fn sources<'o>(
+    objects: impl Iterator<Item = &'o ObjectResponse>,
+) -> BTreeSet<(String, String)> {
+    let mut sources = BTreeSet::new();
+    for object in objects {
+        for blob in &object.blobs {
+            let id = blob.properties.get(CONNECTION).and_then(Value::as_str);
+            if let (Some(id), true) = (id, key(blob).is_some_and(blob::is_linked)) {
+                sources.insert((id.to_owned(), object.bucket_id.clone()));
+            }
+        }
     }
+    sources
 }
 
 /// A blob read from a request, not yet kept.
@@ -86,7 +112,7 @@ pub enum Source {
     },
     /// A confirmed upload's file.
     Upload(Box<UploadResponse>),
-    /// A file that was fetched, and is kept already.
+    /// A file that was fetched, and is kept already; or that stays where it is, which is kept.
     Fetched(Box<Fetched>),
 }
 
@@ -140,10 +166,7 @@ pub async fn read(
             }
             Ok(Source::Upload(Box::new(upload)))
         }
-        (Some(Value::String(address)), None)
-            if (is_file(request.r#type) || names_storage(request, address))
-                && fetching::is_address(address) =>
-        {
+        (Some(Value::String(address)), None) if is_fetched(request, address) => {
             let fetched = fetching::fetch(reading, request, address).await;
             let fetched = fetched.map_err(|error| match error.kind() {
                 "BadRequestError" => fetching::fault(index, &error),
@@ -205,10 +228,15 @@ fn data_uri(text: &str) -> std::result::Result<Option<(String, Vec<u8>)>, String
     Ok(Some((mime.to_owned(), bytes)))
 }
 
+/// Whether data is the address of a file.
+fn is_fetched(request: &CreateBlobRequest, data: &str) -> bool {
+    (is_file(request.r#type) || names_storage(request, data)) && fetching::is_address(data)
+}
+
 /// Whether data is a file of a storage whatever its type: a text could begin like an address, but names no connection.
 fn names_storage(request: &CreateBlobRequest, address: &str) -> bool {
     let metadata = request.metadata.as_ref();
-    address.starts_with("s3://") && metadata.is_some_and(|one| one.contains_key("connection_id"))
+    address.starts_with("s3://") && metadata.is_some_and(|one| one.contains_key(CONNECTION))
 }
 
 /// What a file of a kind mostly is.
@@ -303,6 +331,10 @@ pub async fn keep(
         Source::Fetched(fetched) => {
             (blob_id, key) = (fetched.blob_id, fetched.key);
             properties.insert("source_url".into(), fetched.from.into());
+            if let Some(connection_id) = fetched.connection_id {
+                properties.insert(CONNECTION.into(), connection_id.into());
+                properties.insert("canonicalize_source".into(), false.into());
+            }
         }
     }
     properties.insert("url".into(), format!("blob://{key}").into());

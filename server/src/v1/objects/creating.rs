@@ -29,7 +29,7 @@ use crate::{
     id,
     limits::quota,
     v1::{
-        buckets::destinations,
+        buckets::{destinations, sources},
         namespaces::push_event,
         removal::{self, Gone},
     },
@@ -119,7 +119,7 @@ async fn draft(
     let app = reading.app;
     app.blobs()
         .check_room(app.config().limits.free_disk_bytes)?;
-    blobs::check_mirroring(&request)?;
+    blobs::settle_sources(&mut request)?;
     let asked = request.blobs.take().unwrap_or_default();
     let kinds: Vec<_> = asked
         .iter()
@@ -351,6 +351,9 @@ async fn write(app: &App, scope: &Scope<Write>, drafts: Vec<Draft>) -> Result<Ma
                 }
                 push_made(tx, &org_id, &namespace_id, &made, now).await?;
                 removal::enqueue(tx, &org_id, &namespace_id, Gone::files(replaced), now).await?;
+                let objects = made.iter().flatten().map(|(object, _)| object);
+                let sources = blobs::sources(objects);
+                sources::hold(tx, (&org_id, &namespace_id), sources, now).await?;
                 Ok(made)
             })
         })

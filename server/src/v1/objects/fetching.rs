@@ -1,5 +1,5 @@
 //! Files that a request names by their address: `http` and `https` through the guarded client, `s3` through a storage
-//! connection. They are kept as they come, in flat memory.
+//! connection. They are kept as they come, in flat memory; those of a storage may stay there, and are read once to be known.
 
 use std::{pin::Pin, time::Duration};
 
@@ -8,16 +8,17 @@ use futures::{Stream, TryStreamExt};
 use loupe_engine::web::Ask;
 use loupe_wire::{CreateBlobRequest, Object, Value};
 use reqwest::header::{self, HeaderMap};
+use sha2::{Digest, Sha256};
 use tokio::time::{Instant, timeout, timeout_at};
 use url::Url;
 
-use super::blobs::{Reading, default_mime, given_name};
+use super::blobs::{CONNECTION, Reading, default_mime, given_name};
 use crate::{
     app::App,
-    blob::safe_name,
+    blob::{LINK, safe_name},
     error::{ApiError, Result},
     id,
-    v1::connections,
+    v1::connections::{self, Link},
 };
 
 /// A file that is kept under its object already.
@@ -30,6 +31,8 @@ pub struct Fetched {
     pub sha256: String,
     /// Where it came from, without what may be secret in an address.
     pub from: String,
+    /// What it is read through where it stays at its source.
+    pub connection_id: Option<String>,
 }
 
 /// Time without a byte, where nobody waits for the answer.
@@ -119,6 +122,8 @@ struct Found {
     /// As the answer announces it.
     size: Option<u64>,
     pieces: Pieces,
+    /// Leads back to it, in a storage.
+    link: Option<Link>,
 }
 
 /// Whether the text is an address that files are fetched from.
@@ -194,6 +199,7 @@ async fn from_web(app: &App, url: &Url, patience: Duration) -> Result<Found> {
         mime,
         size,
         pieces: Box::pin(pieces),
+        link: None,
     })
 }
 
@@ -203,14 +209,10 @@ async fn from_s3(
     address: &str,
 ) -> Result<Found> {
     let Reading { app, scope, .. } = reading;
-    let member = |metadata: &Object| {
-        metadata
-            .get("connection_id")?
-            .as_str()
-            .map(ToOwned::to_owned)
-    };
+    let member = |metadata: &Object| metadata.get(CONNECTION)?.as_str().map(ToOwned::to_owned);
     let named = request.metadata.as_ref().and_then(member);
-    let access = connections::for_s3(app, &scope.caller, named.as_deref()).await?;
+    let for_s3 = connections::for_s3(app, &scope.caller, named.as_deref());
+    let (connection_id, access) = for_s3.await?;
     // A key is what stands there, letter by letter: nothing in it is an escape.
     let place = address
         .strip_prefix("s3://")
@@ -233,6 +235,12 @@ async fn from_s3(
             .map(|mime| essence(mime).to_owned()),
         size: Some(opened.size),
         pieces: opened.pieces,
+        link: Some(Link {
+            org_id: scope.caller.org_id.clone(),
+            connection_id,
+            bucket: bucket.to_owned(),
+            key: key.to_owned(),
+        }),
     })
 }
 
@@ -258,18 +266,28 @@ async fn keep(
     };
     let mime = said.or_else(guess);
     let blob_id = id::new("blob_");
-    let key = format!("{}/{blob_id}/{}", reading.folder, safe_name(&filename));
+    let stays = request.canonicalize_source == Some(false);
+    let link = found.link.filter(|_| stays);
+    let below = match &link {
+        Some(_) => id::new(LINK),
+        None => blob_id.clone(),
+    };
+    let key = format!("{}/{below}/{}", reading.folder, safe_name(&filename));
     let check = |_: u64, sha256: &str| match &request.checksum {
         Some(checksum) if !super::blobs::is_sha256(checksum, sha256) => {
             Err(ApiError::bad_request("", "the file has another sha256"))
         }
         _ => Ok(()),
     };
-    let limit = app.config().limits.upload_bytes;
-    let kept = app
-        .blobs()
-        .put_stream(&key, found.pieces, limit, check)
-        .await?;
+    let (size, sha256) = match &link {
+        Some(link) => stay(app, &key, link, found.pieces, check).await?,
+        None => {
+            let limit = app.config().limits.upload_bytes;
+            let kept = app.blobs().put_stream(&key, found.pieces, limit, check);
+            let kept = kept.await?;
+            (kept.size, kept.sha256)
+        }
+    };
     let mut from = url.clone();
     from.set_query(None);
     from.set_fragment(None);
@@ -278,10 +296,30 @@ async fn keep(
         key,
         mime: mime.unwrap_or_else(|| default_mime(request.r#type).to_owned()),
         filename,
-        size: kept.size,
-        sha256: kept.sha256,
+        size,
+        sha256,
         from: from.into(),
+        connection_id: link.map(|link| link.connection_id),
     })
+}
+
+/// Reads a file that stays where it is, and keeps what leads there; answers size and SHA-256 in hex.
+async fn stay(
+    app: &App,
+    key: &str,
+    link: &Link,
+    mut pieces: Pieces,
+    check: impl FnOnce(u64, &str) -> Result<()>,
+) -> Result<(u64, String)> {
+    let (mut hash, mut size) = (Sha256::new(), 0_u64);
+    while let Some(piece) = pieces.try_next().await? {
+        size += piece.len() as u64;
+        hash.update(&piece);
+    }
+    let sha256 = hex::encode(hash.finalize());
+    check(size, &sha256)?;
+    app.blobs().put(key, link.seal(app.vault())?).await?;
+    Ok((size, sha256))
 }
 
 fn essence(mime: &str) -> &str {

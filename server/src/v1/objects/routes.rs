@@ -21,7 +21,7 @@ use crate::{
     error::{ApiError, Result},
     list::{self, ListParams, ListQuery, Page},
     openapi::routes,
-    v1::batches,
+    v1::{batches, syncs},
 };
 
 pub fn router() -> OpenApiRouter<App> {
@@ -187,8 +187,9 @@ async fn create_object(
     scope: Scope<Write>,
     Path(bucket): Path<String>,
     query: CreateQuery,
-    Body(request): Body<CreateObjectRequest>,
+    Body(mut request): Body<CreateObjectRequest>,
 ) -> Result<Json<ObjectResponse>> {
+    syncs::unmark(&mut request);
     let bucket = super::bucket(&app, &scope, &bucket, NamespaceOperation::WriteData).await?;
     query.check(&app, &scope, &bucket).await?;
     let policy = super::policy(&bucket, query.policy.as_deref())?;
@@ -205,8 +206,9 @@ async fn create_objects(
     scope: Scope<Write>,
     Path(bucket): Path<String>,
     query: CreateQuery,
-    Body(request): Body<CreateObjectsBatchRequest>,
+    Body(mut request): Body<CreateObjectsBatchRequest>,
 ) -> Result<Json<CreateObjectsBatchResponse>> {
+    request.objects.iter_mut().for_each(syncs::unmark);
     let bucket = super::bucket(&app, &scope, &bucket, NamespaceOperation::WriteData).await?;
     query.check(&app, &scope, &bucket).await?;
     let total = request.objects.len();

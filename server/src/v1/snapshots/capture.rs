@@ -23,7 +23,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, Lines};
 use super::{SNAPSHOTS, change, prefix};
 use crate::{
     app::App,
-    args,
+    args, blob,
     db::{Json, Record},
     error::{ApiError, Result},
     jobs::{Claim, text},
@@ -426,7 +426,11 @@ impl Files {
         if blobs.head(&copy).await?.is_none() {
             blobs.copy(key, &copy).await?;
             self.copied.0.fetch_add(1, Ordering::Relaxed);
-            let bytes = i64::try_from(stored.size).unwrap_or(0);
+            // Of a file that stays at its source, where that is.
+            let bytes = match blob::is_linked(key) {
+                true => 0,
+                false => i64::try_from(stored.size).unwrap_or(0),
+            };
             self.copied.1.fetch_add(bytes, Ordering::Relaxed);
         }
         Ok(())

@@ -179,6 +179,7 @@ async fn list(
             .take(number(request.limit))
             .map(|record| record.data.0)
             .collect(),
+        warnings: Vec::new(),
     })
 }
 

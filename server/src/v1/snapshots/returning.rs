@@ -13,11 +13,12 @@ use super::{
 };
 use crate::{
     app::App,
-    args, clock,
+    args, blob, clock,
     db::{Arg, Tx},
     error::{ApiError, Result},
     jobs::Claim,
     v1::{
+        buckets::sources,
         namespaces::push_event,
         objects::{
             self, blobs,
@@ -71,6 +72,14 @@ async fn put_file(app: &App, snapshot: &SnapshotModel, key: &str) -> Result<bool
         return Ok(false);
     }
     match blobs.copy(&kept, key).await {
+        // What comes back is the way to a file at its source, which may be gone.
+        Ok(()) if blob::is_linked(key) => {
+            let is_there = blobs.head(key).await?.is_some();
+            if !is_there {
+                blobs.delete(key).await?;
+            }
+            Ok(is_there)
+        }
         Ok(()) => Ok(true),
         // Its place is no more: the connection behind the bucket's destination is gone.
         Err(error) if error.is_not_found() => Ok(false),
@@ -213,10 +222,12 @@ impl Place {
         }
         self.free(tx, &changed).await?;
         let (org_id, namespace_id, now) = (&self.org_id, &self.namespace_id, self.now);
+        let read = blobs::sources(told.iter().map(|(_, object)| object));
         for (kind, object) in told {
             let payload = objects::payload(&object);
             push_event(tx, org_id, namespace_id, kind, payload, now).await?;
         }
+        sources::hold(tx, (org_id, namespace_id), read, now).await?;
         Ok(taken)
     }
 

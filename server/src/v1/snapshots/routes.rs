@@ -13,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use super::restore;
 use crate::{
     app::App,
-    auth::{Admin, Org},
+    auth::{Admin, OptionalScope},
     body::Body,
     error::Result,
     list::Params,
@@ -33,11 +33,12 @@ pub fn router() -> OpenApiRouter<App> {
 #[utoipa::path(post, path = "/v1/namespaces/{namespace_identifier}/snapshots", tag = "snapshots", request_body = CreateSnapshotRequest, responses((status = 200, body = CreateSnapshotResponse)))]
 async fn create_snapshot(
     State(app): State<App>,
-    org: Org<Admin>,
+    scope: OptionalScope<Admin>,
     Path(identifier): Path<String>,
     Body(request): Body<CreateSnapshotRequest>,
 ) -> Result<Json<CreateSnapshotResponse>> {
-    super::create(&app, &org.caller, &identifier, request)
+    let caller = scope.at(&app, &identifier).await?;
+    super::create(&app, caller, &identifier, request)
         .await
         .map(Json)
 }
@@ -46,11 +47,12 @@ async fn create_snapshot(
 #[utoipa::path(post, path = "/v1/namespaces/{namespace_identifier}/snapshots/list", tag = "snapshots", request_body = Option<ListSnapshotsRequest>, responses((status = 200, body = ListSnapshotsResponse)))]
 async fn list_snapshots(
     State(app): State<App>,
-    org: Org<Admin>,
+    scope: OptionalScope<Admin>,
     Path(identifier): Path<String>,
     Body(request): Body<ListSnapshotsRequest>,
 ) -> Result<Json<ListSnapshotsResponse>> {
-    super::list(&app, &org.caller, &identifier, request)
+    let caller = scope.at(&app, &identifier).await?;
+    super::list(&app, caller, &identifier, request)
         .await
         .map(Json)
 }
@@ -66,12 +68,13 @@ struct DetailQuery {
 #[utoipa::path(get, path = "/v1/namespaces/{namespace_identifier}/snapshots/{snapshot_id}", tag = "snapshots", params(DetailQuery), responses((status = 200, body = SnapshotDetailResponse)))]
 async fn get_snapshot(
     State(app): State<App>,
-    org: Org<Admin>,
+    scope: OptionalScope<Admin>,
     Path((identifier, id)): Path<(String, String)>,
     Params(query): Params<DetailQuery>,
 ) -> Result<Json<SnapshotDetailResponse>> {
     let download = query.download.unwrap_or(false);
-    super::get(&app, &org.caller, &identifier, &id, download)
+    let caller = scope.at(&app, &identifier).await?;
+    super::get(&app, caller, &identifier, &id, download)
         .await
         .map(Json)
 }
@@ -80,10 +83,11 @@ async fn get_snapshot(
 #[utoipa::path(delete, path = "/v1/namespaces/{namespace_identifier}/snapshots/{snapshot_id}", tag = "snapshots", responses((status = 200, body = GenericDeleteResponse)))]
 async fn delete_snapshot(
     State(app): State<App>,
-    org: Org<Admin>,
+    scope: OptionalScope<Admin>,
     Path((identifier, id)): Path<(String, String)>,
 ) -> Result<Json<GenericDeleteResponse>> {
-    super::delete(&app, &org.caller, &identifier, &id)
+    let caller = scope.at(&app, &identifier).await?;
+    super::delete(&app, caller, &identifier, &id)
         .await
         .map(Json)
 }
@@ -93,11 +97,12 @@ async fn delete_snapshot(
 #[utoipa::path(post, path = "/v1/namespaces/{namespace_identifier}/snapshots/{snapshot_id}/restore", tag = "snapshots", request_body = RestoreSnapshotRequest, responses((status = 200, body = RestoreSnapshotResponse)))]
 async fn restore_snapshot(
     State(app): State<App>,
-    org: Org<Admin>,
+    scope: OptionalScope<Admin>,
     Path((identifier, id)): Path<(String, String)>,
     Body(request): Body<RestoreSnapshotRequest>,
 ) -> Result<Json<RestoreSnapshotResponse>> {
-    restore::start(&app, &org.caller, &identifier, &id, request)
+    let caller = scope.at(&app, &identifier).await?;
+    restore::start(&app, caller, &identifier, &id, request)
         .await
         .map(Json)
 }
@@ -113,12 +118,13 @@ struct VerifyQuery {
 #[utoipa::path(get, path = "/v1/namespaces/{namespace_identifier}/snapshots/{snapshot_id}/verify", tag = "snapshots", params(VerifyQuery), responses((status = 200, body = SnapshotVerifyResponse)))]
 async fn verify_snapshot(
     State(app): State<App>,
-    org: Org<Admin>,
+    scope: OptionalScope<Admin>,
     Path((identifier, id)): Path<(String, String)>,
     Params(query): Params<VerifyQuery>,
 ) -> Result<Json<SnapshotVerifyResponse>> {
     let deep = query.deep.unwrap_or(false);
-    super::verify(&app, &org.caller, &identifier, &id, deep)
+    let caller = scope.at(&app, &identifier).await?;
+    super::verify(&app, caller, &identifier, &id, deep)
         .await
         .map(Json)
 }

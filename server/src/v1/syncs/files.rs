@@ -217,6 +217,15 @@ impl Rules {
     }
 }
 
+/// Takes out of what a caller sends what only a sync says of the files that it brings.
+pub fn unmark(request: &mut CreateObjectRequest) {
+    for file in request.blobs.iter_mut().flatten() {
+        if let Some(metadata) = &mut file.metadata {
+            metadata.shift_remove(SYNC);
+        }
+    }
+}
+
 /// The sync that brought the object's files.
 pub fn sync_of(object: &ObjectResponse) -> Option<&str> {
     let mut files = object.blobs.iter();

@@ -15,7 +15,7 @@ use loupe_wire::{
 };
 
 pub use ending::give_up;
-pub use files::sync_of;
+pub use files::{sync_of, unmark};
 pub use routes::router;
 pub use running::{LOOK, run, sweep, tick};
 pub use store::forget_borrowed;
@@ -108,8 +108,8 @@ pub async fn create(
     check_filters(request.provider_filters.as_ref())?;
     reextracts(request.reconcile.as_ref())?;
     // Whether it may be read is known before anything is kept.
-    connections::for_s3(app, &scope.caller, Some(&request.connection_id)).await?;
-    let connection_id = connections::id_of(app, &scope.caller, &request.connection_id).await?;
+    let named = Some(request.connection_id.as_str());
+    let (connection_id, _) = connections::for_s3(app, &scope.caller, named).await?;
     let ingest_filter = buckets::check_filter(app, scope, request.ingest_filter).await?;
     let mut filters = files::filters(request.file_filters)?;
     if let Some(from) = request.sync_from {

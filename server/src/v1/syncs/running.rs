@@ -218,7 +218,8 @@ pub async fn run(app: &App, claim: &Claim) -> Result<()> {
     );
     let operation = NamespaceOperation::WriteData;
     let bucket = objects::bucket(app, &scope, &place.bucket_id, operation).await?;
-    let access = connections::for_s3(app, &scope.caller, Some(&model.connection_id)).await?;
+    let named = Some(model.connection_id.as_str());
+    let (_, access) = connections::for_s3(app, &scope.caller, named).await?;
     let rules = Rules::read(&model)?;
     let source = rules.source().clone();
     let listing = access.list(app.outbound(), &source.bucket, &source.folder)?;

@@ -251,7 +251,9 @@ pub async fn update(
     }
     change(app, scope, id, "trigger.updated", move |trigger, now| {
         trigger.name = request.name.or_else(|| trigger.name.take());
-        trigger.description = request.description.or_else(|| trigger.description.take());
+        if let Some(description) = request.description {
+            trigger.description = description;
+        }
         if let Some(status) = status {
             trigger.status = status;
         }

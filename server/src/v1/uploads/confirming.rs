@@ -22,7 +22,7 @@ use crate::{
     app::App,
     auth::{Scope, Write},
     error::{ApiError, Result},
-    v1::{objects, tasks},
+    v1::{objects, syncs, tasks},
 };
 
 /// Confirmations at once whose answers did not wait for them.
@@ -309,7 +309,7 @@ async fn make_object(
     policy: objects::Policy,
 ) -> Result<String> {
     let (property, r#type) = place(bucket, upload)?;
-    let request = CreateObjectRequest {
+    let mut request = CreateObjectRequest {
         blobs: Some(vec![CreateBlobRequest {
             property,
             r#type,
@@ -323,6 +323,7 @@ async fn make_object(
         idempotency_key: Some(upload.upload_id.clone()),
         ..Default::default()
     };
+    syncs::unmark(&mut request);
     let (object, _) = objects::create(app, scope, bucket, request, policy, Some(upload)).await?;
     Ok(object.object_id.unwrap_or_default())
 }

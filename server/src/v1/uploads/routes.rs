@@ -1,7 +1,7 @@
 use axum::{
     Extension, Json,
-    extract::{FromRequestParts, Path, State},
-    http::{StatusCode, request::Parts},
+    extract::{Path, State},
+    http::StatusCode,
 };
 use loupe_wire::{
     BatchConfirmRequest, BatchConfirmResponse, BatchUploadRequest, BatchUploadResponse,
@@ -17,8 +17,8 @@ use crate::{
     app::App,
     auth::{Caller, Delete, Read, Scope, Write},
     body::{self, Body},
-    error::{ApiError, Result, Violation},
-    list::{self, ListParams, ListQuery, Page, Sieve, Walk},
+    error::{Result, Violation},
+    list::{ListParams, ListQuery, Page, Params, Sieve, Walk},
     openapi::routes,
     tolerance::Ignored,
     v1::objects,
@@ -35,25 +35,36 @@ pub fn router() -> OpenApiRouter<App> {
         .routes(routes!(get_upload, delete_upload))
 }
 
+/// How many uploads a page has, where nothing is said.
+const LISTED: i64 = 20;
+
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
-struct UploadQuery {
+struct ShowQuery {
+    /// Adds an address that reads the file, or takes it.
     return_presigned_urls: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct DeleteQuery {
     /// Removes the file too; default true.
     delete_s3_object: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct PolicyQuery {
     /// insert, update or upsert, by the bucket's unique key.
     policy: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+struct LaterQuery {
     /// Answers a confirmation before it is done; the upload tells how it ends.
     #[serde(rename = "async")]
     later: Option<bool>,
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for UploadQuery {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self> {
-        list::query(parts).await
-    }
 }
 
 /// Announces a file; the answer's address takes its bytes by PUT.
@@ -119,6 +130,10 @@ async fn list_uploads(
     let bucket = objects::bucket(&app, &scope, &bucket, NamespaceOperation::ReadData).await?;
     let (db, namespace_id) = (app.db(), &scope.namespace_id);
     let bucket_id = bucket.id.clone();
+    let query = ListQuery {
+        page_size: query.page_size.or(Some(LISTED)),
+        ..query
+    };
     let params = ListParams::new(query, &request)?;
     let mut page = if params.is_plain() {
         let (limit, offset) = (params.limit + 1, params.offset);
@@ -152,12 +167,12 @@ async fn list_uploads(
 }
 
 /// One upload.
-#[utoipa::path(get, path = "/v1/buckets/{bucket_identifier}/uploads/{upload_id}", tag = "uploads", params(UploadQuery), responses((status = 200, body = UploadResponse)))]
+#[utoipa::path(get, path = "/v1/buckets/{bucket_identifier}/uploads/{upload_id}", tag = "uploads", params(ShowQuery), responses((status = 200, body = UploadResponse)))]
 async fn get_upload(
     State(app): State<App>,
     scope: Scope<Read>,
     Path((bucket, upload_id)): Path<(String, String)>,
-    query: UploadQuery,
+    Params(query): Params<ShowQuery>,
 ) -> Result<Json<UploadResponse>> {
     let operation = NamespaceOperation::ReadData;
     let (_, mut upload) = super::find(&app, &scope, &bucket, &upload_id, operation).await?;
@@ -182,17 +197,17 @@ async fn upload_parts(
 }
 
 /// Checks that the file arrived, and makes its object.
-#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/uploads/{upload_id}/confirm", tag = "uploads", params(UploadQuery), request_body = ConfirmUploadRequest, responses((status = 200, body = ConfirmUploadResponse)))]
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/uploads/{upload_id}/confirm", tag = "uploads", params(LaterQuery, PolicyQuery), request_body = ConfirmUploadRequest, responses((status = 200, body = ConfirmUploadResponse)))]
 async fn confirm_upload(
     State(app): State<App>,
     scope: Scope<Write>,
     Path((bucket, upload_id)): Path<(String, String)>,
-    query: UploadQuery,
+    Params(LaterQuery { later }): Params<LaterQuery>,
+    Params(PolicyQuery { policy }): Params<PolicyQuery>,
     Body(request): Body<ConfirmUploadRequest>,
 ) -> Result<Json<ConfirmUploadResponse>> {
     let operation = NamespaceOperation::WriteData;
     let (bucket, upload) = super::find(&app, &scope, &bucket, &upload_id, operation).await?;
-    let UploadQuery { policy, later, .. } = query;
     let confirmed = match later {
         Some(true) => {
             super::confirm_later(&app, scope, (**bucket).clone(), upload, request, policy).await
@@ -203,12 +218,12 @@ async fn confirm_upload(
 }
 
 /// Confirms several uploads; the task's outputs tell what became of each.
-#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/uploads/confirm/batch", tag = "uploads", params(UploadQuery), request_body = BatchConfirmRequest, responses((status = 200, body = BatchConfirmResponse)))]
+#[utoipa::path(post, path = "/v1/buckets/{bucket_identifier}/uploads/confirm/batch", tag = "uploads", params(PolicyQuery), request_body = BatchConfirmRequest, responses((status = 200, body = BatchConfirmResponse)))]
 async fn confirm_uploads(
     State(app): State<App>,
     scope: Scope<Write>,
     Path(bucket): Path<String>,
-    query: UploadQuery,
+    Params(query): Params<PolicyQuery>,
     ignored: Option<Extension<Ignored>>,
     Body(request): Body<BatchConfirmRequest>,
 ) -> Result<Json<BatchConfirmResponse>> {
@@ -230,12 +245,12 @@ async fn confirm_uploads(
 }
 
 /// Removes the upload and, unless told otherwise, its file. An object made from it keeps its own copy.
-#[utoipa::path(delete, path = "/v1/buckets/{bucket_identifier}/uploads/{upload_id}", tag = "uploads", params(UploadQuery), responses((status = 204)))]
+#[utoipa::path(delete, path = "/v1/buckets/{bucket_identifier}/uploads/{upload_id}", tag = "uploads", params(DeleteQuery), responses((status = 204)))]
 async fn delete_upload(
     State(app): State<App>,
     scope: Scope<Delete>,
     Path((bucket, upload_id)): Path<(String, String)>,
-    query: UploadQuery,
+    Params(query): Params<DeleteQuery>,
 ) -> Result<StatusCode> {
     let with_file = query.delete_s3_object != Some(false);
     super::delete(&app, &scope, &bucket, &upload_id, with_file).await?;

@@ -44,7 +44,9 @@ both! {
         assert_eq!(list["results"][0]["_internal"]["lineage"]["root_object_id"], first, "{list:#}");
 
         // What comes another way is judged by the bucket's filter, in the same batch.
-        let letter = json!({"property": "letter", "type": "text", "data": "dear none"});
+        // Whoever names the sync has not been brought by it.
+        let id = made["sync_config_id"].clone();
+        let letter = json!({"property": "letter", "type": "text", "data": "dear none", "metadata": {"sync_config_id": id, "page": 1}});
         place.call(&server, "POST", &format!("{bucket}/objects"), json!({"blobs": [letter]})).await;
         let batch = process(&server, &place.namespace, &place.bucket).await;
         assert_eq!(batch["failed_object_count"], 0, "{batch:#}");

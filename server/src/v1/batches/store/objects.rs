@@ -164,6 +164,31 @@ pub async fn bucket_objects(
 /// Ids looked up by one statement.
 const LOOKED_UP: usize = 100;
 
+/// What asks for up to so many ids of a bucket's objects.
+fn looked_up(namespace_id: &str, bucket_id: &str, some: &[String]) -> Vec<Arg> {
+    let mut args = args![namespace_id, bucket_id];
+    let last = some.last().into_iter().cycle();
+    args.extend(some.iter().chain(last).take(LOOKED_UP).map(Arg::from));
+    args
+}
+
+/// Those ids, in their order, that objects of the bucket have.
+pub async fn known(
+    db: &Db,
+    namespace_id: &str,
+    bucket_id: &str,
+    ids: &[String],
+) -> Result<Vec<String>> {
+    let mut kept = Vec::with_capacity(ids.len());
+    for some in ids.chunks(LOOKED_UP) {
+        let args = looked_up(namespace_id, bucket_id, some);
+        let rows: Vec<(String,)> = db.all(KNOWN_OBJECTS, args).await?;
+        let known: HashSet<String> = rows.into_iter().map(|(id,)| id).collect();
+        kept.extend(some.iter().filter(|id| known.contains(*id)).cloned());
+    }
+    Ok(kept)
+}
+
 /// The first id that no object of the bucket has.
 pub async fn first_unknown<'i>(
     tx: &mut Tx,
@@ -172,9 +197,7 @@ pub async fn first_unknown<'i>(
     ids: &'i [String],
 ) -> Result<Option<&'i str>> {
     for some in ids.chunks(LOOKED_UP) {
-        let mut args = args![namespace_id, bucket_id];
-        let last = some.last().into_iter().cycle();
-        args.extend(some.iter().chain(last).take(LOOKED_UP).map(Arg::from));
+        let args = looked_up(namespace_id, bucket_id, some);
         let known: Vec<(String,)> = tx.all(KNOWN_OBJECTS, args).await?;
         let known: HashSet<&str> = known.iter().map(|(id,)| id.as_str()).collect();
         if let Some(unknown) = some.iter().find(|id| !known.contains(id.as_str())) {
