@@ -77,7 +77,7 @@ pub fn build(mode: Mode) -> Result<()> {
     Ok(())
 }
 
-/// Scripts that another build left for us, under their own names: `search.js`, `sdk.js`.
+/// Scripts that another build left for us, under their own names.
 fn add_scripts(dir: &Path, bundle: &mut Bundle) -> Result<()> {
     // By name: what the tests and the client are compiled to lies there, too.
     for name in ["embed.js", "search.js"] {
